@@ -1,0 +1,212 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Collector is a telemetry collector of one tenant. The operator turns it into a Helm release of the same name in the
+// same namespace: workload, config Secret, Service, ServiceAccount and whatever else the spec asks for. Deleting it
+// removes all of them.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=col,categories=kube8
+// +kubebuilder:printcolumn:name="Collector",type=string,JSONPath=`.spec.collector.name`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.collector.version`
+// +kubebuilder:printcolumn:name="Tenant",type=string,JSONPath=`.spec.tenant.reference`
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.cluster`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 53",message="metadata.name: at most 53 characters, because it is the name of the Helm release"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name: lower-case letters, digits and '-', starting with a letter, because it is the name of the Service"
+// +kubebuilder:validation:XValidation:rule="!self.metadata.name.endsWith('-headless')",message="metadata.name: must not end in -headless, which is how the headless Service of another Collector may be named"
+type Collector struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what the collector should be. It is rendered as the chart's values, as it stands.
+	// +required
+	Spec CollectorSpec `json:"spec"`
+
+	// Status is what the operator last observed. Nothing in it is configuration.
+	// +optional
+	Status CollectorStatus `json:"status,omitzero"`
+}
+
+// CollectorList is a list of Collectors.
+//
+// +kubebuilder:object:root=true
+type CollectorList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the Collectors.
+	Items []Collector `json:"items"`
+}
+
+func init() {
+	SchemeBuilder.Register(&Collector{}, &CollectorList{})
+}
+
+// CollectorSpec is what a collector should be. Everything but collector, tenant and cluster has a default.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.mode) && self.mode == 'daemonset' && has(self.autoscaling) && has(self.autoscaling.enabled) && self.autoscaling.enabled)",message="autoscaling: not with mode daemonset, which runs one pod on each node; disable autoscaling or choose mode deployment or statefulset"
+// +kubebuilder:validation:XValidation:rule="!(has(self.mode) && self.mode == 'daemonset' && has(self.replicas))",message="replicas: not with mode daemonset, which runs one pod on each node; remove replicas or choose mode deployment or statefulset"
+// +kubebuilder:validation:XValidation:rule="!(has(self.mode) && self.mode == 'daemonset' && has(self.podDisruptionBudget) && has(self.podDisruptionBudget.enabled) && self.podDisruptionBudget.enabled)",message="podDisruptionBudget: not with mode daemonset, whose pods a drain does not evict; disable it"
+// +kubebuilder:validation:XValidation:rule="!has(self.volumeClaimTemplates) || (has(self.mode) && self.mode == 'statefulset')",message="volumeClaimTemplates: only with mode statefulset"
+// +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || !has(self.updateStrategy.type) || self.updateStrategy.type != 'Recreate' || !has(self.mode) || self.mode == 'deployment'",message="updateStrategy.type: Recreate only with mode deployment"
+// +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || !has(self.updateStrategy.type) || self.updateStrategy.type != 'OnDelete' || (has(self.mode) && self.mode != 'deployment')",message="updateStrategy.type: OnDelete only with mode daemonset or statefulset"
+type CollectorSpec struct {
+	// Collector names the collector and carries its configuration.
+	// +required
+	Collector CollectorConfig `json:"collector"`
+
+	// Tenant says whose collector this is. It reaches the pods as labels, environment and resource attributes.
+	// +required
+	Tenant Tenant `json:"tenant"`
+
+	// Cluster is the name of the cluster that the collector observes, as its telemetry shall carry it. It reaches the
+	// pods as the label kube8.dev/cluster, as CLUSTER_NAME and as the resource attribute k8s.cluster.name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	Cluster string `json:"cluster"`
+
+	// Mode is the kind of workload that runs the collector: deployment (the default), daemonset (one pod on each
+	// matching node) or statefulset (stable names and volumes).
+	// +optional
+	// +kubebuilder:validation:Enum=deployment;daemonset;statefulset
+	Mode Mode `json:"mode,omitempty"`
+
+	// Replicas is the number of pods, 1 by default. It is ignored while autoscaling is enabled.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	WorkloadSpec `json:",inline"`
+	PodSpec      `json:",inline"`
+
+	// Autoscaling adds a HorizontalPodAutoscaler.
+	// +optional
+	Autoscaling *Autoscaling `json:"autoscaling,omitempty"`
+
+	// PodDisruptionBudget limits how many pods a node drain may evict at once.
+	// +optional
+	PodDisruptionBudget *PodDisruptionBudget `json:"podDisruptionBudget,omitempty"`
+
+	// NetworkPolicy limits who may reach the collector's ports, and whom the collector may reach.
+	// +optional
+	NetworkPolicy *NetworkPolicy `json:"networkPolicy,omitempty"`
+
+	// ServiceMonitor has Prometheus scrape the collector's own metrics through its Service. It is ignored on clusters
+	// without the monitoring.coreos.com API.
+	// +optional
+	ServiceMonitor *Monitor `json:"serviceMonitor,omitempty"`
+
+	// PodMonitor has Prometheus scrape the collector's own metrics pod by pod. It is ignored on clusters without the
+	// monitoring.coreos.com API.
+	// +optional
+	PodMonitor *Monitor `json:"podMonitor,omitempty"`
+
+	// Presets are host resources that common collector set-ups need.
+	// +optional
+	Presets *Presets `json:"presets,omitempty"`
+}
+
+// Mode is the kind of workload that runs a collector.
+type Mode string
+
+// The modes of a Collector.
+const (
+	ModeDeployment  Mode = "deployment"
+	ModeDaemonSet   Mode = "daemonset"
+	ModeStatefulSet Mode = "statefulset"
+)
+
+// CollectorConfig names a collector, its version and its configuration.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.configuration) != has(self.configurationSecret)",message="set exactly one of configuration and configurationSecret"
+type CollectorConfig struct {
+	// Name is the collector's distribution, such as opentelemetry-collector. It is the last part of the image
+	// repository, below image.registry; a name that contains "/" is the whole repository.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9._/:]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// Version is the collector's version. It is the image tag, without a leading "v", unless image.tag or image.digest
+	// says otherwise.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][-A-Za-z0-9_.]*$`
+	Version string `json:"version"`
+
+	// Configuration is the collector's configuration, base64-encoded; at most 256 KiB when decoded. It reaches the
+	// collector byte for byte as /etc/collector/config.yaml, from a Secret. Exactly one of configuration and
+	// configurationSecret is set.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=349528
+	Configuration []byte `json:"configuration,omitempty"`
+
+	// ConfigurationSecret takes the configuration from a Secret in the Collector's namespace that somebody else keeps.
+	// +optional
+	ConfigurationSecret *ConfigurationSecret `json:"configurationSecret,omitempty"`
+
+	// Format says how the configuration is checked before it is deployed: yaml (the default; one YAML mapping without
+	// duplicate keys) or raw (not parsed).
+	// +optional
+	// +kubebuilder:validation:Enum=yaml;raw
+	Format Format `json:"format,omitempty"`
+}
+
+// Format is the syntax of a configuration.
+type Format string
+
+// The formats of a configuration.
+const (
+	FormatYAML Format = "yaml"
+	FormatRaw  Format = "raw"
+)
+
+// ConfigurationSecret points at one key of a Secret.
+type ConfigurationSecret struct {
+	// Name of the Secret, in the Collector's namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// Key in the Secret that holds the configuration.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+}
+
+// Tenant says whose collector it is. Its values are Kubernetes label values.
+type Tenant struct {
+	// ID identifies the tenant. It cannot be changed: a collector does not move from one tenant to another.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="tenant.id cannot be changed; create another Collector for the other tenant"
+	ID string `json:"id"`
+
+	// Reference is the tenant's name for people. It cannot be changed.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="tenant.reference cannot be changed; create another Collector for the other tenant"
+	Reference string `json:"reference"`
+
+	// Instance tells apart several instances of one tenant, such as production and staging.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	Instance string `json:"instance,omitempty"`
+}

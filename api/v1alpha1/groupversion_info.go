@@ -1,0 +1,25 @@
+// Package v1alpha1 is step 1 of the data flow: the Collector, in Go.
+//
+// It is the one source of the schema: controller-gen derives the CRD from it, the chart's values.schema.json is
+// derived from the CRD, and an application that drives the operator imports it. The operator itself reads Collectors
+// as unstructured objects, because their spec is rendered as the chart's values without a translation.
+//
+// +kubebuilder:object:generate=true
+// +groupName=kube8.dev
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/scheme"
+)
+
+var (
+	// GroupVersion is the API group and version of the types in this package.
+	GroupVersion = schema.GroupVersion{Group: "kube8.dev", Version: "v1alpha1"}
+
+	// SchemeBuilder collects the types of this package.
+	SchemeBuilder = &scheme.Builder{GroupVersion: GroupVersion}
+
+	// AddToScheme adds the types of this package to a scheme, so that a client can read and write them.
+	AddToScheme = SchemeBuilder.AddToScheme
+)

@@ -1,0 +1,99 @@
+package v1alpha1
+
+import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Autoscaling adds a HorizontalPodAutoscaler, for the modes deployment and statefulset.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",message="autoscaling: minReplicas must not be larger than maxReplicas"
+// +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || has(self.maxReplicas)",message="autoscaling: maxReplicas is required when enabled"
+type Autoscaling struct {
+	// Enabled is false by default.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+
+	// MinReplicas is the smallest number of pods, 1 by default.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MinReplicas *int32 `json:"minReplicas,omitempty"`
+
+	// MaxReplicas is the largest number of pods. It is required when enabled.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
+
+	// TargetCPUUtilizationPercentage is the average CPU usage to aim at, in percent of the CPU request. The default is
+	// 80 where no target is set.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	TargetCPUUtilizationPercentage *int32 `json:"targetCPUUtilizationPercentage,omitempty"`
+
+	// TargetMemoryUtilizationPercentage is the average memory usage to aim at, in percent of the memory request.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	TargetMemoryUtilizationPercentage *int32 `json:"targetMemoryUtilizationPercentage,omitempty"`
+
+	// Behavior tunes how fast pods are added and removed.
+	// +optional
+	Behavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"behavior,omitempty"`
+}
+
+// PodDisruptionBudget limits how many pods a node drain may evict at once, for the modes deployment and statefulset.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.minAvailable) && has(self.maxUnavailable))",message="podDisruptionBudget: set minAvailable or maxUnavailable, not both"
+type PodDisruptionBudget struct {
+	// Enabled is false by default.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+
+	// MinAvailable is how many pods, or what percentage, must stay.
+	// +optional
+	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
+
+	// MaxUnavailable is how many pods, or what percentage, may be evicted at once; 1 where neither is set.
+	// +optional
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+}
+
+// NetworkPolicy limits the collector's traffic. Its ports are open to ingressFrom, and nothing else is.
+type NetworkPolicy struct {
+	// Enabled is false by default.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+
+	// IngressFrom are the peers that may reach the collector's ports. The default is everybody.
+	// +optional
+	IngressFrom []networkingv1.NetworkPolicyPeer `json:"ingressFrom,omitempty"`
+
+	// Egress are rules for what the collector may reach. Without any, egress is not limited.
+	// +optional
+	Egress []networkingv1.NetworkPolicyEgressRule `json:"egress,omitempty"`
+}
+
+// Monitor has Prometheus scrape the collector's own metrics from the port named metrics.
+type Monitor struct {
+	// Enabled is false by default.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+
+	// Labels of the monitor, by which a Prometheus selects it.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Interval between two scrapes, such as 30s. The default is that of Prometheus.
+	// +optional
+	Interval PrometheusDuration `json:"interval,omitempty"`
+
+	// ScrapeTimeout after which a scrape is given up, such as 10s. The default is that of Prometheus.
+	// +optional
+	ScrapeTimeout PrometheusDuration `json:"scrapeTimeout,omitempty"`
+}
+
+// PrometheusDuration is a duration as Prometheus writes it: 30s, 1m30s, 1h.
+//
+// +kubebuilder:validation:Pattern=`^([0-9]+y)?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$`
+// +kubebuilder:validation:MinLength=1
+type PrometheusDuration string

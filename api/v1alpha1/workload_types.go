@@ -1,0 +1,170 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// WorkloadSpec is what surrounds the pods: image, ports, Service, ServiceAccount, rollout and volumes of their own.
+type WorkloadSpec struct {
+	// Image overrides where the collector's image comes from.
+	// +optional
+	Image *Image `json:"image,omitempty"`
+
+	// ImagePullSecrets are Secrets in the Collector's namespace with credentials for the registry.
+	// +optional
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+
+	// Ports are the ports that the collector listens on, by name. They are added to the defaults: otlp (4317),
+	// otlp-http (4318) and metrics (8888); a default is turned off by enabled: false. Names are at most 15 characters
+	// of lower-case letters, digits and "-".
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$') && name.matches('[a-z]') && !name.matches('--'))",message="ports: a name is at most 15 lower-case letters, digits and single '-', with at least one letter"
+	Ports map[string]Port `json:"ports,omitempty"`
+
+	// Service makes the ports reachable under the Collector's name.
+	// +optional
+	Service *Service `json:"service,omitempty"`
+
+	// ServiceAccount is the identity of the pods.
+	// +optional
+	ServiceAccount *ServiceAccount `json:"serviceAccount,omitempty"`
+
+	// UpdateStrategy says how changed pods replace old ones. By default a deployment keeps every old pod until a new
+	// one is ready, so that a configuration that the collector refuses never takes running pods down.
+	// +optional
+	UpdateStrategy *UpdateStrategy `json:"updateStrategy,omitempty"`
+
+	// VolumeClaimTemplates are volumes of each pod's own, for mode statefulset; extraVolumeMounts mounts them.
+	// +optional
+	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
+}
+
+// Image says where the collector's image comes from. digest wins over tag, and tag over collector.version.
+type Image struct {
+	// Registry is the part of the repository before collector.name, such as registry.example.com/mirror. The default is
+	// ghcr.io/open-telemetry/opentelemetry-collector-releases, or what the operator was started with.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Registry string `json:"registry,omitempty"`
+
+	// Repository is the whole repository, registry included; registry and collector.name are then not used.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Repository string `json:"repository,omitempty"`
+
+	// Tag replaces collector.version as the image's tag.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}$`
+	Tag string `json:"tag,omitempty"`
+
+	// Digest pins the image, such as sha256:….
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]+([+._-][a-z0-9]+)*:[0-9a-fA-F]{32,}$`
+	Digest string `json:"digest,omitempty"`
+
+	// PullPolicy of the image. The default is Kubernetes' own: Always for the tag latest, else IfNotPresent.
+	// +optional
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty"`
+}
+
+// Port is one port that the collector listens on.
+type Port struct {
+	// Port is the port number, in the pod and on the Service.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+
+	// Protocol is TCP (the default), UDP or SCTP.
+	// +optional
+	// +kubebuilder:validation:Enum=TCP;UDP;SCTP
+	Protocol corev1.Protocol `json:"protocol,omitempty"`
+
+	// AppProtocol tells meshes and load balancers what is spoken on the port, such as grpc or http.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	AppProtocol string `json:"appProtocol,omitempty"`
+
+	// Enabled is true by default; false removes the port, a default one included.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+}
+
+// Service makes the collector's ports reachable inside the cluster, or outside of it.
+type Service struct {
+	// Enabled is true by default.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// Type is ClusterIP (the default), NodePort or LoadBalancer.
+	// +optional
+	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
+	Type corev1.ServiceType `json:"type,omitempty"`
+
+	// Annotations of the Service, such as those that a cloud's load balancer reads.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// InternalTrafficPolicy is Cluster (the default) or Local, which keeps traffic on the node it came from: usual for
+	// mode daemonset.
+	// +optional
+	// +kubebuilder:validation:Enum=Cluster;Local
+	InternalTrafficPolicy corev1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
+}
+
+// ServiceAccount is the identity of the collector's pods.
+type ServiceAccount struct {
+	// Create is true by default; false uses the existing ServiceAccount that name says.
+	// +optional
+	Create *bool `json:"create,omitempty"`
+
+	// Name of the ServiceAccount. The default is the Collector's name, or the namespace's default ServiceAccount where
+	// create is false.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// Annotations of a created ServiceAccount, such as those that bind it to a cloud identity.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// Automount gives the pods a token for the Kubernetes API, for receivers and processors that read from it. The
+	// default is false.
+	// +optional
+	Automount *bool `json:"automount,omitempty"`
+}
+
+// UpdateStrategy says how changed pods replace old ones.
+type UpdateStrategy struct {
+	// Type is RollingUpdate (the default), Recreate (mode deployment) or OnDelete (modes daemonset and statefulset).
+	// +optional
+	// +kubebuilder:validation:Enum=RollingUpdate;Recreate;OnDelete
+	Type string `json:"type,omitempty"`
+
+	// RollingUpdate tunes type RollingUpdate.
+	// +optional
+	RollingUpdate *RollingUpdate `json:"rollingUpdate,omitempty"`
+}
+
+// RollingUpdate tunes a rolling update.
+type RollingUpdate struct {
+	// MaxUnavailable is how many pods, or what percentage, may be missing during an update. The default is 0 for a
+	// deployment and 1 for a daemonset.
+	// +optional
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// MaxSurge is how many pods, or what percentage, may run beside the wanted ones during an update. The default is 1
+	// for a deployment and 0 for a daemonset; a statefulset has none.
+	// +optional
+	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
+
+	// Partition keeps pods with a lower ordinal at the old version, for mode statefulset.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Partition *int32 `json:"partition,omitempty"`
+}
