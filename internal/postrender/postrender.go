@@ -1,0 +1,170 @@
+// Package postrender is step 5 of the data flow: between the chart and the release it decodes the Collector's
+// configuration into the chart's Secret.
+//
+// It decorates Helm's post-renderer, which the stock reconciler runs on every rendered manifest, dry runs included. It
+// is pure: a manifest in, a manifest or one clear error out, and the same manifest always gives the same output. No
+// error carries configuration content.
+package postrender
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"helm.sh/helm/v3/pkg/kube"
+	helmpostrender "helm.sh/helm/v3/pkg/postrender"
+	"k8s.io/apimachinery/pkg/api/meta"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+const (
+	// ConfigurationAnnotation marks the chart's config Secret. Its value is the configuration's format.
+	ConfigurationAnnotation = "kube8.dev/configuration"
+
+	// ConfigHashAnnotation carries the SHA-256 of the decoded configuration, in hex: on the Secret, and on each pod
+	// template that mounts it, so that a changed configuration rolls the pods and a re-encoded equal one does not.
+	ConfigHashAnnotation = "kube8.dev/config-sha256"
+)
+
+// Renderer decodes, checks and hashes the configuration in a rendered manifest.
+type Renderer struct{}
+
+// Provider gives a Renderer to the stock reconciler.
+func Provider(meta.RESTMapper, kube.Interface, client.Object) helmpostrender.PostRenderer {
+	return Renderer{}
+}
+
+// Run returns the manifest with the configuration decoded and hashed. Objects that neither carry nor mount a
+// configuration come out byte for byte as they went in.
+func (Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
+	docs, err := split(manifest)
+	if err != nil {
+		return nil, err
+	}
+
+	hashes := map[string]string{} // Secret name to configuration hash
+	for _, doc := range docs {
+		hash, err := decodeSecret(doc.node)
+		if err != nil {
+			return nil, err
+		}
+		if hash != "" {
+			hashes[doc.node.GetName()] = hash
+			doc.changed = true
+		}
+	}
+	for _, doc := range docs {
+		if doc.changed {
+			continue
+		}
+		if doc.changed, err = stampPodTemplate(doc.node, hashes); err != nil {
+			return nil, err
+		}
+	}
+	return join(docs)
+}
+
+var separator = []byte("---\n")
+
+// document is one object of a manifest: its text, and the same parsed.
+type document struct {
+	text    []byte
+	node    *yaml.RNode
+	changed bool
+}
+
+func split(manifest io.Reader) ([]*document, error) {
+	var docs []*document
+	reader := yamlutil.NewYAMLReader(bufio.NewReader(manifest))
+	for {
+		text, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return docs, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read rendered manifest: %w", err)
+		}
+		text = bytes.TrimPrefix(text, separator) // the reader leaves the first one
+		node, err := yaml.Parse(string(text))
+		if errors.Is(err, io.EOF) {
+			continue // only comments
+		}
+		if err != nil {
+			return nil, fmt.Errorf("rendered object %d is not YAML%s", len(docs)+1, nearLine(err))
+		}
+		docs = append(docs, &document{text: text, node: node})
+	}
+}
+
+func join(docs []*document) (*bytes.Buffer, error) {
+	out := &bytes.Buffer{}
+	for _, doc := range docs {
+		text := doc.text
+		if doc.changed {
+			changed, err := doc.node.String()
+			if err != nil {
+				return nil, fmt.Errorf("write %s %q: %w", doc.node.GetKind(), doc.node.GetName(), err)
+			}
+			text = []byte(changed)
+		}
+		out.Write(separator)
+		out.Write(text)
+	}
+	return out, nil
+}
+
+// decodeSecret checks and canonicalises the configuration in node and stamps its hash. It returns the hash, or "" for
+// an object that is not a config Secret.
+func decodeSecret(node *yaml.RNode) (string, error) {
+	format, isConfig := node.GetAnnotations()[ConfigurationAnnotation]
+	if !isConfig || node.GetKind() != "Secret" {
+		return "", nil
+	}
+
+	var hash string
+	err := node.PipeE(yaml.Get("data"), yaml.FilterFunc(func(data *yaml.RNode) (*yaml.RNode, error) {
+		return nil, data.VisitFields(func(entry *yaml.MapNode) error {
+			config, err := decode(entry.Value.YNode().Value, format)
+			if err != nil {
+				return err
+			}
+			hash = config.hash
+			entry.Value.YNode().SetString(config.canonical)
+			return nil
+		})
+	}))
+	if err != nil {
+		return "", err
+	}
+	if hash == "" {
+		return "", fmt.Errorf("%s: empty; set it to the collector's configuration, base64-encoded", field)
+	}
+	return hash, node.PipeE(yaml.SetAnnotation(ConfigHashAnnotation, hash))
+}
+
+// stampPodTemplate writes the hash of the config Secret that node's pod template mounts onto the template, and tells
+// whether it mounts one.
+func stampPodTemplate(node *yaml.RNode, hashes map[string]string) (bool, error) {
+	volumes, err := node.Pipe(yaml.Lookup("spec", "template", "spec", "volumes"))
+	if err != nil || volumes == nil {
+		return false, err
+	}
+	stamped := false
+	err = volumes.VisitElements(func(volume *yaml.RNode) error {
+		name, err := volume.Pipe(yaml.Lookup("secret", "secretName"))
+		if err != nil || name == nil {
+			return err
+		}
+		hash, isConfig := hashes[name.YNode().Value]
+		if !isConfig {
+			return nil
+		}
+		stamped = true
+		return node.PipeE(yaml.Lookup("spec", "template"), yaml.SetAnnotation(ConfigHashAnnotation, hash))
+	})
+	return stamped, err
+}

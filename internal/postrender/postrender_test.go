@@ -1,0 +1,255 @@
+package postrender
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sha256 of "receivers: {}\n", by `printf 'receivers: {}\n' | sha256sum`.
+const (
+	config     = "receivers: {}\n"
+	configHash = "a2562a2b6beb468ee77c97127ec9e6f3c27a8950b2200884a158170dbaf25c01"
+)
+
+const deployment = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: gateway
+spec:
+  template:
+    metadata:
+      labels:
+        app: gateway
+    spec:
+      volumes:
+      - name: config
+        secret:
+          secretName: gateway-config
+`
+
+const stampedDeployment = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: gateway
+spec:
+  template:
+    metadata:
+      labels:
+        app: gateway
+      annotations:
+        kube8.dev/config-sha256: '` + configHash + `'
+    spec:
+      volumes:
+      - name: config
+        secret:
+          secretName: gateway-config
+`
+
+const canonicalSecret = `apiVersion: v1
+kind: Secret
+metadata:
+  name: gateway-config
+  annotations:
+    kube8.dev/configuration: yaml
+    kube8.dev/config-sha256: '` + configHash + `'
+data:
+  config.yaml: cmVjZWl2ZXJzOiB7fQo=
+`
+
+// secret is a config Secret as the chart renders it.
+func secret(format, data string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Secret
+metadata:
+  name: gateway-config
+  annotations:
+    kube8.dev/configuration: %s
+data:
+  config.yaml: %s
+`, format, data)
+}
+
+func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
+func docs(texts ...string) string { return "---\n" + strings.Join(texts, "---\n") }
+
+func run(t *testing.T, manifest string) string {
+	t.Helper()
+	out, err := Renderer{}.Run(bytes.NewBufferString(manifest))
+	if err != nil {
+		t.Fatalf("unexpected error: %v", err)
+	}
+	return out.String()
+}
+
+func TestRun(t *testing.T) {
+	const untouched = `# Source: collector/templates/service.yaml
+apiVersion: v1
+kind:   Service # odd spacing stays
+metadata: {name: gateway}
+`
+	tests := map[string]struct{ manifest, want string }{
+		"a manifest without a config Secret is left as it is": {
+			manifest: docs(untouched, deployment),
+			want:     docs(untouched, deployment),
+		},
+		"an empty manifest stays empty": {},
+		"the hash is stamped on the Secret and on the pod template that mounts it": {
+			manifest: docs(secret("yaml", encode(config)), deployment),
+			want:     docs(canonicalSecret, stampedDeployment),
+		},
+		"the order of Secret and workload does not matter, and other objects stay byte for byte": {
+			manifest: docs(deployment, untouched, secret("yaml", encode(config))),
+			want:     docs(stampedDeployment, untouched, canonicalSecret),
+		},
+		"line breaks in the base64 are taken out": {
+			manifest: docs(secret("yaml", `"cmVjZWl2\nZXJzOiB7fQo="`)),
+			want:     docs(strings.Replace(canonicalSecret, "cmVjZWl2ZXJzOiB7fQo=", `"cmVjZWl2ZXJzOiB7fQo="`, 1)),
+		},
+		"a Secret without the annotation is not a configuration": {
+			manifest: docs(strings.Replace(secret("yaml", "bm90OiBb"), "kube8.dev/configuration", "example.com/other", 1), deployment),
+			want:     docs(strings.Replace(secret("yaml", "bm90OiBb"), "kube8.dev/configuration", "example.com/other", 1), deployment),
+		},
+		"an annotated object that is not a Secret is left as it is": {
+			manifest: docs(strings.Replace(secret("yaml", "'%'"), "kind: Secret", "kind: ConfigMap", 1)),
+			want:     docs(strings.Replace(secret("yaml", "'%'"), "kind: Secret", "kind: ConfigMap", 1)),
+		},
+		"a raw configuration is not parsed": {
+			manifest: docs(secret("raw", encode("not: [yaml"))),
+			want: docs(`apiVersion: v1
+kind: Secret
+metadata:
+  name: gateway-config
+  annotations:
+    kube8.dev/configuration: raw
+    kube8.dev/config-sha256: 'b740a6e4a8cbc95310f582ab50320e918442f5fff135bb5fcdf20c44d493949c'
+data:
+  config.yaml: bm90OiBbeWFtbA==
+`),
+		},
+		"a pod template that mounts another Secret is not stamped": {
+			manifest: docs(canonicalSecret, strings.Replace(deployment, "gateway-config", "gateway-tls", 1)),
+			want:     docs(canonicalSecret, strings.Replace(deployment, "gateway-config", "gateway-tls", 1)),
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, test.manifest)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("manifest (-want +got):\n%s", diff)
+			}
+			if again := run(t, got); again != got {
+				t.Errorf("not stable: rendered twice it is\n%s", cmp.Diff(got, again))
+			}
+		})
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	const prefix = "spec.collector.configuration: "
+	tests := map[string]struct{ format, data, want string }{
+		"bytes outside the base64 alphabet": {
+			data: `"cmVj*ZWl2"`,
+			want: "not base64 at byte 4; encode the file with `base64 -w0`",
+		},
+		"no configuration": {
+			data: `""`,
+			want: "empty when decoded; write a YAML mapping, or set format to raw",
+		},
+		"a configuration of comments": {
+			data: encode("# receivers: {}\n"),
+			want: "empty when decoded; write a YAML mapping, or set format to raw",
+		},
+		"a list": {
+			data: encode("\n- secret\n"),
+			want: `line 2 is not a YAML mapping; start with a key such as "receivers:", or set format to raw`,
+		},
+		"a scalar": {
+			data: encode("secret"),
+			want: `line 1 is not a YAML mapping; start with a key such as "receivers:", or set format to raw`,
+		},
+		"broken YAML": {
+			data: encode("a: 1\nb: [secret\n"),
+			want: "not YAML near line 1; mend it, or set format to raw",
+		},
+		"a duplicate key": {
+			data: encode("exporters:\n  secret: 1\n  secret: 2\n"),
+			want: "duplicate key or value of the wrong type near line 3; mend it, or set format to raw",
+		},
+		"an unknown anchor": {
+			data: encode("a: *secret\n"),
+			want: "not YAML; mend it, or set format to raw",
+		},
+		"two documents": {
+			data: encode("a: 1\n---\nsecret: 2\n"),
+			want: "more than one YAML document; keep one, or set format to raw",
+		},
+		"a configuration over the limit, in any format": {
+			format: "raw",
+			data:   encode(strings.Repeat("x", MaxConfigurationBytes+1)),
+			want:   "262145 bytes when decoded, at most 262144 are allowed; shorten it",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.format == "" {
+				test.format = "yaml"
+			}
+			_, err := Renderer{}.Run(bytes.NewBufferString(docs(secret(test.format, test.data), deployment)))
+			if err == nil || err.Error() != prefix+test.want {
+				t.Errorf("got error  %v\nwant error %s%s", err, prefix, test.want)
+			}
+		})
+	}
+}
+
+func TestRunRefusesASecretWithoutData(t *testing.T) {
+	manifest, _, _ := strings.Cut(secret("yaml", ""), "\ndata:")
+	_, err := Renderer{}.Run(bytes.NewBufferString(docs(manifest)))
+	if err == nil || !strings.Contains(err.Error(), field) {
+		t.Errorf("got error %v, want one that names %s", err, field)
+	}
+}
+
+func TestRunDoesNotQuoteABrokenManifest(t *testing.T) {
+	_, err := Renderer{}.Run(bytes.NewBufferString("a: 1\nsecret: [\n"))
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got error %v, want one without the manifest's content", err)
+	}
+}
+
+// FuzzRun feeds configurations: nothing may panic, no error may quote them, and the output is a fixed point that
+// decodes to the input.
+func FuzzRun(f *testing.F) {
+	for _, seed := range []string{config, "", "a: [", "- x", "a: 1\na: 2", "a: &b [*b]", "? [1]\n: 2", "<<: 1", "!!int a: 1", "\xff\xfe", "a: b\n---\nc: d"} {
+		f.Add(seed, true)
+		f.Add(seed, false)
+	}
+	f.Fuzz(func(t *testing.T, text string, parse bool) {
+		format := "raw"
+		if parse {
+			format = "yaml"
+		}
+		// The marker makes any quotation recognisable.
+		const marker = "qzjxk"
+		text = strings.ReplaceAll(text, "a", marker)
+		out, err := Renderer{}.Run(bytes.NewBufferString(docs(secret(format, `"`+encode(text)+`"`), deployment)))
+		if err != nil {
+			if strings.Contains(err.Error(), marker) {
+				t.Fatalf("the error quotes the configuration: %v", err)
+			}
+			return
+		}
+		if !strings.Contains(out.String(), encode(text)) {
+			t.Fatalf("the configuration did not come out byte for byte:\n%s", out)
+		}
+		if again := run(t, out.String()); again != out.String() {
+			t.Fatalf("not stable (-once +twice):\n%s", cmp.Diff(out.String(), again))
+		}
+	})
+}
