@@ -1,0 +1,166 @@
+package assets
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kube8/kube8-operator/test/cluster/internal/progress"
+)
+
+// binary is a program that a cluster needs.
+type binary struct {
+	name    string
+	pkg     string // what `go build` builds
+	dir     string // folder, below this module, of the module that requires it
+	version string
+	ldflags string
+}
+
+// Names lists every binary, the one that takes longest to build first.
+func Names() []string {
+	var names []string
+	for _, b := range binaries(Versions{}) {
+		names = append(names, b.name)
+	}
+	return names
+}
+
+func binaries(v Versions) []binary {
+	const ldflags = "-s -w"
+	// Binaries built from a module know their version only if told, and
+	// clients, Helm among them, refuse an API server that does not.
+	stamped := ldflags + " -X k8s.io/component-base/version.gitVersion=" + v.Kubernetes
+	if major, minor, ok := majorMinor(v.Kubernetes); ok {
+		stamped += " -X k8s.io/component-base/version.gitMajor=" + major +
+			" -X k8s.io/component-base/version.gitMinor=" + minor
+	}
+	return []binary{
+		{"kube-apiserver", kubernetes + "/cmd/kube-apiserver", ".", v.Kubernetes, stamped},
+		{"kube-controller-manager", kubernetes + "/cmd/kube-controller-manager", ".", v.Kubernetes, stamped},
+		{"kube-scheduler", kubernetes + "/cmd/kube-scheduler", ".", v.Kubernetes, stamped},
+		{"kubectl", kubernetes + "/cmd/kubectl", ".", v.Kubernetes, stamped},
+		{"etcd", etcd, ".", v.Etcd, ldflags},
+		{"kwok", kwok + "/cmd/kwok", "kwok", v.Kwok, ldflags},
+	}
+}
+
+func majorMinor(version string) (major, minor string, ok bool) {
+	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
+	if len(parts) != 3 {
+		return "", "", false
+	}
+	return parts[0], parts[1], true
+}
+
+// Builder builds binaries that are missing.
+type Builder struct {
+	Module   string // folder of this program's module
+	Versions Versions
+	Progress io.Writer // gets one line for each binary that is built
+}
+
+// Ensure makes sure that the named binaries exist and returns the one folder
+// that has them all: KUBEBUILDER_ASSETS if it does, else the cache.
+func (b *Builder) Ensure(ctx context.Context, names ...string) (string, error) {
+	known := binaries(b.Versions)
+	for _, name := range names {
+		if !slices.ContainsFunc(known, func(k binary) bool { return k.name == name }) {
+			return "", fmt.Errorf("no binary is called %q, choose from: %s", name, strings.Join(Names(), " "))
+		}
+	}
+	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
+		lacking := missing(dir, names)
+		if len(lacking) == 0 {
+			return filepath.Abs(dir)
+		}
+		fmt.Fprintf(b.Progress, "KUBEBUILDER_ASSETS has no %s: using the cache\n", strings.Join(lacking, ", "))
+	}
+
+	dir, err := b.cache()
+	if err != nil {
+		return "", err
+	}
+	wanted := missing(dir, names)
+	for _, k := range known {
+		if !slices.Contains(wanted, k.name) {
+			continue
+		}
+		fmt.Fprintf(b.Progress, "building %s %s …", k.name, k.version)
+		start := time.Now()
+		if err := b.build(ctx, k, dir); err != nil {
+			fmt.Fprintln(b.Progress, " failed")
+			return "", err
+		}
+		fmt.Fprintf(b.Progress, " %s\n", progress.Duration(time.Since(start)))
+	}
+	return dir, nil
+}
+
+// cache returns the folder for binaries of these versions, which exists then.
+func (b *Builder) cache() (string, error) {
+	base := os.Getenv("KUBE8_CACHE_DIR")
+	if base == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("find a cache folder: %w (set KUBE8_CACHE_DIR)", err)
+		}
+		base = filepath.Join(user, "kube8-operator")
+	}
+	dir, err := filepath.Abs(filepath.Join(base, b.Versions.key()))
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make the cache folder: %w (set KUBE8_CACHE_DIR to another one)", err)
+	}
+	return dir, nil
+}
+
+// build builds one binary aside and renames it into place, so that what is in
+// the cache is always whole.
+func (b *Builder) build(ctx context.Context, k binary, dir string) error {
+	aside, err := os.MkdirTemp(dir, ".building-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(aside)
+	built := filepath.Join(aside, k.name)
+
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", k.ldflags, "-o", built, k.pkg)
+	cmd.Dir = filepath.Join(b.Module, k.dir)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	// The go command stops its compilers when it is interrupted, not when it is killed.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	cmd.WaitDelay = 10 * time.Second
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return errors.New("interrupted; the next run continues from here")
+		}
+		return fmt.Errorf("build %s: %w\n%s", k.name, err, bytes.TrimSpace(output.Bytes()))
+	}
+	return os.Rename(built, filepath.Join(dir, k.name))
+}
+
+// missing returns the names that are not programs in the folder.
+func missing(dir string, names []string) []string {
+	var out []string
+	for _, name := range names {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,126 @@
+package assets
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestRequirements(t *testing.T) {
+	for name, test := range map[string]struct {
+		gomod string
+		want  string
+		fails string
+	}{
+		"the required version is found": {
+			gomod: "module x\nrequire k8s.io/kubernetes v1.35.4 // indirect\n",
+			want:  "v1.35.4",
+		},
+		"a module that is not required is named": {
+			gomod: "module x\nrequire k8s.io/api v0.35.4\n",
+			fails: "go.mod does not require k8s.io/kubernetes",
+		},
+		"a file that is no go.mod is refused": {
+			gomod: "requires nothing",
+			fails: "unknown directive",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got string
+			err := requirements("go.mod", []byte(test.gomod), map[string]*string{kubernetes: &got})
+			if test.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), test.fails) {
+					t.Fatalf("got error %v, want %q", err, test.fails)
+				}
+				return
+			}
+			if err != nil || got != test.want {
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestVersionsOfThisModule(t *testing.T) {
+	v, err := ReadVersions(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Kubernetes == "" || v.Etcd == "" || v.Kwok == "" {
+		t.Errorf("a version is empty: %+v", v)
+	}
+}
+
+func TestKeyChangesWithEachVersion(t *testing.T) {
+	v := Versions{Kubernetes: "v1.35.4", Etcd: "v3.6.5", Kwok: "v0.7.0"}
+	for name, other := range map[string]Versions{
+		"kubernetes": {"v1.35.5", v.Etcd, v.Kwok},
+		"etcd":       {v.Kubernetes, "v3.6.6", v.Kwok},
+		"kwok":       {v.Kubernetes, v.Etcd, "v0.7.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if other.key() == v.key() {
+				t.Errorf("both have the key %q", v.key())
+			}
+		})
+	}
+}
+
+func TestEnsureTakesOneFolderThatHasAll(t *testing.T) {
+	v := Versions{Kubernetes: "v1.35.4", Etcd: "v3.6.5", Kwok: "v0.7.0"}
+	given, base := t.TempDir(), t.TempDir()
+	t.Setenv("KUBEBUILDER_ASSETS", given)
+	t.Setenv("KUBE8_CACHE_DIR", base)
+	cached := filepath.Join(base, v.key())
+	for _, file := range []string{
+		filepath.Join(given, "etcd"), filepath.Join(given, "kubectl"),
+		filepath.Join(cached, "etcd"), filepath.Join(cached, "kwok"),
+	} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("#!"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	for name, test := range map[string]struct {
+		names []string
+		want  string
+	}{
+		"KUBEBUILDER_ASSETS has all":  {[]string{"etcd", "kubectl"}, given},
+		"KUBEBUILDER_ASSETS has some": {[]string{"etcd", "kwok"}, cached},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &Builder{Module: t.TempDir(), Versions: v, Progress: io.Discard}
+			got, err := b.Ensure(context.Background(), test.names...)
+			if err != nil || got != test.want {
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestEnsureLeavesNothingOfABuildThatFails(t *testing.T) {
+	base := t.TempDir()
+	t.Setenv("KUBEBUILDER_ASSETS", "")
+	t.Setenv("KUBE8_CACHE_DIR", base)
+	b := &Builder{Module: t.TempDir(), Progress: io.Discard} // no go.mod there
+	if _, err := b.Ensure(context.Background(), "etcd"); err == nil || !strings.HasPrefix(err.Error(), "build etcd: ") {
+		t.Fatalf("got error %v, want one that names the binary", err)
+	}
+	left, err := os.ReadDir(filepath.Join(base, b.Versions.key()))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestEnsureRefusesUnknownNames(t *testing.T) {
+	b := &Builder{Progress: io.Discard}
+	if _, err := b.Ensure(context.Background(), "kubelet-fake"); err == nil || !strings.Contains(err.Error(), `"kubelet-fake"`) {
+		t.Errorf("got error %v, want one that names it", err)
+	}
+}

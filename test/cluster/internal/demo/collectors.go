@@ -1,0 +1,119 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// label is on every object that a Collector became; its value is the name.
+const label = "kube8.dev/collector"
+
+// collector is what can be seen of one Collector and its workload.
+type collector struct {
+	types.NamespacedName
+	deployed string // why it is not deployed; empty if it is
+	workload string // kind of the workload; empty if there is none
+	ready    int32
+	want     int32
+	settled  bool // the workload's status speaks of its latest spec
+}
+
+func (c collector) done() bool {
+	return c.deployed == "" && c.workload != "" && c.settled && c.want > 0 && c.ready == c.want
+}
+
+func (c collector) state() string {
+	switch {
+	case c.deployed != "":
+		return c.deployed
+	case c.workload == "":
+		return "no workload has the label " + label + "=" + c.Name
+	default:
+		return fmt.Sprintf("%s, %d of %s ready", c.workload, c.ready, plural(int(c.want), "pod"))
+	}
+}
+
+func (d *demo) applySamples(ctx context.Context) (string, error) {
+	_, err := d.kubectl.Run(ctx, nil, "apply", "--server-side", "-k", filepath.Join(d.Root, "config", "samples"))
+	return "config/samples", err
+}
+
+// waitForCollectors waits until every Collector is deployed and its pods are
+// ready.
+func (d *demo) waitForCollectors(ctx context.Context) (collectors []collector, err error) {
+	err = d.until(ctx, 90*time.Second, func() (bool, string, error) {
+		if collectors, err = d.collectors(ctx); err != nil {
+			return false, "", err
+		}
+		var waiting []string
+		for _, c := range collectors {
+			if !c.done() {
+				waiting = append(waiting, fmt.Sprintf("\n  %s: %s", c.NamespacedName, c.state()))
+			}
+		}
+		return len(collectors) > 0 && len(waiting) == 0, strings.Join(waiting, ""), nil
+	})
+	return collectors, err
+}
+
+func (d *demo) collectors(ctx context.Context) ([]collector, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "kube8.dev", Version: "v1alpha1", Kind: "CollectorList"})
+	if err := d.client.List(ctx, list); err != nil {
+		return nil, err
+	}
+	var out []collector
+	for _, item := range list.Items {
+		out = append(out, collector{NamespacedName: client.ObjectKeyFromObject(&item), deployed: whyNotDeployed(item)})
+	}
+
+	var deployments appsv1.DeploymentList
+	var daemonSets appsv1.DaemonSetList
+	var statefulSets appsv1.StatefulSetList
+	for _, list := range []client.ObjectList{&deployments, &daemonSets, &statefulSets} {
+		if err := d.client.List(ctx, list, client.HasLabels{label}); err != nil {
+			return nil, err
+		}
+	}
+	set := func(object client.Object, kind string, ready, want int32, settled bool) {
+		of := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[label]}
+		if i := slices.IndexFunc(out, func(c collector) bool { return c.NamespacedName == of }); i >= 0 {
+			out[i].workload, out[i].ready, out[i].want, out[i].settled = kind, ready, want, settled
+		}
+	}
+	for _, o := range deployments.Items {
+		set(&o, "Deployment", o.Status.ReadyReplicas, *o.Spec.Replicas, o.Status.ObservedGeneration >= o.Generation)
+	}
+	for _, o := range daemonSets.Items {
+		set(&o, "DaemonSet", o.Status.NumberReady, o.Status.DesiredNumberScheduled, o.Status.ObservedGeneration >= o.Generation)
+	}
+	for _, o := range statefulSets.Items {
+		set(&o, "StatefulSet", o.Status.ReadyReplicas, *o.Spec.Replicas, o.Status.ObservedGeneration >= o.Generation)
+	}
+	return out, nil
+}
+
+func whyNotDeployed(item unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(item.Object, "status", "conditions")
+	why := "no condition Deployed yet"
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		switch {
+		case condition["type"] == "Deployed" && condition["status"] == "True":
+			return ""
+		case condition["type"] == "Irreconcilable" && condition["status"] == "True":
+			why = fmt.Sprintf("Irreconcilable: %v", condition["message"])
+		}
+	}
+	return why
+}

@@ -1,0 +1,187 @@
+// Package demo is `make demo`: it brings up a control plane, runs the operator
+// on it with the permissions it ships with, applies the samples, and shows
+// what came of them.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/test/cluster/internal/assets"
+	"github.com/kube8/kube8-operator/test/cluster/internal/controlplane"
+	"github.com/kube8/kube8-operator/test/cluster/internal/process"
+	"github.com/kube8/kube8-operator/test/cluster/internal/progress"
+)
+
+// Options of the demo.
+type Options struct {
+	Root     string // of the repository
+	Builder  *assets.Builder
+	Versions assets.Versions
+	Out      io.Writer
+	Exit     bool // stop once everything was shown
+}
+
+type demo struct {
+	Options
+	dir      string // of everything that is removed at the end
+	steps    progress.Steps
+	kwok     string
+	binaries controlplane.Binaries
+	plane    *controlplane.ControlPlane
+	kubectl  controlplane.Kubectl
+	client   client.Client
+	operator *process.Process
+}
+
+// Run runs the demo until the context ends, or until all was shown. Whatever
+// it returns, it has stopped what it started and removed its files.
+func Run(ctx context.Context, opts Options) (err error) {
+	d := &demo{Options: opts, steps: progress.Steps{Out: opts.Out}}
+	if d.dir, err = os.MkdirTemp("", "kube8-demo-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
+	defer func() { err = errors.Join(err, d.stop()) }()
+
+	fmt.Fprintf(d.Out, "kube8-operator on Kubernetes %s: real control plane, simulated node\n\n", d.Versions.Kubernetes)
+	if err := d.run(ctx); err != nil {
+		if ctx.Err() != nil {
+			return errors.New("interrupted")
+		}
+		if d.operator != nil {
+			err = fmt.Errorf("%w\n\nthe end of the operator's log:\n%s", err, process.Tail(d.operator.Log, 20))
+		}
+		return err
+	}
+	if d.Exit {
+		return nil
+	}
+	return d.stayUp(ctx)
+}
+
+func (d *demo) run(ctx context.Context) error {
+	if err := d.findBinaries(ctx); err != nil {
+		return err
+	}
+	var samples []collector
+	for _, step := range []struct {
+		title string
+		do    func(context.Context) (string, error)
+	}{
+		{"etcd and kube-apiserver", d.startAPI},
+		{"controller-manager and scheduler", d.startControllers},
+		{"node, simulated by kwok", d.startNode},
+		{"CRD", d.installCRD},
+		{"the operator's permissions", d.installRBAC},
+		{"operator", d.startOperator},
+		{"samples", d.applySamples},
+		{"Collectors deployed, pods ready", func(ctx context.Context) (detail string, err error) {
+			samples, err = d.waitForCollectors(ctx)
+			return plural(len(samples), "Collector"), err
+		}},
+	} {
+		if err := d.steps.Do(step.title, func() (string, error) { return step.do(ctx) }); err != nil {
+			return fmt.Errorf("%s: %w", step.title, err)
+		}
+	}
+	return d.report(ctx, samples)
+}
+
+// findBinaries builds what is missing. The two groups may come from different
+// folders: KUBEBUILDER_ASSETS has only the first.
+func (d *demo) findBinaries(ctx context.Context) error {
+	api, err := d.Builder.Ensure(ctx, "kube-apiserver", "kubectl", "etcd")
+	if err != nil {
+		return err
+	}
+	rest, err := d.Builder.Ensure(ctx, "kube-controller-manager", "kube-scheduler", "kwok")
+	if err != nil {
+		return err
+	}
+	d.binaries = controlplane.Binaries{
+		Etcd:              filepath.Join(api, "etcd"),
+		APIServer:         filepath.Join(api, "kube-apiserver"),
+		ControllerManager: filepath.Join(rest, "kube-controller-manager"),
+		Scheduler:         filepath.Join(rest, "kube-scheduler"),
+	}
+	d.kwok = filepath.Join(rest, "kwok")
+	d.kubectl = controlplane.Kubectl{Path: filepath.Join(api, "kubectl"), CacheDir: filepath.Join(d.dir, "kubectl-cache")}
+	return nil
+}
+
+func (d *demo) startAPI(ctx context.Context) (string, error) {
+	var err error
+	if d.plane, err = controlplane.Start(d.dir, d.binaries); err != nil {
+		return "", err
+	}
+	d.kubectl.Kubeconfig = d.plane.Kubeconfig
+	if d.client, err = client.New(d.plane.Config, client.Options{}); err != nil {
+		return "", err
+	}
+	return d.plane.Config.Host, ctx.Err()
+}
+
+func (d *demo) startControllers(context.Context) (string, error) {
+	return "", d.plane.StartControllers(d.binaries)
+}
+
+func (d *demo) stayUp(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			fmt.Fprintln(d.Out)
+			return nil
+		case <-tick.C:
+			if err := d.plane.Err(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (d *demo) stop() error {
+	if d.plane == nil {
+		return nil
+	}
+	return d.steps.Do("stop everything", func() (string, error) { return "", d.plane.Stop() })
+}
+
+// until calls the check until it is done, fails, or the deadline passes; state
+// is what there was to say last.
+func (d *demo) until(ctx context.Context, timeout time.Duration, check func() (done bool, state string, err error)) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		done, state, err := check()
+		if err != nil || done {
+			return err
+		}
+		if err := d.plane.Err(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not after %s: %s", progress.Duration(timeout), state)
+		case <-tick.C:
+		}
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,131 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/test/cluster/internal/controlplane"
+)
+
+const (
+	operatorNamespace = "kube8-operator-system"
+	operatorAccount   = "kube8-operator-controller-manager"
+)
+
+func (d *demo) installCRD(ctx context.Context) (string, error) {
+	const crd = "collectors.kube8.dev"
+	if _, err := d.kubectl.Run(ctx, nil, "apply", "--server-side", "-k", filepath.Join(d.Root, "config", "crd")); err != nil {
+		return "", err
+	}
+	_, err := d.kubectl.Run(ctx, nil, "wait", "--for=condition=Established", "--timeout=30s", "crd/"+crd)
+	return crd, err
+}
+
+// installRBAC applies what config/default grants the operator, and not the
+// Deployment: the operator runs as a process here.
+func (d *demo) installRBAC(ctx context.Context) (string, error) {
+	rendered, err := d.kubectl.Run(ctx, nil, "kustomize", filepath.Join(d.Root, "config", "default"))
+	if err != nil {
+		return "", err
+	}
+	grants, count, err := onlyRBAC(rendered)
+	if err != nil {
+		return "", err
+	}
+	_, err = d.kubectl.Run(ctx, grants, "apply", "--server-side", "-f", "-")
+	return fmt.Sprintf("%s of config/default", plural(count, "object")), err
+}
+
+// onlyRBAC keeps the objects that say who the operator is and what it may do.
+func onlyRBAC(rendered []byte) (out []byte, count int, err error) {
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(rendered), 4096)
+	for {
+		var object unstructured.Unstructured
+		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
+			return out, count, nil
+		} else if err != nil {
+			return nil, 0, fmt.Errorf("read config/default: %w", err)
+		}
+		switch object.GetKind() {
+		case "Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding":
+			document, err := yaml.Marshal(object.Object)
+			if err != nil {
+				return nil, 0, err
+			}
+			out = append(append(out, "---\n"...), document...)
+			count++
+		}
+	}
+}
+
+// startOperator runs the operator as its own ServiceAccount, so that it may do
+// exactly what it may do where it is installed.
+func (d *demo) startOperator(ctx context.Context) (string, error) {
+	binary := filepath.Join(d.Root, "bin", "kube8-operator")
+	if _, err := os.Stat(binary); err != nil {
+		return "", fmt.Errorf("%w (run `make build`)", err)
+	}
+	token, err := d.kubectl.Run(ctx, nil, "create", "token", operatorAccount, "-n", operatorNamespace, "--duration=24h")
+	if err != nil {
+		return "", err
+	}
+	kubeconfig := filepath.Join(d.dir, "operator.kubeconfig")
+	if err := controlplane.WriteKubeconfig(kubeconfig, &rest.Config{
+		Host:            d.plane.Config.Host,
+		TLSClientConfig: rest.TLSClientConfig{CAData: d.plane.Config.CAData},
+		BearerToken:     strings.TrimSpace(string(token)),
+	}); err != nil {
+		return "", err
+	}
+	metrics, err := freeAddress()
+	if err != nil {
+		return "", err
+	}
+	probes, err := freeAddress()
+	if err != nil {
+		return "", err
+	}
+
+	cmd := exec.Command(binary, "run", "--watches-file=watches.yaml",
+		"--leader-elect", "--leader-election-namespace="+operatorNamespace,
+		"--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes)
+	cmd.Dir = d.Root
+	as := d.kubectl
+	as.Kubeconfig = kubeconfig
+	cmd.Env = as.Environ()
+	if d.operator, err = d.plane.Run("operator", cmd); err != nil {
+		return "", err
+	}
+	return "as ServiceAccount " + operatorAccount, d.until(ctx, 30*time.Second, func() (bool, string, error) {
+		response, err := http.Get("http://" + probes + "/readyz")
+		if err != nil {
+			return false, err.Error(), nil
+		}
+		defer response.Body.Close()
+		return response.StatusCode == http.StatusOK, "/readyz says " + response.Status, nil
+	})
+}
+
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}

@@ -1,0 +1,124 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// report shows the Collectors, the objects they became, and one config.
+func (d *demo) report(ctx context.Context, collectors []collector) error {
+	table, err := d.kubectl.Run(ctx, nil, "get", "collectors", "-A")
+	if err != nil {
+		return err
+	}
+	d.heading("kubectl get collectors -A")
+	fmt.Fprintf(d.Out, "%s", table)
+
+	objects, err := d.objects(ctx)
+	if err != nil {
+		return fmt.Errorf("list objects: %w", err)
+	}
+	d.heading("what each Collector became")
+	for _, c := range collectors {
+		fmt.Fprintf(d.Out, "%s: %s\n", c.NamespacedName, c.state())
+		for _, object := range objects[c.NamespacedName] {
+			fmt.Fprintf(d.Out, "  %s\n", object)
+		}
+	}
+
+	first := collectors[0]
+	secret, key, err := d.config(ctx, first)
+	if err != nil {
+		return err
+	}
+	d.heading(fmt.Sprintf("the config of %s, from Secret %s, key %s", first.NamespacedName, secret.Name, key))
+	fmt.Fprintf(d.Out, "%s\n", bytes.TrimSpace(secret.Data[key]))
+
+	if d.Exit {
+		fmt.Fprintln(d.Out)
+		return nil
+	}
+	d.heading("up until Ctrl-C; in another terminal")
+	fmt.Fprintf(d.Out, `export KUBECONFIG=%s
+export PATH="$PATH:%s"
+kubectl describe collector -n %s %s
+tail -f %s
+`, d.plane.Kubeconfig, filepath.Dir(d.kubectl.Path), first.Namespace, first.Name, d.operator.Log)
+	return nil
+}
+
+func (d *demo) heading(text string) {
+	fmt.Fprintf(d.Out, "\n--- %s %s\n", text, strings.Repeat("-", max(0, 88-len(text))))
+}
+
+// objects lists, for each Collector, what carries its label and was not made
+// from something else that does: a Deployment, and not its pods.
+func (d *demo) objects(ctx context.Context) (map[types.NamespacedName][]string, error) {
+	discovered, err := discovery.NewDiscoveryClientForConfig(d.plane.Config)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := discovered.ServerPreferredNamespacedResources()
+	if err != nil {
+		return nil, err
+	}
+	reader, err := metadata.NewForConfig(d.plane.Config)
+	if err != nil {
+		return nil, err
+	}
+	out := map[types.NamespacedName][]string{}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range list.APIResources {
+			// Endpoints are a Service's shadow that names no owner.
+			if !slices.Contains(resource.Verbs, "list") || resource.Kind == "Endpoints" {
+				continue
+			}
+			found, err := reader.Resource(version.WithResource(resource.Name)).List(ctx, metav1.ListOptions{LabelSelector: label})
+			if err != nil {
+				return nil, err
+			}
+			for _, item := range found.Items {
+				if owner := metav1.GetControllerOf(&item); owner != nil && owner.Kind != "Collector" {
+					continue
+				}
+				of := types.NamespacedName{Namespace: item.Namespace, Name: item.Labels[label]}
+				out[of] = append(out[of], fmt.Sprintf("%-24s %s", resource.Kind, item.Name))
+			}
+		}
+	}
+	for _, names := range out {
+		slices.Sort(names)
+	}
+	return out, nil
+}
+
+// config finds the Secret that holds a Collector's decoded config.
+func (d *demo) config(ctx context.Context, c collector) (*corev1.Secret, string, error) {
+	var secrets corev1.SecretList
+	if err := d.client.List(ctx, &secrets, client.InNamespace(c.Namespace), client.MatchingLabels{label: c.Name}); err != nil {
+		return nil, "", err
+	}
+	for _, secret := range secrets.Items {
+		for key := range secret.Data {
+			return &secret, key, nil
+		}
+	}
+	return nil, "", errors.New("no Secret of " + c.String() + " holds a config")
+}
