@@ -1,0 +1,79 @@
+package operator
+
+import (
+	"fmt"
+
+	helmmanager "github.com/operator-framework/helm-operator-plugins/pkg/manager"
+	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// CollectorLabel is on every object of a release. Its value is the Collector's name.
+const CollectorLabel = "kube8.dev/collector"
+
+// newManager makes the manager that runs the reconcilers of ws: its cache holds the Collectors and what they became,
+// not the rest of the cluster.
+func newManager(cfg *rest.Config, opts Options, ws []watches.Watch) (ctrl.Manager, error) {
+	dependents, err := labels.NewRequirement(CollectorLabel, selection.Exists, nil)
+	if err != nil {
+		return nil, fmt.Errorf("select by label %s: %w", CollectorLabel, err)
+	}
+	primaries := map[client.Object]cache.ByObject{}
+	for _, watch := range ws {
+		primary := &unstructured.Unstructured{}
+		primary.SetGroupVersionKind(watch.GroupVersionKind)
+		primaries[primary] = cache.ByObject{Label: labels.Everything()}
+	}
+
+	managerOptions := ctrl.Options{
+		Cache: cache.Options{
+			ByObject:             primaries,
+			DefaultLabelSelector: labels.NewSelector().Add(*dependents),
+			DefaultTransform:     cache.TransformStripManagedFields(),
+		},
+		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+		Metrics:                       metrics(opts),
+		HealthProbeBindAddress:        opts.HealthProbeBindAddress,
+		LeaderElection:                opts.LeaderElect,
+		LeaderElectionID:              opts.LeaderElectionID,
+		LeaderElectionNamespace:       opts.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
+	}
+	helmmanager.ConfigureWatchNamespaces(&managerOptions, ctrl.Log)
+
+	mgr, err := ctrl.NewManager(unthrottled(cfg), managerOptions)
+	if err != nil {
+		return nil, fmt.Errorf("create manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("readyz", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add ready check: %w", err)
+	}
+	return mgr, nil
+}
+
+func metrics(opts Options) server.Options {
+	options := server.Options{BindAddress: opts.MetricsBindAddress, SecureServing: opts.MetricsSecure}
+	if opts.MetricsSecure {
+		options.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return options
+}
+
+// unthrottled returns cfg without client-side rate limits: the API server's priority and fairness shares it out better.
+func unthrottled(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1
+	return cfg
+}

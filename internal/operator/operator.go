@@ -1,0 +1,106 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
+	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
+	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	"helm.sh/helm/v3/pkg/action"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/redact"
+	"github.com/kube8/kube8-operator/internal/status"
+)
+
+// maxReleaseHistory is how many revisions of a release are kept.
+const maxReleaseHistory = 3
+
+// Run runs the operator against the cluster of cfg until ctx ends.
+func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
+	ws, err := LoadWatches(opts)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(cfg, opts, ws)
+	if err != nil {
+		return err
+	}
+	for _, watch := range ws {
+		if err := addReconciler(mgr, opts, watch); err != nil {
+			return fmt.Errorf("set up the reconciler of %s: %w", watch.Kind, err)
+		}
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("run manager: %w", err)
+	}
+	return nil
+}
+
+// addReconciler adds the stock reconciler of one watch to mgr.
+func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
+	actionClients, err := newActionClientGetter(mgr)
+	if err != nil {
+		return err
+	}
+	period, concurrency := opts.ReconcilePeriod, opts.MaxConcurrentReconciles
+	if watch.ReconcilePeriod != nil {
+		period = watch.ReconcilePeriod.Duration
+	}
+	if watch.MaxConcurrentReconciles != nil {
+		concurrency = *watch.MaxConcurrentReconciles
+	}
+	r, err := reconciler.New(
+		reconciler.WithChart(*watch.Chart),
+		reconciler.WithGroupVersionKind(watch.GroupVersionKind),
+		reconciler.WithOverrideValues(watch.OverrideValues),
+		reconciler.WithSelector(*watch.Selector),
+		reconciler.SkipDependentWatches(!*watch.WatchDependentResources),
+		reconciler.WithReconcilePeriod(period),
+		reconciler.WithMaxConcurrentReconciles(concurrency),
+		reconciler.WithMaxReleaseHistory(maxReleaseHistory),
+		reconciler.WithActionClientGetter(actionClients),
+		reconciler.WithClient(status.NewClient(mgr.GetClient())),
+		reconciler.WithLog(redact.Logger(ctrl.Log.WithName("helm"))),
+	)
+	if err != nil {
+		return fmt.Errorf("create reconciler: %w", err)
+	}
+	if err := r.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("add reconciler to manager: %w", err)
+	}
+	return nil
+}
+
+// newActionClientGetter makes Helm's clients: with the post-renderer, without rollbacks, and without checks that the
+// API server makes anyway.
+func newActionClientGetter(mgr ctrl.Manager) (helmclient.ActionClientGetter, error) {
+	configs, err := helmclient.NewActionConfigGetter(mgr.GetConfig(), mgr.GetRESTMapper())
+	if err != nil {
+		return nil, fmt.Errorf("create Helm configurations: %w", err)
+	}
+	clients, err := helmclient.NewActionClientGetter(configs,
+		helmclient.AppendPostRenderers(postrender.Provider),
+		// A failed upgrade is retried forward: a rollback after a failed dry run would be a forced one, of a release
+		// that runs well.
+		helmclient.WithFailureRollbacks(false),
+		// The spec has passed the CRD's schema, of which the chart's is a copy, and the API server validates objects.
+		helmclient.AppendInstallOptions(func(install *action.Install) error {
+			install.SkipSchemaValidation = true
+			install.DisableOpenAPIValidation = true
+			return nil
+		}),
+		helmclient.AppendUpgradeOptions(func(upgrade *action.Upgrade) error {
+			upgrade.SkipSchemaValidation = true
+			upgrade.DisableOpenAPIValidation = true
+			return nil
+		}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("create Helm clients: %w", err)
+	}
+	return clients, nil
+}

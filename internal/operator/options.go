@@ -1,0 +1,73 @@
+// Package operator is step 3 of the data flow: it wires the stock reconciler of helm-operator-plugins, one for each
+// entry of watches.yaml, with the options and decorators that the other packages provide. It reconciles nothing itself.
+package operator
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Options are the operator's flags. Those that the stock helm-operator has keep its names.
+type Options struct {
+	// WatchesFile is the path of watches.yaml; the chart paths in it are relative to the working directory.
+	WatchesFile string
+
+	// CollectorRegistry replaces the chart's default for image.registry, for mirrors and disconnected clusters. A
+	// Collector can still set its own. Empty means the chart's default.
+	CollectorRegistry string
+
+	// ReconcilePeriod is how often a Collector is checked when nothing happens, unless its watch says otherwise.
+	ReconcilePeriod time.Duration
+
+	// MaxConcurrentReconciles is how many Collectors are worked on at a time, unless their watch says otherwise.
+	MaxConcurrentReconciles int
+
+	// MetricsBindAddress is where metrics are served; "0" turns them off.
+	MetricsBindAddress string
+
+	// MetricsSecure serves metrics over TLS, to callers that may get the path /metrics and nobody else.
+	MetricsSecure bool
+
+	// HealthProbeBindAddress is where /healthz and /readyz are served; "0" turns them off.
+	HealthProbeBindAddress string
+
+	// LeaderElect keeps all but one operator waiting.
+	LeaderElect bool
+
+	// LeaderElectionID is the name of the Lease.
+	LeaderElectionID string
+
+	// LeaderElectionNamespace is the namespace of the Lease: the operator's own, unless it runs outside the cluster.
+	LeaderElectionNamespace string
+}
+
+// AddFlags binds the options to flags, with their defaults.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	o.AddChartFlags(flags)
+	flags.DurationVar(&o.ReconcilePeriod, "reconcile-period", time.Hour,
+		"how often a resource is checked when nothing happens; reconcilePeriod in the watches file wins")
+	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", runtime.GOMAXPROCS(0),
+		"how many resources are worked on at a time; maxConcurrentReconciles in the watches file wins")
+	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", ":8443",
+		"address of the metrics endpoint, or 0 for none")
+	flags.BoolVar(&o.MetricsSecure, "metrics-secure", true,
+		"serve metrics over TLS, to authenticated and authorized callers only")
+	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081",
+		"address of the probes /healthz and /readyz, or 0 for none")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", false,
+		"run only while holding the leader Lease, so that one operator at a time is active")
+	flags.StringVar(&o.LeaderElectionID, "leader-election-id", "kube8-operator",
+		"name of the leader Lease")
+	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "",
+		"namespace of the leader Lease; required outside a cluster")
+}
+
+// AddChartFlags binds the options that decide what a Collector is rendered to.
+func (o *Options) AddChartFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.WatchesFile, "watches-file", "./watches.yaml",
+		"path of the file that maps kinds to charts")
+	flags.StringVar(&o.CollectorRegistry, "collector-registry", "",
+		"default registry of collector images, instead of the chart's")
+}

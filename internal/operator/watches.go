@@ -1,0 +1,24 @@
+package operator
+
+import (
+	"fmt"
+
+	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	"helm.sh/helm/v3/pkg/chartutil"
+)
+
+// LoadWatches reads the watches file and the charts that it names, step 2 of the data flow, and applies the options
+// that decide what a Collector is rendered to.
+func LoadWatches(opts Options) ([]watches.Watch, error) {
+	loaded, err := watches.Load(opts.WatchesFile)
+	if err != nil {
+		return nil, fmt.Errorf("load watches from %q, see --watches-file: %w", opts.WatchesFile, err)
+	}
+	if opts.CollectorRegistry != "" {
+		registry := map[string]any{"image": map[string]any{"registry": opts.CollectorRegistry}}
+		for _, watch := range loaded {
+			watch.Chart.Values = chartutil.CoalesceTables(registry, watch.Chart.Values)
+		}
+	}
+	return loaded, nil
+}
