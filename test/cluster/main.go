@@ -66,11 +66,10 @@ func run(ctx context.Context, args []string) error {
 		return nil
 	case "demo":
 		return demo.Run(ctx, demo.Options{
-			Root:     filepath.Join(module, "..", ".."),
-			Builder:  builder,
-			Versions: versions,
-			Out:      os.Stdout,
-			Exit:     os.Getenv("DEMO_EXIT") == "1",
+			Root:    filepath.Join(module, "..", ".."),
+			Builder: builder,
+			Out:     os.Stdout,
+			Exit:    os.Getenv("DEMO_EXIT") == "1",
 		})
 	default:
 		return fmt.Errorf("unknown command %q\n\n%s", command, usage)

@@ -98,7 +98,7 @@ func (b *Builder) Ensure(ctx context.Context, names ...string) (string, error) {
 		fmt.Fprintf(b.Progress, "building %s %s …", k.name, k.version)
 		start := time.Now()
 		if err := b.build(ctx, k, dir); err != nil {
-			fmt.Fprintln(b.Progress, " failed")
+			fmt.Fprintln(b.Progress, " not built")
 			return "", err
 		}
 		fmt.Fprintf(b.Progress, " %s\n", progress.Duration(time.Since(start)))

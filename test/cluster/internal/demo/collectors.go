@@ -49,16 +49,21 @@ func (d *demo) applySamples(ctx context.Context) (string, error) {
 }
 
 // waitForCollectors waits until every Collector is deployed and its pods are
-// ready.
-func (d *demo) waitForCollectors(ctx context.Context) (collectors []collector, err error) {
+// ready, and tells of each once it is.
+func (d *demo) waitForCollectors(ctx context.Context, tell func(name, detail string)) (collectors []collector, err error) {
+	told := map[types.NamespacedName]bool{}
 	err = d.until(ctx, 90*time.Second, func() (bool, string, error) {
 		if collectors, err = d.collectors(ctx); err != nil {
 			return false, "", err
 		}
 		var waiting []string
 		for _, c := range collectors {
-			if !c.done() {
+			switch {
+			case !c.done():
 				waiting = append(waiting, fmt.Sprintf("\n  %s: %s", c.NamespacedName, c.state()))
+			case !told[c.NamespacedName]:
+				told[c.NamespacedName] = true
+				tell(c.String(), c.state())
 			}
 		}
 		return len(collectors) > 0 && len(waiting) == 0, strings.Join(waiting, ""), nil
@@ -74,7 +79,7 @@ func (d *demo) collectors(ctx context.Context) ([]collector, error) {
 	}
 	var out []collector
 	for _, item := range list.Items {
-		out = append(out, collector{NamespacedName: client.ObjectKeyFromObject(&item), deployed: whyNotDeployed(item)})
+		out = append(out, collector{NamespacedName: client.ObjectKeyFromObject(&item), deployed: whyNotDeployed(&item)})
 	}
 
 	var deployments appsv1.DeploymentList
@@ -103,17 +108,23 @@ func (d *demo) collectors(ctx context.Context) ([]collector, error) {
 	return out, nil
 }
 
-func whyNotDeployed(item unstructured.Unstructured) string {
-	conditions, _, _ := unstructured.NestedSlice(item.Object, "status", "conditions")
-	why := "no condition Deployed yet"
+func whyNotDeployed(item *unstructured.Unstructured) string {
+	if condition(item, "Deployed")["status"] == "True" {
+		return ""
+	}
+	if c := condition(item, "Irreconcilable"); c["status"] == "True" {
+		return fmt.Sprintf("Irreconcilable: %v", c["message"])
+	}
+	return "no condition Deployed yet"
+}
+
+// condition returns one condition of an object, nil if there is none.
+func condition(object *unstructured.Unstructured, kind string) map[string]any {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, c := range conditions {
-		condition, _ := c.(map[string]any)
-		switch {
-		case condition["type"] == "Deployed" && condition["status"] == "True":
-			return ""
-		case condition["type"] == "Irreconcilable" && condition["status"] == "True":
-			why = fmt.Sprintf("Irreconcilable: %v", condition["message"])
+		if c, ok := c.(map[string]any); ok && c["type"] == kind {
+			return c
 		}
 	}
-	return why
+	return nil
 }

@@ -10,8 +10,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/test/cluster/internal/assets"
@@ -22,11 +24,10 @@ import (
 
 // Options of the demo.
 type Options struct {
-	Root     string // of the repository
-	Builder  *assets.Builder
-	Versions assets.Versions
-	Out      io.Writer
-	Exit     bool // stop once everything was shown
+	Root    string // of the repository
+	Builder *assets.Builder
+	Out     io.Writer
+	Exit    bool // stop once everything was shown
 }
 
 type demo struct {
@@ -51,7 +52,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
 	defer func() { err = errors.Join(err, d.stop()) }()
 
-	fmt.Fprintf(d.Out, "kube8-operator on Kubernetes %s: real control plane, simulated node\n\n", d.Versions.Kubernetes)
+	fmt.Fprintf(d.Out, "kube8-operator demo: a real control plane, and a node that is simulated\n\n")
 	if err := d.run(ctx); err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
@@ -71,33 +72,35 @@ func (d *demo) run(ctx context.Context) error {
 	if err := d.findBinaries(ctx); err != nil {
 		return err
 	}
-	var samples []collector
 	for _, step := range []struct {
 		title string
 		do    func(context.Context) (string, error)
 	}{
-		{"etcd and kube-apiserver", d.startAPI},
-		{"controller-manager and scheduler", d.startControllers},
+		{"etcd, kube-apiserver", d.startAPI},
+		{"controllers, scheduler", d.startControllers},
 		{"node, simulated by kwok", d.startNode},
 		{"CRD", d.installCRD},
-		{"the operator's permissions", d.installRBAC},
+		{"the operator's RBAC", d.installRBAC},
 		{"operator", d.startOperator},
 		{"samples", d.applySamples},
-		{"Collectors deployed, pods ready", func(ctx context.Context) (detail string, err error) {
-			samples, err = d.waitForCollectors(ctx)
-			return plural(len(samples), "Collector"), err
-		}},
 	} {
 		if err := d.steps.Do(step.title, func() (string, error) { return step.do(ctx) }); err != nil {
 			return fmt.Errorf("%s: %w", step.title, err)
 		}
 	}
-	return d.report(ctx, samples)
+	collectors, err := d.waitForCollectors(ctx, d.steps.Begin("Collectors, until they are deployed and their pods ready"))
+	if err != nil {
+		return fmt.Errorf("wait for the Collectors: %w", err)
+	}
+	return d.report(ctx, collectors)
 }
 
 // findBinaries builds what is missing. The two groups may come from different
 // folders: KUBEBUILDER_ASSETS has only the first.
 func (d *demo) findBinaries(ctx context.Context) error {
+	if _, err := os.Stat(d.operatorPath()); err != nil {
+		return fmt.Errorf("%w (run `make build`)", err)
+	}
 	api, err := d.Builder.Ensure(ctx, "kube-apiserver", "kubectl", "etcd")
 	if err != nil {
 		return err
@@ -126,11 +129,20 @@ func (d *demo) startAPI(ctx context.Context) (string, error) {
 	if d.client, err = client.New(d.plane.Config, client.Options{}); err != nil {
 		return "", err
 	}
-	return d.plane.Config.Host, ctx.Err()
+	// Asked, not assumed: KUBEBUILDER_ASSETS may hold another version.
+	discovered, err := discovery.NewDiscoveryClientForConfig(d.plane.Config)
+	if err != nil {
+		return "", err
+	}
+	version, err := discovered.ServerVersion()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s at %s", version.GitVersion, strings.TrimSuffix(d.plane.Config.Host, "/")), ctx.Err()
 }
 
 func (d *demo) startControllers(context.Context) (string, error) {
-	return "", d.plane.StartControllers(d.binaries)
+	return "kube-controller-manager, kube-scheduler", d.plane.StartControllers(d.binaries)
 }
 
 func (d *demo) stayUp(ctx context.Context) error {

@@ -8,15 +8,16 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/test/cluster/internal/controlplane"
@@ -32,8 +33,14 @@ func (d *demo) installCRD(ctx context.Context) (string, error) {
 	if _, err := d.kubectl.Run(ctx, nil, "apply", "--server-side", "-k", filepath.Join(d.Root, "config", "crd")); err != nil {
 		return "", err
 	}
-	_, err := d.kubectl.Run(ctx, nil, "wait", "--for=condition=Established", "--timeout=30s", "crd/"+crd)
-	return crd, err
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(schema.GroupVersionKind{
+		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+	})
+	return crd, d.until(ctx, 30*time.Second, func() (bool, string, error) {
+		err := d.client.Get(ctx, client.ObjectKey{Name: crd}, object)
+		return condition(object, "Established")["status"] == "True", crd + " is not established", err
+	})
 }
 
 // installRBAC applies what config/default grants the operator, and not the
@@ -76,10 +83,6 @@ func onlyRBAC(rendered []byte) (out []byte, count int, err error) {
 // startOperator runs the operator as its own ServiceAccount, so that it may do
 // exactly what it may do where it is installed.
 func (d *demo) startOperator(ctx context.Context) (string, error) {
-	binary := filepath.Join(d.Root, "bin", "kube8-operator")
-	if _, err := os.Stat(binary); err != nil {
-		return "", fmt.Errorf("%w (run `make build`)", err)
-	}
 	token, err := d.kubectl.Run(ctx, nil, "create", "token", operatorAccount, "-n", operatorNamespace, "--duration=24h")
 	if err != nil {
 		return "", err
@@ -101,18 +104,19 @@ func (d *demo) startOperator(ctx context.Context) (string, error) {
 		return "", err
 	}
 
-	cmd := exec.Command(binary, "run", "--watches-file=watches.yaml",
+	cmd := exec.Command(d.operatorPath(), "run", "--watches-file=watches.yaml",
 		"--leader-elect", "--leader-election-namespace="+operatorNamespace,
 		"--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes)
 	cmd.Dir = d.Root
 	as := d.kubectl
 	as.Kubeconfig = kubeconfig
-	cmd.Env = as.Environ()
+	cmd.Env = append(as.Environ(), "WATCH_NAMESPACE=")
 	if d.operator, err = d.plane.Run("operator", cmd); err != nil {
 		return "", err
 	}
+	probe := http.Client{Timeout: time.Second}
 	return "as ServiceAccount " + operatorAccount, d.until(ctx, 30*time.Second, func() (bool, string, error) {
-		response, err := http.Get("http://" + probes + "/readyz")
+		response, err := probe.Get("http://" + probes + "/readyz")
 		if err != nil {
 			return false, err.Error(), nil
 		}
@@ -120,6 +124,8 @@ func (d *demo) startOperator(ctx context.Context) (string, error) {
 		return response.StatusCode == http.StatusOK, "/readyz says " + response.Status, nil
 	})
 }
+
+func (d *demo) operatorPath() string { return filepath.Join(d.Root, "bin", "kube8-operator") }
 
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

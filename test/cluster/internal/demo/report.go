@@ -3,7 +3,6 @@ package demo
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,9 @@ import (
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// configAnnotation marks the Secret that holds a Collector's decoded config.
+const configAnnotation = "kube8.dev/configuration"
 
 // report shows the Collectors, the objects they became, and one config.
 func (d *demo) report(ctx context.Context, collectors []collector) error {
@@ -40,12 +42,9 @@ func (d *demo) report(ctx context.Context, collectors []collector) error {
 	}
 
 	first := collectors[0]
-	secret, key, err := d.config(ctx, first)
-	if err != nil {
+	if err := d.showConfig(ctx, first); err != nil {
 		return err
 	}
-	d.heading(fmt.Sprintf("the config of %s, from Secret %s, key %s", first.NamespacedName, secret.Name, key))
-	fmt.Fprintf(d.Out, "%s\n", bytes.TrimSpace(secret.Data[key]))
 
 	if d.Exit {
 		fmt.Fprintln(d.Out)
@@ -109,16 +108,21 @@ func (d *demo) objects(ctx context.Context) (map[types.NamespacedName][]string, 
 	return out, nil
 }
 
-// config finds the Secret that holds a Collector's decoded config.
-func (d *demo) config(ctx context.Context, c collector) (*corev1.Secret, string, error) {
+// showConfig prints the decoded config that the operator wrote for a Collector.
+func (d *demo) showConfig(ctx context.Context, c collector) error {
 	var secrets corev1.SecretList
 	if err := d.client.List(ctx, &secrets, client.InNamespace(c.Namespace), client.MatchingLabels{label: c.Name}); err != nil {
-		return nil, "", err
+		return err
 	}
 	for _, secret := range secrets.Items {
-		for key := range secret.Data {
-			return &secret, key, nil
+		if _, ok := secret.Annotations[configAnnotation]; !ok {
+			continue
 		}
+		for key, content := range secret.Data {
+			d.heading(fmt.Sprintf("decoded config of %s: Secret %s, key %s", c.NamespacedName, secret.Name, key))
+			fmt.Fprintf(d.Out, "%s\n", bytes.TrimSpace(content))
+		}
+		return nil
 	}
-	return nil, "", errors.New("no Secret of " + c.String() + " holds a config")
+	return fmt.Errorf("no Secret of %s has the annotation %s", c.NamespacedName, configAnnotation)
 }
