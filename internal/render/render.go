@@ -1,0 +1,128 @@
+// Package render does the steps from Collector to release offline: it prints what the operator would apply, through the
+// same schema, chart and post-renderer, without a cluster. What only a cluster can give is missing: owner references,
+// and whatever the API server adds.
+package render
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/strvals"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/config/crd"
+	"github.com/kube8/kube8-operator/internal/postrender"
+)
+
+// Renderer renders Collectors.
+type Renderer struct {
+	// Watches say which chart a kind is rendered with.
+	Watches []watches.Watch
+
+	// APIVersions are APIs that the cluster is taken to have beyond those of Kubernetes, such as
+	// monitoring.coreos.com/v1/ServiceMonitor.
+	APIVersions []string
+
+	schema *crdSchema
+}
+
+// New returns a Renderer for the kinds of ws.
+func New(ws []watches.Watch, apiVersions []string) (*Renderer, error) {
+	schema, err := newCRDSchema(crd.Collector)
+	if err != nil {
+		return nil, err
+	}
+	return &Renderer{Watches: ws, APIVersions: apiVersions, schema: schema}, nil
+}
+
+// Render returns the manifests of each Collector in a stream of YAML documents, and how many Collectors there were;
+// objects of other kinds are passed over. The error joins one line for each Collector that cannot be rendered.
+func (r *Renderer) Render(ctx context.Context, in io.Reader) (manifests []byte, count int, err error) {
+	var out bytes.Buffer
+	var refused []error
+	reader := yamlutil.NewYAMLReader(bufio.NewReader(in))
+	for document := 1; ; document++ {
+		text, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return out.Bytes(), count, errors.Join(refused...)
+		}
+		if err != nil {
+			return nil, count, fmt.Errorf("read document %d: %w", document, err)
+		}
+		obj := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict(text, &obj.Object); err != nil {
+			refused = append(refused, fmt.Errorf("document %d is not valid YAML: %w", document, err))
+			continue
+		}
+		watch := r.watchFor(obj)
+		if watch == nil {
+			continue
+		}
+		count++
+		manifest, err := r.renderOne(ctx, watch, obj)
+		if err != nil {
+			refused = append(refused, fmt.Errorf("%s %s: %w", obj.GetKind(), name(obj), err))
+			continue
+		}
+		out.WriteString(manifest)
+	}
+}
+
+func (r *Renderer) watchFor(obj *unstructured.Unstructured) *watches.Watch {
+	for i := range r.Watches {
+		if r.Watches[i].GroupVersionKind == obj.GroupVersionKind() {
+			return &r.Watches[i]
+		}
+	}
+	return nil
+}
+
+func (r *Renderer) renderOne(ctx context.Context, watch *watches.Watch, obj *unstructured.Unstructured) (string, error) {
+	if err := r.schema.admit(ctx, obj); err != nil {
+		return "", err
+	}
+	values, _, err := unstructured.NestedMap(obj.Object, "spec")
+	if err != nil {
+		return "", fmt.Errorf("read spec: %w", err)
+	}
+	for key, value := range watch.OverrideValues {
+		if err := strvals.ParseInto(key+"="+value, values); err != nil {
+			return "", fmt.Errorf("apply overrideValues %s of the watches file: %w", key, err)
+		}
+	}
+	return r.release(ctx, watch, obj, values)
+}
+
+// release renders a first release, as the stock reconciler would install it.
+func (r *Renderer) release(ctx context.Context, watch *watches.Watch, obj *unstructured.Unstructured, values map[string]any) (string, error) {
+	install := action.NewInstall(&action.Configuration{Log: func(string, ...any) {}})
+	install.ReleaseName = obj.GetName()
+	install.Namespace = namespace(obj)
+	install.DryRun, install.ClientOnly = true, true
+	install.SkipSchemaValidation = true // the CRD's schema, of which the chart's is a copy, has accepted it
+	install.APIVersions = chartutil.VersionSet(r.APIVersions)
+	install.PostRenderer = postrender.Renderer{}
+	release, err := install.RunWithContext(ctx, watch.Chart, values)
+	if err != nil {
+		return "", fmt.Errorf("render chart %s: %w", watch.Chart.Name(), err)
+	}
+	return release.Manifest, nil
+}
+
+func name(obj *unstructured.Unstructured) string { return namespace(obj) + "/" + obj.GetName() }
+
+func namespace(obj *unstructured.Unstructured) string {
+	if obj.GetNamespace() == "" {
+		return "default"
+	}
+	return obj.GetNamespace()
+}

@@ -1,0 +1,89 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+)
+
+// configurationField is never quoted in an error.
+const configurationField = "spec.collector.configuration"
+
+// crdSchema does offline what the API server does with a new custom resource: the same library, the same messages.
+type crdSchema struct {
+	structural *schema.Structural
+	values     validation.SchemaValidator
+	rules      *cel.Validator
+}
+
+// newCRDSchema reads the schema of the first version of a CustomResourceDefinition.
+func newCRDSchema(definition []byte) (*crdSchema, error) {
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(definition, &crd); err != nil {
+		return nil, fmt.Errorf("read CustomResourceDefinition: %w", err)
+	}
+	var props apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil); err != nil {
+		return nil, fmt.Errorf("convert schema of %s: %w", crd.Name, err)
+	}
+	structural, err := schema.NewStructural(&props)
+	if err != nil {
+		return nil, fmt.Errorf("read schema of %s: %w", crd.Name, err)
+	}
+	values, _, err := validation.NewSchemaValidator(&props)
+	if err != nil {
+		return nil, fmt.Errorf("compile schema of %s: %w", crd.Name, err)
+	}
+	return &crdSchema{structural, values, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
+}
+
+// admit sets obj's defaults, or says why the API server would refuse it, in one line.
+func (s *crdSchema) admit(ctx context.Context, obj *unstructured.Unstructured) error {
+	unknown := pruning.PruneWithOptions(obj.Object, s.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	if len(unknown) > 0 {
+		return fmt.Errorf("unknown field %s", strings.Join(unknown, ", "))
+	}
+	defaulting.PruneNonNullableNullsWithoutDefaults(obj.Object, s.structural)
+	defaulting.Default(obj.Object, s.structural)
+
+	refusals := validation.ValidateCustomResource(nil, obj.Object, s.values)
+	if len(refusals) == 0 {
+		refusals = listtype.ValidateListSetsAndMaps(nil, s.structural, obj.Object)
+		broken, _ := s.rules.Validate(ctx, nil, s.structural, obj.Object, nil, celconfig.RuntimeCELCostBudget)
+		refusals = append(refusals, broken...)
+	}
+	var reasons []string
+	for _, refusal := range refusals {
+		reasons = append(reasons, describe(refusal))
+	}
+	if len(reasons) > 0 {
+		return errors.New(strings.Join(reasons, "; "))
+	}
+	return nil
+}
+
+// describe says what is wrong without the value, which can be a credential or a whole configuration.
+func describe(refusal *field.Error) string {
+	if refusal.Field == configurationField {
+		return configurationField + ": must be base64 without line breaks, at most 349528 characters; encode the file with `base64 -w0`"
+	}
+	if refusal.Detail == "" {
+		return fmt.Sprintf("%s: %s", refusal.Field, refusal.Type)
+	}
+	return fmt.Sprintf("%s: %s: %s", refusal.Field, refusal.Type, refusal.Detail)
+}
