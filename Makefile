@@ -1,0 +1,182 @@
+# The version that this tree is: config/manager/kustomization.yaml is the one place that says it.
+VERSION ?= $(shell sed -n 's/^ *newTag: v//p' config/manager/kustomization.yaml)
+IMAGE_TAG_BASE ?= ghcr.io/kube8/kube8-operator
+IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
+BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
+CHANNELS ?= candidate
+DEFAULT_CHANNEL ?= candidate
+PLATFORMS ?= linux/amd64,linux/arm64
+CONTAINER_TOOL ?= docker
+KUBECTL ?= kubectl
+GOTESTFLAGS ?=
+
+# The tools' versions are pinned in tools/go.mod, those of the control plane in test/cluster/go.mod.
+GO_TOOL := CGO_ENABLED=0 go tool -modfile=$(CURDIR)/tools/go.mod
+KUSTOMIZE := $(GO_TOOL) kustomize
+CONTROLLER_GEN := $(GO_TOOL) controller-gen
+CRD_REF_DOCS := $(GO_TOOL) crd-ref-docs
+GOLANGCI_LINT := $(GO_TOOL) golangci-lint
+# `go tool` takes no build tags, and without this one the tool needs C libraries.
+OPERATOR_SDK := CGO_ENABLED=0 go run -modfile=$(CURDIR)/tools/go.mod -tags=containers_image_openpgp \
+	github.com/operator-framework/operator-sdk/cmd/operator-sdk
+
+MODULES := . tools test/cluster
+CRD := config/crd/bases/kube8.dev_collectors.yaml
+GO_BUILD = CGO_ENABLED=0 go build -trimpath \
+	-ldflags '-s -w -X main.version=v$(VERSION) -X main.commit=$(shell git rev-parse --short=12 HEAD)'
+
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+
+##@ General
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN { FS = ":.*## "; print "usage: make TARGET [VARIABLE=value]" } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-zA-Z0-9_-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: build ## Run the operator and its samples on a control plane of this machine; DEMO_EXIT=1 ends it at once.
+	go -C test/cluster run . demo
+
+##@ Development
+
+.PHONY: generate
+generate: manifests ## Regenerate everything generated: CRD, deep copies, values schema, API reference.
+	$(CONTROLLER_GEN) object paths=./api/...
+	$(CRD_REF_DOCS) --log-level=ERROR --max-depth=20 --renderer=markdown --source-path=api/v1alpha1 \
+		--config=tools/api-docs/config.yaml --templates-dir=tools/api-docs --output-path=docs/api.md
+
+.PHONY: manifests
+manifests: ## Regenerate the CRD and, from it, the chart's values.schema.json.
+	$(CONTROLLER_GEN) crd:generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=$(dir $(CRD))
+	go -C tools run ./valuesschema ../$(CRD) ../helm-charts/collector/values.schema.json
+
+.PHONY: fmt
+fmt: ## Format the Go files.
+	gofmt -w .
+
+.PHONY: vet
+vet: ## Run go vet on every module.
+	@for module in $(MODULES); do echo "go vet: $$module"; go -C $$module vet ./...; done
+
+.PHONY: tidy
+tidy: ## Tidy every module.
+	@for file in $(shell git ls-files '*go.mod'); do echo "go mod tidy: $$file"; go -C $$(dirname $$file) mod tidy; done
+
+.PHONY: verify
+verify: generate tidy fmt ## Regenerate, tidy and format all, and fail if that changed a file.
+	@if [ -n "$$(git status --porcelain)" ]; then \
+		git status --short; git --no-pager diff --stat; \
+		echo "verify: the files above are not committed as they are generated, tidied and formatted;" \
+			"run 'make generate tidy fmt' and commit what it changes"; \
+		exit 1; \
+	fi
+	@echo "verify: everything generated is up to date"
+
+.PHONY: lint
+lint: ## Run golangci-lint on every module, and shellcheck where it is installed.
+	@for module in $(MODULES); do \
+		echo "golangci-lint: $$module"; (cd $$module && $(GOLANGCI_LINT) run ./...); \
+	done
+	@if command -v shellcheck >/dev/null; then \
+		echo "shellcheck"; shellcheck .ci/run $(shell git ls-files '*.sh'); \
+	else \
+		echo "shellcheck: not installed, shell files are not checked"; \
+	fi
+
+.PHONY: test
+test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
+	@for module in tools test/cluster; do echo "go test: $$module"; go -C $$module test $(GOTESTFLAGS) ./...; done
+	@echo "go test: the operator, with a real API server and etcd"
+	@assets="$${KUBEBUILDER_ASSETS:-$$(go -C test/cluster run . assets etcd kube-apiserver kubectl)}"; \
+		KUBEBUILDER_ASSETS="$$assets" go test $(GOTESTFLAGS) ./...
+
+##@ Build
+
+.PHONY: build
+build: ## Build bin/kube8-operator.
+	$(GO_BUILD) -o bin/kube8-operator ./cmd/kube8-operator
+
+.PHONY: run
+run: build ## Run the operator on this machine, against the cluster of the current kubeconfig; flags in ARGS.
+	bin/kube8-operator run $(ARGS)
+
+bin/linux-%/kube8-operator: FORCE
+	GOOS=linux GOARCH=$* $(GO_BUILD) -o $@ ./cmd/kube8-operator
+
+.PHONY: FORCE
+FORCE:
+
+.PHONY: docker-build
+docker-build: bin/linux-$(shell go env GOARCH)/kube8-operator ## Build the image IMG for this machine's architecture.
+	$(CONTAINER_TOOL) build --build-arg TARGETARCH=$(shell go env GOARCH) --build-arg VERSION=$(VERSION) -t $(IMG) .
+
+.PHONY: docker-push
+docker-push: ## Push the image IMG.
+	$(CONTAINER_TOOL) push $(IMG)
+
+comma := ,
+.PHONY: docker-buildx
+docker-buildx: $(patsubst linux/%,bin/linux-%/kube8-operator,$(subst $(comma), ,$(PLATFORMS))) ## Build IMG for PLATFORMS and push it.
+	$(CONTAINER_TOOL) buildx build --push --platform=$(PLATFORMS) --build-arg VERSION=$(VERSION) -t $(IMG) .
+
+##@ Deployment, on the cluster of the current kubeconfig
+
+# Prints the manifests of a folder with IMG as the operator's image, without a change to a tracked file.
+define render
+mkdir -p bin/overlay && echo 'resources: [../../$(1)]' >bin/overlay/kustomization.yaml && \
+(cd bin/overlay && $(KUSTOMIZE) edit set image ghcr.io/kube8/kube8-operator=$(IMG)) && $(KUSTOMIZE) build bin/overlay
+endef
+
+.PHONY: install
+install: ## Install the CRD.
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
+
+.PHONY: uninstall
+uninstall: no-collectors ## Remove the CRD; refuses while Collectors exist.
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: deploy
+deploy: ## Install the CRD and the operator, with the image IMG.
+	$(call render,config/default) | $(KUBECTL) apply --server-side -f -
+
+.PHONY: undeploy
+undeploy: no-collectors ## Remove the operator and the CRD; refuses while Collectors exist.
+	$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found -f -
+
+# Each Collector has a finalizer that only a running operator takes away: deleting the CRD first would wait for ever.
+.PHONY: no-collectors
+no-collectors:
+	@crd="$$($(KUBECTL) get crd collectors.kube8.dev --ignore-not-found -o name)"; [ -n "$$crd" ] || exit 0; \
+	left="$$($(KUBECTL) get collectors.kube8.dev --all-namespaces -o name | wc -l)"; [ "$$left" != 0 ] || exit 0; \
+	echo "Collectors that still exist: $$left. Only the running operator can remove what it made of them, so delete them" \
+		"first: kubectl delete collectors.kube8.dev --all --all-namespaces" >&2; \
+	exit 1
+
+##@ Release
+
+.PHONY: build-installer
+build-installer: ## Write dist/install.yaml: all of `make deploy` in one file.
+	@mkdir -p dist
+	$(call render,config/default) >dist/install.yaml
+
+.PHONY: bundle
+bundle: manifests ## Generate the OLM bundle and validate it.
+	$(call render,config/manifests) | $(OPERATOR_SDK) generate bundle -q --overwrite --version $(VERSION) \
+		--channels=$(CHANNELS) --default-channel=$(DEFAULT_CHANNEL)
+	$(OPERATOR_SDK) bundle validate ./bundle
+
+.PHONY: bundle-build
+bundle-build: ## Build the bundle image BUNDLE_IMG.
+	$(CONTAINER_TOOL) build -f bundle.Dockerfile -t $(BUNDLE_IMG) .
+
+.PHONY: bundle-push
+bundle-push: ## Push the bundle image BUNDLE_IMG.
+	$(MAKE) docker-push IMG=$(BUNDLE_IMG)
+
+.PHONY: clean
+clean: ## Remove what was built here; the caches of Go and of the control plane's binaries stay.
+	rm -rf bin dist
