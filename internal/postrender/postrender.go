@@ -38,8 +38,8 @@ func Provider(meta.RESTMapper, kube.Interface, client.Object) helmpostrender.Pos
 	return Renderer{}
 }
 
-// Run returns the manifest with the configuration decoded and hashed. Objects that neither carry nor mount a
-// configuration come out byte for byte as they went in.
+// Run returns the manifest with the configuration decoded and hashed, and pod templates in the form in which the API
+// server stores them. Objects with neither come out byte for byte as they went in.
 func (Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 	docs, err := split(manifest)
 	if err != nil {
@@ -61,8 +61,8 @@ func (Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 		if doc.changed {
 			continue
 		}
-		if doc.changed, err = stampPodTemplate(doc.node, hashes); err != nil {
-			return nil, err
+		if doc.changed, err = finishWorkload(doc.node, hashes); err != nil {
+			return nil, fmt.Errorf("%s %q: %w", doc.node.GetKind(), doc.node.GetName(), err)
 		}
 	}
 	return join(docs)
@@ -91,7 +91,7 @@ func split(manifest io.Reader) ([]*document, error) {
 		text = bytes.TrimPrefix(text, separator) // the reader leaves the first one
 		node, err := yaml.Parse(string(text))
 		if errors.Is(err, io.EOF) {
-			continue // only comments
+			continue // nothing but comments
 		}
 		if err != nil {
 			return nil, fmt.Errorf("rendered object %d is not YAML%s", len(docs)+1, nearLine(err))
@@ -144,27 +144,4 @@ func decodeSecret(node *yaml.RNode) (string, error) {
 		return "", fmt.Errorf("%s: empty; set it to the collector's configuration, base64-encoded", field)
 	}
 	return hash, node.PipeE(yaml.SetAnnotation(ConfigHashAnnotation, hash))
-}
-
-// stampPodTemplate writes the hash of the config Secret that node's pod template mounts onto the template, and tells
-// whether it mounts one.
-func stampPodTemplate(node *yaml.RNode, hashes map[string]string) (bool, error) {
-	volumes, err := node.Pipe(yaml.Lookup("spec", "template", "spec", "volumes"))
-	if err != nil || volumes == nil {
-		return false, err
-	}
-	stamped := false
-	err = volumes.VisitElements(func(volume *yaml.RNode) error {
-		name, err := volume.Pipe(yaml.Lookup("secret", "secretName"))
-		if err != nil || name == nil {
-			return err
-		}
-		hash, isConfig := hashes[name.YNode().Value]
-		if !isConfig {
-			return nil
-		}
-		stamped = true
-		return node.PipeE(yaml.Lookup("spec", "template"), yaml.SetAnnotation(ConfigHashAnnotation, hash))
-	})
-	return stamped, err
 }
