@@ -157,7 +157,7 @@ data:
 `),
 		},
 		"a StatefulSet's claims are written as the API server would store them": {
-			manifest: docs("kind: StatefulSet\nspec:\n  template: {spec: {containers: []}}\n" +
+			manifest: docs("kind: StatefulSet\nspec:\n  template:\n    spec:\n      containers: []\n" +
 				"  volumeClaimTemplates:\n  - spec: {resources: {requests: {storage: 1024Mi}}}\n"),
 			want: docs("kind: StatefulSet\nspec:\n  template:\n    metadata: {}\n    spec:\n      containers: []\n" +
 				"  volumeClaimTemplates:\n  - metadata: {}\n    spec:\n      resources:\n        requests:\n          storage: 1Gi\n    status: {}\n"),
