@@ -1,0 +1,105 @@
+{{/* The only labels that selectors use: they never change, and no other release in the namespace has them. */}}
+{{- define "collector.selector" -}}
+kube8.dev/collector: {{ .Release.Name | quote }}
+{{- end }}
+
+{{/* Labels of pods. */}}
+{{- define "collector.podLabels" -}}
+{{- $labels := dict
+  "kube8.dev/collector" .Release.Name
+  "kube8.dev/tenant-id" (toString .Values.tenant.id)
+  "kube8.dev/tenant-reference" (toString .Values.tenant.reference)
+  "kube8.dev/cluster" (toString .Values.cluster)
+  "app.kubernetes.io/name" .Chart.Name
+  "app.kubernetes.io/instance" .Release.Name
+  "app.kubernetes.io/version" (regexReplaceAll "[^A-Za-z0-9]+$" (toString .Values.collector.version) "")
+  "app.kubernetes.io/managed-by" .Release.Service }}
+{{- with .Values.tenant.instance }}{{ $_ := set $labels "kube8.dev/tenant-instance" (toString .) }}{{ end }}
+{{- toYaml $labels }}
+{{- end }}
+
+{{/* Labels of objects: those of pods, and the chart's version, which must not roll pods. */}}
+{{- define "collector.labels" -}}
+{{ include "collector.podLabels" . }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | quote }}
+{{- end }}
+
+{{/* Name, namespace and labels of the objects that are named after the release. */}}
+{{- define "collector.metadata" -}}
+name: {{ .Release.Name | quote }}
+namespace: {{ .Release.Namespace | quote }}
+labels:
+  {{- include "collector.labels" . | nindent 2 }}
+{{- end }}
+
+{{- define "collector.serviceAccountName" -}}
+{{- .Values.serviceAccount.name | default (ternary .Release.Name "default" .Values.serviceAccount.create) }}
+{{- end }}
+
+{{- define "collector.image" -}}
+{{- $name := toString .Values.collector.name }}
+{{- $repository := ternary $name (printf "%s/%s" (trimSuffix "/" .Values.image.registry) $name) (contains "/" $name) }}
+{{- with .Values.image.repository }}{{ $repository = . }}{{ end }}
+{{- if .Values.image.digest }}
+{{- printf "%s@%s" $repository .Values.image.digest }}
+{{- else }}
+{{- printf "%s:%s" $repository (.Values.image.tag | default (regexReplaceAll "^v([0-9])" (toString .Values.collector.version) "${1}")) }}
+{{- end }}
+{{- end }}
+
+{{/* The enabled ports, sorted by name, as JSON: {"ports": [{name, port, protocol, appProtocol?}]}. */}}
+{{- define "collector.ports" -}}
+{{- $ports := list }}
+{{- $taken := dict }}
+{{- range $name, $port := .Values.ports }}
+{{- if ne (toString $port.enabled) "false" }}
+{{- if not $port.port }}
+{{- fail (printf "ports.%s: port is missing; give it a number, or remove it with enabled: false" $name) }}
+{{- end }}
+{{- $item := dict "name" $name "port" (int $port.port) "protocol" ($port.protocol | default "TCP") }}
+{{- with $port.appProtocol }}{{ $_ := set $item "appProtocol" . }}{{ end }}
+{{- $number := toString $item.port }}
+{{- /* Whatever the protocols: an update merges a Service's ports by number alone, and would lose one of the two. */}}
+{{- with get $taken $number }}
+{{- fail (printf "ports.%s and ports.%s are both %s; change one of the numbers, or remove one with enabled: false" . $name $number) }}
+{{- end }}
+{{- $_ := set $taken $number $name }}
+{{- $ports = append $ports $item }}
+{{- end }}
+{{- end }}
+{{- toJson (dict "ports" $ports) }}
+{{- end }}
+
+{{/* Refuses what the Collector's schema refuses but a JSON schema cannot say. */}}
+{{- define "collector.validate" -}}
+{{- $v := .Values }}
+{{- if eq (empty $v.collector.configuration) (empty $v.collector.configurationSecret) }}
+{{- fail "collector: set exactly one of configuration and configurationSecret" }}
+{{- end }}
+{{- if and (eq $v.mode "daemonset") $v.autoscaling.enabled }}
+{{- fail "autoscaling: not with mode daemonset, which runs one pod on each node; disable it or choose another mode" }}
+{{- end }}
+{{- if and (eq $v.mode "daemonset") $v.podDisruptionBudget.enabled }}
+{{- fail "podDisruptionBudget: not with mode daemonset, whose pods a drain does not evict; disable it" }}
+{{- end }}
+{{- if and $v.autoscaling.enabled (not $v.autoscaling.maxReplicas) }}
+{{- fail "autoscaling: maxReplicas is required when enabled" }}
+{{- end }}
+{{- if and $v.volumeClaimTemplates (ne $v.mode "statefulset") }}
+{{- fail "volumeClaimTemplates: only with mode statefulset" }}
+{{- end }}
+{{- $keys := list }}
+{{- range $v.topologySpreadConstraints }}
+{{- /* An update merges them by topologyKey alone, and would lose one of the two. */}}
+{{- if has .topologyKey $keys }}
+{{- fail (printf "topologySpreadConstraints: two have the topologyKey %s; remove one" .topologyKey) }}
+{{- end }}
+{{- $keys = append $keys .topologyKey }}
+{{- end }}
+{{- range concat $v.extraVolumes $v.volumeClaimTemplates }}
+{{- $name := .name | default (get (.metadata | default dict) "name") | default "" }}
+{{- if has $name (list "config" "varlogpods") }}
+{{- fail (printf "extraVolumes, volumeClaimTemplates: the name %s is the chart's own; choose another" $name) }}
+{{- end }}
+{{- end }}
+{{- end }}

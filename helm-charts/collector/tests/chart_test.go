@@ -1,0 +1,254 @@
+// Package tests checks the chart: what it renders for given values, and what it refuses.
+package tests
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+const (
+	chartDir = ".."
+	refresh  = "go test ./helm-charts/collector/tests -update"
+)
+
+var update = flag.Bool("update", false, "write the golden files and the samples' base64")
+
+var monitoring = []string{
+	"monitoring.coreos.com/v1",
+	"monitoring.coreos.com/v1/ServiceMonitor",
+	"monitoring.coreos.com/v1/PodMonitor",
+}
+
+// render does what `helm install --dry-run=client` does, on a cluster that also has the given APIs.
+func render(t *testing.T, release string, values map[string]any, apis ...string) (string, error) {
+	t.Helper()
+	chart, err := loader.Load(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	install := action.NewInstall(&action.Configuration{})
+	install.DryRun, install.ClientOnly = true, true
+	install.ReleaseName, install.Namespace = release, "tenant-acme"
+	install.APIVersions = apis
+	rendered, err := install.Run(chart, values)
+	if err != nil {
+		return "", err
+	}
+	return rendered.Manifest, nil
+}
+
+// object is the part that all rendered objects share, and the pod template of those that have one.
+type object struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Template corev1.PodTemplateSpec `json:"template"`
+	} `json:"spec"`
+	raw string
+}
+
+func objects(t *testing.T, manifest string) []object {
+	t.Helper()
+	var found []object
+	for _, doc := range strings.Split(manifest, "---\n") {
+		if strings.TrimSpace(doc) == "" {
+			continue
+		}
+		o := object{raw: doc}
+		if err := yaml.Unmarshal([]byte(doc), &o); err != nil {
+			t.Fatalf("%v in:\n%s", err, doc)
+		}
+		found = append(found, o)
+	}
+	return found
+}
+
+// deployment renders the smallest values with others over them, and returns the Deployment that comes out.
+func deployment(t *testing.T, over string) appsv1.Deployment {
+	t.Helper()
+	manifest, err := render(t, "edge", smallest(t, over))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d appsv1.Deployment
+	for _, o := range objects(t, manifest) {
+		if o.Kind == "Deployment" {
+			if err := yaml.UnmarshalStrict([]byte(o.raw), &d); err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+	}
+	t.Fatal("no Deployment")
+	return d
+}
+
+func smallest(t *testing.T, over string) map[string]any {
+	t.Helper()
+	const least = `{collector: {name: c, version: 1.0.0, configuration: e30=}, tenant: {id: t, reference: r}, cluster: k}`
+	base, err := chartutil.ReadValues([]byte(least))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := chartutil.ReadValues([]byte(over))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chartutil.CoalesceTables(values, base)
+}
+
+// cases calls f for each values file in ci.
+func cases(t *testing.T, f func(t *testing.T, name string, values map[string]any)) {
+	t.Helper()
+	files, err := filepath.Glob(chartDir + "/ci/*-values.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no values files in ci: %v", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), "-values.yaml")
+		t.Run(name, func(t *testing.T) {
+			values, err := chartutil.ReadValuesFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(t, name, values)
+		})
+	}
+}
+
+func TestGolden(t *testing.T) {
+	cases(t, func(t *testing.T, name string, values map[string]any) {
+		got, err := render(t, name, values, monitoring...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := render(t, name, values, monitoring...); err != nil || again != got {
+			t.Errorf("rendered twice, it differs (error: %v)", err)
+		}
+		golden := filepath.Join(chartDir, "ci", "golden", name+".yaml")
+		if *update {
+			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatalf("%v; to write it: %s", err, refresh)
+		}
+		if line, a, b, differ := firstDifference(string(want), got); differ {
+			t.Errorf("%s line %d\nwant: %s\n got: %s\nif that is meant: %s", golden, line, a, b, refresh)
+		}
+	})
+}
+
+func firstDifference(want, got string) (line int, a, b string, differ bool) {
+	wants, gots := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := 0; i < max(len(wants), len(gots)); i++ {
+		a, b = "<end>", "<end>"
+		if i < len(wants) {
+			a = wants[i]
+		}
+		if i < len(gots) {
+			b = gots[i]
+		}
+		if a != b {
+			return i + 1, a, b, true
+		}
+	}
+	return 0, "", "", false
+}
+
+func TestGoldenFilesHaveACase(t *testing.T) {
+	files, err := filepath.Glob(chartDir + "/ci/golden/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		values := filepath.Join(chartDir, "ci", strings.TrimSuffix(filepath.Base(file), ".yaml")+"-values.yaml")
+		if _, err := os.Stat(values); err != nil {
+			t.Errorf("%s is left over: %v", file, err)
+		}
+	}
+}
+
+func TestValuesAreTheCollectorsSpec(t *testing.T) {
+	files, err := filepath.Glob(chartDir + "/ci/*-values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, chartDir+"/values.yaml") {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.UnmarshalStrict(content, &v1alpha1.CollectorSpec{}); err != nil {
+			t.Errorf("%s does not fit api/v1alpha1.CollectorSpec: %v", file, err)
+		}
+	}
+}
+
+func TestTemplatesAreDeterministicAndKeepToTheirValues(t *testing.T) {
+	forbidden := regexp.MustCompile(`\b(tpl|lookup|now|date|rand\w*|gen[A-Z]\w*|uuidv4|getHostByName|env|expandenv)\b`)
+	action := regexp.MustCompile(`(?s)\{\{.*?\}\}`)
+	harmless := regexp.MustCompile(`(?s)"(\\.|[^"\\])*"|/\*.*?\*/|\$?\.?[.\w]*\.\w+|\$\w+`)
+	files, err := filepath.Glob(chartDir + "/templates/*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no templates: %v", err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range action.FindAllString(string(content), -1) {
+			if word := forbidden.FindString(harmless.ReplaceAllString(text, "")); word != "" {
+				t.Errorf("%s uses %s: %s", file, word, text)
+			}
+		}
+	}
+}
+
+func TestWhatHelmStoresOfTheChartStaysSmall(t *testing.T) {
+	chart, err := loader.Load(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range chart.Files {
+		t.Errorf("%s would be stored in every release; add it to .helmignore", file.Name)
+	}
+	chart.Schema = nil
+	encoded, err := json.Marshal(chart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(encoded); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes, gzip'd, without the schema", packed.Len())
+	if limit := 14 << 10; packed.Len() > limit {
+		t.Errorf("the chart takes %d bytes of every release; keep it under %d", packed.Len(), limit)
+	}
+}

@@ -1,0 +1,196 @@
+package tests
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The rules that hold for whatever is given.
+func TestRules(t *testing.T) {
+	cases(t, func(t *testing.T, name string, values map[string]any) {
+		manifest, err := render(t, name, values, monitoring...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range objects(t, manifest) {
+			id := o.Kind + " " + o.Name
+			if o.Namespace != "tenant-acme" {
+				t.Errorf("%s: namespace %q, want the release's", id, o.Namespace)
+			}
+			checkLabels(t, id, name, o.Labels)
+			if chart := o.Labels["helm.sh/chart"]; chart == "" {
+				t.Errorf("%s: no label helm.sh/chart", id)
+			}
+			_, marked := o.Annotations["kube8.dev/configuration"]
+			if configuration := o.Kind == "Secret"; marked != configuration {
+				t.Errorf("%s: annotation kube8.dev/configuration: %v, want %v", id, marked, configuration)
+			}
+			if len(o.Spec.Template.Spec.Containers) == 1 {
+				checkPod(t, id, name, o)
+			}
+			if want := "kube8.dev/collector: \"" + name + "\"\n"; strings.Contains(strings.ToLower(o.raw), "selector:\n") &&
+				strings.Count(o.raw, want) == 0 {
+				t.Errorf("%s: its selector does not name the release", id)
+			}
+		}
+	})
+}
+
+func checkPod(t *testing.T, id, release string, o object) {
+	t.Helper()
+	pod := o.Spec.Template
+	checkLabels(t, id+" pod", release, pod.Labels)
+	if _, ok := pod.Labels["helm.sh/chart"]; ok {
+		t.Errorf("%s: the pods carry helm.sh/chart, so that a new chart rolls them", id)
+	}
+	if !strings.Contains(o.raw, "  selector:\n    matchLabels:\n      kube8.dev/collector: \""+release+"\"\n  template:\n") {
+		t.Errorf("%s: the selector is not exactly kube8.dev/collector", id)
+	}
+	var names []string
+	for _, env := range pod.Spec.Containers[0].Env {
+		names = append(names, env.Name)
+	}
+	slices.Sort(names)
+	if unique := slices.Compact(slices.Clone(names)); len(unique) != len(names) {
+		t.Errorf("%s: environment variables appear twice: %v", id, names)
+	}
+	for _, want := range []string{"TENANT_ID", "TENANT_REFERENCE", "CLUSTER_NAME", "OTEL_RESOURCE_ATTRIBUTES"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("%s: no environment variable %s", id, want)
+		}
+	}
+	if token := pod.Spec.AutomountServiceAccountToken; token == nil {
+		t.Errorf("%s: automountServiceAccountToken is left to the ServiceAccount", id)
+	}
+}
+
+func checkLabels(t *testing.T, id, release string, labels map[string]string) {
+	t.Helper()
+	want := map[string]string{
+		"kube8.dev/collector":          release,
+		"kube8.dev/tenant-id":          "1042",
+		"kube8.dev/tenant-reference":   "acme",
+		"kube8.dev/cluster":            "prod-eu-1",
+		"app.kubernetes.io/name":       "collector",
+		"app.kubernetes.io/instance":   release,
+		"app.kubernetes.io/managed-by": "Helm",
+	}
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if labels[key] != want[key] {
+			t.Errorf("%s: label %s is %q, want %q", id, key, labels[key], want[key])
+		}
+	}
+	if labels["app.kubernetes.io/version"] == "" {
+		t.Errorf("%s: no label app.kubernetes.io/version", id)
+	}
+}
+
+func TestMonitorsNeedTheirAPI(t *testing.T) {
+	values := smallest(t, `{serviceMonitor: {enabled: true}, podMonitor: {enabled: true}}`)
+	for name, row := range map[string]struct {
+		apis []string
+		want string
+	}{
+		"none without the monitoring API":           {want: ""},
+		"both with it":                              {apis: monitoring, want: "PodMonitor ServiceMonitor"},
+		"only the one whose resource is there":      {apis: monitoring[:2], want: "ServiceMonitor"},
+		"none for another version of the same API":  {apis: []string{"monitoring.coreos.com/v1alpha1"}, want: ""},
+		"none for another resource of the same API": {apis: []string{"monitoring.coreos.com/v1/Probe"}, want: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			manifest, err := render(t, "edge", values, row.apis...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var kinds []string
+			for _, o := range objects(t, manifest) {
+				if strings.HasSuffix(o.Kind, "Monitor") {
+					kinds = append(kinds, o.Kind)
+				}
+			}
+			slices.Sort(kinds)
+			if got := strings.Join(kinds, " "); got != row.want {
+				t.Errorf("monitors %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for name, row := range map[string]struct{ over, want string }{
+		"both sources of the configuration": {
+			`collector: {configurationSecret: {name: s, key: k}}`,
+			"collector: set exactly one of configuration and configurationSecret",
+		},
+		"no source of the configuration": {
+			`collector: {configuration: null}`,
+			"collector: set exactly one of configuration and configurationSecret",
+		},
+		"two ports of one number": {
+			`ports: {zipkin: {port: 4317}}`,
+			"ports.otlp and ports.zipkin are both 4317; change one of the numbers, or remove one with enabled: false",
+		},
+		"two ports of one number under two protocols": {
+			`ports: {dns: {port: 53}, dns-udp: {port: 53, protocol: UDP}}`,
+			"ports.dns and ports.dns-udp are both 53; change one of the numbers, or remove one with enabled: false",
+		},
+		"a port without a number": {
+			`ports: {zipkin: {protocol: TCP}}`,
+			"ports.zipkin: port is missing; give it a number, or remove it with enabled: false",
+		},
+		"a daemonset that scales": {
+			`{mode: daemonset, autoscaling: {enabled: true, maxReplicas: 2}}`,
+			"autoscaling: not with mode daemonset",
+		},
+		"a daemonset with a disruption budget": {
+			`{mode: daemonset, podDisruptionBudget: {enabled: true}}`,
+			"podDisruptionBudget: not with mode daemonset",
+		},
+		"scaling without a limit": {
+			`autoscaling: {enabled: true}`,
+			"autoscaling: maxReplicas is required when enabled",
+		},
+		"a deployment with volume claims": {
+			`volumeClaimTemplates: [{metadata: {name: queue}, spec: {}}]`,
+			"volumeClaimTemplates: only with mode statefulset",
+		},
+		"a volume with the name of one of the chart's": {
+			`extraVolumes: [{name: config, emptyDir: {}}]`,
+			"extraVolumes, volumeClaimTemplates: the name config is the chart's own; choose another",
+		},
+		"two spread constraints on one topology key": {
+			`topologySpreadConstraints: [{topologyKey: z, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}, ` +
+				`{topologyKey: z, maxSkew: 2, whenUnsatisfiable: ScheduleAnyway}]`,
+			"topologySpreadConstraints: two have the topologyKey z; remove one",
+		},
+		"a ServiceMonitor without a Service": {
+			`{service: {enabled: false}, serviceMonitor: {enabled: true}}`,
+			"serviceMonitor: needs the Service and its port metrics; enable both, or use podMonitor",
+		},
+		"a ServiceMonitor without the port metrics": {
+			`{ports: {metrics: {enabled: false}}, serviceMonitor: {enabled: true}}`,
+			"serviceMonitor: needs the Service and its port metrics; enable both, or use podMonitor",
+		},
+		"a PodMonitor without the port metrics": {
+			`{ports: {metrics: {enabled: false}}, podMonitor: {enabled: true}}`,
+			"podMonitor: needs the port metrics; enable it",
+		},
+		"a field that is none of the Collector's, by the generated schema": {
+			`{replicaCount: 2}`,
+			"additional properties 'replicaCount' not allowed",
+		},
+		"no tenant, by the generated schema": {
+			`{tenant: {id: null}}`,
+			"missing property 'id'",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := render(t, "edge", smallest(t, row.over))
+			if err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("error %v, want one that says: %s", err, row.want)
+			}
+		})
+	}
+}
