@@ -25,6 +25,16 @@ const (
 	field = "spec.collector.configuration"
 )
 
+// ConfigurationError says why a configuration is not deployed: by field and line, never by content.
+type ConfigurationError struct{ reason string }
+
+// Error names the field, what is wrong with it, and the fix.
+func (e *ConfigurationError) Error() string { return field + ": " + e.reason }
+
+func refuse(format string, args ...any) error {
+	return &ConfigurationError{fmt.Sprintf(format, args...)}
+}
+
 // configuration is a checked configuration.
 type configuration struct {
 	canonical string // base64, standard alphabet, no line breaks
@@ -34,14 +44,11 @@ type configuration struct {
 // decode decodes and checks one configuration. Its errors name the field and the line, never content.
 func decode(encoded, format string) (configuration, error) {
 	decoded, err := base64.StdEncoding.DecodeString(encoded)
-	var corrupt base64.CorruptInputError
 	switch {
-	case errors.As(err, &corrupt):
-		return configuration{}, fmt.Errorf("%s: not base64 at byte %d; encode the file with `base64 -w0`", field, int64(corrupt))
 	case err != nil:
-		return configuration{}, fmt.Errorf("%s: not base64; encode the file with `base64 -w0`", field)
+		return configuration{}, refuse("%v; encode the file with `base64 -w0`", err)
 	case len(decoded) > MaxConfigurationBytes:
-		return configuration{}, fmt.Errorf("%s: %d bytes when decoded, at most %d are allowed; shorten it", field, len(decoded), MaxConfigurationBytes)
+		return configuration{}, refuse("%d bytes when decoded, at most %d are allowed; shorten it", len(decoded), MaxConfigurationBytes)
 	}
 	if format != formatRaw {
 		if err := checkYAML(string(decoded)); err != nil {
@@ -61,20 +68,20 @@ func checkYAML(text string) error {
 	var document yaml.Node
 	switch err := decoder.Decode(&document); {
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%s: empty when decoded; write a YAML mapping, or set format to raw", field)
+		return refuse("empty when decoded; write a YAML mapping, or set format to raw")
 	case err != nil:
-		return fmt.Errorf("%s: not YAML%s; mend it, or set format to raw", field, nearLine(err))
+		return refuse("not YAML%s; mend it, or set format to raw", nearLine(err))
 	}
 	if root := document.Content[0]; root.Kind != yaml.MappingNode {
-		return fmt.Errorf("%s: line %d is not a YAML mapping; start with a key such as \"receivers:\", or set format to raw", field, root.Line)
+		return refuse("line %d is not a YAML mapping; start with a key such as \"receivers:\", or set format to raw", root.Line)
 	}
 	// The decoder checks what the parser leaves: duplicate keys, tags that do not fit, aliases that expand too far.
 	var values any
 	if err := document.Decode(&values); err != nil {
-		return fmt.Errorf("%s: duplicate key or value of the wrong type%s; mend it, or set format to raw", field, nearLine(err))
+		return refuse("duplicate key or value of the wrong type%s; mend it, or set format to raw", nearLine(err))
 	}
 	if err := decoder.Decode(&document); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: more than one YAML document; keep one, or set format to raw", field)
+		return refuse("more than one YAML document; keep one, or set format to raw")
 	}
 	return nil
 }

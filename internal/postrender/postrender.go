@@ -141,7 +141,7 @@ func decodeSecret(node *yaml.RNode) (string, error) {
 		return "", err
 	}
 	if hash == "" {
-		return "", fmt.Errorf("%s: empty; set it to the collector's configuration, base64-encoded", field)
+		return "", refuse("empty; set it to the collector's configuration, base64-encoded")
 	}
 	return hash, node.PipeE(yaml.SetAnnotation(ConfigHashAnnotation, hash))
 }

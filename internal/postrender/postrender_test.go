@@ -185,7 +185,7 @@ func TestRunRefuses(t *testing.T) {
 	tests := map[string]struct{ format, data, want string }{
 		"bytes outside the base64 alphabet": {
 			data: `"cmVj*ZWl2"`,
-			want: "not base64 at byte 4; encode the file with `base64 -w0`",
+			want: "illegal base64 data at input byte 4; encode the file with `base64 -w0`",
 		},
 		"no configuration": {
 			data: `""`,

@@ -42,17 +42,17 @@ func (r *Renderer) Files(ctx context.Context, path string, stdin io.Reader, out 
 }
 
 func (r *Renderer) file(ctx context.Context, path string, stdin io.Reader) ([]byte, int, error) {
-	in := stdin
+	in, label := stdin, "standard input"
 	if path != "-" {
 		opened, err := os.Open(path)
 		if err != nil {
 			return nil, 0, fmt.Errorf("open input, see --filename: %w", err)
 		}
 		defer opened.Close() //nolint:errcheck // only read from
-		in = opened
+		in, label = opened, path
 	}
 	manifests, count, err := r.Render(ctx, in)
-	return manifests, count, prefixLines(path, err)
+	return manifests, count, prefixLines(label, err)
 }
 
 // prefixLines puts the file's name in front of each of the errors that err joins.

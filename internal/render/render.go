@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
@@ -58,9 +59,9 @@ func (r *Renderer) Render(ctx context.Context, in io.Reader) (manifests []byte, 
 		if err != nil {
 			return nil, count, fmt.Errorf("read document %d: %w", document, err)
 		}
-		obj := &unstructured.Unstructured{}
-		if err := yaml.UnmarshalStrict(text, &obj.Object); err != nil {
-			refused = append(refused, fmt.Errorf("document %d is not valid YAML: %w", document, err))
+		obj, err := parse(text)
+		if err != nil {
+			refused = append(refused, fmt.Errorf("document %d: %w", document, err))
 			continue
 		}
 		watch := r.watchFor(obj)
@@ -75,6 +76,19 @@ func (r *Renderer) Render(ctx context.Context, in io.Reader) (manifests []byte, 
 		}
 		out.WriteString(manifest)
 	}
+}
+
+// parse reads one object as the API server would: duplicate keys are refused, whole numbers are integers.
+func parse(text []byte) (*unstructured.Unstructured, error) {
+	converted, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return nil, fmt.Errorf("not valid YAML: %w", err)
+	}
+	obj := &unstructured.Unstructured{}
+	if err := json.Unmarshal(converted, &obj.Object); err != nil {
+		return nil, fmt.Errorf("not a Kubernetes object: %w", err)
+	}
+	return obj, nil
 }
 
 func (r *Renderer) watchFor(obj *unstructured.Unstructured) *watches.Watch {
@@ -112,6 +126,10 @@ func (r *Renderer) release(ctx context.Context, watch *watches.Watch, obj *unstr
 	install.APIVersions = chartutil.VersionSet(r.APIVersions)
 	install.PostRenderer = postrender.Renderer{}
 	release, err := install.RunWithContext(ctx, watch.Chart, values)
+	var refused *postrender.ConfigurationError
+	if errors.As(err, &refused) {
+		return "", refused
+	}
 	if err != nil {
 		return "", fmt.Errorf("render chart %s: %w", watch.Chart.Name(), err)
 	}

@@ -82,8 +82,12 @@ func describe(refusal *field.Error) string {
 	if refusal.Field == configurationField {
 		return configurationField + ": must be base64 without line breaks, at most 349528 characters; encode the file with `base64 -w0`"
 	}
-	if refusal.Detail == "" {
+	switch {
+	case refusal.Detail == "":
 		return fmt.Sprintf("%s: %s", refusal.Field, refusal.Type)
+	case refusal.Field == (*field.Path)(nil).String(): // a rule of the whole object, whose message names the field
+		return refusal.Detail
+	default:
+		return fmt.Sprintf("%s: %s: %s", refusal.Field, refusal.Type, refusal.Detail)
 	}
-	return fmt.Sprintf("%s: %s: %s", refusal.Field, refusal.Type, refusal.Detail)
 }
