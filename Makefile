@@ -16,8 +16,10 @@ KUSTOMIZE := $(GO_TOOL) kustomize
 CONTROLLER_GEN := $(GO_TOOL) controller-gen
 CRD_REF_DOCS := $(GO_TOOL) crd-ref-docs
 GOLANGCI_LINT := $(GO_TOOL) golangci-lint
+OPERATOR_SDK_VERSION = $(shell go list -modfile=tools/go.mod -m -f '{{.Version}}' github.com/operator-framework/operator-sdk)
 # `go tool` takes no build tags, and without this one the tool needs C libraries.
 OPERATOR_SDK := CGO_ENABLED=0 go run -modfile=$(CURDIR)/tools/go.mod -tags=containers_image_openpgp \
+	-ldflags=-X=github.com/operator-framework/operator-sdk/internal/version.Version=$(OPERATOR_SDK_VERSION) \
 	github.com/operator-framework/operator-sdk/cmd/operator-sdk
 
 MODULES := . tools test/cluster
@@ -125,10 +127,12 @@ docker-buildx: $(patsubst linux/%,bin/linux-%/kube8-operator,$(subst $(comma), ,
 
 ##@ Deployment, on the cluster of the current kubeconfig
 
-# Prints the manifests of a folder with IMG as the operator's image, without a change to a tracked file.
+# Writes the manifests of a folder, with IMG as the operator's image, to MANIFESTS; no tracked file changes.
+MANIFESTS := bin/overlay/manifests.yaml
 define render
-mkdir -p bin/overlay && echo 'resources: [../../$(1)]' >bin/overlay/kustomization.yaml && \
-(cd bin/overlay && $(KUSTOMIZE) edit set image ghcr.io/kube8/kube8-operator=$(IMG)) && $(KUSTOMIZE) build bin/overlay
+@mkdir -p bin/overlay && echo 'resources: [../../$(1)]' >bin/overlay/kustomization.yaml
+@cd bin/overlay && $(KUSTOMIZE) edit set image ghcr.io/kube8/kube8-operator=$(IMG)
+$(KUSTOMIZE) build bin/overlay --output=$(MANIFESTS)
 endef
 
 .PHONY: install
@@ -141,7 +145,8 @@ uninstall: no-collectors ## Remove the CRD; refuses while Collectors exist.
 
 .PHONY: deploy
 deploy: ## Install the CRD and the operator, with the image IMG.
-	$(call render,config/default) | $(KUBECTL) apply --server-side -f -
+	$(call render,config/default)
+	$(KUBECTL) apply --server-side -f $(MANIFESTS)
 
 .PHONY: undeploy
 undeploy: no-collectors ## Remove the operator and the CRD; refuses while Collectors exist.
@@ -160,12 +165,13 @@ no-collectors:
 
 .PHONY: build-installer
 build-installer: ## Write dist/install.yaml: all of `make deploy` in one file.
-	@mkdir -p dist
-	$(call render,config/default) >dist/install.yaml
+	$(call render,config/default)
+	@mkdir -p dist && cp $(MANIFESTS) dist/install.yaml
 
 .PHONY: bundle
 bundle: manifests ## Generate the OLM bundle and validate it.
-	$(call render,config/manifests) | $(OPERATOR_SDK) generate bundle -q --overwrite --version $(VERSION) \
+	$(call render,config/manifests)
+	cat $(MANIFESTS) | $(OPERATOR_SDK) generate bundle -q --overwrite --version $(VERSION) \
 		--channels=$(CHANNELS) --default-channel=$(DEFAULT_CHANNEL)
 	$(OPERATOR_SDK) bundle validate ./bundle
 
