@@ -1,0 +1,93 @@
+package integration
+
+import (
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+func TestAChangedConfigurationReplacesTheSecretAndRollsThePods(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	changed := "exporters: {debug: {}} # " + secret
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(changed) })
+
+	g := NewWithT(t)
+	g.Expect(get(t, collector, "-config", &corev1.Secret{}).Data).To(Equal(map[string][]byte{"config.yaml": []byte(changed)}))
+	g.Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Annotations).To(HaveKeyWithValue(hashAnnotation, sha256Of(changed)))
+}
+
+func TestLabelsAndAnnotationsOfACollectorDoNotRollThePods(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	before := get(t, collector, "", &appsv1.Deployment{})
+	touch(t, collector)
+
+	g := NewWithT(t)
+	g.Expect(get(t, collector, "", &appsv1.Deployment{})).To(Equal(before))
+	g.Expect(deployedRevision(t, collector)).To(Equal(1))
+}
+
+func TestAnotherVersionIsAnotherImage(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "v0.151.0" })
+
+	template := get(t, collector, "", &appsv1.Deployment{}).Spec.Template
+	g := NewWithT(t)
+	g.Expect(template.Spec.Containers[0].Image).To(HaveSuffix("/opentelemetry-collector:0.151.0"))
+	g.Expect(template.Annotations).To(HaveKeyWithValue(hashAnnotation, sha256Of(config)))
+}
+
+func TestAnotherModeReplacesTheWorkload(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	for _, step := range []struct {
+		mode v1alpha1.Mode
+		want []string
+	}{
+		{v1alpha1.ModeDaemonSet, []string{"DaemonSet/gateway", "Service/gateway"}},
+		{v1alpha1.ModeStatefulSet, []string{"Service/gateway", "Service/gateway-headless", "StatefulSet/gateway"}},
+		{v1alpha1.ModeDeployment, []string{"Deployment/gateway", "Service/gateway"}},
+	} {
+		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Mode = step.mode })
+		got := slices.DeleteFunc(names(contents(t, collector.Namespace, client.HasLabels{collectorLabel})), func(name string) bool {
+			return name == "Secret/gateway-config" || name == "ServiceAccount/gateway"
+		})
+		NewWithT(t).Expect(got).To(Equal(step.want), "after mode %s", step.mode)
+	}
+}
+
+func TestReplicasScaleTheWorkload(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	for _, replicas := range []int32{3, 0} {
+		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Replicas = ptr.To(replicas) })
+		deployment := get(t, collector, "", &appsv1.Deployment{})
+		NewWithT(t).Expect(deployment.Spec.Replicas).To(Equal(ptr.To(replicas)))
+	}
+}
+
+func TestTheReplicasThatAnAutoscalerSetStay(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: ptr.To[int32](2), MaxReplicas: ptr.To[int32](9)}
+	create(t, collector)
+
+	deployment := get(t, collector, "", &appsv1.Deployment{})
+	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
+	if err := plane.client.SubResource("scale").Update(t.Context(), deployment, client.WithSubResourceBody(scale)); err != nil {
+		t.Fatal(err)
+	}
+	touch(t, collector)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	NewWithT(t).Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(Equal(ptr.To[int32](5)))
+}

@@ -1,0 +1,141 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// auditPolicy records each request of a ServiceAccount when it arrives, before it is answered: whoever has seen the
+// effect of a request finds it recorded.
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [ResponseStarted, ResponseComplete, Panic]
+rules:
+- level: Metadata
+  userGroups: ["system:serviceaccounts"]
+- level: None
+`
+
+// controlPlane is an API server with its etcd.
+type controlPlane struct {
+	client     client.Client // of the administrator
+	audit      *auditLog
+	namespaced []schema.GroupVersionKind // the kinds that a namespace can hold
+
+	dir string
+	env *envtest.Environment
+}
+
+// startControlPlane starts a control plane with the CRDs and what config/default grants the operator.
+func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
+	p := &controlPlane{dir: dir, audit: &auditLog{path: filepath.Join(dir, "audit.log")}}
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return p, err
+	}
+	p.env = &envtest.Environment{
+		CRDDirectoryPaths:     []string{filepath.Join(root, "config/crd/bases"), "testdata/crds"},
+		ErrorIfCRDPathMissing: true,
+	}
+	p.env.ControlPlane.GetAPIServer().Configure().
+		Append("audit-policy-file", policy).
+		Append("audit-log-path", p.audit.path).
+		// Some distributions let only those who may set a finalizer set a blocking owner reference.
+		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	config, err := p.env.Start()
+	if err != nil {
+		return p, fmt.Errorf("start etcd and kube-apiserver: %w", err)
+	}
+
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return p, err
+	}
+	if p.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		return p, err
+	}
+	lists, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredNamespacedResources()
+	if err != nil {
+		return p, err
+	}
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list"}}, lists) {
+		for _, resource := range list.APIResources {
+			p.namespaced = append(p.namespaced, schema.FromAPIVersionAndKind(list.GroupVersion, resource.Kind))
+		}
+	}
+	return p, p.grant(ctx)
+}
+
+func (p *controlPlane) stop() error {
+	if p.env == nil {
+		return nil
+	}
+	return p.env.Stop()
+}
+
+// grant creates what says who the operator is and what it may do: config/default without the CRD, which is there, and
+// without the Deployment, because the operator runs as a process here.
+func (p *controlPlane) grant(ctx context.Context) error {
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).
+		Run(filesys.MakeFsOnDisk(), filepath.Join(root, "config/default"))
+	if err != nil {
+		return fmt.Errorf("build config/default: %w", err)
+	}
+	for _, resource := range resources.Resources() {
+		if slices.Contains([]string{"CustomResourceDefinition", "Deployment", "Service"}, resource.GetKind()) {
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		text, err := resource.AsYAML()
+		if err != nil {
+			return err
+		}
+		if err := yaml.Unmarshal(text, &object.Object); err != nil {
+			return err
+		}
+		if err := p.client.Create(ctx, object); err != nil {
+			return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// kubeconfig writes a kubeconfig that acts as a ServiceAccount.
+func (p *controlPlane) kubeconfig(ctx context.Context, account types.NamespacedName) (path string, err error) {
+	serviceAccount := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}
+	token := &authenticationv1.TokenRequest{}
+	if err := p.client.SubResource("token").Create(ctx, serviceAccount, token); err != nil {
+		return "", fmt.Errorf("get a token for ServiceAccount %s: %w", account, err)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["test"] = &clientcmdapi.Cluster{Server: p.env.Config.Host, CertificateAuthorityData: p.env.Config.CAData}
+	config.AuthInfos["operator"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "operator"}
+	config.CurrentContext = "test"
+	path = filepath.Join(p.dir, account.Namespace+"-"+account.Name+".kubeconfig")
+	return path, clientcmd.WriteToFile(*config, path)
+}

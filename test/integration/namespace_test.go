@@ -1,0 +1,134 @@
+package integration
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// secret is in the configuration of each Collector of these tests, and must not appear anywhere else.
+const secret = "hunter2-is-my-password"
+
+// newNamespace creates a namespace for one test. When the test ends it says what went wrong in there, checks that no
+// secret was given away, and removes the Collectors.
+func newNamespace(t *testing.T) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "tenant-"}}
+	if err := plane.client.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		checkForSecrets(t, namespace.Name)
+		if t.Failed() {
+			dump(t, namespace.Name)
+		}
+		err := plane.client.DeleteAllOf(context.Background(), &v1alpha1.Collector{}, client.InNamespace(namespace.Name))
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return namespace.Name
+}
+
+// checkForSecrets fails the test if the configuration's content shows where it must not: in a status, in events, in the
+// operator's log, plain or base64-encoded.
+func checkForSecrets(t *testing.T, namespace string) {
+	t.Helper()
+	places := map[string]string{"log": shared.log.tail(namespace)}
+	for _, line := range shared.log.since(0) {
+		places["log"] += line.text + "\n"
+	}
+	for _, collector := range list(t, namespace, "kube8.dev/v1alpha1", "Collector") {
+		places["status of "+collector.GetName()] = toYAML(collector.Object["status"])
+	}
+	for _, event := range list(t, namespace, "v1", "Event") {
+		places["event"] += toYAML(event.Object)
+	}
+	for place, text := range places {
+		for _, form := range secretForms() {
+			if before, _, found := strings.Cut(text, form); found {
+				t.Errorf("configuration content in %s: …%s%s", place, before[max(0, len(before)-300):], form)
+			}
+		}
+	}
+}
+
+// secretForms are the secret itself, and what is left of it in the base64 of a text that has it at any position.
+func secretForms() []string {
+	forms := []string{secret}
+	for skip := range 3 {
+		whole := (len(secret) - skip) / 3 * 3
+		forms = append(forms, base64.StdEncoding.EncodeToString([]byte(secret[skip:skip+whole])))
+	}
+	return forms
+}
+
+// list returns the objects of one kind in a namespace.
+func list(t *testing.T, namespace, apiVersion, kind string, options ...client.ListOption) []unstructured.Unstructured {
+	t.Helper()
+	found := &unstructured.UnstructuredList{}
+	found.SetAPIVersion(apiVersion)
+	found.SetKind(kind)
+	options = append(options, client.InNamespace(namespace))
+	if err := plane.client.List(context.WithoutCancel(t.Context()), found, options...); err != nil {
+		t.Fatalf("list %s: %v", kind, err)
+	}
+	return found.Items
+}
+
+// contents returns all that is in a namespace, of whatever kind, by kind and name.
+func contents(t *testing.T, namespace string, options ...client.ListOption) map[string]unstructured.Unstructured {
+	t.Helper()
+	found := map[string]unstructured.Unstructured{}
+	for _, kind := range plane.namespaced {
+		for _, object := range list(t, namespace, kind.GroupVersion().String(), kind.Kind, options...) {
+			found[object.GetKind()+"/"+object.GetName()] = object
+		}
+	}
+	return found
+}
+
+// names returns the keys of contents, in order.
+func names(objects map[string]unstructured.Unstructured) []string {
+	keys := []string{}
+	for key := range objects {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, cmp.Compare)
+	return keys
+}
+
+// dump logs what there is to know about a namespace.
+func dump(t *testing.T, namespace string) {
+	t.Helper()
+	var out strings.Builder
+	for _, collector := range list(t, namespace, "kube8.dev/v1alpha1", "Collector") {
+		collector.SetManagedFields(nil)
+		fmt.Fprintf(&out, "--- Collector %s\n%s", collector.GetName(), toYAML(collector.Object))
+	}
+	for _, event := range list(t, namespace, "v1", "Event") {
+		fmt.Fprintf(&out, "--- event: %v %v\n", event.Object["reason"], event.Object["message"])
+	}
+	fmt.Fprintf(&out, "--- the operator's log about %s\n%s", namespace, shared.log.tail(namespace))
+	t.Log(out.String())
+}
+
+func toYAML(value any) string {
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

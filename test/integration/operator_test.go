@@ -1,0 +1,187 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// operator is the operator as a process, with the ServiceAccount and the flags that it has in a cluster.
+type operator struct {
+	binary         string
+	account        types.NamespacedName
+	watchNamespace string // WATCH_NAMESPACE
+	args           []string
+	log            logbook // of all its runs
+
+	cmd   *exec.Cmd
+	ended chan error
+}
+
+// start starts the operator and returns once it says that it is ready.
+func (o *operator) start(ctx context.Context) error {
+	kubeconfig, err := plane.kubeconfig(ctx, o.account)
+	if err != nil {
+		return err
+	}
+	probes, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	// At this verbosity controller-runtime logs when a pass begins and ends, and Helm logs what it can.
+	o.cmd = exec.Command(o.binary, append([]string{
+		"--zap-log-level=10", "--metrics-bind-address=0", "--health-probe-bind-address=" + probes,
+	}, o.args...)...)
+	o.cmd.Dir = root // chart paths in watches.yaml are relative to it
+	o.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "WATCH_NAMESPACE="+o.watchNamespace)
+	o.cmd.Stdout, o.cmd.Stderr = &o.log, &o.log
+	if err := o.cmd.Start(); err != nil {
+		return fmt.Errorf("start the operator: %w", err)
+	}
+	o.ended = make(chan error, 1)
+	go func() { o.ended <- o.cmd.Wait() }()
+
+	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		select {
+		case err := <-o.ended:
+			return false, fmt.Errorf("the operator ended: %w", errors.Join(err, errors.New("see its log")))
+		default:
+		}
+		response, err := http.Get("http://" + probes + "/readyz")
+		if err != nil {
+			return false, nil //nolint:nilerr // not yet
+		}
+		return response.StatusCode == http.StatusOK, response.Body.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the operator: %w; the end of its log:\n%s", err, o.log.tail(""))
+	}
+	return nil
+}
+
+// stop asks the operator to end, and returns once it has.
+func (o *operator) stop() error { return o.end(syscall.SIGTERM) }
+
+// kill ends the operator at once, and returns when it is gone.
+func (o *operator) kill() error {
+	var killed *exec.ExitError
+	if err := o.end(syscall.SIGKILL); !errors.As(err, &killed) {
+		return fmt.Errorf("kill the operator: %w", err)
+	}
+	return nil
+}
+
+func (o *operator) end(signal syscall.Signal) error {
+	if err := o.cmd.Process.Signal(signal); err != nil {
+		return err
+	}
+	return <-o.ended
+}
+
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// logbook collects what the operator prints.
+type logbook struct {
+	mutex   sync.Mutex
+	lines   []logLine
+	partial []byte
+}
+
+type logLine struct {
+	Message     string `json:"msg"`
+	ReconcileID string `json:"reconcileID"`
+	Collector   struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	} `json:"Collector"`
+	text string
+}
+
+// Write takes one piece of output.
+func (l *logbook) Write(text []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.partial = append(l.partial, text...)
+	for {
+		line, rest, whole := bytes.Cut(l.partial, []byte("\n"))
+		if !whole {
+			return len(text), nil
+		}
+		entry := logLine{text: string(line)}
+		_ = json.Unmarshal(line, &entry) //nolint:errcheck // what is not JSON is text and nothing else
+		l.lines, l.partial = append(l.lines, entry), rest
+	}
+}
+
+// since returns the lines since a mark.
+func (l *logbook) since(mark int) []logLine {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return slices.Clone(l.lines[mark:])
+}
+
+func (l *logbook) mark() int { return len(l.since(0)) }
+
+// tail returns the last lines that contain a text.
+func (l *logbook) tail(part string) string {
+	const most = 60
+	var texts []string
+	for _, line := range l.since(0) {
+		if strings.Contains(line.text, part) {
+			texts = append(texts, line.text)
+		}
+	}
+	return strings.Join(texts[max(0, len(texts)-most):], "\n")
+}
+
+// passes returns how the passes over a Collector ended that began since a mark: "" or the line that says why not.
+func (l *logbook) passes(mark int, key types.NamespacedName) []string {
+	begun := map[string]bool{}
+	var ended []string
+	for _, line := range l.since(mark) {
+		switch {
+		case line.Collector.Namespace != key.Namespace || line.Collector.Name != key.Name:
+		case line.Message == "Reconciling":
+			begun[line.ReconcileID] = true
+		case !begun[line.ReconcileID]:
+		case line.Message == "Reconciler error":
+			ended = append(ended, line.text)
+		case strings.HasPrefix(line.Message, "Reconcile done"), line.Message == "Reconcile successful":
+			ended = append(ended, "")
+		}
+	}
+	return ended
+}
+
+// awaitPasses waits until a number of passes over a Collector, begun since a mark, have ended.
+func (o *operator) awaitPasses(t *testing.T, mark int, key types.NamespacedName, count int) []string {
+	t.Helper()
+	var ended []string
+	NewWithT(t).Eventually(func() int {
+		ended = o.log.passes(mark, key)
+		return len(ended)
+	}).Should(BeNumerically(">=", count), "passes over Collector %s", key)
+	return ended
+}

@@ -1,0 +1,103 @@
+package integration
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// The tests in this file stop the shared operator, and so are not parallel.
+
+func TestTheOperatorRestartsWithoutTouchingAnything(t *testing.T) {
+	namespace := newNamespace(t)
+	var fleet []*v1alpha1.Collector
+	for _, mode := range []v1alpha1.Mode{v1alpha1.ModeDeployment, v1alpha1.ModeDaemonSet, v1alpha1.ModeStatefulSet} {
+		collector := newCollector(namespace, string(mode))
+		collector.Spec.Mode = mode
+		create(t, collector)
+		fleet = append(fleet, collector)
+	}
+	failing := newCollector(namespace, "failing")
+	failing.Spec.Collector.Configuration = []byte("- " + secret)
+	createRefused(t, failing)
+	fleet = append(fleet, failing)
+
+	for name, end := range map[string]func() error{
+		"after it was asked to stop": shared.stop,
+		"after it was killed": func() error {
+			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "kube8-operator"}}
+			defer plane.client.Delete(t.Context(), lease) //nolint:errcheck // saves the wait for its end, that is all
+			return shared.kill()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			requests, since := plane.audit.mark(t), shared.log.mark()
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+			if err := shared.start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, collector := range fleet {
+				shared.awaitPasses(t, since, client.ObjectKeyFromObject(collector), 1)
+			}
+			NewWithT(t).Expect(plane.audit.writes(t, requests, namespace)).To(BeEmpty())
+		})
+	}
+}
+
+func TestWatchNamespaceConfinesTheOperator(t *testing.T) {
+	foreign, ours, alsoOurs := newNamespace(t), newNamespace(t), newNamespace(t)
+	account := types.NamespacedName{Namespace: ours, Name: "confined"}
+	serviceAccount := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}
+	if err := plane.client.Create(t.Context(), serviceAccount); err != nil {
+		t.Fatal(err)
+	}
+	// The manager's role, but nowhere else: what the operator needs beyond these namespaces would be refused.
+	for _, namespace := range []string{ours, alsoOurs} {
+		if err := plane.client.Create(t.Context(), &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "confined"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "kube8-operator-manager-role"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := shared.stop(); err != nil {
+		t.Error(err)
+	}
+	confined := &operator{binary: shared.binary, account: account, watchNamespace: ours + "," + alsoOurs}
+	if err := confined.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	untouched := newCollector(foreign, "gateway")
+	if err := plane.client.Create(t.Context(), untouched); err != nil {
+		t.Fatal(err)
+	}
+	for _, namespace := range []string{ours, alsoOurs} {
+		collector := newCollector(namespace, "gateway")
+		if err := plane.client.Create(t.Context(), collector); err != nil {
+			t.Fatal(err)
+		}
+		awaitRevision(t, collector, 1)
+		confined.awaitPasses(t, 0, client.ObjectKeyFromObject(collector), 1)
+	}
+	NewWithT(t).Expect(get(t, untouched, "", &v1alpha1.Collector{})).To(Equal(untouched))
+
+	if err := confined.stop(); err != nil {
+		t.Error(err)
+	}
+	if err := shared.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	awaitRevision(t, untouched, 1) // there was nothing wrong with it
+}
