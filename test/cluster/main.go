@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -30,18 +29,20 @@ environment:
 `
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	if err := run(withParent(ctx), os.Args[1:]); err != nil {
+	if len(os.Args) < 2 {
+		fmt.Fprint(os.Stderr, usage)
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Args[2:]); err != nil {
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
-	if len(args) == 0 {
-		return errors.New("no command given\n\n" + usage)
-	}
+func run(command string, args []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	ctx = withParent(ctx)
 	module, err := os.Getwd()
 	if err != nil {
 		return err
@@ -52,13 +53,12 @@ func run(ctx context.Context, args []string) error {
 	}
 	builder := &assets.Builder{Module: module, Versions: versions, Progress: os.Stderr}
 
-	switch command := args[0]; command {
+	switch command {
 	case "assets":
-		names := args[1:]
-		if len(names) == 0 {
-			names = assets.Names()
+		if len(args) == 0 {
+			args = assets.Names()
 		}
-		dir, err := builder.Ensure(ctx, names...)
+		dir, err := builder.Ensure(ctx, args...)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string) error {
 			Exit:    os.Getenv("DEMO_EXIT") == "1",
 		})
 	default:
-		return fmt.Errorf("unknown command %q\n\n%s", command, usage)
+		return fmt.Errorf("no command is called %q, choose from: assets demo", command)
 	}
 }
 

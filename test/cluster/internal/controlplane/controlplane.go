@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -140,8 +141,8 @@ func (c *ControlPlane) Err() error {
 
 // Stop stops every process, the newest first, and returns once all are gone.
 func (c *ControlPlane) Stop() error {
-	for i := len(c.processes) - 1; i >= 0; i-- {
-		c.processes[i].Stop()
+	for _, p := range slices.Backward(c.processes) {
+		p.Stop()
 	}
 	c.processes = nil
 	err := c.env.Stop()

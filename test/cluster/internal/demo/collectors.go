@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -71,6 +72,17 @@ func (d *demo) waitForCollectors(ctx context.Context, tell func(name, detail str
 	return collectors, err
 }
 
+// warnings are the events that tell why pods do not come, such as a node
+// without room or a refusal by Pod Security.
+func (d *demo) warnings(ctx context.Context) string {
+	events, err := d.kubectl.Run(ctx, nil, "get", "events", "-A", "--field-selector=type=Warning", "--no-headers",
+		"-o=custom-columns=:metadata.namespace,:involvedObject.kind,:involvedObject.name,:message")
+	if err != nil || len(events) == 0 {
+		return ""
+	}
+	return "\n\nwarning events:\n" + strings.TrimSpace(string(events))
+}
+
 func (d *demo) collectors(ctx context.Context) ([]collector, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "kube8.dev", Version: "v1alpha1", Kind: "CollectorList"})
@@ -81,6 +93,9 @@ func (d *demo) collectors(ctx context.Context) ([]collector, error) {
 	for _, item := range list.Items {
 		out = append(out, collector{NamespacedName: client.ObjectKeyFromObject(&item), deployed: whyNotDeployed(&item)})
 	}
+	slices.SortFunc(out, func(a, b collector) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 
 	var deployments appsv1.DeploymentList
 	var daemonSets appsv1.DaemonSetList

@@ -90,7 +90,7 @@ func (d *demo) run(ctx context.Context) error {
 	}
 	collectors, err := d.waitForCollectors(ctx, d.steps.Begin("Collectors, until they are deployed and their pods ready"))
 	if err != nil {
-		return fmt.Errorf("wait for the Collectors: %w", err)
+		return fmt.Errorf("wait for the Collectors: %w%s", err, d.warnings(ctx))
 	}
 	return d.report(ctx, collectors)
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -18,9 +21,14 @@ import (
 var (
 	//go:embed simulated-node.yaml
 	nodeManifest []byte
+	//go:embed simulated-storage.yaml
+	storageClassManifest []byte
 	//go:embed kwok.yaml
 	kwokConfig []byte
 )
+
+// volumes is how many volume claims the simulated node can serve.
+const volumes = 4
 
 // startNode registers the simulated node and has kwok play its kubelet.
 func (d *demo) startNode(ctx context.Context) (string, error) {
@@ -37,6 +45,10 @@ func (d *demo) startNode(ctx context.Context) (string, error) {
 		return "", err
 	}
 
+	if err := d.createStorage(ctx); err != nil {
+		return "", err
+	}
+
 	// kwok writes the status of nodes and of pods, and leases.
 	kubeconfig, err := d.plane.AddUser(envtest.User{Name: "kwok", Groups: []string{"system:masters"}})
 	if err != nil {
@@ -49,7 +61,8 @@ func (d *demo) startNode(ctx context.Context) (string, error) {
 	if _, err := d.plane.Run("kwok", exec.Command(d.kwok, "--kubeconfig="+kubeconfig, "--config="+config)); err != nil {
 		return "", err
 	}
-	return node.Name, d.until(ctx, 30*time.Second, func() (bool, string, error) {
+	detail := fmt.Sprintf("%s, with %d volumes", node.Name, volumes)
+	return detail, d.until(ctx, 30*time.Second, func() (bool, string, error) {
 		if err := d.client.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
 			return false, "", err
 		}
@@ -60,4 +73,31 @@ func (d *demo) startNode(ctx context.Context) (string, error) {
 		}
 		return false, fmt.Sprintf("node %s is not ready", node.Name), nil
 	})
+}
+
+func (d *demo) createStorage(ctx context.Context) error {
+	class := &storagev1.StorageClass{}
+	if err := yaml.UnmarshalStrict(storageClassManifest, class); err != nil {
+		return err
+	}
+	if err := d.client.Create(ctx, class); err != nil {
+		return err
+	}
+	for i := range volumes {
+		volume := &corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("simulated-%d", i)},
+			Spec: corev1.PersistentVolumeSpec{
+				StorageClassName: class.Name,
+				AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Capacity:         corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")},
+				PersistentVolumeSource: corev1.PersistentVolumeSource{
+					HostPath: &corev1.HostPathVolumeSource{Path: "/simulated"},
+				},
+			},
+		}
+		if err := d.client.Create(ctx, volume); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -118,8 +118,8 @@ func (d *demo) showConfig(ctx context.Context, c collector) error {
 		if _, ok := secret.Annotations[configAnnotation]; !ok {
 			continue
 		}
-		for key, content := range secret.Data {
-			d.heading(fmt.Sprintf("decoded config of %s: Secret %s, key %s", c.NamespacedName, secret.Name, key))
+		d.heading(fmt.Sprintf("the decoded config of %s, in Secret %s", c.NamespacedName, secret.Name))
+		for _, content := range secret.Data {
 			fmt.Fprintf(d.Out, "%s\n", bytes.TrimSpace(content))
 		}
 		return nil

@@ -22,7 +22,6 @@ type Process struct {
 
 	cmd  *exec.Cmd
 	done chan struct{}
-	err  error
 }
 
 // Start starts the command with its output in the file log.
@@ -39,7 +38,8 @@ func Start(name, log string, cmd *exec.Cmd) (*Process, error) {
 	}
 	p := &Process{Name: name, Log: log, cmd: cmd, done: make(chan struct{})}
 	go func() {
-		p.err = cmd.Wait()
+		// How it ended is in its ProcessState.
+		_ = cmd.Wait()
 		close(p.done)
 	}()
 	return p, nil
@@ -52,7 +52,7 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
-		return fmt.Errorf("%s ended by itself (%v); the end of its log:\n%s", p.Name, p.err, Tail(p.Log, 10))
+		return fmt.Errorf("%s ended by itself (%s); the end of its log:\n%s", p.Name, p.cmd.ProcessState, Tail(p.Log, 10))
 	default:
 		return nil
 	}

@@ -19,7 +19,7 @@ type Steps struct {
 // that the step returns and the time it took.
 func (s *Steps) Do(title string, step func() (detail string, err error)) error {
 	s.count++
-	fmt.Fprintf(s.Out, "%2d  %-26s", s.count, title)
+	fmt.Fprintf(s.Out, "%2d  %-29s", s.count, title)
 	start := time.Now()
 	detail, err := step()
 	if err != nil {
@@ -36,12 +36,12 @@ func (s *Steps) Begin(title string) (result func(name, detail string)) {
 	fmt.Fprintf(s.Out, "%2d  %s\n", s.count, title)
 	start := time.Now()
 	return func(name, detail string) {
-		fmt.Fprintf(s.Out, "    %-26s%s\n", name, rest(detail, time.Since(start)))
+		fmt.Fprintf(s.Out, "    %-29s%s\n", name, rest(detail, time.Since(start)))
 	}
 }
 
 func rest(detail string, took time.Duration) string {
-	return fmt.Sprintf(" %-54s %6s", detail, Duration(took))
+	return fmt.Sprintf(" %-51s %6s", detail, Duration(took))
 }
 
 // Duration formats the time a step took, as exactly as a person cares.
