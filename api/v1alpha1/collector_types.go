@@ -134,8 +134,8 @@ type CollectorConfig struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9._/:]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// Version is the collector's version. It is the image tag, without a leading "v", unless image.tag or image.digest
-	// says otherwise.
+	// Version is the collector's version. It is the image tag, without the "v" before its first digit, unless image.tag
+	// or image.digest says otherwise.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

@@ -11,7 +11,8 @@ type PodSpec struct {
 	Args []string `json:"args,omitempty"`
 
 	// Env are environment variables of the collector, such as credentials, to which the configuration refers as
-	// ${env:NAME}. One with the name of a variable that the operator sets (TENANT_ID, GOMEMLIMIT and so on) replaces it.
+	// ${env:NAME}. The operator sets TENANT_ID, TENANT_REFERENCE, TENANT_INSTANCE, CLUSTER_NAME,
+	// OTEL_RESOURCE_ATTRIBUTES, K8S_NODE_NAME, K8S_POD_NAME and GOMEMLIMIT; one of those names given here replaces it.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -21,8 +22,8 @@ type PodSpec struct {
 	// +optional
 	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
 
-	// Resources of the collector. The default is to request 100m CPU and 128Mi of memory, with a memory limit of 512Mi.
-	// GOMEMLIMIT is set to 80% of the memory limit.
+	// Resources of the collector. Where they are absent, it requests 100m CPU and 128Mi of memory, with a memory limit of
+	// 512Mi; given ones replace that as a whole. GOMEMLIMIT is set to 80% of the memory limit, where there is one.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
@@ -43,7 +44,7 @@ type PodSpec struct {
 	// +optional
 	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
 
-	// PodLabels are added to the pods. They cannot replace the operator's own.
+	// PodLabels are added to the pods. They cannot replace the operator's own; those below kube8.dev/ are left out.
 	// +optional
 	PodLabels map[string]string `json:"podLabels,omitempty"`
 
@@ -68,7 +69,8 @@ type PodSpec struct {
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 
-	// TopologySpreadConstraints of the pods. One without a labelSelector counts the Collector's own pods.
+	// TopologySpreadConstraints of the pods, at most one for each topologyKey. One without a labelSelector counts the
+	// Collector's own pods.
 	// +optional
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 
@@ -83,7 +85,8 @@ type PodSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
 
-	// ExtraVolumes are added to the pods; extraVolumeMounts mounts them.
+	// ExtraVolumes are added to the pods; extraVolumeMounts mounts them. One named tmp, or a mount at /tmp, takes the
+	// place of the emptyDir of 256Mi that is otherwise there. The names config and varlogpods are taken.
 	// +optional
 	ExtraVolumes []corev1.Volume `json:"extraVolumes,omitempty"`
 

@@ -42,6 +42,7 @@ type Autoscaling struct {
 }
 
 // PodDisruptionBudget limits how many pods a node drain may evict at once, for the modes deployment and statefulset.
+// Pods that are not ready may always be evicted.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.minAvailable) && has(self.maxUnavailable))",message="podDisruptionBudget: set minAvailable or maxUnavailable, not both"
 type PodDisruptionBudget struct {
@@ -73,7 +74,8 @@ type NetworkPolicy struct {
 	Egress []networkingv1.NetworkPolicyEgressRule `json:"egress,omitempty"`
 }
 
-// Monitor has Prometheus scrape the collector's own metrics from the port named metrics.
+// Monitor has Prometheus scrape the collector's own metrics from the port named metrics. An OpenTelemetry Collector
+// serves them on localhost alone unless service.telemetry.metrics in its configuration names another address.
 type Monitor struct {
 	// Enabled is false by default.
 	// +optional

@@ -17,7 +17,7 @@ type WorkloadSpec struct {
 
 	// Ports are the ports that the collector listens on, by name. They are added to the defaults: otlp (4317),
 	// otlp-http (4318) and metrics (8888); a default is turned off by enabled: false. Names are at most 15 characters
-	// of lower-case letters, digits and "-".
+	// of lower-case letters, digits and "-". No two enabled ports may have the same number, whatever their protocols.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$') && name.matches('[a-z]') && !name.matches('--'))",message="ports: a name is at most 15 lower-case letters, digits and single '-', with at least one letter"
@@ -32,11 +32,14 @@ type WorkloadSpec struct {
 	ServiceAccount *ServiceAccount `json:"serviceAccount,omitempty"`
 
 	// UpdateStrategy says how changed pods replace old ones. By default a deployment keeps every old pod until a new
-	// one is ready, so that a configuration that the collector refuses never takes running pods down.
+	// one is ready, so that a configuration that the collector refuses never takes running pods down. A pod without a
+	// readiness probe is taken for ready when it has run for 10 seconds.
 	// +optional
 	UpdateStrategy *UpdateStrategy `json:"updateStrategy,omitempty"`
 
-	// VolumeClaimTemplates are volumes of each pod's own, for mode statefulset; extraVolumeMounts mounts them.
+	// VolumeClaimTemplates are volumes of each pod's own, for mode statefulset; extraVolumeMounts mounts them. The claims
+	// stay when pods are scaled away, and go when the Collector is deleted or changes its mode. The templates cannot be
+	// changed afterwards.
 	// +optional
 	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
 }
