@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,7 +81,18 @@ func (d *demo) warnings(ctx context.Context) string {
 	if err != nil || len(events) == 0 {
 		return ""
 	}
-	return "\n\nwarning events:\n" + strings.TrimSpace(string(events))
+	// One for each object: what is tried again fails again for the same reason.
+	last := map[string]string{}
+	for line := range strings.Lines(string(events)) {
+		if fields := strings.Fields(line); len(fields) > 3 {
+			last[strings.Join(fields[:3], " ")] = strings.Join(fields[3:], " ")
+		}
+	}
+	lines := []string{"\n\nwarning events:"}
+	for _, object := range slices.Sorted(maps.Keys(last)) {
+		lines = append(lines, "  "+object+": "+last[object])
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (d *demo) collectors(ctx context.Context) ([]collector, error) {

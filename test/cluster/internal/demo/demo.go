@@ -57,7 +57,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
 		}
-		if d.operator != nil {
+		if d.operator != nil && d.operator.Err() == nil {
 			err = fmt.Errorf("%w\n\nthe end of the operator's log:\n%s", err, process.Tail(d.operator.Log, 20))
 		}
 		return err
@@ -82,6 +82,7 @@ func (d *demo) run(ctx context.Context) error {
 		{"CRD", d.installCRD},
 		{"the operator's RBAC", d.installRBAC},
 		{"operator", d.startOperator},
+		{"controllers at work", d.waitForStorage},
 		{"samples", d.applySamples},
 	} {
 		if err := d.steps.Do(step.title, func() (string, error) { return step.do(ctx) }); err != nil {

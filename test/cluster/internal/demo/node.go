@@ -61,8 +61,7 @@ func (d *demo) startNode(ctx context.Context) (string, error) {
 	if _, err := d.plane.Run("kwok", exec.Command(d.kwok, "--kubeconfig="+kubeconfig, "--config="+config)); err != nil {
 		return "", err
 	}
-	detail := fmt.Sprintf("%s, with %d volumes", node.Name, volumes)
-	return detail, d.until(ctx, 30*time.Second, func() (bool, string, error) {
+	return node.Name, d.until(ctx, 30*time.Second, func() (bool, string, error) {
 		if err := d.client.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
 			return false, "", err
 		}
@@ -100,4 +99,22 @@ func (d *demo) createStorage(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// waitForStorage waits until the controllers have seen the volumes: a claim
+// that comes before finds none, and is looked at again 15 seconds later.
+func (d *demo) waitForStorage(ctx context.Context) (string, error) {
+	return fmt.Sprintf("%d volumes are available", volumes), d.until(ctx, 30*time.Second, func() (bool, string, error) {
+		var found corev1.PersistentVolumeList
+		if err := d.client.List(ctx, &found); err != nil {
+			return false, "", err
+		}
+		available := 0
+		for _, volume := range found.Items {
+			if volume.Status.Phase == corev1.VolumeAvailable {
+				available++
+			}
+		}
+		return available == volumes, fmt.Sprintf("%d of %d volumes are available", available, volumes), nil
+	})
 }

@@ -55,7 +55,7 @@ func (d *demo) installRBAC(ctx context.Context) (string, error) {
 		return "", err
 	}
 	_, err = d.kubectl.Run(ctx, grants, "apply", "--server-side", "-f", "-")
-	return plural(count, "object")+" of config/default", err
+	return plural(count, "object") + " of config/default", err
 }
 
 // onlyRBAC keeps the objects that say who the operator is and what it may do.
@@ -104,7 +104,7 @@ func (d *demo) startOperator(ctx context.Context) (string, error) {
 		return "", err
 	}
 
-	cmd := exec.Command(d.operatorPath(), "run", "--watches-file=watches.yaml", "--zap-encoder=console",
+	cmd := exec.Command(d.operatorPath(), "run", "--watches-file=watches.yaml", "--zap-encoder=console", "--zap-stacktrace-level=panic",
 		"--leader-elect", "--leader-election-namespace="+operatorNamespace,
 		"--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes)
 	cmd.Dir = d.Root
