@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/kube8/kube8-operator/internal/operator"
+	"github.com/kube8/kube8-operator/internal/redact"
 )
 
 func newRunCommand() *cobra.Command {
@@ -23,7 +24,7 @@ WATCH_NAMESPACE, a comma-separated list, confines it to those namespaces; unset 
 empty means all of them.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+			ctrl.SetLogger(redact.Logger(zap.New(zap.UseFlagOptions(&logging)), redact.Bodies))
 			cfg, err := ctrl.GetConfig()
 			if err != nil {
 				return fmt.Errorf("find a cluster, set --kubeconfig or $KUBECONFIG: %w", err)

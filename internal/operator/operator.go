@@ -64,7 +64,7 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 		reconciler.WithMaxReleaseHistory(maxReleaseHistory),
 		reconciler.WithActionClientGetter(actionClients),
 		reconciler.WithClient(status.NewClient(mgr.GetClient())),
-		reconciler.WithLog(redact.Logger(ctrl.Log.WithName("helm"))),
+		reconciler.WithLog(redact.Logger(ctrl.Log.WithName("helm"), redact.Manifests)),
 	)
 	if err != nil {
 		return fmt.Errorf("create reconciler: %w", err)

@@ -12,7 +12,7 @@ import (
 func TestLoggerKeepsOrdinaryVerbosityAndDropsTheManifests(t *testing.T) {
 	var lines strings.Builder
 	everything := funcr.New(func(_, line string) { lines.WriteString(line) }, funcr.Options{Verbosity: 10})
-	log := redact.Logger(everything).WithName("helm").WithValues("collector", "a/b")
+	log := redact.Logger(everything, redact.Manifests).WithName("helm").WithValues("collector", "a/b")
 
 	for level, want := range map[int]bool{0: true, 1: true, 3: true, 4: false, 10: false} {
 		if got := log.V(level).Enabled(); got != want {
