@@ -67,7 +67,7 @@ type object struct {
 func objects(t *testing.T, manifest string) []object {
 	t.Helper()
 	var found []object
-	for _, doc := range strings.Split(manifest, "---\n") {
+	for doc := range strings.SplitSeq(manifest, "---\n") {
 		if strings.TrimSpace(doc) == "" {
 			continue
 		}
@@ -114,54 +114,58 @@ func smallest(t *testing.T, over string) map[string]any {
 	return chartutil.CoalesceTables(values, base)
 }
 
-// cases calls f for each values file in ci.
-func cases(t *testing.T, f func(t *testing.T, name string, values map[string]any)) {
+// cases are the values files in ci, by name.
+func cases(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	files, err := filepath.Glob(chartDir + "/ci/*-values.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no values files in ci: %v", err)
 	}
+	found := map[string]map[string]any{}
 	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), "-values.yaml")
-		t.Run(name, func(t *testing.T) {
-			values, err := chartutil.ReadValuesFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f(t, name, values)
-		})
-	}
-}
-
-func TestGolden(t *testing.T) {
-	cases(t, func(t *testing.T, name string, values map[string]any) {
-		got, err := render(t, name, values, monitoring...)
+		values, err := chartutil.ReadValuesFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := render(t, name, values, monitoring...); err != nil || again != got {
-			t.Errorf("rendered twice, it differs (error: %v)", err)
+		found[strings.TrimSuffix(filepath.Base(file), "-values.yaml")] = values
+	}
+	return found
+}
+
+func TestGolden(t *testing.T) {
+	for name, values := range cases(t) {
+		t.Run(name, func(t *testing.T) { checkGolden(t, name, values) })
+	}
+}
+
+func checkGolden(t *testing.T, name string, values map[string]any) {
+	t.Helper()
+	got, err := render(t, name, values, monitoring...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := render(t, name, values, monitoring...); err != nil || again != got {
+		t.Errorf("rendered twice, it differs (error: %v)", err)
+	}
+	golden := filepath.Join(chartDir, "ci", "golden", name+".yaml")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
 		}
-		golden := filepath.Join(chartDir, "ci", "golden", name+".yaml")
-		if *update {
-			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			return
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatalf("%v; to write it: %s", err, refresh)
-		}
-		if line, a, b, differ := firstDifference(string(want), got); differ {
-			t.Errorf("%s line %d\nwant: %s\n got: %s\nif that is meant: %s", golden, line, a, b, refresh)
-		}
-	})
+		return
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatalf("%v; to write it: %s", err, refresh)
+	}
+	if line, a, b, differ := firstDifference(string(want), got); differ {
+		t.Errorf("%s line %d\nwant: %s\n got: %s\nif that is meant: %s", golden, line, a, b, refresh)
+	}
 }
 
 func firstDifference(want, got string) (line int, a, b string, differ bool) {
 	wants, gots := strings.Split(want, "\n"), strings.Split(got, "\n")
-	for i := 0; i < max(len(wants), len(gots)); i++ {
+	for i := range max(len(wants), len(gots)) {
 		a, b = "<end>", "<end>"
 		if i < len(wants) {
 			a = wants[i]

@@ -9,33 +9,38 @@ import (
 
 // The rules that hold for whatever is given.
 func TestRules(t *testing.T) {
-	cases(t, func(t *testing.T, name string, values map[string]any) {
-		manifest, err := render(t, name, values, monitoring...)
-		if err != nil {
-			t.Fatal(err)
+	for name, values := range cases(t) {
+		t.Run(name, func(t *testing.T) { checkRules(t, name, values) })
+	}
+}
+
+func checkRules(t *testing.T, name string, values map[string]any) {
+	t.Helper()
+	manifest, err := render(t, name, values, monitoring...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects(t, manifest) {
+		id := o.Kind + " " + o.Name
+		if o.Namespace != "tenant-acme" {
+			t.Errorf("%s: namespace %q, want the release's", id, o.Namespace)
 		}
-		for _, o := range objects(t, manifest) {
-			id := o.Kind + " " + o.Name
-			if o.Namespace != "tenant-acme" {
-				t.Errorf("%s: namespace %q, want the release's", id, o.Namespace)
-			}
-			checkLabels(t, id, name, o.Labels)
-			if chart := o.Labels["helm.sh/chart"]; chart == "" {
-				t.Errorf("%s: no label helm.sh/chart", id)
-			}
-			_, marked := o.Annotations["kube8.dev/configuration"]
-			if configuration := o.Kind == "Secret"; marked != configuration {
-				t.Errorf("%s: annotation kube8.dev/configuration: %v, want %v", id, marked, configuration)
-			}
-			if len(o.Spec.Template.Spec.Containers) == 1 {
-				checkPod(t, id, name, o)
-			}
-			if want := "kube8.dev/collector: \"" + name + "\"\n"; strings.Contains(strings.ToLower(o.raw), "selector:\n") &&
-				strings.Count(o.raw, want) == 0 {
-				t.Errorf("%s: its selector does not name the release", id)
-			}
+		checkLabels(t, id, name, o.Labels)
+		if chart := o.Labels["helm.sh/chart"]; chart == "" {
+			t.Errorf("%s: no label helm.sh/chart", id)
 		}
-	})
+		_, marked := o.Annotations["kube8.dev/configuration"]
+		if configuration := o.Kind == "Secret"; marked != configuration {
+			t.Errorf("%s: annotation kube8.dev/configuration: %v, want %v", id, marked, configuration)
+		}
+		if len(o.Spec.Template.Spec.Containers) == 1 {
+			checkPod(t, id, name, o)
+		}
+		if want := "kube8.dev/collector: \"" + name + "\"\n"; strings.Contains(strings.ToLower(o.raw), "selector:\n") &&
+			strings.Count(o.raw, want) == 0 {
+			t.Errorf("%s: its selector does not name the release", id)
+		}
+	}
 }
 
 func checkPod(t *testing.T, id, release string, o object) {
