@@ -37,8 +37,8 @@ func Names() []string {
 
 func binaries(v Versions) []binary {
 	const ldflags = "-s -w"
-	// Binaries built from a module know their version only if told, and
-	// clients, Helm among them, refuse an API server that does not.
+	// A binary that is built from a module knows its version only if told, and
+	// clients ask an API server for it: Helm fails where it makes no sense.
 	stamped := ldflags + " -X k8s.io/component-base/version.gitVersion=" + v.Kubernetes
 	if major, minor, ok := majorMinor(v.Kubernetes); ok {
 		stamped += " -X k8s.io/component-base/version.gitMajor=" + major +

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -18,6 +19,10 @@ import (
 
 	"github.com/kube8/kube8-operator/test/cluster/internal/process"
 )
+
+// startTimeout is how long etcd, and then kube-apiserver, may take to serve:
+// on a machine that compiles at the same time, much longer than usual.
+const startTimeout = time.Minute
 
 // Binaries says where the programs are.
 type Binaries struct {
@@ -41,7 +46,11 @@ func Start(dir string, bin Binaries) (*ControlPlane, error) {
 	// Without a logger controller-runtime complains in the middle of the output.
 	ctrl.SetLogger(logr.Discard())
 
-	c := &ControlPlane{dir: dir, env: &envtest.Environment{}}
+	c := &ControlPlane{dir: dir, env: &envtest.Environment{
+		ControlPlaneStartTimeout: startTimeout,
+		// Said, because USE_EXISTING_CLUSTER would turn to the user's own cluster.
+		UseExistingCluster: new(false),
+	}}
 	for _, sub := range []string{"etcd", "pki", "logs"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
 			return nil, err
@@ -67,9 +76,9 @@ func Start(dir string, bin Binaries) (*ControlPlane, error) {
 	api.Configure().Disable("disable-admission-plugins")
 
 	if c.Config, err = c.env.Start(); err != nil {
-		return nil, errors.Join(
-			fmt.Errorf("start etcd and kube-apiserver: %w; the end of the API server's log:\n%s", err, process.Tail(apiLog.Name(), 10)),
-			c.Stop())
+		return nil, errors.Join(fmt.Errorf(
+			"start etcd and kube-apiserver: %w; the end of etcd's log:\n%s\nthe end of kube-apiserver's log:\n%s",
+			err, process.Tail(etcdLog.Name(), 5), process.Tail(apiLog.Name(), 10)), c.Stop())
 	}
 	c.Kubeconfig = filepath.Join(dir, "kubeconfig")
 	if err := WriteKubeconfig(c.Kubeconfig, c.Config); err != nil {
