@@ -100,8 +100,9 @@ func (p *controlPlane) stop() error {
 // grant creates what says who the operator is and what it may do: config/default without the CRD, which is there, and
 // without the Deployment, because the operator runs as a process here.
 func (p *controlPlane) grant(ctx context.Context) error {
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).
-		Run(filesys.MakeFsOnDisk(), filepath.Join(root, "config/default"))
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionLegacy // the Namespace first
+	resources, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "config/default"))
 	if err != nil {
 		return fmt.Errorf("build config/default: %w", err)
 	}

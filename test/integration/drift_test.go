@@ -106,8 +106,13 @@ func shape(t *testing.T, collector *v1alpha1.Collector) map[string]unstructured.
 			{"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "generation"},
 			{"metadata", "creationTimestamp"}, {"metadata", "managedFields"},
 			{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"status"},
+			// Helm's notes on what it created, which the stock reconciler leaves out when it creates an object anew.
+			{"metadata", "annotations", "meta.helm.sh/release-name"}, {"metadata", "annotations", "meta.helm.sh/release-namespace"},
 		} {
 			unstructured.RemoveNestedField(object.Object, field...)
+		}
+		if len(object.GetAnnotations()) == 0 {
+			object.SetAnnotations(nil)
 		}
 	}
 	return objects

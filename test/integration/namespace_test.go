@@ -46,10 +46,7 @@ func newNamespace(t *testing.T) string {
 // operator's log, plain or base64-encoded.
 func checkForSecrets(t *testing.T, namespace string) {
 	t.Helper()
-	places := map[string]string{"log": shared.log.tail(namespace)}
-	for _, line := range shared.log.since(0) {
-		places["log"] += line.text + "\n"
-	}
+	places := map[string]string{"log": shared.log.grep(namespace)}
 	for _, collector := range list(t, namespace, "kube8.dev/v1alpha1", "Collector") {
 		places["status of "+collector.GetName()] = toYAML(collector.Object["status"])
 	}

@@ -112,10 +112,10 @@ type logbook struct {
 type logLine struct {
 	Message     string `json:"msg"`
 	ReconcileID string `json:"reconcileID"`
-	Collector   struct {
+	Object      struct {
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
-	} `json:"Collector"`
+	} `json:"object"`
 	text string
 }
 
@@ -144,16 +144,21 @@ func (l *logbook) since(mark int) []logLine {
 
 func (l *logbook) mark() int { return len(l.since(0)) }
 
-// tail returns the last lines that contain a text.
-func (l *logbook) tail(part string) string {
-	const most = 60
-	var texts []string
+// grep returns the lines that contain a text.
+func (l *logbook) grep(part string) string {
+	var texts strings.Builder
 	for _, line := range l.since(0) {
 		if strings.Contains(line.text, part) {
-			texts = append(texts, line.text)
+			texts.WriteString(line.text + "\n")
 		}
 	}
-	return strings.Join(texts[max(0, len(texts)-most):], "\n")
+	return texts.String()
+}
+
+// tail returns the last of the lines that contain a text.
+func (l *logbook) tail(part string) string {
+	lines := strings.SplitAfter(l.grep(part), "\n")
+	return strings.Join(lines[max(0, len(lines)-60):], "")
 }
 
 // passes returns how the passes over a Collector ended that began since a mark: "" or the line that says why not.
@@ -162,7 +167,7 @@ func (l *logbook) passes(mark int, key types.NamespacedName) []string {
 	var ended []string
 	for _, line := range l.since(mark) {
 		switch {
-		case line.Collector.Namespace != key.Namespace || line.Collector.Name != key.Name:
+		case line.Object.Namespace != key.Namespace || line.Object.Name != key.Name:
 		case line.Message == "Reconciling":
 			begun[line.ReconcileID] = true
 		case !begun[line.ReconcileID]:

@@ -14,7 +14,7 @@ import (
 var notDeployable = []struct{ name, config, want string }{
 	{"a list", "# a comment\n- " + secret, "spec.collector.configuration: line 2 is not a YAML mapping"},
 	{"a word", secret, "spec.collector.configuration: line 1 is not a YAML mapping"},
-	{"not YAML", "receivers: {}\nexporters: [" + secret, "spec.collector.configuration: not YAML near line 2"},
+	{"not YAML", "receivers: {}\nexporters: [" + secret, "spec.collector.configuration: not YAML near line"},
 	{"a key twice", secret + ": 1\n" + secret + ": 2", "spec.collector.configuration: duplicate key or value of the wrong type near line 2"},
 	{"an unknown alias", "a: *" + secret, "spec.collector.configuration: not YAML"},
 	{"a tag that does not fit", "a: 1\nb: !!int " + secret, "spec.collector.configuration: duplicate key or value of the wrong type"},
