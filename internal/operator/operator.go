@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/redact"
 	"github.com/kube8/kube8-operator/internal/status"
@@ -75,8 +76,8 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 	return nil
 }
 
-// newActionClientGetter makes Helm's clients: with the post-renderer, without rollbacks, and without checks that the
-// API server makes anyway.
+// newActionClientGetter makes Helm's clients: with the post-renderer, without rollbacks, without checks that the API
+// server makes anyway, and with a comparison that reads from the cache.
 func newActionClientGetter(mgr ctrl.Manager) (helmclient.ActionClientGetter, error) {
 	configs, err := helmclient.NewActionConfigGetter(mgr.GetConfig(), mgr.GetRESTMapper())
 	if err != nil {
@@ -87,14 +88,12 @@ func newActionClientGetter(mgr ctrl.Manager) (helmclient.ActionClientGetter, err
 		// A failed upgrade is retried forward: a rollback after a failed dry run would be a forced one, of a release
 		// that runs well.
 		helmclient.WithFailureRollbacks(false),
-		// The spec has passed the CRD's schema, of which the chart's is a copy, and the API server validates objects.
+		// The API server validates what it is given.
 		helmclient.AppendInstallOptions(func(install *action.Install) error {
-			install.SkipSchemaValidation = true
 			install.DisableOpenAPIValidation = true
 			return nil
 		}),
 		helmclient.AppendUpgradeOptions(func(upgrade *action.Upgrade) error {
-			upgrade.SkipSchemaValidation = true
 			upgrade.DisableOpenAPIValidation = true
 			return nil
 		}),
@@ -102,5 +101,5 @@ func newActionClientGetter(mgr ctrl.Manager) (helmclient.ActionClientGetter, err
 	if err != nil {
 		return nil, fmt.Errorf("create Helm clients: %w", err)
 	}
-	return clients, nil
+	return drift.NewActionClientGetter(clients, mgr.GetClient()), nil
 }

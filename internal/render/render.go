@@ -122,7 +122,6 @@ func (r *Renderer) release(ctx context.Context, watch *watches.Watch, obj *unstr
 	install.ReleaseName = obj.GetName()
 	install.Namespace = namespace(obj)
 	install.DryRun, install.ClientOnly = true, true
-	install.SkipSchemaValidation = true // the CRD's schema, of which the chart's is a copy, has accepted it
 	install.APIVersions = chartutil.VersionSet(r.APIVersions)
 	install.PostRenderer = postrender.Renderer{}
 	release, err := install.RunWithContext(ctx, watch.Chart, values)
