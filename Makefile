@@ -80,13 +80,13 @@ verify: generate tidy fmt ## Regenerate, tidy and format all, and fail if that c
 
 .PHONY: lint
 lint: ## Run golangci-lint on every module, and shellcheck where it is installed.
-	@for module in $(MODULES); do \
-		echo "golangci-lint: $$module"; (cd $$module && $(GOLANGCI_LINT) run ./...); \
-	done
+	@failed=; for module in $(MODULES); do \
+		echo "golangci-lint: $$module"; (cd $$module && $(GOLANGCI_LINT) run ./...) || failed=1; \
+	done; [ -z "$$failed" ]
 	@if command -v shellcheck >/dev/null; then \
 		echo "shellcheck"; shellcheck .ci/run $(shell git ls-files '*.sh'); \
 	else \
-		echo "shellcheck: not installed, shell files are not checked"; \
+		echo "shellcheck: not installed, so shell files are not checked"; \
 	fi
 
 .PHONY: test
