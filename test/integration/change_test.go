@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,6 +35,28 @@ func TestLabelsAndAnnotationsOfACollectorDoNotRollThePods(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(get(t, collector, "", &appsv1.Deployment{})).To(Equal(before))
 	g.Expect(deployedRevision(t, collector)).To(Equal(1))
+}
+
+func TestAnotherBase64OfTheSameConfigurationChangesNothing(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.Collector.Configuration = []byte("a: {}")
+	create(t, collector)
+	before, since := contents(t, collector.Namespace, client.HasLabels{collectorLabel}), shared.log.mark()
+
+	// The last bits of the last letter are padding.
+	for _, encoded := range []string{"YToge30=", "YToge31="} {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"collector":{"configuration":"`+encoded+`"}}}`))
+		if err := plane.client.Patch(t.Context(), collector.DeepCopy(), patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shared.awaitPasses(t, since, client.ObjectKeyFromObject(collector), 1)
+
+	g := NewWithT(t)
+	g.Expect(contents(t, collector.Namespace, client.HasLabels{collectorLabel})).To(Equal(before))
+	g.Expect(deployedRevision(t, collector)).To(Equal(1))
+	g.Expect(get(t, collector, "", &v1alpha1.Collector{}).Generation).To(BeEquivalentTo(2))
 }
 
 func TestAnotherVersionIsAnotherImage(t *testing.T) {

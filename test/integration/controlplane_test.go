@@ -58,7 +58,7 @@ func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
 		return p, err
 	}
 	p.env = &envtest.Environment{
-		CRDDirectoryPaths:     []string{filepath.Join(root, "config/crd/bases"), "testdata/crds"},
+		CRDDirectoryPaths:     []string{"config/crd/bases", "test/integration/testdata/crds"},
 		ErrorIfCRDPathMissing: true,
 	}
 	p.env.ControlPlane.GetAPIServer().Configure().
@@ -102,7 +102,7 @@ func (p *controlPlane) stop() error {
 func (p *controlPlane) grant(ctx context.Context) error {
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy // the Namespace first
-	resources, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "config/default"))
+	resources, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), "config/default")
 	if err != nil {
 		return fmt.Errorf("build config/default: %w", err)
 	}

@@ -20,9 +20,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// root is the repository, as seen from here.
-const root = "../.."
-
 // systemNamespace is where the operator lives.
 const systemNamespace = "kube8-operator-system"
 
@@ -46,6 +43,10 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (code int, err error) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return 1, errors.New("KUBEBUILDER_ASSETS is not set: run `make test`, which builds etcd and kube-apiserver and sets it")
+	}
+	// Where the operator runs too: the chart paths in watches.yaml are relative to it.
+	if err := os.Chdir("../.."); err != nil {
+		return 1, err
 	}
 	SetDefaultEventuallyTimeout(20 * time.Second)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
@@ -87,7 +88,6 @@ func run(m *testing.M) (code int, err error) {
 // build builds the operator with the flags of the Makefile, so that they share the build cache.
 func build(binary string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-o", binary, "./cmd/kube8-operator")
-	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the operator: %w\n%s", err, out)

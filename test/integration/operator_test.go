@@ -48,7 +48,6 @@ func (o *operator) start(ctx context.Context) error {
 	o.cmd = exec.Command(o.binary, append([]string{
 		"--zap-log-level=10", "--metrics-bind-address=0", "--health-probe-bind-address=" + probes,
 	}, o.args...)...)
-	o.cmd.Dir = root // chart paths in watches.yaml are relative to it
 	o.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "WATCH_NAMESPACE="+o.watchNamespace)
 	o.cmd.Stdout, o.cmd.Stderr = &o.log, &o.log
 	if err := o.cmd.Start(); err != nil {

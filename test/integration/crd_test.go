@@ -1,0 +1,152 @@
+package integration
+
+import (
+	"bytes"
+	"os/exec"
+	"strings"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	wiring "github.com/kube8/kube8-operator/internal/operator"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// validManifest is what the rows of the tables change. Its configuration is "exporters: {debug: {}} # …" and the secret.
+const validManifest = `
+apiVersion: kube8.dev/v1alpha1
+kind: Collector
+metadata:
+  name: gateway
+  namespace: default
+spec:
+  collector:
+    name: opentelemetry-collector
+    version: 0.150.0
+    configuration: ZXhwb3J0ZXJzOiB7ZGVidWc6IHt9fSAjIGh1bnRlcjItaXMtbXktcGFzc3dvcmQ=
+  tenant:
+    id: "1042"
+    reference: acme
+  cluster: prod-eu-1
+`
+
+func TestTheAPIServerAndRenderRefuseTheSame(t *testing.T) {
+	t.Parallel()
+	ws, err := wiring.LoadWatches(wiring.Options{WatchesFile: "watches.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	renderer, err := render.New(ws, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range manifests {
+		t.Run(row.name, func(t *testing.T) {
+			manifest := patched(t, row.patch)
+			t.Run("API server", func(t *testing.T) {
+				// A dry run, for the operator has nothing to do with it.
+				err := strict().Create(t.Context(), object(t, manifest), client.DryRunAll)
+				expectRefusal(t, err, row.refusal)
+			})
+			t.Run("render", func(t *testing.T) {
+				refusal := row.offline
+				if refusal == "" {
+					refusal = row.refusal
+				}
+				var out bytes.Buffer
+				err := renderer.Files(t.Context(), "-", bytes.NewReader(manifest), &out)
+				expectRefusal(t, err, refusal)
+				if err != nil {
+					g := NewWithT(t)
+					g.Expect(err.Error()).To(HavePrefix("standard input: Collector default/" + object(t, manifest).GetName() + ": "))
+					g.Expect(err.Error()).NotTo(ContainSubstring("\n"))
+					for _, form := range secretForms() {
+						g.Expect(err.Error()).NotTo(ContainSubstring(form))
+					}
+					g.Expect(out.String()).To(BeEmpty())
+				}
+			})
+		})
+	}
+}
+
+func TestATenantCannotBeChanged(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	for patch, refusal := range map[string]string{
+		`{spec: {tenant: {id: "1043"}}}`:                 "tenant.id cannot be changed; create another Collector for the other tenant",
+		`{spec: {tenant: {reference: other}}}`:           "tenant.reference cannot be changed; create another Collector for the other tenant",
+		`{spec: {tenant: {instance: staging}}}`:          "",
+		`{spec: {tenant: {id: "1042"}, cluster: moved}}`: "",
+	} {
+		t.Run(patch, func(t *testing.T) {
+			merge, err := yaml.YAMLToJSON([]byte(patch))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = plane.client.Patch(t.Context(), collector.DeepCopy(), client.RawPatch("application/merge-patch+json", merge), client.DryRunAll)
+			expectRefusal(t, err, refusal)
+		})
+	}
+}
+
+func TestRenderEndsWithOneLineAndAnExitCode(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(shared.binary, "render", "--filename=-")
+	cmd.Stdin = bytes.NewReader(patched(t, `{spec: {cluster: ""}}`))
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+
+	g := NewWithT(t)
+	g.Expect(cmd.Run()).To(MatchError("exit status 1"))
+	g.Expect(stdout.String()).To(BeEmpty())
+	g.Expect(stderr.String()).To(MatchRegexp(`^standard input: Collector default/gateway: spec\.cluster: .*at least 1 chars.*\n$`))
+}
+
+// expectRefusal checks that err is the refusal that is wanted, or none for "".
+func expectRefusal(t *testing.T, err error, refusal string) {
+	t.Helper()
+	g := NewWithT(t)
+	if refusal == "" {
+		g.Expect(err).NotTo(HaveOccurred())
+		return
+	}
+	g.Expect(err).To(MatchError(ContainSubstring(refusal)))
+}
+
+// strict is a client for which the API server refuses unknown fields, as it does for kubectl.
+func strict() client.Client {
+	return client.WithFieldValidation(plane.client, metav1.FieldValidationStrict)
+}
+
+// patched returns the valid manifest with a merge patch, in YAML, applied to it.
+func patched(t *testing.T, patch string) []byte {
+	t.Helper()
+	valid, err := yaml.YAMLToJSON([]byte(validManifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	merge, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(patch, "\t", "  ")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := jsonpatch.MergePatch(valid, merge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return manifest
+}
+
+func object(t *testing.T, manifest []byte) *unstructured.Unstructured {
+	t.Helper()
+	found := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(manifest, &found.Object); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

@@ -1,0 +1,168 @@
+package integration
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+// encoded returns the base64 of a configuration of some size.
+func encoded(size int) string {
+	text := "a: # " + secret
+	return base64.StdEncoding.EncodeToString([]byte(text + strings.Repeat("#", size-len(text))))
+}
+
+// manifests are merge patches for the valid manifest, and what the API server says of the result: nothing, for those
+// that it accepts. Where render says it in other words, or knows more, that is in offline.
+var manifests = []struct{ name, patch, refusal, offline string }{
+	{name: "only what is required", patch: `{}`},
+	{name: "everything", patch: everything},
+
+	{name: "configuration that is not base64", patch: `{spec: {collector: {configuration: "exporters: hunter2-is-my-password"}}}`,
+		refusal: `spec.collector.configuration in body must be of type byte`, offline: `spec.collector.configuration: must be base64`},
+	{name: "empty configuration", patch: `{spec: {collector: {configuration: ""}}}`,
+		refusal: `spec.collector.configuration: Invalid value: "": spec.collector.configuration in body should be at least 1 chars long`,
+		offline: `spec.collector.configuration: must be base64`},
+	{name: "no configuration", patch: `{spec: {collector: {configuration: null}}}`,
+		refusal: `spec.collector: Invalid value: set exactly one of configuration and configurationSecret`},
+	{name: "both configurations", patch: `{spec: {collector: {configurationSecret: {name: a, key: b}}}}`,
+		refusal: `spec.collector: Invalid value: set exactly one of configuration and configurationSecret`},
+	{name: "configuration at the limit", patch: `{spec: {collector: {configuration: ` + encoded(256<<10) + `}}}`},
+	{name: "configuration over the limit", patch: `{spec: {collector: {configuration: ` + encoded(256<<10+3) + `}}}`,
+		refusal: `spec.collector.configuration: Too long`, offline: `spec.collector.configuration: must be base64`},
+	{name: "configuration one byte over the limit, which base64 hides from the API server",
+		patch:   `{spec: {collector: {configuration: ` + encoded(256<<10+1) + `}}}`,
+		offline: `spec.collector.configuration: 262145 bytes when decoded, at most 262144 are allowed`},
+	{name: "configuration with line breaks in its base64", patch: `{spec: {collector: {configuration: "ZGVi\ndWc6IHt9"}}}`,
+		refusal: `spec.collector.configuration in body must be of type byte`, offline: `spec.collector.configuration: must be base64 without line breaks`},
+	{name: "configuration that is a list", patch: `{spec: {collector: {configuration: LSBodW50ZXIyLWlzLW15LXBhc3N3b3Jk}}}`,
+		offline: `spec.collector.configuration: line 1 is not a YAML mapping`},
+	{name: "unknown format", patch: `{spec: {collector: {format: toml}}}`,
+		refusal: `spec.collector.format: Unsupported value: "toml": supported values: "yaml", "raw"`,
+		offline: `spec.collector.format: Unsupported value: supported values: "yaml", "raw"`},
+	{name: "configurationSecret without key", patch: `{spec: {collector: {configuration: null, configurationSecret: {name: a}}}}`,
+		refusal: `spec.collector.configurationSecret.key: Required value`},
+
+	{name: "name of 53 characters", patch: `{metadata: {name: ` + strings.Repeat("a", 53) + `}}`},
+	{name: "name of 54 characters", patch: `{metadata: {name: ` + strings.Repeat("a", 54) + `}}`,
+		refusal: `metadata.name: at most 53 characters, because it is the name of the Helm release`},
+	{name: "name with a dot", patch: `{metadata: {name: a.b}}`,
+		refusal: `metadata.name: lower-case letters, digits and '-', starting with a letter`},
+	{name: "name that a headless Service may have", patch: `{metadata: {name: gateway-headless}}`,
+		refusal: `metadata.name: must not end in -headless`},
+	{name: "tenant without id", patch: `{spec: {tenant: {id: null}}}`, refusal: `spec.tenant.id: Required value`},
+	{name: "tenant without reference", patch: `{spec: {tenant: {reference: null}}}`, refusal: `spec.tenant.reference: Required value`},
+	{name: "tenant id that is not a label value", patch: `{spec: {tenant: {id: "a b"}}}`,
+		refusal: `spec.tenant.id: Invalid value`},
+	{name: "no cluster", patch: `{spec: {cluster: null}}`, refusal: `spec.cluster: Required value`},
+
+	{name: "unknown field of the spec", patch: `{spec: {replica: 1}}`,
+		refusal: `unknown field "spec.replica"`, offline: `unknown field spec.replica`},
+	{name: "unknown field of the pod's security", patch: `{spec: {podSecurityContext: {runAsNonroot: true}}}`,
+		refusal: `unknown field "spec.podSecurityContext.runAsNonroot"`, offline: `unknown field spec.podSecurityContext.runAsNonroot`},
+	{name: "unknown field of a toleration", patch: `{spec: {tolerations: [{key: a, efect: NoSchedule}]}}`,
+		refusal: `unknown field "spec.tolerations[0].efect"`, offline: `unknown field spec.tolerations[0].efect`},
+	{name: "unknown field of a port", patch: `{spec: {ports: {otlp: {prot: 1}}}}`,
+		refusal: `unknown field "spec.ports.otlp.prot"`, offline: `unknown field spec.ports.otlp.prot`},
+	{name: "wrong type", patch: `{spec: {replicas: three}}`,
+		refusal: `spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer: "string"`,
+		offline: `spec.replicas: Invalid value: spec.replicas in body must be of type integer: "string"`},
+
+	{name: "daemonset with autoscaling", patch: `{spec: {mode: daemonset, autoscaling: {enabled: true, maxReplicas: 2}}}`,
+		refusal: `autoscaling: not with mode daemonset`},
+	{name: "daemonset with replicas", patch: `{spec: {mode: daemonset, replicas: 2}}`, refusal: `replicas: not with mode daemonset`},
+	{name: "daemonset with a disruption budget", patch: `{spec: {mode: daemonset, podDisruptionBudget: {enabled: true}}}`,
+		refusal: `podDisruptionBudget: not with mode daemonset`},
+	{name: "daemonset with all of them disabled", patch: `{spec: {mode: daemonset, autoscaling: {}, podDisruptionBudget: {enabled: false}}}`},
+	{name: "unknown mode", patch: `{spec: {mode: sidecar}}`,
+		refusal: `spec.mode: Unsupported value: "sidecar": supported values: "deployment", "daemonset", "statefulset"`,
+		offline: `spec.mode: Unsupported value: supported values: "deployment", "daemonset", "statefulset"`},
+	{name: "volumeClaimTemplates of a deployment", patch: `{spec: {volumeClaimTemplates: [{metadata: {name: queue}}]}}`,
+		refusal: `volumeClaimTemplates: only with mode statefulset`},
+	{name: "Recreate of a statefulset", patch: `{spec: {mode: statefulset, updateStrategy: {type: Recreate}}}`,
+		refusal: `updateStrategy.type: Recreate only with mode deployment`},
+	{name: "OnDelete of a deployment", patch: `{spec: {updateStrategy: {type: OnDelete}}}`,
+		refusal: `updateStrategy.type: OnDelete only with mode daemonset or statefulset`},
+
+	{name: "minReplicas above maxReplicas", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 3, maxReplicas: 2}}}`,
+		refusal: `spec.autoscaling: Invalid value: autoscaling: minReplicas must not be larger than maxReplicas`},
+	{name: "autoscaling without maxReplicas", patch: `{spec: {autoscaling: {enabled: true}}}`,
+		refusal: `spec.autoscaling: Invalid value: autoscaling: maxReplicas is required when enabled`},
+	{name: "negative replicas", patch: `{spec: {replicas: -1}}`,
+		refusal: `spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0`,
+		offline: `spec.replicas: Invalid value: spec.replicas in body should be greater than or equal to 0`},
+	{name: "disruption budget with both limits", patch: `{spec: {podDisruptionBudget: {minAvailable: 1, maxUnavailable: 1}}}`,
+		refusal: `podDisruptionBudget: set minAvailable or maxUnavailable, not both`},
+	{name: "port name with capitals", patch: `{spec: {ports: {OTLP: {port: 1}}}}`, refusal: `ports: a name is at most 15 lower-case letters`},
+	{name: "port name of 16 characters", patch: `{spec: {ports: {abcdefghijklmnop: {port: 1}}}}`,
+		refusal: `ports: a name is at most 15 lower-case letters`},
+	{name: "port number above 65535", patch: `{spec: {ports: {otlp: {port: 65536}}}}`, refusal: `spec.ports.otlp.port: Invalid value`},
+	{name: "environment variable twice", patch: `{spec: {env: [{name: A, value: a}, {name: A, value: b}]}}`,
+		refusal: `spec.env[1]: Duplicate value`},
+	{name: "scrape interval that is no duration", patch: `{spec: {podMonitor: {interval: often}}}`,
+		refusal: `spec.podMonitor.interval: Invalid value`},
+	{name: "digest without algorithm", patch: `{spec: {image: {digest: 0123}}}`, refusal: `spec.image.digest: Invalid value`},
+}
+
+// everything sets each field of the spec once, but for those that exclude each other.
+const everything = `
+spec:
+  collector: {format: yaml}
+  tenant: {instance: staging}
+  mode: statefulset
+  replicas: 2
+  image:
+    registry: registry.example.com/mirror
+    repository: registry.example.com/mirror/collector
+    tag: 0.150.0
+    digest: sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+    pullPolicy: IfNotPresent
+  imagePullSecrets: [{name: registry}]
+  args: [--config=/etc/collector/config.yaml]
+  env:
+  - {name: TOKEN, valueFrom: {secretKeyRef: {name: credentials, key: token}}}
+  envFrom: [{secretRef: {name: credentials}}]
+  ports:
+    otlp: {enabled: false}
+    statsd: {port: 8125, protocol: UDP, appProtocol: statsd}
+  service: {enabled: true, type: NodePort, annotations: {example.com/a: b}, internalTrafficPolicy: Local}
+  serviceAccount: {create: true, name: bound, annotations: {example.com/a: b}, automount: true}
+  updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1, partition: 1}}
+  volumeClaimTemplates:
+  - metadata: {name: queue}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+  resources: {requests: {cpu: 100m, memory: 128Mi}, limits: {memory: 1Gi}}
+  livenessProbe: {httpGet: {path: /, port: 13133}}
+  readinessProbe: {httpGet: {path: /, port: 13133}, periodSeconds: 5}
+  startupProbe: {tcpSocket: {port: 13133}, failureThreshold: 30}
+  podAnnotations: {example.com/a: b}
+  podLabels: {example.com/a: b}
+  podSecurityContext: {fsGroup: 10001}
+  securityContext: {runAsUser: 10001}
+  nodeSelector: {kubernetes.io/os: linux}
+  tolerations: [{key: dedicated, operator: Exists, effect: NoSchedule}]
+  affinity:
+    podAntiAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+      - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {a: b}}}
+  topologySpreadConstraints: [{topologyKey: topology.kubernetes.io/zone, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway}]
+  priorityClassName: system-cluster-critical
+  terminationGracePeriodSeconds: 60
+  extraVolumes: [{name: certificates, secret: {secretName: certificates}}]
+  extraVolumeMounts: [{name: certificates, mountPath: /etc/certificates}, {name: queue, mountPath: /queue}]
+  hostNetwork: false
+  autoscaling:
+    enabled: true
+    minReplicas: 2
+    maxReplicas: 5
+    targetCPUUtilizationPercentage: 70
+    targetMemoryUtilizationPercentage: 70
+    behavior: {scaleDown: {stabilizationWindowSeconds: 60}}
+  podDisruptionBudget: {enabled: true, minAvailable: 50%}
+  networkPolicy:
+    enabled: true
+    ingressFrom: [{namespaceSelector: {}}]
+    egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8}}], ports: [{port: 443, protocol: TCP}]}]
+  serviceMonitor: {enabled: true, labels: {release: prometheus}, interval: 30s, scrapeTimeout: 10s}
+  podMonitor: {enabled: true, labels: {release: prometheus}, interval: 1m, scrapeTimeout: 10s}
+  presets: {logs: {enabled: true}}
+`
