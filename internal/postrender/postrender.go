@@ -38,8 +38,8 @@ func Provider(meta.RESTMapper, kube.Interface, client.Object) helmpostrender.Pos
 	return Renderer{}
 }
 
-// Run returns the manifest with the configuration decoded and hashed, and pod templates in the form in which the API
-// server stores them. Objects with neither come out byte for byte as they went in.
+// Run returns the manifest with the configuration decoded and hashed, and with what users gave in the form in which the
+// API server stores it. Objects with neither come out byte for byte as they went in.
 func (Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 	docs, err := split(manifest)
 	if err != nil {
@@ -61,7 +61,7 @@ func (Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 		if doc.changed {
 			continue
 		}
-		if doc.changed, err = finishWorkload(doc.node, hashes); err != nil {
+		if doc.changed, err = finish(doc.node, hashes); err != nil {
 			return nil, fmt.Errorf("%s %q: %w", doc.node.GetKind(), doc.node.GetName(), err)
 		}
 	}

@@ -27,13 +27,7 @@ template:
 {{- end }}
 
 {{- define "collector.podSpec" -}}
-{{- $v := .root.Values }}
-{{- $security := deepCopy (dict "pod" $v.podSecurityContext "container" $v.securityContext) }}
-{{- $given := deepCopy (dict "volumes" $v.extraVolumes "mounts" $v.extraVolumeMounts "tolerations" $v.tolerations) }}
-{{- include "collector.tidy" $security }}
-{{- include "collector.tidy" $given }}
-{{- $volumes := $given.volumes | default list }}
-{{- $mounts := $given.mounts | default list -}}
+{{- $v := .root.Values -}}
 serviceAccountName: {{ include "collector.serviceAccountName" .root | quote }}
 automountServiceAccountToken: {{ $v.serviceAccount.automount }}
 enableServiceLinks: false
@@ -51,7 +45,7 @@ priorityClassName: {{ . | quote }}
 {{- if hasKey $v "terminationGracePeriodSeconds" }}
 terminationGracePeriodSeconds: {{ $v.terminationGracePeriodSeconds | int64 }}
 {{- end }}
-{{- with $security.pod }}
+{{- with $v.podSecurityContext }}
 securityContext:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -59,7 +53,7 @@ securityContext:
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $given.tolerations }}
+{{- with $v.tolerations }}
 tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -87,9 +81,7 @@ containers:
       {{- include "collector.env" .root | nindent 6 }}
     {{- with $v.envFrom }}
     envFrom:
-      {{- $from := deepCopy (dict "envFrom" .) }}
-      {{- include "collector.tidy" $from }}
-      {{- toYaml $from.envFrom | nindent 6 }}
+      {{- toYaml . | nindent 6 }}
     {{- end }}
     {{- with (include "collector.ports" .root | fromJson).ports }}
     ports:
@@ -109,7 +101,7 @@ containers:
     resources:
       {{- toYaml . | nindent 6 }}
     {{- end }}
-    {{- with $security.container }}
+    {{- with $v.securityContext }}
     securityContext:
       {{- toYaml . | nindent 6 }}
     {{- end }}
@@ -118,7 +110,7 @@ containers:
         mountPath: /etc/collector
         readOnly: true
       {{- $paths := list }}
-      {{- range $mounts }}{{ $paths = append $paths (trimSuffix "/" .mountPath) }}{{ end }}
+      {{- range $v.extraVolumeMounts }}{{ $paths = append $paths (trimSuffix "/" .mountPath) }}{{ end }}
       {{- if not (has "/tmp" $paths) }}
       - name: tmp
         mountPath: /tmp
@@ -128,7 +120,7 @@ containers:
         mountPath: /var/log/pods
         readOnly: true
       {{- end }}
-      {{- with $mounts }}
+      {{- with $v.extraVolumeMounts }}
       {{- toYaml . | nindent 6 }}
       {{- end }}
 volumes:
@@ -147,7 +139,7 @@ volumes:
           path: config.yaml
       {{- end }}
   {{- $names := list }}
-  {{- range $volumes }}{{ $names = append $names .name }}{{ end }}
+  {{- range $v.extraVolumes }}{{ $names = append $names .name }}{{ end }}
   {{- range $v.volumeClaimTemplates }}{{ $names = append $names .metadata.name }}{{ end }}
   {{- if not (or (has "tmp" $names) (has "/tmp" $paths)) }}
   - name: tmp
@@ -160,7 +152,7 @@ volumes:
       path: /var/log/pods
       type: ""
   {{- end }}
-  {{- with $volumes }}
+  {{- with $v.extraVolumes }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
 {{- end }}
@@ -185,18 +177,24 @@ volumes:
 {{- with include "collector.goMemLimit" (get $limits "memory" | toString) }}
 {{- $own = append $own (dict "name" "GOMEMLIMIT" "value" .) }}
 {{- end }}
-{{- $given := deepCopy (dict "env" .Values.env) }}
-{{- include "collector.tidy" $given }}
 {{- $names := list }}
-{{- range $given.env }}{{ $names = append $names .name }}{{ end }}
+{{- range .Values.env }}{{ $names = append $names .name }}{{ end }}
 {{- $all := list }}
 {{- range $own }}{{ if not (has .name $names) }}{{ $all = append $all . }}{{ end }}{{ end }}
-{{- toYaml (concat $all ($given.env | default list)) }}
+{{- toYaml (concat $all .Values.env) }}
 {{- end }}
 
+{{/* Given resources replace the default as a whole: a limit below the default request would be refused. */}}
 {{- define "collector.resources" -}}
-{{- $resources := dict "limits" (dict "memory" "512Mi") "requests" (dict "cpu" "100m" "memory" "128Mi") }}
-{{- if kindIs "map" .Values.resources }}{{ $resources = deepCopy .Values.resources }}{{ end }}
-{{- include "collector.tidy" $resources }}
-{{- toYaml $resources }}
+{{- $default := dict "limits" (dict "memory" "512Mi") "requests" (dict "cpu" "100m" "memory" "128Mi") }}
+{{- ternary .Values.resources $default (hasKey .Values "resources") | toYaml }}
+{{- end }}
+
+{{/* 80% of a quantity of memory, in bytes; nothing for what is none. */}}
+{{- define "collector.goMemLimit" -}}
+{{- $number := regexFind "^[0-9.]+([eE][+-]?[0-9]+)?" (toString .) }}
+{{- $factors := dict "" 1 "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 "Ki" 1024 "Mi" 1048576
+  "Gi" 1073741824 "Ti" 1099511627776 "Pi" 1125899906842624 "Ei" 1152921504606846976 }}
+{{- $factor := get $factors (trimPrefix $number (toString .)) }}
+{{- if and $number $factor }}{{ mulf (float64 $number) $factor 0.8 | floor | int64 }}{{ end }}
 {{- end }}

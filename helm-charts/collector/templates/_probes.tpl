@@ -42,10 +42,8 @@ JSON; nothing where there is none. The configuration is the tenant's: any node o
 {{- end }}
 {{- range $kind := list "livenessProbe" "readinessProbe" "startupProbe" }}
 {{- if hasKey $.Values $kind }}
-{{- $probe := get $.Values $kind | default dict | deepCopy }}
-{{- include "collector.tidy" $probe }}
 {{- $_ := unset $probes $kind }}
-{{- if $probe }}{{ $_ := set $probes $kind $probe }}{{ end }}
+{{- with get $.Values $kind }}{{ $_ := set $probes $kind . }}{{ end }}
 {{- end }}
 {{- end }}
 {{- toJson $probes }}
