@@ -54,6 +54,8 @@ func init() {
 // +kubebuilder:validation:XValidation:rule="!has(self.volumeClaimTemplates) || (has(self.mode) && self.mode == 'statefulset')",message="volumeClaimTemplates: only with mode statefulset"
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || !has(self.updateStrategy.type) || self.updateStrategy.type != 'Recreate' || !has(self.mode) || self.mode == 'deployment'",message="updateStrategy.type: Recreate only with mode deployment"
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || !has(self.updateStrategy.type) || self.updateStrategy.type != 'OnDelete' || (has(self.mode) && self.mode != 'deployment')",message="updateStrategy.type: OnDelete only with mode daemonset or statefulset"
+// +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || !has(self.updateStrategy.rollingUpdate) || !has(self.updateStrategy.rollingUpdate.partition) || (has(self.mode) && self.mode == 'statefulset')",message="updateStrategy.rollingUpdate.partition: only with mode statefulset"
+// +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || !has(self.updateStrategy.rollingUpdate) || !has(self.updateStrategy.rollingUpdate.maxSurge) || !has(self.mode) || self.mode != 'statefulset'",message="updateStrategy.rollingUpdate.maxSurge: not with mode statefulset, whose pods have fixed names"
 type CollectorSpec struct {
 	// Collector names the collector and carries its configuration.
 	// +required

@@ -82,6 +82,10 @@ var manifests = []struct{ name, patch, refusal, offline string }{
 		refusal: `updateStrategy.type: Recreate only with mode deployment`},
 	{name: "OnDelete of a deployment", patch: `{spec: {updateStrategy: {type: OnDelete}}}`,
 		refusal: `updateStrategy.type: OnDelete only with mode daemonset or statefulset`},
+	{name: "a partition of a deployment", patch: `{spec: {updateStrategy: {rollingUpdate: {partition: 1}}}}`,
+		refusal: `updateStrategy.rollingUpdate.partition: only with mode statefulset`},
+	{name: "a surge of a statefulset", patch: `{spec: {mode: statefulset, updateStrategy: {rollingUpdate: {maxSurge: 1}}}}`,
+		refusal: `updateStrategy.rollingUpdate.maxSurge: not with mode statefulset, whose pods have fixed names`},
 
 	{name: "minReplicas above maxReplicas", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 3, maxReplicas: 2}}}`,
 		refusal: `spec.autoscaling: Invalid value: autoscaling: minReplicas must not be larger than maxReplicas`},
