@@ -70,6 +70,19 @@ func TestAnotherVersionIsAnotherImage(t *testing.T) {
 	g.Expect(template.Annotations).To(HaveKeyWithValue(hashAnnotation, sha256Of(config)))
 }
 
+func TestAnotherPortNumberReplacesTheOldOne(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	upgrade(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.Ports = map[string]v1alpha1.Port{"otlp": {Port: 5317}, "otlp-http": {Enabled: ptr.To(false)}}
+	})
+	ports := map[string]int32{}
+	for _, port := range get(t, collector, "", &corev1.Service{}).Spec.Ports {
+		ports[port.Name] = port.Port
+	}
+	NewWithT(t).Expect(ports).To(Equal(map[string]int32{"otlp": 5317, "metrics": 8888}))
+}
+
 func TestAnotherModeReplacesTheWorkload(t *testing.T) {
 	t.Parallel()
 	collector := install(t)

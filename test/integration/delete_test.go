@@ -16,6 +16,11 @@ func remove(t *testing.T, collector *v1alpha1.Collector) {
 	if err := plane.client.Delete(t.Context(), collector); err != nil {
 		t.Fatal(err)
 	}
+	awaitGone(t, collector)
+}
+
+func awaitGone(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
 	NewWithT(t).Eventually(func() bool {
 		err := plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &v1alpha1.Collector{})
 		return apierrors.IsNotFound(err)

@@ -48,7 +48,7 @@ func run(m *testing.M) (code int, err error) {
 	if err := os.Chdir("../.."); err != nil {
 		return 1, err
 	}
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(30 * time.Second)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	ctrl.SetLogger(logr.Discard()) // the tests' own clients have nothing to say
 	flag.Parse()

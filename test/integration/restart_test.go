@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -52,6 +53,30 @@ func TestTheOperatorRestartsWithoutTouchingAnything(t *testing.T) {
 			NewWithT(t).Expect(plane.audit.writes(t, requests, namespace)).To(BeEmpty())
 		})
 	}
+}
+
+func TestWhatHappenedWhileTheOperatorWasAwayIsMadeGood(t *testing.T) {
+	kept, deleted, created := install(t), install(t), newCollector(newNamespace(t), "gateway")
+	want := shape(t, kept)
+	service, config := get(t, kept, "", &corev1.Service{}), get(t, kept, "-config", &corev1.Secret{})
+	config.Data["config.yaml"] = []byte("edited: " + secret)
+
+	if err := shared.stop(); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(
+		plane.client.Delete(t.Context(), service), plane.client.Update(t.Context(), config),
+		plane.client.Delete(t.Context(), deleted), plane.client.Create(t.Context(), created),
+	); err != nil {
+		t.Error(err)
+	}
+	if err := shared.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	awaitContents(t, kept, want)
+	awaitRevision(t, created, 1)
+	awaitGone(t, deleted)
+	NewWithT(t).Expect(contents(t, deleted.Namespace)).To(BeEmpty())
 }
 
 func TestWatchNamespaceConfinesTheOperator(t *testing.T) {
