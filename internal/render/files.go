@@ -48,7 +48,7 @@ func (r *Renderer) file(ctx context.Context, path string, stdin io.Reader) ([]by
 		if err != nil {
 			return nil, 0, fmt.Errorf("open input, see --filename: %w", err)
 		}
-		defer opened.Close() //nolint:errcheck // only read from
+		defer opened.Close()
 		in, label = opened, path
 	}
 	manifests, count, err := r.Render(ctx, in)

@@ -117,7 +117,9 @@ func (r *Renderer) renderOne(ctx context.Context, watch *watches.Watch, obj *uns
 }
 
 // release renders a first release, as the stock reconciler would install it.
-func (r *Renderer) release(ctx context.Context, watch *watches.Watch, obj *unstructured.Unstructured, values map[string]any) (string, error) {
+func (r *Renderer) release(
+	ctx context.Context, watch *watches.Watch, obj *unstructured.Unstructured, values map[string]any,
+) (string, error) {
 	install := action.NewInstall(&action.Configuration{Log: func(string, ...any) {}})
 	install.ReleaseName = obj.GetName()
 	install.Namespace = namespace(obj)
@@ -125,8 +127,7 @@ func (r *Renderer) release(ctx context.Context, watch *watches.Watch, obj *unstr
 	install.APIVersions = chartutil.VersionSet(r.APIVersions)
 	install.PostRenderer = postrender.Renderer{}
 	release, err := install.RunWithContext(ctx, watch.Chart, values)
-	var refused *postrender.ConfigurationError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*postrender.ConfigurationError](err); ok {
 		return "", refused
 	}
 	if err != nil {
