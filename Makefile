@@ -11,21 +11,24 @@ KUBECTL ?= kubectl
 GOTESTFLAGS ?=
 
 # The tools' versions are pinned in tools/go.mod, those of the control plane in test/cluster/go.mod.
-GO_TOOL := CGO_ENABLED=0 go tool -modfile=$(CURDIR)/tools/go.mod
+GO_TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
 KUSTOMIZE := $(GO_TOOL) kustomize
 CONTROLLER_GEN := $(GO_TOOL) controller-gen
 CRD_REF_DOCS := $(GO_TOOL) crd-ref-docs
 GOLANGCI_LINT := $(GO_TOOL) golangci-lint
 OPERATOR_SDK_VERSION = $(shell go list -modfile=tools/go.mod -m -f '{{.Version}}' github.com/operator-framework/operator-sdk)
 # `go tool` takes no build tags, and without this one the tool needs C libraries.
-OPERATOR_SDK := CGO_ENABLED=0 go run -modfile=$(CURDIR)/tools/go.mod -tags=containers_image_openpgp \
+OPERATOR_SDK := go run -modfile=$(CURDIR)/tools/go.mod -tags=containers_image_openpgp \
 	-ldflags=-X=github.com/operator-framework/operator-sdk/internal/version.Version=$(OPERATOR_SDK_VERSION) \
 	github.com/operator-framework/operator-sdk/cmd/operator-sdk
 
+# One set of flags for builds and tests alike: what one has compiled, the others take from Go's cache.
+export CGO_ENABLED ?= 0
+export GOFLAGS ?= -trimpath -buildvcs=false
+
 MODULES := . tools test/cluster
 CRD := config/crd/bases/kube8.dev_collectors.yaml
-GO_BUILD = CGO_ENABLED=0 go build -trimpath \
-	-ldflags '-s -w -X main.version=v$(VERSION) -X main.commit=$(shell git rev-parse --short=12 HEAD)'
+GO_BUILD = go build -ldflags '-s -w -X main.version=v$(VERSION) -X main.commit=$(shell git rev-parse --short=12 HEAD)'
 
 .DEFAULT_GOAL := help
 SHELL := bash
@@ -107,7 +110,7 @@ run: build ## Run the operator on this machine, against the cluster of the curre
 	bin/kube8-operator run $(ARGS)
 
 bin/linux-%/kube8-operator: FORCE
-	GOOS=linux GOARCH=$* $(GO_BUILD) -o $@ ./cmd/kube8-operator
+	GOOS=linux GOARCH=$* $(GO_BUILD) -tags runonly -o $@ ./cmd/kube8-operator
 
 .PHONY: FORCE
 FORCE:

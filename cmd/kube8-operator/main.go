@@ -17,6 +17,10 @@ func main() {
 	}
 }
 
+// optional are subcommands that the image goes without: built with the tag runonly, the binary has but what a cluster
+// needs.
+var optional []func() *cobra.Command
+
 // newCommand returns the command line; without a subcommand it runs the operator.
 func newCommand() *cobra.Command {
 	run := newRunCommand()
@@ -30,6 +34,9 @@ func newCommand() *cobra.Command {
 	}
 	root.Flags().AddFlagSet(run.Flags())
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(run, newRenderCommand(), newVersionCommand())
+	root.AddCommand(run, newVersionCommand())
+	for _, command := range optional {
+		root.AddCommand(command())
+	}
 	return root
 }

@@ -1,3 +1,5 @@
+//go:build !runonly
+
 package main
 
 import (
@@ -8,6 +10,8 @@ import (
 	"github.com/kube8/kube8-operator/internal/operator"
 	"github.com/kube8/kube8-operator/internal/render"
 )
+
+func init() { optional = append(optional, newRenderCommand) }
 
 func newRenderCommand() *cobra.Command {
 	var opts operator.Options

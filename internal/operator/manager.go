@@ -13,8 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
 // CollectorLabel is on every object of a release. Its value is the Collector's name.
@@ -61,14 +59,6 @@ func newManager(cfg *rest.Config, opts Options, ws []watches.Watch) (ctrl.Manage
 		return nil, fmt.Errorf("add ready check: %w", err)
 	}
 	return mgr, nil
-}
-
-func metrics(opts Options) server.Options {
-	options := server.Options{BindAddress: opts.MetricsBindAddress, SecureServing: opts.MetricsSecure}
-	if opts.MetricsSecure {
-		options.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
-	return options
 }
 
 // unthrottled returns cfg without client-side rate limits: the API server's priority and fairness shares it out better.

@@ -1,0 +1,96 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+func metrics(opts Options) server.Options {
+	options := server.Options{BindAddress: opts.MetricsBindAddress, SecureServing: opts.MetricsSecure}
+	if opts.MetricsSecure {
+		options.FilterProvider = reviewed
+	}
+	return options
+}
+
+// reviewed lets through who may get the requested path, by the API server's TokenReview and SubjectAccessReview. It is
+// what controller-runtime's own filter does, without the generic API server that it brings: a seventh of the binary.
+func reviewed(cfg *rest.Config, httpClient *http.Client) (server.Filter, error) {
+	authentication, err := authenticationclient.NewForConfigAndClient(cfg, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("create client for token reviews: %w", err)
+	}
+	authorization, err := authorizationclient.NewForConfigAndClient(cfg, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("create client for access reviews: %w", err)
+	}
+	reviews := reviewer{authentication.TokenReviews(), authorization.SubjectAccessReviews()}
+	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			status, err := reviews.review(r)
+			if err != nil {
+				log.Error(err, "review a request for metrics")
+			}
+			if status != http.StatusOK {
+				http.Error(w, http.StatusText(status), status)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}), nil
+	}, nil
+}
+
+type reviewer struct {
+	tokens   authenticationclient.TokenReviewInterface
+	accesses authorizationclient.SubjectAccessReviewInterface
+}
+
+// review returns 200 for a request that is allowed, or the status that refuses it.
+func (v reviewer) review(r *http.Request) (int, error) {
+	token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !found || token == "" {
+		return http.StatusUnauthorized, nil
+	}
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
+	review, err := v.tokens.Create(r.Context(), review, metav1.CreateOptions{})
+	if err != nil {
+		return http.StatusInternalServerError, fmt.Errorf("review token: %w", err)
+	}
+	if !review.Status.Authenticated {
+		return http.StatusUnauthorized, nil
+	}
+	allowed, err := v.allowed(r.Context(), review.Status.User, r)
+	if err != nil {
+		return http.StatusInternalServerError, fmt.Errorf("review access: %w", err)
+	}
+	if !allowed {
+		return http.StatusForbidden, nil
+	}
+	return http.StatusOK, nil
+}
+
+func (v reviewer) allowed(ctx context.Context, user authenticationv1.UserInfo, r *http.Request) (bool, error) {
+	extra := map[string]authorizationv1.ExtraValue{}
+	for key, value := range user.Extra {
+		extra[key] = authorizationv1.ExtraValue(value)
+	}
+	review, err := v.accesses.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: strings.ToLower(r.Method)},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return review.Status.Allowed, nil
+}
