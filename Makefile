@@ -44,7 +44,8 @@ help: ## Show this help.
 
 .PHONY: demo
 demo: build ## Run the operator and its samples on a control plane of this machine; DEMO_EXIT=1 ends it at once.
-	go -C test/cluster run . demo
+	@echo "compiling the demo and, the first time, Kubernetes: that takes minutes"
+	@go -C test/cluster run . demo
 
 ##@ Development
 
