@@ -21,11 +21,14 @@ import (
 // secret is in the configuration of each Collector of these tests, and must not appear anywhere else.
 const secret = "hunter2-is-my-password"
 
+// namespacePrefix is in the names of the tests' namespaces.
+const namespacePrefix = "integration-"
+
 // newNamespace creates a namespace for one test. When the test ends it says what went wrong in there, checks that no
 // secret was given away, and removes the Collectors.
 func newNamespace(t *testing.T) string {
 	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "tenant-"}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: namespacePrefix}}
 	if err := plane.client.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +49,7 @@ func newNamespace(t *testing.T) string {
 // operator's log, plain or base64-encoded.
 func checkForSecrets(t *testing.T, namespace string) {
 	t.Helper()
-	places := map[string]string{"log": shared.log.grep(namespace)}
+	places := map[string]string{"log": shared.log.about(namespace)}
 	for _, collector := range list(t, namespace, "kube8.dev/v1alpha1", "Collector") {
 		places["status of "+collector.GetName()] = toYAML(collector.Object["status"])
 	}

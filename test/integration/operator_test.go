@@ -69,7 +69,7 @@ func (o *operator) start(ctx context.Context) error {
 		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the operator: %w; the end of its log:\n%s", err, o.log.tail(""))
+		return fmt.Errorf("wait for the operator: %w; the end of its log:\n%s", err, o.log.tail(o.account.Namespace))
 	}
 	return nil
 }
@@ -143,20 +143,20 @@ func (l *logbook) since(mark int) []logLine {
 
 func (l *logbook) mark() int { return len(l.since(0)) }
 
-// grep returns the lines that contain a text.
-func (l *logbook) grep(part string) string {
+// about returns the lines that are about a namespace, or about none.
+func (l *logbook) about(namespace string) string {
 	var texts strings.Builder
 	for _, line := range l.since(0) {
-		if strings.Contains(line.text, part) {
+		if strings.Contains(line.text, namespace) || !strings.Contains(line.text, namespacePrefix) {
 			texts.WriteString(line.text + "\n")
 		}
 	}
 	return texts.String()
 }
 
-// tail returns the last of the lines that contain a text.
-func (l *logbook) tail(part string) string {
-	lines := strings.SplitAfter(l.grep(part), "\n")
+// tail returns the last of the lines that are about a namespace, or about none.
+func (l *logbook) tail(namespace string) string {
+	lines := strings.SplitAfter(l.about(namespace), "\n")
 	return strings.Join(lines[max(0, len(lines)-60):], "")
 }
 
