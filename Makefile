@@ -98,7 +98,7 @@ test: ## Run every test that needs no root: unit, chart, CRD, integration on a r
 	@for module in tools test/cluster; do echo "go test: $$module"; go -C $$module test $(GOTESTFLAGS) ./...; done
 	@echo "go test: the operator, with a real API server and etcd"
 	@assets="$${KUBEBUILDER_ASSETS:-$$(go -C test/cluster run . assets etcd kube-apiserver kubectl)}"; \
-		KUBEBUILDER_ASSETS="$$assets" go test $(GOTESTFLAGS) ./...
+		KUBEBUILDER_ASSETS="$$assets" go test -count=1 $(GOTESTFLAGS) ./... # Go's test cache does not see the operator's binary
 
 ##@ Build
 
