@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -124,8 +125,10 @@ func TestACollectorThatKeepsFailingDoesNotKeepWriting(t *testing.T) {
 				t.Parallel()
 				collector := newCollector(newNamespace(t), "gateway")
 				since := shared.log.mark()
+				var before map[string]unstructured.Unstructured
 				if deployed {
 					create(t, collector)
+					before = contents(t, collector.Namespace, client.HasLabels{collectorLabel})
 					since = shared.log.mark()
 					change(t, collector, spoil)
 				} else {
@@ -141,8 +144,14 @@ func TestACollectorThatKeepsFailingDoesNotKeepWriting(t *testing.T) {
 
 				g := NewWithT(t)
 				g.Expect(get(t, collector, "", &v1alpha1.Collector{})).To(Equal(settled))
+				if deployed {
+					g.Expect(contents(t, collector.Namespace, client.HasLabels{collectorLabel})).To(Equal(before))
+					g.Expect(deployedRevision(t, collector)).To(Equal(1))
+				}
 				g.Expect(settled.Status.Conditions).To(ContainElement(And(
 					HaveField("Type", "Irreconcilable"), HaveField("Status", corev1.ConditionTrue), HaveField("Message", Not(BeEmpty())))))
+				remove(t, collector)
+				g.Expect(names(contents(t, collector.Namespace))).To(BeEmpty())
 			})
 		}
 	}
