@@ -1,0 +1,136 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// Scenario 7.
+
+const fleetSize = 20
+
+func TestAnOperatorThatIsKilledInTheMiddleOfInstallsFinishesThemLater(t *testing.T) {
+	namespace, pod := newNamespace(t, "restricted"), operatorPod(t)
+	killer, leader := newKiller(t, pod), holder(t)
+	for i := range fleetSize {
+		create(t, newCollector(namespace, fmt.Sprintf("gateway-%d", i), printing("basic")))
+	}
+
+	g := NewWithT(t)
+	g.Eventually(func() bool { all := releases(t, namespace); return all["deployed"] > 2 && all["pending-install"] > 0 }).
+		WithPolling(10*time.Millisecond).Should(BeTrue(), "some releases are installed, and some are not")
+	killer.kill(t, pod)
+	killed := time.Now()
+	at := releases(t, namespace)
+	t.Logf("killed with releases %v", at)
+	g.Expect(at["deployed"]).To(BeNumerically("<", fleetSize), "the kill came too late to be of any meaning")
+
+	g.Eventually(func() string { return holder(t) }).ShouldNot(Equal(leader), "the holder of the Lease")
+	t.Logf("restarted, and leader again, after %s", time.Since(killed).Round(time.Second))
+	var fleet v1alpha1.CollectorList
+	if err := cluster.List(t.Context(), &fleet, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, collector := range fleet.Items {
+		awaitReady(t, &collector)
+	}
+	t.Logf("all ready after %s", time.Since(killed).Round(time.Second))
+
+	g.Expect(releases(t, namespace)).To(And(HaveKeyWithValue("deployed", fleetSize), Not(HaveKey(HavePrefix("pending")))))
+	for _, list := range []client.ObjectList{
+		&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{}, &corev1.ServiceList{},
+	} {
+		if err := cluster.List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{collectorLabel}); err != nil {
+			t.Fatal(err)
+		}
+		g.Expect(list).To(HaveField("Items", HaveLen(fleetSize)), "%T", list)
+	}
+	g.Expect(operatorPod(t)).To(And(HaveField("UID", pod.UID), HaveField("Status.ContainerStatuses",
+		ConsistOf(HaveField("LastTerminationState.Terminated.ExitCode", BeEquivalentTo(137))))), "the operator was killed, and restarted")
+}
+
+// releases returns how many releases in a namespace have which status.
+func releases(t *testing.T, namespace string) map[string]int {
+	t.Helper()
+	var secrets corev1.SecretList
+	err := cluster.List(t.Context(), &secrets, client.InNamespace(namespace), client.MatchingLabels{"owner": "helm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, secret := range secrets.Items {
+		count[secret.Labels["status"]]++
+	}
+	return count
+}
+
+// holder returns who holds the operators' Lease.
+func holder(t *testing.T) string {
+	t.Helper()
+	lease := &coordinationv1.Lease{}
+	if err := cluster.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "kube8-operator"}, lease); err != nil {
+		t.Fatal(err)
+	}
+	return ptr.Deref(lease.Spec.HolderIdentity, "")
+}
+
+// killer is a pod that sees the processes of its node. Deleting the operator's pod, at whatever haste, would ask the
+// operator to end before killing it; and no process can kill the first one of its own container.
+type killer struct{ corev1.Pod }
+
+// newKiller starts a killer beside a pod. It takes an image that is on the node, and the node's own shell.
+func newKiller(t *testing.T, beside corev1.Pod) killer {
+	t.Helper()
+	node := &corev1.Node{}
+	if err := cluster.Get(t.Context(), client.ObjectKey{Name: beside.Spec.NodeName}, node); err != nil {
+		t.Fatal(err)
+	}
+	folders := []string{"/bin", "/lib", "/usr"}
+	if node.Status.NodeInfo.Architecture == "amd64" {
+		folders = append(folders, "/lib64") // where its dynamic linker is
+	}
+	container := corev1.Container{
+		Name: "killer", Image: beside.Spec.Containers[0].Image, ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:         []string{"/bin/sleep", "3600"},
+		SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true), RunAsUser: ptr.To[int64](0)},
+	}
+	k := killer{corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(t, "privileged"), Name: "killer"},
+		Spec:       corev1.PodSpec{NodeName: node.Name, HostPID: true, TerminationGracePeriodSeconds: ptr.To[int64](0)},
+	}}
+	for _, folder := range folders {
+		name := strings.TrimPrefix(folder, "/")
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: folder, ReadOnly: true})
+		k.Spec.Volumes = append(k.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			HostPath: &corev1.HostPathVolumeSource{Path: folder},
+		}})
+	}
+	k.Spec.Containers = []corev1.Container{container}
+	create(t, &k.Pod)
+	NewWithT(t).Eventually(func() bool { return isReady(*get(t, &k.Pod, &corev1.Pod{})) }).Should(BeTrue(), "the killer is ready")
+	return k
+}
+
+// kill sends SIGKILL to the process of a pod's container, which is found by its control group.
+func (k killer) kill(t *testing.T, pod corev1.Pod) {
+	t.Helper()
+	_, id, _ := strings.Cut(get(t, &pod, &corev1.Pod{}).Status.ContainerStatuses[0].ContainerID, "://")
+	script := `for process in /proc/[0-9]*; do grep -q ` + id + ` $process/cgroup && kill -KILL ${process#/proc/} && killed=yes; done; [ "$killed" ]`
+	if out, err := kubectl(t.Context(), "exec", "-n", k.Namespace, k.Name, "--", "/bin/sh", "-c", script); err != nil {
+		t.Fatalf("kill the operator: %v\n%s", err, out)
+	}
+}

@@ -1,0 +1,72 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Scenario 8. It takes the node's ports, as the same sample in scenario 10 does, and so is not parallel.
+
+func TestTheNodeAgentRunsOnTheNodesThatHaveWhatItAsksFor(t *testing.T) {
+	agent := readSample(t, "config/samples/kube8_v1alpha1_collector_node_agent.yaml")
+	agent.Namespace = newNamespace(t, "privileged")
+	create(t, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: agent.Namespace, Name: "registry-credentials"},
+		Type:       corev1.SecretTypeDockerConfigJson,
+		StringData: map[string]string{corev1.DockerConfigJsonKey: `{"auths": {"registry.example.com": {"auth": "YTpi"}}}`},
+	})
+	create(t, agent)
+
+	g := NewWithT(t)
+	g.Eventually(func() (string, error) { return waitsFor(t.Context(), agent) }).Should(ContainSubstring("observed:true want:0"))
+	node := prepareNode(t)
+	awaitReady(t, agent)
+
+	g.Expect(podsOf(t, agent)).To(HaveLen(1))
+	pod := podsOf(t, agent)[0]
+	g.Expect(pod.Spec.NodeName).To(Equal(node))
+	g.Expect(pod.Spec.HostNetwork).To(BeTrue())
+	g.Expect(pod.Spec.ImagePullSecrets).To(ConsistOf(corev1.LocalObjectReference{Name: "registry-credentials"}))
+	g.Expect(pod.Spec.Tolerations).To(ContainElement(corev1.Toleration{Operator: corev1.TolerationOpExists}))
+	g.Expect(pod.Spec.Containers[0].Resources.Limits).To(HaveKey(corev1.ResourceName("example.com/capture-slot")))
+	g.Eventually(func() error { return send(t.Context(), agent, "a-span-for-the-agent") }).Should(Succeed())
+}
+
+// prepareNode gives a node the label and the resource that the node-agent sample asks for, as that says, until the test
+// ends.
+func prepareNode(t *testing.T) (name string) {
+	t.Helper()
+	node := &corev1.Node{}
+	if err := cluster.Get(t.Context(), client.ObjectKey{Name: operatorPod(t).Spec.NodeName}, node); err != nil {
+		t.Fatal(err)
+	}
+	patch := func(value, quantity any) {
+		t.Helper()
+		label, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{"example.com/telemetry": value}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		capacity, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": map[string]any{"example.com/capture-slot": quantity}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cluster.Patch(context.Background(), node, client.RawPatch(types.MergePatchType, label)); err != nil {
+			t.Error(err)
+		}
+		if err := cluster.Status().Patch(context.Background(), node, client.RawPatch(types.MergePatchType, capacity)); err != nil {
+			t.Error(err)
+		}
+	}
+	patch("agent", "1")
+	t.Cleanup(func() { patch(nil, nil) })
+	return node.Name
+}

@@ -1,0 +1,67 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// Scenario 4.
+
+func TestAConfigurationThatTheCollectorRefusesTakesNoPodDown(t *testing.T) {
+	t.Parallel()
+	for name, adapt := range map[string]func(config string) string{
+		"with a health check": func(config string) string { return config },
+		// Then a pod counts as ready from its start until the collector exits.
+		"without one": func(config string) string { return strings.Replace(config, "extensions: [health_check]", "", 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			collector := newCollector(newNamespace(t, "restricted"), "gateway", adapt(printing("basic")))
+			create(t, collector)
+			awaitReady(t, collector)
+			old := podsOf(t, collector)[0]
+
+			refused := strings.Replace(printing("basic"), "{debug: {verbosity: basic}}", "{debug: {}, no_such_exporter: {}}", 1)
+			change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(adapt(refused)) })
+
+			g := NewWithT(t)
+			g.Eventually(func() string { return exits(t, collector, old) }).Should(Equal("CrashLoopBackOff after exit 1"))
+			g.Expect(podsOf(t, collector)).To(ContainElement(And(
+				HaveField("UID", old.UID), HaveField("DeletionTimestamp", BeNil()), Satisfy(isReady))), "the old pod")
+			g.Expect(waitsFor(t.Context(), collector)).To(HavePrefix("its pods"))
+			awaitPrinted(t, collector, "no_such_exporter")
+			if name == "with a health check" {
+				for i := range 20 {
+					g.Expect(send(t.Context(), collector, fmt.Sprintf("span-%d", i))).To(Succeed())
+				}
+			}
+
+			change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(adapt(printing("detailed"))) })
+			awaitReady(t, collector)
+			awaitGone(t, &old)
+			g.Eventually(func() error { return send(t.Context(), collector, "after-the-fix") }).Should(Succeed())
+			awaitPrinted(t, collector, "after-the-fix")
+		})
+	}
+}
+
+// exits says how the pod of a Collector that is not the old one ends again and again, or nothing.
+func exits(t *testing.T, collector *v1alpha1.Collector, old corev1.Pod) string {
+	t.Helper()
+	for _, pod := range podsOf(t, collector) {
+		for _, status := range pod.Status.ContainerStatuses {
+			if pod.UID != old.UID && status.State.Waiting != nil && status.LastTerminationState.Terminated != nil {
+				return fmt.Sprintf("%s after exit %d", status.State.Waiting.Reason, status.LastTerminationState.Terminated.ExitCode)
+			}
+		}
+	}
+	return ""
+}
