@@ -48,9 +48,13 @@ func binaries(v Versions) []binary {
 		{"kube-apiserver", kubernetes + "/cmd/kube-apiserver", ".", v.Kubernetes, stamped},
 		{"kube-controller-manager", kubernetes + "/cmd/kube-controller-manager", ".", v.Kubernetes, stamped},
 		{"kube-scheduler", kubernetes + "/cmd/kube-scheduler", ".", v.Kubernetes, stamped},
+		{"kubelet", kubernetes + "/cmd/kubelet", ".", v.Kubernetes, stamped},
 		{"kubectl", kubernetes + "/cmd/kubectl", ".", v.Kubernetes, stamped},
+		{"kube-proxy", kubernetes + "/cmd/kube-proxy", ".", v.Kubernetes, stamped},
 		{"etcd", etcd, ".", v.Etcd, ldflags},
 		{"kwok", kwok + "/cmd/kwok", "kwok", v.Kwok, ldflags},
+		{"coredns", ".", "coredns", v.CoreDNS, ldflags},
+		{"pause", "./pause", ".", v.Kubernetes, ldflags},
 	}
 }
 

@@ -49,17 +49,18 @@ func TestVersionsOfThisModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Kubernetes == "" || v.Etcd == "" || v.Kwok == "" {
+	if v.Kubernetes == "" || v.Etcd == "" || v.Kwok == "" || v.CoreDNS == "" {
 		t.Errorf("a version is empty: %+v", v)
 	}
 }
 
 func TestKeyChangesWithEachVersion(t *testing.T) {
-	v := Versions{Kubernetes: "v1.35.4", Etcd: "v3.6.5", Kwok: "v0.7.0"}
+	v := Versions{Kubernetes: "v1.35.4", Etcd: "v3.6.5", Kwok: "v0.7.0", CoreDNS: "v1.13.1"}
 	for name, other := range map[string]Versions{
-		"kubernetes": {"v1.35.5", v.Etcd, v.Kwok},
-		"etcd":       {v.Kubernetes, "v3.6.6", v.Kwok},
-		"kwok":       {v.Kubernetes, v.Etcd, "v0.7.1"},
+		"kubernetes": {"v1.35.5", v.Etcd, v.Kwok, v.CoreDNS},
+		"etcd":       {v.Kubernetes, "v3.6.6", v.Kwok, v.CoreDNS},
+		"kwok":       {v.Kubernetes, v.Etcd, "v0.7.1", v.CoreDNS},
+		"coredns":    {v.Kubernetes, v.Etcd, v.Kwok, "v1.13.2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if other.key() == v.key() {
@@ -70,7 +71,7 @@ func TestKeyChangesWithEachVersion(t *testing.T) {
 }
 
 func TestEnsureTakesOneFolderThatHasAll(t *testing.T) {
-	v := Versions{Kubernetes: "v1.35.4", Etcd: "v3.6.5", Kwok: "v0.7.0"}
+	v := Versions{Kubernetes: "v1.35.4", Etcd: "v3.6.5", Kwok: "v0.7.0", CoreDNS: "v1.13.1"}
 	given, base := t.TempDir(), t.TempDir()
 	t.Setenv("KUBEBUILDER_ASSETS", given)
 	t.Setenv("KUBE8_CACHE_DIR", base)

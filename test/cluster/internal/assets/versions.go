@@ -18,11 +18,12 @@ const (
 	kubernetes = "k8s.io/kubernetes"
 	etcd       = "go.etcd.io/etcd/server/v3"
 	kwok       = "sigs.k8s.io/kwok"
+	coredns    = "github.com/coredns/coredns"
 )
 
 // Versions of the modules that the binaries are built from, such as "v1.35.4".
 type Versions struct {
-	Kubernetes, Etcd, Kwok string
+	Kubernetes, Etcd, Kwok, CoreDNS string
 }
 
 // ReadVersions reads the versions from the go.mod files of this program, given
@@ -35,6 +36,7 @@ func ReadVersions(module string) (Versions, error) {
 	}{
 		{filepath.Join(module, "go.mod"), map[string]*string{kubernetes: &v.Kubernetes, etcd: &v.Etcd}},
 		{filepath.Join(module, "kwok", "go.mod"), map[string]*string{kwok: &v.Kwok}},
+		{filepath.Join(module, "coredns", "go.mod"), map[string]*string{coredns: &v.CoreDNS}},
 	} {
 		content, err := os.ReadFile(file.path)
 		if err != nil {
@@ -70,6 +72,7 @@ func requirements(path string, content []byte, want map[string]*string) error {
 // key names the folder of the cache that holds the binaries of these versions.
 func (v Versions) key() string {
 	return strings.Join([]string{
-		"kubernetes-" + v.Kubernetes, "etcd-" + v.Etcd, "kwok-" + v.Kwok, runtime.GOOS, runtime.GOARCH,
+		"kubernetes-" + v.Kubernetes, "etcd-" + v.Etcd, "kwok-" + v.Kwok, "coredns-" + v.CoreDNS,
+		runtime.GOOS, runtime.GOARCH,
 	}, "_")
 }
