@@ -71,7 +71,7 @@ func (a *auditLog) read(t *testing.T) []request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // only read from
+	defer file.Close()
 	text, err := io.ReadAll(io.NewSectionReader(file, a.offset, 1<<62))
 	if err != nil {
 		t.Fatal(err)

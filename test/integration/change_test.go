@@ -9,7 +9,6 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -51,7 +50,7 @@ func TestAnotherBase64OfTheSameConfigurationChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	shared.awaitPasses(t, since, client.ObjectKeyFromObject(collector), 1)
+	shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
 
 	g := NewWithT(t)
 	g.Expect(contents(t, collector.Namespace, client.HasLabels{collectorLabel})).To(Equal(before))
@@ -74,7 +73,7 @@ func TestAnotherPortNumberReplacesTheOldOne(t *testing.T) {
 	t.Parallel()
 	collector := install(t)
 	upgrade(t, collector, func(c *v1alpha1.Collector) {
-		c.Spec.Ports = map[string]v1alpha1.Port{"otlp": {Port: 5317}, "otlp-http": {Enabled: ptr.To(false)}}
+		c.Spec.Ports = map[string]v1alpha1.Port{"otlp": {Port: 5317}, "otlp-http": {Enabled: new(false)}}
 	})
 	ports := map[string]int32{}
 	for _, port := range get(t, collector, "", &corev1.Service{}).Spec.Ports {
@@ -106,16 +105,16 @@ func TestReplicasScaleTheWorkload(t *testing.T) {
 	t.Parallel()
 	collector := install(t)
 	for _, replicas := range []int32{3, 0} {
-		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Replicas = ptr.To(replicas) })
+		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Replicas = new(replicas) })
 		deployment := get(t, collector, "", &appsv1.Deployment{})
-		NewWithT(t).Expect(deployment.Spec.Replicas).To(Equal(ptr.To(replicas)))
+		NewWithT(t).Expect(deployment.Spec.Replicas).To(Equal(new(replicas)))
 	}
 }
 
 func TestTheReplicasThatAnAutoscalerSetStay(t *testing.T) {
 	t.Parallel()
 	collector := newCollector(newNamespace(t), "gateway")
-	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: ptr.To[int32](2), MaxReplicas: ptr.To[int32](9)}
+	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(2)), MaxReplicas: new(int32(9))}
 	create(t, collector)
 
 	deployment := get(t, collector, "", &appsv1.Deployment{})
@@ -125,5 +124,5 @@ func TestTheReplicasThatAnAutoscalerSetStay(t *testing.T) {
 	}
 	touch(t, collector)
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
-	NewWithT(t).Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(Equal(ptr.To[int32](5)))
+	NewWithT(t).Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(Equal(new(int32(5))))
 }

@@ -52,7 +52,7 @@ func create(t *testing.T, collector *v1alpha1.Collector) {
 		t.Fatal(err)
 	}
 	awaitRevision(t, collector, 1)
-	shared.awaitPasses(t, since, client.ObjectKeyFromObject(collector), 1)
+	shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
 }
 
 // install creates a minimal Collector in a namespace of its own.
@@ -80,7 +80,7 @@ func upgrade(t *testing.T, collector *v1alpha1.Collector, edit func(*v1alpha1.Co
 	since := shared.log.mark()
 	change(t, collector, edit)
 	awaitRevision(t, collector, revision+1)
-	shared.awaitPasses(t, since, client.ObjectKeyFromObject(collector), 1)
+	shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
 }
 
 // touch changes a Collector without changing what it asks for, and waits until the operator has looked at it.
@@ -91,7 +91,7 @@ func touch(t *testing.T, collector *v1alpha1.Collector) {
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, "example.com/touched", strconv.Itoa(since))
 		metav1.SetMetaDataLabel(&c.ObjectMeta, "example.com/touched", strconv.Itoa(since))
 	})
-	shared.awaitPasses(t, since, client.ObjectKeyFromObject(collector), 1)
+	shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
 }
 
 // awaitRevision waits until a revision of a Collector's release is deployed; Helm says so once all objects are applied.

@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -60,7 +59,7 @@ func TestAnEditedDependentIsPutRight(t *testing.T) {
 			o.(*corev1.Service).Spec.Ports = o.(*corev1.Service).Spec.Ports[1:]
 		}},
 		{"the Deployment's replicas", "", &appsv1.Deployment{}, func(o client.Object) {
-			o.(*appsv1.Deployment).Spec.Replicas = ptr.To[int32](7)
+			o.(*appsv1.Deployment).Spec.Replicas = new(int32(7))
 		}},
 		{"the Deployment's image", "", &appsv1.Deployment{}, func(o client.Object) {
 			o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image = "example.com/edited"

@@ -61,7 +61,7 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // nothing to be done about it
+	defer os.RemoveAll(dir)
 	binary := filepath.Join(dir, "kube8-operator")
 	if err := build(binary); err != nil {
 		return 1, err

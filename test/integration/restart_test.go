@@ -48,7 +48,7 @@ func TestTheOperatorRestartsWithoutTouchingAnything(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, collector := range fleet {
-				shared.awaitPasses(t, since, client.ObjectKeyFromObject(collector), 1)
+				shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
 			}
 			NewWithT(t).Expect(plane.audit.writes(t, requests, namespace)).To(BeEmpty())
 		})
@@ -114,7 +114,7 @@ func TestWatchNamespaceConfinesTheOperator(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaitRevision(t, collector, 1)
-		confined.awaitPasses(t, 0, client.ObjectKeyFromObject(collector), 1)
+		confined.awaitPass(t, 0, client.ObjectKeyFromObject(collector))
 	}
 	NewWithT(t).Expect(get(t, untouched, "", &v1alpha1.Collector{})).To(Equal(untouched))
 
