@@ -1,6 +1,6 @@
-// Command cluster builds and runs the Kubernetes control plane on which
-// kube8-operator is tested and shown. It needs Go and nothing else: no
-// Docker, no root, no downloaded binary.
+// Command cluster builds and runs the Kubernetes clusters on which
+// kube8-operator is tested and shown. It needs Go and no downloaded binary; the
+// demo needs no root, and the one-node cluster needs it and Debian's containerd.
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube8/kube8-operator/test/cluster/internal/assets"
 	"github.com/kube8/kube8-operator/test/cluster/internal/demo"
+	"github.com/kube8/kube8-operator/test/cluster/internal/node"
 )
 
 const usage = `usage: go -C test/cluster run . COMMAND
@@ -21,10 +22,14 @@ const usage = `usage: go -C test/cluster run . COMMAND
 commands:
   assets [NAME...]  make sure the named binaries exist (default: all) and print their folder
   demo              run the operator and its samples on a control plane of this machine
+  up                bring up a cluster of one real node, as root, which runs until it is brought down
+  load ARCHIVE...   give its node the images of archives, as docker save writes them; name absolute paths
+  down              stop that cluster and remove all that it made
 
 environment:
   KUBEBUILDER_ASSETS  folder whose binaries are used instead of built ones, where it has all that are wanted
   KUBE8_CACHE_DIR     where built binaries are kept (default: kube8-operator in the user's cache folder)
+  KUBE8_CLUSTER_DIR   up, load, down: the cluster's folder (default: ` + node.DefaultDir + `)
   DEMO_EXIT=1         demo: stop once everything was shown
 `
 
@@ -71,8 +76,30 @@ func run(command string, args []string) error {
 			Out:     os.Stdout,
 			Exit:    os.Getenv("DEMO_EXIT") == "1",
 		})
+	case "up", "load", "down":
+		return runNode(ctx, builder, command, args)
 	default:
-		return fmt.Errorf("no command is called %q, choose from: assets demo", command)
+		return fmt.Errorf("no command is called %q, choose from: assets demo up load down", command)
+	}
+}
+
+func runNode(ctx context.Context, builder *assets.Builder, command string, args []string) error {
+	dir := os.Getenv("KUBE8_CLUSTER_DIR")
+	if dir == "" {
+		dir = node.DefaultDir
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	cluster := &node.Cluster{Dir: dir, Builder: builder, Out: os.Stdout}
+	switch command {
+	case "up":
+		return cluster.Up(ctx)
+	case "load":
+		return cluster.Load(ctx, args...)
+	default:
+		return cluster.Down(ctx)
 	}
 }
 
