@@ -24,7 +24,8 @@ service:
   pipelines: {traces: {receivers: [otlp], processors: [attributes], exporters: [debug]}}
 `
 
-// telling is a configuration that takes everything that is not the same for each tenant from its environment.
+// telling is a configuration that takes everything that is not the same for each tenant from its environment. The
+// collector reads the tenant's id as a number, since it is all digits.
 const telling = `
 extensions: {health_check: {endpoint: "0.0.0.0:13133"}}
 receivers: {otlp: {protocols: {http: {endpoint: "0.0.0.0:4318"}}}}
@@ -32,15 +33,16 @@ processors:
   resource:
     attributes:
     - {key: tenant.id, value: "${env:TENANT_ID}", action: upsert}
+    - {key: tenant.id, action: convert, converted_type: string}
     - {key: tenant.reference, value: "${env:TENANT_REFERENCE}", action: upsert}
     - {key: k8s.cluster.name, value: "${env:CLUSTER_NAME}", action: upsert}
 exporters:
-  otlphttp:
+  otlp_http:
     endpoint: "${env:INGEST_ENDPOINT}"
     headers: {authorization: "Bearer ${env:INGEST_TOKEN}"}
 service:
   extensions: [health_check]
-  pipelines: {traces: {receivers: [otlp], processors: [resource], exporters: [otlphttp]}}
+  pipelines: {traces: {receivers: [otlp], processors: [resource], exporters: [otlp_http]}}
 `
 
 func TestCredentialsTenantAndClusterComeFromTheEnvironment(t *testing.T) {

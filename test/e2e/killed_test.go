@@ -106,7 +106,7 @@ func newKiller(t *testing.T, beside corev1.Pod) killer {
 	container := corev1.Container{
 		Name: "killer", Image: beside.Spec.Containers[0].Image, ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:         []string{"/bin/sleep", "3600"},
-		SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true), RunAsUser: ptr.To[int64](0)},
+		SecurityContext: &corev1.SecurityContext{Privileged: new(true), RunAsUser: ptr.To[int64](0)},
 	}
 	k := killer{corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(t, "privileged"), Name: "killer"},

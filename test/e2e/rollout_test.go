@@ -103,10 +103,10 @@ type steadyClient struct {
 // newClient makes a steady client of a Collector and waits until a request has gone through it.
 func newClient(t *testing.T, of *v1alpha1.Collector) *steadyClient {
 	t.Helper()
-	config := strings.Replace(printing("basic"), "{debug: {verbosity: basic}}", `{otlphttp: {
+	config := strings.Replace(printing("basic"), "{debug: {verbosity: basic}}", `{otlp_http: {
   endpoint: "`+serviceURL(t, of)+`", disable_keep_alives: true,
   retry_on_failure: {enabled: false}, sending_queue: {enabled: false}}}`, 1)
-	c := &steadyClient{collector: newCollector(of.Namespace, "client", strings.Replace(config, "[debug]", "[otlphttp]", 1))}
+	c := &steadyClient{collector: newCollector(of.Namespace, "client", strings.Replace(config, "[debug]", "[otlp_http]", 1))}
 	create(t, c.collector)
 	awaitReady(t, c.collector)
 	NewWithT(t).Eventually(func() error { return send(t.Context(), c.collector, "first") }).Should(Succeed())
