@@ -9,13 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/kube8/kube8-operator/test/cluster/internal/process"
 )
-
-// stopTimeout is how long a process may take to end before it is killed.
-const stopTimeout = 10 * time.Second
 
 // daemon is a process that outlives this program, known to later runs by a
 // file. Process ids are used again, so the file also has the time when the
@@ -98,22 +94,6 @@ func (d *daemon) Err() error {
 	return fmt.Errorf("%s is not running; the end of its log:\n%s", d.name, process.Tail(d.log, 10))
 }
 
-// stop ends the process and returns once it is gone.
-func (d *daemon) stop() error {
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-		if !d.runs() {
-			break
-		}
-		// An error means that it is gone already, which is seen next.
-		_ = syscall.Kill(d.pid, signal)
-		wait(stopTimeout, func() bool { return !d.runs() })
-	}
-	if d.runs() {
-		return fmt.Errorf("process %d (%s) does not end", d.pid, d.name)
-	}
-	return os.Remove(d.file)
-}
-
 // startTime identifies a process that has the id; empty if none runs.
 func startTime(pid int) string {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
@@ -127,13 +107,4 @@ func startTime(pid int) string {
 		return ""
 	}
 	return fields[19]
-}
-
-// wait calls the check until it is true or the time is up.
-func wait(timeout time.Duration, done func() bool) {
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(timeout); !done() && time.Now().Before(deadline); {
-		<-tick.C
-	}
 }

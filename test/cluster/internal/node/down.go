@@ -1,24 +1,27 @@
 package node
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
+
+// stopTimeout is how long something that was killed may take to go.
+const stopTimeout = 10 * time.Second
 
 // Down stops the cluster and removes all that it made, pods included, and then
 // looks for what is left. A cluster that is not there is down already.
 func (c *Cluster) Down(ctx context.Context) error {
-	if _, err := os.Stat(c.Dir); errors.Is(err, os.ErrNotExist) {
+	if exists, err := c.exists(); err != nil {
+		return err
+	} else if !exists {
 		fmt.Fprintln(c.Out, "the cluster is down already")
 		return nil
 	}
@@ -51,92 +54,43 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return nil
 }
 
-// stopDaemons stops first what starts things, and etcd, which the API server
-// needs until its end, last.
+// stopDaemons kills what the cluster consists of. Nothing of it is kept, so
+// nothing has to be put in order first.
 func (c *Cluster) stopDaemons(context.Context) error {
 	recorded, err := recordedDaemons(c.Dir)
 	if err != nil {
 		return err
 	}
-	order := []string{"etcd", "kube-apiserver", "containerd"}
-	slices.SortStableFunc(recorded, func(a, b *daemon) int {
-		return slices.Index(order, a.name) - slices.Index(order, b.name)
-	})
-	for _, d := range recorded {
-		if err := d.stop(); err != nil {
-			return err
+	return kill(func() ([]int, error) {
+		var pids []int
+		for _, d := range recorded {
+			if d.runs() {
+				pids = append(pids, d.pid)
+			}
 		}
-	}
-	return nil
+		return pids, nil
+	})
 }
 
 // killPods ends the processes of the pods, and then the shims that watched
 // them.
 func (c *Cluster) killPods(context.Context) error {
-	for _, find := range []func() ([]int, error){podProcesses, c.shims} {
-		var pids []int
-		var err error
-		wait(stopTimeout, func() bool {
-			pids, err = find()
-			for _, pid := range pids {
-				// An error means that it is gone already, which is seen next.
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
-			return err != nil || len(pids) == 0
-		})
-		if err != nil {
+	return errors.Join(kill(podProcesses), kill(c.shims))
+}
+
+// kill kills processes until no more are found.
+func kill(find func() ([]int, error)) error {
+	return retry(func() error {
+		pids, err := find()
+		if err != nil || len(pids) == 0 {
 			return err
 		}
-		if len(pids) > 0 {
-			return fmt.Errorf("processes %v do not end", pids)
+		for _, pid := range pids {
+			// An error means that it is gone already, which is seen next.
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-	}
-	return nil
-}
-
-// podProcesses returns the processes in the cgroups of pods.
-func podProcesses() ([]int, error) {
-	var pids []int
-	for _, root := range cgroups() {
-		err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || filepath.Base(path) != "cgroup.procs" {
-				return ignoreGone(err)
-			}
-			content, err := os.ReadFile(path)
-			for field := range strings.FieldsSeq(string(content)) {
-				if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
-					pids = append(pids, pid)
-				}
-			}
-			return ignoreGone(err)
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return pids, nil
-}
-
-// shims returns the processes that containerd started to watch containers:
-// they name its socket.
-func (c *Cluster) shims() ([]int, error) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, err
-	}
-	var pids []int
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		line, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
-		args := strings.Split(string(line), "\x00")
-		if err == nil && strings.HasPrefix(filepath.Base(args[0]), "containerd-shim") && slices.Contains(args, c.socket()) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids, nil
+		return fmt.Errorf("processes %v do not end", pids)
+	})
 }
 
 func (c *Cluster) unmount(ctx context.Context) error {
@@ -146,30 +100,11 @@ func (c *Cluster) unmount(ctx context.Context) error {
 	}
 	// What was mounted last is unmounted first.
 	for _, path := range slices.Backward(mounts) {
-		if _, err := command(ctx, "umount", path); err != nil {
+		if err := retry(func() error { _, err := command(ctx, "umount", path); return err }); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// mounts returns what is mounted below the folder: volumes, root file systems
-// of containers, network namespaces.
-func (c *Cluster) mounts() ([]string, error) {
-	table, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
-	defer table.Close()
-	var found []string
-	lines := bufio.NewScanner(table)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if path := fields[4]; strings.HasPrefix(path, c.Dir+"/") {
-			found = append(found, path)
-		}
-	}
-	return found, lines.Err()
 }
 
 // removeCgroups removes the kubelet's cgroups, the innermost first.
@@ -185,10 +120,7 @@ func removeCgroups(context.Context) error {
 			return err
 		}
 		for _, folder := range slices.Backward(folders) {
-			// It is busy until the kernel is done with the last process.
-			var err error
-			wait(stopTimeout, func() bool { err = ignoreGone(os.Remove(folder)); return err == nil })
-			if err != nil {
+			if err := retry(func() error { return ignoreGone(os.Remove(folder)) }); err != nil {
 				return err
 			}
 		}
@@ -200,68 +132,45 @@ func (c *Cluster) removeNetwork(ctx context.Context) error {
 	return errors.Join(removeRules(ctx), removeBridge(ctx), c.restoreSysctls())
 }
 
-// removeFiles removes the folder, and the few things that have no setting which
-// would put them there.
+// removeFiles removes the files outside the folder, and then the folder, with
+// which goes the knowledge of what there was.
 func (c *Cluster) removeFiles(context.Context) error {
 	outside, err := c.filesOutside()
 	if err != nil {
 		return err
 	}
 	for _, path := range outside {
-		if err := os.RemoveAll(path); err != nil {
+		if err := os.Remove(path); err != nil {
 			return err
+		}
+	}
+	for _, folder := range foldersOutside {
+		// Refused where there is something in it: then it is not ours alone.
+		_ = os.Remove(folder)
+	}
+	inside, err := os.ReadDir(c.Dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range inside {
+		// What marks the folder goes last, or a second run would not touch it.
+		if path := c.path(entry.Name()); path != c.marker() {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
 		}
 	}
 	return os.RemoveAll(c.Dir)
 }
 
-func (c *Cluster) filesOutside() ([]string, error) {
-	return nil, nil
-}
-
-// left names everything that is left of the cluster.
-func (c *Cluster) left(ctx context.Context) ([]string, error) {
-	var left []string
-	add := func(what string, found ...string) {
-		for _, f := range found {
-			left = append(left, what+" "+f)
+// retry calls what may have to wait until the kernel is done with a process
+// that was killed.
+func retry(do func() error) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(stopTimeout); ; <-tick.C {
+		if err := do(); err == nil || time.Now().After(deadline) {
+			return err
 		}
 	}
-	if _, err := os.Stat(c.Dir); err == nil {
-		add("folder", c.Dir)
-	}
-	for _, find := range []func() ([]int, error){podProcesses, c.shims} {
-		pids, err := find()
-		if err != nil {
-			return nil, err
-		}
-		for _, pid := range pids {
-			add("process", strconv.Itoa(pid))
-		}
-	}
-	mounts, err := c.mounts()
-	if err != nil {
-		return nil, err
-	}
-	add("mount", mounts...)
-	add("cgroup", cgroups()...)
-	if _, err := net.InterfaceByName(bridge); err == nil {
-		add("network device", bridge)
-	}
-	for _, filter := range filters {
-		saved, err := savedRules(ctx, filter)
-		if err != nil {
-			return nil, err
-		}
-		add(filter+" rule", ourRules(saved)...)
-	}
-	return left, nil
-}
-
-func ignoreGone(err error) error {
-	// A cgroup file whose process has just ended reads as "no such device".
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
-		return nil
-	}
-	return err
 }

@@ -26,7 +26,8 @@ var sysctls = []string{
 	"kernel/keys/root_maxbytes",
 }
 
-// saveSysctls keeps the settings as they are, for restoreSysctls.
+// saveSysctls keeps the settings as they are, for restoreSysctls, in the file
+// that marks the folder as a cluster's.
 func (c *Cluster) saveSysctls() error {
 	saved := map[string]string{}
 	for _, name := range sysctls {
@@ -39,11 +40,11 @@ func (c *Cluster) saveSysctls() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(c.path("sysctls.json"), content, 0o600)
+	return os.WriteFile(c.marker(), content, 0o600)
 }
 
 func (c *Cluster) restoreSysctls() error {
-	content, err := os.ReadFile(c.path("sysctls.json"))
+	content, err := os.ReadFile(c.marker())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

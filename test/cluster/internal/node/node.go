@@ -86,6 +86,28 @@ func (c *Cluster) path(elements ...string) string {
 	return filepath.Join(append([]string{c.Dir}, elements...)...)
 }
 
+// marker is the file that marks the folder as a cluster's. It is the first that
+// is written and the last to go.
+func (c *Cluster) marker() string { return c.path("sysctls.json") }
+
+// exists says whether there is a cluster in the folder, whole or not. A folder
+// with something else in it is an error: Down would remove it.
+func (c *Cluster) exists() (bool, error) {
+	if exists(c.marker()) {
+		return true, nil
+	}
+	switch entries, err := os.ReadDir(c.Dir); {
+	case errors.Is(err, os.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case len(entries) > 0:
+		return false, fmt.Errorf("%s has files that are not a cluster's: choose another folder (KUBE8_CLUSTER_DIR)", c.Dir)
+	default:
+		return false, nil
+	}
+}
+
 func (c *Cluster) socket() string { return c.path("containerd.sock") }
 
 // until calls the check until it succeeds, a daemon ends, or the time is up.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ var packages = []struct{ program, name string }{
 // Up brings the cluster up and returns once its node is ready. If it is up
 // already, that is said, and nothing is done.
 func (c *Cluster) Up(ctx context.Context) error {
-	if err := checkMachine(); err != nil {
+	if err := errors.Join(checkMachine(), checkDir(c.Dir)); err != nil {
 		return err
 	}
 	up, err := c.isUp()
@@ -113,8 +112,8 @@ func (c *Cluster) prepare() error {
 
 // isUp says whether the whole cluster runs. Less than the whole is an error.
 func (c *Cluster) isUp() (bool, error) {
-	if _, err := os.Stat(c.Dir); errors.Is(err, os.ErrNotExist) {
-		return false, nil
+	if exists, err := c.exists(); err != nil || !exists {
+		return false, err
 	}
 	recorded, err := recordedDaemons(c.Dir)
 	if err != nil {
@@ -126,6 +125,16 @@ func (c *Cluster) isUp() (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// checkDir refuses a folder whose name does not fit into the path of a socket,
+// or has a meaning in a configuration file.
+func checkDir(dir string) error {
+	const longest = 64
+	if len(dir) > longest || strings.ContainsAny(dir, " \t\n\"'\\{}$%*?[],#:") {
+		return fmt.Errorf("the cluster's folder %q must have no more than %d characters and only plain ones", dir, longest)
+	}
+	return nil
 }
 
 // checkMachine says at once what is missing.
@@ -165,16 +174,4 @@ func checkOtherNode(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// cgroups returns the cgroups below which a kubelet puts its pods: one for each
-// hierarchy.
-func cgroups() []string {
-	var found []string
-	for _, pattern := range []string{"/sys/fs/cgroup/kubepods", "/sys/fs/cgroup/*/kubepods"} {
-		// The patterns are good, and that is all that Glob could complain of.
-		matches, _ := filepath.Glob(pattern)
-		found = append(found, matches...)
-	}
-	return found
 }
