@@ -2,6 +2,8 @@
 VERSION ?= $(shell sed -n 's/^ *newTag: v//p' config/manager/kustomization.yaml)
 IMAGE_TAG_BASE ?= ghcr.io/kube8/kube8-operator
 IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
+# The collector that the samples run, as the end-to-end tests build it.
+COLLECTOR_IMG ?= ghcr.io/open-telemetry/opentelemetry-collector-releases/opentelemetry-collector:0.150.0
 BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
 CHANNELS ?= candidate
 DEFAULT_CHANNEL ?= candidate
@@ -31,48 +33,42 @@ CRD := config/crd/bases/kube8.dev_collectors.yaml
 GO_BUILD = go build -ldflags '-s -w -X main.version=v$(VERSION) -X main.commit=$(shell git rev-parse --short=12 HEAD)'
 
 .DEFAULT_GOAL := help
+# Every target that the help shows is a command, not a file.
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\#.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
 ##@ General
 
-.PHONY: help
 help: ## Show this help.
 	@awk 'BEGIN { FS = ":.*## "; print "usage: make TARGET [VARIABLE=value]" } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-zA-Z0-9_-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-.PHONY: demo
 demo: build ## Run the operator and its samples on a control plane of this machine; DEMO_EXIT=1 ends it at once.
 	@echo "compiling the demo and, the first time, Kubernetes: that takes minutes"
 	@go -C test/cluster run . demo
 
 ##@ Development
 
-.PHONY: generate
 generate: manifests ## Regenerate everything generated: CRD, deep copies, values schema, API reference.
 	$(CONTROLLER_GEN) object paths=./api/...
 	$(CRD_REF_DOCS) --log-level=ERROR --max-depth=20 --renderer=markdown --source-path=api/v1alpha1 \
 		--config=tools/api-docs/config.yaml --templates-dir=tools/api-docs --output-path=docs/api.md
 
-.PHONY: manifests
 manifests: ## Regenerate the CRD and, from it, the chart's values.schema.json.
 	$(CONTROLLER_GEN) crd:generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=$(dir $(CRD))
 	go -C tools run ./valuesschema ../$(CRD) ../helm-charts/collector/values.schema.json
 
-.PHONY: fmt
 fmt: ## Format the Go files.
 	gofmt -w .
 
-.PHONY: vet
 vet: ## Run go vet on every module.
 	@for module in $(MODULES); do echo "go vet: $$module"; go -C $$module vet ./...; done
 
-.PHONY: tidy
 tidy: ## Tidy every module.
 	@for file in $(shell git ls-files '*go.mod'); do echo "go mod tidy: $$file"; go -C $$(dirname $$file) mod tidy; done
 
-.PHONY: verify
 verify: generate tidy fmt ## Regenerate, tidy and format all, and fail if that changed a file.
 	@if [ -n "$$(git status --porcelain)" ]; then \
 		git status --short; git --no-pager diff --stat; \
@@ -82,7 +78,6 @@ verify: generate tidy fmt ## Regenerate, tidy and format all, and fail if that c
 	fi
 	@echo "verify: everything generated is up to date"
 
-.PHONY: lint
 lint: ## Run golangci-lint on every module, and shellcheck where it is installed.
 	@failed=; for module in $(MODULES); do \
 		echo "golangci-lint: $$module"; (cd $$module && $(GOLANGCI_LINT) run ./...) || failed=1; \
@@ -93,7 +88,6 @@ lint: ## Run golangci-lint on every module, and shellcheck where it is installed
 		echo "shellcheck: not installed, so shell files are not checked"; \
 	fi
 
-.PHONY: test
 test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
 	@for module in tools test/cluster; do echo "go test: $$module"; go -C $$module test $(GOTESTFLAGS) ./...; done
 	@echo "go test: the operator, with a real API server and etcd"
@@ -102,11 +96,9 @@ test: ## Run every test that needs no root: unit, chart, CRD, integration on a r
 
 ##@ Build
 
-.PHONY: build
 build: ## Build bin/kube8-operator.
 	$(GO_BUILD) -o bin/kube8-operator ./cmd/kube8-operator
 
-.PHONY: run
 run: build ## Run the operator on this machine, against the cluster of the current kubeconfig; flags in ARGS.
 	bin/kube8-operator run $(ARGS)
 
@@ -116,18 +108,36 @@ bin/linux-%/kube8-operator: FORCE
 .PHONY: FORCE
 FORCE:
 
-.PHONY: docker-build
 docker-build: bin/linux-$(shell go env GOARCH)/kube8-operator ## Build the image IMG for this machine's architecture.
 	$(CONTAINER_TOOL) build --build-arg TARGETARCH=$(shell go env GOARCH) --build-arg VERSION=$(VERSION) -t $(IMG) .
 
-.PHONY: docker-push
 docker-push: ## Push the image IMG.
 	$(CONTAINER_TOOL) push $(IMG)
 
 comma := ,
-.PHONY: docker-buildx
 docker-buildx: $(patsubst linux/%,bin/linux-%/kube8-operator,$(subst $(comma), ,$(PLATFORMS))) ## Build IMG for PLATFORMS and push it.
 	$(CONTAINER_TOOL) buildx build --push --platform=$(PLATFORMS) --build-arg VERSION=$(VERSION) -t $(IMG) .
+
+# docker and podman save an image; buildah pushes it to an archive.
+save = $(if $(filter %buildah,$(CONTAINER_TOOL)),$(CONTAINER_TOOL) push --quiet $(1) docker-archive:$(2):$(1),$(CONTAINER_TOOL) save --output $(2) $(1))
+
+image-archives: docker-build ## Write IMG, and the collector of the end-to-end tests, to bin/images/*.tar.
+	cd test/e2e/collector && CGO_ENABLED=0 go run go.opentelemetry.io/collector/cmd/builder@v0.150.0 --config=builder.yaml
+	$(CONTAINER_TOOL) build -f test/e2e/collector/Dockerfile -t $(COLLECTOR_IMG) bin/collector
+	@rm -rf bin/images && mkdir -p bin/images
+	$(call save,$(IMG),bin/images/operator.tar)
+	$(call save,$(COLLECTOR_IMG),bin/images/collector.tar)
+
+##@ A cluster of one real node, on a Debian machine, as root
+
+cluster-up: ## Bring the cluster up; it runs until cluster-down.
+	go -C test/cluster run . up
+
+cluster-load: ## Give its node the images in bin/images.
+	go -C test/cluster run . load $(CURDIR)/bin/images/*.tar
+
+cluster-down: ## Stop the cluster and remove all that it made.
+	go -C test/cluster run . down
 
 ##@ Deployment, on the cluster of the current kubeconfig
 
@@ -139,20 +149,16 @@ define render
 $(KUSTOMIZE) build bin/overlay --output=$(MANIFESTS)
 endef
 
-.PHONY: install
 install: ## Install the CRD.
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
 
-.PHONY: uninstall
 uninstall: no-collectors ## Remove the CRD; refuses while Collectors exist.
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
 
-.PHONY: deploy
 deploy: ## Install the CRD and the operator, with the image IMG.
 	$(call render,config/default)
 	$(KUBECTL) apply --server-side -f $(MANIFESTS)
 
-.PHONY: undeploy
 undeploy: no-collectors ## Remove the operator and the CRD; refuses while Collectors exist.
 	$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found -f -
 
@@ -167,26 +173,21 @@ no-collectors:
 
 ##@ Release
 
-.PHONY: build-installer
 build-installer: ## Write dist/install.yaml: all of `make deploy` in one file.
 	$(call render,config/default)
 	@mkdir -p dist && cp $(MANIFESTS) dist/install.yaml
 
-.PHONY: bundle
 bundle: manifests ## Generate the OLM bundle and validate it.
 	$(call render,config/manifests)
 	cat $(MANIFESTS) | $(OPERATOR_SDK) generate bundle -q --overwrite --version $(VERSION) \
 		--channels=$(CHANNELS) --default-channel=$(DEFAULT_CHANNEL)
 	$(OPERATOR_SDK) bundle validate ./bundle
 
-.PHONY: bundle-build
 bundle-build: ## Build the bundle image BUNDLE_IMG.
 	$(CONTAINER_TOOL) build -f bundle.Dockerfile -t $(BUNDLE_IMG) .
 
-.PHONY: bundle-push
 bundle-push: ## Push the bundle image BUNDLE_IMG.
 	$(MAKE) docker-push IMG=$(BUNDLE_IMG)
 
-.PHONY: clean
 clean: ## Remove what was built here; the caches of Go and of the control plane's binaries stay.
 	rm -rf bin dist
