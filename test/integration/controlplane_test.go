@@ -84,6 +84,9 @@ func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
 	}
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list"}}, lists) {
 		for _, resource := range list.APIResources {
+			if resource.Kind == "Event" {
+				continue // Kubernetes records in them what happened, and lets them expire
+			}
 			p.namespaced = append(p.namespaced, schema.FromAPIVersionAndKind(list.GroupVersion, resource.Kind))
 		}
 	}
