@@ -13,12 +13,9 @@ import (
 //go:embed config
 var configs embed.FS
 
-// writeConfigs writes the configuration of each part, for this folder.
-func (c *Cluster) writeConfigs() error {
-	cni, err := cniPlugins()
-	if err != nil {
-		return err
-	}
+// writeConfigs writes the configuration of each part, for this folder and the
+// folder of the CNI plugins.
+func (c *Cluster) writeConfigs(cni string) error {
 	all, err := template.ParseFS(configs, "config/*")
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ func startDaemon(dir, name, path string, args ...string) (*daemon, error) {
 	// Reaps it, should it end while this program runs.
 	go func() { _ = cmd.Wait() }()
 	if d.started = startTime(d.pid); d.started == "" {
-		return nil, d.Err()
+		d.started = "ended" // at once: no process is taken for it
 	}
 	return d, os.WriteFile(d.file, fmt.Appendf(nil, "%d %s\n", d.pid, d.started), 0o600)
 }
@@ -84,7 +84,7 @@ func recordedDaemons(dir string) ([]*daemon, error) {
 }
 
 // runs says whether the process still does.
-func (d *daemon) runs() bool { return d.started != "" && startTime(d.pid) == d.started }
+func (d *daemon) runs() bool { return startTime(d.pid) == d.started }
 
 // Err says that the daemon ended, with the end of its log; nil while it runs.
 func (d *daemon) Err() error {

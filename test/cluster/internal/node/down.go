@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -94,35 +92,26 @@ func kill(find func() ([]int, error)) error {
 }
 
 func (c *Cluster) unmount(ctx context.Context) error {
-	mounts, err := c.mounts()
-	if err != nil {
-		return err
-	}
-	// What was mounted last is unmounted first.
-	for _, path := range slices.Backward(mounts) {
-		if err := retry(func() error { _, err := command(ctx, "umount", path); return err }); err != nil {
-			return err
+	return retry(func() error {
+		mounts, err := c.mounts()
+		// What was mounted last is unmounted first.
+		for _, path := range slices.Backward(mounts) {
+			_, failed := command(ctx, "umount", path)
+			err = errors.Join(err, failed)
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 // removeCgroups removes the kubelet's cgroups, the innermost first.
 func removeCgroups(context.Context) error {
-	for _, root := range cgroups() {
-		var folders []string
-		if err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.IsDir() {
-				folders = append(folders, path)
-			}
-			return ignoreGone(err)
-		}); err != nil {
+	folders, err := cgroupFolders()
+	if err != nil {
+		return err
+	}
+	for _, folder := range slices.Backward(folders) {
+		if err := retry(func() error { return ignoreGone(os.Remove(folder)) }); err != nil {
 			return err
-		}
-		for _, folder := range slices.Backward(folders) {
-			if err := retry(func() error { return ignoreGone(os.Remove(folder)) }); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ func (c *Cluster) Load(ctx context.Context, archives ...string) error {
 		return fmt.Errorf("%w (run `make cluster-up`)", err)
 	}
 	for _, archive := range archives {
-		out, err := c.ctr(ctx, "images", "import", "--all-platforms", archive)
+		out, err := c.ctr(ctx, "images", "import", archive)
 		if err != nil {
 			return fmt.Errorf("load %s: %w", archive, err)
 		}
@@ -111,8 +111,8 @@ func (c *Cluster) exists() (bool, error) {
 func (c *Cluster) socket() string { return c.path("containerd.sock") }
 
 // until calls the check until it succeeds, a daemon ends, or the time is up.
-func (c *Cluster) until(ctx context.Context, check func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+func (c *Cluster) until(parent context.Context, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(parent, startTimeout)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -128,6 +128,9 @@ func (c *Cluster) until(ctx context.Context, check func(context.Context) error) 
 		}
 		select {
 		case <-ctx.Done():
+			if parent.Err() != nil {
+				return errors.New("interrupted")
+			}
 			return fmt.Errorf("not after %s: %w (logs are in %s)", progress.Duration(startTimeout), err, c.path("logs"))
 		case <-tick.C:
 		}

@@ -70,24 +70,44 @@ func cgroups() []string {
 	return found
 }
 
-// podProcesses returns the processes in the cgroups of pods.
-func podProcesses() ([]int, error) {
-	var pids []int
+// cgroupFolders returns those cgroups and all below them, the outer before the
+// inner.
+func cgroupFolders() ([]string, error) {
+	var folders []string
 	for _, root := range cgroups() {
-		err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || filepath.Base(path) != "cgroup.procs" {
-				return ignoreGone(err)
-			}
-			content, err := os.ReadFile(path)
-			for field := range strings.FieldsSeq(string(content)) {
-				if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
-					pids = append(pids, pid)
-				}
+		if err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				folders = append(folders, path)
 			}
 			return ignoreGone(err)
-		})
-		if err != nil {
+		}); err != nil {
 			return nil, err
+		}
+	}
+	return folders, nil
+}
+
+// podProcesses returns the processes in the cgroups of pods.
+func podProcesses() ([]int, error) {
+	folders, err := cgroupFolders()
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, folder := range folders {
+		content, err := os.ReadFile(filepath.Join(folder, "cgroup.procs"))
+		if err := ignoreGone(err); err != nil {
+			return nil, err
+		}
+		for field := range strings.FieldsSeq(string(content)) {
+			pid, err := strconv.Atoi(field)
+			if err != nil {
+				return nil, err
+			}
+			// A process of another PID namespace has none here.
+			if pid > 0 && !slices.Contains(pids, pid) {
+				pids = append(pids, pid)
+			}
 		}
 	}
 	return pids, nil

@@ -57,8 +57,8 @@ func (c *Cluster) bringUp(ctx context.Context) error {
 	if err := c.steps.Do("files", func() (string, error) { return c.Dir, c.prepare() }); err != nil {
 		return err
 	}
-	if err := c.steps.Do("bridge", func() (string, error) {
-		return fmt.Sprintf("%s: pods in %s, services in %s", bridge, podRange, services), createBridge(ctx)
+	if err := c.steps.Do("bridge "+bridge, func() (string, error) {
+		return fmt.Sprintf("pods in %s, services in %s", podRange, services), createBridge(ctx)
 	}); err != nil {
 		return err
 	}
@@ -74,13 +74,17 @@ func (c *Cluster) bringUp(ctx context.Context) error {
 
 // prepare writes everything that the programs read.
 func (c *Cluster) prepare() error {
+	cni, err := cniPlugins()
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return err
 	}
 	if err := c.saveSysctls(); err != nil {
 		return err
 	}
-	if err := c.writeConfigs(); err != nil {
+	if err := c.writeConfigs(cni); err != nil {
 		return err
 	}
 	ca, err := newAuthority(c.path("pki"))
