@@ -11,7 +11,8 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",message="autoscaling: minReplicas must not be larger than maxReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || has(self.maxReplicas)",message="autoscaling: maxReplicas is required when enabled"
 type Autoscaling struct {
-	// Enabled is false by default.
+	// Enabled is false by default. When it becomes true, replicas is left to the autoscaler, and a running collector
+	// starts again from minReplicas: set that to what the present load needs.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 

@@ -90,7 +90,7 @@ func TestFilesRefuses(t *testing.T) {
 		},
 		"bad base64, without quoting it": {
 			old: "cmVjZWl2ZXJzOiB7fQo=", new: "c2Vj*",
-			want: object + "spec.collector.configuration: must be base64 without line breaks, at most 349528 characters; encode the file with `base64 -w0`",
+			want: object + "spec.collector.configuration: must be base64 without line breaks, not empty and at most 349528 characters; encode the file with `base64 -w0`",
 		},
 		"a configuration that is not a mapping, without quoting it": {
 			old: "cmVjZWl2ZXJzOiB7fQo=", new: "LSBzZWNyZXQK",

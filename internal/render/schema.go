@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -69,7 +70,9 @@ func (s *crdSchema) admit(ctx context.Context, obj *unstructured.Unstructured) e
 	}
 	var reasons []string
 	for _, refusal := range refusals {
-		reasons = append(reasons, describe(refusal))
+		if reason := describe(refusal); !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
 	}
 	if len(reasons) > 0 {
 		return errors.New(strings.Join(reasons, "; "))
@@ -80,7 +83,7 @@ func (s *crdSchema) admit(ctx context.Context, obj *unstructured.Unstructured) e
 // describe says what is wrong without the value, which can be a credential or a whole configuration.
 func describe(refusal *field.Error) string {
 	if refusal.Field == configurationField {
-		return configurationField + ": must be base64 without line breaks, at most 349528 characters; encode the file with `base64 -w0`"
+		return configurationField + ": must be base64 without line breaks, not empty and at most 349528 characters; encode the file with `base64 -w0`"
 	}
 	switch {
 	case refusal.Detail == "":
