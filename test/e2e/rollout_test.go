@@ -104,7 +104,7 @@ type steadyClient struct {
 func newClient(t *testing.T, of *v1alpha1.Collector) *steadyClient {
 	t.Helper()
 	config := strings.Replace(printing("basic"), "{debug: {verbosity: basic}}", `{otlp_http: {
-  endpoint: "`+serviceURL(t, of)+`", disable_keep_alives: true,
+  endpoint: "`+serviceURL(t, of)+`", disable_keep_alives: true, timeout: 2s,
   retry_on_failure: {enabled: false}, sending_queue: {enabled: false}}}`, 1)
 	c := &steadyClient{collector: newCollector(of.Namespace, "client", strings.Replace(config, "[debug]", "[otlp_http]", 1))}
 	create(t, c.collector)
