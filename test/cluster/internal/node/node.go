@@ -58,8 +58,8 @@ func (c *Cluster) Load(ctx context.Context, archives ...string) error {
 	if len(archives) == 0 {
 		return errors.New("name the archives to load")
 	}
-	if _, err := os.Stat(c.socket()); err != nil {
-		return fmt.Errorf("%w (run `make cluster-up`)", err)
+	if !exists(c.socket()) {
+		return fmt.Errorf("there is no cluster in %s: run `make cluster-up`", c.Dir)
 	}
 	for _, archive := range archives {
 		out, err := c.ctr(ctx, "images", "import", archive)
