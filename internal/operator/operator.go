@@ -15,6 +15,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/redact"
 	"github.com/kube8/kube8-operator/internal/status"
+	"github.com/kube8/kube8-operator/internal/unlock"
 )
 
 // maxReleaseHistory is how many revisions of a release are kept.
@@ -77,7 +78,7 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 }
 
 // newActionClientGetter makes Helm's clients: with the post-renderer, without rollbacks, without checks that the API
-// server makes anyway, and with a comparison that reads from the cache.
+// server makes anyway, with a comparison that reads from the cache, and without respect for dead operators' locks.
 func newActionClientGetter(mgr ctrl.Manager) (helmclient.ActionClientGetter, error) {
 	configs, err := helmclient.NewActionConfigGetter(mgr.GetConfig(), mgr.GetRESTMapper())
 	if err != nil {
@@ -101,5 +102,5 @@ func newActionClientGetter(mgr ctrl.Manager) (helmclient.ActionClientGetter, err
 	if err != nil {
 		return nil, fmt.Errorf("create Helm clients: %w", err)
 	}
-	return drift.NewActionClientGetter(clients, mgr.GetClient()), nil
+	return unlock.NewActionClientGetter(drift.NewActionClientGetter(clients, mgr.GetClient())), nil
 }
