@@ -79,8 +79,9 @@ type PodSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// TerminationGracePeriodSeconds is how long, in seconds, a collector may take to flush its queues when it is
-	// stopped. The default is Kubernetes' 30.
+	// TerminationGracePeriodSeconds is how long, in seconds, a pod may take to end. The default is Kubernetes' 30. Where
+	// it is more than 5, the collector takes requests for 5 seconds more, until nobody sends it any, and has the rest to
+	// flush its queues.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`

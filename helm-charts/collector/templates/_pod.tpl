@@ -97,6 +97,13 @@ containers:
     {{- with .probes }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
+    {{- if gt (ternary $v.terminationGracePeriodSeconds 30 (hasKey $v "terminationGracePeriodSeconds") | int64) 5 }}
+    {{- /* Nodes send a Service's connections to a pod for a moment after it was told to end. */}}
+    lifecycle:
+      preStop:
+        sleep:
+          seconds: 5
+    {{- end }}
     {{- with include "collector.resources" .root | fromYaml }}
     resources:
       {{- toYaml . | nindent 6 }}

@@ -127,6 +127,23 @@ func list(resources corev1.ResourceList) string {
 	return strings.Join(parts, " ")
 }
 
+func TestAPodThatEndsServesForAMomentIfItHasTheTime(t *testing.T) {
+	for over, want := range map[string]bool{
+		`{}`:                                true,
+		`terminationGracePeriodSeconds: 60`: true,
+		`terminationGracePeriodSeconds: 6`:  true,
+		`terminationGracePeriodSeconds: 5`:  false,
+		`terminationGracePeriodSeconds: 0`:  false,
+	} {
+		t.Run(over, func(t *testing.T) {
+			lifecycle := deployment(t, over).Spec.Template.Spec.Containers[0].Lifecycle
+			if got := lifecycle != nil && lifecycle.PreStop.Sleep.Seconds == 5; got != want {
+				t.Errorf("lifecycle %v, want a sleep of 5 seconds: %v", lifecycle, want)
+			}
+		})
+	}
+}
+
 func TestDefaultProbes(t *testing.T) {
 	const extension = "extensions: {health_check: %s}\nservice: {extensions: [health_check]}\n"
 	at := func(fields string) string { return fmt.Sprintf(extension, fields) }
