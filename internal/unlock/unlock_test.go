@@ -41,7 +41,9 @@ func TestARevisionThatIsPendingWhenAPassBeginsHasFailed(t *testing.T) {
 				}
 			}
 			getter := NewActionClientGetter(helmclient.ActionClientGetterFunc(
-				func(context.Context, client.Object) (helmclient.ActionInterface, error) { return helm{config: config}, nil }))
+				func(context.Context, client.Object) (helmclient.ActionInterface, error) {
+					return helm{config: config}, nil
+				}))
 			actions, err := getter.ActionClientFor(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
