@@ -10,7 +10,7 @@ DEFAULT_CHANNEL ?= candidate
 PLATFORMS ?= linux/amd64,linux/arm64
 CONTAINER_TOOL ?= docker
 KUBECTL ?= kubectl
-GOTESTFLAGS ?=
+E2E_LOAD ?= go -C test/cluster run . load
 
 # The tools' versions are pinned in tools/go.mod, those of the control plane in test/cluster/go.mod.
 GO_TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
@@ -93,6 +93,12 @@ test: ## Run every test that needs no root: unit, chart, CRD, integration on a r
 	@echo "go test: the operator, with a real API server and etcd"
 	@assets="$${KUBEBUILDER_ASSETS:-$$(go -C test/cluster run . assets etcd kube-apiserver kubectl)}"; \
 		KUBEBUILDER_ASSETS="$$assets" go test -count=1 $(GOTESTFLAGS) ./... # Go's test cache does not see the operator's binary
+
+e2e: $(if $(E2E_LOAD),image-archives) ## Run the end-to-end tests on KUBECONFIG's cluster, or that of cluster-up.
+	@[ -z "$(E2E_LOAD)" ] || for archive in $(CURDIR)/bin/images/*.tar; do $(E2E_LOAD) "$$archive"; done
+	@kubectl="$$(command -v $(KUBECTL))" || kubectl="$$(go -C test/cluster run . assets kubectl)/kubectl"; \
+		export KUBECONFIG="$${KUBECONFIG:-$${KUBE8_CLUSTER_DIR:-/var/lib/kube8-operator-cluster}/kubeconfig}"; \
+		KUBECTL="$$kubectl" IMG=$(IMG) go test -tags=e2e -count=1 -timeout=20m -v $(GOTESTFLAGS) ./test/e2e
 
 ##@ Build
 
