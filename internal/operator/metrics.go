@@ -72,7 +72,7 @@ func (v reviewer) review(r *http.Request) (int, error) {
 	}
 	allowed, err := v.allowed(r.Context(), review.Status.User, r)
 	if err != nil {
-		return http.StatusInternalServerError, fmt.Errorf("review access: %w", err)
+		return http.StatusInternalServerError, err
 	}
 	if !allowed {
 		return http.StatusForbidden, nil
@@ -90,7 +90,7 @@ func (v reviewer) allowed(ctx context.Context, user authenticationv1.UserInfo, r
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: strings.ToLower(r.Method)},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("review access: %w", err)
 	}
 	return review.Status.Allowed, nil
 }

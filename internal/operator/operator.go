@@ -66,6 +66,7 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 		reconciler.WithMaxReleaseHistory(maxReleaseHistory),
 		reconciler.WithActionClientGetter(actionClients),
 		reconciler.WithClient(status.NewClient(mgr.GetClient())),
+		reconciler.WithControllerSetupFunc(status.WatchWorkloads(mgr, watch.GroupVersionKind)),
 		reconciler.WithLog(redact.Logger(ctrl.Log.WithName("helm"), redact.Manifests)),
 	)
 	if err != nil {

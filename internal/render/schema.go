@@ -83,7 +83,8 @@ func (s *crdSchema) admit(ctx context.Context, obj *unstructured.Unstructured) e
 // describe says what is wrong without the value, which can be a credential or a whole configuration.
 func describe(refusal *field.Error) string {
 	if refusal.Field == configurationField {
-		return configurationField + ": must be base64 without line breaks, not empty and at most 349528 characters; encode the file with `base64 -w0`"
+		return configurationField + ": must be base64 without line breaks, not empty and at most 349528 characters; " +
+			"encode the file with `base64 -w0`"
 	}
 	switch {
 	case refusal.Detail == "":

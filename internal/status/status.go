@@ -3,15 +3,19 @@
 //
 // It decorates the reconciler's client. The reconciler rewrites the whole status on every pass, with the release's
 // manifest in it and with conditions that have flipped there and back within the pass; the decorated client leaves the
-// manifest out, gives conditions that are what they were their transition time back, and drops a write that would
-// change nothing. Without that, each write would be an event that starts another pass.
+// manifest out, adds the condition Ready, gives conditions that are what they were their transition time back, and drops
+// a write that would change nothing. Without that, each write would be an event that starts another pass.
 package status
 
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -47,11 +51,43 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 	}
 
 	unstructured.RemoveNestedField(updated.Object, "status", "deployedRelease", "manifest")
+	ready, err := readinessOf(ctx, w.reader, updated)
+	if err != nil {
+		return err
+	}
+	if err := setReady(updated, ready); err != nil {
+		return err
+	}
 	keepTransitionTimes(updated, current)
 	if equality.Semantic.DeepEqual(updated.Object["status"], current.Object["status"]) {
 		return nil
 	}
 	return w.SubResourceWriter.Update(ctx, updated, opts...)
+}
+
+// setReady sets obj's condition Ready, as of now.
+func setReady(obj *unstructured.Unstructured, ready readiness) error {
+	status := metav1.ConditionFalse
+	if ready.ready {
+		status = metav1.ConditionTrue
+	}
+	list := []any{map[string]any{
+		"type": "Ready", "status": string(status), "reason": ready.reason, "message": ready.message,
+		"lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339),
+	}}
+	for _, condition := range conditions(obj) {
+		if condition["type"] != "Ready" {
+			list = append(list, condition)
+		}
+	}
+	// By type, as the reconciler sorts them, so that the order says nothing new.
+	slices.SortFunc(list, func(a, b any) int {
+		return strings.Compare(fmt.Sprint(a.(map[string]any)["type"]), fmt.Sprint(b.(map[string]any)["type"]))
+	})
+	if err := unstructured.SetNestedSlice(obj.Object, list, "status", "conditions"); err != nil {
+		return fmt.Errorf("set condition Ready of %s: %w", obj.GetName(), err)
+	}
+	return nil
 }
 
 // keepTransitionTimes gives each condition of updated whose status is still that of current its transition time back.

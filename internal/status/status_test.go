@@ -20,6 +20,7 @@ func TestUpdate(t *testing.T) {
 conditions:
 - {type: Deployed, status: "True", reason: InstallSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Ready, status: "False", reason: Progressing, message: Deployment not seen yet, lastTransitionTime: "2026-01-01T00:00:00Z"}
 deployedRelease: {name: gateway}
 `
 	tests := map[string]struct{ update, written string }{
@@ -50,10 +51,11 @@ deployedRelease: {name: gateway, manifest: secret}
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Ready, status: "False", reason: Progressing, message: Deployment not seen yet, lastTransitionTime: "2026-01-01T00:00:00Z"}
 deployedRelease: {name: gateway}
 `,
 		},
-		"a new status is written, with its own transition time": {
+		"a new status is written, with its own transition time, and shows in Ready": {
 			update: `
 conditions:
 - {type: Deployed, status: "True", reason: InstallSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
@@ -63,6 +65,7 @@ conditions:
 conditions:
 - {type: Deployed, status: "True", reason: InstallSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "True", lastTransitionTime: "2026-02-02T00:00:00Z"}
+- {type: Ready, status: "False", reason: ReleaseFailed, message: not what spec says; see condition Irreconcilable, lastTransitionTime: "2026-01-01T00:00:00Z"}
 `,
 		},
 	}

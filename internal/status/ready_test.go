@@ -1,0 +1,83 @@
+package status
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+func TestReadinessOfWorkload(t *testing.T) {
+	tests := map[string]struct {
+		workload string
+		want     readiness
+	}{
+		"a new Deployment that nobody has worked on": {
+			workload: `{kind: Deployment, metadata: {generation: 1}, spec: {replicas: 2}}`,
+			want:     readiness{reason: "Progressing", message: "the change is not worked on yet"},
+		},
+		"a Deployment whose new pods are on their way": {
+			workload: `{kind: Deployment, metadata: {generation: 2}, spec: {replicas: 2},
+				status: {observedGeneration: 2, replicas: 3, updatedReplicas: 1, availableReplicas: 2}}`,
+			want: readiness{reason: "Progressing", message: "1/2 updated"},
+		},
+		"a Deployment whose new pod does not come beside the old ones": {
+			workload: `{kind: Deployment, metadata: {generation: 2}, spec: {replicas: 1},
+				status: {observedGeneration: 2, replicas: 2, updatedReplicas: 1, availableReplicas: 1}}`,
+			want: readiness{reason: "Progressing", message: "1/1 updated, 1 more to end"},
+		},
+		"a Deployment that lost a pod": {
+			workload: `{kind: Deployment, metadata: {generation: 2}, spec: {replicas: 2},
+				status: {observedGeneration: 2, replicas: 2, updatedReplicas: 2, availableReplicas: 1}}`,
+			want: readiness{reason: "PodsNotReady", message: "1/2 available"},
+		},
+		"a Deployment that serves": {
+			workload: `{kind: Deployment, metadata: {generation: 2}, spec: {replicas: 2},
+				status: {observedGeneration: 2, replicas: 2, updatedReplicas: 2, availableReplicas: 2}}`,
+			want: readiness{ready: true, reason: "Available", message: "2/2 available"},
+		},
+		"a Deployment that is scaled to nothing": {
+			workload: `{kind: Deployment, metadata: {generation: 2}, spec: {replicas: 0}, status: {observedGeneration: 2}}`,
+			want:     readiness{ready: true, reason: "Available", message: "0/0 available"},
+		},
+		"a DaemonSet on some of its nodes": {
+			workload: `{kind: DaemonSet, metadata: {generation: 1},
+				status: {observedGeneration: 1, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable: 2}}`,
+			want: readiness{reason: "PodsNotReady", message: "2/3 available"},
+		},
+		"a DaemonSet that no node matches": {
+			workload: `{kind: DaemonSet, metadata: {generation: 1}, status: {observedGeneration: 1}}`,
+			want:     readiness{ready: true, reason: "Available", message: "0/0 available"},
+		},
+		"a DaemonSet whose pods are replaced as they are deleted": {
+			workload: `{kind: DaemonSet, metadata: {generation: 2}, spec: {updateStrategy: {type: OnDelete}},
+				status: {observedGeneration: 2, desiredNumberScheduled: 3, numberAvailable: 3}}`,
+			want: readiness{ready: true, reason: "Available", message: "3/3 available"},
+		},
+		"a StatefulSet with a partition, whose lower pods stay old": {
+			workload: `{kind: StatefulSet, metadata: {generation: 2},
+				spec: {replicas: 2, updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 1}}},
+				status: {observedGeneration: 2, replicas: 2, updatedReplicas: 1, availableReplicas: 2}}`,
+			want: readiness{ready: true, reason: "Available", message: "2/2 available"},
+		},
+		"a StatefulSet of one, by default": {
+			workload: `{kind: StatefulSet, metadata: {generation: 1}, status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1}}`,
+			want:     readiness{reason: "PodsNotReady", message: "0/1 available"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			converted, err := yaml.YAMLToJSON([]byte(test.workload))
+			if err != nil {
+				t.Fatal(err)
+			}
+			workload := &unstructured.Unstructured{}
+			if err := workload.UnmarshalJSON(converted); err != nil {
+				t.Fatal(err)
+			}
+			if got := readinessOfWorkload(workload); got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
