@@ -105,7 +105,20 @@ func waitsFor(ctx context.Context, collector *v1alpha1.Collector) (string, error
 	case !pods.observed, pods.want == 0, pods.total != pods.want, pods.updated != pods.want, pods.available != pods.want:
 		return fmt.Sprintf("its pods: %+v", pods), nil
 	}
+	if ready := readyOf(current); ready != "True Available" {
+		return "its status, which says that it is ready: " + ready, nil
+	}
 	return "", nil
+}
+
+// readyOf returns status and reason of a Collector's condition Ready.
+func readyOf(collector *v1alpha1.Collector) string {
+	for _, condition := range collector.Status.Conditions {
+		if condition.Type == "Ready" {
+			return string(condition.Status) + " " + condition.Reason
+		}
+	}
+	return ""
 }
 
 // rollout is how far a workload is.

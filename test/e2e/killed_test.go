@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,20 +28,20 @@ const fleetSize = 20
 func TestAnOperatorThatIsKilledInTheMiddleOfInstallsFinishesThemLater(t *testing.T) {
 	namespace, pod := newNamespace(t, "restricted"), operatorPod(t)
 	killer, leader := newKiller(t, pod), holder(t)
+	killer.send(t, "-STOP $process")
 	for i := range fleetSize {
 		create(t, newCollector(namespace, fmt.Sprintf("gateway-%d", i), printing("basic")))
 	}
-
 	at := map[string]int{}
-	for at["pending-install"] == 0 {
+	for at["deployed"] == 0 || at["pending-install"] == 0 {
 		if at["deployed"] == fleetSize {
 			t.Fatal("all releases were installed before one was seen in the middle of it")
 		}
-		killer.send(t, "CONT", pod)
-		killer.send(t, "STOP", pod)
+		// The operator goes on for as long as a part of an install takes.
+		killer.send(t, "-CONT $process; sleep 0.05; kill -STOP $process")
 		at = releases(t, namespace)
 	}
-	killer.send(t, "KILL", pod)
+	killer.send(t, "-KILL $process")
 	killed := time.Now()
 	t.Logf("killed with releases %v", at)
 
@@ -96,9 +98,12 @@ func holder(t *testing.T) string {
 
 // killer is a pod that sees the processes of its node. Deleting the operator's pod, at whatever haste, would ask the
 // operator to end before killing it; and no process can kill the first one of its own container.
-type killer struct{ corev1.Pod }
+type killer struct {
+	corev1.Pod
+	process string // of the pod beside
+}
 
-// newKiller starts a killer beside a pod. It takes an image that is on the node, and the node's own shell.
+// newKiller starts a killer beside a pod, whose process goes on when the test ends. It takes an image that is on the node, and the node's own shell.
 func newKiller(t *testing.T, beside corev1.Pod) killer {
 	t.Helper()
 	node := &corev1.Node{}
@@ -114,7 +119,7 @@ func newKiller(t *testing.T, beside corev1.Pod) killer {
 		Command:         []string{"/bin/sleep", "3600"},
 		SecurityContext: &corev1.SecurityContext{Privileged: new(true), RunAsUser: ptr.To[int64](0)},
 	}
-	k := killer{corev1.Pod{
+	k := killer{Pod: corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(t, "privileged"), Name: "killer"},
 		Spec:       corev1.PodSpec{NodeName: node.Name, HostPID: true, TerminationGracePeriodSeconds: ptr.To[int64](0)},
 	}}
@@ -128,16 +133,26 @@ func newKiller(t *testing.T, beside corev1.Pod) killer {
 	k.Spec.Containers = []corev1.Container{container}
 	create(t, &k.Pod)
 	NewWithT(t).Eventually(func() bool { return isReady(*get(t, &k.Pod, &corev1.Pod{})) }).Should(BeTrue(), "the killer is ready")
+
+	// The control group of a process names its container.
+	_, id, _ := strings.Cut(beside.Status.ContainerStatuses[0].ContainerID, "://")
+	found, err := k.run(t.Context(), "grep -l "+id+" /proc/[0-9]*/cgroup 2>/dev/null || true")
+	k.process = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(found), "/proc/"), "/cgroup")
+	if _, notOne := strconv.Atoi(k.process); notOne != nil {
+		t.Fatalf("find the process of pod %s: %q, %v", beside.Name, found, err)
+	}
+	t.Cleanup(func() { _, _ = k.run(context.Background(), "kill -CONT "+k.process) })
 	return k
 }
 
-// send sends a signal to the process of a pod's container, which is found by its control group.
-func (k killer) send(t *testing.T, signal string, pod corev1.Pod) {
+// send runs kill on the node, with the rest of a command in which $process is the process.
+func (k killer) send(t *testing.T, rest string) {
 	t.Helper()
-	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
-	script := `for process in /proc/[0-9]*; do grep -q ` + id + ` $process/cgroup && kill -` + signal + ` ${process#/proc/} && sent=yes; done
-		[ "$sent" ]`
-	if out, err := kubectl(t.Context(), "exec", "-n", k.Namespace, k.Name, "--", "/bin/sh", "-c", script); err != nil {
-		t.Fatalf("send SIG%s to the operator: %v\n%s", signal, err, out)
+	if out, err := k.run(t.Context(), "process="+k.process+"; kill "+rest); err != nil {
+		t.Fatalf("kill %s: %v\n%s", rest, err, out)
 	}
+}
+
+func (k killer) run(ctx context.Context, script string) (string, error) {
+	return kubectl(ctx, "exec", "-n", k.Namespace, k.Name, "--", "/bin/sh", "-c", script)
 }
