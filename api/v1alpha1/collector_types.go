@@ -61,12 +61,13 @@ type CollectorSpec struct {
 	// +required
 	Collector CollectorConfig `json:"collector"`
 
-	// Tenant says whose collector this is. It reaches the pods as labels, environment and resource attributes.
+	// Tenant says whose collector this is. It reaches the pods as labels and environment, to which the
+	// configuration refers as ${env:TENANT_ID} and so on.
 	// +required
 	Tenant Tenant `json:"tenant"`
 
 	// Cluster is the name of the cluster that the collector observes, as its telemetry shall carry it. It reaches the
-	// pods as the label kube8.dev/cluster, as CLUSTER_NAME and as the resource attribute k8s.cluster.name.
+	// pods as the label kube8.dev/cluster, as CLUSTER_NAME, and as k8s.cluster.name in OTEL_RESOURCE_ATTRIBUTES.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
