@@ -21,15 +21,15 @@ const (
 	// formatRaw is the format that is not parsed.
 	formatRaw = "raw"
 
-	// field is where users find the configuration in their Collector.
-	field = "spec.collector.configuration"
+	// ConfigurationField is where users find the configuration in their Collector.
+	ConfigurationField = "spec.collector.configuration"
 )
 
 // ConfigurationError says why a configuration is not deployed: by field and line, never by content.
 type ConfigurationError struct{ reason string }
 
 // Error names the field, what is wrong with it, and the fix.
-func (e *ConfigurationError) Error() string { return field + ": " + e.reason }
+func (e *ConfigurationError) Error() string { return ConfigurationField + ": " + e.reason }
 
 func refuse(format string, args ...any) error {
 	return &ConfigurationError{fmt.Sprintf(format, args...)}

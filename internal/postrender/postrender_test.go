@@ -241,8 +241,8 @@ func TestRunRefuses(t *testing.T) {
 func TestRunRefusesASecretWithoutData(t *testing.T) {
 	manifest, _, _ := strings.Cut(secret("yaml", ""), "\ndata:")
 	_, err := Renderer{}.Run(bytes.NewBufferString(docs(manifest)))
-	if err == nil || !strings.Contains(err.Error(), field) {
-		t.Errorf("got error %v, want one that names %s", err, field)
+	if err == nil || !strings.Contains(err.Error(), ConfigurationField) {
+		t.Errorf("got error %v, want one that names %s", err, ConfigurationField)
 	}
 }
 

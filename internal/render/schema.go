@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,10 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
-)
 
-// configurationField is never quoted in an error.
-const configurationField = "spec.collector.configuration"
+	"github.com/kube8/kube8-operator/internal/postrender"
+)
 
 // crdSchema does offline what the API server does with a new custom resource: the same library, the same messages.
 type crdSchema struct {
@@ -82,9 +82,9 @@ func (s *crdSchema) admit(ctx context.Context, obj *unstructured.Unstructured) e
 
 // describe says what is wrong without the value, which can be a credential or a whole configuration.
 func describe(refusal *field.Error) string {
-	if refusal.Field == configurationField {
-		return configurationField + ": must be base64 without line breaks, not empty and at most 349528 characters; " +
-			"encode the file with `base64 -w0`"
+	if refusal.Field == postrender.ConfigurationField {
+		return fmt.Sprintf("%s: must be base64 without line breaks, not empty and at most %d characters; "+
+			"encode the file with `base64 -w0`", refusal.Field, base64.StdEncoding.EncodedLen(postrender.MaxConfigurationBytes))
 	}
 	switch {
 	case refusal.Detail == "":
