@@ -25,14 +25,24 @@ const (
 	ConfigurationField = "spec.collector.configuration"
 )
 
-// ConfigurationError says why a configuration is not deployed: by field and line, never by content.
-type ConfigurationError struct{ reason string }
+// ConfigurationError says why a configuration is not deployed: by field and line, never by content. Helm wraps it, and
+// errors.As finds it.
+type ConfigurationError struct {
+	// Field is the field of the Collector to look at.
+	Field string
+
+	// Missing tells that there is no configuration, as opposed to a wrong one.
+	Missing bool
+
+	// Reason is what is wrong, and the fix.
+	Reason string
+}
 
 // Error names the field, what is wrong with it, and the fix.
-func (e *ConfigurationError) Error() string { return ConfigurationField + ": " + e.reason }
+func (e *ConfigurationError) Error() string { return e.Field + ": " + e.Reason }
 
 func refuse(format string, args ...any) error {
-	return &ConfigurationError{fmt.Sprintf(format, args...)}
+	return &ConfigurationError{Field: ConfigurationField, Reason: fmt.Sprintf(format, args...)}
 }
 
 // configuration is a checked configuration.
