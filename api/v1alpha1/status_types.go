@@ -8,23 +8,72 @@ import (
 // CollectorStatus is what the operator last observed. It never carries configuration content: the release's manifest,
 // which the stock reconciler writes beside the release's name, is not part of the schema, so the API server drops it.
 type CollectorStatus struct {
-	// Conditions are the observations: Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused are the stock
-	// reconciler's; Ready says whether the workload serves.
+	// ObservedGeneration is the metadata.generation that the rest of the status is about.
 	// +optional
-	// +listType=map
-	// +listMapKey=type
-	Conditions []Condition `json:"conditions,omitempty"`
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Version is the collector's version that was last deployed.
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// ConfigHash is the SHA-256 of the decoded configuration that was last deployed, in hex, as `sha256sum` prints it.
+	// +optional
+	ConfigHash string `json:"configHash,omitempty"`
+
+	// Replicas is the number of pods that there are.
+	// +optional
+	Replicas int32 `json:"replicas"`
+
+	// ReadyReplicas is the number of pods that are ready.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
 
 	// DeployedRelease is the Helm release that the Collector became.
 	// +optional
 	DeployedRelease *DeployedRelease `json:"deployedRelease,omitempty"`
+
+	// Conditions are the observations. Ready says whether what the spec asks for is deployed and its pods serve, with
+	// one of the reasons Available, Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, ReleaseFailed and Paused.
+	// Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused are the stock reconciler's.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []Condition `json:"conditions,omitempty"`
 }
+
+// The reasons of the condition Ready.
+const (
+	// ReasonAvailable: all pods are of the newest version and serve.
+	ReasonAvailable = "Available"
+
+	// ReasonProgressing: a change is on its way to the pods.
+	ReasonProgressing = "Progressing"
+
+	// ReasonPodsNotReady: pods do not serve; the message says what is known of them.
+	ReasonPodsNotReady = "PodsNotReady"
+
+	// ReasonConfigInvalid: the configuration is refused, and not deployed.
+	ReasonConfigInvalid = "ConfigInvalid"
+
+	// ReasonConfigMissing: the Secret that holds the configuration, or its key or label, is missing.
+	ReasonConfigMissing = "ConfigMissing"
+
+	// ReasonReleaseFailed: the spec could not be deployed; the message says why. It is tried again.
+	ReasonReleaseFailed = "ReleaseFailed"
+
+	// ReasonPaused: the annotation kube8.dev/paused is set.
+	ReasonPaused = "Paused"
+)
 
 // DeployedRelease names a Helm release.
 type DeployedRelease struct {
 	// Name of the release: that of the Collector.
 	// +optional
 	Name string `json:"name,omitempty"`
+
+	// Revision of the release, from 1. Each change that is deployed makes one.
+	// +optional
+	Revision int64 `json:"revision,omitempty"`
 }
 
 // Condition is one observation. It is metav1.Condition with less required: the stock reconciler writes conditions

@@ -2,8 +2,8 @@
 //
 // It decorates the stock action client's Reconcile, which reads every object of a release from the API server on every
 // pass and patches a PodDisruptionBudget each time, because its patch for one is never empty. The decorated Reconcile
-// makes the same comparison with the objects in the informer cache, and hands on only those that are missing or that
-// the patch would change. Whatever it is not sure of, it hands on.
+// makes the same comparison with the objects in the informer cache. It looks closer at those that are missing there or
+// that the patch would change, and hands on those that are so on the API server too.
 package drift
 
 import (
@@ -13,37 +13,69 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
 	"helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
 
-// NewActionClientGetter decorates the clients that next gives. cluster reads from the informer cache.
-func NewActionClientGetter(next helmclient.ActionClientGetter, cluster client.Client) helmclient.ActionClientGetter {
-	return helmclient.ActionClientGetterFunc(func(ctx context.Context, obj client.Object) (helmclient.ActionInterface, error) {
-		actions, err := next.ActionClientFor(ctx, obj)
-		if err != nil {
-			return nil, err
-		}
-		return actionClient{ActionInterface: actions, ctx: ctx, cluster: cluster}, nil
-	})
+// cacheTimeout is how long a first look at a kind may take. Without it a pass would wait for ever where the kind has
+// gone from the cluster since the release was rendered.
+const cacheTimeout = 10 * time.Second
+
+// Getter gives action clients that find and repair drift.
+type Getter struct {
+	// Next gives the clients that are decorated.
+	Next helmclient.ActionClientGetter
+
+	// Cluster reads from the informer cache.
+	Cluster client.Client
+
+	// Live reads from the API server.
+	Live client.Reader
+
+	// Events takes the event DriftRepaired.
+	Events record.EventRecorder
 }
 
-// actionClient serves one pass over one Collector.
-type actionClient struct {
+// For returns the action client of one pass over collector.
+func (g Getter) For(ctx context.Context, collector client.Object) (*ActionClient, error) {
+	actions, err := g.Next.ActionClientFor(ctx, collector)
+	if err != nil {
+		return nil, err
+	}
+	return &ActionClient{ActionInterface: actions, getter: g, ctx: ctx, collector: collector}, nil
+}
+
+// ActionClient serves one pass over one Collector.
+type ActionClient struct {
 	helmclient.ActionInterface
-	ctx     context.Context //nolint:containedctx // of that pass; the interface has no room for it
-	cluster client.Client
+	getter    Getter
+	ctx       context.Context //nolint:containedctx // of that pass; the interface has no room for it
+	collector client.Object
+
+	inOrder  []Object
+	repaired []string
+	unsure   bool
 }
 
-// Reconcile brings the objects of rel back to what they should be.
-func (c actionClient) Reconcile(rel *release.Release) error {
+// Reconcile brings the objects of rel back to what they should be, and reports what it had to repair as one event.
+func (c *ActionClient) Reconcile(rel *release.Release) error {
+	c.inOrder, c.repaired, c.unsure = nil, nil, false
+	defer func() {
+		if len(c.repaired) > 0 {
+			c.getter.Events.Eventf(c.collector, corev1.EventTypeNormal, "DriftRepaired",
+				"brought back to what the release says: %s", strings.Join(c.repaired, ", "))
+		}
+	}()
 	reader := yamlutil.NewYAMLReader(bufio.NewReader(strings.NewReader(rel.Manifest)))
 	for {
 		text, err := reader.Read()
@@ -57,18 +89,48 @@ func (c actionClient) Reconcile(rel *release.Release) error {
 		if err := yaml.Unmarshal(text, &expected.Object); err != nil {
 			return fmt.Errorf("read the manifest of release %s: %w", rel.Name, err)
 		}
-		if len(expected.Object) == 0 || c.isAsExpected(expected) {
+		if len(expected.Object) == 0 {
 			continue
 		}
-		if err := c.repair(rel, text, expected); err != nil {
+		if err := c.reconcile(rel, text, expected); err != nil {
 			return err
 		}
 	}
 }
 
+// InOrder returns the objects of the release as the last Reconcile found them, if it found all of them in the informer
+// cache and none in need of a patch.
+func (c *ActionClient) InOrder() (objects []Object, all bool) {
+	return c.inOrder, !c.unsure
+}
+
+func (c *ActionClient) reconcile(rel *release.Release, text []byte, expected *unstructured.Unstructured) error {
+	if cached, err := read(c.ctx, c.getter.Cluster, expected); err == nil {
+		if same, err := unchanged(cached, expected); err == nil && same {
+			c.inOrder = append(c.inOrder, newObject(cached))
+			return nil
+		}
+	}
+	// The cache can be behind what the last pass did, and that is no drift.
+	c.unsure = true
+	live, err := read(c.ctx, c.getter.Live, expected)
+	if err == nil {
+		if same, err := unchanged(live, expected); err == nil && same {
+			return nil
+		}
+	} else if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("read %s %s: %w", expected.GetKind(), expected.GetName(), err)
+	}
+	if err := c.repair(rel, text, expected); err != nil {
+		return err
+	}
+	c.repaired = append(c.repaired, expected.GetKind()+" "+expected.GetName())
+	return nil
+}
+
 // repair has the stock action client repair one object. Its patch merges lists by key; where an edited key makes the
 // result invalid, such as two ports of one name, the lists are replaced instead.
-func (c actionClient) repair(rel *release.Release, text []byte, expected *unstructured.Unstructured) error {
+func (c *ActionClient) repair(rel *release.Release, text []byte, expected *unstructured.Unstructured) error {
 	one := *rel
 	one.Manifest = string(text)
 	err := c.ActionInterface.Reconcile(&one)
@@ -79,19 +141,17 @@ func (c actionClient) repair(rel *release.Release, text []byte, expected *unstru
 	if err != nil {
 		return fmt.Errorf("write %s %s: %w", expected.GetKind(), expected.GetName(), err)
 	}
-	if err := c.cluster.Patch(c.ctx, expected, client.RawPatch(types.MergePatchType, whole)); err != nil {
+	if err := c.getter.Cluster.Patch(c.ctx, expected, client.RawPatch(types.MergePatchType, whole)); err != nil {
 		return fmt.Errorf("repair %s %s: %w", expected.GetKind(), expected.GetName(), err)
 	}
 	return nil
 }
 
-// isAsExpected tells whether the cached object needs no patch. An object that cannot be read does.
-func (c actionClient) isAsExpected(expected *unstructured.Unstructured) bool {
-	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(expected.GroupVersionKind())
-	if err := c.cluster.Get(c.ctx, client.ObjectKeyFromObject(expected), live); err != nil {
-		return false
-	}
-	same, err := unchanged(live, expected)
-	return err == nil && same
+// read reads the object that is like another by kind and name.
+func read(ctx context.Context, from client.Reader, like *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
+	defer cancel()
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(like.GroupVersionKind())
+	return found, from.Get(ctx, client.ObjectKeyFromObject(like), found)
 }

@@ -5,6 +5,7 @@ import (
 
 	helmmanager "github.com/operator-framework/helm-operator-plugins/pkg/manager"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -13,28 +14,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-)
 
-// CollectorLabel is on every object of a release. Its value is the Collector's name.
-const CollectorLabel = "kube8.dev/collector"
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/status"
+)
 
 // newManager makes the manager that runs the reconcilers of ws: its cache holds the Collectors and what they became,
 // not the rest of the cluster.
 func newManager(cfg *rest.Config, opts Options, ws []watches.Watch) (ctrl.Manager, error) {
-	dependents, err := labels.NewRequirement(CollectorLabel, selection.Exists, nil)
+	dependents, err := labels.NewRequirement(v1alpha1.CollectorLabel, selection.Exists, nil)
 	if err != nil {
-		return nil, fmt.Errorf("select by label %s: %w", CollectorLabel, err)
+		return nil, fmt.Errorf("select by label %s: %w", v1alpha1.CollectorLabel, err)
 	}
-	primaries := map[client.Object]cache.ByObject{}
+	objects := map[client.Object]cache.ByObject{
+		&corev1.Pod{}: {Transform: status.StripPod},
+	}
 	for _, watch := range ws {
 		primary := &unstructured.Unstructured{}
 		primary.SetGroupVersionKind(watch.GroupVersionKind)
-		primaries[primary] = cache.ByObject{Label: labels.Everything()}
+		objects[primary] = cache.ByObject{Label: labels.Everything()}
 	}
 
 	managerOptions := ctrl.Options{
 		Cache: cache.Options{
-			ByObject:             primaries,
+			ByObject:             objects,
 			DefaultLabelSelector: labels.NewSelector().Add(*dependents),
 			DefaultTransform:     cache.TransformStripManagedFields(),
 		},

@@ -8,12 +8,15 @@ import (
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	"helm.sh/helm/v3/pkg/action"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/memory"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/redact"
+	"github.com/kube8/kube8-operator/internal/retry"
 	"github.com/kube8/kube8-operator/internal/status"
 	"github.com/kube8/kube8-operator/internal/unlock"
 )
@@ -44,7 +47,7 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 
 // addReconciler adds the stock reconciler of one watch to mgr.
 func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
-	actionClients, err := newActionClientGetter(mgr)
+	helm, err := newHelm(mgr)
 	if err != nil {
 		return err
 	}
@@ -55,6 +58,14 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 	if watch.MaxConcurrentReconciles != nil {
 		concurrency = *watch.MaxConcurrentReconciles
 	}
+	events := mgr.GetEventRecorderFor("kube8-operator")
+	passes := retry.New()
+	remembered := &memory.Memory{
+		Cache:         mgr.GetClient(),
+		Configuration: func(*unstructured.Unstructured) string { return "" },
+		Period:        period,
+	}
+	repairing := drift.Getter{Next: helm, Cluster: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: events}
 	r, err := reconciler.New(
 		reconciler.WithChart(*watch.Chart),
 		reconciler.WithGroupVersionKind(watch.GroupVersionKind),
@@ -64,9 +75,10 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 		reconciler.WithReconcilePeriod(period),
 		reconciler.WithMaxConcurrentReconciles(concurrency),
 		reconciler.WithMaxReleaseHistory(maxReleaseHistory),
-		reconciler.WithActionClientGetter(actionClients),
-		reconciler.WithClient(status.NewClient(mgr.GetClient())),
-		reconciler.WithControllerSetupFunc(status.WatchWorkloads(mgr, watch.GroupVersionKind)),
+		reconciler.WithActionClientGetter(passes.ActionClients(remembered.ActionClients(repairing, passes.After))),
+		reconciler.WithControllerSetupFunc(passes.Setup),
+		reconciler.WithClient(status.NewClient(mgr.GetClient(), remembered, events)),
+		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind)),
 		reconciler.WithLog(redact.Logger(ctrl.Log.WithName("helm"), redact.Manifests)),
 	)
 	if err != nil {
@@ -78,9 +90,9 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 	return nil
 }
 
-// newActionClientGetter makes Helm's clients: with the post-renderer, without rollbacks, without checks that the API
-// server makes anyway, with a comparison that reads from the cache, and without respect for dead operators' locks.
-func newActionClientGetter(mgr ctrl.Manager) (helmclient.ActionClientGetter, error) {
+// newHelm makes Helm's clients: with the post-renderer, without rollbacks, without checks that the API server makes
+// anyway, and without respect for dead operators' locks.
+func newHelm(mgr ctrl.Manager) (helmclient.ActionClientGetter, error) {
 	configs, err := helmclient.NewActionConfigGetter(mgr.GetConfig(), mgr.GetRESTMapper())
 	if err != nil {
 		return nil, fmt.Errorf("create Helm configurations: %w", err)
@@ -103,5 +115,5 @@ func newActionClientGetter(mgr ctrl.Manager) (helmclient.ActionClientGetter, err
 	if err != nil {
 		return nil, fmt.Errorf("create Helm clients: %w", err)
 	}
-	return unlock.NewActionClientGetter(drift.NewActionClientGetter(clients, mgr.GetClient())), nil
+	return unlock.NewActionClientGetter(clients), nil
 }

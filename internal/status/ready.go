@@ -2,92 +2,84 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-// workloads are the kinds that run a collector, by the Collector's mode.
-var workloads = map[string]schema.GroupVersionKind{
-	"deployment":  {Group: "apps", Version: "v1", Kind: "Deployment"},
-	"daemonset":   {Group: "apps", Version: "v1", Kind: "DaemonSet"},
-	"statefulset": {Group: "apps", Version: "v1", Kind: "StatefulSet"},
-}
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/memory"
+	"github.com/kube8/kube8-operator/internal/postrender"
+)
 
 // readiness is what the condition Ready says.
 type readiness struct {
-	ready           bool
+	status          corev1.ConditionStatus
 	reason, message string
 }
 
-// readinessOf says whether collector's release is what its spec says, and its pods serve.
-func readinessOf(ctx context.Context, reader client.Reader, collector *unstructured.Unstructured) (readiness, error) {
-	for _, condition := range conditions(collector) {
-		if (condition["type"] == "Irreconcilable" || condition["type"] == "ReleaseFailed") && condition["status"] == "True" {
-			return readiness{reason: "ReleaseFailed", message: fmt.Sprintf("not what spec says; see condition %s", condition["type"])}, nil
+func (r readiness) condition() v1alpha1.Condition {
+	return v1alpha1.Condition{Type: "Ready", Status: r.status, Reason: r.reason, Message: r.message}
+}
+
+// readinessOf says whether the pods of collector serve, as its spec says. workload is nil if there is none.
+func (w writer) readinessOf(ctx context.Context, collector, workload *unstructured.Unstructured, status *v1alpha1.CollectorStatus) (readiness, error) {
+	outcome := w.outcomes.Of(collector.GetUID())
+	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
+		if condition := find(status, conditionType); isTrue(status, conditionType) && !isTrue(status, "Paused") {
+			return readiness{corev1.ConditionFalse, reasonOf(outcome.Err), condition.Message}, nil
 		}
 	}
+	found := readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "no workload seen yet"}
+	if workload != nil {
+		troubles, err := w.troubles(ctx, collector, workload)
+		if err != nil {
+			return readiness{}, err
+		}
+		found = readinessOfWorkload(workload, troubles)
+	}
+	switch {
+	case isTrue(status, "Paused"):
+		message := "annotation " + v1alpha1.PausedAnnotation + " is true: the spec is not followed"
+		return readiness{corev1.ConditionUnknown, v1alpha1.ReasonPaused, message + "; " + found.message}, nil
+	case found.status == corev1.ConditionTrue && !outcome.InOrder:
+		// What was seen of the workload can be from before the last change.
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "applied, but not seen in full yet"}, nil
+	}
+	return found, nil
+}
+
+// reasonOf classifies the error that ended a pass.
+func reasonOf(err error) string {
+	var refused *postrender.ConfigurationError
+	switch {
+	case !errors.As(err, &refused):
+		return v1alpha1.ReasonReleaseFailed
+	case refused.Missing:
+		return v1alpha1.ReasonConfigMissing
+	}
+	return v1alpha1.ReasonConfigInvalid
+}
+
+// workloadOf returns the workload that runs collector's pods, or nil.
+func (w writer) workloadOf(ctx context.Context, collector *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	mode, _, _ := unstructured.NestedString(collector.Object, "spec", "mode")
 	if mode == "" {
-		mode = "deployment"
+		mode = string(v1alpha1.ModeDeployment)
 	}
 	workload := &unstructured.Unstructured{}
-	workload.SetGroupVersionKind(workloads[mode])
-	err := reader.Get(ctx, client.ObjectKeyFromObject(collector), workload)
+	workload.SetGroupVersionKind(workloads[v1alpha1.Mode(mode)])
+	err := w.reader.Get(ctx, client.ObjectKeyFromObject(collector), workload)
 	if apierrors.IsNotFound(err) {
-		return readiness{reason: "Progressing", message: workload.GetKind() + " not seen yet"}, nil
+		return nil, nil
 	}
 	if err != nil {
-		return readiness{}, fmt.Errorf("read %s %s: %w", workload.GetKind(), collector.GetName(), err)
+		return nil, fmt.Errorf("read %s %s: %w", workload.GetKind(), collector.GetName(), err)
 	}
-	return readinessOfWorkload(workload), nil
+	return workload, nil
 }
 
-// readinessOfWorkload reads a workload's own account of its pods.
-func readinessOfWorkload(workload *unstructured.Unstructured) readiness {
-	wanted, updated, available, all := counts(workload)
-	switch {
-	case number(workload, 0, "status", "observedGeneration") < workload.GetGeneration():
-		return readiness{reason: "Progressing", message: "the change is not worked on yet"}
-	case updated < wanted:
-		return readiness{reason: "Progressing", message: fmt.Sprintf("%d/%d updated", updated, wanted)}
-	case available < wanted:
-		return readiness{reason: "PodsNotReady", message: fmt.Sprintf("%d/%d available", available, wanted)}
-	case all > wanted:
-		return readiness{reason: "Progressing", message: fmt.Sprintf("%d/%d updated, %d more to end", updated, wanted, all-wanted)}
-	}
-	return readiness{ready: true, reason: "Available", message: fmt.Sprintf("%d/%d available", available, wanted)}
-}
-
-// counts returns how many pods a workload wants, has in its newest version, has available, and has at all.
-func counts(workload *unstructured.Unstructured) (wanted, updated, available, all int64) {
-	if workload.GetKind() == "DaemonSet" {
-		wanted = number(workload, 0, "status", "desiredNumberScheduled")
-		updated = number(workload, 0, "status", "updatedNumberScheduled")
-		available = number(workload, 0, "status", "numberAvailable")
-		all = wanted // it runs at most one pod beside a wanted one, for a moment
-	} else {
-		wanted = number(workload, 1, "spec", "replicas")
-		updated = number(workload, 0, "status", "updatedReplicas")
-		available = number(workload, 0, "status", "availableReplicas")
-		all = number(workload, 0, "status", "replicas")
-	}
-	// Pods that are to stay old until somebody deletes them or moves the partition are not waited for.
-	strategy, _, _ := unstructured.NestedString(workload.Object, "spec", "updateStrategy", "type")
-	partition := number(workload, 0, "spec", "updateStrategy", "rollingUpdate", "partition")
-	if strategy == "OnDelete" || partition > 0 {
-		updated = wanted
-	}
-	return wanted, updated, available, all
-}
-
-func number(obj *unstructured.Unstructured, missing int64, path ...string) int64 {
-	value, found, err := unstructured.NestedInt64(obj.Object, path...)
-	if err != nil || !found {
-		return missing
-	}
-	return value
-}
+var _ Outcomes = (*memory.Memory)(nil)

@@ -1,41 +1,55 @@
 // Package status is the last step of the data flow: it keeps what the stock reconciler writes into a Collector's status
-// truthful and cheap.
+// truthful and cheap, and tells the news in events.
 //
 // It decorates the reconciler's client. The reconciler rewrites the whole status on every pass, with the release's
-// manifest in it and with conditions that have flipped there and back within the pass; the decorated client leaves the
-// manifest out, adds the condition Ready, gives conditions that are what they were their transition time back, and drops
-// a write that would change nothing. Without that, each write would be an event that starts another pass.
+// manifest in it, with conditions that have flipped there and back within the pass, and without fields that it does not
+// know. The decorated client leaves the manifest out, adds the condition Ready and what there is to know of release and
+// pods, gives conditions that are what they were their transition time back, and drops a write that would change
+// nothing. Without that, each write would be an event that starts another pass.
 package status
 
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/memory"
 )
 
-// NewClient returns c with its status writer decorated. c should read Collectors from a cache: the writer compares
-// each status with the one that c reads.
-func NewClient(c client.Client) client.Client {
-	return decoratedClient{Client: c}
+// Outcomes says how the last pass over a Collector ended.
+type Outcomes interface {
+	Of(collector types.UID) memory.Outcome
 }
 
-type decoratedClient struct{ client.Client }
+// NewClient returns c with its status writer decorated. c should read Collectors, workloads and pods from a cache: the
+// writer compares each status with the one that c reads.
+func NewClient(c client.Client, outcomes Outcomes, events record.EventRecorder) client.Client {
+	return decoratedClient{Client: c, outcomes: outcomes, events: events}
+}
+
+type decoratedClient struct {
+	client.Client
+	outcomes Outcomes
+	events   record.EventRecorder
+}
 
 // Status returns the decorated status writer.
 func (c decoratedClient) Status() client.SubResourceWriter {
-	return writer{SubResourceWriter: c.Client.Status(), reader: c.Client}
+	return writer{SubResourceWriter: c.Client.Status(), reader: c.Client, outcomes: c.outcomes, events: c.events}
 }
 
 type writer struct {
 	client.SubResourceWriter
-	reader client.Reader
+	reader   client.Reader
+	outcomes Outcomes
+	events   record.EventRecorder
 }
 
 // Update writes obj's status, unless it says nothing new. obj must be unstructured, as the stock reconciler's are.
@@ -44,74 +58,104 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 	if !ok {
 		return fmt.Errorf("status of a %T cannot be written, only of an unstructured object", obj)
 	}
-	current := &unstructured.Unstructured{}
-	current.SetGroupVersionKind(updated.GroupVersionKind())
-	if err := w.reader.Get(ctx, client.ObjectKeyFromObject(updated), current); err != nil {
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(updated.GroupVersionKind())
+	if err := w.reader.Get(ctx, client.ObjectKeyFromObject(updated), stored); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-
-	unstructured.RemoveNestedField(updated.Object, "status", "deployedRelease", "manifest")
-	ready, err := readinessOf(ctx, w.reader, updated)
+	before, err := statusOf(stored)
 	if err != nil {
 		return err
 	}
-	if err := setReady(updated, ready); err != nil {
+	after, err := statusOf(updated)
+	if err != nil {
 		return err
 	}
-	keepTransitionTimes(updated, current)
-	if equality.Semantic.DeepEqual(updated.Object["status"], current.Object["status"]) {
+	if err := w.complete(ctx, updated, before, after); err != nil {
+		return err
+	}
+	if isUninstalled(updated, after) {
+		// The Collector goes with the next request, and its status with it.
+		w.events.Event(updated, "Normal", "Uninstalled", "all that the Collector became is gone")
 		return nil
 	}
-	return w.SubResourceWriter.Update(ctx, updated, opts...)
-}
-
-// setReady sets obj's condition Ready, as of now.
-func setReady(obj *unstructured.Unstructured, ready readiness) error {
-	status := metav1.ConditionFalse
-	if ready.ready {
-		status = metav1.ConditionTrue
+	written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(after)
+	if err != nil {
+		return fmt.Errorf("write status of %s: %w", updated.GetName(), err)
 	}
-	list := []any{map[string]any{
-		"type": "Ready", "status": string(status), "reason": ready.reason, "message": ready.message,
-		"lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339),
-	}}
-	for _, condition := range conditions(obj) {
-		if condition["type"] != "Ready" {
-			list = append(list, condition)
-		}
+	updated.Object["status"] = written
+	if equality.Semantic.DeepEqual(written, stored.Object["status"]) {
+		return nil
 	}
-	// By type, as the reconciler sorts them, so that the order says nothing new.
-	slices.SortFunc(list, func(a, b any) int {
-		return strings.Compare(fmt.Sprint(a.(map[string]any)["type"]), fmt.Sprint(b.(map[string]any)["type"]))
-	})
-	if err := unstructured.SetNestedSlice(obj.Object, list, "status", "conditions"); err != nil {
-		return fmt.Errorf("set condition Ready of %s: %w", obj.GetName(), err)
+	if err := w.SubResourceWriter.Update(ctx, updated, opts...); err != nil {
+		return err
 	}
+	w.announce(updated, before, after)
 	return nil
 }
 
-// keepTransitionTimes gives each condition of updated whose status is still that of current its transition time back.
-func keepTransitionTimes(updated, current *unstructured.Unstructured) {
-	before := map[any]map[string]any{}
-	for _, condition := range conditions(current) {
-		before[condition["type"]] = condition
+// complete makes of what the reconciler says in after what there is to say.
+func (w writer) complete(ctx context.Context, collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) error {
+	if isTrue(after, "Paused") {
+		paused := *find(after, "Paused")
+		*after = *before.DeepCopy() // the reconciler would say that it knows nothing any more
+		set(after, paused)
+	} else {
+		outcome := w.outcomes.Of(collector.GetUID())
+		describeRelease(before, after, outcome.Deployed)
+		after.ObservedGeneration = collector.GetGeneration()
 	}
-	for _, condition := range conditions(updated) {
-		if old, ok := before[condition["type"]]; ok && old["status"] == condition["status"] {
-			condition["lastTransitionTime"] = old["lastTransitionTime"]
-		}
+	workload, err := w.workloadOf(ctx, collector)
+	if err != nil {
+		return err
+	}
+	after.Replicas, after.ReadyReplicas = pods(workload)
+	ready, err := w.readinessOf(ctx, collector, workload, after)
+	if err != nil {
+		return err
+	}
+	set(after, ready.condition())
+	keepTransitionTimes(before, after)
+	return nil
+}
+
+// describeRelease says what is deployed: what the last passes deployed or, as long as none did, what the status says.
+func describeRelease(before, after *v1alpha1.CollectorStatus, deployed *memory.Deployed) {
+	name := ""
+	if after.DeployedRelease != nil {
+		name = after.DeployedRelease.Name
+	}
+	after.DeployedRelease, after.Version, after.ConfigHash = before.DeployedRelease, before.Version, before.ConfigHash
+	if deployed != nil && name != "" {
+		after.DeployedRelease = &v1alpha1.DeployedRelease{Name: name, Revision: int64(deployed.Revision)}
+		after.Version, after.ConfigHash = deployed.Version, deployed.ConfigHash
+	}
+	condition := find(after, "Deployed")
+	switch {
+	case condition == nil:
+	case condition.Status == "True" && after.DeployedRelease == nil:
+		// The reconciler takes any release for a deployed one, also one whose installation failed.
+		condition.Status, condition.Reason, condition.Message = "False", "", ""
+	case condition.Status == "Unknown" && find(before, "Deployed") != nil:
+		// What is deployed stays deployed when the reconciler cannot tell what to make of a new spec.
+		*condition = *find(before, "Deployed")
 	}
 }
 
-// conditions returns obj's conditions themselves, not copies.
-func conditions(obj *unstructured.Unstructured) []map[string]any {
-	list, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "status", "conditions")
-	items, _ := list.([]any)
-	found := make([]map[string]any, 0, len(items))
-	for _, item := range items {
-		if condition, ok := item.(map[string]any); ok {
-			found = append(found, condition)
-		}
+func isUninstalled(collector *unstructured.Unstructured, status *v1alpha1.CollectorStatus) bool {
+	deployed := find(status, "Deployed")
+	return collector.GetDeletionTimestamp() != nil && deployed != nil && deployed.Reason == "UninstallSuccessful"
+}
+
+// statusOf reads obj's status. What the schema does not have, such as the release's manifest, is left out.
+func statusOf(obj *unstructured.Unstructured) (*v1alpha1.CollectorStatus, error) {
+	status := &v1alpha1.CollectorStatus{}
+	fields, found, err := unstructured.NestedMap(obj.Object, "status")
+	if err != nil || !found {
+		return status, err
 	}
-	return found
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, status); err != nil {
+		return nil, fmt.Errorf("read status of %s: %w", obj.GetName(), err)
+	}
+	return status, nil
 }

@@ -2,45 +2,76 @@ package status_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube8/kube8-operator/internal/memory"
+	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
+// outcome is how the last pass ended, whatever the Collector.
+type outcome memory.Outcome
+
+func (o outcome) Of(types.UID) memory.Outcome { return memory.Outcome(o) }
+
+var deployed = &memory.Deployed{Revision: 2, Version: "0.150.0", ConfigHash: "b740a6e4"}
+
+// steady is the status of a Collector with which all is well.
+const steady = `
+observedGeneration: 3
+version: 0.150.0
+configHash: b740a6e4
+replicas: 1
+readyReplicas: 1
+deployedRelease: {name: gateway, revision: 2}
+conditions:
+- {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Ready, status: "True", reason: Available, message: 1/1 available, lastTransitionTime: "2026-01-01T00:00:00Z"}
+`
+
 // The API server's part is played by a fake, because the question is what reaches it.
 func TestUpdate(t *testing.T) {
-	const stored = `
-conditions:
-- {type: Deployed, status: "True", reason: InstallSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Ready, status: "False", reason: Progressing, message: Deployment not seen yet, lastTransitionTime: "2026-01-01T00:00:00Z"}
-deployedRelease: {name: gateway}
-`
-	tests := map[string]struct{ update, written string }{
+	tests := map[string]struct {
+		outcome        outcome
+		stored, update string
+		written        string // "" for nothing
+		events         []string
+	}{
 		"a status that differs only by the manifest is not written": {
+			outcome: outcome{Deployed: deployed, InOrder: true},
 			update: `
 conditions:
-- {type: Deployed, status: "True", reason: InstallSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
 deployedRelease: {name: gateway, manifest: secret}
 `,
 		},
 		"a condition that flipped there and back within the pass is not written": {
+			outcome: outcome{Deployed: deployed, InOrder: true},
 			update: `
 conditions:
-- {type: Deployed, status: "True", reason: InstallSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "False", lastTransitionTime: "2026-02-02T00:00:00Z"}
 deployedRelease: {name: gateway, manifest: secret}
 `,
 		},
-		"a new reason is written, with the old transition time and without the manifest": {
+		"an upgrade is told, and is not ready before its objects were seen": {
+			outcome: outcome{Deployed: &memory.Deployed{Revision: 3, Version: "0.151.0", ConfigHash: "c0ffee"}},
 			update: `
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-02-02T00:00:00Z"}
@@ -48,59 +79,200 @@ conditions:
 deployedRelease: {name: gateway, manifest: secret}
 `,
 			written: `
+observedGeneration: 3
+version: 0.151.0
+configHash: c0ffee
+replicas: 1
+readyReplicas: 1
+deployedRelease: {name: gateway, revision: 3}
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Ready, status: "False", reason: Progressing, message: Deployment not seen yet, lastTransitionTime: "2026-01-01T00:00:00Z"}
-deployedRelease: {name: gateway}
+- {type: Ready, status: "False", reason: Progressing, message: "applied, but not seen in full yet"}
 `,
+			events: []string{"Normal Upgraded to revision 3, version 0.150.0 → 0.151.0, configuration changed"},
 		},
-		"a new status is written, with its own transition time, and shows in Ready": {
+		"an installation is told, with the release that the passes before knew nothing of": {
+			outcome: outcome{Deployed: deployed, InOrder: true},
+			stored:  `{}`,
 			update: `
 conditions:
 - {type: Deployed, status: "True", reason: InstallSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Irreconcilable, status: "True", lastTransitionTime: "2026-02-02T00:00:00Z"}
+deployedRelease: {name: gateway, manifest: secret}
 `,
 			written: `
+observedGeneration: 3
+version: 0.150.0
+configHash: b740a6e4
+replicas: 1
+readyReplicas: 1
+deployedRelease: {name: gateway, revision: 2}
 conditions:
 - {type: Deployed, status: "True", reason: InstallSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Irreconcilable, status: "True", lastTransitionTime: "2026-02-02T00:00:00Z"}
-- {type: Ready, status: "False", reason: ReleaseFailed, message: not what spec says; see condition Irreconcilable, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Ready, status: "True", reason: Available, message: 1/1 available}
 `,
+			events: []string{"Normal Installed version 0.150.0, as revision 2"},
+		},
+		"a refused configuration is told with its reason, and what is deployed stays known": {
+			outcome: outcome{Err: fmt.Errorf("post render: %w", &postrender.ConfigurationError{Field: "spec.f", Reason: "line 2"})},
+			update: `
+conditions:
+- {type: Deployed, status: Unknown, lastTransitionTime: "2026-02-02T00:00:00Z"}
+- {type: Irreconcilable, status: "True", message: "post render: spec.f: line 2", lastTransitionTime: "2026-02-02T00:00:00Z"}
+`,
+			written: `
+observedGeneration: 3
+version: 0.150.0
+configHash: b740a6e4
+replicas: 1
+readyReplicas: 1
+deployedRelease: {name: gateway, revision: 2}
+conditions:
+- {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Irreconcilable, status: "True", message: "post render: spec.f: line 2", lastTransitionTime: "2026-02-02T00:00:00Z"}
+- {type: Ready, status: "False", reason: ConfigInvalid, message: "post render: spec.f: line 2"}
+`,
+			events: []string{"Warning Refused post render: spec.f: line 2"},
+		},
+		"a missing configuration has a reason of its own": {
+			outcome: outcome{Err: &postrender.ConfigurationError{Missing: true}},
+			stored:  `{}`,
+			update:  `conditions: [{type: Irreconcilable, status: "True", message: m, lastTransitionTime: "2026-02-02T00:00:00Z"}]`,
+			written: `
+observedGeneration: 3
+replicas: 1
+readyReplicas: 1
+conditions:
+- {type: Irreconcilable, status: "True", message: m, lastTransitionTime: "2026-02-02T00:00:00Z"}
+- {type: Ready, status: "False", reason: ConfigMissing, message: m}
+`,
+			events: []string{"Warning Refused m"},
+		},
+		"a release whose installation failed is not deployed": {
+			outcome: outcome{Err: errors.New("refused")},
+			stored:  `{}`,
+			update: `
+conditions:
+- {type: Deployed, status: "True", reason: InstallSuccessful, message: release was successfully installed, lastTransitionTime: "2026-02-02T00:00:00Z"}
+- {type: ReleaseFailed, status: "True", reason: UpgradeError, message: refused, lastTransitionTime: "2026-02-02T00:00:00Z"}
+deployedRelease: {name: gateway, manifest: secret}
+`,
+			written: `
+observedGeneration: 3
+replicas: 1
+readyReplicas: 1
+conditions:
+- {type: Deployed, status: "False", lastTransitionTime: "2026-02-02T00:00:00Z"}
+- {type: Ready, status: "False", reason: ReleaseFailed, message: refused}
+- {type: ReleaseFailed, status: "True", reason: UpgradeError, message: refused, lastTransitionTime: "2026-02-02T00:00:00Z"}
+`,
+			events: []string{"Warning ReleaseFailed refused"},
+		},
+		"a paused Collector keeps what is known of it": {
+			outcome: outcome{},
+			update: `
+conditions:
+- {type: Deployed, status: Unknown, lastTransitionTime: "2026-02-02T00:00:00Z"}
+- {type: Irreconcilable, status: Unknown, lastTransitionTime: "2026-02-02T00:00:00Z"}
+- {type: Paused, status: "True", reason: PauseReconcileAnnotationTrue, lastTransitionTime: "2026-02-02T00:00:00Z"}
+`,
+			written: `
+observedGeneration: 3
+version: 0.150.0
+configHash: b740a6e4
+replicas: 1
+readyReplicas: 1
+deployedRelease: {name: gateway, revision: 2}
+conditions:
+- {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Paused, status: "True", reason: PauseReconcileAnnotationTrue}
+- {type: Ready, status: Unknown, reason: Paused, message: "annotation kube8.dev/paused is true: the spec is not followed; 1/1 available"}
+`,
+			events: []string{"Normal Paused the spec is not followed until annotation kube8.dev/paused is removed"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var written *unstructured.Unstructured
-			recording := interceptor.Funcs{SubResourceUpdate: func(_ context.Context, _ client.Client, _ string, obj client.Object, _ ...client.SubResourceUpdateOption) error {
-				written = obj.(*unstructured.Unstructured)
-				return nil
-			}}
-			c := fake.NewClientBuilder().WithObjects(collector(t, stored)).WithInterceptorFuncs(recording).Build()
-
-			if err := status.NewClient(c).Status().Update(t.Context(), collector(t, test.update)); err != nil {
-				t.Fatal(err)
+			if test.stored == "" {
+				test.stored = steady
 			}
+			events := record.NewFakeRecorder(10)
+			written := update(t, test.stored, test.update, test.outcome, events)
 			if test.written == "" {
 				if written != nil {
 					t.Errorf("written: %v", written.Object["status"])
 				}
-				return
-			}
-			if written == nil {
-				t.Fatal("nothing was written")
-			}
-			if diff := cmp.Diff(collector(t, test.written).Object["status"], written.Object["status"]); diff != "" {
+			} else if diff := cmp.Diff(timeless(collector(t, test.written)), timeless(written)); diff != "" {
 				t.Errorf("written status (-want +got):\n%s", diff)
+			}
+			close(events.Events)
+			var told []string
+			for event := range events.Events {
+				told = append(told, event)
+			}
+			if diff := cmp.Diff(test.events, told); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
+// update has a status updated where a Deployment serves, and returns what reached the API server, or nil.
+func update(t *testing.T, stored, updated string, outcomes status.Outcomes, events record.EventRecorder) (written *unstructured.Unstructured) {
+	t.Helper()
+	recording := interceptor.Funcs{SubResourceUpdate: func(_ context.Context, _ client.Client, _ string, obj client.Object, _ ...client.SubResourceUpdateOption) error {
+		written = obj.(*unstructured.Unstructured)
+		return nil
+	}}
+	workload := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: gateway, namespace: team-a, generation: 2},
+		spec: {replicas: 1}, status: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1}}`),
+		&workload.Object); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithObjects(collector(t, stored), workload).WithInterceptorFuncs(recording).Build()
+	if err := status.NewClient(c, outcomes, events).Status().Update(t.Context(), collector(t, updated)); err != nil {
+		t.Fatal(err)
+	}
+	return written
+}
+
+// timeless returns a Collector's status without the times of now.
+func timeless(obj *unstructured.Unstructured) any {
+	if obj == nil {
+		return nil
+	}
+	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, item := range list {
+		condition := item.(map[string]any)
+		if at, _ := condition["lastTransitionTime"].(string); at > "2026-02-03" {
+			delete(condition, "lastTransitionTime")
+		}
+	}
+	fields := obj.DeepCopy().Object["status"].(map[string]any)
+	fields["conditions"] = list
+	return fields
+}
+
 func TestUpdateOfADeletedCollectorIsDropped(t *testing.T) {
-	c := status.NewClient(fake.NewClientBuilder().Build())
+	c := status.NewClient(fake.NewClientBuilder().Build(), outcome{}, record.NewFakeRecorder(0))
 	if err := c.Status().Update(t.Context(), collector(t, `conditions: []`)); err != nil {
 		t.Errorf("got error %v, want none", err)
+	}
+}
+
+func TestTheEndOfACollectorIsToldButNotWritten(t *testing.T) {
+	deleted := collector(t, `conditions: [{type: Deployed, status: "False", reason: UninstallSuccessful}]`)
+	deleted.SetDeletionTimestamp(ptr.To(metav1.Now()))
+	deleted.SetFinalizers([]string{"uninstall"})
+	events := record.NewFakeRecorder(1)
+	c := fake.NewClientBuilder().WithObjects(collector(t, steady)).Build()
+	if err := status.NewClient(c, outcome{}, events).Status().Update(t.Context(), deleted); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := <-events.Events, "Normal Uninstalled all that the Collector became is gone"; got != want {
+		t.Errorf("event %q, want %q", got, want)
 	}
 }
 
@@ -109,12 +281,17 @@ func collector(t *testing.T, statusYAML string) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "kube8.dev/v1alpha1",
 		"kind":       "Collector",
-		"metadata":   map[string]any{"name": "gateway", "namespace": "team-a"},
+		"metadata":   map[string]any{"name": "gateway", "namespace": "team-a", "generation": int64(3)},
 	}}
-	var statusFields map[string]any
-	if err := yaml.Unmarshal([]byte(statusYAML), &statusFields); err != nil {
+	// As a client reads it: whole numbers are int64.
+	text, err := yaml.YAMLToJSON([]byte(statusYAML))
+	if err != nil {
 		t.Fatal(err)
 	}
-	obj.Object["status"] = statusFields
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		t.Fatal(err)
+	}
+	obj.Object["status"] = fields
 	return obj
 }

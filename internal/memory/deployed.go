@@ -1,0 +1,33 @@
+package memory
+
+import (
+	"regexp"
+
+	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/internal/postrender"
+)
+
+// Deployed says what a deployed release is, without its content.
+type Deployed struct {
+	// Revision is the release's revision, from 1.
+	Revision int
+
+	// Version is that of the collector, as spec.collector.version has it.
+	Version string
+
+	// ConfigHash is the SHA-256 of the decoded configuration, in hex.
+	ConfigHash string
+}
+
+var configHash = regexp.MustCompile(regexp.QuoteMeta(postrender.ConfigHashAnnotation) + `: ['"]?([0-9a-f]{64})`)
+
+func deployedBy(rel *release.Release) Deployed {
+	deployed := Deployed{Revision: rel.Version}
+	deployed.Version, _, _ = unstructured.NestedString(rel.Config, "collector", "version")
+	if found := configHash.FindStringSubmatch(rel.Manifest); found != nil {
+		deployed.ConfigHash = found[1]
+	}
+	return deployed
+}

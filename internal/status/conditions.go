@@ -1,0 +1,47 @@
+package status
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// find returns a condition of status itself, not a copy, or nil.
+func find(status *v1alpha1.CollectorStatus, conditionType string) *v1alpha1.Condition {
+	for i := range status.Conditions {
+		if status.Conditions[i].Type == conditionType {
+			return &status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func isTrue(status *v1alpha1.CollectorStatus, conditionType string) bool {
+	condition := find(status, conditionType)
+	return condition != nil && condition.Status == "True"
+}
+
+// set sets a condition of status, as of now. Conditions are sorted by type, as the reconciler sorts them, so that their
+// order says nothing new.
+func set(status *v1alpha1.CollectorStatus, condition v1alpha1.Condition) {
+	condition.LastTransitionTime = metav1.Now().Rfc3339Copy()
+	if existing := find(status, condition.Type); existing != nil {
+		*existing = condition
+		return
+	}
+	status.Conditions = append(status.Conditions, condition)
+	slices.SortFunc(status.Conditions, func(a, b v1alpha1.Condition) int { return strings.Compare(a.Type, b.Type) })
+}
+
+// keepTransitionTimes gives each condition of after whose status is still that of before its transition time back.
+func keepTransitionTimes(before, after *v1alpha1.CollectorStatus) {
+	for i := range after.Conditions {
+		condition := &after.Conditions[i]
+		if old := find(before, condition.Type); old != nil && old.Status == condition.Status {
+			condition.LastTransitionTime = old.LastTransitionTime
+		}
+	}
+}

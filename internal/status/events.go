@@ -1,0 +1,62 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// announce tells what a written status says that the one before did not. Told this way, news is told once, also if the
+// operator is restarted in between.
+func (w writer) announce(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) {
+	if isTrue(after, "Paused") != isTrue(before, "Paused") {
+		if isTrue(after, "Paused") {
+			w.events.Event(collector, corev1.EventTypeNormal, "Paused", "the spec is not followed until annotation "+
+				v1alpha1.PausedAnnotation+" is removed")
+		} else {
+			w.events.Event(collector, corev1.EventTypeNormal, "Resumed", "the spec is followed again")
+		}
+	}
+	switch from, to := before.DeployedRelease, after.DeployedRelease; {
+	case to == nil || from != nil && from.Revision == to.Revision:
+	case from == nil:
+		w.events.Eventf(collector, corev1.EventTypeNormal, "Installed", "version %s, as revision %d", after.Version, to.Revision)
+	default:
+		w.events.Event(collector, corev1.EventTypeNormal, "Upgraded", upgrade(before, after))
+	}
+	if news := find(after, "Ready"); failed[news.Reason] != "" {
+		if old := find(before, "Ready"); old == nil || old.Reason != news.Reason || old.Message != news.Message {
+			w.events.Event(collector, corev1.EventTypeWarning, failed[news.Reason], shorten(news.Message))
+		}
+	}
+}
+
+// failed are the events of failures, by the reason of the condition Ready.
+var failed = map[string]string{
+	v1alpha1.ReasonReleaseFailed: "ReleaseFailed",
+	v1alpha1.ReasonConfigInvalid: "Refused",
+	v1alpha1.ReasonConfigMissing: "Refused",
+}
+
+func upgrade(before, after *v1alpha1.CollectorStatus) string {
+	what := []string{fmt.Sprintf("to revision %d", after.DeployedRelease.Revision)}
+	if before.Version != after.Version {
+		what = append(what, fmt.Sprintf("version %s → %s", before.Version, after.Version))
+	}
+	if before.ConfigHash != after.ConfigHash {
+		what = append(what, "configuration changed")
+	}
+	return strings.Join(what, ", ")
+}
+
+// shorten cuts a message to what an event can hold: 1,024 bytes (k8s.io/kubernetes, pkg/apis/core/validation, event.go).
+func shorten(message string) string {
+	if len(message) <= 1024 {
+		return message
+	}
+	return strings.ToValidUTF8(message[:1020], "") + "…"
+}

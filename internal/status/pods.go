@@ -1,0 +1,95 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// maxTroubles is how many pods in trouble are named: those of one workload mostly have the same.
+const maxTroubles = 2
+
+// troubles says what keeps pods of collector from serving, newest pods first.
+func (w writer) troubles(ctx context.Context, collector, workload *unstructured.Unstructured) ([]string, error) {
+	wanted, updated, available, all := counts(workload)
+	if updated >= wanted && available >= wanted && all <= wanted {
+		return nil, nil
+	}
+	var list corev1.PodList
+	if err := w.reader.List(ctx, &list, client.InNamespace(collector.GetNamespace()),
+		client.MatchingLabels{v1alpha1.CollectorLabel: collector.GetName()}); err != nil {
+		return nil, fmt.Errorf("list pods of %s: %w", collector.GetName(), err)
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	troubles := workloadTroubles(workload)
+	for i := range list.Items {
+		if trouble := troubleOf(&list.Items[i]); trouble != "" && len(troubles) < maxTroubles {
+			troubles = append(troubles, "pod "+list.Items[i].Name+": "+trouble)
+		}
+	}
+	return troubles, nil
+}
+
+// troubleOf says what keeps a pod from serving, or nothing. Messages of containers are left out: a collector prints
+// what it likes.
+func troubleOf(pod *corev1.Pod) string {
+	if pod.DeletionTimestamp != nil {
+		return ""
+	}
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		waiting, ended := container.State.Waiting, container.State.Terminated
+		switch {
+		case waiting != nil && waiting.Reason != "" && waiting.Reason != "ContainerCreating" && waiting.Reason != "PodInitializing":
+			return waiting.Reason + exit(container.LastTerminationState.Terminated)
+		case ended != nil && ended.ExitCode != 0:
+			return ended.Reason + exit(ended)
+		}
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return condition.Reason + ": " + condition.Message
+		}
+	}
+	if pod.Status.Phase == corev1.PodFailed {
+		return cmp.Or(pod.Status.Reason, "Failed")
+	}
+	return ""
+}
+
+func exit(ended *corev1.ContainerStateTerminated) string {
+	switch {
+	case ended == nil:
+		return ""
+	case ended.Reason == "OOMKilled":
+		return fmt.Sprintf(", exit code %d (OOMKilled)", ended.ExitCode)
+	}
+	return fmt.Sprintf(", exit code %d", ended.ExitCode)
+}
+
+// StripPod leaves of a pod in the cache what is asked for here. It is for cache.ByObject.
+func StripPod(obj any) (any, error) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return obj, nil // the last known state of a deleted pod
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp, Labels: pod.Labels,
+		},
+		Status: corev1.PodStatus{
+			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Conditions: pod.Status.Conditions,
+			InitContainerStatuses: pod.Status.InitContainerStatuses, ContainerStatuses: pod.Status.ContainerStatuses,
+		},
+	}, nil
+}
