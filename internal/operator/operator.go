@@ -10,10 +10,12 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/memory"
+	"github.com/kube8/kube8-operator/internal/pause"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/redact"
 	"github.com/kube8/kube8-operator/internal/retry"
@@ -47,7 +49,8 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 
 // addReconciler adds the stock reconciler of one watch to mgr.
 func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
-	helm, err := newHelm(mgr)
+	events := mgr.GetEventRecorderFor("kube8-operator")
+	helm, err := newHelm(mgr, opts, events)
 	if err != nil {
 		return err
 	}
@@ -58,7 +61,6 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 	if watch.MaxConcurrentReconciles != nil {
 		concurrency = *watch.MaxConcurrentReconciles
 	}
-	events := mgr.GetEventRecorderFor("kube8-operator")
 	passes := retry.New()
 	remembered := &memory.Memory{
 		Cache:         mgr.GetClient(),
@@ -79,6 +81,7 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 		reconciler.WithControllerSetupFunc(passes.Setup),
 		reconciler.WithClient(status.NewClient(mgr.GetClient(), remembered, events)),
 		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind)),
+		reconciler.WithPauseReconcileHandler(pause.Handler),
 		reconciler.WithLog(redact.Logger(ctrl.Log.WithName("helm"), redact.Manifests)),
 	)
 	if err != nil {
@@ -92,7 +95,7 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 
 // newHelm makes Helm's clients: with the post-renderer, without rollbacks, without checks that the API server makes
 // anyway, and without respect for dead operators' locks.
-func newHelm(mgr ctrl.Manager) (helmclient.ActionClientGetter, error) {
+func newHelm(mgr ctrl.Manager, opts Options, events record.EventRecorder) (helmclient.ActionClientGetter, error) {
 	configs, err := helmclient.NewActionConfigGetter(mgr.GetConfig(), mgr.GetRESTMapper())
 	if err != nil {
 		return nil, fmt.Errorf("create Helm configurations: %w", err)
@@ -115,5 +118,9 @@ func newHelm(mgr ctrl.Manager) (helmclient.ActionClientGetter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create Helm clients: %w", err)
 	}
-	return unlock.NewActionClientGetter(clients), nil
+	unlocking := unlock.Getter{Next: clients, Events: events}
+	if !opts.LeaderElect {
+		unlocking.Grace = unlock.Grace
+	}
+	return unlocking, nil
 }
