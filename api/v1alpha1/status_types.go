@@ -33,8 +33,8 @@ type CollectorStatus struct {
 	DeployedRelease *DeployedRelease `json:"deployedRelease,omitempty"`
 
 	// Conditions are the observations. Ready says whether what the spec asks for is deployed and its pods serve, with
-	// one of the reasons Available, Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, ReleaseFailed and Paused.
-	// Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused are the stock reconciler's.
+	// one of the reasons Available, Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Conflict, ReleaseFailed and
+	// Paused. Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused are conditions of the stock reconciler.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -57,6 +57,9 @@ const (
 
 	// ReasonConfigMissing: the Secret that holds the configuration, or its key or label, is missing.
 	ReasonConfigMissing = "ConfigMissing"
+
+	// ReasonConflict: an object or a Helm release of the Collector's name belongs to somebody else, and is left alone.
+	ReasonConflict = "Conflict"
 
 	// ReasonReleaseFailed: the spec could not be deployed; the message says why. It is tried again.
 	ReasonReleaseFailed = "ReleaseFailed"

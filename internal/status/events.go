@@ -40,6 +40,7 @@ var failed = map[string]string{
 	v1alpha1.ReasonReleaseFailed: "ReleaseFailed",
 	v1alpha1.ReasonConfigInvalid: "Refused",
 	v1alpha1.ReasonConfigMissing: "Refused",
+	v1alpha1.ReasonConflict:      "Refused",
 }
 
 func upgrade(before, after *v1alpha1.CollectorStatus) string {

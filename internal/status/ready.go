@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/memory"
+	"github.com/kube8/kube8-operator/internal/owned"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
@@ -30,7 +30,7 @@ func (w writer) readinessOf(ctx context.Context, collector, workload *unstructur
 	outcome := w.outcomes.Of(collector.GetUID())
 	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
 		if condition := find(status, conditionType); isTrue(status, conditionType) && !isTrue(status, "Paused") {
-			return readiness{corev1.ConditionFalse, reasonOf(outcome.Err), condition.Message}, nil
+			return failure(outcome.Err, condition.Message), nil
 		}
 	}
 	found := readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "no workload seen yet"}
@@ -52,16 +52,20 @@ func (w writer) readinessOf(ctx context.Context, collector, workload *unstructur
 	return found, nil
 }
 
-// reasonOf classifies the error that ended a pass.
-func reasonOf(err error) string {
+// failure says why a pass failed: by the error that the operator made, without what Helm put before it, or else by the
+// reconciler's message.
+func failure(err error, message string) readiness {
 	var refused *postrender.ConfigurationError
+	var conflict *owned.ConflictError
 	switch {
+	case errors.As(err, &conflict):
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonConflict, conflict.Error()}
 	case !errors.As(err, &refused):
-		return v1alpha1.ReasonReleaseFailed
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonReleaseFailed, message}
 	case refused.Missing:
-		return v1alpha1.ReasonConfigMissing
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonConfigMissing, refused.Error()}
 	}
-	return v1alpha1.ReasonConfigInvalid
+	return readiness{corev1.ConditionFalse, v1alpha1.ReasonConfigInvalid, refused.Error()}
 }
 
 // workloadOf returns the workload that runs collector's pods, or nil.
@@ -81,5 +85,3 @@ func (w writer) workloadOf(ctx context.Context, collector *unstructured.Unstruct
 	}
 	return workload, nil
 }
-
-var _ Outcomes = (*memory.Memory)(nil)

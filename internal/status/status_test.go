@@ -130,12 +130,12 @@ deployedRelease: {name: gateway, revision: 2}
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "True", message: "post render: spec.f: line 2", lastTransitionTime: "2026-02-02T00:00:00Z"}
-- {type: Ready, status: "False", reason: ConfigInvalid, message: "post render: spec.f: line 2"}
+- {type: Ready, status: "False", reason: ConfigInvalid, message: "spec.f: line 2"}
 `,
-			events: []string{"Warning Refused post render: spec.f: line 2"},
+			events: []string{"Warning Refused spec.f: line 2"},
 		},
 		"a missing configuration has a reason of its own": {
-			outcome: outcome{Err: &postrender.ConfigurationError{Missing: true}},
+			outcome: outcome{Err: &postrender.ConfigurationError{Field: "spec.f", Missing: true, Reason: "no Secret"}},
 			stored:  `{}`,
 			update:  `conditions: [{type: Irreconcilable, status: "True", message: m, lastTransitionTime: "2026-02-02T00:00:00Z"}]`,
 			written: `
@@ -144,9 +144,9 @@ replicas: 1
 readyReplicas: 1
 conditions:
 - {type: Irreconcilable, status: "True", message: m, lastTransitionTime: "2026-02-02T00:00:00Z"}
-- {type: Ready, status: "False", reason: ConfigMissing, message: m}
+- {type: Ready, status: "False", reason: ConfigMissing, message: "spec.f: no Secret"}
 `,
-			events: []string{"Warning Refused m"},
+			events: []string{"Warning Refused spec.f: no Secret"},
 		},
 		"a release whose installation failed is not deployed": {
 			outcome: outcome{Err: errors.New("refused")},

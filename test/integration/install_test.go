@@ -46,7 +46,12 @@ func TestACollectorBecomesARelease(t *testing.T) {
 	t.Run("and says so in its status, without the manifest", func(t *testing.T) {
 		g := NewWithT(t)
 		status, _ := list(t, collector.Namespace, "kube8.dev/v1alpha1", "Collector")[0].Object["status"].(map[string]any)
-		g.Expect(status["deployedRelease"]).To(Equal(map[string]any{"name": "gateway"}))
+		g.Expect(status["deployedRelease"]).To(Equal(map[string]any{"name": "gateway", "revision": int64(1)}))
+		g.Expect(status).To(And(
+			HaveKeyWithValue("version", "0.150.0"),
+			HaveKeyWithValue("configHash", sha256Of(config)),
+			HaveKeyWithValue("observedGeneration", int64(1)),
+		))
 		for conditionType, want := range map[string]corev1.ConditionStatus{
 			"Initialized": "True", "Deployed": "True", "ReleaseFailed": "False", "Irreconcilable": "False", "Paused": "False",
 		} {
