@@ -8,13 +8,19 @@ import (
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/internal/chunks"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/memory"
+	"github.com/kube8/kube8-operator/internal/owned"
 	"github.com/kube8/kube8-operator/internal/pause"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/redact"
@@ -94,13 +100,13 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 }
 
 // newHelm makes Helm's clients: with the post-renderer, without rollbacks, without checks that the API server makes
-// anyway, and without respect for dead operators' locks.
+// anyway, with respect for what is not the Collector's, and without respect for dead operators' locks.
 func newHelm(mgr ctrl.Manager, opts Options, events record.EventRecorder) (helmclient.ActionClientGetter, error) {
-	configs, err := helmclient.NewActionConfigGetter(mgr.GetConfig(), mgr.GetRESTMapper())
+	configs, err := helmclient.NewActionConfigGetter(mgr.GetConfig(), mgr.GetRESTMapper(), helmclient.StorageDriverMapper(releases))
 	if err != nil {
 		return nil, fmt.Errorf("create Helm configurations: %w", err)
 	}
-	clients, err := helmclient.NewActionClientGetter(configs,
+	clients, err := helmclient.NewActionClientGetter(owned.NewActionConfigGetter(configs, mgr.GetCache()),
 		helmclient.AppendPostRenderers(postrender.Provider),
 		// A failed upgrade is retried forward: a rollback after a failed dry run would be a forced one, of a release
 		// that runs well.
@@ -118,9 +124,20 @@ func newHelm(mgr ctrl.Manager, opts Options, events record.EventRecorder) (helmc
 	if err != nil {
 		return nil, fmt.Errorf("create Helm clients: %w", err)
 	}
-	unlocking := unlock.Getter{Next: clients, Events: events}
+	unlocking := unlock.Getter{Next: owned.NewActionClientGetter(clients), Events: events}
 	if !opts.LeaderElect {
 		unlocking.Grace = unlock.Grace
 	}
 	return unlocking, nil
+}
+
+// releases makes the storage of one Collector's releases. Its log stays off: it would show releases that it cannot read.
+func releases(_ context.Context, collector client.Object, cfg *rest.Config) (driver.Driver, error) {
+	core, err := corev1client.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("create client for the Secrets of releases: %w", err)
+	}
+	owner := metav1.NewControllerRef(collector, collector.GetObjectKind().GroupVersionKind())
+	secrets := helmclient.NewOwnerRefSecretClient(core.Secrets(collector.GetNamespace()), []metav1.OwnerReference{*owner}, nil)
+	return driver.NewSecrets(chunks.NewSecrets(owned.NewSecrets(secrets, collector))), nil
 }

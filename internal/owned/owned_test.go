@@ -16,6 +16,8 @@ func TestVerify(t *testing.T) {
 	collector.SetName("gateway")
 	collector.SetNamespace("tenant")
 	collector.SetUID("ours")
+	collector.SetAPIVersion("kube8.dev/v1alpha1")
+	collector.SetKind("Collector")
 
 	tests := map[string]struct {
 		metadata string
@@ -31,6 +33,15 @@ func TestVerify(t *testing.T) {
 		"an object that the Collector owns without controlling it": {
 			metadata: `{ownerReferences: [{kind: Collector, name: gateway, uid: ours}]}`,
 			owner:    "nobody that it names",
+		},
+		"an object that Helm is told to keep when the Collector goes": {
+			metadata: `{annotations: {operator-sdk/primary-resource: tenant/gateway, meta.helm.sh/release-name: gateway,
+				operator-sdk/primary-resource-type: Collector.kube8.dev}}`,
+		},
+		"an object that Helm is told to keep for another Collector": {
+			metadata: `{annotations: {operator-sdk/primary-resource: tenant/other, meta.helm.sh/release-name: other,
+				operator-sdk/primary-resource-type: Collector.kube8.dev}}`,
+			owner: `Helm release "other"`,
 		},
 		"an object of another controller": {
 			metadata: `{ownerReferences: [{kind: Gateway, name: eu, uid: theirs, controller: true}],
@@ -84,4 +95,3 @@ func TestVerify(t *testing.T) {
 		})
 	}
 }
-
