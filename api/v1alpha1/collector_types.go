@@ -158,6 +158,7 @@ type CollectorConfig struct {
 	Configuration []byte `json:"configuration,omitempty"`
 
 	// ConfigurationSecret takes the configuration from a Secret in the Collector's namespace that somebody else keeps.
+	// The Secret needs the label kube8.dev/collector.
 	// +optional
 	ConfigurationSecret *ConfigurationSecret `json:"configurationSecret,omitempty"`
 
@@ -177,9 +178,12 @@ const (
 	FormatRaw  Format = "raw"
 )
 
-// ConfigurationSecret points at one key of a Secret.
+// ConfigurationSecret points at one key of a Secret. The same is demanded of it as of configuration, and a change rolls
+// the pods. The operator never changes or deletes the Secret. A pod that starts for another reason gets what is in it
+// then, even if the operator refuses to deploy it.
 type ConfigurationSecret struct {
-	// Name of the Secret, in the Collector's namespace.
+	// Name of the Secret, in the Collector's namespace. The Secret needs the label kube8.dev/collector, by which the
+	// operator follows its changes: with the Collector's name as the value, or any value when several share it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -10,7 +10,6 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/chunks"
+	"github.com/kube8/kube8-operator/internal/configsource"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/memory"
 	"github.com/kube8/kube8-operator/internal/owned"
@@ -56,7 +56,8 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 // addReconciler adds the stock reconciler of one watch to mgr.
 func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 	events := mgr.GetEventRecorderFor("kube8-operator")
-	helm, err := newHelm(mgr, opts, events)
+	configurations := &configsource.Source{Cache: mgr.GetClient(), Live: mgr.GetAPIReader()}
+	helm, err := newHelm(mgr, opts, events, configurations)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 	passes := retry.New()
 	remembered := &memory.Memory{
 		Cache:         mgr.GetClient(),
-		Configuration: func(*unstructured.Unstructured) string { return "" },
+		Configuration: configurations.Version,
 		Period:        period,
 	}
 	repairing := drift.Getter{Next: helm, Cluster: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: events}
@@ -87,6 +88,7 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 		reconciler.WithControllerSetupFunc(passes.Setup),
 		reconciler.WithClient(status.NewClient(mgr.GetClient(), remembered, events)),
 		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind)),
+		reconciler.WithControllerSetupFunc(configsource.Watch(mgr, watch.GroupVersionKind, watch.Selector)),
 		reconciler.WithPauseReconcileHandler(pause.Handler),
 		reconciler.WithLog(redact.Logger(ctrl.Log.WithName("helm"), redact.Manifests)),
 	)
@@ -101,13 +103,15 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 
 // newHelm makes Helm's clients: with the post-renderer, without rollbacks, without checks that the API server makes
 // anyway, with respect for what is not the Collector's, and without respect for dead operators' locks.
-func newHelm(mgr ctrl.Manager, opts Options, events record.EventRecorder) (helmclient.ActionClientGetter, error) {
+func newHelm(
+	mgr ctrl.Manager, opts Options, events record.EventRecorder, configurations *configsource.Source,
+) (helmclient.ActionClientGetter, error) {
 	configs, err := helmclient.NewActionConfigGetter(mgr.GetConfig(), mgr.GetRESTMapper(), helmclient.StorageDriverMapper(releases))
 	if err != nil {
 		return nil, fmt.Errorf("create Helm configurations: %w", err)
 	}
 	clients, err := helmclient.NewActionClientGetter(owned.NewActionConfigGetter(configs, mgr.GetCache()),
-		helmclient.AppendPostRenderers(postrender.Provider),
+		helmclient.AppendPostRenderers(postrender.NewProvider(configurations.Configuration)),
 		// A failed upgrade is retried forward: a rollback after a failed dry run would be a forced one, of a release
 		// that runs well.
 		helmclient.WithFailureRollbacks(false),

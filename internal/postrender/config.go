@@ -54,22 +54,29 @@ type configuration struct {
 // decode decodes and checks one configuration. Its errors name the field and the line, never content.
 func decode(encoded, format string) (configuration, error) {
 	decoded, err := base64.StdEncoding.DecodeString(encoded)
-	switch {
-	case err != nil:
+	if err != nil {
 		return configuration{}, refuse("%v; encode the file with `base64 -w0`", err)
-	case len(decoded) > MaxConfigurationBytes:
-		return configuration{}, refuse("%d bytes when decoded, at most %d are allowed; shorten it", len(decoded), MaxConfigurationBytes)
+	}
+	hash, err := Check(decoded, format)
+	if err != nil {
+		return configuration{}, refuse("%v", err)
+	}
+	return configuration{canonical: base64.StdEncoding.EncodeToString(decoded), hash: hash}, nil
+}
+
+// Check checks a decoded configuration, in a Collector's format, and returns its SHA-256 in hex. Its errors name the
+// line, what is wrong there, and the fix, never content.
+func Check(decoded []byte, format string) (hash string, err error) {
+	if len(decoded) > MaxConfigurationBytes {
+		return "", fmt.Errorf("%d bytes when decoded, at most %d are allowed; shorten it", len(decoded), MaxConfigurationBytes)
 	}
 	if format != formatRaw {
 		if err := checkYAML(string(decoded)); err != nil {
-			return configuration{}, err
+			return "", err
 		}
 	}
-	hash := sha256.Sum256(decoded)
-	return configuration{
-		canonical: base64.StdEncoding.EncodeToString(decoded),
-		hash:      hex.EncodeToString(hash[:]),
-	}, nil
+	sum := sha256.Sum256(decoded)
+	return hex.EncodeToString(sum[:]), nil
 }
 
 // checkYAML demands one YAML document that is a mapping without duplicate keys.
@@ -78,20 +85,20 @@ func checkYAML(text string) error {
 	var document yaml.Node
 	switch err := decoder.Decode(&document); {
 	case errors.Is(err, io.EOF):
-		return refuse("empty when decoded; write a YAML mapping, or set format to raw")
+		return errors.New("empty when decoded; write a YAML mapping, or set format to raw")
 	case err != nil:
-		return refuse("not YAML%s; mend it, or set format to raw", nearLine(err))
+		return fmt.Errorf("not YAML%s; mend it, or set format to raw", nearLine(err))
 	}
 	if root := document.Content[0]; root.Kind != yaml.MappingNode {
-		return refuse("line %d is not a YAML mapping; start with a key such as \"receivers:\", or set format to raw", root.Line)
+		return fmt.Errorf("line %d is not a YAML mapping; start with a key such as \"receivers:\", or set format to raw", root.Line)
 	}
 	// The decoder checks what the parser leaves: duplicate keys, tags that do not fit, aliases that expand too far.
 	var values any
 	if err := document.Decode(&values); err != nil {
-		return refuse("duplicate key or value of the wrong type%s; mend it, or set format to raw", nearLine(err))
+		return fmt.Errorf("duplicate key or value of the wrong type%s; mend it, or set format to raw", nearLine(err))
 	}
 	if err := decoder.Decode(&document); !errors.Is(err, io.EOF) {
-		return refuse("more than one YAML document; keep one, or set format to raw")
+		return errors.New("more than one YAML document; keep one, or set format to raw")
 	}
 	return nil
 }

@@ -2,8 +2,8 @@
 // configuration into the chart's Secret.
 //
 // It decorates Helm's post-renderer, which the stock reconciler runs on every rendered manifest, dry runs included. It
-// is pure: a manifest in, a manifest or one clear error out, and the same manifest always gives the same output. No
-// error carries configuration content.
+// is pure: a manifest in, and the hash of a configuration that the manifest only refers to; a manifest or one clear error
+// out. The same input always gives the same output. No error carries configuration content.
 package postrender
 
 import (
@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"helm.sh/helm/v3/pkg/kube"
 	helmpostrender "helm.sh/helm/v3/pkg/postrender"
@@ -30,23 +31,56 @@ const (
 	ConfigHashAnnotation = "kube8.dev/config-sha256"
 )
 
-// Renderer decodes, checks and hashes the configuration in a rendered manifest.
-type Renderer struct{}
+// Referenced is a checked configuration that is not in the manifest, but in a Secret of the user that the pods mount.
+type Referenced struct {
+	// Secret is the name of the Secret.
+	Secret string
 
-// Provider gives a Renderer to the stock reconciler.
-func Provider(meta.RESTMapper, kube.Interface, client.Object) helmpostrender.PostRenderer {
-	return Renderer{}
+	// Hash is the SHA-256 of the configuration, in hex.
+	Hash string
+}
+
+// Renderer decodes, checks and hashes the configuration in a rendered manifest.
+type Renderer struct {
+	// Referenced is the configuration that the manifest only refers to; the zero value for none.
+	Referenced Referenced
+}
+
+// NewProvider gives renderers to the stock reconciler, one for each pass over a Collector. find returns what the
+// Collector refers to, or the zero value, or the error that rendering then ends with. It is called when the pass renders
+// for the first time, and only then, because a dry run and the upgrade that follows must agree.
+func NewProvider(
+	find func(collector client.Object) (Referenced, error),
+) func(meta.RESTMapper, kube.Interface, client.Object) helmpostrender.PostRenderer {
+	return func(_ meta.RESTMapper, _ kube.Interface, collector client.Object) helmpostrender.PostRenderer {
+		return pass(sync.OnceValues(func() (Referenced, error) { return find(collector) }))
+	}
+}
+
+// pass returns what the Collector of one pass refers to.
+type pass func() (Referenced, error)
+
+// Run is that of a Renderer with what the Collector refers to.
+func (p pass) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
+	referenced, err := p()
+	if err != nil {
+		return nil, err
+	}
+	return Renderer{Referenced: referenced}.Run(manifest)
 }
 
 // Run returns the manifest with the configuration decoded and hashed, and with what users gave in the form in which the
 // API server stores it. Objects with neither come out byte for byte as they went in.
-func (Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
+func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 	docs, err := split(manifest)
 	if err != nil {
 		return nil, err
 	}
 
 	hashes := map[string]string{} // Secret name to configuration hash
+	if r.Referenced.Secret != "" {
+		hashes[r.Referenced.Secret] = r.Referenced.Hash
+	}
 	for _, doc := range docs {
 		hash, err := decodeSecret(doc.node)
 		if err != nil {
