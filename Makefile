@@ -5,8 +5,9 @@ IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
 # The collector that the samples run, as the end-to-end tests build it.
 COLLECTOR_IMG ?= ghcr.io/open-telemetry/opentelemetry-collector-releases/opentelemetry-collector:0.150.0
 BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
-CHANNELS ?= candidate
-DEFAULT_CHANNEL ?= candidate
+CATALOG_IMG ?= $(IMAGE_TAG_BASE)-catalog:v$(VERSION)
+# The catalog's channels that this version is in: docs/olm.md says when to leave one out.
+CHANNELS ?= candidate,fast,stable
 PLATFORMS ?= linux/amd64,linux/arm64
 CONTAINER_TOOL ?= docker
 KUBECTL ?= kubectl
@@ -16,13 +17,12 @@ E2E_LOAD ?= go -C test/cluster run . load
 GO_TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
 KUSTOMIZE := $(GO_TOOL) kustomize
 CONTROLLER_GEN := $(GO_TOOL) controller-gen
-CRD_REF_DOCS := $(GO_TOOL) crd-ref-docs
-GOLANGCI_LINT := $(GO_TOOL) golangci-lint
 OPERATOR_SDK_VERSION = $(shell go list -modfile=tools/go.mod -m -f '{{.Version}}' github.com/operator-framework/operator-sdk)
 # `go tool` takes no build tags, and without this one the tool needs C libraries.
-OPERATOR_SDK := go run -modfile=$(CURDIR)/tools/go.mod -tags=containers_image_openpgp \
-	-ldflags=-X=github.com/operator-framework/operator-sdk/internal/version.Version=$(OPERATOR_SDK_VERSION) \
+GO_RUN := go run -modfile=$(CURDIR)/tools/go.mod -tags=containers_image_openpgp
+OPERATOR_SDK := $(GO_RUN) -ldflags=-X=github.com/operator-framework/operator-sdk/internal/version.Version=$(OPERATOR_SDK_VERSION) \
 	github.com/operator-framework/operator-sdk/cmd/operator-sdk
+OPM := $(GO_RUN) github.com/operator-framework/operator-registry/cmd/opm
 
 # One set of flags for builds and tests alike: what one has compiled, the others take from Go's cache.
 export CGO_ENABLED ?= 0
@@ -34,7 +34,7 @@ GO_BUILD = go build -ldflags '-s -w -X main.version=v$(VERSION) -X main.commit=$
 
 .DEFAULT_GOAL := help
 # Every target that the help shows is a command, not a file.
-.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\#.*/\1/p' $(firstword $(MAKEFILE_LIST)))
+.PHONY: FORCE no-collectors $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\#.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -53,7 +53,7 @@ demo: build ## Run the operator and its samples on a control plane of this machi
 
 generate: manifests ## Regenerate everything generated: CRD, deep copies, values schema, API reference.
 	$(CONTROLLER_GEN) object paths=./api/...
-	$(CRD_REF_DOCS) --log-level=ERROR --max-depth=20 --renderer=markdown --source-path=api/v1alpha1 \
+	$(GO_TOOL) crd-ref-docs --log-level=ERROR --max-depth=20 --renderer=markdown --source-path=api/v1alpha1 \
 		--config=tools/api-docs/config.yaml --templates-dir=tools/api-docs --output-path=docs/api.md
 
 manifests: ## Regenerate the CRD and, from it, the chart's values.schema.json.
@@ -63,42 +63,42 @@ manifests: ## Regenerate the CRD and, from it, the chart's values.schema.json.
 fmt: ## Format the Go files.
 	gofmt -w .
 
-vet: ## Run go vet on every module.
-	@for module in $(MODULES); do echo "go vet: $$module"; go -C $$module vet ./...; done
-
 tidy: ## Tidy every module.
 	@for file in $(shell git ls-files '*go.mod'); do echo "go mod tidy: $$file"; go -C $$(dirname $$file) mod tidy; done
 
-verify: generate tidy fmt ## Regenerate, tidy and format all, and fail if that changed a file.
-	@if [ -n "$$(git status --porcelain)" ]; then \
-		git status --short; git --no-pager diff --stat; \
-		echo "verify: the files above are not committed as they are generated, tidied and formatted;" \
-			"run 'make generate tidy fmt' and commit what it changes"; \
-		exit 1; \
-	fi
+verify: generate catalog bundle-validate tidy fmt ## Regenerate, tidy and format all, and fail if that changed a file.
+	@[ -z "$$(git status --porcelain)" ] || { git status --short; git --no-pager diff --stat; \
+		echo "verify: commit these files as 'make generate catalog tidy fmt' leaves them"; exit 1; }
 	@echo "verify: everything generated is up to date"
 
 lint: ## Run golangci-lint on every module, and shellcheck where it is installed.
 	@failed=; for module in $(MODULES); do \
-		echo "golangci-lint: $$module"; (cd $$module && $(GOLANGCI_LINT) run ./...) || failed=1; \
+		echo "golangci-lint: $$module"; (cd $$module && $(GO_TOOL) golangci-lint run ./...) || failed=1; \
 	done; [ -z "$$failed" ]
-	@if command -v shellcheck >/dev/null; then \
-		echo "shellcheck"; shellcheck .ci/run $(shell git ls-files '*.sh'); \
-	else \
-		echo "shellcheck: not installed, so shell files are not checked"; \
-	fi
+	@if command -v shellcheck; then shellcheck .ci/run $(shell git ls-files '*.sh'); \
+		else echo "shellcheck: not installed, so shell files are not checked"; fi
 
 test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
 	@for module in tools test/cluster; do echo "go test: $$module"; go -C $$module test $(GOTESTFLAGS) ./...; done
-	@echo "go test: the operator, with a real API server and etcd"
 	@assets="$${KUBEBUILDER_ASSETS:-$$(go -C test/cluster run . assets etcd kube-apiserver kubectl)}"; \
 		KUBEBUILDER_ASSETS="$$assets" go test -count=1 $(GOTESTFLAGS) ./... # Go's test cache does not see the operator's binary
 
+# Runs tests on the cluster of KUBECONFIG, or that of cluster-up.
+define e2e
+@[ -z "$(E2E_LOAD)" ] || for archive in $(CURDIR)/bin/images/*.tar; do $(E2E_LOAD) "$$archive"; done
+@kubectl="$$(command -v $(KUBECTL))" || kubectl="$$(go -C test/cluster run . assets kubectl)/kubectl"; \
+	export KUBECONFIG="$${KUBECONFIG:-$${KUBE8_CLUSTER_DIR:-/var/lib/kube8-operator-cluster}/kubeconfig}" KUBECTL="$$kubectl"; \
+	IMG=$(IMG) CONTAINER_TOOL=$(CONTAINER_TOOL) E2E_LOAD="$(E2E_LOAD)" go test -tags=e2e -count=1 -timeout=20m -v $(GOTESTFLAGS) $(1)
+endef
+
 e2e: $(if $(E2E_LOAD),image-archives) ## Run the end-to-end tests on KUBECONFIG's cluster, or that of cluster-up.
-	@[ -z "$(E2E_LOAD)" ] || for archive in $(CURDIR)/bin/images/*.tar; do $(E2E_LOAD) "$$archive"; done
-	@kubectl="$$(command -v $(KUBECTL))" || kubectl="$$(go -C test/cluster run . assets kubectl)/kubectl"; \
-		export KUBECONFIG="$${KUBECONFIG:-$${KUBE8_CLUSTER_DIR:-/var/lib/kube8-operator-cluster}/kubeconfig}"; \
-		KUBECTL="$$kubectl" IMG=$(IMG) go test -tags=e2e -count=1 -timeout=20m -v $(GOTESTFLAGS) ./test/e2e
+	$(call e2e,./test/e2e)
+
+scorecard: $(if $(E2E_LOAD),image-archives) ## Run all scorecard tests there.
+	$(call e2e,-run=Scorecard ./test/olm)
+
+e2e-olm: $(if $(E2E_LOAD),image-archives) ## Have OLM install, upgrade and remove the operator there.
+	$(call e2e,-run=OLM ./test/olm)
 
 ##@ Build
 
@@ -111,7 +111,6 @@ run: build ## Run the operator on this machine, against the cluster of the curre
 bin/linux-%/kube8-operator: FORCE
 	GOOS=linux GOARCH=$* $(GO_BUILD) -tags runonly -o $@ ./cmd/kube8-operator
 
-.PHONY: FORCE
 FORCE:
 
 docker-build: bin/linux-$(shell go env GOARCH)/kube8-operator ## Build the image IMG for this machine's architecture.
@@ -138,9 +137,6 @@ image-archives: docker-build ## Write IMG, and the collector of the end-to-end t
 
 cluster-up: ## Bring the cluster up; it runs until cluster-down.
 	go -C test/cluster run . up
-
-cluster-load: ## Give its node the images in bin/images.
-	go -C test/cluster run . load $(CURDIR)/bin/images/*.tar
 
 cluster-down: ## Stop the cluster and remove all that it made.
 	go -C test/cluster run . down
@@ -169,13 +165,11 @@ undeploy: no-collectors ## Remove the operator and the CRD; refuses while Collec
 	$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found -f -
 
 # Each Collector has a finalizer that only a running operator takes away: deleting the CRD first would wait for ever.
-.PHONY: no-collectors
 no-collectors:
 	@crd="$$($(KUBECTL) get crd collectors.kube8.dev --ignore-not-found -o name)"; [ -n "$$crd" ] || exit 0; \
 	left="$$($(KUBECTL) get collectors.kube8.dev --all-namespaces -o name | wc -l)"; [ "$$left" != 0 ] || exit 0; \
 	echo "Collectors that still exist: $$left. Only the running operator can remove what it made of them, so delete them" \
-		"first: kubectl delete collectors.kube8.dev --all --all-namespaces" >&2; \
-	exit 1
+		"first: kubectl delete collectors.kube8.dev --all --all-namespaces" >&2; exit 1
 
 ##@ Release
 
@@ -183,17 +177,24 @@ build-installer: ## Write dist/install.yaml: all of `make deploy` in one file.
 	$(call render,config/default)
 	@mkdir -p dist && cp $(MANIFESTS) dist/install.yaml
 
-bundle: manifests ## Generate the OLM bundle and validate it.
+bundle: manifests ## Generate the OLM bundle.
 	$(call render,config/manifests)
-	cat $(MANIFESTS) | $(OPERATOR_SDK) generate bundle -q --overwrite --version $(VERSION) \
-		--channels=$(CHANNELS) --default-channel=$(DEFAULT_CHANNEL)
-	$(OPERATOR_SDK) bundle validate ./bundle
+	@rm -rf bundle
+	cat $(MANIFESTS) | $(OPERATOR_SDK) generate bundle -q --version=$(VERSION) --channels=$(CHANNELS) \
+		--default-channel=$(lastword $(subst $(comma), ,$(CHANNELS)))
+	go -C tools run ./bundle --image=$(IMG) ../config ../bundle
 
-bundle-build: ## Build the bundle image BUNDLE_IMG.
+catalog: bundle ## Generate the catalog's entry for the bundle, whose image is BUNDLE_IMG.
+	$(OPM) render ./bundle -o yaml --migrate-level=bundle-object-to-csv-metadata --alpha-image-ref-template=$(BUNDLE_IMG) | \
+		go -C tools run ./catalog --channels=$(CHANNELS) --icon=../config/manifests/icon.svg ../catalog
+
+bundle-validate: ## Validate bundle and catalog, with every validator that needs no registry.
+	$(OPERATOR_SDK) bundle validate ./bundle --select-optional='name!=multiarch'
+	$(OPM) validate catalog
+
+bundle-build: ## Build the images BUNDLE_IMG and CATALOG_IMG.
 	$(CONTAINER_TOOL) build -f bundle.Dockerfile -t $(BUNDLE_IMG) .
-
-bundle-push: ## Push the bundle image BUNDLE_IMG.
-	$(MAKE) docker-push IMG=$(BUNDLE_IMG)
+	$(CONTAINER_TOOL) build -f catalog.Dockerfile -t $(CATALOG_IMG) .
 
 clean: ## Remove what was built here; the caches of Go and of the control plane's binaries stay.
 	rm -rf bin dist
