@@ -1,0 +1,165 @@
+package integration
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// refuse has the API server refuse an operation on the Collector's Deployment, until it is told to allow that.
+func refuse(t *testing.T, collector *v1alpha1.Collector, operation admissionv1.OperationType) (allow func()) {
+	t.Helper()
+	name := metav1.ObjectMeta{Name: collector.Namespace}
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: name,
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: collector.Namespace}},
+				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{operation},
+					Rule:       admissionv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+				}}},
+			},
+			Validations: []admissionv1.Validation{{Expression: "false", Message: "not in this test"}},
+		},
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: name,
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}
+	for _, object := range []client.Object{policy, binding} {
+		if err := plane.client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	try := func() error {
+		deployment := get(t, collector, "", &appsv1.Deployment{})
+		if operation == admissionv1.Delete {
+			return plane.client.Delete(t.Context(), deployment, client.DryRunAll)
+		}
+		return plane.client.Update(t.Context(), deployment, client.DryRunAll)
+	}
+	NewWithT(t).Eventually(try).Should(MatchError(ContainSubstring("not in this test")))
+	return func() {
+		for _, object := range []client.Object{binding, policy} {
+			if err := plane.client.Delete(t.Context(), object); err != nil {
+				t.Error(err)
+			}
+		}
+		NewWithT(t).Eventually(try).Should(Succeed())
+	}
+}
+
+// fiveMinutesOfPasses watches the passes over a Collector, begun since a mark, until they are 8 s apart, and returns how
+// many there will have been after 5 minutes: each doubles the time to the next, up to 2 minutes.
+func fiveMinutesOfPasses(t *testing.T, since int, collector *v1alpha1.Collector) int {
+	t.Helper()
+	start := time.Now()
+	var passes []time.Duration
+	var last time.Duration // between two passes
+	NewWithT(t).Eventually(func() time.Duration {
+		for range len(shared.log.passes(since, client.ObjectKeyFromObject(collector))) - len(passes) {
+			passes = append(passes, time.Since(start))
+		}
+		if len(passes) > 1 {
+			last = passes[len(passes)-1] - passes[len(passes)-2]
+		}
+		return last.Round(time.Second)
+	}).Should(BeNumerically(">=", 8*time.Second), "from one pass to the next")
+	t.Logf("passes after %s", passes)
+
+	count := len(passes)
+	for next := passes[count-1]; ; count++ {
+		last = min(2*last, 2*time.Minute)
+		if next += last; next > 5*time.Minute {
+			return count
+		}
+	}
+}
+
+func TestACollectorThatCannotBeDeployedIsTriedTwelveTimesInFiveMinutes(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range spoils {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			collector := newCollector(newNamespace(t), "gateway")
+			spoil(collector)
+			since := shared.log.mark()
+			if err := plane.client.Create(t.Context(), collector); err != nil {
+				t.Fatal(err)
+			}
+			g := NewWithT(t)
+			g.Expect(fiveMinutesOfPasses(t, since, collector)).To(BeNumerically("<=", 12))
+
+			since = shared.log.mark()
+			change(t, collector, func(c *v1alpha1.Collector) { c.Spec = newCollector("", "").Spec })
+			shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
+			g.Expect(shared.log.passes(since, client.ObjectKeyFromObject(collector))[0]).To(BeEmpty(), "the first pass after it was fixed")
+			g.Expect(deployedRevision(t, collector)).To(BeNumerically(">", 0))
+		})
+	}
+}
+
+func TestAFailedUpgradeIsRetriedForwardAndNotRolledBack(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	before := get(t, collector, "", &appsv1.Deployment{})
+	allow := refuse(t, collector, admissionv1.Update)
+	since := shared.log.mark()
+	changed := []byte("changed: " + secret)
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = changed })
+	awaitFailures(t, since, collector, 4)
+
+	g := NewWithT(t)
+	g.Expect(get(t, collector, "-config", &corev1.Secret{}).Data).To(HaveKeyWithValue("config.yaml", changed), "what came before the Deployment")
+	g.Expect(get(t, collector, "", &appsv1.Deployment{})).To(Equal(before))
+	g.Eventually(func() []string { return statusesOfRevisions(t, collector) }).Should(
+		ConsistOf("1 deployed", HaveSuffix(" failed"), HaveSuffix(" failed")), "of 3 revisions, which is all that is kept")
+
+	allow()
+	touch(t, collector)
+	awaitRevision(t, collector, 2)
+	g.Expect(condition(t, collector, "ReleaseFailed").Status).To(Equal(corev1.ConditionFalse))
+	g.Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Annotations).To(
+		HaveKeyWithValue(hashAnnotation, sha256Of(string(changed))))
+}
+
+// statusesOfRevisions returns the number and the status of each revision of a Collector's release.
+func statusesOfRevisions(t *testing.T, collector *v1alpha1.Collector) []string {
+	t.Helper()
+	var found []string
+	for _, stored := range revisions(t, collector) {
+		found = append(found, stored.Labels["version"]+" "+stored.Labels["status"])
+	}
+	slices.Sort(found)
+	return found
+}
+
+func TestACollectorThatCannotBeUninstalledIsTriedTwelveTimesInFiveMinutes(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	allow := refuse(t, collector, admissionv1.Delete)
+	since := shared.log.mark()
+	if err := plane.client.Delete(t.Context(), collector); err != nil {
+		t.Fatal(err)
+	}
+	g := NewWithT(t)
+	g.Expect(fiveMinutesOfPasses(t, since, collector)).To(BeNumerically("<=", 12))
+	g.Expect(condition(t, collector, "ReleaseFailed").Status).To(Equal(corev1.ConditionTrue))
+
+	allow()
+	touch(t, collector)
+	awaitGone(t, collector)
+	g.Expect(names(contents(t, collector.Namespace))).To(BeEmpty())
+}
