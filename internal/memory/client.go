@@ -22,14 +22,14 @@ const behind = time.Second
 // ActionClients decorates the clients that next gives. again asks for another pass over a Collector.
 func (m *Memory) ActionClients(next drift.Getter, again func(client.ObjectKey, time.Duration)) helmclient.ActionClientGetter {
 	return helmclient.ActionClientGetterFunc(func(ctx context.Context, obj client.Object) (helmclient.ActionInterface, error) {
-		r := m.record(obj.GetUID())
+		r := m.entry(obj.GetUID())
 		r.err = nil
 		actions, err := next.For(ctx, obj)
 		if err != nil {
 			r.err = err
 			return nil, err
 		}
-		c := &actionClient{ActionClient: actions, memory: m, record: r, collector: obj, again: again}
+		c := &actionClient{ActionClient: actions, memory: m, entry: r, collector: obj, again: again}
 		if collector, ok := obj.(*unstructured.Unstructured); ok {
 			c.configuration = m.Configuration(collector)
 		}
@@ -44,12 +44,12 @@ func (m *Memory) ActionClients(next drift.Getter, again func(client.ObjectKey, t
 type actionClient struct {
 	*drift.ActionClient
 	memory        *Memory
-	record        *record
+	entry         *entry
 	collector     client.Object
 	configuration string
 	again         func(client.ObjectKey, time.Duration)
 
-	answers bool // the pass can be answered from the record
+	answers bool // the pass can be answered from the entry
 	read    bool // the next two are what Get found
 	found   *release.Release
 	missing error
@@ -58,7 +58,7 @@ type actionClient struct {
 // Get returns the latest revision of a release. It asks the API server once in a pass, or not at all.
 func (c *actionClient) Get(name string, opts ...helmclient.GetOption) (*release.Release, error) {
 	if c.answers {
-		return c.record.release, nil
+		return c.entry.release, nil
 	}
 	if !c.read {
 		found, err := c.ActionClient.Get(name, opts...)
@@ -67,7 +67,7 @@ func (c *actionClient) Get(name string, opts ...helmclient.GetOption) (*release.
 		}
 		c.found, c.missing, c.read = found, err, true
 		if err == nil && found.Info.Status == release.StatusDeployed {
-			c.record.deployed = deployedBy(found)
+			c.entry.deployed = deployedBy(found)
 		}
 	}
 	return c.found, c.missing
@@ -92,7 +92,7 @@ func (c *actionClient) Upgrade(name, namespace string, chrt *chart.Chart, vals m
 		return nil, c.failed(err)
 	}
 	if dry && c.answers {
-		return c.record.release, nil
+		return c.entry.release, nil
 	}
 	if !dry {
 		c.read = false
@@ -109,11 +109,11 @@ func (c *actionClient) Upgrade(name, namespace string, chrt *chart.Chart, vals m
 
 // Reconcile repairs what differs between rel and its objects. It remembers them once they are as they should be.
 func (c *actionClient) Reconcile(rel *release.Release) error {
-	if c.answers && c.record.objects != nil {
+	if c.answers && c.entry.objects != nil {
 		return nil
 	}
 	if err := c.ActionClient.Reconcile(rel); err != nil {
-		c.record.release = nil
+		c.entry.release = nil
 		return c.failed(err)
 	}
 	c.remember(rel)
@@ -122,8 +122,8 @@ func (c *actionClient) Reconcile(rel *release.Release) error {
 		c.again(client.ObjectKeyFromObject(c.collector), behind)
 		return nil
 	}
-	c.record.objects = objects
-	c.record.release = withoutContent(rel)
+	c.entry.objects = objects
+	c.entry.release = withoutContent(rel)
 	return nil
 }
 
@@ -138,18 +138,18 @@ func (c *actionClient) Uninstall(name string, opts ...helmclient.UninstallOption
 }
 
 func (c *actionClient) failed(err error) error {
-	c.record.err = err
+	c.entry.err = err
 	return err
 }
 
 // remember keeps rel, which is what the spec asks for.
 func (c *actionClient) remember(rel *release.Release) {
 	if !c.answers {
-		c.record.since = time.Now()
+		c.entry.since = time.Now()
 	}
-	c.record.release, c.record.objects = rel, nil
-	c.record.generation, c.record.configuration = c.collector.GetGeneration(), c.configuration
-	c.record.deployed = deployedBy(rel)
+	c.entry.release, c.entry.objects = rel, nil
+	c.entry.generation, c.entry.configuration = c.collector.GetGeneration(), c.configuration
+	c.entry.deployed = deployedBy(rel)
 }
 
 // withoutContent returns what the reconciler reads of a release whose objects are in order. The manifest is not empty,

@@ -32,11 +32,11 @@ type Memory struct {
 	Period time.Duration
 
 	mutex   sync.Mutex
-	records map[types.UID]*record
+	entries map[types.UID]*entry
 }
 
-// record is what is remembered of one Collector. Only the pass over it, of which there is one at a time, uses it.
-type record struct {
+// entry is what is remembered of one Collector. Only the pass over it, of which there is one at a time, uses it.
+type entry struct {
 	generation    int64
 	configuration string
 
@@ -65,7 +65,7 @@ type Outcome struct {
 
 // Of returns how the last pass over a Collector ended.
 func (m *Memory) Of(uid types.UID) Outcome {
-	r := m.record(uid)
+	r := m.entry(uid)
 	outcome := Outcome{InOrder: r.objects != nil, Err: r.err}
 	if r.deployed != (Deployed{}) {
 		outcome.Deployed = &r.deployed
@@ -77,23 +77,23 @@ func (m *Memory) Of(uid types.UID) Outcome {
 func (m *Memory) Forget(uid types.UID) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	delete(m.records, uid)
+	delete(m.entries, uid)
 }
 
-func (m *Memory) record(uid types.UID) *record {
+func (m *Memory) entry(uid types.UID) *entry {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if m.records == nil {
-		m.records = map[types.UID]*record{}
+	if m.entries == nil {
+		m.entries = map[types.UID]*entry{}
 	}
-	if m.records[uid] == nil {
-		m.records[uid] = &record{}
+	if m.entries[uid] == nil {
+		m.entries[uid] = &entry{}
 	}
-	return m.records[uid]
+	return m.entries[uid]
 }
 
 // answers tells whether a pass over collector can be answered from r.
-func (m *Memory) answers(ctx context.Context, r *record, collector client.Object, configuration string) bool {
+func (m *Memory) answers(ctx context.Context, r *entry, collector client.Object, configuration string) bool {
 	if r.release == nil || collector.GetDeletionTimestamp() != nil ||
 		r.generation != collector.GetGeneration() || r.configuration != configuration ||
 		time.Since(r.since) >= m.Period {
