@@ -87,7 +87,7 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 		reconciler.WithActionClientGetter(passes.ActionClients(remembered.ActionClients(repairing, passes.After))),
 		reconciler.WithControllerSetupFunc(passes.Setup),
 		reconciler.WithClient(status.NewClient(mgr.GetClient(), remembered, events)),
-		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind)),
+		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind, watch.Selector)),
 		reconciler.WithControllerSetupFunc(configsource.Watch(mgr, watch.GroupVersionKind, watch.Selector)),
 		reconciler.WithPauseReconcileHandler(pause.Handler),
 		reconciler.WithLog(redact.Logger(ctrl.Log.WithName("helm"), redact.Manifests)),

@@ -6,10 +6,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -22,21 +24,28 @@ import (
 )
 
 // WatchPods has the reconciler of kind make a pass over a Collector whenever its workload or one of its pods has news
-// for the status: the stock reconciler's own watches pass over changes of a status.
-func WatchPods(mgr ctrl.Manager, kind schema.GroupVersionKind) reconciler.ControllerSetupFunc {
+// for the status: the stock reconciler's own watches pass over changes of a status. chosen says which Collectors the
+// reconciler is for.
+func WatchPods(mgr ctrl.Manager, kind schema.GroupVersionKind, chosen *metav1.LabelSelector) reconciler.ControllerSetupFunc {
 	return func(controller reconciler.ControllerSetup) error {
-		owner := &unstructured.Unstructured{}
-		owner.SetGroupVersionKind(kind)
-		toOwner := handler.TypedEnqueueRequestForOwner[*unstructured.Unstructured](
-			mgr.GetScheme(), mgr.GetRESTMapper(), owner, handler.OnlyControllerOwner())
+		selector, err := metav1.LabelSelectorAsSelector(chosen)
+		if err != nil {
+			return fmt.Errorf("read the watch's selector: %w", err)
+		}
+		find := collectors{reader: mgr.GetCache(), kind: kind, chosen: selector}
 		for _, gvk := range workloads {
 			workload := &unstructured.Unstructured{}
 			workload.SetGroupVersionKind(gvk)
-			if err := controller.Watch(source.Kind(mgr.GetCache(), workload, toOwner, workloadNews)); err != nil {
+			toCollector := handler.TypedEnqueueRequestsFromMapFunc(
+				func(ctx context.Context, obj *unstructured.Unstructured) []reconcile.Request {
+					return find.of(ctx, obj)
+				})
+			if err := controller.Watch(source.Kind(mgr.GetCache(), workload, toCollector, workloadNews)); err != nil {
 				return fmt.Errorf("watch %s: %w", gvk.Kind, err)
 			}
 		}
-		toCollector := handler.TypedEnqueueRequestsFromMapFunc(collectorOf)
+		toCollector := handler.TypedEnqueueRequestsFromMapFunc(
+			func(ctx context.Context, pod *corev1.Pod) []reconcile.Request { return find.of(ctx, pod) })
 		if err := controller.Watch(source.Kind(mgr.GetCache(), &corev1.Pod{}, toCollector, podNews)); err != nil {
 			return fmt.Errorf("watch pods: %w", err)
 		}
@@ -44,11 +53,22 @@ func WatchPods(mgr ctrl.Manager, kind schema.GroupVersionKind) reconciler.Contro
 	}
 }
 
-// collectorOf returns the Collector that a pod's label names. There may be none: anybody can label a pod.
-func collectorOf(_ context.Context, pod *corev1.Pod) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{
-		Namespace: pod.Namespace, Name: pod.Labels[v1alpha1.CollectorLabel],
-	}}}
+// collectors finds the Collectors to which objects belong.
+type collectors struct {
+	reader client.Reader
+	kind   schema.GroupVersionKind
+	chosen labels.Selector
+}
+
+// of returns the Collector that obj's label names, if there is one: anybody can label a pod.
+func (c collectors) of(ctx context.Context, obj client.Object) []reconcile.Request {
+	key := client.ObjectKey{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[v1alpha1.CollectorLabel]}
+	collector := &unstructured.Unstructured{}
+	collector.SetGroupVersionKind(c.kind)
+	if err := c.reader.Get(ctx, key, collector, client.UnsafeDisableDeepCopy); err != nil || !c.chosen.Matches(labels.Set(collector.GetLabels())) {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: key}}
 }
 
 var workloadNews = predicate.TypedFuncs[*unstructured.Unstructured]{

@@ -63,6 +63,18 @@ func (a *auditLog) writes(t *testing.T, since int, namespace string) []string {
 	return found
 }
 
+// all returns all requests since a mark that touch a namespace.
+func (a *auditLog) all(t *testing.T, since int, namespace string) []string {
+	t.Helper()
+	found := []string{}
+	for _, r := range a.read(t)[since:] {
+		if r.ObjectRef.Namespace == namespace {
+			found = append(found, r.String())
+		}
+	}
+	return found
+}
+
 func (a *auditLog) read(t *testing.T) []request {
 	t.Helper()
 	a.mutex.Lock()

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -60,6 +61,8 @@ func TestTheWatchesFileIsHonoured(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// A pod can tell news of any Collector.
+	pod(t, ignored, corev1.PodStatus{Phase: corev1.PodFailed})
 	awaitRevision(t, watched, 1)
 	g := NewWithT(t)
 	g.Expect(get(t, watched, "", &appsv1.Deployment{}).Spec.Replicas).To(HaveValue(BeEquivalentTo(4)), "overrideValues")
