@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"time"
 
 	helmmanager "github.com/operator-framework/helm-operator-plugins/pkg/manager"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
@@ -19,6 +20,10 @@ import (
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
+// requestTimeout is how long an answer of the API server is waited for. Without a limit one lost answer would stop the
+// work on a Collector for ever, and as many as there are workers all work.
+const requestTimeout = 30 * time.Second
+
 // newManager makes the manager that runs the reconcilers of ws: its cache holds the Collectors and what they became,
 // not the rest of the cluster.
 func newManager(cfg *rest.Config, opts Options, ws []watches.Watch) (ctrl.Manager, error) {
@@ -35,8 +40,16 @@ func newManager(cfg *rest.Config, opts Options, ws []watches.Watch) (ctrl.Manage
 		objects[primary] = cache.ByObject{Label: labels.Everything()}
 	}
 
+	cfg = unthrottled(cfg)
+	watching, err := rest.HTTPClientFor(cfg) // without a limit: a watch lasts
+	if err != nil {
+		return nil, fmt.Errorf("create client for watches: %w", err)
+	}
+	cfg.Timeout = requestTimeout
+
 	managerOptions := ctrl.Options{
 		Cache: cache.Options{
+			HTTPClient:           watching,
 			ByObject:             objects,
 			DefaultLabelSelector: labels.NewSelector().Add(*dependents),
 			DefaultTransform:     cache.TransformStripManagedFields(),
@@ -51,7 +64,7 @@ func newManager(cfg *rest.Config, opts Options, ws []watches.Watch) (ctrl.Manage
 	}
 	helmmanager.ConfigureWatchNamespaces(&managerOptions, ctrl.Log)
 
-	mgr, err := ctrl.NewManager(unthrottled(cfg), managerOptions)
+	mgr, err := ctrl.NewManager(cfg, managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("create manager: %w", err)
 	}
