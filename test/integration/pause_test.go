@@ -1,0 +1,126 @@
+package integration
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// pause has a Collector left alone, and waits until the operator knows.
+func pause(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	change(t, collector, func(c *v1alpha1.Collector) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.PausedAnnotation, "true")
+	})
+	awaitPaused(t, collector, corev1.ConditionTrue)
+}
+
+func awaitPaused(t *testing.T, collector *v1alpha1.Collector, want corev1.ConditionStatus) {
+	t.Helper()
+	NewWithT(t).Eventually(func() corev1.ConditionStatus { return condition(t, collector, "Paused").Status }).Should(Equal(want))
+}
+
+func resume(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	change(t, collector, func(c *v1alpha1.Collector) { delete(c.Annotations, v1alpha1.PausedAnnotation) })
+	awaitPaused(t, collector, corev1.ConditionFalse)
+}
+
+func TestAPausedCollectorIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	want := shape(t, collector)
+	pause(t, collector)
+
+	requests := plane.audit.mark(t)
+	changed := []byte("changed: " + secret)
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = changed })
+	config := get(t, collector, "-config", &corev1.Secret{})
+	config.Data["config.yaml"] = []byte("edited: " + secret)
+	if err := plane.client.Update(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	if err := plane.client.Delete(t.Context(), get(t, collector, "", &corev1.Service{})); err != nil {
+		t.Fatal(err)
+	}
+	touch(t, collector)
+
+	g := NewWithT(t)
+	g.Expect(plane.audit.writes(t, requests, collector.Namespace)).NotTo(ContainElement(Not(ContainSubstring(" collectors/status "))))
+	g.Expect(deployedRevision(t, collector)).To(Equal(1))
+	g.Expect(get(t, collector, "-config", &corev1.Secret{}).Data).To(Equal(config.Data))
+	g.Expect(names(shape(t, collector))).NotTo(ContainElement("Service/gateway"))
+
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = newCollector("", "").Spec.Collector.Configuration })
+	resume(t, collector)
+	awaitContents(t, collector, want) // the drift is repaired
+	g.Expect(deployedRevision(t, collector)).To(Equal(1))
+}
+
+func TestAResumedCollectorFollowsItsSpec(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	pause(t, collector)
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Replicas = new(int32(3)) })
+	touch(t, collector)
+	g := NewWithT(t)
+	g.Expect(deployedRevision(t, collector)).To(Equal(1))
+
+	resume(t, collector)
+	awaitRecovery(t, collector, 2)
+	g.Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(Equal(new(int32(3))))
+}
+
+func TestACollectorThatIsCreatedPausedIsInstalledOnceItIsResumed(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Annotations = map[string]string{v1alpha1.PausedAnnotation: "true"}
+	if err := plane.client.Create(t.Context(), collector); err != nil {
+		t.Fatal(err)
+	}
+	awaitPaused(t, collector, corev1.ConditionTrue)
+	touch(t, collector)
+	NewWithT(t).Expect(names(contents(t, collector.Namespace))).To(ConsistOf("Collector/gateway"))
+
+	resume(t, collector)
+	awaitRecovery(t, collector, 1)
+}
+
+func TestAPausedCollectorCanBeDeleted(t *testing.T) {
+	t.Parallel()
+	for name, deployed := range map[string]bool{"with what it became": true, "before it became anything": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			collector := newCollector(newNamespace(t), "gateway")
+			if deployed {
+				create(t, collector)
+				pause(t, collector)
+			} else {
+				collector.Annotations = map[string]string{v1alpha1.PausedAnnotation: "true"}
+				if err := plane.client.Create(t.Context(), collector); err != nil {
+					t.Fatal(err)
+				}
+				awaitPaused(t, collector, corev1.ConditionTrue)
+			}
+			remove(t, collector)
+			NewWithT(t).Expect(names(contents(t, collector.Namespace))).To(BeEmpty())
+		})
+	}
+}
+
+func TestAnAnnotationThatSaysNeitherYesNorNoPausesNothing(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	upgrade(t, collector, func(c *v1alpha1.Collector) {
+		c.Annotations = map[string]string{v1alpha1.PausedAnnotation: "tomorrow"}
+		c.Spec.Replicas = new(int32(3))
+	})
+	g := NewWithT(t)
+	g.Expect(condition(t, collector, "Paused").Status).To(Equal(corev1.ConditionFalse))
+	g.Expect(shared.log.about(collector.Namespace)).To(ContainSubstring("annotation kube8.dev/paused pauses nothing"))
+}
