@@ -9,7 +9,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -38,11 +37,7 @@ func TestAConfigurationThatTheCollectorRefusesTakesNoPodDown(t *testing.T) {
 			g.Expect(podsOf(t, collector)).To(ContainElement(And(
 				HaveField("UID", old.UID), HaveField("DeletionTimestamp", BeNil()), Satisfy(isReady))), "the old pod")
 			g.Expect(waitsFor(t.Context(), collector)).To(HavePrefix("its pods"))
-			g.Eventually(func() (string, error) {
-				current := &v1alpha1.Collector{}
-				err := cluster.Get(t.Context(), client.ObjectKeyFromObject(collector), current)
-				return readyOf(current), err
-			}).Should(Equal("False Progressing"))
+			awaitReadySays(t, collector, "False PodsNotReady", "CrashLoopBackOff, exit code 1")
 			awaitPrinted(t, collector, "no_such_exporter")
 			if name == "with a health check" {
 				for i := range 20 {
