@@ -23,7 +23,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/utils/ptr"
 )
 
 const (
@@ -135,7 +134,7 @@ func (s *secrets) createPart(ctx context.Context, name string, content []byte) e
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Type:       PartType,
 		Data:       map[string][]byte{releaseKey: content},
-		Immutable:  ptr.To(true),
+		Immutable:  new(true),
 	}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) { // an operator that was killed then has written it
 		_, err = s.readPart(ctx, name)
@@ -163,14 +162,14 @@ func (s *secrets) join(ctx context.Context, secret *corev1.Secret) error {
 func (s *secrets) readPart(ctx context.Context, name string) ([]byte, error) {
 	part, err := s.SecretInterface.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("Secret %s is gone", name) //nolint:revive // not that error, which Helm takes for "no release"
+		return nil, fmt.Errorf("its part %s is gone", name) // not that error, which Helm takes for "no release"
 	}
 	if err != nil {
 		return nil, err
 	}
 	content := part.Data[releaseKey]
 	if !strings.HasSuffix(name, "."+sum(content)) {
-		return nil, fmt.Errorf("Secret %s does not hold what its name says", name) //nolint:revive // a kind's name
+		return nil, fmt.Errorf("its part %s does not hold what the name says", name)
 	}
 	return bytes.Clone(content), nil
 }

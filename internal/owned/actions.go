@@ -85,8 +85,7 @@ func (c actionClient) Reconcile(rel *release.Release) error {
 
 // plain returns the conflict that err wraps, or else err.
 func plain(err error) error {
-	var conflict *ConflictError
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*ConflictError](err); ok {
 		return conflict
 	}
 	return err

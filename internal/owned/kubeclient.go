@@ -120,12 +120,12 @@ func (c *kubeClient) DeleteWithPropagationPolicy(
 ) (*kube.Result, []error) {
 	result, errs := &kube.Result{}, []error(nil)
 	for _, info := range resources {
-		var conflict *ConflictError
 		err := c.delete(info, policy)
+		conflict, isForeign := errors.AsType[*ConflictError](err)
 		switch {
 		case err == nil:
 			result.Deleted.Append(info)
-		case errors.As(err, &conflict):
+		case isForeign:
 			log.FromContext(c.ctx).Info("left alone what is not the Collector's",
 				"kind", info.Mapping.GroupVersionKind.Kind, "name", info.Name, "because", conflict.Error())
 		default:

@@ -47,12 +47,10 @@ func (s *secrets) Get(ctx context.Context, name string, opts metav1.GetOptions) 
 	if err != nil {
 		return nil, err
 	}
-	ours, err := s.verify(secret)
-	if err == nil && !ours {
-		err = apierrors.NewNotFound(corev1.Resource("secrets"), name)
-	}
-	if err != nil {
+	if ours, err := s.verify(secret); err != nil {
 		return nil, err
+	} else if !ours {
+		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name) //nolint:wrapcheck // as it would be answered
 	}
 	return secret, nil
 }

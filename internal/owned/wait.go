@@ -37,10 +37,13 @@ func (c *kubeClient) WaitForDelete(resources kube.ResourceList, timeout time.Dur
 		remaining, held, err = c.remaining(ctx, remaining)
 		return len(remaining) == 0, err
 	})
-	if wait.Interrupted(err) {
+	switch {
+	case wait.Interrupted(err):
 		return fmt.Errorf("not gone within %s: %s; see what holds them", timeout, strings.Join(held, ", "))
+	case err != nil:
+		return fmt.Errorf("wait for what was deleted: %w", err)
 	}
-	return err
+	return nil
 }
 
 // remaining returns those of resources that are there and are the Collector's, and the same in words.
@@ -63,5 +66,5 @@ func finalizersOf(obj *unstructured.Unstructured) string {
 	if len(obj.GetFinalizers()) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" with finalizers %s", strings.Join(obj.GetFinalizers(), ", "))
+	return " with finalizers " + strings.Join(obj.GetFinalizers(), ", ")
 }

@@ -1,0 +1,160 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+const holdFinalizer = "example.com/hold"
+
+// deleteHeld deletes a Collector whose Service somebody else holds, and waits until the operator has deleted that.
+func deleteHeld(t *testing.T) *v1alpha1.Collector {
+	t.Helper()
+	collector := install(t)
+	service := get(t, collector, "", &corev1.Service{})
+	service.Finalizers = append(service.Finalizers, holdFinalizer)
+	if err := plane.client.Update(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	if err := plane.client.Delete(t.Context(), collector); err != nil {
+		t.Fatal(err)
+	}
+	NewWithT(t).Eventually(func() bool { return get(t, collector, "", &corev1.Service{}).DeletionTimestamp != nil }).Should(BeTrue())
+	return collector
+}
+
+// letGo removes the finalizer that holds the Service.
+func letGo(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	service := get(t, collector, "", &corev1.Service{})
+	service.Finalizers = nil
+	if err := plane.client.Update(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestACollectorStaysUntilWhatItBecameIsGone(t *testing.T) {
+	t.Parallel()
+	since := shared.log.mark()
+	collector := deleteHeld(t)
+	key := client.ObjectKeyFromObject(collector)
+	NewWithT(t).Consistently(func() error {
+		return plane.client.Get(t.Context(), key, &v1alpha1.Collector{})
+	}).Should(Succeed())
+
+	letGo(t, collector)
+	awaitGone(t, collector)
+	NewWithT(t).Expect(names(contents(t, collector.Namespace))).To(BeEmpty())
+	NewWithT(t).Expect(shared.log.passes(since, key)).To(HaveEach(""), "failed passes")
+}
+
+func TestACollectorDoesNotWaitForEverForWhatSomebodyElseHolds(t *testing.T) {
+	t.Parallel()
+	collector := deleteHeld(t)
+	var told v1alpha1.Condition
+	g := NewWithT(t)
+	g.Eventually(func() bool { // it is told in the last second of the Collector's life
+		var current v1alpha1.Collector
+		if err := plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &current); err != nil {
+			return true
+		}
+		for _, condition := range current.Status.Conditions {
+			if condition.Type == "ReleaseFailed" && condition.Status == corev1.ConditionTrue {
+				told = condition
+			}
+		}
+		return told.Message != ""
+	}).WithTimeout(time.Minute).Should(BeTrue())
+	g.Expect(told.Message).To(ContainSubstring(`not gone within 30s: Service "gateway" with finalizers ` + holdFinalizer))
+	awaitGone(t, collector)
+	g.Expect(names(contents(t, collector.Namespace))).To(ConsistOf("Service/gateway"))
+	letGo(t, collector)
+}
+
+// newMonitored returns a Collector with a ServiceMonitor.
+func newMonitored(t *testing.T) *v1alpha1.Collector {
+	t.Helper()
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.ServiceMonitor = &v1alpha1.Monitor{Enabled: true}
+	return collector
+}
+
+// removeMonitors removes the CRDs of the monitors until the test ends, and waits until nobody is told of them any more.
+func removeMonitors(t *testing.T) {
+	t.Helper()
+	options := envtest.CRDInstallOptions{Paths: []string{"test/integration/testdata/crds"}, ErrorIfPathMissing: true}
+	t.Cleanup(func() {
+		if _, err := envtest.InstallCRDs(plane.env.Config, options); err != nil {
+			t.Fatal(err)
+		}
+		// The operator would see them too, in a while; tests that come do not wait so long.
+		if err := errors.Join(shared.stop(), shared.start(context.Background())); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := envtest.UninstallCRDs(plane.env.Config, options); err != nil {
+		t.Fatal(err)
+	}
+	groups := discovery.NewDiscoveryClientForConfigOrDie(plane.env.Config)
+	NewWithT(t).Eventually(func() error {
+		_, err := groups.ServerResourcesForGroupVersion("monitoring.coreos.com/v1")
+		return err
+	}).Should(HaveOccurred())
+}
+
+// Not parallel: it removes a CRD, and stops the shared operator.
+func TestACollectorDoesNotNeedTheCRDsThatWereRemovedSinceItWasDeployed(t *testing.T) {
+	for name, restart := range map[string]bool{"by an operator that knew them": false, "by an operator that did not": true} {
+		t.Run(name, func(t *testing.T) {
+			upgraded, deleted := newMonitored(t), newMonitored(t)
+			create(t, upgraded)
+			create(t, deleted)
+			if restart {
+				if err := shared.stop(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			removeMonitors(t)
+			if restart {
+				if err := shared.start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+
+			begin := time.Now()
+			remove(t, deleted)
+			upgrade(t, upgraded, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+			g := NewWithT(t)
+			g.Expect(condition(t, upgraded, "Irreconcilable").Status).To(Equal(corev1.ConditionFalse))
+			remove(t, upgraded)
+			for _, namespace := range []string{upgraded.Namespace, deleted.Namespace} {
+				g.Expect(list(t, namespace, "v1", "Service")).To(BeEmpty())
+				g.Expect(list(t, namespace, "v1", "Secret")).To(BeEmpty())
+			}
+			g.Expect(time.Since(begin)).To(BeNumerically("<", 8*time.Second), "nothing waits for a kind that is not there")
+		})
+	}
+}
+
+// Not parallel: it removes a CRD, and stops the shared operator.
+func TestACollectorGetsItsMonitorBackWithTheCRD(t *testing.T) {
+	collector := newMonitored(t)
+	create(t, collector)
+	t.Run("while the CRD is gone", func(t *testing.T) {
+		removeMonitors(t)
+		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	})
+	NewWithT(t).Eventually(func() int {
+		return len(list(t, collector.Namespace, "monitoring.coreos.com/v1", "ServiceMonitor"))
+	}).Should(Equal(1))
+}
