@@ -40,6 +40,9 @@ rules:
 - level: None
 `
 
+// apiServerPID is the name of the file that has the API server's process id.
+const apiServerPID = "apiserver.pid"
+
 // controlPlane is an API server with its etcd.
 type controlPlane struct {
 	client     client.Client // of the administrator
@@ -61,7 +64,19 @@ func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
 		CRDDirectoryPaths:     []string{"config/crd/bases", "test/integration/testdata/crds"},
 		ErrorIfCRDPathMissing: true,
 	}
-	p.env.ControlPlane.GetAPIServer().Configure().
+	server := p.env.ControlPlane.GetAPIServer()
+	server.CertDir = filepath.Join(dir, "apiserver") // which outlives a restart, and the tokens with it
+	if err := os.Mkdir(server.CertDir, 0o700); err != nil {
+		return p, err
+	}
+	// One that says what its process is, so that a test can kill it.
+	server.Path = filepath.Join(dir, "kube-apiserver")
+	script := fmt.Sprintf("#!/bin/sh\necho $$ >'%s'\nexec '%s' \"$@\"\n",
+		filepath.Join(dir, apiServerPID), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-apiserver"))
+	if err := os.WriteFile(server.Path, []byte(script), 0o700); err != nil {
+		return p, err
+	}
+	server.Configure().
 		Append("audit-policy-file", policy).
 		Append("audit-log-path", p.audit.path).
 		// Some distributions let only those who may set a finalizer set a blocking owner reference.

@@ -30,6 +30,9 @@ var (
 	// shared is the operator that works on all namespaces. A test that stops it must not run in parallel with others,
 	// and starts it again.
 	shared *operator
+
+	// metricsAddress is where the shared operator serves its metrics.
+	metricsAddress string
 )
 
 func TestMain(m *testing.M) {
@@ -70,16 +73,24 @@ func run(m *testing.M) (code int, err error) {
 	if plane, err = startControlPlane(ctx, dir); err != nil {
 		return 1, errors.Join(err, plane.stop())
 	}
+	if metricsAddress, err = freeAddress(); err != nil {
+		return 1, errors.Join(err, plane.stop())
+	}
 	shared = &operator{
 		binary:  binary,
 		account: types.NamespacedName{Namespace: systemNamespace, Name: "kube8-operator-controller-manager"},
-		args:    []string{"--leader-elect", "--leader-election-namespace=" + systemNamespace},
+		args: []string{
+			"--leader-elect", "--leader-election-namespace=" + systemNamespace,
+			"--metrics-bind-address=" + metricsAddress, "--metrics-secure=false",
+		},
 	}
 	if err := shared.start(ctx); err != nil {
 		return 1, errors.Join(err, plane.stop())
 	}
 	code = m.Run()
-	if err := errors.Join(shared.stop(), plane.stop()); err != nil {
+	err = errors.Join(shared.stop(), finishLeakTest(), plane.stop())
+	printFigures()
+	if err != nil {
 		return 1, err
 	}
 	return code, nil

@@ -3,7 +3,6 @@ package integration
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,9 +16,6 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
-
-// secret is in the configuration of each Collector of these tests, and must not appear anywhere else.
-const secret = "hunter2-is-my-password"
 
 // namespacePrefix is in the names of the tests' namespaces.
 const namespacePrefix = "integration-"
@@ -43,36 +39,6 @@ func newNamespace(t *testing.T) string {
 		}
 	})
 	return namespace.Name
-}
-
-// checkForSecrets fails the test if the configuration's content shows where it must not: in a status, in events, in the
-// operator's log, plain or base64-encoded.
-func checkForSecrets(t *testing.T, namespace string) {
-	t.Helper()
-	places := map[string]string{"log": shared.log.about(namespace)}
-	for _, collector := range list(t, namespace, "kube8.dev/v1alpha1", "Collector") {
-		places["status of "+collector.GetName()] = toYAML(collector.Object["status"])
-	}
-	for _, event := range list(t, namespace, "v1", "Event") {
-		places["event"] += toYAML(event.Object)
-	}
-	for place, text := range places {
-		for _, form := range secretForms() {
-			if before, _, found := strings.Cut(text, form); found {
-				t.Errorf("configuration content in %s: …%s%s", place, before[max(0, len(before)-300):], form)
-			}
-		}
-	}
-}
-
-// secretForms are the secret itself, and what is left of it in the base64 of a text that has it at any position.
-func secretForms() []string {
-	forms := []string{secret}
-	for skip := range 3 {
-		whole := (len(secret) - skip) / 3 * 3
-		forms = append(forms, base64.StdEncoding.EncodeToString([]byte(secret[skip:skip+whole])))
-	}
-	return forms
 }
 
 // list returns the objects of one kind in a namespace.

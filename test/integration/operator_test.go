@@ -50,6 +50,7 @@ func (o *operator) start(ctx context.Context) error {
 	}, o.args...)...)
 	o.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "WATCH_NAMESPACE="+o.watchNamespace)
 	o.cmd.Stdout, o.cmd.Stderr = &o.log, &o.log
+	logbooks.Store(&o.log, true)
 	if err := o.cmd.Start(); err != nil {
 		return fmt.Errorf("start the operator: %w", err)
 	}
