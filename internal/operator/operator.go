@@ -19,6 +19,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/chunks"
 	"github.com/kube8/kube8-operator/internal/configsource"
 	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/leftover"
 	"github.com/kube8/kube8-operator/internal/memory"
 	"github.com/kube8/kube8-operator/internal/owned"
 	"github.com/kube8/kube8-operator/internal/pause"
@@ -128,7 +129,7 @@ func newHelm(
 	if err != nil {
 		return nil, fmt.Errorf("create Helm clients: %w", err)
 	}
-	unlocking := unlock.Getter{Next: owned.NewActionClientGetter(clients), Events: events}
+	unlocking := unlock.Getter{Next: leftover.Getter{Next: owned.NewActionClientGetter(clients)}, Events: events}
 	if !opts.LeaderElect {
 		unlocking.Grace = unlock.Grace
 	}
