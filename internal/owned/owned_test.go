@@ -11,14 +11,19 @@ import (
 	"github.com/kube8/kube8-operator/internal/owned"
 )
 
-func TestVerify(t *testing.T) {
+// newCollector returns the Collector whose objects they are or are not.
+func newCollector() *unstructured.Unstructured {
 	collector := &unstructured.Unstructured{}
 	collector.SetName("gateway")
 	collector.SetNamespace("tenant")
 	collector.SetUID("ours")
 	collector.SetAPIVersion("kube8.dev/v1alpha1")
 	collector.SetKind("Collector")
+	return collector
+}
 
+func TestVerify(t *testing.T) {
+	collector := newCollector()
 	tests := map[string]struct {
 		metadata string
 		owner    string // "" for the Collector

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -125,4 +126,25 @@ func TestTheReplicasThatAnAutoscalerSetStay(t *testing.T) {
 	touch(t, collector)
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
 	NewWithT(t).Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(Equal(new(int32(5))))
+}
+
+func TestTheReplicasStayWhenAnAutoscalerTakesOver(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []v1alpha1.Mode{v1alpha1.ModeDeployment, v1alpha1.ModeStatefulSet} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			collector := newCollector(newNamespace(t), "gateway")
+			collector.Spec.Mode, collector.Spec.Replicas = mode, new(int32(3))
+			create(t, collector)
+			upgrade(t, collector, func(c *v1alpha1.Collector) {
+				c.Spec.Replicas = nil
+				c.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(2)), MaxReplicas: new(int32(9))}
+			})
+			for name, workload := range contents(t, collector.Namespace, client.HasLabels{collectorLabel}) {
+				if replicas, found, _ := unstructured.NestedInt64(workload.Object, "spec", "replicas"); found {
+					NewWithT(t).Expect(replicas).To(BeEquivalentTo(3), name)
+				}
+			}
+		})
+	}
 }
