@@ -24,6 +24,7 @@ type binary struct {
 	dir     string // folder, below this module, of the module that requires it
 	version string
 	ldflags string
+	tags    string
 }
 
 // Names lists every binary, the one that takes longest to build first.
@@ -44,17 +45,31 @@ func binaries(v Versions) []binary {
 		stamped += " -X k8s.io/component-base/version.gitMajor=" + major +
 			" -X k8s.io/component-base/version.gitMinor=" + minor
 	}
+	const (
+		tools = "../../tools"
+		// Without it, reading images needs C libraries.
+		openpgp = "containers_image_openpgp"
+	)
 	return []binary{
-		{"kube-apiserver", kubernetes + "/cmd/kube-apiserver", ".", v.Kubernetes, stamped},
-		{"kube-controller-manager", kubernetes + "/cmd/kube-controller-manager", ".", v.Kubernetes, stamped},
-		{"kube-scheduler", kubernetes + "/cmd/kube-scheduler", ".", v.Kubernetes, stamped},
-		{"kubelet", kubernetes + "/cmd/kubelet", ".", v.Kubernetes, stamped},
-		{"kubectl", kubernetes + "/cmd/kubectl", ".", v.Kubernetes, stamped},
-		{"kube-proxy", kubernetes + "/cmd/kube-proxy", ".", v.Kubernetes, stamped},
-		{"etcd", etcd, ".", v.Etcd, ldflags},
-		{"kwok", kwok + "/cmd/kwok", "kwok", v.Kwok, ldflags},
-		{"coredns", ".", "coredns", v.CoreDNS, ldflags},
-		{"pause", "./pause", ".", v.Kubernetes, ldflags},
+		{"kube-apiserver", kubernetes + "/cmd/kube-apiserver", ".", v.Kubernetes, stamped, ""},
+		{"kube-controller-manager", kubernetes + "/cmd/kube-controller-manager", ".", v.Kubernetes, stamped, ""},
+		{"kube-scheduler", kubernetes + "/cmd/kube-scheduler", ".", v.Kubernetes, stamped, ""},
+		{"kubelet", kubernetes + "/cmd/kubelet", ".", v.Kubernetes, stamped, ""},
+		{"kubectl", kubernetes + "/cmd/kubectl", ".", v.Kubernetes, stamped, ""},
+		{"kube-proxy", kubernetes + "/cmd/kube-proxy", ".", v.Kubernetes, stamped, ""},
+		{"etcd", etcd, ".", v.Etcd, ldflags, ""},
+		{"kwok", kwok + "/cmd/kwok", "kwok", v.Kwok, ldflags, ""},
+		{"coredns", ".", "coredns", v.CoreDNS, ldflags, ""},
+		{"pause", "./pause", ".", v.Kubernetes, ldflags, ""},
+		{"olm", olm + "/cmd/olm", "olm", v.OLM, ldflags, openpgp},
+		{"catalog", olm + "/cmd/catalog", "olm", v.OLM, ldflags, openpgp},
+		{"copy-content", olm + "/cmd/copy-content", "olm", v.OLM, ldflags, openpgp},
+		{"cpb", olm + "/util/cpb", "olm", v.OLM, ldflags, openpgp},
+		{"cp", "./cp", ".", v.OLM, ldflags, ""},
+		{"grpc_health_probe", "github.com/grpc-ecosystem/grpc-health-probe", "olm", v.OLM, ldflags, openpgp},
+		{"opm", opm + "/cmd/opm", tools, v.OPM, ldflags, openpgp},
+		{"operator-sdk", operatorSDK + "/cmd/operator-sdk", tools, v.OperatorSDK, ldflags, openpgp},
+		{"scorecard-test", operatorSDK + "/images/scorecard-test", tools, v.OperatorSDK, ldflags, openpgp},
 	}
 }
 
@@ -140,7 +155,7 @@ func (b *Builder) build(ctx context.Context, k binary, dir string) error {
 	defer os.RemoveAll(aside)
 	built := filepath.Join(aside, k.name)
 
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", k.ldflags, "-o", built, k.pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", k.ldflags, "-tags", k.tags, "-o", built, k.pkg)
 	cmd.Dir = filepath.Join(b.Module, k.dir)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	// The go command stops its compilers when it is interrupted, not when it is killed.

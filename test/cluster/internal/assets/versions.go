@@ -15,15 +15,18 @@ import (
 
 // Modules that the binaries are built from.
 const (
-	kubernetes = "k8s.io/kubernetes"
-	etcd       = "go.etcd.io/etcd/server/v3"
-	kwok       = "sigs.k8s.io/kwok"
-	coredns    = "github.com/coredns/coredns"
+	kubernetes  = "k8s.io/kubernetes"
+	etcd        = "go.etcd.io/etcd/server/v3"
+	kwok        = "sigs.k8s.io/kwok"
+	coredns     = "github.com/coredns/coredns"
+	olm         = "github.com/operator-framework/operator-lifecycle-manager"
+	opm         = "github.com/operator-framework/operator-registry"
+	operatorSDK = "github.com/operator-framework/operator-sdk"
 )
 
 // Versions of the modules that the binaries are built from, such as "v1.35.4".
 type Versions struct {
-	Kubernetes, Etcd, Kwok, CoreDNS string
+	Kubernetes, Etcd, Kwok, CoreDNS, OLM, OPM, OperatorSDK string
 }
 
 // ReadVersions reads the versions from the go.mod files of this program, given
@@ -37,6 +40,8 @@ func ReadVersions(module string) (Versions, error) {
 		{filepath.Join(module, "go.mod"), map[string]*string{kubernetes: &v.Kubernetes, etcd: &v.Etcd}},
 		{filepath.Join(module, "kwok", "go.mod"), map[string]*string{kwok: &v.Kwok}},
 		{filepath.Join(module, "coredns", "go.mod"), map[string]*string{coredns: &v.CoreDNS}},
+		{filepath.Join(module, "olm", "go.mod"), map[string]*string{olm: &v.OLM}},
+		{filepath.Join(module, "..", "..", "tools", "go.mod"), map[string]*string{opm: &v.OPM, operatorSDK: &v.OperatorSDK}},
 	} {
 		content, err := os.ReadFile(file.path)
 		if err != nil {
@@ -73,6 +78,7 @@ func requirements(path string, content []byte, want map[string]*string) error {
 func (v Versions) key() string {
 	return strings.Join([]string{
 		"kubernetes-" + v.Kubernetes, "etcd-" + v.Etcd, "kwok-" + v.Kwok, "coredns-" + v.CoreDNS,
+		"olm-" + v.OLM, "opm-" + v.OPM, "operator-sdk-" + v.OperatorSDK,
 		runtime.GOOS, runtime.GOARCH,
 	}, "_")
 }

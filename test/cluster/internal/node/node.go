@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"github.com/kube8/kube8-operator/test/cluster/internal/assets"
@@ -52,8 +53,11 @@ type Cluster struct {
 // Kubeconfig is the file that administers the cluster.
 func (c *Cluster) Kubeconfig() string { return c.path("kubeconfig") }
 
+// imported is what ctr says of an image that it has imported.
+var imported = regexp.MustCompile(`(?m)^unpacking ((\S+):[^\s:/]+) \((sha256:[0-9a-f]+)\)`)
+
 // Load imports image archives, as `docker save` writes them, for the kubelet
-// to find.
+// to find: by tag, and by digest as if they had come from a registry.
 func (c *Cluster) Load(ctx context.Context, archives ...string) error {
 	if len(archives) == 0 {
 		return errors.New("name the archives to load")
@@ -67,6 +71,12 @@ func (c *Cluster) Load(ctx context.Context, archives ...string) error {
 			return fmt.Errorf("load %s: %w", archive, err)
 		}
 		fmt.Fprint(c.Out, out)
+		for _, image := range imported.FindAllStringSubmatch(out, -1) {
+			byTag, byDigest := image[1], image[2]+"@"+image[3]
+			if _, err := c.ctr(ctx, "images", "tag", "--force", byTag, byDigest); err != nil {
+				return fmt.Errorf("name %s by its digest: %w", byTag, err)
+			}
+		}
 	}
 	return nil
 }
