@@ -30,6 +30,7 @@ export GOFLAGS ?= -trimpath -buildvcs=false
 
 MODULES := . tools test/cluster
 CRD := config/crd/bases/kube8.dev_collectors.yaml
+GO_TEST = assets="$${KUBEBUILDER_ASSETS:-$$(go -C test/cluster run . assets etcd kube-apiserver kubectl)}"; KUBEBUILDER_ASSETS="$$assets" go test -count=1
 GO_BUILD = go build -ldflags '-s -w -X main.version=v$(VERSION) -X main.commit=$(shell git rev-parse --short=12 HEAD)'
 
 .DEFAULT_GOAL := help
@@ -72,16 +73,17 @@ verify: generate catalog bundle-validate tidy fmt ## Regenerate, tidy and format
 	@echo "verify: everything generated is up to date"
 
 lint: ## Run golangci-lint on every module, and shellcheck where it is installed.
-	@failed=; for module in $(MODULES); do \
-		echo "golangci-lint: $$module"; (cd $$module && $(GO_TOOL) golangci-lint run ./...) || failed=1; \
-	done; [ -z "$$failed" ]
+	@failed=; for module in $(MODULES); do echo "golangci-lint: $$module"; \
+		(cd $$module && $(GO_TOOL) golangci-lint run ./...) || failed=1; done; [ -z "$$failed" ]
 	@if command -v shellcheck; then shellcheck .ci/run $(shell git ls-files '*.sh'); \
 		else echo "shellcheck: not installed, so shell files are not checked"; fi
 
 test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
 	@for module in tools test/cluster; do echo "go test: $$module"; go -C $$module test $(GOTESTFLAGS) ./...; done
-	@assets="$${KUBEBUILDER_ASSETS:-$$(go -C test/cluster run . assets etcd kube-apiserver kubectl)}"; \
-		KUBEBUILDER_ASSETS="$$assets" go test -count=1 $(GOTESTFLAGS) ./... # Go's test cache does not see the operator's binary
+	@$(GO_TEST) $(GOTESTFLAGS) ./... # uncached: Go does not see that the operator's binary changed
+
+chaos: ## Kill and mislead the operator, on a real API server, and print the figures in docs/operations.md.
+	@$(GO_TEST) -v -run '^TestChaos' $(GOTESTFLAGS) ./test/integration
 
 # Runs tests on the cluster of KUBECONFIG, or that of cluster-up.
 define e2e
@@ -110,8 +112,6 @@ run: build ## Run the operator on this machine, against the cluster of the curre
 
 bin/linux-%/kube8-operator: FORCE
 	GOOS=linux GOARCH=$* $(GO_BUILD) -tags runonly -o $@ ./cmd/kube8-operator
-
-FORCE:
 
 docker-build: bin/linux-$(shell go env GOARCH)/kube8-operator ## Build the image IMG for this machine's architecture.
 	$(CONTAINER_TOOL) build --build-arg TARGETARCH=$(shell go env GOARCH) --build-arg VERSION=$(VERSION) -t $(IMG) .
