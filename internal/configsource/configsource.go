@@ -9,7 +9,6 @@ package configsource
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,13 +19,8 @@ import (
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
-const (
-	field    = "spec.collector.configurationSecret"
-	keyField = field + ".key"
-
-	// timeout is how long the API server may take to say whether it has a Secret.
-	timeout = 10 * time.Second
-)
+// field is where users refer to a Secret in their Collector.
+const field = "spec.collector.configurationSecret"
 
 // Source reads the Secrets to which Collectors refer.
 type Source struct {
@@ -40,7 +34,7 @@ type Source struct {
 // Configuration returns the configuration to which collector refers, or the zero value if its own spec has it.
 // collector must be unstructured, as the stock reconciler's are. The error is a *postrender.ConfigurationError if the
 // user has to mend something.
-func (s *Source) Configuration(collector client.Object) (postrender.Referenced, error) {
+func (s *Source) Configuration(ctx context.Context, collector client.Object) (postrender.Referenced, error) {
 	obj, ok := collector.(*unstructured.Unstructured)
 	if !ok {
 		return postrender.Referenced{}, fmt.Errorf("configuration of a %T cannot be read, only of an unstructured object", collector)
@@ -49,14 +43,14 @@ func (s *Source) Configuration(collector client.Object) (postrender.Referenced, 
 	if name == "" {
 		return postrender.Referenced{}, nil
 	}
-	secret, err := s.secret(obj, name)
+	secret, err := s.secret(ctx, obj, name)
 	if err != nil {
 		return postrender.Referenced{}, err
 	}
 	content, found := secret.Data[key]
 	if !found {
 		return postrender.Referenced{}, &postrender.ConfigurationError{
-			Field: keyField, Missing: true, Reason: fmt.Sprintf("Secret %q has no key %q; add it, or name another", name, key),
+			Field: field + ".key", Missing: true, Reason: fmt.Sprintf("Secret %q has no key %q; add it, or name another", name, key),
 		}
 	}
 	format, _, _ := unstructured.NestedString(obj.Object, "spec", "collector", "format")
@@ -70,9 +64,7 @@ func (s *Source) Configuration(collector client.Object) (postrender.Referenced, 
 }
 
 // secret reads the Secret of a name for collector. It must not be changed: the cache keeps it.
-func (s *Source) secret(collector *unstructured.Unstructured, name string) (*corev1.Secret, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
+func (s *Source) secret(ctx context.Context, collector *unstructured.Unstructured, name string) (*corev1.Secret, error) {
 	key, secret := client.ObjectKey{Namespace: collector.GetNamespace(), Name: name}, &corev1.Secret{}
 	err := s.Cache.Get(ctx, key, secret, client.UnsafeDisableDeepCopy)
 	if err == nil {
@@ -106,11 +98,10 @@ func (s *Source) Version(collector *unstructured.Unstructured) string {
 	if name == "" {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: collector.GetNamespace(), Name: name}
-	if err := s.Cache.Get(ctx, key, secret, client.UnsafeDisableDeepCopy); err != nil {
+	// It does not wait: the reconciler watches Secrets too, and starts when the cache has them.
+	if err := s.Cache.Get(context.Background(), key, secret, client.UnsafeDisableDeepCopy); err != nil {
 		return "missing"
 	}
 	return secret.ResourceVersion

@@ -112,7 +112,6 @@ func newHelm(
 		return nil, fmt.Errorf("create Helm configurations: %w", err)
 	}
 	clients, err := helmclient.NewActionClientGetter(owned.NewActionConfigGetter(configs, mgr.GetCache()),
-		helmclient.AppendPostRenderers(postrender.NewProvider(configurations.Configuration)),
 		// A failed upgrade is retried forward: a rollback after a failed dry run would be a forced one, of a release
 		// that runs well.
 		helmclient.WithFailureRollbacks(false),
@@ -129,7 +128,8 @@ func newHelm(
 	if err != nil {
 		return nil, fmt.Errorf("create Helm clients: %w", err)
 	}
-	unlocking := unlock.Getter{Next: leftover.Getter{Next: owned.NewActionClientGetter(clients)}, Events: events}
+	rendering := postrender.NewActionClientGetter(clients, configurations.Configuration)
+	unlocking := unlock.Getter{Next: leftover.Getter{Next: owned.NewActionClientGetter(rendering)}, Events: events}
 	if !opts.LeaderElect {
 		unlocking.Grace = unlock.Grace
 	}

@@ -1,9 +1,9 @@
 // Package postrender is step 5 of the data flow: between the chart and the release it decodes the Collector's
 // configuration into the chart's Secret.
 //
-// It decorates Helm's post-renderer, which the stock reconciler runs on every rendered manifest, dry runs included. It
-// is pure: a manifest in, and the hash of a configuration that the manifest only refers to; a manifest or one clear error
-// out. The same input always gives the same output. No error carries configuration content.
+// It decorates the stock action client with a Helm post-renderer, which Helm runs on every rendered manifest, dry runs
+// included. The Renderer is pure: a manifest in, and the hash of a configuration that the manifest only refers to; a
+// manifest or one clear error out. The same input always gives the same output. No error carries configuration content.
 package postrender
 
 import (
@@ -12,13 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
-	"helm.sh/helm/v3/pkg/kube"
-	helmpostrender "helm.sh/helm/v3/pkg/postrender"
-	"k8s.io/apimachinery/pkg/api/meta"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -31,42 +26,10 @@ const (
 	ConfigHashAnnotation = "kube8.dev/config-sha256"
 )
 
-// Referenced is a checked configuration that is not in the manifest, but in a Secret of the user that the pods mount.
-type Referenced struct {
-	// Secret is the name of the Secret.
-	Secret string
-
-	// Hash is the SHA-256 of the configuration, in hex.
-	Hash string
-}
-
 // Renderer decodes, checks and hashes the configuration in a rendered manifest.
 type Renderer struct {
 	// Referenced is the configuration that the manifest only refers to; the zero value for none.
 	Referenced Referenced
-}
-
-// NewProvider gives renderers to the stock reconciler, one for each pass over a Collector. find returns what the
-// Collector refers to, or the zero value, or the error that rendering then ends with. It is called when the pass renders
-// for the first time, and only then, because a dry run and the upgrade that follows must agree.
-func NewProvider(
-	find func(collector client.Object) (Referenced, error),
-) func(meta.RESTMapper, kube.Interface, client.Object) helmpostrender.PostRenderer {
-	return func(_ meta.RESTMapper, _ kube.Interface, collector client.Object) helmpostrender.PostRenderer {
-		return pass(sync.OnceValues(func() (Referenced, error) { return find(collector) }))
-	}
-}
-
-// pass returns what the Collector of one pass refers to.
-type pass func() (Referenced, error)
-
-// Run is that of a Renderer with what the Collector refers to.
-func (p pass) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
-	referenced, err := p()
-	if err != nil {
-		return nil, err
-	}
-	return Renderer{Referenced: referenced}.Run(manifest)
 }
 
 // Run returns the manifest with the configuration decoded and hashed, and with what users gave in the form in which the

@@ -1,0 +1,169 @@
+package configsource
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kube8/kube8-operator/internal/postrender"
+)
+
+const content = "receivers: {}\n"
+
+// By `printf 'receivers: {}\n' | sha256sum`.
+var found = postrender.Referenced{Secret: "team-config", Hash: "a2562a2b6beb468ee77c97127ec9e6f3c27a8950b2200884a158170dbaf25c01"}
+
+// collector returns a Collector with that part of its spec.
+func collector(name string, spec map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kube8.dev/v1alpha1", "kind": "Collector",
+		"metadata": map[string]any{"namespace": "acme", "name": name},
+		"spec":     map[string]any{"collector": spec},
+	}}
+}
+
+// referringTo returns the part of a spec that refers to a Secret.
+func referringTo(name, format string) map[string]any {
+	return map[string]any{"format": format, "configurationSecret": map[string]any{"name": name, "key": "collector.yaml"}}
+}
+
+func secret(labels map[string]string, key, content string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "team-config", Labels: labels},
+		Data:       map[string][]byte{key: []byte(content)},
+	}
+}
+
+func reader(secrets ...client.Object) client.Reader {
+	return fake.NewClientBuilder().WithObjects(secrets...).Build()
+}
+
+func TestConfiguration(t *testing.T) {
+	labelled := map[string]string{"kube8.dev/collector": ""}
+	referring := referringTo("team-config", "yaml")
+	tests := map[string]struct {
+		spec         map[string]any
+		cached, live client.Reader // nothing by default, and nothing to be read
+		want         postrender.Referenced
+		wantError    string
+		wantMissing  bool
+	}{
+		"a configuration in the spec needs no Secret": {
+			spec: map[string]any{"configuration": "cmVjZWl2ZXJzOiB7fQo="},
+		},
+		"a Secret in the cache is not asked for on the API server": {
+			spec:   referring,
+			cached: reader(secret(labelled, "collector.yaml", content)),
+			want:   found,
+		},
+		"a Secret that the cache does not have yet is taken from the API server": {
+			spec:   referring,
+			cached: reader(),
+			live:   reader(secret(labelled, "collector.yaml", content)),
+			want:   found,
+		},
+		"a Secret that does not exist": {
+			spec:        referring,
+			cached:      reader(),
+			live:        reader(),
+			wantError:   `spec.collector.configurationSecret: namespace acme has no Secret "team-config"; create it, with the label kube8.dev/collector`,
+			wantMissing: true,
+		},
+		"a Secret without the label": {
+			spec:   referring,
+			cached: reader(),
+			live:   reader(secret(nil, "collector.yaml", content)),
+			wantError: `spec.collector.configurationSecret: Secret "team-config" lacks the label kube8.dev/collector, by which the operator ` +
+				"follows its changes; run `kubectl label secret team-config -n acme kube8.dev/collector=gateway`",
+			wantMissing: true,
+		},
+		"a Secret without the key": {
+			spec:        referring,
+			cached:      reader(secret(labelled, "config.yaml", content)),
+			wantError:   `spec.collector.configurationSecret.key: Secret "team-config" has no key "collector.yaml"; add it, or name another`,
+			wantMissing: true,
+		},
+		"content that is not YAML": {
+			spec:   referring,
+			cached: reader(secret(labelled, "collector.yaml", "a: [hunter2")),
+			wantError: `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config": ` +
+				`not YAML near line 1; mend it, or set format to raw`,
+		},
+		"content that is not YAML, where none is asked for": {
+			spec:   referringTo("team-config", "raw"),
+			cached: reader(secret(labelled, "collector.yaml", "a: [hunter2")),
+			want:   postrender.Referenced{Secret: "team-config", Hash: "41bd65bde0522767eb6a32d3d7201dd9696d8cb576bdedaad9bba306cd1cb4a9"},
+		},
+		"a key without content": {
+			spec:   referring,
+			cached: reader(secret(labelled, "collector.yaml", "")),
+			wantError: `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config": ` +
+				`empty when decoded; write a YAML mapping, or set format to raw`,
+		},
+		"content over the limit": {
+			spec:   referringTo("team-config", "raw"),
+			cached: reader(secret(labelled, "collector.yaml", strings.Repeat("x", 256<<10+1))),
+			wantError: `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config": ` +
+				`262145 bytes when decoded, at most 262144 are allowed; shorten it`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			source := &Source{Cache: test.cached, Live: test.live}
+			got, err := source.Configuration(t.Context(), collector("gateway", test.spec))
+			if got != test.want {
+				t.Errorf("got  %+v\nwant %+v", got, test.want)
+			}
+			if test.wantError == "" {
+				if err != nil {
+					t.Errorf("unexpected error: %v", err)
+				}
+				return
+			}
+			refused, ok := errors.AsType[*postrender.ConfigurationError](err)
+			if !ok || refused.Error() != test.wantError || refused.Missing != test.wantMissing {
+				t.Errorf("got  %#v\nwant %s, missing: %t", err, test.wantError, test.wantMissing)
+			}
+		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	referring := collector("gateway", referringTo("team-config", "yaml"))
+	referenced := secret(map[string]string{"kube8.dev/collector": ""}, "collector.yaml", content)
+	cache := fake.NewClientBuilder().Build()
+	source := &Source{Cache: cache}
+	if got := source.Version(collector("gateway", map[string]any{"configuration": "YToge30="})); got != "" {
+		t.Errorf("a configuration in the spec has version %q", got)
+	}
+	versions := map[string]string{}
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{"before it is created", func() error { return nil }},
+		{"once it is created", func() error { return cache.Create(t.Context(), referenced) }},
+		{"once it is changed", func() error {
+			referenced.Data["collector.yaml"] = []byte("exporters: {}")
+			return cache.Update(t.Context(), referenced)
+		}},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		version := source.Version(referring)
+		if before, seen := versions[version]; seen || version == "" {
+			t.Errorf("version %q of the Secret %s is that %s", version, step.name, before)
+		}
+		if again := source.Version(referring); again != version {
+			t.Errorf("the Secret %s has versions %q and %q", step.name, version, again)
+		}
+		versions[version] = step.name
+	}
+}
