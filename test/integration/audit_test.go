@@ -13,8 +13,9 @@ import (
 
 // request is one request of a ServiceAccount, as the API server recorded it.
 type request struct {
-	Verb      string `json:"verb"`
-	ObjectRef struct {
+	Verb       string `json:"verb"`
+	RequestURI string `json:"requestURI"`
+	ObjectRef  struct {
 		Resource    string `json:"resource"`
 		Subresource string `json:"subresource"`
 		Namespace   string `json:"namespace"`
