@@ -70,14 +70,16 @@ func TestReadyFollowsThePodsWithoutHelm(t *testing.T) {
 	// The passes that follow the installation have seen everything once the status says nothing new.
 	since, requests := shared.log.mark(), plane.audit.mark(t)
 
-	crashed := corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled", Message: secret}
+	const lastWords = "what a collector prints when it ends, such as its configuration"
+	crashed := corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled", Message: lastWords}
 	broken := pod(t, collector, corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 		Name:                 "collector",
-		State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: secret}},
+		State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: lastWords}},
 		LastTerminationState: corev1.ContainerState{Terminated: &crashed},
 	}}})
 	serve(t, collector, 1)
 	awaitReady(t, collector, "False", "PodsNotReady", "1/2 available; pod "+broken.Name+": CrashLoopBackOff, exit code 137 (OOMKilled)")
+	NewWithT(t).Expect(condition(t, collector, "Ready").Message).NotTo(ContainSubstring(lastWords))
 
 	broken.Status.ContainerStatuses[0].State.Waiting.Reason = "ImagePullBackOff"
 	broken.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{}

@@ -1,0 +1,75 @@
+package integration
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// events returns the events about a Collector, and how often each was told.
+func events(t *testing.T, collector *v1alpha1.Collector) map[string]int {
+	t.Helper()
+	var list corev1.EventList
+	if err := plane.client.List(t.Context(), &list, client.InNamespace(collector.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	for _, event := range list.Items {
+		if event.InvolvedObject.Kind == "Collector" && event.InvolvedObject.Name == collector.Name {
+			found[event.Type+" "+event.Reason+": "+event.Message] += int(event.Count)
+		}
+	}
+	return found
+}
+
+func TestEachThingThatHappensToACollectorIsToldOnce(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	want := map[string]int{}
+	expect := func(told string) {
+		t.Helper()
+		want[told] = 1
+		NewWithT(t).Eventually(func() map[string]int { return events(t, collector) }).Should(Equal(want))
+	}
+	expect("Normal Installed: version 0.150.0, as revision 1")
+
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	expect("Normal Upgraded: to revision 2, version 0.150.0 → 0.151.0")
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("changed: " + secret) })
+	expect("Normal Upgraded: to revision 3, configuration changed")
+	touch(t, collector) // no news
+
+	service := get(t, collector, "", &corev1.Service{})
+	service.Spec.Selector[collectorLabel] = "somebody-else"
+	if err := plane.client.Update(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	expect("Normal DriftRepaired: brought back to what the release says: Service gateway")
+
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("- " + secret) })
+	expect("Warning Refused: spec.collector.configuration: line 1 is not a YAML mapping; " +
+		"start with a key such as \"receivers:\", or set format to raw")
+	touch(t, collector) // the same failure is no news
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("fixed: " + secret) })
+	expect("Normal Upgraded: to revision 4, configuration changed")
+
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Name: "Not A Name"} })
+	NewWithT(t).Eventually(func() string { return condition(t, collector, "Ready").Reason }).Should(Equal("ReleaseFailed"))
+	expect("Warning ReleaseFailed: " + condition(t, collector, "Ready").Message)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.ServiceAccount = nil })
+	NewWithT(t).Eventually(func() map[string]int { return events(t, collector) }).Should(HaveLen(len(want) + 1)) // whatever its revision
+	want = events(t, collector)
+
+	change(t, collector, func(c *v1alpha1.Collector) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.PausedAnnotation, "true") })
+	expect("Normal Paused: the spec is not followed until annotation kube8.dev/paused is removed")
+	change(t, collector, func(c *v1alpha1.Collector) { delete(c.Annotations, v1alpha1.PausedAnnotation) })
+	expect("Normal Resumed: the spec is followed again")
+
+	remove(t, collector)
+	expect("Normal Uninstalled: all that the Collector became is gone")
+}
