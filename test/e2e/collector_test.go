@@ -94,13 +94,17 @@ func waitsFor(ctx context.Context, collector *v1alpha1.Collector) (string, error
 	if !deployed {
 		return "its release", nil
 	}
+	config, err := configurationOf(ctx, current)
+	if err != nil {
+		return "", err
+	}
 	pods, err := workload(ctx, current)
 	switch {
 	case apierrors.IsNotFound(err):
 		return "a workload of its mode", nil
 	case err != nil:
 		return "", err
-	case pods.hash != sha256Of(current.Spec.Collector.Configuration):
+	case pods.hash != sha256Of(config):
 		return "a workload with its configuration", nil
 	case !pods.observed, pods.want == 0, pods.total != pods.want, pods.updated != pods.want, pods.available != pods.want:
 		return fmt.Sprintf("its pods: %+v", pods), nil
@@ -109,6 +113,17 @@ func waitsFor(ctx context.Context, collector *v1alpha1.Collector) (string, error
 		return "its status, which says that it is ready: " + ready, nil
 	}
 	return "", nil
+}
+
+// configurationOf returns a Collector's configuration, wherever it is.
+func configurationOf(ctx context.Context, collector *v1alpha1.Collector) ([]byte, error) {
+	reference := collector.Spec.Collector.ConfigurationSecret
+	if reference == nil {
+		return collector.Spec.Collector.Configuration, nil
+	}
+	secret := &corev1.Secret{}
+	err := cluster.Get(ctx, client.ObjectKey{Namespace: collector.Namespace, Name: reference.Name}, secret)
+	return secret.Data[reference.Key], err
 }
 
 // readyOf returns status and reason of a Collector's condition Ready.
