@@ -61,8 +61,15 @@ func (c *kubeClient) update(
 		return &kube.Result{}, err
 	}
 	keepReplicas(original, target)
-	// Helm creates what is not in original, and fails rather than patch it if somebody else has just created it.
-	result, err := next(original.Intersect(there), target, force)
+	// Helm creates what is not in before, and fails rather than patch it if somebody else has just created it.
+	var before kube.ResourceList
+	for _, info := range there {
+		if known := original.Get(info); known != nil {
+			info = known
+		}
+		before.Append(info)
+	}
+	result, err := next(before, target, force)
 	if err != nil {
 		return result, err
 	}

@@ -248,3 +248,18 @@ func TestACollectorWhoseReleaseWasLostKeepsItsObjects(t *testing.T) {
 	g.Expect(upgraded.UID).To(Equal(deployment.UID))
 	g.Expect(upgraded.Spec.Template.Spec.Containers[0].Image).To(HaveSuffix(":0.151.0"))
 }
+
+func TestAnUpgradeAfterAFailedOneCanBringNewObjects(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	since := shared.log.mark()
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Name: "Not A Name"} })
+	awaitFailures(t, since, collector, 1)
+
+	since = shared.log.mark()
+	upgrade(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.ServiceAccount = nil
+		c.Spec.NetworkPolicy = &v1alpha1.NetworkPolicy{Enabled: true}
+	})
+	NewWithT(t).Expect(shared.log.passes(since, client.ObjectKeyFromObject(collector))[0]).To(BeEmpty(), "at the first attempt")
+}
