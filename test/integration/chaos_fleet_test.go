@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -158,7 +157,7 @@ func (f *fleet) halfDone(t *testing.T) (count int) {
 	t.Helper()
 	for _, name := range f.names() {
 		for _, stored := range revisions(t, newCollector(f.namespace, name)) {
-			if status := stored.Labels["status"]; strings.HasPrefix(status, "pending-") || status == "uninstalling" {
+			if isHalfDone(stored.Labels["status"]) {
 				count++
 			}
 		}
