@@ -29,6 +29,9 @@ type proxy struct {
 	injected map[string]int // faults so far, by what was done
 }
 
+// cut is what a fault says to have a request's connection cut.
+const cut = "cut"
+
 // fault decides about one request: it says what was done to it, or "" after having done nothing.
 type fault func(w http.ResponseWriter, r *http.Request) string
 
@@ -72,7 +75,7 @@ func restart(t *testing.T, args []string) {
 		t.Error(err)
 	}
 	shared.args = args
-	forgetLeader(t) // one that is stopped just when it becomes the leader does not give the Lease back
+	forgetLeader(t)                                                          // one that is stopped just when it becomes the leader does not give the Lease back
 	if err := shared.start(context.WithoutCancel(t.Context())); err != nil { // a test that ends restarts it too
 		t.Fatal(err)
 	}
@@ -129,6 +132,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			p.mutex.Lock()
 			p.injected[done]++
 			p.mutex.Unlock()
+			if done == cut {
+				panic(http.ErrAbortHandler)
+			}
 			return
 		}
 	}
