@@ -119,6 +119,9 @@ func TestChaosSomeRequestsAreNeverAnswered(t *testing.T) {
 		"finalizer": func(r *http.Request, _ string) bool {
 			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/collectors/finalizer")
 		},
+		"outcome": func(r *http.Request, _ string) bool {
+			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.outcome.v1")
+		},
 		"release": func(r *http.Request, body string) bool {
 			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/secrets") && strings.Contains(body, "sh.helm.release.v1.release.v1")
 		},
