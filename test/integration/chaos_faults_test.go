@@ -56,6 +56,8 @@ func TestChaosTheAPIServerRefusesAShareOfTheRequests(t *testing.T) {
 	random := newRandom(t)
 	f := newFleet(t, random)
 	p := newProxy(t, "--max-concurrent-reconciles=6")
+	f.change(t, 6)
+	f.awaitSettled(t) // the operator is at work
 	p.inject(p.someFail(&dice{random: seeded(random.Uint64())}))
 	end, tick := time.After(10*time.Second), time.NewTicker(250*time.Millisecond)
 	defer tick.Stop()
