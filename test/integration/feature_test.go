@@ -29,6 +29,10 @@ func TestEveryFeatureIsInstalledThenLeftAloneThenRemoved(t *testing.T) {
 			if err := yaml.UnmarshalStrict(values, &collector.Spec); err != nil {
 				t.Fatal(err)
 			}
+			if reference := collector.Spec.Collector.ConfigurationSecret; reference != nil {
+				createSecret(t, collector.Namespace, reference.Name, config)
+			}
+			before := names(contents(t, collector.Namespace))
 			create(t, collector)
 
 			since := plane.audit.mark(t)
@@ -38,7 +42,7 @@ func TestEveryFeatureIsInstalledThenLeftAloneThenRemoved(t *testing.T) {
 			g.Expect(plane.audit.writes(t, since, collector.Namespace)).To(BeEmpty(), "writes of a pass over an unchanged Collector")
 
 			remove(t, collector)
-			g.Expect(names(contents(t, collector.Namespace))).To(BeEmpty())
+			g.Expect(names(contents(t, collector.Namespace))).To(Equal(before))
 		})
 	}
 }
