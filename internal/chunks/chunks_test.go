@@ -177,7 +177,7 @@ func TestAReleaseIsStoredWhateverItsSize(t *testing.T) {
 func TestANormalReleaseTakesNoMoreRequests(t *testing.T) {
 	server := newServer()
 	secrets := chunks.NewSecrets(server)
-	use(t, secrets, noise(1, 1000), noise(2, 1000))
+	use(t, secrets, noise(1, 1000), noise(2, 1000), func() {})
 	want := []string{
 		"create sh.helm.release.v1.gateway.v1", "list", "update sh.helm.release.v1.gateway.v1",
 		"get sh.helm.release.v1.gateway.v1", "delete sh.helm.release.v1.gateway.v1",
@@ -187,12 +187,14 @@ func TestANormalReleaseTakesNoMoreRequests(t *testing.T) {
 	}
 }
 
-// use stores a release, reads it, changes it, and deletes it as Helm's driver does.
-func use(t *testing.T, secrets corev1client.SecretInterface, first, second []byte) {
+// use stores a release, reads it, changes it, and deletes it as Helm's driver does. Between the last two it calls
+// afterUpdate.
+func use(t *testing.T, secrets corev1client.SecretInterface, first, second []byte, afterUpdate func()) {
 	t.Helper()
 	_, created := secrets.Create(t.Context(), helmSecret(first), metav1.CreateOptions{})
 	_, listed := secrets.List(t.Context(), metav1.ListOptions{LabelSelector: "owner=helm"})
 	_, updated := secrets.Update(t.Context(), helmSecret(second), metav1.UpdateOptions{})
+	afterUpdate()
 	_, read := secrets.Get(t.Context(), helmSecret(nil).Name, metav1.GetOptions{})
 	deleted := secrets.Delete(t.Context(), helmSecret(nil).Name, metav1.DeleteOptions{})
 	if err := errors.Join(created, listed, updated, read, deleted); err != nil {
@@ -202,15 +204,22 @@ func use(t *testing.T, secrets corev1client.SecretInterface, first, second []byt
 
 func TestNoPartIsLeftBehind(t *testing.T) {
 	large, other, small := noise(1, 2*corev1.MaxSecretSize+1), noise(2, 2*corev1.MaxSecretSize), noise(3, 1000)
-	for name, releases := range map[string][2][]byte{
-		"of a release that changes": {large, other},
-		"of one that shrinks":       {large, small},
-		"of one that grows":         {small, large},
-		"of one that stays":         {large, large},
+	for name, test := range map[string]struct {
+		first, second []byte
+		secrets       int // of the second
+	}{
+		"of a release that changes": {large, other, 2},
+		"of one that shrinks":       {large, small, 1},
+		"of one that grows":         {small, large, 3},
+		"of one that stays":         {large, large, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newServer()
-			use(t, chunks.NewSecrets(server), releases[0], releases[1])
+			use(t, chunks.NewSecrets(server), test.first, test.second, func() {
+				if len(server.secrets) != test.secrets {
+					t.Errorf("got %d Secrets after the change, want %d", len(server.secrets), test.secrets)
+				}
+			})
 			if len(server.secrets) > 0 {
 				t.Errorf("left behind: %v", slices.Sorted(maps.Keys(server.secrets)))
 			}

@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -226,27 +227,39 @@ func TestAHelmReleaseOfSomebodyElseIsNotTaken(t *testing.T) {
 
 func TestACollectorWhoseReleaseWasLostKeepsItsObjects(t *testing.T) {
 	t.Parallel()
-	collector := install(t)
-	// One that was made again does not have Helm's annotations.
-	want := shape(t, collector)
-	if err := plane.client.Delete(t.Context(), get(t, collector, "", &corev1.Service{})); err != nil {
-		t.Fatal(err)
-	}
-	awaitContents(t, collector, want)
-	deployment, service := get(t, collector, "", &appsv1.Deployment{}), get(t, collector, "", &corev1.Service{})
+	for name, test := range map[string]struct {
+		lost client.ListOption
+		next int // revision
+	}{
+		"all of it":           {lost: client.MatchingLabels{"owner": "helm"}, next: 1},
+		"its newest revision": {lost: client.MatchingLabels{"version": "2"}, next: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			collector := install(t)
+			upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.NetworkPolicy = &v1alpha1.NetworkPolicy{Enabled: true} })
+			// One that was made again does not have Helm's annotations.
+			want := shape(t, collector)
+			if err := plane.client.Delete(t.Context(), get(t, collector, "", &networkingv1.NetworkPolicy{})); err != nil {
+				t.Fatal(err)
+			}
+			awaitContents(t, collector, want)
+			deployment, policy := get(t, collector, "", &appsv1.Deployment{}), get(t, collector, "", &networkingv1.NetworkPolicy{})
 
-	for _, stored := range revisions(t, collector) {
-		if err := plane.client.Delete(t.Context(), &stored); err != nil {
-			t.Fatal(err)
-		}
+			for _, stored := range list(t, collector.Namespace, "v1", "Secret", test.lost) {
+				if err := plane.client.Delete(t.Context(), &stored); err != nil {
+					t.Fatal(err)
+				}
+			}
+			change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+			awaitRecovery(t, collector, test.next)
+			g := NewWithT(t)
+			g.Expect(get(t, collector, "", &networkingv1.NetworkPolicy{}).UID).To(Equal(policy.UID))
+			upgraded := get(t, collector, "", &appsv1.Deployment{})
+			g.Expect(upgraded.UID).To(Equal(deployment.UID))
+			g.Expect(upgraded.Spec.Template.Spec.Containers[0].Image).To(HaveSuffix(":0.151.0"))
+		})
 	}
-	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
-	awaitRecovery(t, collector, 1)
-	g := NewWithT(t)
-	g.Expect(get(t, collector, "", &corev1.Service{}).UID).To(Equal(service.UID))
-	upgraded := get(t, collector, "", &appsv1.Deployment{})
-	g.Expect(upgraded.UID).To(Equal(deployment.UID))
-	g.Expect(upgraded.Spec.Template.Spec.Containers[0].Image).To(HaveSuffix(":0.151.0"))
 }
 
 func TestAnUpgradeAfterAFailedOneCanBringNewObjects(t *testing.T) {
