@@ -18,6 +18,10 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
+// settleTime bounds how long the operator may need after the API server is well again. Retries of what failed come
+// after as long as the failure lasted, at most; watches of client-go after up to half a minute, more or less at random.
+const settleTime = 75 * time.Second
+
 // awaitSettled waits until each Collector is what an undisturbed one of the same spec is, whose twin it makes for that
 // in a namespace of its own, and until nothing is left of the others. It returns how long that took, and how often the
 // operator had to be started again meanwhile because it had ended by itself.
@@ -39,7 +43,7 @@ func (f *fleet) awaitSettled(t *testing.T) (took time.Duration, revived int) {
 			revived++
 		}
 		return f.unsettled(t, twins)
-	}, 30*time.Second, 100*time.Millisecond).Should(BeEmpty(), "what is not settled in %s, whose twins are in %s", f.namespace, twins)
+	}, settleTime, 100*time.Millisecond).Should(BeEmpty(), "what is not settled in %s, whose twins are in %s", f.namespace, twins)
 	return time.Since(began).Round(100 * time.Millisecond), revived
 }
 
