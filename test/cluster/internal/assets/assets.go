@@ -69,7 +69,7 @@ func binaries(v Versions) []binary {
 		{"grpc_health_probe", "github.com/grpc-ecosystem/grpc-health-probe", "olm", v.OLM, ldflags, openpgp},
 		{"opm", opm + "/cmd/opm", tools, v.OPM, ldflags, openpgp},
 		{"operator-sdk", operatorSDK + "/cmd/operator-sdk", tools, v.OperatorSDK, ldflags, openpgp},
-		{"helm-operator", operatorSDK + "/cmd/helm-operator", tools, v.OperatorSDK, ldflags, openpgp},
+		{"helm-operator", operatorSDK + "/cmd/helm-operator", "helm-operator", v.OperatorSDK, ldflags, openpgp},
 		{"scorecard-test", operatorSDK + "/images/scorecard-test", tools, v.OperatorSDK, ldflags, openpgp},
 	}
 }

@@ -57,6 +57,22 @@ func TestVersionsOfThisModule(t *testing.T) {
 	}
 }
 
+func TestHelmOperatorIsOfTheVersionThatTheKeyNames(t *testing.T) {
+	v, err := ReadVersions(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("..", "..", "helm-operator", "go.mod")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	if err := requirements(path, content, map[string]*string{operatorSDK: &got}); err != nil || got != v.OperatorSDK {
+		t.Errorf("%s requires %s, %v, want %s as in tools/go.mod", path, got, err, v.OperatorSDK)
+	}
+}
+
 func TestKeyChangesWithEachVersion(t *testing.T) {
 	v := Versions{Kubernetes: "v1.35.4", Etcd: "v3.6.5"}
 	for i, field := range reflect.VisibleFields(reflect.TypeFor[Versions]()) {
