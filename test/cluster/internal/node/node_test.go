@@ -21,6 +21,19 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
+func TestImportedImagesAreFound(t *testing.T) {
+	const digest = "sha256:34cdd42fec2cce8626b485c2321c007265702278b9d2e6487c2f6743eac92f93"
+	out := "unpacking localhost:5000/team/app:v1.0 (" + digest + ")...done\nunpacking other (" + digest + ")...done\n"
+	want := [][]string{{"localhost:5000/team/app:v1.0", "localhost:5000/team/app", digest}}
+	var got [][]string
+	for _, found := range imported.FindAllStringSubmatch(out, -1) {
+		got = append(got, found[1:])
+	}
+	if !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestCheckDir(t *testing.T) {
 	for name, test := range map[string]struct {
 		dir  string
