@@ -153,5 +153,5 @@ func read(ctx context.Context, from client.Reader, like *unstructured.Unstructur
 	defer cancel()
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(like.GroupVersionKind())
-	return found, from.Get(ctx, client.ObjectKeyFromObject(like), found)
+	return found, from.Get(ctx, client.ObjectKeyFromObject(like), found) //nolint:wrapcheck // both callers look at it first
 }

@@ -74,7 +74,9 @@ func (c *actionClient) Get(name string, opts ...helmclient.GetOption) (*release.
 }
 
 // Install installs a release and remembers it.
-func (c *actionClient) Install(name, namespace string, chrt *chart.Chart, vals map[string]any, opts ...helmclient.InstallOption) (*release.Release, error) {
+func (c *actionClient) Install(
+	name, namespace string, chrt *chart.Chart, vals map[string]any, opts ...helmclient.InstallOption,
+) (*release.Release, error) {
 	c.read = false
 	rel, err := c.ActionClient.Install(name, namespace, chrt, vals, opts...)
 	if err != nil {
@@ -86,7 +88,9 @@ func (c *actionClient) Install(name, namespace string, chrt *chart.Chart, vals m
 
 // Upgrade upgrades a release and remembers it, or tells by a dry run what an upgrade would make of it: the same, if the
 // pass can be answered from memory.
-func (c *actionClient) Upgrade(name, namespace string, chrt *chart.Chart, vals map[string]any, opts ...helmclient.UpgradeOption) (*release.Release, error) {
+func (c *actionClient) Upgrade(
+	name, namespace string, chrt *chart.Chart, vals map[string]any, opts ...helmclient.UpgradeOption,
+) (*release.Release, error) {
 	dry, err := isDryRun(opts)
 	if err != nil {
 		return nil, c.failed(err)

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -81,7 +80,7 @@ func newWorld() *world {
 	}}
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "gateway", Namespace: "team-a", OwnerReferences: []metav1.OwnerReference{
-			{APIVersion: "kube8.dev/v1alpha1", Kind: "Collector", Name: "gateway", UID: "u", Controller: ptr.To(true)},
+			{APIVersion: "kube8.dev/v1alpha1", Kind: "Collector", Name: "gateway", UID: "u", Controller: new(true)},
 		}},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP},
 	}
@@ -152,6 +151,7 @@ func TestPassesAfterAFullOne(t *testing.T) {
 		"nothing happened": {happens: func(*testing.T, *world) {}},
 		"an object's status changed": {
 			happens: func(t *testing.T, w *world) {
+				t.Helper()
 				w.changeService(t, func(s *corev1.Service) {
 					s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.0.0.1"}}
 				})
@@ -159,18 +159,21 @@ func TestPassesAfterAFullOne(t *testing.T) {
 		},
 		"an object has got a label that nobody minds": {
 			happens: func(t *testing.T, w *world) {
+				t.Helper()
 				w.changeService(t, func(s *corev1.Service) { s.Labels = map[string]string{"added": "by-somebody"} })
 			},
 			want: full,
 		},
 		"an object was edited": {
 			happens: func(t *testing.T, w *world) {
+				t.Helper()
 				w.changeService(t, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort })
 			},
 			want: append(full, "repair"),
 		},
 		"an object was deleted": {
 			happens: func(t *testing.T, w *world) {
+				t.Helper()
 				if err := w.cluster.DeleteAllOf(t.Context(), &corev1.Service{}, client.InNamespace("team-a")); err != nil {
 					t.Fatal(err)
 				}
@@ -194,7 +197,7 @@ func TestPassesAfterAFullOne(t *testing.T) {
 			want:    full,
 		},
 		"the Collector is being deleted": {
-			happens: func(_ *testing.T, w *world) { w.collector.SetDeletionTimestamp(ptr.To(metav1.Now())) },
+			happens: func(_ *testing.T, w *world) { w.collector.SetDeletionTimestamp(new(metav1.Now())) },
 			want:    []string{"get", "uninstall"},
 		},
 	}

@@ -26,7 +26,9 @@ func (r readiness) condition() v1alpha1.Condition {
 }
 
 // readinessOf says whether the pods of collector serve, as its spec says. workload is nil if there is none.
-func (w writer) readinessOf(ctx context.Context, collector, workload *unstructured.Unstructured, status *v1alpha1.CollectorStatus) (readiness, error) {
+func (w writer) readinessOf(
+	ctx context.Context, collector, workload *unstructured.Unstructured, status *v1alpha1.CollectorStatus,
+) (readiness, error) {
 	outcome := w.outcomes.Of(collector.GetUID())
 	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
 		if condition := find(status, conditionType); isTrue(status, conditionType) && !isTrue(status, "Paused") {

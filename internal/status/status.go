@@ -109,7 +109,8 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 	if err != nil {
 		return err
 	}
-	after.Replicas, after.ReadyReplicas = pods(workload)
+	all, readyPods := pods(workload)
+	after.Replicas, after.ReadyReplicas = int32(all), int32(readyPods) //nolint:gosec // as the workload has them
 	ready, err := w.readinessOf(ctx, collector, workload, after)
 	if err != nil {
 		return err
@@ -151,8 +152,11 @@ func isUninstalled(collector *unstructured.Unstructured, status *v1alpha1.Collec
 func statusOf(obj *unstructured.Unstructured) (*v1alpha1.CollectorStatus, error) {
 	status := &v1alpha1.CollectorStatus{}
 	fields, found, err := unstructured.NestedMap(obj.Object, "status")
-	if err != nil || !found {
-		return status, err
+	if err != nil {
+		return nil, fmt.Errorf("read status of %s: %w", obj.GetName(), err)
+	}
+	if !found {
+		return status, nil
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, status); err != nil {
 		return nil, fmt.Errorf("read status of %s: %w", obj.GetName(), err)

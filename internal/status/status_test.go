@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -264,7 +263,7 @@ func TestUpdateOfADeletedCollectorIsDropped(t *testing.T) {
 
 func TestTheEndOfACollectorIsToldButNotWritten(t *testing.T) {
 	deleted := collector(t, `conditions: [{type: Deployed, status: "False", reason: UninstallSuccessful}]`)
-	deleted.SetDeletionTimestamp(ptr.To(metav1.Now()))
+	deleted.SetDeletionTimestamp(new(metav1.Now()))
 	deleted.SetFinalizers([]string{"uninstall"})
 	events := record.NewFakeRecorder(1)
 	c := fake.NewClientBuilder().WithObjects(collector(t, steady)).Build()

@@ -65,7 +65,8 @@ func (c collectors) of(ctx context.Context, obj client.Object) []reconcile.Reque
 	key := client.ObjectKey{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[v1alpha1.CollectorLabel]}
 	collector := &unstructured.Unstructured{}
 	collector.SetGroupVersionKind(c.kind)
-	if err := c.reader.Get(ctx, key, collector, client.UnsafeDisableDeepCopy); err != nil || !c.chosen.Matches(labels.Set(collector.GetLabels())) {
+	err := c.reader.Get(ctx, key, collector, client.UnsafeDisableDeepCopy)
+	if err != nil || !c.chosen.Matches(labels.Set(collector.GetLabels())) {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: key}}

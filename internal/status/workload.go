@@ -21,10 +21,9 @@ var workloads = map[v1alpha1.Mode]schema.GroupVersionKind{
 // readinessOfWorkload reads a workload's own account of its pods. troubles are what keeps pods from serving.
 func readinessOfWorkload(workload *unstructured.Unstructured, troubles []string) readiness {
 	wanted, updated, available, all := counts(workload)
-	reason, message := v1alpha1.ReasonProgressing, ""
+	reason, message := v1alpha1.ReasonProgressing, "the change is not worked on yet"
 	switch {
 	case number(workload, 0, "status", "observedGeneration") < workload.GetGeneration():
-		message = "the change is not worked on yet"
 	case updated < wanted:
 		message = fmt.Sprintf("%d/%d updated", updated, wanted)
 	case available < wanted:
@@ -73,14 +72,15 @@ func workloadCondition(workload *unstructured.Unstructured, conditionType string
 }
 
 // pods returns how many pods a workload has, and how many of them are ready.
-func pods(workload *unstructured.Unstructured) (all, ready int32) {
-	switch {
-	case workload == nil:
+func pods(workload *unstructured.Unstructured) (all, ready int64) {
+	if workload == nil {
 		return 0, 0
-	case workload.GetKind() == "DaemonSet":
-		return int32(number(workload, 0, "status", "currentNumberScheduled")), int32(number(workload, 0, "status", "numberReady"))
 	}
-	return int32(number(workload, 0, "status", "replicas")), int32(number(workload, 0, "status", "readyReplicas"))
+	of, readyOf := "replicas", "readyReplicas"
+	if workload.GetKind() == "DaemonSet" {
+		of, readyOf = "currentNumberScheduled", "numberReady"
+	}
+	return number(workload, 0, "status", of), number(workload, 0, "status", readyOf)
 }
 
 // counts returns how many pods a workload wants, has in its newest version, has available, and has at all.

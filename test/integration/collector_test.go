@@ -53,6 +53,20 @@ func create(t *testing.T, collector *v1alpha1.Collector) {
 	}
 	awaitRevision(t, collector, 1)
 	shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
+	settle(t, collector)
+}
+
+// settle waits until the operator has said all that there is to say of a Collector that is deployed.
+func settle(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	revision := deployedRevision(t, collector)
+	NewWithT(t).Eventually(func(g Gomega) {
+		found := get(t, collector, "", &v1alpha1.Collector{})
+		g.Expect(found.Status.ObservedGeneration).To(Equal(found.Generation))
+		g.Expect(found.Status.DeployedRelease).To(HaveValue(HaveField("Revision", BeEquivalentTo(revision))))
+		g.Expect(condition(t, collector, "Ready").Message).NotTo(Or(ContainSubstring("not seen in full"), ContainSubstring("no workload seen")))
+		g.Expect(events(t, collector)).To(HaveKey(ContainSubstring("revision %d", revision)))
+	}).Should(Succeed())
 }
 
 // install creates a minimal Collector in a namespace of its own.
@@ -81,6 +95,7 @@ func upgrade(t *testing.T, collector *v1alpha1.Collector, edit func(*v1alpha1.Co
 	change(t, collector, edit)
 	awaitRevision(t, collector, revision+1)
 	shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
+	settle(t, collector)
 }
 
 // touch changes a Collector without changing what it asks for, and waits until the operator has looked at it.

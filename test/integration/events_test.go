@@ -65,7 +65,9 @@ func TestEachThingThatHappensToACollectorIsToldOnce(t *testing.T) {
 	NewWithT(t).Eventually(func() map[string]int { return events(t, collector) }).Should(HaveLen(len(want) + 1)) // whatever its revision
 	want = events(t, collector)
 
-	change(t, collector, func(c *v1alpha1.Collector) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.PausedAnnotation, "true") })
+	change(t, collector, func(c *v1alpha1.Collector) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.PausedAnnotation, "true")
+	})
 	expect("Normal Paused: the spec is not followed until annotation kube8.dev/paused is removed")
 	change(t, collector, func(c *v1alpha1.Collector) { delete(c.Annotations, v1alpha1.PausedAnnotation) })
 	expect("Normal Resumed: the spec is followed again")

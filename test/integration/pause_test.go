@@ -56,7 +56,9 @@ func TestAPausedCollectorIsLeftAlone(t *testing.T) {
 	g.Expect(get(t, collector, "-config", &corev1.Secret{}).Data).To(Equal(config.Data))
 	g.Expect(names(shape(t, collector))).NotTo(ContainElement("Service/gateway"))
 
-	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = newCollector("", "").Spec.Collector.Configuration })
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.Collector.Configuration = newCollector("", "").Spec.Collector.Configuration
+	})
 	resume(t, collector)
 	awaitContents(t, collector, want) // the drift is repaired
 	g.Expect(deployedRevision(t, collector)).To(Equal(1))

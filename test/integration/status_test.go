@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -64,7 +63,7 @@ func awaitReady(t *testing.T, collector *v1alpha1.Collector, status corev1.Condi
 func TestReadyFollowsThePodsWithoutHelm(t *testing.T) {
 	t.Parallel()
 	collector := newCollector(newNamespace(t), "gateway")
-	collector.Spec.Replicas = ptr.To(int32(2))
+	collector.Spec.Replicas = new(int32(2))
 	create(t, collector)
 	awaitReady(t, collector, "False", "Progressing", "the change is not worked on yet")
 	// The passes that follow the installation have seen everything once the status says nothing new.
@@ -186,6 +185,7 @@ func TestKubectlWaitsForWhatTheSpecAsksFor(t *testing.T) {
 	if out, err := wait("2s"); err == nil {
 		t.Errorf("the new version does not serve, but kubectl wait says %s", out)
 	}
+	awaitRevision(t, collector, 2)
 	serve(t, collector, 1)
 	out, err = wait("10s")
 	g.Expect(err).NotTo(HaveOccurred(), out)
