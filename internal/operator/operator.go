@@ -129,11 +129,8 @@ func newHelm(
 		return nil, fmt.Errorf("create Helm clients: %w", err)
 	}
 	rendering := postrender.NewActionClientGetter(clients, configurations.Configuration)
-	unlocking := unlock.Getter{Next: leftover.Getter{Next: owned.NewActionClientGetter(rendering)}, Events: events}
-	if !opts.LeaderElect {
-		unlocking.Grace = unlock.Grace
-	}
-	return unlocking, nil
+	leavingNothing := leftover.Getter{Next: owned.NewActionClientGetter(rendering)}
+	return &unlock.Getter{Next: leavingNothing, LeaderElection: opts.LeaderElect, Events: events}, nil
 }
 
 // releases makes the storage of one Collector's releases. Its log stays off: it would show releases that it cannot read.

@@ -15,6 +15,7 @@ func (c actionClient) Install(
 	name, namespace string, chrt *chart.Chart, vals map[string]any, opts ...helmclient.InstallOption,
 ) (*release.Release, error) {
 	rel, err := c.ActionInterface.Install(name, namespace, chrt, vals, opts...)
+	c.getter.remember(c.collector.GetUID(), rel)
 	if err != nil {
 		return rel, err
 	}

@@ -1,22 +1,26 @@
 // Package unlock lets a release go on that an operator left half done.
 //
 // It decorates the stock action client's Get, with which each pass over a Collector begins. Helm refuses to upgrade a
-// release that is pending, because somebody else may be working on it. With leader election nobody is: one operator at
-// a time is active, and it makes one pass over a Collector at a time. So a release that is pending when a pass begins
-// was left by an operator that has ended, and is marked as failed; the reconciler then upgrades it. Without leader
-// election another operator may be at work, so the release is left to it for as long as that may take.
+// release that is pending, because somebody else may be working on it. Where nobody can be, the release is marked as
+// failed at once, and the reconciler then upgrades it: this operator has left it so itself, or it was pending before
+// this operator began to lead. Any other is left for a while to the operator that may be working on it. With leader
+// election there should be none, but an operator that hung while another took the lead goes on for 10 s before it
+// notices.
 package unlock
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -31,15 +35,24 @@ type Getter struct {
 	// Next gives the clients that are decorated.
 	Next helmclient.ActionClientGetter
 
-	// Grace is how long a release may be pending before it is unlocked: 0 where no other operator can be active.
-	Grace time.Duration
+	// LeaderElection says that this operator works only while it leads.
+	LeaderElection bool
 
 	// Events takes the event Unlocked.
 	Events record.EventRecorder
+
+	mutex sync.Mutex
+	began time.Time               // the first pass, and so after the Lease was obtained
+	tried map[types.UID]time.Time // when this operator's latest revision of a Collector's release was made
 }
 
 // ActionClientFor returns the action client of one pass over collector.
-func (g Getter) ActionClientFor(ctx context.Context, collector client.Object) (helmclient.ActionInterface, error) {
+func (g *Getter) ActionClientFor(ctx context.Context, collector client.Object) (helmclient.ActionInterface, error) {
+	g.mutex.Lock()
+	if g.began.IsZero() {
+		g.began = time.Now()
+	}
+	g.mutex.Unlock()
 	actions, err := g.Next.ActionClientFor(ctx, collector)
 	if err != nil {
 		return nil, err
@@ -47,9 +60,29 @@ func (g Getter) ActionClientFor(ctx context.Context, collector client.Object) (h
 	return actionClient{ActionInterface: actions, getter: g, ctx: ctx, collector: collector}, nil
 }
 
+// remember keeps when this operator made a revision. Where storing its end fails, the revision stays pending.
+func (g *Getter) remember(collector types.UID, rel *release.Release) {
+	if rel == nil || rel.Info == nil {
+		return
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.tried == nil {
+		g.tried = map[types.UID]time.Time{}
+	}
+	g.tried[collector] = rel.Info.LastDeployed.Time
+}
+
+// isLeft tells whether nobody can be working on a revision of collector's release that was made at a time.
+func (g *Getter) isLeft(collector types.UID, made time.Time) bool {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return g.tried[collector].Equal(made) || g.LeaderElection && made.Before(g.began) || time.Since(made) >= Grace
+}
+
 type actionClient struct {
 	helmclient.ActionInterface
-	getter    Getter
+	getter    *Getter
 	ctx       context.Context //nolint:containedctx // of that pass; the interface has no room for it
 	collector client.Object
 }
@@ -61,10 +94,10 @@ func (c actionClient) Get(name string, opts ...helmclient.GetOption) (*release.R
 	if err != nil || !rel.Info.Status.IsPending() {
 		return rel, err
 	}
-	pending, since := rel.Info.Status, rel.Info.LastDeployed.Time
-	if until := since.Add(c.getter.Grace); time.Now().Before(until) {
+	pending, made := rel.Info.Status, rel.Info.LastDeployed.Time
+	if !c.getter.isLeft(c.collector.GetUID(), made) {
 		return nil, fmt.Errorf("release %s is %s since %s, another operator may be working on it; it is taken over after %s",
-			name, pending, since.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339))
+			name, pending, made.UTC().Format(time.RFC3339), made.Add(Grace).UTC().Format(time.RFC3339))
 	}
 	rel.SetStatus(release.StatusFailed, fmt.Sprintf("was %s when the operator that worked on it ended", pending))
 	if err := c.Config().Releases.Update(rel); err != nil {
@@ -73,17 +106,30 @@ func (c actionClient) Get(name string, opts ...helmclient.GetOption) (*release.R
 	log.FromContext(c.ctx).Info("unlocked a release that an operator left half done",
 		"release", name, "revision", rel.Version, "status", pending)
 	c.getter.Events.Eventf(c.collector, corev1.EventTypeWarning, "Unlocked",
-		"revision %d of the release was left %s by an operator that ended; going on from there", rel.Version, pending)
+		"revision %d of the release was left %s; going on from there", rel.Version, pending)
 	return rel, nil
 }
 
-// Uninstall removes a release and its objects, unless another operator may be working on it. The reconciler does not
+// Upgrade upgrades a release. What a dry run returns is never stored, and does no harm when it is remembered.
+func (c actionClient) Upgrade(
+	name, namespace string, chrt *chart.Chart, vals map[string]any, opts ...helmclient.UpgradeOption,
+) (*release.Release, error) {
+	rel, err := c.ActionInterface.Upgrade(name, namespace, chrt, vals, opts...)
+	c.getter.remember(c.collector.GetUID(), rel)
+	return rel, err
+}
+
+// Uninstall removes a release and its objects, unless another operator may be working on it: the reconciler does not
 // stop at an error of Get when a Collector is being deleted.
 func (c actionClient) Uninstall(name string, opts ...helmclient.UninstallOption) (*release.UninstallReleaseResponse, error) {
-	if c.getter.Grace > 0 {
-		if _, err := c.Get(name); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
-			return nil, err
-		}
+	if _, err := c.Get(name); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
+		return nil, err
 	}
-	return c.ActionInterface.Uninstall(name, opts...)
+	response, err := c.ActionInterface.Uninstall(name, opts...)
+	if err == nil || errors.Is(err, driver.ErrReleaseNotFound) {
+		c.getter.mutex.Lock()
+		defer c.getter.mutex.Unlock()
+		delete(c.getter.tried, c.collector.GetUID())
+	}
+	return response, err
 }

@@ -9,6 +9,7 @@ import (
 
 	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
@@ -38,32 +39,56 @@ func (h helm) Uninstall(name string, _ ...helmclient.UninstallOption) (*release.
 	return nil, err
 }
 
-// storageWith returns a storage with a release whose second revision has a status, for as long as that.
-func storageWith(t *testing.T, status release.Status, pending time.Duration) *storage.Storage {
+// Upgrade makes a revision whose end it cannot store.
+func (h helm) Upgrade(name, _ string, _ *chart.Chart, _ map[string]any, _ ...helmclient.UpgradeOption) (*release.Release, error) {
+	rel := pendingRevision(name, release.StatusPendingUpgrade, time.Now())
+	if err := h.config.Releases.Create(rel); err != nil {
+		return nil, err
+	}
+	returned := *rel
+	returned.Info = &release.Info{Status: release.StatusFailed, LastDeployed: rel.Info.LastDeployed}
+	return &returned, errors.New("the API server has gone")
+}
+
+// pendingRevision returns the second revision of a release.
+func pendingRevision(name string, status release.Status, made time.Time) *release.Release {
+	info := &release.Info{Status: status, LastDeployed: helmtime.Time{Time: made.Round(0)}}
+	return &release.Release{Name: name, Namespace: "default", Version: 2, Info: info}
+}
+
+// newStorage returns a storage with a release that has one revision, which is deployed.
+func newStorage(t *testing.T) *storage.Storage {
 	t.Helper()
 	releases := storage.Init(driver.NewMemory())
-	for version, status := range map[int]release.Status{1: release.StatusDeployed, 2: status} {
-		info := &release.Info{Status: status, LastDeployed: helmtime.Now().Add(-pending)}
-		if err := releases.Create(&release.Release{Name: "gateway", Namespace: "default", Version: version, Info: info}); err != nil {
-			t.Fatal(err)
-		}
+	if err := releases.Create(&release.Release{
+		Name: "gateway", Namespace: "default", Version: 1, Info: &release.Info{Status: release.StatusDeployed},
+	}); err != nil {
+		t.Fatal(err)
 	}
 	return releases
 }
 
-// clientFor returns a decorated client, and where its events go.
-func clientFor(t *testing.T, releases *storage.Storage, grace time.Duration) (helmclient.ActionInterface, *record.FakeRecorder) {
-	t.Helper()
+// newGetter returns a decorated getter whose operator made its first pass an hour ago, and where its events go.
+func newGetter(releases *storage.Storage, leaderElection bool) (*Getter, *record.FakeRecorder) {
 	events := record.NewFakeRecorder(2)
-	getter := Getter{Grace: grace, Events: events, Next: helmclient.ActionClientGetterFunc(
-		func(context.Context, client.Object) (helmclient.ActionInterface, error) {
+	return &Getter{
+		LeaderElection: leaderElection, Events: events, began: time.Now().Add(-time.Hour),
+		Next: helmclient.ActionClientGetterFunc(func(context.Context, client.Object) (helmclient.ActionInterface, error) {
 			return helm{config: &action.Configuration{Releases: releases}}, nil
-		})}
-	actions, err := getter.ActionClientFor(t.Context(), &unstructured.Unstructured{})
+		}),
+	}, events
+}
+
+// pass begins a pass over a Collector.
+func pass(t *testing.T, getter *Getter) helmclient.ActionInterface {
+	t.Helper()
+	collector := &unstructured.Unstructured{}
+	collector.SetUID("1")
+	actions, err := getter.ActionClientFor(t.Context(), collector)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return actions, events
+	return actions
 }
 
 // statuses returns the status of both revisions.
@@ -81,40 +106,40 @@ func statuses(t *testing.T, releases *storage.Storage) [2]release.Status {
 }
 
 func TestARevisionThatIsPendingWhenAPassBegins(t *testing.T) {
+	const ago = -time.Minute
 	for name, row := range map[string]struct {
 		status         release.Status
-		pending, grace time.Duration
+		made           time.Duration // from now
+		leaderElection bool
 		want           release.Status
-		refused        bool
 	}{
-		"has failed, where this operator alone is active: install":  {status: release.StatusPendingInstall, want: release.StatusFailed},
-		"has failed, where this operator alone is active: upgrade":  {status: release.StatusPendingUpgrade, want: release.StatusFailed},
-		"has failed, where this operator alone is active: rollback": {status: release.StatusPendingRollback, want: release.StatusFailed},
-		"has failed, when another operator had its time": {
-			status: release.StatusPendingUpgrade, pending: Grace + time.Second, grace: Grace, want: release.StatusFailed,
-		},
-		"is another operator's before that: install": {
-			status: release.StatusPendingInstall, grace: Grace, want: release.StatusPendingInstall, refused: true,
-		},
-		"is another operator's before that: upgrade": {
-			status: release.StatusPendingUpgrade, pending: Grace - time.Minute, grace: Grace, want: release.StatusPendingUpgrade, refused: true,
-		},
-		"is not pending but deployed":             {status: release.StatusDeployed, grace: Grace, want: release.StatusDeployed},
-		"is not pending but half uninstalled":     {status: release.StatusUninstalling, grace: Grace, want: release.StatusUninstalling},
-		"is not pending but failed already":       {status: release.StatusFailed, grace: Grace, want: release.StatusFailed},
-		"is not pending but deployed, no other's": {status: release.StatusDeployed, want: release.StatusDeployed},
+		"was left by the leader before this one: install":      {release.StatusPendingInstall, -2 * time.Hour, true, release.StatusFailed},
+		"was left by the leader before this one: upgrade":      {release.StatusPendingUpgrade, -2 * time.Hour, true, release.StatusFailed},
+		"was left by the leader before this one: rollback":     {release.StatusPendingRollback, -2 * time.Hour, true, release.StatusFailed},
+		"is the next leader's, if made since this one leads":   {release.StatusPendingUpgrade, ago, true, release.StatusPendingUpgrade},
+		"is another operator's: install":                       {release.StatusPendingInstall, ago, false, release.StatusPendingInstall},
+		"is another operator's: upgrade":                       {release.StatusPendingUpgrade, time.Second - Grace, false, release.StatusPendingUpgrade},
+		"was left by another operator that had its time":       {release.StatusPendingUpgrade, -Grace, false, release.StatusFailed},
+		"was left by the next leader, when it had its time":    {release.StatusPendingUpgrade, -Grace, true, release.StatusFailed},
+		"is another operator's whose clock is ahead":           {release.StatusPendingUpgrade, -ago, false, release.StatusPendingUpgrade},
+		"is not pending but deployed":                          {release.StatusDeployed, ago, false, release.StatusDeployed},
+		"is not pending but half uninstalled":                  {release.StatusUninstalling, ago, false, release.StatusUninstalling},
+		"is not pending but deployed by the leader before":     {release.StatusDeployed, -2 * time.Hour, true, release.StatusDeployed},
+		"is not pending but failed under the leader before it": {release.StatusFailed, -2 * time.Hour, true, release.StatusFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			releases := storageWith(t, row.status, row.pending)
-			actions, events := clientFor(t, releases, row.grace)
-			got, err := actions.Get("gateway")
-			if (err != nil) != row.refused {
+			releases := newStorage(t)
+			if err := releases.Create(pendingRevision("gateway", row.status, time.Now().Add(row.made))); err != nil {
+				t.Fatal(err)
+			}
+			getter, events := newGetter(releases, row.leaderElection)
+			got, err := pass(t, getter).Get("gateway")
+
+			if refused := row.want.IsPending(); refused != (err != nil) {
 				t.Fatalf("got %v, %v", got, err)
-			}
-			if err != nil && !strings.HasPrefix(err.Error(), "release gateway is "+row.status.String()+" since ") {
+			} else if refused && !strings.HasPrefix(err.Error(), "release gateway is "+row.status.String()+" since ") {
 				t.Errorf("the error does not say what is the matter: %v", err)
-			}
-			if err == nil && got.Info.Status != row.want {
+			} else if !refused && got.Info.Status != row.want {
 				t.Errorf("got %s, want %s", got.Info.Status, row.want)
 			}
 			if stored := statuses(t, releases); stored != [2]release.Status{release.StatusDeployed, row.want} {
@@ -131,23 +156,46 @@ func TestARevisionThatIsPendingWhenAPassBegins(t *testing.T) {
 	}
 }
 
+func TestARevisionWhoseEndThisOperatorCouldNotStoreIsItsOwn(t *testing.T) {
+	for name, leaderElection := range map[string]bool{"with leader election": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			releases := newStorage(t)
+			getter, _ := newGetter(releases, leaderElection)
+			if _, err := pass(t, getter).Upgrade("gateway", "default", nil, nil); err == nil {
+				t.Fatal("it was to fail")
+			}
+			another, _ := newGetter(releases, leaderElection)
+			if rel, err := pass(t, another).Get("gateway"); err == nil {
+				t.Errorf("another operator got %s", rel.Info.Status)
+			}
+			if rel, err := pass(t, getter).Get("gateway"); err != nil || rel.Info.Status != release.StatusFailed {
+				t.Errorf("got %v, %v", rel, err)
+			}
+		})
+	}
+}
+
 func TestAReleaseIsUninstalled(t *testing.T) {
 	for name, row := range map[string]struct {
 		status         release.Status
-		pending, grace time.Duration
+		made           time.Duration // from now
+		leaderElection bool
 		want           bool
 	}{
-		"where this operator alone is active":                {status: release.StatusPendingUpgrade, want: true},
-		"when it is not pending":                             {status: release.StatusDeployed, grace: Grace, want: true},
-		"when another operator had its time":                 {status: release.StatusPendingInstall, pending: Grace, grace: Grace, want: true},
-		"but not while another operator may be at work":      {status: release.StatusPendingInstall, grace: Grace},
-		"but not while another operator may be upgrading it": {status: release.StatusPendingUpgrade, pending: Grace / 2, grace: Grace},
+		"that the leader before this one left":   {release.StatusPendingUpgrade, -2 * time.Hour, true, true},
+		"that is not pending":                    {release.StatusDeployed, 0, false, true},
+		"that another operator has left":         {release.StatusPendingInstall, -Grace, false, true},
+		"but none that another may work on":      {release.StatusPendingInstall, 0, false, false},
+		"but none that the next leader works on": {release.StatusPendingUpgrade, 0, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			releases := storageWith(t, row.status, row.pending)
-			actions, _ := clientFor(t, releases, row.grace)
-			_, err := actions.Uninstall("gateway")
-			if (err == nil) != row.want {
+			releases := newStorage(t)
+			if err := releases.Create(pendingRevision("gateway", row.status, time.Now().Add(row.made))); err != nil {
+				t.Fatal(err)
+			}
+			getter, _ := newGetter(releases, row.leaderElection)
+			actions := pass(t, getter)
+			if _, err := actions.Uninstall("gateway"); (err == nil) != row.want {
 				t.Errorf("got %v", err)
 			}
 			if _, err := releases.Last("gateway"); errors.Is(err, driver.ErrReleaseNotFound) != row.want {

@@ -1,0 +1,248 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// The tests in this file stop the shared operator, or take the lead from it, and so are not parallel.
+
+// startAnother starts an operator beside the shared one, or in its place, until the test ends.
+func startAnother(t *testing.T, watchNamespace string, args ...string) *operator {
+	t.Helper()
+	another := &operator{binary: shared.binary, account: shared.account, watchNamespace: watchNamespace, args: args}
+	if err := another.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := another.stop(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("the log of another operator:\n%s", another.log.tail(namespacePrefix))
+		}
+	})
+	return another
+}
+
+// startStandby starts an operator that waits for the shared one to end.
+func startStandby(t *testing.T) *operator {
+	t.Helper()
+	install(t) // so it leads
+	return startAnother(t, "", "--leader-elect", "--leader-election-namespace="+systemNamespace)
+}
+
+// startSharedAgain starts the shared operator anew when the test ends.
+func startSharedAgain(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := shared.kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Error(err)
+		}
+		if err := shared.start(context.Background()); err != nil {
+			t.Error(err)
+		}
+		NewWithT(t).Eventually(func() error { // it is ready before that, and each test's end reads its metrics
+			connection, err := net.Dial("tcp", metricsAddress)
+			if err != nil {
+				return err
+			}
+			return connection.Close()
+		}).Should(Succeed())
+	})
+}
+
+func TestOneOfTwoOperatorsWaits(t *testing.T) {
+	standby := startStandby(t)
+	collector := install(t)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Replicas = new(int32(3)) })
+	remove(t, collector)
+	NewWithT(t).Expect(standby.log.about("")).NotTo(ContainSubstring("Reconciling"))
+}
+
+func TestAReleaseThatTheLeaderWorkedOnWhenItWasKilledIsTakenOver(t *testing.T) {
+	standby := startStandby(t)
+	collector, gate := createHeld(t)
+	NewWithT(t).Expect(standby.log.about("")).NotTo(ContainSubstring("Reconciling"))
+
+	startSharedAgain(t)
+	if err := shared.kill(); err != nil {
+		t.Error(err)
+	}
+	expireLease(t)
+	awaitUnlocked(t, standby, collector)
+	gate.open()
+	awaitSettled(t, collector, config)
+	NewWithT(t).Expect(deployedRevision(t, collector)).To(Equal(2))
+}
+
+func TestALeaderThatHungAndWasReplacedLeavesTheReleasesToTheNewLeader(t *testing.T) {
+	standby := startStandby(t)
+	collector, gate := createHeld(t)
+	startSharedAgain(t)
+	g := NewWithT(t)
+	g.Expect(shared.cmd.Process.Signal(syscall.SIGSTOP)).To(Succeed())
+	expireLease(t)
+	awaitUnlocked(t, standby, collector)
+	gate.open()
+	awaitSettled(t, collector, config)
+
+	gate.shut()
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("changed: {}") })
+	gate.await(t)
+	since := shared.log.mark()
+	g.Expect(shared.cmd.Process.Signal(syscall.SIGCONT)).To(Succeed())
+	// It takes 10 s to notice that it does not lead any more, and works on.
+	g.Eventually(func() []string { return shared.log.passes(since, client.ObjectKeyFromObject(collector)) }).Should(
+		ContainElement(ContainSubstring("release gateway is pending-upgrade since")))
+	g.Expect(statusesOfRevisions(t, collector)).To(ContainElement("3 pending-upgrade"))
+	gate.open()
+	g.Eventually(shared.ended).Should(Receive(HaveOccurred()))
+	g.Expect(shared.log.since(since)).NotTo(ContainElement(HaveField("Message", ContainSubstring("unlocked"))))
+	awaitSettled(t, collector, "changed: {}")
+}
+
+// createHeld creates a Collector and a gate that holds its installation.
+func createHeld(t *testing.T) (*v1alpha1.Collector, *gate) {
+	t.Helper()
+	collector := newCollector(newNamespace(t), "gateway")
+	gate := newGate(t, collector.Namespace)
+	if err := plane.client.Create(t.Context(), collector); err != nil {
+		t.Fatal(err)
+	}
+	gate.await(t)
+	NewWithT(t).Expect(statusesOfRevisions(t, collector)).To(Equal([]string{"1 pending-install"}))
+	return collector, gate
+}
+
+// expireLease has the Lease of a leader that renews it no longer end soon, instead of in 15 s.
+func expireLease(t *testing.T) {
+	t.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "kube8-operator"}}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"leaseDurationSeconds":1}}`))
+	if err := plane.client.Patch(t.Context(), lease, patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitUnlocked waits until an operator has unlocked a Collector's release, and said so.
+func awaitUnlocked(t *testing.T, by *operator, collector *v1alpha1.Collector) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Eventually(func() string { return by.log.about(collector.Namespace) }).Should(ContainSubstring("unlocked a release"))
+	g.Eventually(func() string { return toYAML(list(t, collector.Namespace, "v1", "Event")) }).Should(ContainSubstring("reason: Unlocked"))
+}
+
+// awaitSettled waits until a Collector is deployed with a configuration, says so, and nobody works on its release.
+func awaitSettled(t *testing.T, collector *v1alpha1.Collector, config string) {
+	t.Helper()
+	awaitRevision(t, collector, 1)
+	NewWithT(t).Eventually(func(g Gomega) {
+		template := get(t, collector, "", &appsv1.Deployment{}).Spec.Template
+		g.Expect(template.Annotations).To(HaveKeyWithValue(hashAnnotation, sha256Of(config)))
+		g.Expect(string(get(t, collector, "-config", &corev1.Secret{}).Data["config.yaml"])).To(Equal(config))
+		statuses := statusesOfRevisions(t, collector)
+		g.Expect(statuses).NotTo(ContainElement(ContainSubstring("pending")))
+		g.Expect(statuses[len(statuses)-1]).To(HaveSuffix(" deployed"), "the latest of %s", statuses)
+		for conditionType, want := range map[string]corev1.ConditionStatus{
+			"Deployed": "True", "Irreconcilable": "False", "ReleaseFailed": "False",
+		} {
+			g.Expect(condition(t, collector, conditionType).Status).To(Equal(want), conditionType)
+		}
+	}, time.Minute).Should(Succeed(), "Collector %s", client.ObjectKeyFromObject(collector))
+}
+
+func TestTwoOperatorsWithoutLeaderElection(t *testing.T) {
+	namespace := newNamespace(t)
+	if err := shared.stop(); err != nil {
+		t.Error(err)
+	}
+	startSharedAgain(t)
+	both := []*operator{startAnother(t, namespace), startAnother(t, namespace)}
+	logs := func() string { return both[0].log.about("") + both[1].log.about("") }
+
+	t.Run("leave alone what the other works on", func(t *testing.T) {
+		gate := newGate(t, namespace)
+		collector := newCollector(namespace, "gateway")
+		if err := plane.client.Create(t.Context(), collector); err != nil {
+			t.Fatal(err)
+		}
+		gate.await(t)
+		g := NewWithT(t)
+		g.Eventually(logs).Should(ContainSubstring("release gateway is pending-install since"))
+		g.Expect(statusesOfRevisions(t, collector)).To(Equal([]string{"1 pending-install"}))
+		gate.open()
+		awaitSettled(t, collector, config)
+
+		gate.shut()
+		change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("changed: {}") })
+		gate.await(t)
+		g.Eventually(func() string { return condition(t, collector, "Irreconcilable").Message }).Should(
+			ContainSubstring("release gateway is pending-upgrade since"))
+		g.Expect(statusesOfRevisions(t, collector)).To(ContainElement("2 pending-upgrade"))
+		gate.open()
+		awaitSettled(t, collector, "changed: {}")
+	})
+	t.Run("agree in the end", func(t *testing.T) {
+		var fleet []*v1alpha1.Collector
+		for i := range 6 {
+			collector := newCollector(namespace, fmt.Sprintf("collector-%d", i))
+			if err := plane.client.Create(t.Context(), collector); err != nil {
+				t.Fatal(err)
+			}
+			fleet = append(fleet, collector)
+		}
+		for round := range 4 {
+			for _, collector := range fleet {
+				change(t, collector, func(c *v1alpha1.Collector) {
+					c.Spec.Collector.Configuration = fmt.Appendf(nil, "round: %d", round)
+				})
+			}
+		}
+		for _, collector := range fleet {
+			awaitSettled(t, collector, "round: 3")
+		}
+		g := NewWithT(t)
+		g.Eventually(func() []string {
+			requests := plane.audit.mark(t)
+			for _, collector := range fleet {
+				touchBoth(t, collector, both)
+			}
+			return plane.audit.writes(t, requests, namespace)
+		}, time.Minute).Should(BeEmpty(), "writes of both, once all is done")
+		for _, collector := range fleet {
+			remove(t, collector)
+		}
+		remove(t, newCollector(namespace, "gateway"))
+		g.Expect(names(contents(t, namespace))).To(BeEmpty())
+	})
+	NewWithT(t).Expect(logs()).NotTo(ContainSubstring("unlocked a release"))
+}
+
+// touchBoth changes a Collector without changing what it asks for, and waits until both operators have looked at it.
+func touchBoth(t *testing.T, collector *v1alpha1.Collector, both []*operator) {
+	t.Helper()
+	marks := [2]int{both[0].log.mark(), both[1].log.mark()}
+	change(t, collector, func(c *v1alpha1.Collector) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, "example.com/touched", fmt.Sprint(marks))
+	})
+	for i, one := range both {
+		one.awaitPass(t, marks[i], client.ObjectKeyFromObject(collector))
+	}
+}
