@@ -169,9 +169,9 @@ undeploy-olm: no-collectors ## Remove what OLM installed in OLM_NAMESPACE; refus
 # Each Collector has a finalizer that only a running operator takes away: deleting the CRD first would wait for ever.
 no-collectors:
 	@crd="$$($(KUBECTL) get crd collectors.kube8.dev --ignore-not-found -o name)"; [ -n "$$crd" ] || exit 0; \
-	left="$$($(KUBECTL) get collectors.kube8.dev --all-namespaces -o name | wc -l)"; [ "$$left" != 0 ] || exit 0; \
-	echo "Collectors that still exist: $$left. Only the running operator can remove what it made of them, so delete them" \
-		"first: kubectl delete collectors.kube8.dev --all --all-namespaces" >&2; [ -n "$(KEEP_COLLECTORS)" ]
+	left="$$($(KUBECTL) get collectors.kube8.dev -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name} {end}')"; \
+	[ -n "$$left" ] || exit 0; echo "Collectors that still exist: $${left% }. Only a running operator can remove what it made of" \
+		"them, so delete them first: kubectl delete collectors.kube8.dev --all --all-namespaces" >&2; [ -n "$(KEEP_COLLECTORS)" ]
 
 ##@ Release
 

@@ -111,8 +111,8 @@ func build(t *testing.T, image, dockerfile, dir string, args ...string) {
 	command(t, os.Getenv("CONTAINER_TOOL"), append([]string{"build", "-f", dockerfile, "-t", image}, append(args, dir)...)...)
 }
 
-// load takes an image to the nodes, and returns its name by digest: what has only a tag, OLM would pull.
-func load(t *testing.T, image string) (byDigest string) {
+// load takes an image to the nodes.
+func load(t *testing.T, image string) {
 	t.Helper()
 	if load, tool := os.Getenv("E2E_LOAD"), os.Getenv("CONTAINER_TOOL"); load != "" {
 		archive := filepath.Join(t.TempDir(), "image.tar")
@@ -123,6 +123,11 @@ func load(t *testing.T, image string) (byDigest string) {
 		command(t, tool, save...)
 		command(t, "bash", "-c", load+" "+archive)
 	}
+}
+
+// digest returns the name by digest of an image that was loaded: what has only a tag, OLM would pull.
+func digest(t *testing.T, image string) (byDigest string) {
+	t.Helper()
 	repository, _, _ := strings.Cut(image, ":")
 	NewWithT(t).Eventually(func() (string, error) {
 		out, err := kubectl(t.Context(), "get", "nodes", "--output=json")

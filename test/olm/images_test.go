@@ -19,31 +19,32 @@ const (
 	catalogImage = registry + "-catalog:v"
 )
 
-// images builds and loads what OLM installs. It returns OLM's own image, and a catalog with the previous version and one
-// with this version as well.
+// images builds and loads what OLM installs. It returns OLM's own image, a catalog with the previous version, and one with
+// this version as well.
 func images(t *testing.T) (olm, first, second string) {
 	t.Helper()
+	this := version(t)
 	built := programs(t, "olm", "catalog", "copy-content", "cpb", "cp", "opm", "grpc_health_probe")
 	build(t, olmImage, "test/olm/Dockerfile", built, "--target=olm")
-	olm = load(t, olmImage)
-
 	copyTree(t)
-	makePrevious := func(image, version string, targets ...string) {
-		command(t, "make", append([]string{
-			"--no-print-directory", "-C", previousTree, "IMG=" + registry + ":v" + version, "BUNDLE_IMG=" + image, "VERSION=" + version,
-		}, targets...)...)
-	}
-	makePrevious("", previous, "docker-build", "bundle")
-	load(t, registry+":v"+previous)
+	makePrevious(t, previous, "docker-build", "bundle")
 	build(t, bundleImage+previous, previousTree+"/bundle.Dockerfile", previousTree)
-	makePrevious(load(t, bundleImage+previous), previous, "catalog")
-	build(t, catalogImage+previous, previousTree+"/catalog.Dockerfile", previousTree)
-	first = load(t, catalogImage+previous)
+	build(t, bundleImage+this, "bundle.Dockerfile", ".")
+	for _, image := range []string{olmImage, registry + ":v" + previous, bundleImage + previous, bundleImage + this} {
+		load(t, image)
+	}
+	// The second adds to the first what `make catalog` adds to the catalog of a release.
+	for _, version := range []string{previous, this} {
+		makePrevious(t, version, "catalog", "BUNDLE_IMG="+digest(t, bundleImage+version))
+		build(t, catalogImage+version, previousTree+"/catalog.Dockerfile", previousTree)
+		load(t, catalogImage+version)
+	}
+	return digest(t, olmImage), digest(t, catalogImage+previous), digest(t, catalogImage+this)
+}
 
-	build(t, bundleImage+version(t), "bundle.Dockerfile", ".")
-	makePrevious(load(t, bundleImage+version(t)), version(t), "catalog")
-	build(t, catalogImage+version(t), previousTree+"/catalog.Dockerfile", previousTree)
-	return olm, first, load(t, catalogImage+version(t))
+func makePrevious(t *testing.T, version string, args ...string) {
+	t.Helper()
+	command(t, "make", append([]string{"--no-print-directory", "-C", previousTree, "VERSION=" + version, "IMG=" + registry + ":v" + version}, args...)...)
 }
 
 // copyTree copies what of this tree git knows or would add, without the catalog.

@@ -76,7 +76,7 @@ func removeOLM(t *testing.T, manifests string, crds []string) {
 	for _, crd := range crds {
 		remove(t, "crd", nameOf(t, crd))
 	}
-	for _, manifest := range strings.Split(manifests, "\n---") {
+	for manifest := range strings.SplitSeq(manifests, "\n---") {
 		var object struct {
 			Kind     string
 			Metadata struct{ Name string }

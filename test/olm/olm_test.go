@@ -11,19 +11,14 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-const suiteName = "OLM end to end"
-
-// step is a subtest that the later ones build on.
-func step(t *testing.T, name string, test func(*testing.T)) {
+// begin has a subtest in the table.
+func begin(t *testing.T) {
 	t.Helper()
-	if !t.Run(name, func(t *testing.T) {
-		report(t, suiteName, name)
-		test(t)
-	}) {
-		t.FailNow()
-	}
+	_, name, _ := strings.Cut(t.Name(), "/")
+	report(t, "OLM end to end", strings.ReplaceAll(name, "_", " "))
 }
 
+// Each subtest goes on where the one before it ended.
 func TestOLM(t *testing.T) {
 	const tenant = "kube8-olm-tenant"
 	olm, first, second := images(t)
@@ -31,53 +26,53 @@ func TestOLM(t *testing.T) {
 	namespace(t, systemNamespace)
 	namespace(t, tenant)
 	dumpOnFailure(t, olmNamespace, systemNamespace, tenant)
+	var before string
 
-	step(t, "OLM installs the operator from the catalog, for all namespaces", func(t *testing.T) {
+	_ = t.Run("OLM installs the operator from the catalog, for all namespaces", func(t *testing.T) {
+		begin(t)
 		serve(t, first)
 		subscribe(t, systemNamespace)
 		awaitInstalled(t, systemNamespace, previous)
-	})
-	step(t, "a Collector becomes ready", func(t *testing.T) {
+	}) && t.Run("a Collector becomes ready", func(t *testing.T) {
+		begin(t)
 		createExample(t, tenant)
 		awaitReady(t, tenant)
-	})
-	var before string
-	step(t, "the catalog offers the next version, and OLM upgrades the operator", func(t *testing.T) {
 		before = running(t, tenant)
+	}) && t.Run("the catalog offers the next version, and OLM upgrades the operator", func(t *testing.T) {
+		begin(t)
 		serve(t, second)
 		awaitInstalled(t, systemNamespace, version(t))
 		image := must(t, "get", "deployment", operatorName, "-n", systemNamespace, "--output=jsonpath={.spec.template.spec.containers[0].image}")
 		NewWithT(t).Expect(image).To(Equal(os.Getenv("IMG")))
-	})
-	step(t, "the collector keeps running through the upgrade, and stays ready", func(t *testing.T) {
+	}) && t.Run("the collector keeps running through the upgrade, and stays ready", func(t *testing.T) {
+		begin(t)
 		awaitLeader(t, systemNamespace)
 		NewWithT(t).Expect(running(t, tenant)).To(Equal(before))
-	})
-	step(t, "the status follows a change that is made after the upgrade", func(t *testing.T) {
+	}) && t.Run("the status follows a change that is made after the upgrade", func(t *testing.T) {
+		begin(t)
 		must(t, "patch", "collector", exampleName, "-n", tenant, "--type=merge", `--patch={"spec": {"replicas": 2}}`)
 		NewWithT(t).Eventually(jsonPath(t, "{.status.replicas} {.status.readyReplicas} {.status.observedGeneration}",
 			"collector", exampleName, "-n", tenant)).Should(Equal("2 2 2"), "pods, ready pods and generation in the status")
-	})
-	step(t, "uninstalling removes the operator, and says which Collectors remain", func(t *testing.T) {
-		before := running(t, tenant)
+		before = running(t, tenant)
+	}) && t.Run("uninstalling removes the operator, and says which Collectors remain", func(t *testing.T) {
+		begin(t)
 		out := uninstall(t, systemNamespace)
-		NewWithT(t).Expect(out).To(ContainSubstring("Collectors that still exist: 1."))
+		NewWithT(t).Expect(out).To(ContainSubstring(tenant + "/" + exampleName))
 		NewWithT(t).Expect(running(t, tenant)).To(Equal(before), "the collector that remains")
-	})
-	step(t, "an operator that is installed again takes the remaining Collectors over", func(t *testing.T) {
-		before := running(t, tenant)
+	}) && t.Run("an operator that is installed again takes the remaining Collectors over", func(t *testing.T) {
+		begin(t)
 		subscribe(t, systemNamespace)
 		awaitInstalled(t, systemNamespace, version(t))
 		awaitLeader(t, systemNamespace)
 		NewWithT(t).Expect(running(t, tenant)).To(Equal(before))
 		remove(t, "collector", exampleName, "-n", tenant)
 		uninstall(t, systemNamespace)
-	})
-	installModes(t)
+	}) && testInstallModes(t)
 }
 
-// installModes installs the operator for some namespaces only, and has a Collector in each of them and in another one.
-func installModes(t *testing.T) {
+// testInstallModes installs the operator for some namespaces only, and has a Collector in each of them and in another one.
+func testInstallModes(t *testing.T) (passed bool) {
+	t.Helper()
 	const own, one, two, other = "kube8-olm-own", "kube8-olm-one", "kube8-olm-two", "kube8-olm-other"
 	for _, mode := range []struct {
 		name    string
@@ -87,7 +82,8 @@ func installModes(t *testing.T) {
 		{"SingleNamespace", []string{one}},
 		{"MultiNamespace", []string{one, two}},
 	} {
-		step(t, "install mode "+mode.name+": Collectors become ready there and nowhere else", func(t *testing.T) {
+		if !t.Run("install mode "+mode.name+": Collectors become ready there and nowhere else", func(t *testing.T) {
+			begin(t)
 			for _, name := range []string{own, one, two, other} {
 				namespace(t, name)
 			}
@@ -107,8 +103,11 @@ func installModes(t *testing.T) {
 			for _, target := range append(mode.targets, other) {
 				remove(t, "collector", exampleName, "-n", target)
 			}
-		})
+		}) {
+			return false
+		}
 	}
+	return true
 }
 
 func awaitReady(t *testing.T, namespace string) {
@@ -131,7 +130,7 @@ func awaitLeader(t *testing.T, namespace string) {
 }
 
 // running says which pods a Collector has, how often each was restarted, and since when it is ready.
-func running(t *testing.T, namespace string) string {
+func running(t *testing.T, namespace string) string { //nolint:unparam // a namespace without its name is hard to read
 	t.Helper()
 	return must(t, "get", "pods", "-n", namespace, "-l", "kube8.dev/collector="+exampleName, "--sort-by=.metadata.name",
 		"--output=jsonpath={range .items[*]}{.metadata.uid} {.status.containerStatuses[0].restartCount};{end}") +

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -27,39 +28,40 @@ type result struct {
 	Suggestions []string `json:"suggestions,omitempty"`
 }
 
-var tests = map[string]func(context.Context, *run) error{
+var tests = map[string]func(context.Context, *trial) error{
 	"example-becomes-ready":           exampleBecomesReady,
 	"deleted-example-leaves-nothing":  deletedExampleLeavesNothing,
 	"status-has-its-descriptors-only": statusHasItsDescriptorsOnly,
 }
 
 func main() {
-	args := os.Args[1:]
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "scorecard:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
 	if len(args) == 5 && args[0] == "tar" { // tar xvzf ARCHIVE -C FOLDER
-		if err := untar(args[2], args[4]); err != nil {
-			fmt.Fprintln(os.Stderr, "tar:", err)
-			os.Exit(1)
-		}
-		return
+		return untar(args[2], args[4])
 	}
 	if len(args) != 1 || tests[args[0]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: scorecard tar xvzf ARCHIVE -C FOLDER | scorecard TEST")
-		os.Exit(2)
+		return errors.New("usage: scorecard tar xvzf ARCHIVE -C FOLDER | scorecard TEST")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	out, err := json.MarshalIndent(status{Results: []result{test(ctx, args[0])}}, "", "  ")
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return err
 	}
-	fmt.Println(string(out))
+	_, err = fmt.Println(string(out))
+	return err
 }
 
 // test runs one test.
 func test(ctx context.Context, name string) result {
 	out := result{Name: name, State: "pass"}
-	r, err := newRun(bundleDir, os.Getenv("SCORECARD_NAMESPACE"))
+	r, err := newTrial(bundleDir, os.Getenv("SCORECARD_NAMESPACE"))
 	if err == nil {
 		err = tests[name](ctx, r)
 		out.Log = r.log.String()

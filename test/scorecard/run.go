@@ -22,8 +22,8 @@ import (
 // timeout is how long a Collector may take to become ready, or to go.
 const timeout = 2 * time.Minute
 
-// run is one run of one test.
-type run struct {
+// trial is one run of one test.
+type trial struct {
 	client.Client
 	discovery discovery.DiscoveryInterface
 	namespace string
@@ -52,9 +52,9 @@ type csv struct {
 	} `json:"spec"`
 }
 
-// newRun reads the bundle, and connects to the cluster that the pod is in.
-func newRun(bundle, namespace string) (*run, error) {
-	r := &run{namespace: namespace}
+// newTrial reads the bundle, and connects to the cluster that the pod is in.
+func newTrial(bundle, namespace string) (*trial, error) {
+	r := &trial{namespace: namespace}
 	if err := r.readBundle(bundle); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func newRun(bundle, namespace string) (*run, error) {
 }
 
 // readBundle reads the bundle's ClusterServiceVersion and its only example.
-func (r *run) readBundle(bundle string) error {
+func (r *trial) readBundle(bundle string) error {
 	files, err := filepath.Glob(filepath.Join(bundle, "manifests", "*.clusterserviceversion.yaml"))
 	if err != nil || len(files) != 1 {
 		return fmt.Errorf("find the one ClusterServiceVersion of %s: found %d, %w", bundle, len(files), err)
@@ -96,7 +96,7 @@ func (r *run) readBundle(bundle string) error {
 }
 
 // withExample creates the example, waits until it is ready, has it looked at, and removes it.
-func (r *run) withExample(ctx context.Context, look func(collector *unstructured.Unstructured) error) error {
+func (r *trial) withExample(ctx context.Context, look func(collector *unstructured.Unstructured) error) error {
 	collector := r.example.DeepCopy()
 	collector.SetNamespace(r.namespace)
 	if err := r.Create(ctx, collector); err != nil {
@@ -109,7 +109,7 @@ func (r *run) withExample(ctx context.Context, look func(collector *unstructured
 	return errors.Join(err, r.remove(ctx, collector))
 }
 
-func (r *run) awaitReady(ctx context.Context, collector *unstructured.Unstructured) error {
+func (r *trial) awaitReady(ctx context.Context, collector *unstructured.Unstructured) error {
 	err := wait.PollUntilContextTimeout(ctx, time.Second, timeout, true, func(ctx context.Context) (bool, error) {
 		err := r.Get(ctx, client.ObjectKeyFromObject(collector), collector)
 		return err == nil && isReady(collector), err
@@ -133,7 +133,7 @@ func isReady(collector *unstructured.Unstructured) bool {
 }
 
 // remove deletes the Collector and waits until it is gone.
-func (r *run) remove(ctx context.Context, collector *unstructured.Unstructured) error {
+func (r *trial) remove(ctx context.Context, collector *unstructured.Unstructured) error {
 	if err := r.Delete(ctx, collector.DeepCopy()); err != nil {
 		return fmt.Errorf("delete the example: %w", err)
 	}

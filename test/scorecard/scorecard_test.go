@@ -94,7 +94,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestTheBundleHasOneExample(t *testing.T) {
-	r := &run{}
+	r := &trial{}
 	if err := r.readBundle("../../bundle"); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // exampleBecomesReady says also whether the bundle names the image that the example runs, for those who mirror images.
-func exampleBecomesReady(ctx context.Context, r *run) error {
+func exampleBecomesReady(ctx context.Context, r *trial) error {
 	return r.withExample(ctx, func(collector *unstructured.Unstructured) error {
 		pods := &unstructured.UnstructuredList{}
 		pods.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "PodList"})
@@ -44,7 +44,7 @@ func exampleBecomesReady(ctx context.Context, r *run) error {
 	})
 }
 
-func (r *run) isRelated(image string) bool {
+func (r *trial) isRelated(image string) bool {
 	for _, related := range r.csv.Spec.RelatedImages {
 		if related.Image == image {
 			return true
@@ -54,7 +54,7 @@ func (r *run) isRelated(image string) bool {
 }
 
 // deletedExampleLeavesNothing compares all that is in the namespace before the example and after it.
-func deletedExampleLeavesNothing(ctx context.Context, r *run) error {
+func deletedExampleLeavesNothing(ctx context.Context, r *trial) error {
 	before, err := r.contents(ctx)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func deletedExampleLeavesNothing(ctx context.Context, r *run) error {
 }
 
 // statusHasItsDescriptorsOnly says whether a console can show all of the status, and whether all that it shows is there.
-func statusHasItsDescriptorsOnly(ctx context.Context, r *run) error {
+func statusHasItsDescriptorsOnly(ctx context.Context, r *trial) error {
 	return r.withExample(ctx, func(collector *unstructured.Unstructured) error {
 		status, _, _ := unstructured.NestedMap(collector.Object, "status")
 		return compare(status, r.csv)
@@ -109,7 +109,7 @@ func compare(status map[string]any, bundle csv) error {
 }
 
 // contents lists every object in the namespace, but not the events, and not the pods of the scorecard.
-func (r *run) contents(ctx context.Context) ([]string, error) {
+func (r *trial) contents(ctx context.Context) ([]string, error) {
 	lists, err := discovery.ServerPreferredNamespacedResources(r.discovery)
 	if err != nil {
 		return nil, fmt.Errorf("discover what there is: %w", err)
