@@ -37,14 +37,20 @@ type Queue struct {
 
 	mutex   sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
-	failing map[types.NamespacedName]int64 // the generation that failed
+	failing map[types.NamespacedName]failures
+}
+
+// failures are what is known of a Collector's last failed pass.
+type failures struct {
+	generation int64     // of the Collector
+	retry      time.Time // when the next pass is due
 }
 
 // New returns the Queue of a controller that is yet to be set up, see Setup.
 func New() *Queue {
 	return &Queue{
 		delays:  workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstDelay, longestDelay),
-		failing: map[types.NamespacedName]int64{},
+		failing: map[types.NamespacedName]failures{},
 	}
 }
 
@@ -88,15 +94,22 @@ func (q *Queue) ActionClients(next helmclient.ActionClientGetter) helmclient.Act
 }
 
 // failed has another pass made after a delay that grows with each failure. A Collector that has been changed since the
-// last failure, or deleted, starts anew.
+// last failure, or deleted, starts anew. A pass that came before it was due, brought by an event, leaves the next one
+// where it is: the news of a failure in the status is such an event, and would otherwise bring the longest delay within
+// a second.
 func (q *Queue) failed(key types.NamespacedName, generation int64) {
 	q.mutex.Lock()
-	if q.failing[key] != generation {
+	last, now := q.failing[key], time.Now()
+	if last.generation != generation {
 		q.delays.Forget(key)
-		q.failing[key] = generation
+		last = failures{generation: generation}
 	}
+	if !now.Before(last.retry) {
+		last.retry = now.Add(q.delays.When(key))
+	}
+	q.failing[key] = last
 	q.mutex.Unlock()
-	q.After(key, q.delays.When(key))
+	q.After(key, last.retry.Sub(now))
 }
 
 func (q *Queue) succeeded(key types.NamespacedName) {

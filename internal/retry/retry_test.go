@@ -112,6 +112,21 @@ func TestTheDelaysDouble(t *testing.T) {
 	}
 }
 
+func TestAPassThatWasNotDueLeavesTheDelaysAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newController(t)
+		c.start(t)
+		_ = c.pass(t, helm{install: errBroken}, install)
+		c.next(t)
+		for range 9 {
+			_ = c.pass(t, helm{install: errBroken}, install)
+		}
+		if waited := c.next(t); waited != 2*time.Second {
+			t.Errorf("the next pass comes after %s", waited)
+		}
+	})
+}
+
 func TestWhatStartsTheDelaysAnew(t *testing.T) {
 	for name, row := range map[string]struct {
 		calls   pass // that end well
