@@ -22,23 +22,46 @@ const behind = time.Second
 // ActionClients decorates the clients that next gives. again asks for another pass over a Collector.
 func (m *Memory) ActionClients(next drift.Getter, again func(client.ObjectKey, time.Duration)) helmclient.ActionClientGetter {
 	return helmclient.ActionClientGetterFunc(func(ctx context.Context, obj client.Object) (helmclient.ActionInterface, error) {
-		r := m.entry(obj.GetUID())
-		r.err = nil
-		actions, err := next.For(ctx, obj)
-		if err != nil {
-			r.err = err
-			return nil, err
-		}
-		c := &actionClient{ActionClient: actions, memory: m, entry: r, collector: obj, again: again}
+		c := &actionClient{memory: m, entry: m.entry(obj.GetUID()), collector: obj, again: again}
+		c.entry.err = nil
 		if collector, ok := obj.(*unstructured.Unstructured); ok {
 			c.configuration = m.Configuration(collector)
 		}
-		if c.answers = m.answers(ctx, r, obj, c.configuration); !c.answers {
-			r.release, r.objects = nil, nil
+		c.answers = m.answers(ctx, c.entry, obj, c.configuration)
+		switch {
+		case c.answers && c.entry.objects != nil:
+			return unchanged{release: c.entry.release}, nil
+		case !c.answers:
+			c.entry.release, c.entry.objects = nil, nil
 		}
+		actions, err := next.For(ctx, obj)
+		if err != nil {
+			return nil, c.failed(err)
+		}
+		c.ActionClient = actions
 		return c, nil
 	})
 }
+
+// unchanged serves a pass over a Collector whose release and objects are as they should be. The reconciler asks for no
+// more than it answers, and making Helm's clients costs more than the rest of such a pass.
+type unchanged struct {
+	helmclient.ActionInterface // none
+	release                    *release.Release
+}
+
+// Get returns the release.
+func (u unchanged) Get(string, ...helmclient.GetOption) (*release.Release, error) {
+	return u.release, nil
+}
+
+// Upgrade tells that an upgrade, of which the reconciler makes a dry run, would change nothing.
+func (u unchanged) Upgrade(string, string, *chart.Chart, map[string]any, ...helmclient.UpgradeOption) (*release.Release, error) {
+	return u.release, nil
+}
+
+// Reconcile has nothing to repair.
+func (u unchanged) Reconcile(*release.Release) error { return nil }
 
 // actionClient serves one pass over one Collector.
 type actionClient struct {
@@ -49,7 +72,7 @@ type actionClient struct {
 	configuration string
 	again         func(client.ObjectKey, time.Duration)
 
-	answers bool // the pass can be answered from the entry
+	answers bool // the release is known, but its objects are yet to be seen
 	read    bool // the next two are what Get found
 	found   *release.Release
 	missing error
@@ -113,9 +136,6 @@ func (c *actionClient) Upgrade(
 
 // Reconcile repairs what differs between rel and its objects. It remembers them once they are as they should be.
 func (c *actionClient) Reconcile(rel *release.Release) error {
-	if c.answers && c.entry.objects != nil {
-		return nil
-	}
 	if err := c.ActionClient.Reconcile(rel); err != nil {
 		c.entry.release = nil
 		return c.failed(err)

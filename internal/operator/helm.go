@@ -1,0 +1,65 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/chunks"
+	"github.com/kube8/kube8-operator/internal/configsource"
+	"github.com/kube8/kube8-operator/internal/leftover"
+	"github.com/kube8/kube8-operator/internal/owned"
+	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/unlock"
+)
+
+// newHelm makes Helm's clients: with the post-renderer, without rollbacks, without checks that the API server makes
+// anyway, with respect for what is not the Collector's, and without respect for dead operators' locks.
+func newHelm(
+	mgr ctrl.Manager, opts Options, events record.EventRecorder, configurations *configsource.Source,
+) (helmclient.ActionClientGetter, error) {
+	configs, err := helmclient.NewActionConfigGetter(mgr.GetConfig(), mgr.GetRESTMapper(), helmclient.StorageDriverMapper(releases))
+	if err != nil {
+		return nil, fmt.Errorf("create Helm configurations: %w", err)
+	}
+	clients, err := helmclient.NewActionClientGetter(owned.NewActionConfigGetter(configs, mgr.GetCache()),
+		// A failed upgrade is retried forward: a rollback after a failed dry run would be a forced one, of a release
+		// that runs well.
+		helmclient.WithFailureRollbacks(false),
+		// The API server validates what it is given.
+		helmclient.AppendInstallOptions(func(install *action.Install) error {
+			install.DisableOpenAPIValidation = true
+			return nil
+		}),
+		helmclient.AppendUpgradeOptions(func(upgrade *action.Upgrade) error {
+			upgrade.DisableOpenAPIValidation = true
+			return nil
+		}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("create Helm clients: %w", err)
+	}
+	rendering := postrender.NewActionClientGetter(clients, configurations.Configuration)
+	leavingNothing := leftover.Getter{Next: owned.NewActionClientGetter(rendering)}
+	return &unlock.Getter{Next: leavingNothing, LeaderElection: opts.LeaderElect, Events: events}, nil
+}
+
+// releases makes the storage of one Collector's releases. Its log stays off: it would show releases that it cannot read.
+func releases(_ context.Context, collector client.Object, cfg *rest.Config) (driver.Driver, error) {
+	core, err := corev1client.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("create client for the Secrets of releases: %w", err)
+	}
+	owner := metav1.NewControllerRef(collector, collector.GetObjectKind().GroupVersionKind())
+	secrets := helmclient.NewOwnerRefSecretClient(core.Secrets(collector.GetNamespace()), []metav1.OwnerReference{*owner}, nil)
+	return driver.NewSecrets(chunks.NewSecrets(owned.NewSecrets(secrets, collector))), nil
+}
