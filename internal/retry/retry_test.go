@@ -116,13 +116,13 @@ func TestAPassThatWasNotDueLeavesTheDelaysAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newController(t)
 		c.start(t)
-		_ = c.pass(t, helm{install: errBroken}, install)
-		c.next(t)
-		for range 9 {
-			_ = c.pass(t, helm{install: errBroken}, install)
-		}
-		if waited := c.next(t); waited != 2*time.Second {
-			t.Errorf("the next pass comes after %s", waited)
+		for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+			for range 10 {
+				_ = c.pass(t, helm{install: errBroken}, install)
+			}
+			if waited := c.next(t); waited != want {
+				t.Errorf("waited %s, want %s", waited, want)
+			}
 		}
 	})
 }
