@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The two that are measured; stock is also the name of a ServiceAccount.
+const (
+	ours  = "ours"
+	stock = "stock"
+)
+
+// bench measures.
+type bench struct {
+	options
+	dir    string
+	roots  [2]string // folders that operators run in: with the chart, and with another version of it
+	kinds  []schema.GroupVersionKind
+	result *measurements
+
+	// Of the mode that runs.
+	plane    *plane
+	releases *releases
+}
+
+// prepare does what all modes need.
+func (b *bench) prepare(ctx context.Context) error {
+	var err error
+	if b.roots, err = writeRoots(b.dir); err != nil {
+		return err
+	}
+	sample, err := renderFleet(ctx, b.roots[0], newFleet(1, "1s"))
+	if err != nil {
+		return err
+	}
+	for _, object := range sample[0] {
+		b.kinds = append(b.kinds, object.GroupVersionKind())
+	}
+	if b.cpuProfile == "" {
+		_, err = os.Stat(b.operator)
+		return err
+	}
+	if err := os.MkdirAll(b.cpuProfile, 0o755); err != nil {
+		return err
+	}
+	b.operator = filepath.Join(b.dir, "profiled")
+	build := exec.CommandContext(ctx, "go", "build", "-tags", "runonly", "-o", b.operator, "./test/bench/profiled")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the operator that profiles itself: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// run measures in one mode, on a control plane of its own.
+func (b *bench) run(ctx context.Context, mode string) (err error) {
+	dir, err := os.MkdirTemp(b.dir, mode+"-")
+	if err != nil {
+		return err
+	}
+	b.say("%s: starting etcd and kube-apiserver", mode)
+	b.plane, err = startPlane(ctx, dir)
+	defer func() { err = errors.Join(err, b.plane.stop()) }()
+	if err != nil {
+		return err
+	}
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	if b.releases, err = follow(following, b.plane.client); err != nil {
+		return err
+	}
+	return map[string]func(context.Context) error{
+		"fleet": b.fleet, "scale": b.scaling, "memory": b.memory, "churn": b.churning, "start": b.starting,
+	}[mode](ctx)
+}
+
+// systems returns what is to be measured, in the order of one run: it alternates.
+func (b *bench) systems(run int) []string {
+	switch {
+	case b.only != "":
+		return []string{b.only}
+	case run%2 == 0:
+		return []string{ours, stock}
+	default:
+		return []string{stock, ours}
+	}
+}
+
+// operate starts an operator in one of the roots, as its ServiceAccount and with the flags that it has in a cluster. The
+// phase is the one that its profile begins with, if any.
+func (b *bench) operate(ctx context.Context, system, root, phase string) (*process, error) {
+	// An operator that does not give its Lease back when it ends would have the next one wait for it.
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: leaseOf(system)}}
+	if err := client.IgnoreNotFound(b.plane.client.Delete(ctx, lease)); err != nil {
+		return nil, err
+	}
+	account, binary, args := oursAccount, b.operator, []string{}
+	if system == stock {
+		account, binary = stock, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "helm-operator")
+		args = append(args, "run", "--metrics-require-rbac")
+	}
+	kubeconfig, err := b.plane.kubeconfig(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	var addresses [3]string
+	for i := range addresses {
+		if addresses[i], err = freeAddress(); err != nil {
+			return nil, err
+		}
+	}
+	args = append(args,
+		"--leader-elect", "--leader-election-id="+leaseOf(system), "--leader-election-namespace="+systemNamespace,
+		"--health-probe-bind-address="+addresses[0], "--metrics-bind-address="+addresses[1], "--metrics-secure",
+		fmt.Sprintf("--max-concurrent-reconciles=%d", b.workers),
+		// As the operator ships. The stock operator's default of a minute would be more work yet, without an end.
+		"--reconcile-period=1h",
+	)
+	env := []string{"KUBECONFIG=" + kubeconfig, "WATCH_NAMESPACE="}
+	profiled := b.cpuProfile != "" && system == ours
+	if profiled {
+		env = append(env, "BENCH_PROFILER="+addresses[2])
+		if phase != "" {
+			env = append(env, "BENCH_CPUPROFILE="+b.profilePath(phase))
+		}
+	}
+	p, err := start(root, account, filepath.Join(b.plane.dir, system+".log"), env, binary, args...)
+	if err == nil && profiled {
+		p.profiler = addresses[2]
+	}
+	return p, err
+}
+
+// leaseOf is the name of an operator's Lease: for ours the one that its role names.
+func leaseOf(system string) string {
+	if system == ours {
+		return "kube8-operator"
+	}
+	return system
+}
+
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
+}

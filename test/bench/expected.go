@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/operator"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// objects are what each Collector of a fleet becomes, in the order of the fleet.
+type objects [][]*unstructured.Unstructured
+
+// renderFleet returns what a fleet becomes with the chart in one of the roots.
+func renderFleet(ctx context.Context, root string, fleet []*v1alpha1.Collector) (objects, error) {
+	watches, err := operator.LoadWatches(operator.Options{WatchesFile: filepath.Join(root, "watches.yaml")})
+	if err != nil {
+		return nil, err
+	}
+	renderer, err := render.New(watches, nil)
+	if err != nil {
+		return nil, err
+	}
+	all := make(objects, len(fleet))
+	for i, collector := range fleet {
+		text, err := yaml.Marshal(collector)
+		if err != nil {
+			return nil, err
+		}
+		manifests, _, err := renderer.Render(ctx, bytes.NewReader(text))
+		if err != nil {
+			return nil, err
+		}
+		if all[i], err = parseObjects(manifests); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func parseObjects(manifests []byte) ([]*unstructured.Unstructured, error) {
+	var found []*unstructured.Unstructured
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
+			return found, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read manifests: %w", err)
+		}
+		if len(object.Object) > 0 {
+			found = append(found, object)
+		}
+	}
+}
+
+// verify returns an error unless the cluster has exactly these objects of Collectors, with these labels and these
+// configurations.
+func (b *bench) verify(ctx context.Context, wanted objects) error {
+	kinds := map[schema.GroupVersionKind]map[client.ObjectKey]*unstructured.Unstructured{}
+	for _, kind := range b.kinds {
+		kinds[kind] = map[client.ObjectKey]*unstructured.Unstructured{}
+	}
+	for _, list := range wanted {
+		for _, object := range list {
+			kinds[object.GroupVersionKind()][client.ObjectKeyFromObject(object)] = object
+		}
+	}
+	for kind, want := range kinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		if err := b.plane.client.List(ctx, list, client.HasLabels{v1alpha1.CollectorLabel}); err != nil {
+			return err
+		}
+		found := 0
+		for i := range list.Items {
+			got := &list.Items[i]
+			if got.GetLabels()["owner"] == "helm" {
+				continue // a release, which some operators label as the rest
+			}
+			found++
+			object, ok := want[client.ObjectKeyFromObject(got)]
+			if !ok {
+				return fmt.Errorf("there is a %s %s/%s that should not be", kind.Kind, got.GetNamespace(), got.GetName())
+			}
+			if err := sameAs(object, got); err != nil {
+				return fmt.Errorf("%s %s/%s: %w", kind.Kind, got.GetNamespace(), got.GetName(), err)
+			}
+		}
+		if found != len(want) {
+			return fmt.Errorf("there are %d of the kind %s, want %d", found, kind.Kind, len(want))
+		}
+	}
+	return nil
+}
+
+// sameAs compares what the phases change: labels, and a Secret's content.
+func sameAs(want, got *unstructured.Unstructured) error {
+	for key, value := range want.GetLabels() {
+		if got.GetLabels()[key] != value {
+			return fmt.Errorf("label %s is %q, want %q", key, got.GetLabels()[key], value)
+		}
+	}
+	wantData, _, _ := unstructured.NestedStringMap(want.Object, "data")
+	gotData, _, _ := unstructured.NestedStringMap(got.Object, "data")
+	if !labels.Equals(wantData, gotData) {
+		return errors.New("the configuration is another one")
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+const (
+	// perNamespace is how many Collectors a tenant has.
+	perNamespace = 10
+
+	// writers is how many requests the bench makes at a time to change the fleet.
+	writers = 8
+)
+
+// configuration is what a Collector runs; its timeout is what the phase configChange changes.
+const configuration = `# Of %s: OTLP in, batched, and on to the tenant's gateway.
+extensions:
+  health_check:
+    endpoint: 0.0.0.0:13133
+receivers:
+  otlp:
+    protocols:
+      grpc:
+        endpoint: 0.0.0.0:4317
+      http:
+        endpoint: 0.0.0.0:4318
+processors:
+  memory_limiter:
+    check_interval: 1s
+    limit_percentage: 80
+  batch:
+    timeout: %s
+exporters:
+  otlp:
+    endpoint: gateway.example.com:4317
+    headers:
+      authorization: ${env:TOKEN}
+service:
+  extensions: [health_check]
+  pipelines:
+    traces:
+      receivers: [otlp]
+      processors: [memory_limiter, batch]
+      exporters: [otlp]
+    metrics:
+      receivers: [otlp]
+      processors: [memory_limiter, batch]
+      exporters: [otlp]
+    logs:
+      receivers: [otlp]
+      processors: [memory_limiter, batch]
+      exporters: [otlp]
+`
+
+// newFleet returns n Collectors of six objects each: Deployment, Service, ServiceAccount, Secret, PodDisruptionBudget
+// and NetworkPolicy.
+func newFleet(n int, timeout string) []*v1alpha1.Collector {
+	fleet := make([]*v1alpha1.Collector, n)
+	for i := range fleet {
+		name := fmt.Sprintf("gateway-%04d", i)
+		fleet[i] = &v1alpha1.Collector{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Collector"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("tenant-%03d", i/perNamespace), Name: name},
+			Spec: v1alpha1.CollectorSpec{
+				Collector: v1alpha1.CollectorConfig{
+					Name: "opentelemetry-collector", Version: "0.150.0", Configuration: fmt.Appendf(nil, configuration, name, timeout),
+				},
+				Tenant:              v1alpha1.Tenant{ID: fmt.Sprintf("%d", 1000+i/perNamespace), Reference: fmt.Sprintf("tenant-%03d", i/perNamespace)},
+				Cluster:             "bench",
+				PodDisruptionBudget: &v1alpha1.PodDisruptionBudget{Enabled: true},
+				NetworkPolicy:       &v1alpha1.NetworkPolicy{Enabled: true},
+			},
+		}
+	}
+	return fleet
+}
+
+// each calls do for every item, limit at a time, until one fails, and returns that error.
+func each[T any](ctx context.Context, limit int, items []T, do func(context.Context, T) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan T)
+	var workers sync.WaitGroup
+	for range limit {
+		workers.Go(func() {
+			for item := range next {
+				if err := do(ctx, item); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for _, item := range items {
+		select {
+		case next <- item:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+func (b *bench) createNamespaces(ctx context.Context, prefix string, n int) error {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%03d", prefix, i)
+	}
+	return each(ctx, writers, names, func(ctx context.Context, name string) error {
+		err := b.plane.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		return client.IgnoreAlreadyExists(err)
+	})
+}
+
+func (b *bench) create(ctx context.Context, fleet []*v1alpha1.Collector) error {
+	return each(ctx, writers, fleet, func(ctx context.Context, c *v1alpha1.Collector) error {
+		return b.plane.client.Create(ctx, c.DeepCopy())
+	})
+}
+
+func (b *bench) configure(ctx context.Context, fleet []*v1alpha1.Collector) error {
+	return each(ctx, writers, fleet, func(ctx context.Context, c *v1alpha1.Collector) error {
+		before := c.DeepCopy()
+		before.Spec.Collector.Configuration = nil
+		return b.plane.client.Patch(ctx, c.DeepCopy(), client.MergeFrom(before))
+	})
+}
+
+func (b *bench) remove(ctx context.Context, fleet []*v1alpha1.Collector) error {
+	return each(ctx, writers, fleet, func(ctx context.Context, c *v1alpha1.Collector) error {
+		return b.plane.client.Delete(ctx, c.DeepCopy())
+	})
+}
+
+// writeRoots writes the folders that operators run in, each with watches.yaml and the chart as the image has them: the
+// first as they are, the second with a chart of another version, whose objects have another label.
+func writeRoots(dir string) (roots [2]string, err error) {
+	watches, err := os.ReadFile("watches.yaml")
+	if err != nil {
+		return roots, err
+	}
+	for i, name := range []string{"chart", "chart-upgraded"} {
+		roots[i] = filepath.Join(dir, name)
+		if err := os.CopyFS(filepath.Join(roots[i], "helm-charts"), os.DirFS("helm-charts")); err != nil {
+			return roots, err
+		}
+		path := filepath.Join(roots[i], "watches.yaml")
+		if err := os.WriteFile(path, watches, 0o600); err != nil {
+			return roots, err
+		}
+		// Not relative to the working directory, which is another one here.
+		if err := edit(path, "chart: helm-charts/", "chart: "+roots[i]+"/helm-charts/"); err != nil {
+			return roots, err
+		}
+	}
+	chart := filepath.Join(roots[1], "helm-charts", "collector")
+	if err := edit(filepath.Join(chart, "Chart.yaml"), "\nversion: ", "\nversion: 1"); err != nil {
+		return roots, err
+	}
+	const labels = "{{- define \"collector.labels\" -}}\n"
+	return roots, edit(filepath.Join(chart, "templates", "_helpers.tpl"), labels, labels+"example.com/upgraded: \"true\"\n")
+}
+
+// edit replaces what must be in a file exactly once.
+func edit(path, before, after string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if strings.Count(string(text), before) != 1 {
+		return fmt.Errorf("%s: want %q once in it", path, before)
+	}
+	return os.WriteFile(path, bytes.Replace(text, []byte(before), []byte(after), 1), 0o600)
+}

@@ -1,0 +1,152 @@
+// Command bench measures what the operator costs for a fleet of Collectors, side by side with the stock helm-operator:
+// the same chart, the same Collectors, one control plane, one operator at a time, in alternating order. `make bench`
+// runs it; docs/performance.md says what it measures and how.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// options are the flags.
+type options struct {
+	n, secrets, deployments int
+	runs, workers           int
+	phases, modes           []string
+	only                    string
+	scale                   []int
+	memorySecrets           int
+	churn, churnSeconds     int
+	operator                string // the operator's binary
+	cpuProfile              string // folder, or "" for no profiles
+	report                  string // Markdown file, or "" to measure
+	measurements            []string
+}
+
+// The phases and modes, in the order in which they run.
+var (
+	allPhases = []string{"install", "restart", "configChange", "chartUpgrade", "delete"}
+	allModes  = []string{"fleet", "scale", "memory", "churn", "start"}
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	opts, err := parseFlags(os.Args[1:])
+	if err != nil {
+		return err
+	}
+	ctrl.SetLogger(logr.Discard()) // the bench's own clients have nothing to say
+	if opts.report != "" {
+		return report(opts.report, opts.measurements)
+	}
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		return errors.New("KUBEBUILDER_ASSETS is not set: run `make bench`, which builds what it needs and sets it")
+	}
+	dir, err := os.MkdirTemp("", "kube8-operator-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{options: opts, dir: dir, result: newMeasurements(opts)}
+	if err := b.prepare(ctx); err != nil {
+		return err
+	}
+	for _, mode := range opts.modes {
+		if err := b.run(ctx, mode); err != nil {
+			return fmt.Errorf("%s: %w", mode, err)
+		}
+	}
+	b.result.print(os.Stdout)
+	if path := os.Getenv("BENCH_JSON"); path != "" {
+		return b.result.write(path)
+	}
+	return nil
+}
+
+func parseFlags(args []string) (options, error) {
+	o := options{}
+	var phases, modes, scale string
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.IntVar(&o.n, "n", 100, "Collectors")
+	flags.IntVar(&o.secrets, "secrets", 5000, "unrelated Secrets in the cluster")
+	flags.IntVar(&o.deployments, "deployments", 100, "unrelated Deployments in the cluster")
+	flags.IntVar(&o.runs, "runs", 3, "runs of which the median counts; an odd number")
+	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "Collectors that an operator, and the floor, work on at a time")
+	flags.StringVar(&phases, "phases", strings.Join(allPhases, ","), "phases to measure; install and delete run in any case")
+	flags.StringVar(&modes, "modes", "fleet", "what to measure, of "+strings.Join(allModes, ","))
+	flags.StringVar(&o.only, "only", "", "measure only ours or only stock")
+	flags.StringVar(&scale, "scale", "10,25,50,100,250,500,1000", "numbers of Collectors of mode scale; stock is measured up to 100")
+	flags.IntVar(&o.memorySecrets, "memory-secrets", 20000, "unrelated Secrets of mode memory")
+	flags.IntVar(&o.churn, "churn", 50, "Collectors with a pod that flaps once a second, of mode churn")
+	flags.IntVar(&o.churnSeconds, "churn-seconds", 60, "seconds that mode churn measures")
+	flags.StringVar(&o.operator, "operator", "bin/linux-"+runtime.GOARCH+"/kube8-operator", "binary of the operator")
+	flags.StringVar(&o.cpuProfile, "cpuprofile", "",
+		"folder for CPU profiles, one of each phase of ours, from a build that can profile itself")
+	flags.StringVar(&o.report, "report", "",
+		"measure nothing: put the JSON files that are the arguments into this Markdown file, and a plot beside it")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	o.phases, o.modes, o.measurements = strings.Split(phases, ","), strings.Split(modes, ","), flags.Args()
+	for number := range strings.SplitSeq(scale, ",") {
+		var n int
+		if _, err := fmt.Sscan(number, &n); err != nil || n < 1 {
+			return o, fmt.Errorf("-scale: %q is not a number of Collectors", number)
+		}
+		o.scale = append(o.scale, n)
+	}
+	return o, o.check()
+}
+
+func (o *options) check() error {
+	for _, phase := range o.phases {
+		if !slices.Contains(allPhases, phase) {
+			return fmt.Errorf("-phases: no phase is called %q, choose from: %s", phase, strings.Join(allPhases, " "))
+		}
+	}
+	for _, mode := range o.modes {
+		if !slices.Contains(allModes, mode) {
+			return fmt.Errorf("-modes: no mode is called %q, choose from: %s", mode, strings.Join(allModes, " "))
+		}
+	}
+	var err error
+	switch {
+	case o.runs < 1 || o.runs%2 == 0:
+		return errors.New("-runs: must be odd, so that there is a median")
+	case o.n < 1 || o.churn < 1 || o.workers < 1:
+		return errors.New("-n, -churn and -workers must be at least 1")
+	case o.only != "" && o.only != ours && o.only != stock:
+		return errors.New("-only: must be ours or stock")
+	case o.report != "" && len(o.measurements) == 0:
+		return errors.New("-report: name the JSON files, as BENCH_JSON wrote them, as arguments")
+	case o.report == "" && len(o.measurements) > 0:
+		return fmt.Errorf("unexpected argument %q", o.measurements[0])
+	}
+	// Operators run in folders of their own.
+	if o.operator, err = filepath.Abs(o.operator); err != nil || o.cpuProfile == "" {
+		return err
+	}
+	o.cpuProfile, err = filepath.Abs(o.cpuProfile)
+	return err
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// fleet is the mode that compares the operators, phase by phase, and with the floor.
+func (b *bench) fleet(ctx context.Context) error {
+	if err := b.populate(ctx, b.n, b.secrets, b.deployments); err != nil {
+		return err
+	}
+	runs := map[string][]figures{}
+	for run := range b.runs {
+		for _, system := range b.systems(run) {
+			b.say("run %d of %d, %s", run+1, b.runs, system)
+			figures, err := b.life(ctx, system, b.n, b.phases)
+			if err != nil {
+				return fmt.Errorf("%s: %w", system, err)
+			}
+			runs[system] = append(runs[system], figures)
+		}
+		b.say("run %d of %d, floor", run+1, b.runs)
+		figures, err := b.floor(ctx)
+		if err != nil {
+			return fmt.Errorf("floor: %w", err)
+		}
+		runs[floorAccount] = append(runs[floorAccount], figures)
+	}
+	b.result.setFleet(medianFigures(runs[ours]), medianFigures(runs[stock]), medianFigures(runs[floorAccount]))
+	return nil
+}
+
+// life is one operator's way through the phases.
+type life struct {
+	*bench
+	system  string
+	n       int
+	process *process
+	figures figures
+}
+
+// life measures the phases of one operator, from a cluster without Collectors to a cluster without Collectors.
+func (b *bench) life(ctx context.Context, system string, n int, phases []string) (figures, error) {
+	l := &life{bench: b, system: system, n: n, figures: figures{Phases: map[string]phase{}}}
+	err := l.run(ctx, phases)
+	return l.figures, errors.Join(err, l.process.stop())
+}
+
+func (l *life) run(ctx context.Context, phases []string) error {
+	fleet, changed := newFleet(l.n, "1s"), newFleet(l.n, "2s")
+	wanted := func(root int) (objects, error) { return renderFleet(ctx, l.roots[root], changed) }
+	before, err := renderFleet(ctx, l.roots[0], fleet)
+	if err != nil {
+		return err
+	}
+	if err := l.start(ctx, 0, ""); err != nil {
+		return err
+	}
+	if _, err := l.awaitQuiet(ctx, l.process); err != nil { // not a part of any phase
+		return err
+	}
+	err = l.measure(ctx, "install", l.profiled(ctx, "install", func() error { return l.create(ctx, fleet) }),
+		l.deployedAbove(ctx, 0), before)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(phases, "restart") {
+		revision := l.releases.revision()
+		err := l.measure(ctx, "restart", func() error { return l.start(ctx, 0, "restart") }, nil, before)
+		if err != nil {
+			return err
+		}
+		if l.releases.revision() != revision {
+			return errors.New("restart: nothing changed, but there are new revisions")
+		}
+	}
+	if slices.Contains(phases, "configChange") {
+		if before, err = wanted(0); err != nil {
+			return err
+		}
+		act := l.profiled(ctx, "configChange", func() error { return l.configure(ctx, changed) })
+		if err := l.measure(ctx, "configChange", act, l.deployedAbove(ctx, l.releases.revision()), before); err != nil {
+			return err
+		}
+	} else {
+		changed = fleet
+	}
+	if slices.Contains(phases, "chartUpgrade") {
+		if before, err = wanted(1); err != nil {
+			return err
+		}
+		act := func() error { return l.start(ctx, 1, "chartUpgrade") }
+		if err := l.measure(ctx, "chartUpgrade", act, l.deployedAbove(ctx, l.releases.revision()), before); err != nil {
+			return err
+		}
+	}
+	err = l.measure(ctx, "delete", l.profiled(ctx, "delete", func() error { return l.remove(ctx, fleet) }),
+		func() error { return l.releases.awaitGone(ctx, l.process) }, nil)
+	for name := range l.figures.Phases {
+		if !slices.Contains(phases, name) {
+			delete(l.figures.Phases, name) // it only had to be
+		}
+	}
+	return err
+}
+
+// start starts the operator, in place of the one that runs. The phase is the one that its profile begins with, if any.
+func (l *life) start(ctx context.Context, root int, phase string) (err error) {
+	if err := l.process.stop(); err != nil {
+		return err
+	}
+	l.process, err = l.operate(ctx, l.system, l.roots[root], phase)
+	return err
+}
+
+func (l *life) deployedAbove(ctx context.Context, revision int) func() error {
+	return func() error { return l.releases.await(ctx, l.process, l.n, revision) }
+}
+
+// measure measures a phase: what begins it, and what ends it, apart from the operator's quiet. A phase that starts
+// another operator is measured from that one's start. Without await, the phase is done when the operator is quiet.
+func (l *life) measure(ctx context.Context, name string, begin, await func() error, wanted objects) error {
+	if _, err := l.plane.audit.since(l.process.account); err != nil { // what was before
+		return err
+	}
+	used, err := l.process.cpu()
+	if err != nil {
+		return err
+	}
+	former, began := l.process, time.Now()
+	if err := begin(); err != nil {
+		return err
+	}
+	if l.process != former {
+		used, began = 0, l.process.started
+	}
+	if await != nil {
+		if err := await(); err != nil {
+			return err
+		}
+	}
+	done := time.Now()
+	quiet, err := l.awaitQuiet(ctx, l.process)
+	if err != nil {
+		return err
+	}
+	if err := l.askProfiler(ctx, "/stop"); err != nil {
+		return err
+	}
+	if await == nil {
+		done = quiet.since
+	}
+	now, peak, err := l.process.memory()
+	if err != nil {
+		return err
+	}
+	measured := phase{
+		DoneSeconds:  done.Sub(began).Seconds(),
+		QuietSeconds: quiet.since.Sub(began).Seconds(),
+		CPUMillis:    perCollector(float64(quiet.cpu-used)/float64(time.Millisecond), l.n),
+		Writes:       perCollector(float64(quiet.writes), l.n),
+		RSSMiB:       now,
+		PeakMiB:      peak,
+		ByKind:       map[string]float64{},
+	}
+	for kind, count := range quiet.requests {
+		measured.ByKind[kind] = perCollector(float64(count), l.n)
+		measured.Requests += measured.ByKind[kind]
+	}
+	l.figures.Phases[name] = measured
+	l.figures.PeakMiB = max(l.figures.PeakMiB, peak)
+	l.say("  %-12s done after %.1f s, quiet after %.1f s: %.1f ms, %.1f requests, %.1f writes per Collector, peak %.0f MiB",
+		name, measured.DoneSeconds, measured.QuietSeconds, measured.CPUMillis, measured.Requests, measured.Writes, peak)
+	if err := l.verify(ctx, wanted); err != nil {
+		return fmt.Errorf("after %s: %w", name, err)
+	}
+	return nil
+}
+
+func perCollector(sum float64, n int) float64 { return sum / float64(n) }

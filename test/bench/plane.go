@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// systemNamespace is where the operators' ServiceAccounts and Leases are.
+const systemNamespace = "kube8-operator-system"
+
+// oursAccount is the ServiceAccount that config/default gives the operator.
+const oursAccount = "kube8-operator-controller-manager"
+
+// auditPolicy records each request of a ServiceAccount when it arrives: those of the operators and of the floor, not
+// the bench's own.
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [ResponseStarted, ResponseComplete, Panic]
+rules:
+- level: Metadata
+  userGroups: ["system:serviceaccounts"]
+- level: None
+`
+
+// plane is a control plane: etcd and kube-apiserver, without controllers.
+type plane struct {
+	dir    string
+	env    *envtest.Environment
+	client client.WithWatch // of the administrator, without limits
+	audit  *auditLog
+}
+
+// startPlane starts a control plane with the CRD, what config/default grants the operator, and ServiceAccounts that may
+// do everything for the stock operator and the floor.
+func startPlane(ctx context.Context, dir string) (*plane, error) {
+	p := &plane{dir: dir, audit: &auditLog{path: filepath.Join(dir, "audit.log")}}
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return p, err
+	}
+	p.env = &envtest.Environment{CRDDirectoryPaths: []string{"config/crd/bases"}, ErrorIfCRDPathMissing: true}
+	p.env.ControlPlane.GetAPIServer().Configure().
+		Append("audit-policy-file", policy).
+		Append("audit-log-path", p.audit.path)
+	config, err := p.env.Start()
+	if err != nil {
+		return p, fmt.Errorf("start etcd and kube-apiserver: %w", err)
+	}
+	if p.client, err = newClient(config); err != nil {
+		return p, err
+	}
+	if err := p.grant(ctx); err != nil {
+		return p, err
+	}
+	return p, errors.Join(p.addAccount(ctx, stock), p.addAccount(ctx, floorAccount))
+}
+
+func newClient(config *rest.Config) (client.WithWatch, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	return client.NewWithWatch(config, client.Options{Scheme: scheme})
+}
+
+func (p *plane) stop() error {
+	if p.env == nil {
+		return nil
+	}
+	return p.env.Stop()
+}
+
+// grant creates what config/default says of who the operator is and what it may do.
+func (p *plane) grant(ctx context.Context) error {
+	kustomizer := krusty.MakeDefaultOptions()
+	kustomizer.Reorder = krusty.ReorderOptionLegacy // the Namespace first
+	resources, err := krusty.MakeKustomizer(kustomizer).Run(filesys.MakeFsOnDisk(), "config/default")
+	if err != nil {
+		return fmt.Errorf("build config/default: %w", err)
+	}
+	for _, resource := range resources.Resources() {
+		switch resource.GetKind() {
+		case "Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding":
+		default:
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		text, err := resource.AsYAML()
+		if err != nil {
+			return err
+		}
+		if err := yaml.Unmarshal(text, &object.Object); err != nil {
+			return err
+		}
+		if err := p.client.Create(ctx, object); err != nil {
+			return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// addAccount creates a ServiceAccount that may do everything.
+func (p *plane) addAccount(ctx context.Context, name string) error {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: name}}
+	return errors.Join(p.client.Create(ctx, account), p.client.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "bench-" + name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: systemNamespace, Name: name}},
+	}))
+}
+
+// as returns a configuration that acts as a ServiceAccount of systemNamespace.
+func (p *plane) as(ctx context.Context, account string) (*rest.Config, error) {
+	serviceAccount := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: account}}
+	hours := int64(24 * 60 * 60)
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &hours}}
+	if err := p.client.SubResource("token").Create(ctx, serviceAccount, token); err != nil {
+		return nil, fmt.Errorf("get a token for ServiceAccount %s: %w", account, err)
+	}
+	return &rest.Config{
+		Host:            p.env.Config.Host,
+		TLSClientConfig: rest.TLSClientConfig{CAData: p.env.Config.CAData},
+		BearerToken:     token.Status.Token,
+	}, nil
+}
+
+// kubeconfig writes a kubeconfig that acts as a ServiceAccount of systemNamespace.
+func (p *plane) kubeconfig(ctx context.Context, account string) (path string, err error) {
+	as, err := p.as(ctx, account)
+	if err != nil {
+		return "", err
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["bench"] = &clientcmdapi.Cluster{Server: as.Host, CertificateAuthorityData: as.CAData}
+	config.AuthInfos["operator"] = &clientcmdapi.AuthInfo{Token: as.BearerToken}
+	config.Contexts["bench"] = &clientcmdapi.Context{Cluster: "bench", AuthInfo: "operator"}
+	config.CurrentContext = "bench"
+	path = filepath.Join(p.dir, account+".kubeconfig")
+	return path, clientcmd.WriteToFile(*config, path)
+}

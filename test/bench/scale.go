@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// stockLimit is the number of Collectors up to which mode scale measures the stock operator: beyond it takes hours.
+const stockLimit = 100
+
+// scaleFigures are what fleets of different sizes cost.
+type scaleFigures struct {
+	Ours  []scalePoint `json:"ours,omitempty"`
+	Stock []scalePoint `json:"stock,omitempty"`
+
+	// CPUGrowth is, by phase, how many times the CPU per Collector of the largest fleet that of 100 Collectors is.
+	CPUGrowth map[string]float64 `json:"cpuGrowth,omitempty"`
+
+	// KiBPerCollector is the memory of each Collector beyond the first 100, after a restart.
+	KiBPerCollector float64 `json:"kibPerAddedCollector,omitempty"`
+}
+
+// scalePoint is what a fleet of some size cost.
+type scalePoint struct {
+	Collectors int     `json:"collectors"`
+	Figures    figures `json:"phases"`
+}
+
+// scalePhases are the phases that are measured at every size.
+var scalePhases = []string{"install", "restart", "configChange", "delete"}
+
+// scaling is the mode that compares fleets of different sizes.
+func (b *bench) scaling(ctx context.Context) error {
+	sizes := slices.Sorted(slices.Values(b.options.scale))
+	if err := b.populate(ctx, sizes[len(sizes)-1], b.secrets, b.deployments); err != nil {
+		return err
+	}
+	found := &scaleFigures{}
+	for _, system := range b.systems(0) {
+		for _, n := range sizes {
+			if system == stock && n > stockLimit {
+				continue
+			}
+			b.say("%s with %d Collectors", system, n)
+			figures, err := b.life(ctx, system, n, scalePhases)
+			if err != nil {
+				return fmt.Errorf("%s with %d Collectors: %w", system, n, err)
+			}
+			if point := (scalePoint{n, figures}); system == ours {
+				found.Ours = append(found.Ours, point)
+			} else {
+				found.Stock = append(found.Stock, point)
+			}
+		}
+	}
+	found.compare()
+	b.result.Scale = found
+	return nil
+}
+
+// compare compares the largest fleet with that of 100 Collectors, if there are both.
+func (s *scaleFigures) compare() {
+	base := slices.IndexFunc(s.Ours, func(p scalePoint) bool { return p.Collectors == 100 })
+	if base < 0 || base == len(s.Ours)-1 {
+		return
+	}
+	small, large := s.Ours[base], s.Ours[len(s.Ours)-1]
+	s.CPUGrowth = ratios(&large.Figures, &small.Figures, func(p phase) float64 { return p.CPUMillis })
+	added := large.Figures.Phases["restart"].PeakMiB - small.Figures.Phases["restart"].PeakMiB
+	s.KiBPerCollector = added * 1024 / float64(large.Collectors-small.Collectors)
+}
