@@ -66,9 +66,13 @@ func (c actionClient) Upgrade(
 	return rel, plain(err)
 }
 
-// Uninstall uninstalls a release, and waits until its objects are gone.
+// Uninstall uninstalls a release, and says why that failed, which Helm does not.
 func (c actionClient) Uninstall(name string, opts ...helmclient.UninstallOption) (*release.UninstallReleaseResponse, error) {
-	return c.ActionInterface.Uninstall(name, append(opts, untilGone)...)
+	response, err := c.ActionInterface.Uninstall(name, opts...)
+	if err != nil && c.kube.uninstall != nil {
+		return response, c.kube.uninstall
+	}
+	return response, err
 }
 
 // Reconcile brings a release's objects back to what they should be, if none of them is somebody else's.

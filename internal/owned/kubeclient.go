@@ -23,6 +23,8 @@ type kubeClient struct {
 	ctx       context.Context //nolint:containedctx // of that pass; the interface has no room for it
 	kinds     meta.RESTMapper
 	collector client.Object
+
+	uninstall error // why it failed
 }
 
 // verify returns a *ConflictError if an object of resources is there and is not the Collector's.
@@ -73,7 +75,7 @@ func (c *kubeClient) update(
 	if err != nil {
 		return result, err
 	}
-	deleted, errs := c.Delete(original.Difference(target).Filter(isNotKept))
+	deleted, errs := c.deleteAll(original.Difference(target).Filter(isNotKept), metav1.DeletePropagationBackground)
 	result.Deleted = append(result.Deleted, deleted.Deleted...)
 	return result, errors.Join(errs...)
 }
@@ -117,14 +119,11 @@ func isNotKept(info *resource.Info) bool {
 
 // Delete deletes those of resources that are the Collector's.
 func (c *kubeClient) Delete(resources kube.ResourceList) (*kube.Result, []error) {
-	return c.DeleteWithPropagationPolicy(resources, metav1.DeletePropagationBackground)
+	return c.deleteAll(resources, metav1.DeletePropagationBackground)
 }
 
-// DeleteWithPropagationPolicy deletes those of resources that are the Collector's. The result names all that are not
-// there any more.
-func (c *kubeClient) DeleteWithPropagationPolicy(
-	resources kube.ResourceList, policy metav1.DeletionPropagation,
-) (*kube.Result, []error) {
+// deleteAll deletes those of resources that are the Collector's. The result names all that are not there any more.
+func (c *kubeClient) deleteAll(resources kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
 	result, errs := &kube.Result{}, []error(nil)
 	for _, info := range resources {
 		err := c.delete(info, policy)
@@ -136,8 +135,6 @@ func (c *kubeClient) DeleteWithPropagationPolicy(
 			log.FromContext(c.ctx).Info("left alone what is not the Collector's",
 				"kind", info.Mapping.GroupVersionKind.Kind, "name", info.Name, "because", conflict.Error())
 		default:
-			// Helm does not say why an uninstall failed.
-			log.FromContext(c.ctx).Error(err, "could not delete an object of the release")
 			errs = append(errs, err)
 		}
 	}

@@ -2,36 +2,59 @@ package owned
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/kube"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// uninstallTimeout is how long an uninstall waits for what it deleted. It is bounded because somebody else's finalizer
-// may hold an object for ever, and the wait takes one of the workers that all Collectors share. Helm forgets the
-// release after that; the next pass finds none and lets the Collector go.
-const uninstallTimeout = 30 * time.Second
+const (
+	// uninstallTimeout is for how long after its deletion a Collector stays because of objects that have not gone. It is
+	// bounded because somebody else's finalizer may hold one for ever.
+	uninstallTimeout = 30 * time.Second
 
-// untilGone has an uninstall wait for what it deletes.
-func untilGone(uninstall *action.Uninstall) error {
-	uninstall.Wait = true
-	uninstall.Timeout = uninstallTimeout
-	return nil
+	// passTimeout is for how long of that one pass waits. Mostly only the news of the deletions are to come, within
+	// milliseconds. The rest is left to further passes, because all Collectors share a few workers.
+	passTimeout = time.Second
+)
+
+// DeleteWithPropagationPolicy deletes those of resources that are the Collector's, for uninstalls. It is an error if
+// they have not gone then, for as long as the Collector should stay for that: Helm keeps the release after an error, and
+// the next pass goes on. With Helm's own wait it would forget the release, and a worker would be busy for all that time.
+func (c *kubeClient) DeleteWithPropagationPolicy(
+	resources kube.ResourceList, policy metav1.DeletionPropagation,
+) (*kube.Result, []error) {
+	result, errs := c.deleteAll(resources, policy)
+	if len(errs) == 0 {
+		if err := c.awaitGone(resources); err != nil && c.mayStay() {
+			errs = append(errs, err)
+		} else if err != nil {
+			log.FromContext(c.ctx).Info("let the Collector go without what it became", "because", err.Error())
+		}
+	}
+	c.uninstall = errors.Join(errs...)
+	return result, errs
 }
 
-// WaitForDelete waits until none of resources is there that is the Collector's. After the timeout it returns an error
-// that names those that are, and what holds them.
-func (c *kubeClient) WaitForDelete(resources kube.ResourceList, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(c.ctx, timeout)
+// mayStay tells whether the Collector stays for what has not gone.
+func (c *kubeClient) mayStay() bool {
+	deleted := c.collector.GetDeletionTimestamp()
+	return deleted == nil || time.Since(deleted.Time) < uninstallTimeout
+}
+
+// awaitGone waits until none of resources is there that is the Collector's, or returns an error that names those that
+// are, and what holds them.
+func (c *kubeClient) awaitGone(resources kube.ResourceList) error {
+	ctx, cancel := context.WithTimeout(c.ctx, passTimeout)
 	defer cancel()
 	remaining, held := resources, []string(nil)
-	// Mostly only the news of the deletions are to come, within milliseconds.
-	backoff := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Cap: time.Second, Steps: 10}
+	backoff := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Cap: passTimeout, Steps: 10}
 	err := backoff.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
 		var err error
 		remaining, held, err = c.remaining(ctx, remaining)
@@ -39,7 +62,8 @@ func (c *kubeClient) WaitForDelete(resources kube.ResourceList, timeout time.Dur
 	})
 	switch {
 	case wait.Interrupted(err):
-		return fmt.Errorf("not gone within %s: %s; see what holds them", timeout, strings.Join(held, ", "))
+		return fmt.Errorf("deleted, but not gone yet: %s; the Collector goes when they have, or after %s",
+			strings.Join(held, ", "), uninstallTimeout)
 	case err != nil:
 		return fmt.Errorf("wait for what was deleted: %w", err)
 	}
