@@ -94,10 +94,10 @@ e2e: $(if $(E2E_LOAD),image-archives) ## Run the end-to-end tests on KUBECONFIG'
 	$(call e2e,./test/e2e)
 
 scorecard: $(if $(E2E_LOAD),image-archives) ## Run all scorecard tests there.
-	$(call e2e,-run=Scorecard ./test/olm)
+	$(call e2e,-run='^TestScorecard' ./test/olm)
 
 e2e-olm: $(if $(E2E_LOAD),image-archives) ## Have OLM install, upgrade and remove the operator there.
-	$(call e2e,-run=OLM ./test/olm)
+	$(call e2e,-run='^TestOLM' ./test/olm)
 
 ##@ Build
 
