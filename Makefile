@@ -17,11 +17,10 @@ E2E_LOAD ?= go -C test/cluster run . load
 GO_TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
 KUSTOMIZE := $(GO_TOOL) kustomize
 CONTROLLER_GEN := $(GO_TOOL) controller-gen
-OPERATOR_SDK_VERSION = $(shell go list -modfile=tools/go.mod -m -f '{{.Version}}' github.com/operator-framework/operator-sdk)
 # `go tool` takes no build tags, and without this one the tool needs C libraries.
 GO_RUN := go run -modfile=$(CURDIR)/tools/go.mod -tags=containers_image_openpgp
-OPERATOR_SDK := $(GO_RUN) -ldflags=-X=github.com/operator-framework/operator-sdk/internal/version.Version=$(OPERATOR_SDK_VERSION) \
-	github.com/operator-framework/operator-sdk/cmd/operator-sdk
+SDK := github.com/operator-framework/operator-sdk
+OPERATOR_SDK = $(GO_RUN) -ldflags=-X=$(SDK)/internal/version.Version=$(shell go list -modfile=tools/go.mod -m -f '{{.Version}}' $(SDK)) $(SDK)/cmd/operator-sdk
 
 # One set of flags for builds and tests alike: what one has compiled, the others take from Go's cache.
 export CGO_ENABLED ?= 0
@@ -46,8 +45,7 @@ help: ## Show this help.
 		/^[a-zA-Z0-9_-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: build ## Run the operator and its samples on a control plane of this machine; DEMO_EXIT=1 ends it at once.
-	@echo "compiling the demo and, the first time, Kubernetes: that takes minutes"
-	@go -C test/cluster run . demo
+	@echo "compiling the demo and, the first time, Kubernetes: that takes minutes"; go -C test/cluster run . demo
 
 ##@ Development
 
@@ -65,9 +63,8 @@ tidy: ## Format the Go files, and tidy every module.
 	@for file in $(shell git ls-files '*go.mod'); do echo "go mod tidy: $$file"; go -C $$(dirname $$file) mod tidy; done
 
 verify: generate catalog tidy bundle-validate ## Regenerate, tidy and format all, and fail if that changed a file.
-	@[ -z "$$(git status --porcelain)" ] || { git status --short; git --no-pager diff --stat; \
-		echo "verify: commit these files as 'make generate catalog tidy bundle-validate' leaves them"; exit 1; }
-	@echo "verify: everything generated is up to date"
+	@if [ -z "$$(git status --porcelain)" ]; then echo "verify: everything generated is up to date"; else git status --short; \
+		git --no-pager diff --stat; echo "verify: commit these files as 'make generate catalog tidy bundle-validate' leaves them"; exit 1; fi
 
 lint: ## Run golangci-lint on every module, and shellcheck where it is installed.
 	@failed=; for module in $(MODULES); do echo "golangci-lint: $$module"; \
@@ -81,6 +78,9 @@ test: ## Run every test that needs no root: unit, chart, CRD, integration on a r
 
 chaos: ## Kill and mislead the operator, on a real API server, and print the figures in docs/operations.md.
 	@$(GO_TEST) -v -run '^TestChaos' $(GOTESTFLAGS) ./test/integration
+
+bench: bin/linux-$(shell go env GOARCH)/kube8-operator ## Measure CPU, memory, requests and time beside the stock helm-operator; flags in ARGS.
+	@go build -o bin/bench ./test/bench && KUBEBUILDER_ASSETS="$$(go -C test/cluster run . assets etcd kube-apiserver helm-operator)" bin/bench $(ARGS)
 
 # Runs tests on the cluster of KUBECONFIG, or that of cluster-up.
 define e2e
