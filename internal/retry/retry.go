@@ -3,7 +3,7 @@
 // It decorates the stock action client, and adds a source to the stock reconciler's controller. After a failed pass the
 // controller makes the next one 5 ms later, and doubles that; it cannot be told otherwise. A pass costs the API server
 // dozens of requests, and a configuration that is wrong is still wrong 5 ms later. So the decorated action client
-// returns errors for which the controller does not try again, and has the pass repeated itself: after 1 s, then 2 s, up
+// returns errors for which the controller does not try again, and has the pass repeated itself: after 2 s, then 4 s, up
 // to 2 minutes. A change of the Collector still brings a pass at once.
 package retry
 
@@ -24,8 +24,9 @@ import (
 )
 
 const (
-	// firstDelay is how long after the first failure the next pass begins. Each further failure doubles it.
-	firstDelay = time.Second
+	// firstDelay is how long after the first failure the next pass begins. Each further failure doubles it. With the
+	// passes that events bring it makes no more than 12 passes in 5 minutes.
+	firstDelay = 2 * time.Second
 
 	// longestDelay bounds the delays. Once the cause of the failures has gone, it takes no longer until that is noticed.
 	longestDelay = 2 * time.Minute

@@ -60,7 +60,7 @@ func TestNoClientIsAFailureToo(t *testing.T) {
 		if _, err := getter.ActionClientFor(t.Context(), obj); !errors.Is(err, reconcile.TerminalError(nil)) || !errors.Is(err, errBroken) {
 			t.Errorf("got %v", err)
 		}
-		if waited := c.next(t); waited != time.Second {
+		if waited := c.next(t); waited != firstDelay {
 			t.Errorf("the next pass comes after %s", waited)
 		}
 	})
@@ -101,7 +101,7 @@ func TestTheDelaysDouble(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newController(t)
 				c.start(t)
-				for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 120, 120} {
+				for _, want := range []time.Duration{2, 4, 8, 16, 32, 64, 120, 120} {
 					_ = c.pass(t, row.helm, row.calls)
 					if waited := c.next(t); waited != want*time.Second {
 						t.Errorf("waited %s, want %d s", waited, want)
@@ -116,7 +116,7 @@ func TestAPassThatWasNotDueLeavesTheDelaysAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newController(t)
 		c.start(t)
-		for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+		for _, want := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second} {
 			for range 10 {
 				_ = c.pass(t, helm{install: errBroken}, install)
 			}
@@ -155,7 +155,7 @@ func TestWhatStartsTheDelaysAnew(t *testing.T) {
 				}
 				_ = c.pass(t, helm{}, row.calls)
 				_ = c.pass(t, helm{install: errBroken}, install)
-				if waited := c.next(t); (waited == time.Second) != row.anew {
+				if waited := c.next(t); (waited == firstDelay) != row.anew {
 					t.Errorf("waited %s", waited)
 				}
 			})
