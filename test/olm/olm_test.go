@@ -3,6 +3,7 @@
 package olm
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"strings"
@@ -145,9 +146,9 @@ func uninstall(t *testing.T, namespace string) string {
 	if err != nil {
 		t.Errorf("make undeploy-olm: %v\n%s", err, out)
 	}
-	left, err := exec.Command(os.Getenv("KUBECTL"), "get", "deployments,subscriptions,csv", "-n", namespace, "--output=name").CombinedOutput()
-	if err != nil || strings.TrimSpace(string(left)) != "" {
-		t.Errorf("left of the operator: %s %v", left, err)
-	}
+	NewWithT(t).Eventually(func() (string, error) {
+		return kubectl(context.Background(), "get", "subscriptions,csv,deployments,pods", "-n", namespace,
+			"-l", "kube8.dev/collector!="+exampleName, "--output=name")
+	}).Should(BeEmpty(), "what is left of the operator")
 	return string(out)
 }
