@@ -25,6 +25,7 @@ const (
 type bench struct {
 	options
 	dir    string
+	binary string    // of the operator as it is run, which may be one that profiles itself
 	roots  [2]string // folders that operators run in: with the chart, and with another version of it
 	kinds  []schema.GroupVersionKind
 	result *measurements
@@ -47,15 +48,17 @@ func (b *bench) prepare(ctx context.Context) error {
 	for _, object := range sample[0] {
 		b.kinds = append(b.kinds, object.GroupVersionKind())
 	}
-	if b.cpuProfile == "" {
-		_, err = os.Stat(b.operator)
-		return err
+	if _, err := os.Stat(b.operator); err != nil {
+		return fmt.Errorf("find the operator's binary, see -operator: %w", err)
+	}
+	if b.binary = b.operator; b.cpuProfile == "" {
+		return nil
 	}
 	if err := os.MkdirAll(b.cpuProfile, 0o755); err != nil {
 		return err
 	}
-	b.operator = filepath.Join(b.dir, "profiled")
-	build := exec.CommandContext(ctx, "go", "build", "-tags", "runonly", "-o", b.operator, "./test/bench/profiled")
+	b.binary = filepath.Join(b.dir, "profiled")
+	build := exec.CommandContext(ctx, "go", "build", "-tags", "runonly", "-o", b.binary, "./test/bench/profiled")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the operator that profiles itself: %w\n%s", err, out)
 	}
@@ -104,7 +107,7 @@ func (b *bench) operate(ctx context.Context, system, root, phase string) (*proce
 	if err := client.IgnoreNotFound(b.plane.client.Delete(ctx, lease)); err != nil {
 		return nil, err
 	}
-	account, binary, args := oursAccount, b.operator, []string{}
+	account, binary, args := oursAccount, b.binary, []string{}
 	if system == stock {
 		account, binary = stock, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "helm-operator")
 		args = append(args, "run", "--metrics-require-rbac")

@@ -12,7 +12,8 @@ type measurements struct {
 	// Setting says under what circumstances.
 	Setting setting `json:"setting"`
 
-	// Ours, Stock and Floor are the medians of mode fleet. Without a cluster of its own, a floor has no CPU and memory.
+	// Ours, Stock and Floor are the medians of mode fleet. The floor is no process of
+	// its own, and has no memory.
 	Ours  *figures `json:"ours,omitempty"`
 	Stock *figures `json:"stock,omitempty"`
 	Floor *figures `json:"floor,omitempty"`

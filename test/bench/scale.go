@@ -37,21 +37,26 @@ func (b *bench) scaling(ctx context.Context) error {
 		return err
 	}
 	found := &scaleFigures{}
-	for _, system := range b.systems(0) {
-		for _, n := range sizes {
-			if system == stock && n > stockLimit {
-				continue
+	for _, n := range sizes {
+		runs := map[string][]figures{}
+		for run := range b.runs {
+			for _, system := range b.systems(run) {
+				if system == stock && n > stockLimit {
+					continue
+				}
+				b.say("%d Collectors, run %d of %d, %s", n, run+1, b.runs, system)
+				figures, err := b.life(ctx, system, n, scalePhases)
+				if err != nil {
+					return fmt.Errorf("%s with %d Collectors: %w", system, n, err)
+				}
+				runs[system] = append(runs[system], figures)
 			}
-			b.say("%s with %d Collectors", system, n)
-			figures, err := b.life(ctx, system, n, scalePhases)
-			if err != nil {
-				return fmt.Errorf("%s with %d Collectors: %w", system, n, err)
-			}
-			if point := (scalePoint{n, figures}); system == ours {
-				found.Ours = append(found.Ours, point)
-			} else {
-				found.Stock = append(found.Stock, point)
-			}
+		}
+		if medians := medianFigures(runs[ours]); medians != nil {
+			found.Ours = append(found.Ours, scalePoint{n, *medians})
+		}
+		if medians := medianFigures(runs[stock]); medians != nil {
+			found.Stock = append(found.Stock, scalePoint{n, *medians})
 		}
 	}
 	found.compare()

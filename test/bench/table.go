@@ -52,7 +52,7 @@ func (m *measurements) fleetTable(out io.Writer) {
 	s := m.Setting
 	fmt.Fprintf(out, "%d Collectors of 6 objects, %d unrelated Secrets, %d unrelated Deployments, %d CPUs, %d workers; "+
 		"medians of %d.\n\n", s.Collectors, s.Secrets, s.Deployments, s.CPUs, s.Workers, s.Runs)
-	fmt.Fprint(out, "| phase | what | ours | stock | stock ÷ ours | floor | ours ÷ floor |\n|---|---|--:|--:|--:|--:|--:|\n")
+	fmt.Fprint(out, "| what | phase | ours | stock | stock ÷ ours | floor | ours ÷ floor |\n|---|---|--:|--:|--:|--:|--:|\n")
 	for _, row := range []struct {
 		what, format string
 		figure       func(phase) float64
@@ -66,13 +66,13 @@ func (m *measurements) fleetTable(out io.Writer) {
 		for _, name := range allPhases {
 			our, their, least := m.Ours.value(name, row.figure), m.Stock.value(name, row.figure), m.Floor.value(name, row.figure)
 			if our.known || their.known {
-				fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s |\n", name, row.what, our.text(row.format), their.text(row.format),
+				fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s |\n", row.what, name, our.text(row.format), their.text(row.format),
 					their.over(our), least.text(row.format), our.over(least))
 			}
 		}
 	}
 	our, their := m.Ours.peak(), m.Stock.peak()
-	fmt.Fprintf(out, "| all | peak memory, MiB | %s | %s | %s | | |\n", our.text("%.0f"), their.text("%.0f"), their.over(our))
+	fmt.Fprintf(out, "| peak memory, MiB | all | %s | %s | %s | | |\n", our.text("%.0f"), their.text("%.0f"), their.over(our))
 }
 
 // value is a figure that may be missing.
