@@ -59,7 +59,12 @@ func namespace(t *testing.T, name string) {
 apiVersion: v1
 kind: Namespace
 metadata: {name: `+name+`, labels: {pod-security.kubernetes.io/enforce: restricted}}`)
-	t.Cleanup(func() { remove(t, "namespace", name) })
+	t.Cleanup(func() {
+		if t.Failed() {
+			release(t)
+		}
+		remove(t, "namespace", name)
+	})
 }
 
 // remove deletes objects and waits until they are gone, also when the test has ended.

@@ -4,6 +4,7 @@ package olm
 
 import (
 	"cmp"
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,6 +73,7 @@ func installOLM(t *testing.T, image string) {
 // finalizers.
 func removeOLM(t *testing.T, manifests string, crds []string) {
 	t.Helper()
+	release(t)
 	remove(t, "crd", "collectors.kube8.dev")
 	for _, crd := range crds {
 		remove(t, "crd", nameOf(t, crd))
@@ -89,6 +91,23 @@ func removeOLM(t *testing.T, manifests string, crds []string) {
 		}
 	}
 	remove(t, "clusterroles,clusterrolebindings", "-l", "olm.managed=true")
+}
+
+// release lets go of the Collectors that a failed test has left without an operator.
+func release(t *testing.T) {
+	t.Helper()
+	left, err := kubectl(context.Background(), "get", "collectors", "-A", "--ignore-not-found",
+		"--output=jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}\n{end}")
+	if err != nil {
+		return // there are none, because there is no such resource
+	}
+	for line := range strings.Lines(left) {
+		namespace, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if _, err := kubectl(context.Background(), "patch", "collector", name, "-n", namespace, "--type=merge",
+			`--patch={"metadata": {"finalizers": null}}`); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func nameOf(t *testing.T, manifest string) string {
