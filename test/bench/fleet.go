@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -69,15 +70,15 @@ service:
 func newFleet(n int, timeout string) []*v1alpha1.Collector {
 	fleet := make([]*v1alpha1.Collector, n)
 	for i := range fleet {
-		name := fmt.Sprintf("gateway-%04d", i)
+		name, tenant := fmt.Sprintf("gateway-%04d", i), fmt.Sprintf("tenant-%03d", i/perNamespace)
 		fleet[i] = &v1alpha1.Collector{
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Collector"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("tenant-%03d", i/perNamespace), Name: name},
+			ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: name},
 			Spec: v1alpha1.CollectorSpec{
 				Collector: v1alpha1.CollectorConfig{
 					Name: "opentelemetry-collector", Version: "0.150.0", Configuration: fmt.Appendf(nil, configuration, name, timeout),
 				},
-				Tenant:              v1alpha1.Tenant{ID: fmt.Sprintf("%d", 1000+i/perNamespace), Reference: fmt.Sprintf("tenant-%03d", i/perNamespace)},
+				Tenant:              v1alpha1.Tenant{ID: strconv.Itoa(1000 + i/perNamespace), Reference: tenant},
 				Cluster:             "bench",
 				PodDisruptionBudget: &v1alpha1.PodDisruptionBudget{Enabled: true},
 				NetworkPolicy:       &v1alpha1.NetworkPolicy{Enabled: true},

@@ -33,7 +33,8 @@ func start(dir, account, log string, env []string, binary string, args ...string
 		return nil, err
 	}
 	defer out.Close() // the process has its own
-	p := &process{account: account, cmd: exec.Command(binary, args...), log: log, ended: make(chan struct{})}
+	cmd := exec.Command(binary, args...) //nolint:gosec // the bench runs what its user names
+	p := &process{account: account, cmd: cmd, log: log, ended: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	// What is typed at the terminal is for the bench, which ends it.

@@ -32,7 +32,7 @@ var scalePhases = []string{"install", "restart", "configChange", "delete"}
 
 // scaling is the mode that compares fleets of different sizes.
 func (b *bench) scaling(ctx context.Context) error {
-	sizes := slices.Sorted(slices.Values(b.options.scale))
+	sizes := slices.Sorted(slices.Values(b.scale))
 	if err := b.populate(ctx, sizes[len(sizes)-1], b.secrets, b.deployments); err != nil {
 		return err
 	}

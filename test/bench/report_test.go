@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReportReplacesWhatIsBetweenTheMarks(t *testing.T) {
+	dir := t.TempDir()
+	page, fleet, scale := filepath.Join(dir, "performance.md"), filepath.Join(dir, "fleet.json"), filepath.Join(dir, "scale.json")
+	if err := os.WriteFile(page, []byte("# Title\n"+reportBegin+"old\n"+reportEnd+"the end\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := newMeasurements(options{n: 100, runs: 3})
+	m.setFleet(&figures{Phases: map[string]phase{"install": {CPUMillis: 20}}}, &figures{Phases: map[string]phase{"install": {CPUMillis: 500}}}, nil)
+	if err := m.write(fleet); err != nil {
+		t.Fatal(err)
+	}
+	m = newMeasurements(options{n: 7})
+	m.Scale = &scaleFigures{Ours: []scalePoint{
+		{10, figures{PeakMiB: 60, Phases: map[string]phase{"install": {CPUMillis: 30}}}},
+		{1000, figures{PeakMiB: 130, Phases: map[string]phase{"install": {CPUMillis: 25}}}},
+	}}
+	if err := m.write(scale); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time it replaces its own
+		if err := report(page, []string{fleet, scale}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"# Title\n", "the end\n", "100 Collectors of 6 objects", "| CPU per Collector, ms | install | 20.0 | 500.0 | 25.0 |  |  |\n",
+		"| 1000 | ours | 25.0 |", "(performance.svg)",
+	} {
+		if strings.Count(string(text), want) != 1 {
+			t.Errorf("%q is not once in:\n%s", want, text)
+		}
+	}
+	if strings.Contains(string(text), "old") {
+		t.Errorf("what was between the marks is still there:\n%s", text)
+	}
+	plot, err := os.Open(filepath.Join(dir, "performance.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plot.Close()
+	decoder := xml.NewDecoder(plot)
+	lines := 0
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if element, ok := token.(xml.StartElement); ok && element.Name.Local == "polyline" {
+			lines++
+		}
+	}
+	if lines != 2 {
+		t.Errorf("the plot has %d lines, want one of CPU and one of memory", lines)
+	}
+}
+
+func TestReportNeedsItsMarks(t *testing.T) {
+	for name, text := range map[string]string{
+		"neither is there":     "# Title\n",
+		"the second is before": reportEnd + reportBegin,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := between(text, reportBegin, reportEnd, "x"); err == nil {
+				t.Error("want an error")
+			}
+		})
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for name, test := range map[string]struct{ args, refusal string }{
+		"the defaults":                    {},
+		"some phases of one system":       {args: "-n 5 -phases install,restart -only ours"},
+		"an even number has no median":    {args: "-runs 2", refusal: "-runs"},
+		"a phase that is none":            {args: "-phases instal", refusal: `"instal"`},
+		"a mode that is none":             {args: "-modes fleet,speed", refusal: `"speed"`},
+		"a system that is none":           {args: "-only theirs", refusal: "-only"},
+		"a fleet of none":                 {args: "-n 0", refusal: "-n"},
+		"a scale that is no number":       {args: "-scale 10,many", refusal: `"many"`},
+		"a report of nothing":             {args: "-report docs/performance.md", refusal: "-report"},
+		"a report of a file":              {args: "-report docs/performance.md a.json"},
+		"an argument that has no meaning": {args: "install", refusal: `"install"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseFlags(strings.Fields(test.args))
+			if test.refusal == "" && err != nil || test.refusal != "" && (err == nil || !strings.Contains(err.Error(), test.refusal)) {
+				t.Errorf("got error %v, want %q", err, test.refusal)
+			}
+		})
+	}
+}
