@@ -1,6 +1,7 @@
 package status
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -42,6 +43,19 @@ func keepTransitionTimes(before, after *v1alpha1.CollectorStatus) {
 		condition := &after.Conditions[i]
 		if old := find(before, condition.Type); old != nil && old.Status == condition.Status {
 			condition.LastTransitionTime = old.LastTransitionTime
+		}
+	}
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// keepErrors gives errors back their text where only numbers in it are new, such as those of a port or a stream: a new
+// text would be written, and be an event that has the next pass made at once.
+func keepErrors(before, after *v1alpha1.CollectorStatus) {
+	for _, conditionType := range []string{"Irreconcilable", "ReleaseFailed"} {
+		if old, condition := find(before, conditionType), find(after, conditionType); old != nil && condition != nil &&
+			digits.ReplaceAllString(old.Message, "") == digits.ReplaceAllString(condition.Message, "") {
+			condition.Message = old.Message
 		}
 	}
 }

@@ -167,6 +167,18 @@ conditions:
 `,
 			events: []string{"Warning ReleaseFailed refused"},
 		},
+		"an error that differs only by numbers is not written": {
+			outcome: outcome{Err: errors.New("stream 7 was reset")},
+			stored: `
+observedGeneration: 3
+replicas: 1
+readyReplicas: 1
+conditions:
+- {type: Irreconcilable, status: "True", message: stream 5 was reset, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Ready, status: "False", reason: ReleaseFailed, message: stream 5 was reset, lastTransitionTime: "2026-01-01T00:00:00Z"}
+`,
+			update: `conditions: [{type: Irreconcilable, status: "True", message: stream 7 was reset, lastTransitionTime: "2026-01-01T00:00:00Z"}]`,
+		},
 		"a paused Collector keeps what is known of it": {
 			outcome: outcome{},
 			update: `
