@@ -65,7 +65,7 @@ func TestChaosANamespaceIsDeletedUnderTheOperator(t *testing.T) {
 	passes := 0
 	for _, collector := range fleet {
 		count := len(shared.log.passes(since, client.ObjectKeyFromObject(collector)))
-		// Each object that goes is news; beyond that, retries come after 1, 2, 4 … seconds.
+		// Each object that goes is news; beyond that, retries come after 2, 4, 8 … seconds.
 		g.Expect(count).To(BeNumerically("<=", 20+seconds), "passes over %s in %d seconds", collector.Name, seconds)
 		passes += count
 	}
