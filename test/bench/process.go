@@ -32,7 +32,7 @@ func start(dir, account, log string, env []string, binary string, args ...string
 	if err != nil {
 		return nil, err
 	}
-	defer out.Close() // the process has its own
+	defer out.Close()                    // the process has its own
 	cmd := exec.Command(binary, args...) //nolint:gosec // the bench runs what its user names
 	p := &process{account: account, cmd: cmd, log: log, ended: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), env...)
