@@ -5,8 +5,10 @@ package olm
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 const (
@@ -14,32 +16,36 @@ const (
 	previous     = "0.0.1"
 	previousTree = "bin/previous"
 
-	olmImage     = "kube8.dev/olm:v1"
+	olmImage     = "kube8.dev/olm:v0"
 	bundleImage  = registry + "-bundle:v"
 	catalogImage = registry + "-catalog:v"
 )
+
+// suffix makes tags that no earlier run has used: a node may take half a minute to tell of what a tag has become.
+var suffix = "-" + strconv.FormatInt(time.Now().Unix(), 36)
 
 // images builds and loads what OLM installs. It returns OLM's own image, a catalog with the previous version, and one with
 // this version as well.
 func images(t *testing.T) (olm, first, second string) {
 	t.Helper()
 	this := version(t)
+	olm = olmImage + suffix
 	built := programs(t, "olm", "catalog", "copy-content", "cpb", "cp", "opm", "grpc_health_probe")
-	build(t, olmImage, "test/olm/Dockerfile", built, "--target=olm")
+	build(t, olm, "test/olm/Dockerfile", built, "--target=olm")
 	copyTree(t)
 	makePrevious(t, previous, "docker-build", "bundle")
-	build(t, bundleImage+previous, previousTree+"/bundle.Dockerfile", previousTree)
-	build(t, bundleImage+this, "bundle.Dockerfile", ".")
-	for _, image := range []string{olmImage, registry + ":v" + previous, bundleImage + previous, bundleImage + this} {
+	build(t, bundleImage+previous+suffix, previousTree+"/bundle.Dockerfile", previousTree)
+	build(t, bundleImage+this+suffix, "bundle.Dockerfile", ".")
+	for _, image := range []string{olm, registry + ":v" + previous, bundleImage + previous + suffix, bundleImage + this + suffix} {
 		load(t, image)
 	}
 	// The second adds to the first what `make catalog` adds to the catalog of a release.
 	for _, version := range []string{previous, this} {
-		makePrevious(t, version, "catalog", "BUNDLE_IMG="+digest(t, bundleImage+version))
-		build(t, catalogImage+version, previousTree+"/catalog.Dockerfile", previousTree)
-		load(t, catalogImage+version)
+		makePrevious(t, version, "catalog", "BUNDLE_IMG="+digest(t, bundleImage+version+suffix))
+		build(t, catalogImage+version+suffix, previousTree+"/catalog.Dockerfile", previousTree)
+		load(t, catalogImage+version+suffix)
 	}
-	return digest(t, olmImage), digest(t, catalogImage+previous), digest(t, catalogImage+this)
+	return digest(t, olm), digest(t, catalogImage+previous+suffix), digest(t, catalogImage+this+suffix)
 }
 
 func makePrevious(t *testing.T, version string, args ...string) {
