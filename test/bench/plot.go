@@ -11,6 +11,7 @@ const (
 	panelWidth, panelHeight = 330.0, 240.0
 	panelLeft, panelTop     = 60.0, 40.0
 	panelPitch              = 420.0
+	legend                  = 56.0 // below the panel
 )
 
 // line is one line of a panel.
@@ -35,7 +36,7 @@ func (s *scaleFigures) svg() string {
 		{"stock", "#a63603", "", points(s.Stock, peak)},
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"340\" font-family=\"sans-serif\" font-size=\"11\">\n",
+	fmt.Fprintf(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"390\" font-family=\"sans-serif\" font-size=\"11\">\n",
 		2*panelPitch)
 	out.WriteString("<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n")
 	panel(&out, panelLeft, "CPU per Collector, ms", cpu)
@@ -102,7 +103,7 @@ func panel(out *strings.Builder, left float64, title string, lines []line) {
 		fmt.Fprintf(out, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#ddd\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
 			left, at, left+panelWidth, left-6, at+4, math.Pow(10, decade))
 	}
-	for _, l := range lines {
+	for i, l := range lines {
 		if len(l.points) == 0 {
 			continue
 		}
@@ -110,9 +111,10 @@ func panel(out *strings.Builder, left float64, title string, lines []line) {
 		for _, point := range l.points {
 			fmt.Fprintf(&path, " %.1f,%.1f", x.at(point[0]), y.at(point[1]))
 		}
-		fmt.Fprintf(out, "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\"/>\n",
-			path.String()[1:], l.color, l.dashes)
-		first := l.points[0]
-		fmt.Fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" fill=\"%s\">%s</text>\n", x.at(first[0])+4, y.at(first[1])-5, l.color, l.name)
+		stroke := fmt.Sprintf("fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\"", l.color, l.dashes)
+		fmt.Fprintf(out, "<polyline points=\"%s\" %s/>\n", path.String()[1:], stroke)
+		// The legend, in columns of three.
+		column, row := left+float64(i/3)*panelWidth/2, bottom+legend+float64(i%3)*16
+		fmt.Fprintf(out, "<path d=\"M%.1f %.1fh28\" %s/><text x=\"%.1f\" y=\"%.1f\">%s</text>\n", column, row, stroke, column+34, row+4, l.name)
 	}
 }
