@@ -49,9 +49,12 @@ func keepTransitionTimes(before, after *v1alpha1.CollectorStatus) {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// keepErrors gives errors back their text where only numbers in it are new, such as those of a port or a stream: a new
-// text would be written, and be an event that has the next pass made at once.
+// keepErrors gives errors about the same spec back their text where only numbers in it are new, such as those of a port
+// or a stream: a new text would be written, and be an event that has the next pass made at once.
 func keepErrors(before, after *v1alpha1.CollectorStatus) {
+	if before.ObservedGeneration != after.ObservedGeneration {
+		return
+	}
 	for _, conditionType := range []string{"Irreconcilable", "ReleaseFailed"} {
 		if old, condition := find(before, conditionType), find(after, conditionType); old != nil && condition != nil &&
 			digits.ReplaceAllString(old.Message, "") == digits.ReplaceAllString(condition.Message, "") {

@@ -101,10 +101,10 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 		*after = *before.DeepCopy() // the reconciler would say that it knows nothing any more
 		set(after, paused)
 	} else {
-		keepErrors(before, after)
 		outcome := w.outcomes.Of(collector.GetUID())
 		describeRelease(before, after, outcome.Deployed)
 		after.ObservedGeneration = collector.GetGeneration()
+		keepErrors(before, after)
 	}
 	workload, err := w.workloadOf(ctx, collector)
 	if err != nil {
