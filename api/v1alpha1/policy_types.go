@@ -12,7 +12,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || has(self.maxReplicas)",message="autoscaling: maxReplicas is required when enabled"
 type Autoscaling struct {
 	// Enabled is false by default. When it becomes true, replicas is left to the autoscaler, and a running collector
-	// starts again from minReplicas: set that to what the present load needs.
+	// keeps the pods that it has until the autoscaler has made up its mind.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 
