@@ -18,6 +18,7 @@ func pause(t *testing.T, collector *v1alpha1.Collector) {
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.PausedAnnotation, "true")
 	})
 	awaitPaused(t, collector, corev1.ConditionTrue)
+	NewWithT(t).Eventually(func() map[string]int { return events(t, collector) }).Should(HaveKey(ContainSubstring(" Paused: ")))
 }
 
 func awaitPaused(t *testing.T, collector *v1alpha1.Collector, want corev1.ConditionStatus) {

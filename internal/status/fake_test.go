@@ -1,0 +1,73 @@
+package status_test
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/internal/status"
+)
+
+// update has a status updated where a Deployment serves, and returns what reached the API server, or nil.
+func update(t *testing.T, stored, updated string, outcomes status.Outcomes, events record.EventRecorder) (written *unstructured.Unstructured) {
+	t.Helper()
+	recording := interceptor.Funcs{SubResourceUpdate: func(_ context.Context, _ client.Client, _ string, obj client.Object, _ ...client.SubResourceUpdateOption) error {
+		written = obj.(*unstructured.Unstructured)
+		return nil
+	}}
+	workload := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: gateway, namespace: team-a, generation: 2},
+		spec: {replicas: 1}, status: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1}}`),
+		&workload.Object); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithObjects(collector(t, stored), workload).WithInterceptorFuncs(recording).Build()
+	if err := status.NewClient(c, outcomes, events).Status().Update(t.Context(), collector(t, updated)); err != nil {
+		t.Fatal(err)
+	}
+	return written
+}
+
+// timeless returns a Collector's status without the times of now.
+func timeless(obj *unstructured.Unstructured) any {
+	if obj == nil {
+		return nil
+	}
+	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, item := range list {
+		condition := item.(map[string]any)
+		if at, _ := condition["lastTransitionTime"].(string); at > "2026-02-03" {
+			delete(condition, "lastTransitionTime")
+		}
+	}
+	fields := obj.DeepCopy().Object["status"].(map[string]any)
+	fields["conditions"] = list
+	return fields
+}
+
+func collector(t *testing.T, statusYAML string) *unstructured.Unstructured {
+	t.Helper()
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kube8.dev/v1alpha1",
+		"kind":       "Collector",
+		"metadata":   map[string]any{"name": "gateway", "namespace": "team-a", "generation": int64(3)},
+	}}
+	// As a client reads it: whole numbers are int64.
+	text, err := yaml.YAMLToJSON([]byte(statusYAML))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		t.Fatal(err)
+	}
+	obj.Object["status"] = fields
+	return obj
+}
