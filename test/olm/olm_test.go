@@ -12,16 +12,19 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+const suite = "OLM end to end"
+
 // begin has a subtest in the table.
 func begin(t *testing.T) {
 	t.Helper()
 	_, name, _ := strings.Cut(t.Name(), "/")
-	report(t, "OLM end to end", strings.ReplaceAll(name, "_", " "))
+	report(t, suite, strings.ReplaceAll(name, "_", " "))
 }
 
 // Each subtest goes on where the one before it ended.
 func TestOLM(t *testing.T) {
 	const tenant = "kube8-olm-tenant"
+	report(t, suite, "as a whole")
 	olm, first, second := images(t)
 	installOLM(t, olm)
 	namespace(t, systemNamespace)

@@ -3,10 +3,11 @@
 package olm
 
 import (
+	"cmp"
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,7 +33,19 @@ subjects:
 - {kind: ServiceAccount, name: default, namespace: ` + scorecardNamespace + `}
 `
 
+// item is a test in what the scorecard prints.
+type item struct {
+	Spec   struct{ Labels map[string]string }
+	Status struct {
+		Results []struct {
+			Name, State, Log    string
+			Errors, Suggestions []string
+		}
+	}
+}
+
 func TestScorecard(t *testing.T) {
+	report(t, "scorecard", "as a whole")
 	sdk := programs(t, "operator-sdk", "scorecard-test")
 	image := registry + "-scorecard:v" + version(t)
 	command(t, "go", "build", "-ldflags=-s -w", "-o", "bin/scorecard/scorecard", "./test/scorecard")
@@ -55,33 +68,23 @@ func TestScorecard(t *testing.T) {
 
 	out, err := output(t.Context(), filepath.Join(sdk, "operator-sdk"), "scorecard", "./bundle", "--output=json",
 		"--namespace="+scorecardNamespace, "--service-account=default", "--pod-security=restricted", "--untar-image="+image, "--wait-time=4m")
-	var found struct {
-		Items []struct {
-			Spec struct {
-				Labels map[string]string
-			}
-			Status struct {
-				Results []struct {
-					Name, State, Log    string
-					Errors, Suggestions []string
-				}
-			}
-		}
-	}
+	var found struct{ Items []item }
 	if failed := json.Unmarshal([]byte(out), &found); failed != nil {
 		t.Fatalf("%v, %v in %q", err, failed, out)
 	}
 	// A stage that is parallel has no order.
-	sort.Slice(found.Items, func(i, j int) bool { return found.Items[i].Spec.Labels["test"] < found.Items[j].Spec.Labels["test"] })
+	slices.SortFunc(found.Items, func(a, b item) int {
+		return cmp.Or(cmp.Compare(a.Spec.Labels["suite"], b.Spec.Labels["suite"]), cmp.Compare(a.Spec.Labels["test"], b.Spec.Labels["test"]))
+	})
 	for _, item := range found.Items {
-		suite := "scorecard " + item.Spec.Labels["suite"]
+		suite := item.Spec.Labels["suite"]
 		t.Run(item.Spec.Labels["test"], func(t *testing.T) {
-			warn := report(t, suite, item.Spec.Labels["test"])
+			warn := report(t, "scorecard", suite+": "+item.Spec.Labels["test"])
 			if len(item.Status.Results) == 0 {
 				t.Error("it has no result")
 			}
 			for _, result := range item.Status.Results {
-				if result.State != "pass" || suite == "scorecard kube8" { // the log of the others has the whole CRD
+				if result.State != "pass" || suite == "kube8" { // the log of the others has the whole CRD
 					t.Log(result.Log)
 				}
 				if result.State != "pass" {

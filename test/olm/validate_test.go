@@ -27,6 +27,7 @@ var validators = []struct{ name, warning string }{
 }
 
 func TestValidateTheBundle(t *testing.T) {
+	report(t, "operator-sdk bundle validate", "as a whole")
 	sdk := filepath.Join(programs(t, "operator-sdk"), "operator-sdk")
 	listed := command(t, sdk, "bundle", "validate", "--list-optional")
 	for line := range strings.Lines(listed[strings.Index(listed, "\n")+1:]) {
