@@ -65,7 +65,12 @@ type Outcome struct {
 
 // Of returns how the last pass over a Collector ended.
 func (m *Memory) Of(uid types.UID) Outcome {
-	r := m.entry(uid)
+	m.mutex.Lock()
+	r, found := m.entries[uid]
+	m.mutex.Unlock()
+	if !found {
+		return Outcome{}
+	}
 	outcome := Outcome{InOrder: r.objects != nil, Err: r.err}
 	if r.deployed != (Deployed{}) {
 		outcome.Deployed = &r.deployed

@@ -218,6 +218,16 @@ func TestPassesAfterAFullOne(t *testing.T) {
 	}
 }
 
+func TestACollectorThatIsGoneIsForgotten(t *testing.T) {
+	w := newWorld()
+	w.pass(t)
+	w.collector.SetDeletionTimestamp(new(metav1.Now()))
+	w.pass(t)
+	if outcome := w.memory.Of("u"); outcome != (Outcome{}) || len(w.memory.entries) > 0 { // the status is asked for once more
+		t.Errorf("remembered: %+v, %d entries", outcome, len(w.memory.entries))
+	}
+}
+
 func TestAFailedPassIsFollowedByAFullOne(t *testing.T) {
 	w := newWorld()
 	w.pass(t)
