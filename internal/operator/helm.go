@@ -8,6 +8,7 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
@@ -50,7 +51,9 @@ func newHelm(
 	}
 	rendering := postrender.NewActionClientGetter(clients, configurations.Configuration)
 	leavingNothing := leftover.Getter{Next: owned.NewActionClientGetter(rendering)}
-	return &unlock.Getter{Next: leavingNothing, LeaderElection: opts.LeaderElect, Events: events}, nil
+	return &unlock.Getter{
+		Next: leavingNothing, LeaderElection: opts.LeaderElect, Operator: string(uuid.NewUUID()), Events: events,
+	}, nil
 }
 
 // releases makes the storage of one Collector's releases. Its log stays off: it would show releases that it cannot read.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
+	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/release"
 )
@@ -14,8 +15,10 @@ import (
 func (c actionClient) Install(
 	name, namespace string, chrt *chart.Chart, vals map[string]any, opts ...helmclient.InstallOption,
 ) (*release.Release, error) {
-	rel, err := c.ActionInterface.Install(name, namespace, chrt, vals, opts...)
-	c.getter.remember(c.collector.GetUID(), rel)
+	rel, err := c.ActionInterface.Install(name, namespace, chrt, vals, append(opts, func(install *action.Install) error {
+		install.Labels = map[string]string{operatorLabel: c.getter.Operator}
+		return nil
+	})...)
 	if err != nil {
 		return rel, err
 	}

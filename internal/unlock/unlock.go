@@ -16,15 +16,19 @@ import (
 	"time"
 
 	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
+	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
+
+// operatorLabel is on the Secrets of releases, and says which operator made the revision. The answer to a request that
+// stores one can be lost, so an operator cannot remember all that it has made.
+const operatorLabel = "kube8.dev/operator"
 
 // Grace is how long a release is left to another operator that may be working on it. It is the time that Helm gives an
 // operation.
@@ -41,9 +45,11 @@ type Getter struct {
 	// Events takes the event Unlocked.
 	Events record.EventRecorder
 
+	// Operator tells this operator apart from any other, such as the one before a restart. It is a label's value.
+	Operator string
+
 	mutex sync.Mutex
-	began time.Time               // the first pass, and so after the Lease was obtained
-	tried map[types.UID]time.Time // when this operator's latest revision of a Collector's release was made
+	began time.Time // the first pass, and so after the Lease was obtained
 }
 
 // ActionClientFor returns the action client of one pass over collector.
@@ -60,24 +66,12 @@ func (g *Getter) ActionClientFor(ctx context.Context, collector client.Object) (
 	return actionClient{ActionInterface: actions, getter: g, ctx: ctx, collector: collector}, nil
 }
 
-// remember keeps when this operator made a revision. Where storing its end fails, the revision stays pending.
-func (g *Getter) remember(collector types.UID, rel *release.Release) {
-	if rel == nil || rel.Info == nil {
-		return
-	}
+// isLeft tells whether nobody can be working on a pending revision.
+func (g *Getter) isLeft(rel *release.Release) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if g.tried == nil {
-		g.tried = map[types.UID]time.Time{}
-	}
-	g.tried[collector] = rel.Info.LastDeployed.Time
-}
-
-// isLeft tells whether nobody can be working on a revision of collector's release that was made at a time.
-func (g *Getter) isLeft(collector types.UID, made time.Time) bool {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	return g.tried[collector].Equal(made) || g.LeaderElection && made.Before(g.began) || time.Since(made) >= Grace
+	made := rel.Info.LastDeployed.Time
+	return rel.Labels[operatorLabel] == g.Operator || g.LeaderElection && made.Before(g.began) || time.Since(made) >= Grace
 }
 
 type actionClient struct {
@@ -95,7 +89,7 @@ func (c actionClient) Get(name string, opts ...helmclient.GetOption) (*release.R
 		return rel, err
 	}
 	pending, made := rel.Info.Status, rel.Info.LastDeployed.Time
-	if !c.getter.isLeft(c.collector.GetUID(), made) {
+	if !c.getter.isLeft(rel) {
 		return nil, fmt.Errorf("release %s is %s since %s, another operator may be working on it; it is taken over after %s",
 			name, pending, made.UTC().Format(time.RFC3339), made.Add(Grace).UTC().Format(time.RFC3339))
 	}
@@ -110,13 +104,14 @@ func (c actionClient) Get(name string, opts ...helmclient.GetOption) (*release.R
 	return rel, nil
 }
 
-// Upgrade upgrades a release. What a dry run returns is never stored, and does no harm when it is remembered.
+// Upgrade upgrades a release.
 func (c actionClient) Upgrade(
 	name, namespace string, chrt *chart.Chart, vals map[string]any, opts ...helmclient.UpgradeOption,
 ) (*release.Release, error) {
-	rel, err := c.ActionInterface.Upgrade(name, namespace, chrt, vals, opts...)
-	c.getter.remember(c.collector.GetUID(), rel)
-	return rel, err
+	return c.ActionInterface.Upgrade(name, namespace, chrt, vals, append(opts, func(upgrade *action.Upgrade) error {
+		upgrade.Labels = map[string]string{operatorLabel: c.getter.Operator}
+		return nil
+	})...)
 }
 
 // Uninstall removes a release and its objects, unless another operator may be working on it: the reconciler does not
@@ -125,11 +120,5 @@ func (c actionClient) Uninstall(name string, opts ...helmclient.UninstallOption)
 	if _, err := c.Get(name); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
 		return nil, err
 	}
-	response, err := c.ActionInterface.Uninstall(name, opts...)
-	if err == nil || errors.Is(err, driver.ErrReleaseNotFound) {
-		c.getter.mutex.Lock()
-		defer c.getter.mutex.Unlock()
-		delete(c.getter.tried, c.collector.GetUID())
-	}
-	return response, err
+	return c.ActionInterface.Uninstall(name, opts...)
 }

@@ -2,6 +2,7 @@ package unlock
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"strings"
 	"testing"
@@ -39,15 +40,17 @@ func (h helm) Uninstall(name string, _ ...helmclient.UninstallOption) (*release.
 	return nil, err
 }
 
-// Upgrade makes a revision whose end it cannot store.
-func (h helm) Upgrade(name, _ string, _ *chart.Chart, _ map[string]any, _ ...helmclient.UpgradeOption) (*release.Release, error) {
-	rel := pendingRevision(name, release.StatusPendingUpgrade, time.Now())
-	if err := h.config.Releases.Create(rel); err != nil {
-		return nil, err
+// Upgrade makes a revision, of which it hears nothing.
+func (h helm) Upgrade(name, _ string, _ *chart.Chart, _ map[string]any, opts ...helmclient.UpgradeOption) (*release.Release, error) {
+	upgrade := &action.Upgrade{}
+	for _, option := range opts {
+		if err := option(upgrade); err != nil {
+			return nil, err
+		}
 	}
-	returned := *rel
-	returned.Info = &release.Info{Status: release.StatusFailed, LastDeployed: rel.Info.LastDeployed}
-	return &returned, errors.New("the API server has gone")
+	rel := pendingRevision(name, release.StatusPendingUpgrade, time.Now())
+	rel.Labels = upgrade.Labels
+	return nil, errors.Join(h.config.Releases.Create(rel), errors.New("the answer was lost"))
 }
 
 // pendingRevision returns the second revision of a release.
@@ -72,7 +75,7 @@ func newStorage(t *testing.T) *storage.Storage {
 func newGetter(releases *storage.Storage, leaderElection bool) (*Getter, *record.FakeRecorder) {
 	events := record.NewFakeRecorder(2)
 	return &Getter{
-		LeaderElection: leaderElection, Events: events, began: time.Now().Add(-time.Hour),
+		LeaderElection: leaderElection, Operator: rand.Text(), Events: events, began: time.Now().Add(-time.Hour),
 		Next: helmclient.ActionClientGetterFunc(func(context.Context, client.Object) (helmclient.ActionInterface, error) {
 			return helm{config: &action.Configuration{Releases: releases}}, nil
 		}),
@@ -156,7 +159,7 @@ func TestARevisionThatIsPendingWhenAPassBegins(t *testing.T) {
 	}
 }
 
-func TestARevisionWhoseEndThisOperatorCouldNotStoreIsItsOwn(t *testing.T) {
+func TestARevisionOfWhichThisOperatorLostTheAnswerIsItsOwn(t *testing.T) {
 	for name, leaderElection := range map[string]bool{"with leader election": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			releases := newStorage(t)
