@@ -28,7 +28,7 @@ func releasesOf(t *testing.T, collector *v1alpha1.Collector) *storage.Storage {
 	return storage.Init(driver.NewSecrets(secrets))
 }
 
-// leavePending makes a second revision of a Collector's release, as an operator that is upgrading it does.
+// leavePending makes a second revision of a Collector's release, as another operator that is upgrading it does.
 func leavePending(t *testing.T, collector *v1alpha1.Collector) *release.Release {
 	t.Helper()
 	releases := releasesOf(t, collector)
@@ -37,6 +37,7 @@ func leavePending(t *testing.T, collector *v1alpha1.Collector) *release.Release 
 		t.Fatal(err)
 	}
 	rel.Version, rel.Info.LastDeployed = 2, helmtime.Now()
+	rel.Labels["kube8.dev/operator"] = "another"
 	rel.SetStatus(release.StatusPendingUpgrade, "Preparing upgrade")
 	if err := releases.Create(rel); err != nil {
 		t.Fatal(err)
