@@ -94,19 +94,19 @@ func secretForms() []string {
 	return forms
 }
 
-// scrapeShared returns the metrics of the shared operator.
+// scrapeShared returns the metrics of the shared operator, which serves them a moment after it says that it is ready.
 func scrapeShared(t *testing.T) string {
 	t.Helper()
-	response, err := http.Get("http://" + metricsAddress + "/metrics") //nolint:noctx // tests end before it could matter
-	if err != nil {
-		t.Errorf("read the operator's metrics: %v", err)
-		return ""
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Error(err)
-	}
+	var text []byte
+	NewWithT(t).Eventually(func() error {
+		response, err := http.Get("http://" + metricsAddress + "/metrics") //nolint:noctx // tests end before it could matter
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		text, err = io.ReadAll(response.Body)
+		return err
+	}).Should(Succeed())
 	return string(text)
 }
 
