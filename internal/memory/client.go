@@ -6,7 +6,6 @@ import (
 	"time"
 
 	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
-	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/retry"
 )
 
 // behind is how long to wait for a cache that is behind what the pass has done.
@@ -114,10 +114,7 @@ func (c *actionClient) Install(
 func (c *actionClient) Upgrade(
 	name, namespace string, chrt *chart.Chart, vals map[string]any, opts ...helmclient.UpgradeOption,
 ) (*release.Release, error) {
-	dry, err := isDryRun(opts)
-	if err != nil {
-		return nil, c.failed(err)
-	}
+	dry := retry.IsDryRun(opts)
 	if dry && c.answers {
 		return c.entry.release, nil
 	}
@@ -182,14 +179,4 @@ func withoutContent(rel *release.Release) *release.Release {
 	return &release.Release{
 		Name: rel.Name, Namespace: rel.Namespace, Version: rel.Version, Info: rel.Info, Manifest: "# in order\n",
 	}
-}
-
-func isDryRun(opts []helmclient.UpgradeOption) (bool, error) {
-	upgrade := &action.Upgrade{}
-	for _, option := range opts {
-		if err := option(upgrade); err != nil {
-			return false, err
-		}
-	}
-	return upgrade.DryRun, nil
 }

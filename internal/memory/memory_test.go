@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/retry"
 )
 
 const manifest = `
@@ -46,7 +47,7 @@ func (h *helm) note(what string) (*release.Release, error) {
 func (h *helm) Get(string, ...helmclient.GetOption) (*release.Release, error) { return h.note("get") }
 
 func (h *helm) Upgrade(_, _ string, _ *chart.Chart, _ map[string]any, opts ...helmclient.UpgradeOption) (*release.Release, error) {
-	if dry, _ := isDryRun(opts); dry {
+	if retry.IsDryRun(opts) {
 		return h.note("dry run")
 	}
 	return h.note("upgrade")

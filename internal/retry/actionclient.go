@@ -58,14 +58,14 @@ func (c *actionClient) Upgrade(
 	if err != nil {
 		return rel, c.failed(err)
 	}
-	if !isDryRun(opts) {
+	if !IsDryRun(opts) {
 		c.queue.succeeded(c.key)
 	}
 	return rel, nil
 }
 
-// isDryRun tells whether the options make an upgrade a dry run, which is only the first half of a pass.
-func isDryRun(opts []helmclient.UpgradeOption) bool {
+// IsDryRun tells whether the options make an upgrade a dry run, which is only the first half of a pass.
+func IsDryRun(opts []helmclient.UpgradeOption) bool {
 	upgrade := &action.Upgrade{}
 	for _, opt := range opts {
 		if err := opt(upgrade); err != nil {
