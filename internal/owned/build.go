@@ -22,7 +22,7 @@ func (c *kubeClient) Build(manifest io.Reader, validate bool) (kube.ResourceList
 	if err != nil {
 		return nil, fmt.Errorf("read manifest: %w", err)
 	}
-	resources, err := c.Client.Build(bytes.NewReader(text), validate)
+	resources, err := c.helmClient.Build(bytes.NewReader(text), validate)
 	if err == nil {
 		return resources, nil
 	}
@@ -30,7 +30,7 @@ func (c *kubeClient) Build(manifest io.Reader, validate bool) (kube.ResourceList
 	if knownErr != nil || all {
 		return nil, err
 	}
-	return c.Client.Build(known, validate)
+	return c.helmClient.Build(known, validate)
 }
 
 // ofKnownKinds returns the documents of a manifest whose kinds the cluster has, and tells whether these are all.

@@ -6,7 +6,6 @@ import (
 
 	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/kube"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -27,20 +26,20 @@ func (g configGetter) ActionConfigFor(ctx context.Context, collector client.Obje
 	if err != nil {
 		return nil, err
 	}
-	helms, ok := config.KubeClient.(*kube.Client)
+	next, ok := config.KubeClient.(helmClient)
 	if !ok {
-		return nil, fmt.Errorf("a kube client of type %T cannot be decorated, only Helm's", config.KubeClient)
+		return nil, fmt.Errorf("a kube client of type %T cannot do all that Helm's can", config.KubeClient)
 	}
 	mapper, err := config.RESTClientGetter.ToRESTMapper()
 	if err != nil {
 		return nil, fmt.Errorf("get the kinds of the cluster: %w", err)
 	}
 	config.KubeClient = &kubeClient{
-		Client:    helms,
-		ctx:       ctx,
-		lookup:    lookup{cached: g.cached},
-		kinds:     mapper,
-		collector: collector,
+		helmClient: next,
+		ctx:        ctx,
+		lookup:     lookup{cached: g.cached},
+		kinds:      mapper,
+		collector:  collector,
 	}
 	return config, nil
 }

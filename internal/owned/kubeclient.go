@@ -1,9 +1,11 @@
 package owned
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,9 +18,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
+// helmClient is what Helm's actions need of a kube client.
+type helmClient interface {
+	kube.Interface
+	kube.InterfaceExt
+	kube.InterfaceThreeWayMerge
+}
+
 // kubeClient is Helm's kube client for one pass over one Collector.
 type kubeClient struct {
-	*kube.Client
+	helmClient
 	lookup
 	ctx       context.Context //nolint:containedctx // of that pass; the interface has no room for it
 	kinds     meta.RESTMapper
@@ -27,31 +36,33 @@ type kubeClient struct {
 	uninstall error // why it failed
 }
 
-// verify returns a *ConflictError if an object of resources is there and is not the Collector's.
+// verify returns a *ConflictError if an object of resources is there and is not the Collector's. It looks for all of them
+// at the same time: a worker waits for it.
 func (c *kubeClient) verify(resources kube.ResourceList) error {
-	for _, info := range resources {
-		found, err := c.find(c.ctx, info)
-		if err != nil {
-			return err
-		}
-		if found != nil {
-			if err := Verify(found, c.collector); err != nil {
-				return err
+	errs := make([]error, len(resources))
+	var looking sync.WaitGroup
+	for i, info := range resources {
+		looking.Go(func() {
+			found, err := c.find(c.ctx, info)
+			if err == nil && found != nil {
+				err = Verify(found, c.collector)
 			}
-		}
+			errs[i] = err
+		})
 	}
-	return nil
+	looking.Wait()
+	return cmp.Or(errs...)
 }
 
 // Update makes the cluster's objects what target says, for upgrades. If one of them is not the Collector's, it returns
 // a *ConflictError and changes nothing.
 func (c *kubeClient) Update(original, target kube.ResourceList, force bool) (*kube.Result, error) {
-	return c.update(original, target, force, c.Client.Update)
+	return c.update(original, target, force, c.helmClient.Update)
 }
 
 // UpdateThreeWayMerge is Update for installs that find objects of the Collector, whose release was lost.
 func (c *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
-	return c.update(original, target, force, c.Client.UpdateThreeWayMerge)
+	return c.update(original, target, force, c.helmClient.UpdateThreeWayMerge)
 }
 
 func (c *kubeClient) update(
