@@ -25,6 +25,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/internal/packed"
 )
 
 // cacheTimeout is how long a first look at a kind may take. Without it a pass would wait for ever where the kind has
@@ -105,11 +107,9 @@ func (c *ActionClient) InOrder() (objects []Object, all bool) {
 }
 
 func (c *ActionClient) reconcile(rel *release.Release, text []byte, expected *unstructured.Unstructured) error {
-	if cached, err := read(c.ctx, c.getter.Cluster, expected); err == nil {
-		if same, err := unchanged(cached, expected); err == nil && same {
-			c.inOrder = append(c.inOrder, newObject(cached))
-			return nil
-		}
+	if object := InOrder(c.ctx, c.getter.Cluster, expected); object != nil {
+		c.inOrder = append(c.inOrder, *object)
+		return nil
 	}
 	// The cache can be behind what the last pass did, and that is no drift.
 	c.unsure = true
@@ -147,11 +147,30 @@ func (c *ActionClient) repair(rel *release.Release, text []byte, expected *unstr
 	return nil
 }
 
+// InOrder returns the object that is like expected by kind and name, if cache has it and a release would change nothing
+// of it, or else nil.
+func InOrder(ctx context.Context, cache client.Reader, expected *unstructured.Unstructured) *Object {
+	cached, err := read(ctx, cache, expected, packed.Raw)
+	if err != nil {
+		return nil
+	}
+	whole := *cached
+	if err := packed.Unpack(&whole); err != nil {
+		return nil
+	}
+	if same, err := unchanged(&whole, expected); err != nil || !same {
+		return nil
+	}
+	return newObject(cached)
+}
+
 // read reads the object that is like another by kind and name.
-func read(ctx context.Context, from client.Reader, like *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func read(
+	ctx context.Context, from client.Reader, like *unstructured.Unstructured, opts ...client.GetOption,
+) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
 	defer cancel()
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(like.GroupVersionKind())
-	return found, from.Get(ctx, client.ObjectKeyFromObject(like), found) //nolint:wrapcheck // both callers look at it first
+	return found, from.Get(ctx, client.ObjectKeyFromObject(like), found, opts...) //nolint:wrapcheck // both callers look at it first
 }

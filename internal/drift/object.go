@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/packed"
 )
 
 var seed = maphash.MakeSeed()
@@ -20,8 +22,8 @@ type Object struct {
 	hash            uint64
 }
 
-func newObject(found *unstructured.Unstructured) Object {
-	return Object{
+func newObject(found *unstructured.Unstructured) *Object {
+	return &Object{
 		kind:            found.GroupVersionKind(),
 		key:             client.ObjectKeyFromObject(found),
 		resourceVersion: found.GetResourceVersion(),
@@ -36,7 +38,7 @@ func (o *Object) IsStillInOrder(ctx context.Context, cache client.Reader) bool {
 	like.SetGroupVersionKind(o.kind)
 	like.SetNamespace(o.key.Namespace)
 	like.SetName(o.key.Name)
-	found, err := read(ctx, cache, like)
+	found, err := read(ctx, cache, like, packed.Raw)
 	switch {
 	case err != nil:
 		return false
@@ -49,7 +51,7 @@ func (o *Object) IsStillInOrder(ctx context.Context, cache client.Reader) bool {
 	return true
 }
 
-// hash returns a hash of obj without its status. It spoils obj.
+// hash returns a hash of obj, as the cache keeps it, without its status. It spoils obj.
 func hash(obj *unstructured.Unstructured) uint64 {
 	delete(obj.Object, "status")
 	obj.SetResourceVersion("")

@@ -20,6 +20,8 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 	"helm.sh/helm/v3/pkg/storage"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/once"
 )
 
 // maxHistory is how many revisions are kept, at most, while different ones fail one after the other.
@@ -102,19 +104,9 @@ func (c kubeClient) Update(original, target kube.ResourceList, force bool) (*kub
 				left.Append(info)
 			}
 		}
-		if result, err := c.Interface.Update(left, copyOf(target), force); err != nil {
+		if result, err := c.Interface.Update(left, once.CopyOf(target), force); err != nil {
 			return result, err
 		}
 	}
 	return c.Interface.Update(original, target, force)
-}
-
-// copyOf returns resources as they are now: an update replaces what is wanted with what the API server made of it.
-func copyOf(resources kube.ResourceList) (copies kube.ResourceList) {
-	for _, info := range resources {
-		copied := *info
-		copied.Object = info.Object.DeepCopyObject()
-		copies.Append(&copied)
-	}
-	return copies
 }

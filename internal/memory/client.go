@@ -24,10 +24,11 @@ func (m *Memory) ActionClients(next drift.Getter, again func(client.ObjectKey, t
 	return helmclient.ActionClientGetterFunc(func(ctx context.Context, obj client.Object) (helmclient.ActionInterface, error) {
 		c := &actionClient{memory: m, entry: m.entry(obj.GetUID()), collector: obj, again: again}
 		c.entry.err = nil
+		c.capabilities = m.Capabilities(ctx)
 		if collector, ok := obj.(*unstructured.Unstructured); ok {
 			c.configuration = m.Configuration(collector)
 		}
-		c.answers = m.answers(ctx, c.entry, obj, c.configuration)
+		c.answers = m.answers(ctx, c.entry, obj, c.configuration, c.capabilities)
 		switch {
 		case c.answers && c.entry.objects != nil:
 			return unchanged{release: c.entry.release}, nil
@@ -70,6 +71,7 @@ type actionClient struct {
 	entry         *entry
 	collector     client.Object
 	configuration string
+	capabilities  int
 	again         func(client.ObjectKey, time.Duration)
 
 	answers bool // the release is known, but its objects are yet to be seen
@@ -105,30 +107,49 @@ func (c *actionClient) Install(
 	if err != nil {
 		return rel, c.failed(err)
 	}
-	c.remember(rel)
-	return rel, nil
+	c.remember(rel, c.digest(rel, chrt, vals))
+	return toWatch(rel), nil
 }
 
 // Upgrade upgrades a release and remembers it, or tells by a dry run what an upgrade would make of it: the same, if the
-// pass can be answered from memory.
+// pass can be answered from memory, or from what the Collector's status says.
 func (c *actionClient) Upgrade(
 	name, namespace string, chrt *chart.Chart, vals map[string]any, opts ...helmclient.UpgradeOption,
 ) (*release.Release, error) {
 	dry := retry.IsDryRun(opts)
-	if dry && c.answers {
+	switch {
+	case dry && c.answers:
 		return c.entry.release, nil
-	}
-	if !dry {
+	case dry && c.isDeployed(chrt, vals):
+		c.entry.deployed.Digest = digestIn(c.collector)
+		return c.found, nil
+	case !dry:
 		c.read = false
 	}
 	rel, err := c.ActionClient.Upgrade(name, namespace, chrt, vals, opts...)
 	if err != nil {
 		return rel, c.failed(err)
 	}
-	if !dry {
-		c.remember(rel)
+	switch {
+	case !dry:
+		c.remember(rel, c.digest(rel, chrt, vals))
+		return toWatch(rel), nil
+	case c.isFoundDeployed() && rel.Manifest == c.found.Manifest:
+		c.entry.deployed.Digest = c.digest(c.found, chrt, vals)
 	}
 	return rel, nil
+}
+
+// isDeployed tells by the Collector's status whether rendering would lead to the release that Get found. That is for the
+// first pass after a start. Later ones that are not answered from memory have a reason not to be, such as an object that
+// has gone, and rendering finds out whether its kind has too.
+func (c *actionClient) isDeployed(chrt *chart.Chart, vals map[string]any) bool {
+	known := digestIn(c.collector)
+	return !c.entry.known && known != "" && c.isFoundDeployed() && known == c.digest(c.found, chrt, vals)
+}
+
+func (c *actionClient) isFoundDeployed() bool {
+	return c.found != nil && c.found.Info.Status == release.StatusDeployed
 }
 
 // Reconcile repairs what differs between rel and its objects. It remembers them once they are as they should be.
@@ -137,7 +158,7 @@ func (c *actionClient) Reconcile(rel *release.Release) error {
 		c.entry.release = nil
 		return c.failed(err)
 	}
-	c.remember(rel)
+	c.remember(rel, c.entry.deployed.Digest)
 	objects, all := c.InOrder()
 	if !all {
 		c.again(client.ObjectKeyFromObject(c.collector), behind)
@@ -164,13 +185,15 @@ func (c *actionClient) failed(err error) error {
 }
 
 // remember keeps rel, which is what the spec asks for.
-func (c *actionClient) remember(rel *release.Release) {
+func (c *actionClient) remember(rel *release.Release, digest string) {
 	if !c.answers {
 		c.entry.since = time.Now()
 	}
+	c.entry.known = true
 	c.entry.release, c.entry.objects = rel, nil
-	c.entry.generation, c.entry.configuration = c.collector.GetGeneration(), c.configuration
+	c.entry.generation, c.entry.configuration, c.entry.capabilities = c.collector.GetGeneration(), c.configuration, c.capabilities
 	c.entry.deployed = deployedBy(rel)
+	c.entry.deployed.Digest = digest
 }
 
 // withoutContent returns what the reconciler reads of a release whose objects are in order. The manifest is not empty,

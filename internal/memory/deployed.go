@@ -2,6 +2,7 @@ package memory
 
 import (
 	"regexp"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,6 +20,9 @@ type Deployed struct {
 
 	// ConfigHash is the SHA-256 of the decoded configuration, in hex.
 	ConfigHash string
+
+	// Digest is that of the release and all that it was made from, or empty if that is not known.
+	Digest string
 }
 
 var configHash = regexp.MustCompile(regexp.QuoteMeta(postrender.ConfigHashAnnotation) + `: ['"]?([0-9a-f]{64})`)
@@ -27,7 +31,7 @@ func deployedBy(rel *release.Release) Deployed {
 	deployed := Deployed{Revision: rel.Version}
 	deployed.Version, _, _ = unstructured.NestedString(rel.Config, "collector", "version")
 	if found := configHash.FindStringSubmatch(rel.Manifest); found != nil {
-		deployed.ConfigHash = found[1]
+		deployed.ConfigHash = strings.Clone(found[1]) // without the manifest
 	}
 	return deployed
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,14 +34,20 @@ spec: {type: ClusterIP}
 // helm is an action client that notes what it is asked, and whose release is always the same.
 type helm struct {
 	helmclient.ActionInterface
-	asked []string
-	err   error // of everything
+	config   *action.Configuration
+	manifest string
+	asked    []string
+	status   release.Status
+	err      error // of everything
+	refused  error // of upgrades
 }
+
+func (h *helm) Config() *action.Configuration { return h.config }
 
 func (h *helm) note(what string) (*release.Release, error) {
 	h.asked = append(h.asked, what)
 	return &release.Release{
-		Name: "gateway", Version: 4, Manifest: manifest, Info: &release.Info{Status: release.StatusDeployed},
+		Name: "gateway", Version: 4, Manifest: h.manifest, Info: &release.Info{Status: h.status},
 		Config: map[string]any{"collector": map[string]any{"version": "0.150.0"}},
 	}, h.err
 }
@@ -50,7 +58,8 @@ func (h *helm) Upgrade(_, _ string, _ *chart.Chart, _ map[string]any, opts ...he
 	if retry.IsDryRun(opts) {
 		return h.note("dry run")
 	}
-	return h.note("upgrade")
+	rel, err := h.note("upgrade")
+	return rel, cmp.Or(err, h.refused)
 }
 
 func (h *helm) Reconcile(*release.Release) error {
@@ -70,7 +79,10 @@ type world struct {
 	cluster       client.Client // what the cache has
 	live          client.Client
 	collector     *unstructured.Unstructured
+	chart         *chart.Chart
+	values        map[string]any
 	configuration string
+	capabilities  int
 	again         int
 }
 
@@ -85,14 +97,23 @@ func newWorld() *world {
 		}},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP},
 	}
-	w := &world{helm: &helm{}, cluster: fake.NewClientBuilder().WithObjects(service).Build(), collector: collector}
+	offers := &action.Configuration{Capabilities: chartutil.DefaultCapabilities.Copy()}
+	w := &world{helm: &helm{config: offers, manifest: manifest, status: release.StatusDeployed}, cluster: fake.NewClientBuilder().WithObjects(service).Build(), collector: collector}
 	w.live = w.cluster
+	w.chart = &chart.Chart{Raw: []*chart.File{{Name: "Chart.yaml", Data: []byte("name: collector")}}}
+	w.values = map[string]any{"mode": "deployment"}
+	w.restart()
+	return w
+}
+
+// restart has the operator forget what it knows.
+func (w *world) restart() {
 	w.memory = &Memory{
 		Cache:         w.cluster,
 		Configuration: func(*unstructured.Unstructured) string { return w.configuration },
+		Capabilities:  func(context.Context) int { return w.capabilities },
 		Period:        time.Hour,
 	}
-	return w
 }
 
 // pass makes the calls of one pass of the stock reconciler, as long as there is no error, and returns what Helm was asked.
@@ -120,12 +141,16 @@ func (w *world) pass(t *testing.T) []string {
 		return w.helm.asked
 	}
 	dryRun := func(upgrade *action.Upgrade) error { upgrade.DryRun = true; return nil }
-	wanted, err := actions.Upgrade("gateway", "team-a", nil, nil, dryRun)
+	wanted, err := actions.Upgrade("gateway", "team-a", w.chart, w.values, dryRun)
 	if err != nil {
 		return w.helm.asked
 	}
 	if wanted.Manifest != current.Manifest {
 		t.Fatal("the manifest is always the same, but the pass would upgrade")
+	}
+	if current.Info.Status == release.StatusFailed {
+		_, _ = actions.Upgrade("gateway", "team-a", w.chart, w.values)
+		return w.helm.asked
 	}
 	_ = actions.Reconcile(current)
 	return w.helm.asked
@@ -189,6 +214,10 @@ func TestPassesAfterAFullOne(t *testing.T) {
 			happens: func(_ *testing.T, w *world) { w.configuration = "2" },
 			want:    full,
 		},
+		"the cluster offers something else": {
+			happens: func(_ *testing.T, w *world) { w.capabilities++ },
+			want:    full,
+		},
 		"the Collector was replaced by another of its name": {
 			happens: func(_ *testing.T, w *world) { w.collector.SetUID("v") },
 			want:    full,
@@ -208,7 +237,7 @@ func TestPassesAfterAFullOne(t *testing.T) {
 			if got := w.pass(t); !slices.Equal(got, full) {
 				t.Fatalf("the first pass asked Helm for %q, want %q", got, full)
 			}
-			if outcome := w.memory.Of("u"); !outcome.InOrder || *outcome.Deployed != (Deployed{Revision: 4, Version: "0.150.0"}) {
+			if outcome := w.memory.Of("u"); !outcome.InOrder || outcome.Deployed.Revision != 4 || outcome.Deployed.Version != "0.150.0" {
 				t.Errorf("after the first pass: %+v, deployed %+v", outcome, outcome.Deployed)
 			}
 			test.happens(t, w)
