@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kube8/kube8-operator/internal/packed"
 )
 
 // nameField is the index by which a Secret finds the Collectors that refer to it.
@@ -52,7 +54,19 @@ func referencedName(obj client.Object) []string {
 	if !ok {
 		return nil
 	}
-	if name, _ := reference(collector); name != "" {
+	var fields struct {
+		Spec struct {
+			Collector struct {
+				ConfigurationSecret struct {
+					Name string `json:"name"`
+				} `json:"configurationSecret"`
+			} `json:"collector"`
+		} `json:"spec"`
+	}
+	if err := packed.Read(collector, &fields); err != nil {
+		return nil // never the case for what has a schema
+	}
+	if name := fields.Spec.Collector.ConfigurationSecret.Name; name != "" {
 		return []string{name}
 	}
 	return nil
@@ -65,7 +79,7 @@ func referring(
 	collectors := &unstructured.UnstructuredList{}
 	collectors.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	err := cache.List(ctx, collectors, client.InNamespace(secret.Namespace), client.MatchingFields{nameField: secret.Name},
-		client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
+		client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy, packed.Raw)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot find the Collectors of a Secret", "namespace", secret.Namespace, "name", secret.Name)
 		return nil

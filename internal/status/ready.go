@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/owned"
+	"github.com/kube8/kube8-operator/internal/packed"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
@@ -78,12 +79,12 @@ func (w writer) workloadOf(ctx context.Context, collector *unstructured.Unstruct
 	}
 	workload := &unstructured.Unstructured{}
 	workload.SetGroupVersionKind(workloads[v1alpha1.Mode(mode)])
-	err := w.reader.Get(ctx, client.ObjectKeyFromObject(collector), workload)
+	err := w.reader.Get(ctx, client.ObjectKeyFromObject(collector), workload, client.UnsafeDisableDeepCopy, packed.Raw)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s %s: %w", workload.GetKind(), collector.GetName(), err)
 	}
-	return workload, nil
+	return unpacked(workload)
 }

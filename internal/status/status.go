@@ -129,7 +129,10 @@ func describeRelease(before, after *v1alpha1.CollectorStatus, deployed *memory.D
 	}
 	after.DeployedRelease, after.Version, after.ConfigHash = before.DeployedRelease, before.Version, before.ConfigHash
 	if deployed != nil && name != "" {
-		after.DeployedRelease = &v1alpha1.DeployedRelease{Name: name, Revision: int64(deployed.Revision)}
+		after.DeployedRelease = &v1alpha1.DeployedRelease{Name: name, Revision: int64(deployed.Revision), Digest: deployed.Digest}
+		if was := before.DeployedRelease; was != nil && was.Revision == after.DeployedRelease.Revision && deployed.Digest == "" {
+			after.DeployedRelease.Digest = was.Digest // not known again yet
+		}
 		after.Version, after.ConfigHash = deployed.Version, deployed.ConfigHash
 	}
 	condition := find(after, "Deployed")

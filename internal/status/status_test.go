@@ -30,7 +30,7 @@ version: 0.150.0
 configHash: b740a6e4
 replicas: 1
 readyReplicas: 1
-deployedRelease: {name: gateway, revision: 2}
+deployedRelease: {name: gateway, revision: 2, digest: d1}
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
@@ -64,7 +64,7 @@ deployedRelease: {name: gateway, manifest: secret}
 `,
 		},
 		"an upgrade is told, and is not ready before its objects were seen": {
-			outcome: outcome{Deployed: &memory.Deployed{Revision: 3, Version: "0.151.0", ConfigHash: "c0ffee"}},
+			outcome: outcome{Deployed: &memory.Deployed{Revision: 3, Version: "0.151.0", ConfigHash: "c0ffee", Digest: "d2"}},
 			update: `
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-02-02T00:00:00Z"}
@@ -77,7 +77,7 @@ version: 0.151.0
 configHash: c0ffee
 replicas: 1
 readyReplicas: 1
-deployedRelease: {name: gateway, revision: 3}
+deployedRelease: {name: gateway, revision: 3, digest: d2}
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
@@ -119,7 +119,7 @@ version: 0.150.0
 configHash: b740a6e4
 replicas: 1
 readyReplicas: 1
-deployedRelease: {name: gateway, revision: 2}
+deployedRelease: {name: gateway, revision: 2, digest: d1}
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "True", message: "post render: spec.f: line 2", lastTransitionTime: "2026-02-02T00:00:00Z"}
@@ -187,7 +187,7 @@ version: 0.150.0
 configHash: b740a6e4
 replicas: 1
 readyReplicas: 1
-deployedRelease: {name: gateway, revision: 2}
+deployedRelease: {name: gateway, revision: 2, digest: d1}
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}

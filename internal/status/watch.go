@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -21,6 +22,7 @@ import (
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/packed"
 )
 
 // WatchPods has the reconciler of kind make a pass over a Collector whenever its workload or one of its pods has news
@@ -32,44 +34,58 @@ func WatchPods(mgr ctrl.Manager, kind schema.GroupVersionKind, chosen *metav1.La
 		if err != nil {
 			return fmt.Errorf("read the watch's selector: %w", err)
 		}
-		find := collectors{reader: mgr.GetCache(), kind: kind, chosen: selector}
+		passes := newPacer(collectors{reader: mgr.GetCache(), kind: kind, selector: selector}.chosen)
 		for _, gvk := range workloads {
 			workload := &unstructured.Unstructured{}
 			workload.SetGroupVersionKind(gvk)
-			toCollector := handler.TypedEnqueueRequestsFromMapFunc(
-				func(ctx context.Context, obj *unstructured.Unstructured) []reconcile.Request {
-					return find.of(ctx, obj)
-				})
-			if err := controller.Watch(source.Kind(mgr.GetCache(), workload, toCollector, workloadNews)); err != nil {
+			if err := controller.Watch(source.Kind(mgr.GetCache(), workload, passesFor(passes, workloadUrgency), workloadNews)); err != nil {
 				return fmt.Errorf("watch %s: %w", gvk.Kind, err)
 			}
 		}
-		toCollector := handler.TypedEnqueueRequestsFromMapFunc(
-			func(ctx context.Context, pod *corev1.Pod) []reconcile.Request { return find.of(ctx, pod) })
-		if err := controller.Watch(source.Kind(mgr.GetCache(), &corev1.Pod{}, toCollector, podNews)); err != nil {
+		if err := controller.Watch(source.Kind(mgr.GetCache(), &corev1.Pod{}, passesFor(passes, podUrgency), podNews)); err != nil {
 			return fmt.Errorf("watch pods: %w", err)
 		}
 		return nil
 	}
 }
 
-// collectors finds the Collectors to which objects belong.
-type collectors struct {
-	reader client.Reader
-	kind   schema.GroupVersionKind
-	chosen labels.Selector
+// passesFor asks for passes over the Collectors of which objects tell news, as urgent as a change of the object is.
+func passesFor[object client.Object](
+	passes *pacer, urgent func(before, after object) urgency,
+) handler.TypedEventHandler[object, reconcile.Request] {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.TypedFuncs[object, reconcile.Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[object], q queue) {
+			passes.ask(ctx, q, collectorOf(e.Object), detail)
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[object], q queue) {
+			passes.ask(ctx, q, collectorOf(e.Object), detail)
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[object], q queue) {
+			passes.ask(ctx, q, collectorOf(e.ObjectNew), urgent(e.ObjectOld, e.ObjectNew))
+		},
+	}
 }
 
-// of returns the Collector that obj's label names, if there is one: anybody can label a pod.
-func (c collectors) of(ctx context.Context, obj client.Object) []reconcile.Request {
-	key := client.ObjectKey{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[v1alpha1.CollectorLabel]}
+// collectorOf returns the Collector that obj's label names, which need not exist: anybody can label a pod.
+func collectorOf(obj client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKey{
+		Namespace: obj.GetNamespace(), Name: obj.GetLabels()[v1alpha1.CollectorLabel],
+	}}
+}
+
+// collectors are those that a reconciler is for.
+type collectors struct {
+	reader   client.Reader
+	kind     schema.GroupVersionKind
+	selector labels.Selector
+}
+
+func (c collectors) chosen(ctx context.Context, key client.ObjectKey) bool {
 	collector := &unstructured.Unstructured{}
 	collector.SetGroupVersionKind(c.kind)
-	err := c.reader.Get(ctx, key, collector, client.UnsafeDisableDeepCopy)
-	if err != nil || !c.chosen.Matches(labels.Set(collector.GetLabels())) {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: key}}
+	err := c.reader.Get(ctx, key, collector, client.UnsafeDisableDeepCopy, packed.Raw)
+	return err == nil && c.selector.Matches(labels.Set(collector.GetLabels()))
 }
 
 var workloadNews = predicate.TypedFuncs[*unstructured.Unstructured]{
@@ -81,7 +97,12 @@ var workloadNews = predicate.TypedFuncs[*unstructured.Unstructured]{
 	},
 }
 
-func sameReadiness(a, b *unstructured.Unstructured) bool {
+func sameReadiness(before, after *unstructured.Unstructured) bool {
+	a, errA := unpacked(before)
+	b, errB := unpacked(after)
+	if errA != nil || errB != nil {
+		return false // somebody else may know more
+	}
 	allA, readyA := pods(a)
 	allB, readyB := pods(b)
 	troublesA, troublesB := workloadTroubles(a), workloadTroubles(b)
@@ -89,11 +110,28 @@ func sameReadiness(a, b *unstructured.Unstructured) bool {
 		readinessOfWorkload(a, troublesA) == readinessOfWorkload(b, troublesB)
 }
 
+func workloadUrgency(before, after *unstructured.Unstructured) urgency {
+	if before.GetGeneration() != after.GetGeneration() {
+		return rollout
+	}
+	a, errA := unpacked(before)
+	b, errB := unpacked(after)
+	if errA == nil && errB == nil && readinessOfWorkload(a, nil).status != readinessOfWorkload(b, nil).status {
+		return turn
+	}
+	return detail
+}
+
 var podNews = predicate.TypedFuncs[*corev1.Pod]{
-	CreateFunc:  func(e event.TypedCreateEvent[*corev1.Pod]) bool { return troubleOf(e.Object) != "" },
+	// The pods that are there at the start are seen by the passes that the start brings.
+	CreateFunc: func(e event.TypedCreateEvent[*corev1.Pod]) bool {
+		return !e.IsInInitialList && troubleOf(e.Object) != ""
+	},
 	DeleteFunc:  func(e event.TypedDeleteEvent[*corev1.Pod]) bool { return troubleOf(e.Object) != "" },
 	GenericFunc: func(event.TypedGenericEvent[*corev1.Pod]) bool { return false },
 	UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Pod]) bool {
 		return troubleOf(e.ObjectOld) != troubleOf(e.ObjectNew)
 	},
 }
+
+func podUrgency(*corev1.Pod, *corev1.Pod) urgency { return detail }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/packed"
 )
 
 // workloads are the kinds that run a collector.
@@ -16,6 +17,24 @@ var workloads = map[v1alpha1.Mode]schema.GroupVersionKind{
 	v1alpha1.ModeDeployment:  {Group: "apps", Version: "v1", Kind: "Deployment"},
 	v1alpha1.ModeDaemonSet:   {Group: "apps", Version: "v1", Kind: "DaemonSet"},
 	v1alpha1.ModeStatefulSet: {Group: "apps", Version: "v1", Kind: "StatefulSet"},
+}
+
+// unpacked returns what is read here of a workload that is as the informer cache keeps it.
+func unpacked(workload *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	var fields struct {
+		Spec struct {
+			Replicas       any `json:"replicas"`
+			UpdateStrategy any `json:"updateStrategy"`
+		} `json:"spec"`
+		Status any `json:"status"`
+	}
+	if err := packed.Read(workload, &fields); err != nil {
+		return nil, err
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"kind": workload.Object["kind"], "metadata": workload.Object["metadata"], "status": fields.Status,
+		"spec": map[string]any{"replicas": fields.Spec.Replicas, "updateStrategy": fields.Spec.UpdateStrategy},
+	}}, nil
 }
 
 // readinessOfWorkload reads a workload's own account of its pods. troubles are what keeps pods from serving.
