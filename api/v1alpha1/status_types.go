@@ -77,6 +77,11 @@ type DeployedRelease struct {
 	// Revision of the release, from 1. Each change that is deployed makes one.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
+
+	// Digest is a SHA-256, in hex, over the release and all that it was made from. By it the operator sees after a
+	// restart that there is nothing to do.
+	// +optional
+	Digest string `json:"digest,omitempty"`
 }
 
 // Condition is one observation. It is metav1.Condition with less required: the stock reconciler writes conditions

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/packed"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -52,8 +53,8 @@ func newManager(cfg *rest.Config, opts Options, ws []watches.Watch) (ctrl.Manage
 			HTTPClient:           watching,
 			ByObject:             objects,
 			DefaultLabelSelector: labels.NewSelector().Add(*dependents),
-			DefaultTransform:     cache.TransformStripManagedFields(),
 		},
+		NewCache:                      packed.NewCache,
 		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Metrics:                       metrics(opts),
 		HealthProbeBindAddress:        opts.HealthProbeBindAddress,

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/kube8/kube8-operator/internal/capabilities"
 	"github.com/kube8/kube8-operator/internal/configsource"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/memory"
@@ -31,8 +32,15 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
+	offered, err := capabilities.New(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(offered); err != nil {
+		return fmt.Errorf("keep what the cluster offers up to date: %w", err)
+	}
 	for _, watch := range ws {
-		if err := addReconciler(mgr, opts, watch); err != nil {
+		if err := addReconciler(mgr, offered, opts, watch); err != nil {
 			return fmt.Errorf("set up the reconciler of %s: %w", watch.Kind, err)
 		}
 	}
@@ -42,11 +50,11 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	return nil
 }
 
-// addReconciler adds the stock reconciler of one watch to mgr.
-func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
+// addReconciler adds the stock reconciler of one watch to mgr. offered is what the cluster offers.
+func addReconciler(mgr ctrl.Manager, offered *capabilities.Cache, opts Options, watch watches.Watch) error {
 	events := mgr.GetEventRecorderFor("kube8-operator")
 	configurations := &configsource.Source{Cache: mgr.GetClient(), Live: mgr.GetAPIReader()}
-	helm, err := newHelm(mgr, opts, events, configurations)
+	helm, err := newHelm(mgr, offered, opts, events, configurations)
 	if err != nil {
 		return err
 	}
@@ -61,6 +69,7 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 	remembered := &memory.Memory{
 		Cache:         mgr.GetClient(),
 		Configuration: configurations.Version,
+		Capabilities:  offered.Version,
 		Period:        period,
 	}
 	repairing := drift.Getter{Next: helm, Cluster: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: events}
@@ -78,6 +87,7 @@ func addReconciler(mgr ctrl.Manager, opts Options, watch watches.Watch) error {
 		reconciler.WithClient(status.NewClient(mgr.GetClient(), remembered, events)),
 		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind, watch.Selector)),
 		reconciler.WithControllerSetupFunc(configsource.Watch(mgr, watch.GroupVersionKind, watch.Selector)),
+		reconciler.WithControllerSetupFunc(offered.Watch(mgr.GetCache(), watch.GroupVersionKind, watch.Selector)),
 		reconciler.WithPauseReconcileHandler(pause.Handler),
 		reconciler.WithLog(redact.Logger(ctrl.Log.WithName("helm"), redact.Manifests)),
 	)

@@ -48,7 +48,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.AddChartFlags(flags)
 	flags.DurationVar(&o.ReconcilePeriod, "reconcile-period", time.Hour,
 		"how often a resource is checked when nothing happens; reconcilePeriod in the watches file wins")
-	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", runtime.GOMAXPROCS(0),
+	// Two for each CPU, because each waits for the API server most of the time.
+	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 2*runtime.GOMAXPROCS(0),
 		"how many resources are worked on at a time; maxConcurrentReconciles in the watches file wins")
 	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", ":8443",
 		"address of the metrics endpoint, or 0 for none")

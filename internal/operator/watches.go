@@ -15,8 +15,8 @@ func LoadWatches(opts Options) ([]watches.Watch, error) {
 		return nil, fmt.Errorf("load watches from %q, see --watches-file: %w", opts.WatchesFile, err)
 	}
 	for _, watch := range loaded {
-		// Helm stores the chart in every release. Its schema would be a third of that, and is for those who use the
-		// chart without the operator: here the CRD's, from which it is derived, has checked the spec.
+		// The chart's schema is for those who use the chart without the operator: here the CRD's, from which it is
+		// derived, has checked the spec.
 		watch.Chart.Schema = nil
 		if opts.CollectorRegistry != "" {
 			registry := map[string]any{"image": map[string]any{"registry": opts.CollectorRegistry}}

@@ -1,0 +1,77 @@
+package integration
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// TestWhatACollectorCostsTheAPIServer counts requests, which are the same each time. A change that adds one has a reason
+// to give; docs/performance.md says what they sum up to. Beside them a Collector has its share of what is asked for all.
+func TestWhatACollectorCostsTheAPIServer(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.PodDisruptionBudget = &v1alpha1.PodDisruptionBudget{Enabled: true}
+	collector.Spec.NetworkPolicy = &v1alpha1.NetworkPolicy{Enabled: true}
+	steps := []struct {
+		name string
+		do   func()
+		want []string
+	}{
+		{"to be installed", func() { create(t, collector) }, []string{
+			"update collectors",                                                  // the finalizer
+			"list secrets",                                                       // is there a release?
+			"create secrets",                                                     // of the release
+			"get deployments", "get networkpolicies", "get poddisruptionbudgets", // is there one of somebody else?
+			"get secrets", "get serviceaccounts", "get services",
+			"create deployments", "create networkpolicies", "create poddisruptionbudgets",
+			"create secrets", "create serviceaccounts", "create services",
+			"update secrets", // the release is deployed
+			"update collectors/status", "create events",
+		}},
+		{"for a pass that a label brings", func() { touch(t, collector) }, nil},
+		{"for another configuration", func() {
+			upgrade(t, collector, func(c *v1alpha1.Collector) {
+				c.Spec.Collector.Configuration = append([]byte("# another\n"), c.Spec.Collector.Configuration...)
+			})
+		}, []string{
+			"list secrets", "create secrets",
+			"get secrets", "get secrets", "patch secrets", // once for Helm to see that it is there, once to compare
+			"get deployments", "get deployments", "patch deployments",
+			"update secrets", "update secrets", // one revision is superseded, the other deployed
+			"update collectors/status", "create events",
+		}},
+		{"to go", func() { remove(t, collector) }, []string{
+			"list secrets", "update secrets", // the release is being uninstalled
+			"delete deployments", "delete networkpolicies", "delete poddisruptionbudgets",
+			"delete secrets", "delete serviceaccounts", "delete services",
+			"delete secrets", "delete secrets", // two revisions
+			"create events", "update collectors",
+		}},
+	}
+	for _, step := range steps {
+		t.Run(step.name, func(t *testing.T) {
+			since := plane.audit.mark(t)
+			step.do()
+			var got []string
+			for _, r := range plane.audit.read(t)[since:] {
+				if r.ObjectRef.Namespace == collector.Namespace {
+					got = append(got, strings.TrimSuffix(r.Verb+" "+r.ObjectRef.Resource+"/"+r.ObjectRef.Subresource, "/"))
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(step.want)
+			// The status is written once more where the cache is behind.
+			if i := slices.Index(got, "update collectors/status"); i >= 0 && got[i+1] == got[i] {
+				got = slices.Delete(got, i, i+1)
+			}
+			if diff := cmp.Diff(step.want, got); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,42 @@
+package integration
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// betweenPasses is the least time between two passes that news of pods brings.
+const betweenPasses = 2 * time.Second
+
+func TestAPodThatFlapsIsNotFollowedFlapByFlap(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	flapping := pod(t, collector, corev1.PodStatus{})
+	serve(t, collector, 1)
+	awaitReady(t, collector, "True", "Available", "1/1 available")
+
+	const flaps = 21
+	requests, began := plane.audit.mark(t), time.Now()
+	for i := range flaps {
+		state, available := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, int32(1)
+		if i%2 == 0 { // the first and the last
+			state, available = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}, 0
+		}
+		flapping.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "collector", State: state}}
+		if err := plane.client.Status().Update(t.Context(), flapping); err != nil {
+			t.Fatal(err)
+		}
+		serve(t, collector, available)
+	}
+	took := time.Since(began)
+	awaitReady(t, collector, "False", "PodsNotReady", "0/1 available; pod "+flapping.Name+": CrashLoopBackOff")
+
+	// One pass for the first flap, one after the last, and as many as fit in between.
+	atMost := 2 + int(took/betweenPasses)
+	NewWithT(t).Expect(atMost).To(BeNumerically("<", flaps), "the machine is too slow for flaps in quick succession: they took %s", took)
+	NewWithT(t).Expect(plane.audit.all(t, requests, collector.Namespace)).To(And(
+		HaveEach(HavePrefix("update collectors/status")), WithTransform(func(made []string) int { return len(made) }, BeNumerically("<=", atMost))))
+}
