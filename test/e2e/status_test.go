@@ -3,12 +3,15 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -103,12 +106,14 @@ func TestAPausedCollectorIsLeftAloneUntilItIsDeleted(t *testing.T) {
 	awaitReadySays(t, collector, "Unknown Paused", v1alpha1.PausedAnnotation, "1/1 available")
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(printing("detailed")) })
 
-	pod := podsOf(t, collector)[0]
-	if err := cluster.Delete(t.Context(), &pod); err != nil {
-		t.Fatal(err)
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, Name: collector.Name}}
+	for _, replicas := range []int{2, 1} { // it is followed, though
+		scale := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec": {"replicas": %d}}`, replicas))
+		if err := cluster.Patch(t.Context(), deployment, scale); err != nil {
+			t.Fatal(err)
+		}
+		awaitReadySays(t, collector, "Unknown Paused", fmt.Sprintf("%d/%d available", replicas, replicas))
 	}
-	awaitReadySays(t, collector, "Unknown Paused", "0/1 available") // it is followed, though
-	awaitReadySays(t, collector, "Unknown Paused", "1/1 available")
 	rollout, err := workload(t.Context(), collector)
 	if err != nil {
 		t.Fatal(err)
