@@ -125,10 +125,12 @@ func (b *bench) operate(ctx context.Context, system, root, phase string) (*proce
 	args = append(args,
 		"--leader-elect", "--leader-election-id="+leaseOf(system), "--leader-election-namespace="+systemNamespace,
 		"--health-probe-bind-address="+addresses[0], "--metrics-bind-address="+addresses[1], "--metrics-secure",
-		fmt.Sprintf("--max-concurrent-reconciles=%d", b.workers),
 		// As the operator ships. The stock operator's default of a minute would be more work yet, without an end.
 		"--reconcile-period=1h",
 	)
+	if b.workers > 0 {
+		args = append(args, fmt.Sprintf("--max-concurrent-reconciles=%d", b.workers))
+	}
 	env := []string{"KUBECONFIG=" + kubeconfig, "WATCH_NAMESPACE="}
 	profiled := b.cpuProfile != "" && system == ours
 	if profiled {

@@ -47,6 +47,9 @@ func (b *bench) churning(ctx context.Context) (err error) {
 	if _, err := b.awaitQuiet(ctx, l.process); err != nil {
 		return err
 	}
+	if err := l.profiled(ctx, "churn", func() error { return nil })(); err != nil {
+		return err
+	}
 	b.say("  flapping for %d s", b.churnSeconds)
 	used, err := l.process.cpu()
 	if err != nil {
@@ -60,6 +63,9 @@ func (b *bench) churning(ctx context.Context) (err error) {
 	seconds := time.Since(began).Seconds()
 	after, err := l.process.cpu()
 	if err != nil {
+		return err
+	}
+	if err := l.askProfiler(ctx, "/stop"); err != nil {
 		return err
 	}
 	requests, err := b.plane.audit.since(l.process.account)

@@ -9,9 +9,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/operator"
 )
 
 // floorAccount is the ServiceAccount of the floor.
@@ -97,7 +100,7 @@ func (b *bench) floorPhase(ctx context.Context, s step) (phase, error) {
 		return phase{}, err
 	}
 	began := time.Now()
-	if err := each(ctx, b.workers, s.work, func(ctx context.Context, list []*unstructured.Unstructured) error {
+	if err := each(ctx, b.ourWorkers(), s.work, func(ctx context.Context, list []*unstructured.Unstructured) error {
 		for _, object := range list {
 			if err := s.write(ctx, object.DeepCopy()); err != nil { // the client writes the answer into it
 				return err
@@ -122,6 +125,16 @@ func (b *bench) floorPhase(ctx context.Context, s step) (phase, error) {
 		Requests:  perCollector(float64(len(requests)), b.n),
 		Writes:    perCollector(float64(counts{}.add(requests)), b.n),
 	}, b.verify(ctx, s.wanted)
+}
+
+// ourWorkers is how many Collectors our operator works on at a time.
+func (o options) ourWorkers() int {
+	if o.workers > 0 {
+		return o.workers
+	}
+	var defaults operator.Options
+	defaults.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
+	return defaults.MaxConcurrentReconciles
 }
 
 // ownCPU is the time, user and system, that the bench has used: while the floor writes, it does nothing else.

@@ -92,7 +92,8 @@ func parseFlags(args []string) (options, error) {
 	flags.IntVar(&o.secrets, "secrets", 5000, "unrelated Secrets in the cluster")
 	flags.IntVar(&o.deployments, "deployments", 100, "unrelated Deployments in the cluster")
 	flags.IntVar(&o.runs, "runs", 3, "runs of which the median counts; an odd number")
-	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "Collectors that an operator, and the floor, work on at a time")
+	flags.IntVar(&o.workers, "workers", 0,
+		"Collectors that an operator works on at a time, instead of its own default; the floor works as ours does")
 	flags.StringVar(&phases, "phases", strings.Join(allPhases, ","), "phases to measure; install and delete run in any case")
 	flags.StringVar(&modes, "modes", "fleet", "what to measure, of "+strings.Join(allModes, ","))
 	flags.StringVar(&o.only, "only", "", "measure only ours or only stock")
@@ -134,8 +135,8 @@ func (o *options) check() error {
 	switch {
 	case o.runs < 1 || o.runs%2 == 0:
 		return errors.New("-runs: must be odd, so that there is a median")
-	case o.n < 1 || o.churn < 1 || o.workers < 1:
-		return errors.New("-n, -churn and -workers must be at least 1")
+	case o.n < 1 || o.churn < 1 || o.workers < 0:
+		return errors.New("-n and -churn must be at least 1, and -workers not negative")
 	case o.only != "" && o.only != ours && o.only != stock:
 		return errors.New("-only: must be ours or stock")
 	case o.report != "" && len(o.measurements) == 0:

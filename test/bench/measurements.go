@@ -39,7 +39,7 @@ type setting struct {
 }
 
 func newMeasurements(o options) *measurements {
-	return &measurements{Setting: setting{o.n, o.secrets, o.deployments, o.runs, o.workers, runtime.NumCPU()}}
+	return &measurements{Setting: setting{o.n, o.secrets, o.deployments, o.runs, o.ourWorkers(), runtime.NumCPU()}}
 }
 
 func (m *measurements) setFleet(ours, stock, floor *figures) {

@@ -62,6 +62,7 @@ func startPlane(ctx context.Context, dir string) (*plane, error) {
 	}
 	p.env = &envtest.Environment{CRDDirectoryPaths: []string{"config/crd/bases"}, ErrorIfCRDPathMissing: true}
 	p.env.ControlPlane.GetAPIServer().Configure().
+		Set("service-cluster-ip-range", "10.96.0.0/12"). // as in clusters; by default there are but 254 Services
 		Append("audit-policy-file", policy).
 		Append("audit-log-path", p.audit.path)
 	config, err := p.env.Start()

@@ -50,8 +50,8 @@ func (m *measurements) markdown() string {
 
 func (m *measurements) fleetTable(out io.Writer) {
 	s := m.Setting
-	fmt.Fprintf(out, "%d Collectors of 6 objects, %d unrelated Secrets, %d unrelated Deployments, %d CPUs, %d workers; "+
-		"medians of %d.\n\n", s.Collectors, s.Secrets, s.Deployments, s.CPUs, s.Workers, s.Runs)
+	fmt.Fprintf(out, "%d Collectors of 6 objects, %d unrelated Secrets, %d unrelated Deployments, %d CPUs, "+
+		"%d workers of ours and of the floor; medians of %d.\n\n", s.Collectors, s.Secrets, s.Deployments, s.CPUs, s.Workers, s.Runs)
 	fmt.Fprint(out, "| what | phase | ours | stock | stock ÷ ours | floor | ours ÷ floor |\n|---|---|--:|--:|--:|--:|--:|\n")
 	for _, row := range []struct {
 		what, format string
