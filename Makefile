@@ -49,8 +49,8 @@ demo: build ## Run the operator and its samples on a control plane of this machi
 
 ##@ Development
 
-generate: manifests ## Regenerate everything generated: CRD, deep copies, values schema, API reference.
-	$(CONTROLLER_GEN) object paths=./api/...
+generate: manifests ## Regenerate everything generated: CRD, Go code, values schema, API reference.
+	rm -rf api/applyconfiguration && $(CONTROLLER_GEN) object applyconfiguration paths=./api/...
 	$(GO_TOOL) crd-ref-docs --log-level=ERROR --max-depth=20 --renderer=markdown --source-path=api/v1alpha1 \
 		--config=tools/api-docs/config.yaml --templates-dir=tools/api-docs --output-path=docs/api.md
 
