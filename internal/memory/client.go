@@ -51,6 +51,12 @@ type unchanged struct {
 	release                    *release.Release
 }
 
+// Answers tells whether actions, which a Memory gave, answer their pass from memory, without Helm.
+func Answers(actions helmclient.ActionInterface) bool {
+	_, answers := actions.(unchanged)
+	return answers
+}
+
 // Get returns the release.
 func (u unchanged) Get(string, ...helmclient.GetOption) (*release.Release, error) {
 	return u.release, nil

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/packed"
 	"github.com/kube8/kube8-operator/internal/status"
 )
@@ -27,7 +28,7 @@ const requestTimeout = 30 * time.Second
 
 // newManager makes the manager that runs the reconcilers of ws: its cache holds the Collectors and what they became,
 // not the rest of the cluster.
-func newManager(cfg *rest.Config, opts Options, ws []watches.Watch) (ctrl.Manager, error) {
+func newManager(cfg *rest.Config, opts Options, ws []watches.Watch, measured *metrics.Metrics) (ctrl.Manager, error) {
 	dependents, err := labels.NewRequirement(v1alpha1.CollectorLabel, selection.Exists, nil)
 	if err != nil {
 		return nil, fmt.Errorf("select by label %s: %w", v1alpha1.CollectorLabel, err)
@@ -48,15 +49,21 @@ func newManager(cfg *rest.Config, opts Options, ws []watches.Watch) (ctrl.Manage
 	}
 	cfg.Timeout = requestTimeout
 
+	serving, err := metricsServer(opts)
+	if err != nil {
+		return nil, err
+	}
+
 	managerOptions := ctrl.Options{
 		Cache: cache.Options{
 			HTTPClient:           watching,
 			ByObject:             objects,
 			DefaultLabelSelector: labels.NewSelector().Add(*dependents),
+			NewInformer:          measured.NewInformer,
 		},
 		NewCache:                      packed.NewCache,
 		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}},
-		Metrics:                       metrics(opts),
+		Metrics:                       serving,
 		HealthProbeBindAddress:        opts.HealthProbeBindAddress,
 		LeaderElection:                opts.LeaderElect,
 		LeaderElectionID:              opts.LeaderElectionID,

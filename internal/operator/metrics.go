@@ -2,8 +2,10 @@ package operator
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -16,12 +18,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-func metrics(opts Options) server.Options {
-	options := server.Options{BindAddress: opts.MetricsBindAddress, SecureServing: opts.MetricsSecure}
+// metricsServer returns how metrics are served. A certificate is read again when it changes.
+func metricsServer(opts Options) (server.Options, error) {
+	options := server.Options{
+		BindAddress: opts.MetricsBindAddress, SecureServing: opts.MetricsSecure, CertDir: opts.MetricsCertDir,
+	}
 	if opts.MetricsSecure {
 		options.FilterProvider = reviewed
 	}
-	return options
+	if opts.MetricsCertDir != "" {
+		// Without it the server would sign one itself, and nobody who verifies it could read the metrics.
+		certificate, key := filepath.Join(opts.MetricsCertDir, "tls.crt"), filepath.Join(opts.MetricsCertDir, "tls.key")
+		if _, err := tls.LoadX509KeyPair(certificate, key); err != nil {
+			return server.Options{}, fmt.Errorf("load the certificate for metrics, see --metrics-cert-dir: %w", err)
+		}
+	}
+	return options, nil
 }
 
 // reviewed lets through who may get the requested path, by the API server's TokenReview and SubjectAccessReview. It is

@@ -6,13 +6,16 @@ import (
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kube8/kube8-operator/internal/capabilities"
 	"github.com/kube8/kube8-operator/internal/configsource"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/memory"
+	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/pause"
 	"github.com/kube8/kube8-operator/internal/redact"
 	"github.com/kube8/kube8-operator/internal/retry"
@@ -28,7 +31,11 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(cfg, opts, ws)
+	measured, err := newMetrics(ws)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(cfg, opts, ws, measured)
 	if err != nil {
 		return err
 	}
@@ -40,7 +47,7 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 		return fmt.Errorf("keep what the cluster offers up to date: %w", err)
 	}
 	for _, watch := range ws {
-		if err := addReconciler(mgr, offered, opts, watch); err != nil {
+		if err := addReconciler(mgr, offered, measured, opts, watch); err != nil {
 			return fmt.Errorf("set up the reconciler of %s: %w", watch.Kind, err)
 		}
 	}
@@ -50,9 +57,24 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	return nil
 }
 
+// newMetrics registers the operator's metrics beside those of controller-runtime.
+func newMetrics(ws []watches.Watch) (*metrics.Metrics, error) {
+	var kinds []schema.GroupVersionKind
+	for _, watch := range ws {
+		kinds = append(kinds, watch.GroupVersionKind)
+	}
+	measured := metrics.New(kinds...)
+	if err := runtimemetrics.Registry.Register(measured); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	return measured, nil
+}
+
 // addReconciler adds the stock reconciler of one watch to mgr. offered is what the cluster offers.
-func addReconciler(mgr ctrl.Manager, offered *capabilities.Cache, opts Options, watch watches.Watch) error {
-	events := mgr.GetEventRecorderFor("kube8-operator")
+func addReconciler(
+	mgr ctrl.Manager, offered *capabilities.Cache, measured *metrics.Metrics, opts Options, watch watches.Watch,
+) error {
+	events := measured.Events(mgr.GetEventRecorderFor("kube8-operator"))
 	configurations := &configsource.Source{Cache: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	helm, err := newHelm(mgr, offered, opts, events, configurations)
 	if err != nil {
@@ -82,7 +104,7 @@ func addReconciler(mgr ctrl.Manager, offered *capabilities.Cache, opts Options, 
 		reconciler.WithReconcilePeriod(period),
 		reconciler.WithMaxConcurrentReconciles(concurrency),
 		reconciler.WithMaxReleaseHistory(maxReleaseHistory),
-		reconciler.WithActionClientGetter(passes.ActionClients(remembered.ActionClients(repairing, passes.After))),
+		reconciler.WithActionClientGetter(passes.ActionClients(measured.ActionClients(remembered.ActionClients(repairing, passes.After)))),
 		reconciler.WithControllerSetupFunc(passes.Setup),
 		reconciler.WithClient(status.NewClient(mgr.GetClient(), remembered, events)),
 		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind, watch.Selector)),

@@ -30,6 +30,10 @@ type Options struct {
 	// MetricsSecure serves metrics over TLS, to callers that may get the path /metrics and nobody else.
 	MetricsSecure bool
 
+	// MetricsCertDir is a directory with the certificate tls.crt and the key tls.key of the metrics endpoint. They are
+	// read again when they change. Empty means a certificate that the operator signs itself at each start.
+	MetricsCertDir string
+
 	// HealthProbeBindAddress is where /healthz and /readyz are served; "0" turns them off.
 	HealthProbeBindAddress string
 
@@ -55,6 +59,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"address of the metrics endpoint, or 0 for none")
 	flags.BoolVar(&o.MetricsSecure, "metrics-secure", true,
 		"serve metrics over TLS, to authenticated and authorized callers only")
+	flags.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "",
+		"directory with tls.crt and tls.key for the metrics endpoint, read again when they change; default is a self-signed certificate")
 	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081",
 		"address of the probes /healthz and /readyz, or 0 for none")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", false,

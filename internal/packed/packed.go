@@ -125,6 +125,26 @@ func Read(obj *unstructured.Unstructured, into any) error {
 	return nil
 }
 
+// ReadStatus reads the status of obj, packed or not, into what into points to. It leaves that as it is if there is none.
+func ReadStatus(obj *unstructured.Unstructured, into any) error {
+	status, found := obj.Object[statusField]
+	if !found {
+		return nil
+	}
+	text, packed := status.(string)
+	if !packed || !isPacked(obj) {
+		whole, err := json.Marshal(status)
+		if err != nil {
+			return fmt.Errorf("write status of %s %s: %w", obj.GetKind(), obj.GetName(), err)
+		}
+		text = string(whole)
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("read status of %s %s: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	return nil
+}
+
 func textOf(obj *unstructured.Unstructured) ([]byte, error) {
 	text, packed := obj.Object[textField].(string)
 	if !packed {

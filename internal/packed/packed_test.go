@@ -203,3 +203,25 @@ func TestObjectsOfOneControllerShareWhatTheyHaveAlike(t *testing.T) {
 func same(a, b any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
+
+func TestReadStatus(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want any
+	}{
+		"an object with a status":    {deployment, map[string]any{"readyReplicas": 1.0, "conditions": []any{map[string]any{"type": "Available"}}}},
+		"an object without a status": {`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "gateway"}}`, nil},
+		"a status that is text":      {`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "gateway"}, "status": "text"}`, "text"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			whole := parse(t, test.text)
+			for _, obj := range []*unstructured.Unstructured{whole, transform(t, whole.DeepCopy())} {
+				var got any
+				if err := ReadStatus(obj, &got); err != nil || !cmp.Equal(got, test.want) {
+					t.Errorf("got %v, %v; want %v", got, err, test.want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,125 @@
+package metrics
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	fcache "k8s.io/client-go/tools/cache/testing"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+var collectorKind = v1alpha1.GroupVersion.WithKind("Collector")
+
+// collector returns a Collector as the cache keeps it, with a condition Ready.
+func collector(name, status, reason, since string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kube8.dev/v1alpha1", "kind": "Collector",
+		"metadata":         map[string]any{"name": name, "namespace": "acme", "creationTimestamp": "1970-01-01T00:00:42Z"},
+		"kube8.dev/packed": `{"spec":{"cluster":"c"}}`,
+		"status":           fmt.Sprintf(`{"conditions":[{"type":"Deployed","status":"True"},{"type":"Ready","status":%q,"reason":%q,"lastTransitionTime":%q}]}`, status, reason, since),
+	}}
+}
+
+// cached gives m an informer that has some objects, and returns once it has all of them.
+func cached(t *testing.T, m *Metrics, example runtime.Object, objects ...runtime.Object) {
+	t.Helper()
+	source := fcache.NewFakeControllerSource()
+	for _, object := range objects {
+		source.Add(object)
+	}
+	informer := m.NewInformer(source, example, 0, cache.Indexers{})
+	go informer.RunWithContext(t.Context())
+	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
+		t.Fatal("the informer has no objects")
+	}
+}
+
+func example() runtime.Object {
+	example := &unstructured.Unstructured{}
+	example.SetGroupVersionKind(collectorKind)
+	return example
+}
+
+func expect(t *testing.T, m *Metrics, want string, names ...string) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(m)
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCollectorsByReadiness(t *testing.T) {
+	m := New(collectorKind)
+	fresh := collector("fresh", "", "", "")
+	delete(fresh.Object, "status")
+	cached(t, m, example(),
+		collector("a", "True", "Available", "1970-01-01T00:00:01Z"),
+		collector("b", "False", "PodsNotReady", "1970-01-01T00:00:03Z"),
+		collector("c", "False", "PodsNotReady", "1970-01-01T00:00:02Z"),
+		collector("d", "Unknown", "Paused", "1970-01-01T00:00:04Z"),
+		collector("of a status that the operator does not write", "False", "written-by-a-tenant", "1970-01-01T00:00:05Z"),
+		fresh,
+	)
+	expect(t, m, `
+# HELP kube8_collectors Collectors by status and reason of their condition Ready.
+# TYPE kube8_collectors gauge
+kube8_collectors{reason="Available",status="True"} 1
+kube8_collectors{reason="ConfigInvalid",status="False"} 0
+kube8_collectors{reason="ConfigMissing",status="False"} 0
+kube8_collectors{reason="Conflict",status="False"} 0
+kube8_collectors{reason="Paused",status="Unknown"} 1
+kube8_collectors{reason="PodsNotReady",status="False"} 2
+kube8_collectors{reason="Progressing",status="False"} 0
+kube8_collectors{reason="ReleaseFailed",status="False"} 0
+kube8_collectors{reason="Unknown",status="Unknown"} 2
+# HELP kube8_collectors_unready_since_timestamp_seconds Since when the Collector is not ready that has not been for the longest time, by reason.
+# TYPE kube8_collectors_unready_since_timestamp_seconds gauge
+kube8_collectors_unready_since_timestamp_seconds{reason="Paused"} 4
+kube8_collectors_unready_since_timestamp_seconds{reason="PodsNotReady"} 2
+kube8_collectors_unready_since_timestamp_seconds{reason="Unknown"} 42
+`, "kube8_collectors", "kube8_collectors_unready_since_timestamp_seconds")
+}
+
+func TestCacheSize(t *testing.T) {
+	m := New(collectorKind)
+	cached(t, m, example(), collector("a", "True", "Available", "1970-01-01T00:00:01Z"))
+	for _, namespace := range []string{"a", "b"} { // an operator for two namespaces has two informers
+		cached(t, m, &corev1.Pod{}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pod"}})
+	}
+	expect(t, m, `
+# HELP kube8_cache_objects Objects in the informer cache by kind.
+# TYPE kube8_cache_objects gauge
+kube8_cache_objects{kind="Collector"} 1
+kube8_cache_objects{kind="Pod"} 2
+`, "kube8_cache_objects")
+}
+
+func TestAnOperatorThatDoesNotLeadSaysNothingOfCollectors(t *testing.T) {
+	m := New(collectorKind)
+	m.NewInformer(fcache.NewFakeControllerSource(), example(), 0, cache.Indexers{}) // which has not begun
+	expect(t, m, "", "kube8_collectors", "kube8_collectors_unready_since_timestamp_seconds", "kube8_cache_objects")
+}
+
+func TestNamesFollowTheConventions(t *testing.T) {
+	m := New(collectorKind)
+	cached(t, m, example(), collector("a", "False", "Conflict", "1970-01-01T00:00:01Z"))
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(m)
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range problems {
+		t.Errorf("%s: %s", problem.Metric, problem.Text)
+	}
+}

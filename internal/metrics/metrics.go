@@ -1,0 +1,106 @@
+// Package metrics says in numbers how the operator and its Collectors are, for Prometheus.
+//
+// It decorates three extension points, and changes nothing there: the action clients tell how passes and the actions of
+// releases end, the event recorder what was repaired and unlocked, and the informers of the manager's cache are counted,
+// and asked for the readiness of Collectors, when somebody scrapes. No label has a value that a user can choose, so the
+// number of series does not grow with the fleet. docs/operations.md has the table of the metrics.
+package metrics
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// The values of the labels action and result.
+const (
+	install, upgrade, uninstall = "install", "upgrade", "uninstall"
+
+	// success and failure are how an action of a release ends; it is rejected if the configuration is.
+	success, failure, rejected = "success", "failure", "rejected"
+
+	// A pass is fast if it is answered from memory, or else full, unless it ends with an error.
+	fast, full, failed = "fast", "full", "error"
+)
+
+// durations are the histogram's buckets, in seconds: a fast pass takes less than a millisecond, a full one some tens, and
+// one that waits for the API server or for objects to go up to 30 s and more.
+var durations = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
+
+// Metrics are those of one operator. They are a prometheus.Collector.
+type Metrics struct {
+	actions *prometheus.CounterVec
+	passes  *prometheus.HistogramVec
+	events  map[string]prometheus.Counter // by reason
+
+	collectors map[schema.GroupVersionKind]bool // the kinds whose readiness is told
+
+	mutex     sync.Mutex
+	informers []informer
+}
+
+// informer is what is read of one informer of the cache.
+type informer struct {
+	kind      schema.GroupVersionKind
+	store     cache.Store
+	hasSynced func() bool
+}
+
+// New returns the metrics of an operator whose Collectors have those kinds. All counters begin with 0, so that
+// Prometheus sees the first increase.
+func New(collectors ...schema.GroupVersionKind) *Metrics {
+	m := &Metrics{
+		actions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kube8_release_actions_total", Help: "Installs, upgrades and uninstalls of Helm releases, by how they ended.",
+		}, []string{"action", "result"}),
+		passes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "kube8_pass_duration_seconds", Help: "How long passes over Collectors took: fast, from memory, or full, or until an error.",
+			Buckets: durations,
+		}, []string{"result"}),
+		events: map[string]prometheus.Counter{
+			"DriftRepaired": prometheus.NewCounter(prometheus.CounterOpts{
+				Name: "kube8_drift_repairs_total", Help: "Passes that brought objects back to what their release says.",
+			}),
+			"Unlocked": prometheus.NewCounter(prometheus.CounterOpts{
+				Name: "kube8_release_unlocks_total", Help: "Releases that an operator left half done, and that went on.",
+			}),
+		},
+		collectors: map[schema.GroupVersionKind]bool{},
+	}
+	for _, action := range []string{install, upgrade, uninstall} {
+		for _, result := range []string{success, failure, rejected} {
+			m.actions.WithLabelValues(action, result)
+		}
+	}
+	for _, result := range []string{fast, full, failed} {
+		m.passes.WithLabelValues(result)
+	}
+	for _, kind := range collectors {
+		m.collectors[kind] = true
+	}
+	return m
+}
+
+// Describe sends the descriptions of all metrics.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	m.actions.Describe(to)
+	m.passes.Describe(to)
+	for _, counter := range m.events {
+		counter.Describe(to)
+	}
+	for _, desc := range []*prometheus.Desc{readyDesc, unreadySinceDesc, cachedDesc} {
+		to <- desc
+	}
+}
+
+// Collect sends the values of all metrics, as of now.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	m.actions.Collect(to)
+	m.passes.Collect(to)
+	for _, counter := range m.events {
+		counter.Collect(to)
+	}
+	m.collectCache(to)
+}
