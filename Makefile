@@ -2,8 +2,6 @@
 VERSION ?= $(shell sed -n 's/^ *newTag: v//p' config/manager/kustomization.yaml)
 IMAGE_TAG_BASE ?= ghcr.io/kube8/kube8-operator
 IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
-# The collector that the samples run, as the end-to-end tests build it.
-COLLECTOR_IMG ?= ghcr.io/open-telemetry/opentelemetry-collector-releases/opentelemetry-collector:0.150.0
 BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
 CATALOG_IMG ?= $(IMAGE_TAG_BASE)-catalog:v$(VERSION)
 # The catalog's channels that this version is in: docs/olm.md says when to leave one out.
@@ -120,15 +118,8 @@ comma := ,
 docker-buildx: $(patsubst linux/%,bin/linux-%/kube8-operator,$(subst $(comma), ,$(PLATFORMS))) ## Build IMG for PLATFORMS and push it.
 	$(CONTAINER_TOOL) buildx build --push --platform=$(PLATFORMS) --build-arg VERSION=$(VERSION) -t $(IMG) .
 
-# docker and podman save an image; buildah pushes it to an archive.
-save = $(if $(filter %buildah,$(CONTAINER_TOOL)),$(CONTAINER_TOOL) push --quiet $(1) docker-archive:$(2):$(1),$(CONTAINER_TOOL) save --output $(2) $(1))
-
-image-archives: docker-build ## Write IMG, and the collector of the end-to-end tests, to bin/images/*.tar.
-	cd test/e2e/collector && CGO_ENABLED=0 go run go.opentelemetry.io/collector/cmd/builder@v0.150.0 --config=builder.yaml
-	$(CONTAINER_TOOL) build -f test/e2e/collector/Dockerfile -t $(COLLECTOR_IMG) bin/collector
-	@rm -rf bin/images && mkdir -p bin/images
-	$(call save,$(IMG),bin/images/operator.tar)
-	$(call save,$(COLLECTOR_IMG),bin/images/collector.tar)
+image-archives: docker-build ## Write IMG, and the collectors that the samples run, to bin/images/*.tar.
+	IMG=$(IMG) CONTAINER_TOOL=$(CONTAINER_TOOL) test/e2e/collector/archives.sh
 
 ##@ A cluster of one real node, on a Debian machine, as root
 

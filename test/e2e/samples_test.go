@@ -8,6 +8,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	. "github.com/onsi/gomega"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -18,7 +22,7 @@ import (
 func TestTheSamplesBecomeReady(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("config/samples/kube8_v1alpha1_collector*.yaml")
-	if err != nil || len(files) < 4 {
+	if err != nil || len(files) != 5 {
 		t.Fatalf("the samples: found %q, %v", files, err)
 	}
 	samples := map[string]*v1alpha1.Collector{}
@@ -45,8 +49,36 @@ func TestTheSamplesBecomeReady(t *testing.T) {
 	for _, sample := range samples {
 		awaitReady(t, sample)
 	}
-	t.Run("and the edge's own metrics reach the gateway", func(t *testing.T) {
-		awaitPrinted(t, samples["gateway"], `"otelcol.signal": "metrics"`)
+	gateway := samples["gateway"]
+	t.Run("and the scraper's metrics reach the gateway", func(t *testing.T) {
+		awaitPrinted(t, gateway, `"otelcol.signal": "metrics"`)
+	})
+	t.Run("and the logs of the tenant's pods do", func(t *testing.T) {
+		awaitPrinted(t, gateway, `"otelcol.signal": "logs"`)
+	})
+	t.Run("and what the device agent takes does", func(t *testing.T) {
+		NewWithT(t).Eventually(func() error { return send(t.Context(), samples["device-agent"], "a-span") }).Should(Succeed())
+		awaitPrinted(t, gateway, `"otelcol.signal": "traces"`)
+	})
+	t.Run("and the gateway has the pods of its autoscaler, which says whether anybody measures them", func(t *testing.T) {
+		g := NewWithT(t)
+		measured := corev1.ConditionTrue
+		if _, err := cluster.Discovery().ServerResourcesForGroupVersion("metrics.k8s.io/v1beta1"); apierrors.IsNotFound(err) {
+			measured = corev1.ConditionFalse
+		}
+		g.Eventually(func() int32 { return get(t, gateway, &v1alpha1.Collector{}).Status.ReadyReplicas }).
+			Should(Equal(*gateway.Spec.Autoscaling.MinReplicas))
+		g.Eventually(func() map[autoscalingv2.HorizontalPodAutoscalerConditionType]corev1.ConditionStatus {
+			found := map[autoscalingv2.HorizontalPodAutoscalerConditionType]corev1.ConditionStatus{}
+			for _, condition := range get(t, gateway, &autoscalingv2.HorizontalPodAutoscaler{}).Status.Conditions {
+				found[condition.Type] = condition.Status
+			}
+			return found
+		}).Should(And(
+			HaveKeyWithValue(autoscalingv2.AbleToScale, corev1.ConditionTrue),
+			HaveKeyWithValue(autoscalingv2.ScalingActive, measured),
+		))
+		awaitReady(t, gateway)
 	})
 }
 

@@ -41,6 +41,8 @@ func TestOLM(t *testing.T) {
 		begin(t)
 		createExample(t, tenant)
 		awaitReady(t, tenant)
+		NewWithT(t).Eventually(jsonPath(t, "{.status.readyReplicas}", "collector", exampleName, "-n", tenant)).
+			Should(Equal("2"), "ready pods, when the example's autoscaler has looked at it")
 		before = running(t, tenant)
 	}) && t.Run("the catalog offers the next version, and OLM upgrades the operator", func(t *testing.T) {
 		begin(t)
@@ -54,9 +56,9 @@ func TestOLM(t *testing.T) {
 		NewWithT(t).Expect(running(t, tenant)).To(Equal(before))
 	}) && t.Run("the status follows a change that is made after the upgrade", func(t *testing.T) {
 		begin(t)
-		must(t, "patch", "collector", exampleName, "-n", tenant, "--type=merge", `--patch={"spec": {"replicas": 2}}`)
+		must(t, "patch", "collector", exampleName, "-n", tenant, "--type=merge", `--patch={"spec": {"autoscaling": {"minReplicas": 3}}}`)
 		NewWithT(t).Eventually(jsonPath(t, "{.status.replicas} {.status.readyReplicas} {.status.observedGeneration}",
-			"collector", exampleName, "-n", tenant)).Should(Equal("2 2 2"), "pods, ready pods and generation in the status")
+			"collector", exampleName, "-n", tenant)).Should(Equal("3 3 2"), "pods, ready pods and generation in the status")
 		before = running(t, tenant)
 	}) && t.Run("uninstalling removes the operator, and says which Collectors remain", func(t *testing.T) {
 		begin(t)

@@ -181,10 +181,8 @@ func (c *Cluster) filesOutside() ([]string, error) {
 			result, err := os.ReadFile(path)
 			return path, err == nil && strings.Contains(string(result), c.Dir+"/")
 		}},
-		{"/var/log/containers/*", func(path string) (string, bool) {
-			target, err := os.Readlink(path)
-			return path, err == nil && strings.HasPrefix(target, c.Dir+"/")
-		}},
+		{"/var/log/containers/*", c.linkInto},
+		{podLogs, c.linkInto},
 		// No other kubelet runs here: Up refused to start beside one.
 		{"/var/lib/kubelet/device-plugins/kubelet*", func(path string) (string, bool) { return path, true }},
 	} {
@@ -212,4 +210,10 @@ func ignoreGone(err error) error {
 		return nil
 	}
 	return err
+}
+
+// linkInto says whether a file is a link into the cluster's folder.
+func (c *Cluster) linkInto(path string) (string, bool) {
+	target, err := os.Readlink(path)
+	return path, err == nil && strings.HasPrefix(target, c.Dir+"/")
 }

@@ -84,6 +84,9 @@ func (c *Cluster) prepare() error {
 	if err := c.saveSysctls(); err != nil {
 		return err
 	}
+	if err := c.linkPodLogs(); err != nil {
+		return err
+	}
 	if err := c.writeConfigs(cni); err != nil {
 		return err
 	}
@@ -112,6 +115,21 @@ func (c *Cluster) prepare() error {
 		}
 	}
 	return ca.issueKubeconfig(c.Kubeconfig(), identity{file: "admin", user: "admin", group: "system:masters"})
+}
+
+// podLogs is where agents that read logs look for those of pods.
+const podLogs = "/var/log/pods"
+
+// linkPodLogs has the pods' logs, which are in the cluster's folder, be where
+// every other kubelet has them.
+func (c *Cluster) linkPodLogs() error {
+	if _, ours := c.linkInto(podLogs); ours {
+		return nil
+	}
+	if err := os.Symlink(c.path("pod-logs"), podLogs); err != nil {
+		return fmt.Errorf("%w: another kubelet's logs are there; move them away", err)
+	}
+	return nil
 }
 
 // isUp says whether the whole cluster runs. Less than the whole is an error.

@@ -4,7 +4,7 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -14,10 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// device is the name of the device of the device-agent sample: as a label, as a taint, and as a resource.
+const device = "example.com/capture-card"
+
 // Scenario 8. It takes the node's ports, as the same sample in scenario 10 does, and so is not parallel.
 
-func TestTheNodeAgentRunsOnTheNodesThatHaveWhatItAsksFor(t *testing.T) {
-	agent := readSample(t, "config/samples/kube8_v1alpha1_collector_node_agent.yaml")
+func TestTheDeviceAgentRunsOnTheNodesThatHaveWhatItAsksFor(t *testing.T) {
+	agent := readSample(t, "config/samples/kube8_v1alpha1_collector_device_agent.yaml")
 	agent.Namespace = newNamespace(t, "privileged")
 	create(t, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: agent.Namespace, Name: "registry-credentials"},
@@ -36,37 +39,29 @@ func TestTheNodeAgentRunsOnTheNodesThatHaveWhatItAsksFor(t *testing.T) {
 	g.Expect(pod.Spec.NodeName).To(Equal(node))
 	g.Expect(pod.Spec.HostNetwork).To(BeTrue())
 	g.Expect(pod.Spec.ImagePullSecrets).To(ConsistOf(corev1.LocalObjectReference{Name: "registry-credentials"}))
-	g.Expect(pod.Spec.Tolerations).To(ContainElement(corev1.Toleration{Operator: corev1.TolerationOpExists}))
-	g.Expect(pod.Spec.Containers[0].Resources.Limits).To(HaveKey(corev1.ResourceName("example.com/capture-slot")))
+	g.Expect(pod.Spec.Tolerations).To(ContainElement(corev1.Toleration{Key: device, Operator: corev1.TolerationOpExists}))
+	g.Expect(pod.Spec.Containers[0].Resources.Limits).To(HaveKey(corev1.ResourceName(device)))
 	g.Eventually(func() error { return send(t.Context(), agent, "a-span-for-the-agent") }).Should(Succeed())
 }
 
-// prepareNode gives a node the label and the resource that the node-agent sample asks for, as that says, until the test
-// ends.
+// prepareNode gives a node the label and the resource by which the device-agent sample knows a node with the device, until
+// the test ends.
 func prepareNode(t *testing.T) (name string) {
 	t.Helper()
 	node := &corev1.Node{}
 	if err := cluster.Get(t.Context(), client.ObjectKey{Name: operatorPod(t).Spec.NodeName}, node); err != nil {
 		t.Fatal(err)
 	}
-	patch := func(value, quantity any) {
+	patch := func(label, quantity string) {
 		t.Helper()
-		label, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{"example.com/telemetry": value}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		capacity, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": map[string]any{"example.com/capture-slot": quantity}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cluster.Patch(context.Background(), node, client.RawPatch(types.MergePatchType, label)); err != nil {
-			t.Error(err)
-		}
-		if err := cluster.Status().Patch(context.Background(), node, client.RawPatch(types.MergePatchType, capacity)); err != nil {
+		labels := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"labels": {"`+device+`": `+label+`}}}`))
+		capacity := client.RawPatch(types.MergePatchType, []byte(`{"status": {"capacity": {"`+device+`": `+quantity+`}}}`))
+		err := cluster.Patch(context.Background(), node, labels)
+		if err := errors.Join(err, cluster.Status().Patch(context.Background(), node, capacity)); err != nil {
 			t.Error(err)
 		}
 	}
-	patch("agent", "1")
-	t.Cleanup(func() { patch(nil, nil) })
+	patch(`"present"`, `"1"`)
+	t.Cleanup(func() { patch("null", "null") })
 	return node.Name
 }

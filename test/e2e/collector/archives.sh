@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Builds what the end-to-end tests run, and writes it and the operator's image IMG to bin/images/*.tar: `make image-archives`.
+# The images have the names that the samples ask for.
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+releases=ghcr.io/open-telemetry/opentelemetry-collector-releases
+
+export CGO_ENABLED=0
+(cd test/e2e/collector && go run go.opentelemetry.io/collector/cmd/builder@v0.150.0 --config=builder.yaml)
+go build -o bin/vendor/otelcol ./test/e2e/vendor
+
+# save IMAGE writes an archive. docker and podman save an image; buildah pushes it to an archive.
+save() {
+  local archive="bin/images/${1//[:\/]/-}.tar"
+  case "$CONTAINER_TOOL" in
+  *buildah) "$CONTAINER_TOOL" push --quiet "$1" "docker-archive:$archive:$1" ;;
+  *) "$CONTAINER_TOOL" save --output "$archive" "$1" ;;
+  esac
+}
+
+rm -rf bin/images
+mkdir -p bin/images
+save "$IMG"
+while read -r image folder; do
+  "$CONTAINER_TOOL" build -f test/e2e/collector/Dockerfile -t "$image" "$folder"
+  save "$image"
+done <<EOF
+$releases/opentelemetry-collector:0.150.0 bin/collector
+$releases/opentelemetry-collector-k8s:0.150.0 bin/collector
+docker.io/grafana/alloy:v1.11.3 bin/vendor
+EOF
