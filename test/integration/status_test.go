@@ -156,11 +156,17 @@ func TestReadyKnowsEveryMode(t *testing.T) {
 // kubectl runs kubectl as an administrator, and returns what it prints.
 func kubectl(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
+	return kubectlOn(t, plane.env.KubeConfig, arguments...)
+}
+
+// kubectlOn does so on the control plane of a kubeconfig.
+func kubectlOn(t *testing.T, kubeconfig []byte, arguments ...string) (string, error) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, plane.env.KubeConfig, 0o600); err != nil {
+	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), arguments...)
+	cmd := exec.Command(filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), arguments...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+file)
 	out, err := cmd.CombinedOutput()
 	return string(out), err

@@ -1,0 +1,190 @@
+package integration
+
+import "strings"
+
+// tenancyNamespaces are the namespaces of the tables: name, labels and annotations.
+const tenancyNamespaces = `
+acme: {}
+tenant-acme: {labels: {kube8.dev/tenant: acme}}
+tenant-capitals: {labels: {kube8.dev/tenant: Acme}}
+tenant-other: {labels: {kube8.dev/tenant: other}}
+platform:
+  labels: {kube8.dev/tenant: acme}
+  annotations:
+    limits.kube8.dev/replicas: "20"
+    limits.kube8.dev/registries: registry.example.com
+    limits.kube8.dev/modes: daemonset deployment
+    limits.kube8.dev/host-access: allowed
+    limits.kube8.dev/limits.memory: 4Gi
+slip:
+  labels: {kube8.dev/tenant: acme}
+  annotations: {limits.kube8.dev/replica: "20"}
+`
+
+// tenants are references in namespaces, and what the policy collector-tenant.kube8.dev says of them.
+var tenants = []struct{ name, namespace, reference, refusal string }{
+	{name: "the namespace's name", namespace: "tenant-acme", reference: "tenant-acme"},
+	{name: "the namespace's name in capitals", namespace: "acme", reference: "ACME"},
+	{name: "the value of the namespace's label", namespace: "tenant-acme", reference: "acme"},
+	{name: "the value of the namespace's label in capitals", namespace: "tenant-acme", reference: "Acme"},
+	{name: "the value of a label with capitals", namespace: "tenant-capitals", reference: "acme"},
+	{name: "the namespace's name where the label says another", namespace: "tenant-other", reference: "tenant-other"},
+	{name: "another tenant's name", namespace: "tenant-acme", reference: "Other",
+		refusal: `spec.tenant.reference is "Other"; in namespace tenant-acme it must be "tenant-acme" or "acme", by the namespace's label kube8.dev/tenant`},
+	{name: "another tenant's name, which begins alike", namespace: "tenant-acme", reference: "acme-2",
+		refusal: `spec.tenant.reference is "acme-2"; in namespace tenant-acme it must be "tenant-acme" or "acme", by the namespace's label kube8.dev/tenant`},
+	{name: "another tenant's name in a namespace without the label", namespace: "acme", reference: "other",
+		refusal: `spec.tenant.reference is "other"; in namespace acme it must be "acme", because the namespace has no label kube8.dev/tenant`},
+}
+
+// clusterLimits are the data of the ConfigMap collector-limits.
+var clusterLimits = map[string]string{
+	"registries":       "ghcr.io/open-telemetry\nregistry.example.com/mirror quay.io/one/collector\n",
+	"modes":            "deployment statefulset",
+	"replicas":         "5",
+	"requests.cpu":     "500m",
+	"requests.memory":  "512Mi",
+	"limits.cpu":       "2",
+	"limits.memory":    "1Gi",
+	"host-access":      "forbidden",
+	"privileges":       "forbidden",
+	"default-registry": "ghcr.io/open-telemetry/releases",
+}
+
+// refused is the refusal of one field by one limit of the ConfigMap.
+func refused(field, found, limit string) string {
+	value := strings.ReplaceAll(strings.TrimSpace(clusterLimits[limit]), "\n", " ")
+	return field + " is " + found + "; the limit " + limit + " is " + value + ", by ConfigMap kube8-operator-system/collector-limits"
+}
+
+// limited are merge patches for the valid manifest, in namespace acme, with resources that meet clusterLimits, and what
+// the policy collector-limits.kube8.dev says of the result.
+var limited = []struct{ name, patch, refusal string }{
+	{name: "only what is required", patch: `{}`},
+
+	{name: "an allowed registry", patch: `{spec: {image: {registry: registry.example.com/mirror}}}`},
+	{name: "a registry below an allowed one", patch: `{spec: {image: {registry: registry.example.com/mirror/otel}}}`},
+	{name: "an allowed repository", patch: `{spec: {image: {repository: quay.io/one/collector}}}`},
+	{name: "an allowed repository by the collector's name", patch: `{spec: {collector: {name: quay.io/one/collector}}}`},
+	{name: "a repository that hides a forbidden registry", patch: `{spec: {image: {registry: evil.example.com, repository: quay.io/one/collector}}}`},
+	{name: "another registry", patch: `{spec: {image: {registry: evil.example.com}}}`,
+		refusal: refused("spec.image.registry with spec.collector.name", "evil.example.com/opentelemetry-collector", "registries")},
+	{name: "another repository", patch: `{spec: {image: {repository: evil.example.com/ghcr.io/open-telemetry}}}`,
+		refusal: refused("spec.image.repository", "evil.example.com/ghcr.io/open-telemetry", "registries")},
+	{name: "another repository by the collector's name", patch: `{spec: {collector: {name: evil.example.com/collector}, image: {registry: quay.io/one}}}`,
+		refusal: refused("spec.collector.name", "evil.example.com/collector", "registries")},
+	{name: "a registry that begins like an allowed one", patch: `{spec: {image: {repository: registry.example.com/mirror.evil/collector}}}`,
+		refusal: refused("spec.image.repository", "registry.example.com/mirror.evil/collector", "registries")},
+	{name: "a repository that begins like an allowed one", patch: `{spec: {image: {repository: quay.io/one/collector-2}}}`,
+		refusal: refused("spec.image.repository", "quay.io/one/collector-2", "registries")},
+	{name: "a repository in capitals", patch: `{spec: {image: {repository: GHCR.io/open-telemetry/collector}}}`,
+		refusal: refused("spec.image.repository", "GHCR.io/open-telemetry/collector", "registries")},
+	{name: "a repository without a registry", patch: `{spec: {image: {repository: otel/collector}}}`,
+		refusal: refused("spec.image.repository", "otel/collector", "registries")},
+	{name: "a line break in a repository", patch: `{spec: {image: {repository: "a\nb"}}}`,
+		refusal: refused("spec.image.repository", "a b", "registries")},
+	{name: "a volume from an allowed registry", patch: `{spec: {extraVolumes: [{name: a, image: {reference: "quay.io/one/collector:1"}}]}}`},
+	{name: "a volume from another registry", patch: `{spec: {extraVolumes: [{name: a, image: {reference: "evil.example.com:5000/a:1@sha256:00"}}]}}`,
+		refusal: refused("spec.extraVolumes[a].image.reference", "evil.example.com:5000/a", "registries")},
+
+	{name: "an allowed mode", patch: `{spec: {mode: statefulset}}`},
+	{name: "another mode", patch: `{spec: {mode: daemonset}}`, refusal: refused("spec.mode", "daemonset", "modes")},
+
+	{name: "as many replicas as are allowed", patch: `{spec: {replicas: 5, autoscaling: {enabled: true, maxReplicas: 5}}}`},
+	{name: "more replicas", patch: `{spec: {replicas: 6}}`, refusal: refused("spec.replicas", "6", "replicas")},
+	{name: "more replicas by autoscaling", patch: `{spec: {autoscaling: {enabled: true, maxReplicas: 6}}}`,
+		refusal: refused("spec.autoscaling.maxReplicas", "6", "replicas")},
+
+	{name: "as many resources as are allowed", patch: `{spec: {resources: {requests: {cpu: "0.5", memory: 512Mi}, limits: {cpu: "2", memory: 1024Mi}}}}`},
+	{name: "requests that are more", patch: `{spec: {resources: {requests: {cpu: 501m, memory: 1G}}}}`,
+		refusal: refused("spec.resources.requests.cpu", "501m", "requests.cpu") + ". " +
+			refused("spec.resources.requests.memory", "1G", "requests.memory")},
+	{name: "limits that are more", patch: `{spec: {resources: {limits: {cpu: 2001m, memory: 2Gi}}}}`,
+		refusal: refused("spec.resources.limits.cpu", "2001m", "limits.cpu") + ". " +
+			refused("spec.resources.limits.memory", "2Gi", "limits.memory")},
+	{name: "a number where a quantity may be", patch: `{spec: {resources: {limits: {cpu: 3}}}}`,
+		refusal: refused("spec.resources.limits.cpu", "3", "limits.cpu")},
+	{name: "no limits", patch: `{spec: {resources: {limits: null}}}`,
+		refusal: refused("spec.resources.limits.cpu", "not set", "limits.cpu") + ". " +
+			refused("spec.resources.limits.memory", "not set", "limits.memory")},
+	{name: "no requests, which are then the limits", patch: `{spec: {resources: {requests: null}}}`,
+		refusal: refused("spec.resources.requests.cpu", "1", "requests.cpu") + ". " +
+			refused("spec.resources.requests.memory", "1Gi", "requests.memory")},
+	{name: "no resources, which are then the chart's", patch: `{spec: {resources: null}}`,
+		refusal: refused("spec.resources.limits.cpu", "not set", "limits.cpu")},
+
+	{name: "volumes that are not the host's", patch: `{spec: {extraVolumes: [{name: a, emptyDir: {}}, {name: b, secret: {secretName: b}}]}}`},
+	{name: "no host's anything, in so many words", patch: `{spec: {hostNetwork: false, presets: {logs: {enabled: false}}}}`},
+	{name: "the host's network", patch: `{spec: {hostNetwork: true}}`, refusal: refused("spec.hostNetwork", "true", "host-access")},
+	{name: "a path of the host", patch: `{spec: {extraVolumes: [{name: a, emptyDir: {}}, {name: b, hostPath: {path: /etc}}]}}`,
+		refusal: refused("spec.extraVolumes[b].hostPath.path", "/etc", "host-access")},
+	{name: "the host's logs", patch: `{spec: {presets: {logs: {enabled: true}}}}`,
+		refusal: refused("spec.presets.logs.enabled", "true", "host-access")},
+
+	{name: "no privileges, in so many words", patch: `
+spec:
+	securityContext: {privileged: false, allowPrivilegeEscalation: false, runAsNonRoot: true, capabilities: {drop: [ALL]}, procMount: Default}
+	podSecurityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}`},
+	{name: "a privileged container", patch: `{spec: {securityContext: {privileged: true, allowPrivilegeEscalation: true}}}`,
+		refusal: refused("spec.securityContext.privileged", "true", "privileges") + ". " +
+			refused("spec.securityContext.allowPrivilegeEscalation", "true", "privileges")},
+	{name: "capabilities", patch: `{spec: {securityContext: {capabilities: {add: [NET_ADMIN, SYS_TIME]}}}}`,
+		refusal: refused("spec.securityContext.capabilities.add", "NET_ADMIN", "privileges") + ". " +
+			refused("spec.securityContext.capabilities.add", "SYS_TIME", "privileges")},
+	{name: "root", patch: `{spec: {securityContext: {runAsNonRoot: false}, podSecurityContext: {runAsNonRoot: false}}}`,
+		refusal: refused("spec.securityContext.runAsNonRoot", "false", "privileges") + ". " +
+			refused("spec.podSecurityContext.runAsNonRoot", "false", "privileges")},
+	{name: "the host's /proc", patch: `{spec: {securityContext: {procMount: Unmasked}}}`,
+		refusal: refused("spec.securityContext.procMount", "Unmasked", "privileges")},
+	{name: "all system calls", patch: `
+spec:
+	securityContext: {seccompProfile: {type: Unconfined}}
+	podSecurityContext: {seccompProfile: {type: Unconfined}}`,
+		refusal: refused("spec.securityContext.seccompProfile.type", "Unconfined", "privileges") + ". " +
+			refused("spec.podSecurityContext.seccompProfile.type", "Unconfined", "privileges")},
+	{name: "a process of the host on Windows", patch: `
+spec:
+	securityContext: {windowsOptions: {hostProcess: true}}
+	podSecurityContext: {windowsOptions: {hostProcess: true}}`,
+		refusal: refused("spec.securityContext.windowsOptions.hostProcess", "true", "privileges") + ". " +
+			refused("spec.podSecurityContext.windowsOptions.hostProcess", "true", "privileges")},
+
+	{name: "more than a message holds", patch: `{spec: {extraVolumes: [` +
+		strings.Repeat(`{name: a, hostPath: {path: /}}, `, 500) + `], collector: {configuration: ` + encoded(256<<10) + `}}}`,
+		refusal: "the Collector exceeds the limits of its platform team in more ways than fit here"},
+}
+
+// overridden are the same in namespaces that have limits of their own.
+var overridden = []struct{ name, namespace, patch, refusal string }{
+	{name: "more than the cluster's limits", namespace: "platform",
+		patch: `{spec: {mode: daemonset, hostNetwork: true, image: {registry: registry.example.com}, resources: {limits: {memory: 4Gi}}}}`},
+	{name: "more than the namespace's limits", namespace: "platform", patch: `{spec: {replicas: 21, mode: statefulset}}`,
+		refusal: `the default registry with spec.collector.name is ghcr.io/open-telemetry/releases/opentelemetry-collector; the limit ` +
+			`registries is registry.example.com, by annotation limits.kube8.dev/registries of namespace platform. ` +
+			`spec.mode is statefulset; the limit modes is daemonset deployment, by annotation limits.kube8.dev/modes of namespace platform. ` +
+			`spec.replicas is 21; the limit replicas is 20, by annotation limits.kube8.dev/replicas of namespace platform`},
+	{name: "more than those of the cluster's limits that stay", namespace: "platform",
+		patch:   `{spec: {image: {registry: registry.example.com}, securityContext: {privileged: true}}}`,
+		refusal: refused("spec.securityContext.privileged", "true", "privileges")},
+	{name: "an annotation that is no limit", namespace: "slip", patch: `{}`,
+		refusal: `the limit replica is "20", by annotation limits.kube8.dev/replica of namespace slip; there is no such limit`},
+}
+
+// wrongLimits are data of the ConfigMap collector-limits, and what is said of a Collector that asks for nothing.
+var wrongLimits = []struct{ limit, value, refusal string }{
+	{"replica", "5", "there is no such limit"},
+	{"replicas", "five", "it must be a whole number"},
+	{"replicas", "-1", "it must be a whole number"},
+	{"replicas", "", "it must be a whole number"},
+	{"replicas", "99999999999999999999", "it must be a whole number"},
+	{"requests.cpu", "half", "it must be an amount of CPU, such as 500m or 2"},
+	{"limits.cpu", "2 cores", "it must be an amount of CPU, such as 500m or 2"},
+	{"requests.memory", "1GB", "it must be an amount of memory, such as 512Mi or 2Gi"},
+	{"limits.memory", "lots", "it must be an amount of memory, such as 512Mi or 2Gi"},
+	{"modes", "deployment, statefulset", "it must be modes, separated by spaces"},
+	{"registries", "", "it must be registries or repositories, separated by spaces, without / at the end"},
+	{"registries", "ghcr.io/ quay.io", "it must be registries or repositories, separated by spaces, without / at the end"},
+	{"default-registry", "ghcr.io/a ghcr.io/b", "it must be a registry, without / at the end"},
+	{"host-access", "false", "it must be allowed or forbidden"},
+	{"privileges", "none", "it must be allowed or forbidden"},
+}
