@@ -48,6 +48,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PortApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Presets"):
 		return &apiv1alpha1.PresetsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PrometheusRule"):
+		return &apiv1alpha1.PrometheusRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RollingUpdate"):
 		return &apiv1alpha1.RollingUpdateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Service"):

@@ -114,6 +114,11 @@ type CollectorSpec struct {
 	// +optional
 	PodMonitor *Monitor `json:"podMonitor,omitempty"`
 
+	// PrometheusRule has Prometheus raise alerts about the collector's own metrics, which ServiceMonitor or PodMonitor
+	// must have scraped. It is ignored on clusters without the monitoring.coreos.com API.
+	// +optional
+	PrometheusRule *PrometheusRule `json:"prometheusRule,omitempty"`
+
 	// Presets are host resources that common collector set-ups need.
 	// +optional
 	Presets *Presets `json:"presets,omitempty"`

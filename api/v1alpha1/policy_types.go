@@ -95,6 +95,18 @@ type Monitor struct {
 	ScrapeTimeout PrometheusDuration `json:"scrapeTimeout,omitempty"`
 }
 
+// PrometheusRule raises alerts about the telemetry of an OpenTelemetry Collector: what it refuses, fails to send and drops,
+// and a queue that is nearly full.
+type PrometheusRule struct {
+	// Enabled is false by default.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+
+	// Labels of the rule, by which a Prometheus selects it.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
 // PrometheusDuration is a duration as Prometheus writes it: 30s, 1m30s, 1h.
 //
 // +kubebuilder:validation:Pattern=`^([0-9]+y)?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$`

@@ -168,5 +168,6 @@ spec:
     egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8}}], ports: [{port: 443, protocol: TCP}]}]
   serviceMonitor: {enabled: true, labels: {release: prometheus}, interval: 30s, scrapeTimeout: 10s}
   podMonitor: {enabled: true, labels: {release: prometheus}, interval: 1m, scrapeTimeout: 10s}
+  prometheusRule: {enabled: true, labels: {release: prometheus}}
   presets: {logs: {enabled: true}}
 `

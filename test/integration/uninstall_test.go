@@ -149,14 +149,19 @@ func TestACollectorDoesNotNeedTheCRDsThatWereRemovedSinceItWasDeployed(t *testin
 }
 
 // Not parallel: it removes a CRD, and stops the shared operator.
-func TestACollectorGetsItsMonitorBackWithTheCRD(t *testing.T) {
+func TestACollectorGetsItsMonitorAndItsAlertsBackWithTheCRDs(t *testing.T) {
 	collector := newMonitored(t)
+	collector.Spec.PrometheusRule = &v1alpha1.PrometheusRule{Enabled: true}
 	create(t, collector)
+	had := func(g Gomega) {
+		for _, kind := range []string{"ServiceMonitor", "PrometheusRule"} {
+			g.Expect(list(t, collector.Namespace, "monitoring.coreos.com/v1", kind)).To(HaveLen(1), kind)
+		}
+	}
+	had(NewWithT(t))
 	t.Run("while the CRD is gone", func(t *testing.T) {
 		removeMonitors(t)
 		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
 	})
-	NewWithT(t).Eventually(func() int {
-		return len(list(t, collector.Namespace, "monitoring.coreos.com/v1", "ServiceMonitor"))
-	}).Should(Equal(1))
+	NewWithT(t).Eventually(had).Should(Succeed())
 }

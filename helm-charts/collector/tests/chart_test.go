@@ -34,6 +34,7 @@ var monitoring = []string{
 	"monitoring.coreos.com/v1",
 	"monitoring.coreos.com/v1/ServiceMonitor",
 	"monitoring.coreos.com/v1/PodMonitor",
+	"monitoring.coreos.com/v1/PrometheusRule",
 }
 
 // render does what `helm install --dry-run=client` does, on a cluster that also has the given APIs.

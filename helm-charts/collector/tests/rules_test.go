@@ -93,13 +93,13 @@ func checkLabels(t *testing.T, id, release string, labels map[string]string) {
 }
 
 func TestMonitorsNeedTheirAPI(t *testing.T) {
-	values := smallest(t, `{serviceMonitor: {enabled: true}, podMonitor: {enabled: true}}`)
+	values := smallest(t, `{serviceMonitor: {enabled: true}, podMonitor: {enabled: true}, prometheusRule: {enabled: true}}`)
 	for name, row := range map[string]struct {
 		apis []string
 		want string
 	}{
 		"none without the monitoring API":           {want: ""},
-		"both with it":                              {apis: monitoring, want: "PodMonitor ServiceMonitor"},
+		"all with it":                               {apis: monitoring, want: "PodMonitor PrometheusRule ServiceMonitor"},
 		"only the one whose resource is there":      {apis: monitoring[:2], want: "ServiceMonitor"},
 		"none for another version of the same API":  {apis: []string{"monitoring.coreos.com/v1alpha1"}, want: ""},
 		"none for another resource of the same API": {apis: []string{"monitoring.coreos.com/v1/Probe"}, want: ""},
@@ -111,7 +111,7 @@ func TestMonitorsNeedTheirAPI(t *testing.T) {
 			}
 			var kinds []string
 			for _, o := range objects(t, manifest) {
-				if strings.HasSuffix(o.Kind, "Monitor") {
+				if o.APIVersion == "monitoring.coreos.com/v1" {
 					kinds = append(kinds, o.Kind)
 				}
 			}
@@ -177,6 +177,10 @@ func TestRefusals(t *testing.T) {
 		"a ServiceMonitor without the port metrics": {
 			`{ports: {metrics: {enabled: false}}, serviceMonitor: {enabled: true}}`,
 			"serviceMonitor: needs the Service and its port metrics; enable both, or use podMonitor",
+		},
+		"a PrometheusRule without a monitor": {
+			`{prometheusRule: {enabled: true}}`,
+			"prometheusRule: needs the metrics that serviceMonitor or podMonitor has scraped; enable one of them",
 		},
 		"a PodMonitor without the port metrics": {
 			`{ports: {metrics: {enabled: false}}, podMonitor: {enabled: true}}`,

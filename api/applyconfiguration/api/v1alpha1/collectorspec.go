@@ -39,6 +39,9 @@ type CollectorSpecApplyConfiguration struct {
 	// PodMonitor has Prometheus scrape the collector's own metrics pod by pod. It is ignored on clusters without the
 	// monitoring.coreos.com API.
 	PodMonitor *MonitorApplyConfiguration `json:"podMonitor,omitempty"`
+	// PrometheusRule has Prometheus raise alerts about the collector's own metrics, which ServiceMonitor or PodMonitor
+	// must have scraped. It is ignored on clusters without the monitoring.coreos.com API.
+	PrometheusRule *PrometheusRuleApplyConfiguration `json:"prometheusRule,omitempty"`
 	// Presets are host resources that common collector set-ups need.
 	Presets *PresetsApplyConfiguration `json:"presets,omitempty"`
 }
@@ -384,6 +387,14 @@ func (b *CollectorSpecApplyConfiguration) WithServiceMonitor(value *MonitorApply
 // If called multiple times, the PodMonitor field is set to the value of the last call.
 func (b *CollectorSpecApplyConfiguration) WithPodMonitor(value *MonitorApplyConfiguration) *CollectorSpecApplyConfiguration {
 	b.PodMonitor = value
+	return b
+}
+
+// WithPrometheusRule sets the PrometheusRule field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PrometheusRule field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithPrometheusRule(value *PrometheusRuleApplyConfiguration) *CollectorSpecApplyConfiguration {
+	b.PrometheusRule = value
 	return b
 }
 
