@@ -1,0 +1,108 @@
+//go:build e2e
+
+// Package browser goes through the portal's page as a person would, in a headless Chromium. test/e2e starts the portal and
+// runs this with PORTAL_URL, the address of a page whose namespace has no Collectors.
+package browser
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// configuration has what HTML, JSON and a text area could change.
+const configuration = `# <b>&amp; "${env:TENANT_ID}" \n
+extensions: {health_check: {endpoint: "0.0.0.0:13133"}}
+receivers: {otlp: {protocols: {http: {endpoint: "0.0.0.0:4318"}}}}
+exporters: {debug: {}}
+service: {extensions: [health_check], pipelines: {traces: {receivers: [otlp], exporters: [debug]}}}
+`
+
+func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
+	address := os.Getenv("PORTAL_URL")
+	if address == "" {
+		t.Fatal("PORTAL_URL is not set: run `make e2e`, whose test of the portal sets it")
+	}
+	ctx := browser(t)
+	console := chromedp.Console(ctx)
+	field := func(name string) chromedp.CSS { return chromedp.CSS("[name=" + name + "]") }
+	save := chromedp.Click(chromedp.CSS("[type=submit]"))
+
+	step(ctx, t, "the page opens and has no rows", chromedp.Navigate(address), chromedp.WaitVisible(chromedp.ID("none")))
+	step(ctx, t, "what the API server has against the form is said",
+		chromedp.SendKeys(field("name"), "gateway"), chromedp.SendKeys(field("tenant"), "acme"),
+		chromedp.SendKeys(field("tenantID"), "a b"), chromedp.SendKeys(field("cluster"), "prod-eu-1"),
+		chromedp.SetValue(field("configuration"), configuration), save,
+		chromedp.WaitVisible(chromedp.Search(`//*[@id="refusal"][contains(., "spec.tenant.id: Invalid value")]`)))
+	step(ctx, t, "the mended form makes a row",
+		chromedp.SetValue(field("tenantID"), "1042"), save,
+		chromedp.WaitVisible(chromedp.Search(`//tbody//th[.="gateway"]`)),
+		chromedp.WaitNotPresent(chromedp.Search(`//*[@id="refusal"][text()]`)))
+	step(ctx, t, "the collector becomes ready, and the row says so by itself",
+		chromedp.WaitVisible(chromedp.Search(`//tr[@data-ready="True"]//*[.="Available"]`)))
+	step(ctx, t, "the form takes the row, to change it",
+		chromedp.Clear(field("configuration")), chromedp.Click(chromedp.CSS("button.edit")),
+		chromedp.WaitVisible(chromedp.CSS("textarea:valid")))
+	edited, err := chromedp.Run(ctx, chromedp.Value(field("configuration")))
+	if err != nil || edited != configuration {
+		t.Errorf("the form has the configuration %q (%v), want %q", edited, err, configuration)
+	}
+	step(ctx, t, "deleted, the row goes", chromedp.Click(chromedp.CSS("button.delete")), chromedp.WaitVisible(chromedp.ID("none")))
+
+	if err := chromedp.Cancel(ctx); err != nil {
+		t.Error(err)
+	}
+	for message, err := range console {
+		if err != nil {
+			break // the browser has ended
+		}
+		// It says of each refusal that it was one.
+		if message.Type != chromedp.ConsoleLog && !strings.Contains(message.Text, "422") {
+			t.Errorf("the page's console: %s %s", message.Type, message.Text)
+		}
+	}
+}
+
+// browser starts a browser that nobody has used before. It answers the page's questions with yes.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.NoSandbox, // which root cannot have
+		chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 1024),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+	)
+	ctx, cancel := chromedp.NewContext(t.Context(), chromedp.WithAllocatorOptions(options...))
+	t.Cleanup(cancel)
+	dialogs := chromedp.Events(ctx, page.JavascriptDialogOpening)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start Chromium, which must be installed: %v", err)
+	}
+	go func() {
+		for _, err := range dialogs {
+			if err != nil {
+				return
+			}
+			_, err := chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
+			if err != nil {
+				t.Errorf("answer the page: %v", err)
+			}
+		}
+	}()
+	return ctx
+}
+
+// step does what a person does and waits for what they see. If that does not come, it says what the page shows.
+func step(ctx context.Context, t *testing.T, name string, actions ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	within, cancel := context.WithTimeout(ctx, 2*time.Minute) // a collector's start is the longest of them
+	defer cancel()
+	if err := chromedp.Do(within, actions...); err != nil {
+		shows, _ := chromedp.Run(ctx, chromedp.Text(chromedp.CSS("body")))
+		t.Fatalf("%s: %v; the page shows:\n%s", name, err, shows)
+	}
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// reader reads a stream, as a browser does.
+type reader struct {
+	events chan event // closed when the stream ends
+	close  func()
+}
+
+type event struct{ name, id, data string }
+
+// open opens a stream. It begins after the event last, or with a list.
+func open(t *testing.T, url, last string) *reader {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/collectors/"+tenant+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last != "" {
+		request.Header.Set("Last-Event-ID", last)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil || response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("open the stream: %v, %v", response, err)
+	}
+	r := &reader{events: make(chan event), close: cancel}
+	go func() {
+		defer response.Body.Close()
+		defer close(r.events)
+		var e event
+		for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+			field, value, _ := strings.Cut(lines.Text(), ": ")
+			switch field {
+			case "event":
+				e.name = value
+			case "id":
+				e.id = value
+			case "data":
+				e.data = value
+			case "": // the end of an event, or a comment
+				if e.name != "" {
+					select {
+					case r.events <- e:
+					case <-ctx.Done():
+					}
+				}
+				e = event{}
+			}
+		}
+	}()
+	return r
+}
+
+// next returns an event, which must have this name, and what it says of each Collector: its name and readiness.
+func (r *reader) next(t *testing.T, name string) (id string, says []string) {
+	t.Helper()
+	var e event
+	NewWithT(t).Eventually(r.events).Should(Receive(&e), "an event %s", name)
+	if e.name != name || strings.Contains(e.data, secret) {
+		t.Fatalf("want an event %s without a configuration, got %+v", name, e)
+	}
+	data := e.data
+	if name != "list" {
+		data = "[" + data + "]"
+	}
+	var collectors []shown
+	if err := json.Unmarshal([]byte(data), &collectors); err != nil {
+		t.Fatal(err)
+	}
+	says = []string{}
+	for _, c := range collectors {
+		says = append(says, strings.TrimSpace(c.Name+" "+c.Ready+" "+c.Reason))
+	}
+	return e.id, says
+}
+
+// observe writes a status, as the operator would.
+func observe(t *testing.T, name string, ready corev1.ConditionStatus, reason string) {
+	t.Helper()
+	collector := get(t, name)
+	before := collector.DeepCopy()
+	collector.Status = v1alpha1.CollectorStatus{
+		ObservedGeneration: collector.Generation,
+		Conditions:         []v1alpha1.Condition{{Type: "Ready", Status: ready, Reason: reason}},
+	}
+	if err := admin.Status().Patch(t.Context(), collector, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheStreamTellsAsItHappens(t *testing.T) {
+	g := NewWithT(t)
+	stream := open(t, portalURL, "")
+	tells := func(event string, want ...string) {
+		t.Helper()
+		_, says := stream.next(t, event)
+		g.Expect(says).To(HaveExactElements(want))
+	}
+	tells("list")
+	put(t, "gateway", valid())
+	tells("changed", "gateway Unknown")
+	observe(t, "gateway", corev1.ConditionFalse, v1alpha1.ReasonProgressing)
+	tells("changed", "gateway False Progressing")
+	observe(t, "gateway", corev1.ConditionTrue, v1alpha1.ReasonAvailable)
+	tells("changed", "gateway True Available")
+
+	changed := valid()
+	changed.Configuration += "# changed\n"
+	put(t, "gateway", changed)
+	tells("changed", "gateway Unknown") // for what was observed is of the configuration before
+
+	held := get(t, "gateway")
+	held.Finalizers = []string{"kube8.dev/test"}
+	g.Expect(admin.Update(t.Context(), held)).To(Succeed())
+	tells("changed", "gateway Unknown")
+	code, answer := call(t, http.MethodDelete, "/collectors/"+tenant+"/gateway", nil)
+	g.Expect(code).To(Equal(http.StatusNoContent), answer)
+	tells("changed", "gateway Unknown Deleting")
+	held = get(t, "gateway")
+	held.Finalizers = nil
+	g.Expect(admin.Update(t.Context(), held)).To(Succeed())
+	tells("deleted", "gateway Unknown Deleting")
+}
+
+func TestAReaderThatComesBackMissesNothing(t *testing.T) {
+	g := NewWithT(t)
+	put(t, "gateway", valid())
+	put(t, "edge", valid())
+	first := open(t, portalURL, "")
+	id, says := first.next(t, "list")
+	g.Expect(says).To(HaveExactElements("edge Unknown", "gateway Unknown"))
+	first.close()
+	g.Eventually(first.events).Should(BeClosed())
+
+	observe(t, "gateway", corev1.ConditionTrue, v1alpha1.ReasonAvailable)
+	g.Expect(admin.Delete(t.Context(), named("edge"))).To(Succeed())
+	second := open(t, portalURL, id)
+	_, says = second.next(t, "changed")
+	g.Expect(says).To(HaveExactElements("gateway True Available"))
+	_, says = second.next(t, "deleted")
+	g.Expect(says).To(HaveExactElements("edge Unknown"))
+
+	t.Run("and one that was away for too long begins anew", func(t *testing.T) {
+		_, says := open(t, portalURL, "1").next(t, "list")
+		NewWithT(t).Expect(says).To(HaveExactElements("gateway True Available"))
+	})
+}
+
+func TestAStreamEndsWithItsReader(t *testing.T) {
+	g := NewWithT(t)
+	before := watches(t)
+	stream := open(t, portalURL, "")
+	stream.next(t, "list")
+	g.Eventually(func() int { return watches(t) }).Should(Equal(before + 1))
+	stream.close()
+	g.Eventually(func() int { return watches(t) }).Should(Equal(before))
+}
+
+// watches returns how many watches of Collectors the API server serves in the tenant's namespace.
+func watches(t *testing.T) int {
+	t.Helper()
+	out, err := kubectl(t.Context(), "get", "--raw", "/metrics").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.HasPrefix(line, "apiserver_longrunning_requests{") && strings.Contains(line, `resource="collectors"`) &&
+			strings.Contains(line, `scope="namespace"`) {
+			_, value, _ := strings.Cut(line, "} ")
+			count, err := strconv.Atoi(strings.TrimSpace(value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return count
+		}
+	}
+	return 0
+}
+
+func TestThePortalStopsAtOnceAlthoughThereAreReaders(t *testing.T) {
+	g := NewWithT(t)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	address := free.Addr().String()
+	g.Expect(free.Close()).To(Succeed())
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, options{listen: address, kubeconfig: kubeconfig, hosts: "localhost"}) }()
+	g.Eventually(func() error {
+		connection, err := net.Dial("tcp", address)
+		if err == nil {
+			err = connection.Close()
+		}
+		return err
+	}).Should(Succeed())
+	stream := open(t, "http://"+address, "")
+	stream.next(t, "list")
+	stop()
+	g.Eventually(ended, grace/2).Should(Receive(BeNil()))
+	g.Eventually(stream.events).Should(BeClosed())
+}

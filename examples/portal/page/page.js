@@ -1,0 +1,87 @@
+// The page of the portal. What comes from the server is set as text, never as HTML.
+const namespace = new URLSearchParams(location.search).get("namespace");
+const collectors = `/collectors/${encodeURIComponent(namespace)}`;
+const at = (id) => document.getElementById(id);
+const form = at("form");
+const rows = new Map(); // by name
+
+at("namespace").textContent = namespace;
+
+// call answers with what the portal answers, and shows a refusal beside the form.
+async function call(method, path, body) {
+  at("refusal").textContent = "";
+  try {
+    const response = await fetch(path, { method, body: body && JSON.stringify(body) });
+    if (!response.ok) throw new Error(await response.text());
+    return response;
+  } catch (error) {
+    at("refusal").textContent = error.message;
+  }
+}
+
+function newRow(name) {
+  const row = at("row").content.firstElementChild.cloneNode(true);
+  row.querySelector(".edit").addEventListener("click", () => edit(name));
+  row.querySelector(".delete").addEventListener("click", () => {
+    if (confirm(`Delete the collector ${name}? It stops taking telemetry.`)) {
+      call("DELETE", `${collectors}/${encodeURIComponent(name)}`);
+    }
+  });
+  const next = [...rows.keys()].sort().find((other) => other > name);
+  at("rows").insertBefore(row, rows.get(next) ?? null);
+  rows.set(name, row);
+  return row;
+}
+
+function show(collector) {
+  const row = rows.get(collector.name) ?? newRow(collector.name);
+  const set = (part, text) => { row.querySelector(`.${part}`).textContent = text; };
+  set("name", collector.name);
+  set("version", collector.version);
+  set("tenant", collector.tenant);
+  set("cluster", collector.cluster);
+  set("ready", collector.reason || "Waiting");
+  set("message", collector.message ?? "");
+  row.dataset.ready = collector.ready;
+  at("none").hidden = true;
+}
+
+function remove(name) {
+  rows.get(name)?.remove();
+  rows.delete(name);
+  at("none").hidden = rows.size > 0;
+}
+
+async function edit(name) {
+  const response = await call("GET", `${collectors}?configuration=true`);
+  const collector = (await response?.json())?.find((other) => other.name === name);
+  if (!collector) return;
+  for (const field of form.elements) {
+    if (field.name) field.value = collector[field.name];
+  }
+  form.scrollIntoView();
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const { name, ...collector } = Object.fromEntries(new FormData(form));
+  call("PUT", `${collectors}/${encodeURIComponent(name)}`, collector);
+});
+
+// The browser comes back by itself when the stream breaks, and says which event it saw last.
+const stream = new EventSource(`${collectors}/events`);
+stream.addEventListener("open", () => { at("connection").textContent = ""; });
+stream.addEventListener("error", () => {
+  const refused = stream.readyState === EventSource.CLOSED;
+  at("connection").textContent = refused ? "(no live readiness)" : "(reconnecting)";
+  if (refused) call("GET", collectors); // which says why
+});
+stream.addEventListener("list", (event) => {
+  const list = JSON.parse(event.data);
+  const names = new Set(list.map((collector) => collector.name));
+  for (const name of rows.keys()) if (!names.has(name)) remove(name);
+  list.forEach(show);
+  at("none").hidden = list.length > 0;
+});
+stream.addEventListener("changed", (event) => show(JSON.parse(event.data)));
+stream.addEventListener("deleted", (event) => remove(JSON.parse(event.data).name));

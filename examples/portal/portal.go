@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apply "github.com/kube8/kube8-operator/api/applyconfiguration/api/v1alpha1"
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+const (
+	// fieldManager owns the fields that the portal sets. Fields that others set are theirs, and stay.
+	fieldManager = client.FieldOwner("portal")
+
+	// maxBody leaves room for 256 KiB of configuration, which is the operator's limit, as a JSON string.
+	maxBody = 1 << 20
+
+	// answerWithin is how long the API server may take for anything but a stream.
+	answerWithin = 10 * time.Second
+)
+
+//go:embed page
+var page embed.FS
+
+// portal answers requests for Collectors.
+type portal struct {
+	collectors client.WithWatch
+	streams    context.Context // they end with it
+}
+
+// newPortal returns what serves the page and the Collectors. The page shows a namespace unless its address names another.
+func newPortal(streams context.Context, collectors client.WithWatch, namespace string, hosts []string) http.Handler {
+	p := &portal{collectors: collectors, streams: streams}
+	mux := http.NewServeMux()
+	mux.Handle("PUT /collectors/{namespace}/{name}", brief(p.put))
+	mux.Handle("DELETE /collectors/{namespace}/{name}", brief(p.delete))
+	mux.Handle("GET /collectors/{namespace}", brief(p.list))
+	mux.Handle("GET /collectors/{namespace}/events", handler(p.events))
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.Handle("GET /page/", http.FileServerFS(page))
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		if !r.URL.Query().Has("namespace") {
+			http.Redirect(w, r, "/?namespace="+url.QueryEscape(namespace), http.StatusFound)
+			return
+		}
+		w.Header().Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'")
+		http.ServeFileFS(w, r, page, "page/index.html")
+	})
+	// A page of another site can neither write here nor, by giving this address a name of its own, read.
+	return http.NewCrossOriginProtection().Handler(onlyAs(hosts, mux))
+}
+
+// wanted is what a PUT asks for.
+type wanted struct {
+	Collector     string `json:"collector"` // the distribution, such as opentelemetry-collector
+	Version       string `json:"version"`
+	Configuration string `json:"configuration,omitempty"` // as it stands, not encoded
+	Tenant        string `json:"tenant"`                  // its name for people
+	TenantID      string `json:"tenantID"`
+	Cluster       string `json:"cluster"`
+}
+
+// shown is what the list and the stream say of a Collector.
+type shown struct {
+	Name string `json:"name"`
+	wanted
+	Ready   string `json:"ready"` // True, False or Unknown
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// show leaves the configuration out, because it may hold credentials.
+func show(c *v1alpha1.Collector) shown {
+	s := shown{Name: c.Name, Ready: string(metav1.ConditionUnknown), wanted: wanted{
+		Collector: c.Spec.Collector.Name, Version: c.Spec.Collector.Version,
+		Tenant: c.Spec.Tenant.Reference, TenantID: c.Spec.Tenant.ID, Cluster: c.Spec.Cluster,
+	}}
+	if c.DeletionTimestamp != nil {
+		s.Reason = "Deleting"
+		return s
+	}
+	// A status of an older generation says nothing of the latest change.
+	if c.Status.ObservedGeneration != c.Generation {
+		return s
+	}
+	for _, condition := range c.Status.Conditions {
+		if condition.Type == "Ready" {
+			s.Ready, s.Reason, s.Message = string(condition.Status), condition.Reason, condition.Message
+		}
+	}
+	return s
+}
+
+func showAll(items []v1alpha1.Collector, configuration bool) []shown {
+	all := make([]shown, len(items))
+	for i := range items {
+		all[i] = show(&items[i])
+		if configuration {
+			all[i].Configuration = string(items[i].Spec.Collector.Configuration)
+		}
+	}
+	return all
+}
+
+// put creates a Collector, or makes it what is asked for.
+func (p *portal) put(w http.ResponseWriter, r *http.Request) error {
+	var c wanted
+	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	body.DisallowUnknownFields()
+	if err := body.Decode(&c); err != nil {
+		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+			return apierrors.NewRequestEntityTooLargeError("configuration: at most 256 KiB")
+		}
+		return apierrors.NewBadRequest("the body is not the JSON of a collector: " + err.Error())
+	}
+	collector := apply.Collector(r.PathValue("name"), r.PathValue("namespace")).WithSpec(apply.CollectorSpec().
+		WithCollector(apply.CollectorConfig().WithName(c.Collector).WithVersion(c.Version).WithConfiguration([]byte(c.Configuration)...)).
+		WithTenant(apply.Tenant().WithID(c.TenantID).WithReference(c.Tenant)).
+		WithCluster(c.Cluster))
+	// What somebody else has set in one of these fields gives way: the portal is where they are set.
+	if err := p.collectors.Apply(r.Context(), collector, fieldManager, client.ForceOwnership); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (p *portal) delete(w http.ResponseWriter, r *http.Request) error {
+	err := p.collectors.Delete(r.Context(), &v1alpha1.Collector{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")},
+	})
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// list answers with the Collectors of a namespace, and with their configurations if asked for them.
+func (p *portal) list(w http.ResponseWriter, r *http.Request) error {
+	var list v1alpha1.CollectorList
+	if err := p.collectors.List(r.Context(), &list, client.InNamespace(r.PathValue("namespace"))); err != nil {
+		return err
+	}
+	text, err := json.Marshal(showAll(list.Items, r.URL.Query().Get("configuration") == "true"))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text) // whoever went away has no need of it
+	return nil
+}
+
+// handler answers a request, or returns why not.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// brief bounds how long a request takes.
+func brief(h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
+		defer cancel()
+		return h(w, r.WithContext(ctx))
+	}
+}
+
+// ServeHTTP passes on what the API server has against a request: its message names the field. The message is not logged,
+// because it may quote a value.
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	err := h(w, r)
+	refusal, answered := errors.AsType[*apierrors.StatusError](err)
+	switch {
+	case err == nil:
+	case answered && refusal.Status().Code/100 == 4 && !apierrors.IsUnauthorized(err):
+		http.Error(w, refusal.Status().Message, int(refusal.Status().Code))
+	default: // not the fault of whoever asks
+		http.Error(w, "the Kubernetes API server does not answer as it should; try again", http.StatusBadGateway)
+	}
+	slog.Info("answered", "method", r.Method, "path", r.URL.Path, "refusal", apierrors.ReasonForError(err))
+}
+
+// onlyAs refuses a request to a name that is not the portal's.
+func onlyAs(hosts []string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err != nil && !slices.Contains(hosts, host) {
+			http.Error(w, "not a name of this portal: start it with --hosts="+host, http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
