@@ -24,9 +24,9 @@ OPERATOR_SDK = $(GO_RUN) -ldflags=-X=$(SDK)/internal/version.Version=$(shell go 
 export CGO_ENABLED ?= 0
 export GOFLAGS ?= -trimpath -buildvcs=false
 
-MODULES := . tools test/cluster
+MODULES := . tools test/cluster examples/portal
 CRD := config/crd/bases/kube8.dev_collectors.yaml
-GO_TEST = assets="$${KUBEBUILDER_ASSETS:-$$(go -C test/cluster run . assets etcd kube-apiserver kubectl)}"; KUBEBUILDER_ASSETS="$$assets" go test -count=1
+ASSETS = assets="$${KUBEBUILDER_ASSETS:-$$(go -C test/cluster run . assets etcd kube-apiserver kubectl)}"; export KUBEBUILDER_ASSETS="$$assets"
 GO_BUILD = go build -ldflags '-s -w -X main.version=v$(VERSION) -X main.commit=$(shell git rev-parse --short=12 HEAD)'
 
 .DEFAULT_GOAL := help
@@ -71,11 +71,11 @@ lint: ## Run golangci-lint on every module, and shellcheck where it is installed
 		else echo "shellcheck: not installed, so shell files are not checked"; fi
 
 test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
-	@for module in tools test/cluster; do echo "go test: $$module"; go -C $$module test $(GOTESTFLAGS) ./...; done
-	@$(GO_TEST) $(GOTESTFLAGS) ./... # uncached: Go does not see that the operator's binary changed
+	@$(ASSETS); for module in $(MODULES); do echo "go test: $$module"; \
+		go -C $$module test -count=1 $(GOTESTFLAGS) ./...; done # uncached: Go does not see that the operator's binary changed
 
 chaos: ## Kill and mislead the operator, on a real API server, and print the figures in docs/operations.md.
-	@$(GO_TEST) -v -run '^TestChaos' $(GOTESTFLAGS) ./test/integration
+	@$(ASSETS); go test -count=1 -v -run '^TestChaos' $(GOTESTFLAGS) ./test/integration
 
 bench: bin/linux-$(shell go env GOARCH)/kube8-operator ## Measure CPU, memory, requests and time beside the stock helm-operator; flags in ARGS.
 	@go build -o bin/bench ./test/bench && KUBEBUILDER_ASSETS="$$(go -C test/cluster run . assets etcd kube-apiserver helm-operator)" bin/bench $(ARGS)

@@ -8,6 +8,7 @@ releases=ghcr.io/open-telemetry/opentelemetry-collector-releases
 export CGO_ENABLED=0
 (cd test/e2e/collector && go run go.opentelemetry.io/collector/cmd/builder@v0.150.0 --config=builder.yaml)
 go build -o bin/vendor/otelcol ./test/e2e/vendor
+go -C examples/portal build -o ../../bin/portal/portal .
 
 # save IMAGE writes an archive. docker and podman save an image; buildah pushes it to an archive.
 save() {
@@ -21,11 +22,12 @@ save() {
 rm -rf bin/images
 mkdir -p bin/images
 save "$IMG"
-while read -r image folder; do
-  "$CONTAINER_TOOL" build -f test/e2e/collector/Dockerfile -t "$image" "$folder"
+while read -r image folder dockerfile; do
+  "$CONTAINER_TOOL" build -f "$dockerfile" -t "$image" "$folder"
   save "$image"
 done <<EOF
-$releases/opentelemetry-collector:0.150.0 bin/collector
-$releases/opentelemetry-collector-k8s:0.150.0 bin/collector
-docker.io/grafana/alloy:v1.11.3 bin/vendor
+$releases/opentelemetry-collector:0.150.0 bin/collector test/e2e/collector/Dockerfile
+$releases/opentelemetry-collector-k8s:0.150.0 bin/collector test/e2e/collector/Dockerfile
+docker.io/grafana/alloy:v1.11.3 bin/vendor test/e2e/collector/Dockerfile
+kube8.dev/portal:v0 bin/portal examples/portal/Dockerfile
 EOF
