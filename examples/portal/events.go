@@ -40,7 +40,7 @@ func (p *portal) events(w http.ResponseWriter, r *http.Request) error {
 		if version == "" {
 			var list v1alpha1.CollectorList
 			if err := p.collectors.List(ctx, &list, namespace); err != nil {
-				return out.end(err)
+				return out.end(fmt.Errorf("list Collectors: %w", err))
 			}
 			version = list.ResourceVersion
 			if err := out.send("list", version, showAll(list.Items, false)); err != nil {

@@ -37,7 +37,7 @@ func open(t *testing.T, url, last string) *reader {
 	if last != "" {
 		request.Header.Set("Last-Event-ID", last)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := http.DefaultClient.Do(request) //nolint:bodyclose // the goroutine below closes it
 	if err != nil || response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("open the stream: %v, %v", response, err)
 	}

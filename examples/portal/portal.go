@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -123,9 +124,9 @@ func (p *portal) put(w http.ResponseWriter, r *http.Request) error {
 	body.DisallowUnknownFields()
 	if err := body.Decode(&c); err != nil {
 		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-			return apierrors.NewRequestEntityTooLargeError("configuration: at most 256 KiB")
+			return fmt.Errorf("read the body: %w", apierrors.NewRequestEntityTooLargeError("configuration: at most 256 KiB"))
 		}
-		return apierrors.NewBadRequest("the body is not the JSON of a collector: " + err.Error())
+		return fmt.Errorf("read the body: %w", apierrors.NewBadRequest("the body is not the JSON of a collector: "+err.Error()))
 	}
 	collector := apply.Collector(r.PathValue("name"), r.PathValue("namespace")).WithSpec(apply.CollectorSpec().
 		WithCollector(apply.CollectorConfig().WithName(c.Collector).WithVersion(c.Version).WithConfiguration([]byte(c.Configuration)...)).
@@ -133,7 +134,7 @@ func (p *portal) put(w http.ResponseWriter, r *http.Request) error {
 		WithCluster(c.Cluster))
 	// What somebody else has set in one of these fields gives way: the portal is where they are set.
 	if err := p.collectors.Apply(r.Context(), collector, fieldManager, client.ForceOwnership); err != nil {
-		return err
+		return fmt.Errorf("apply the Collector: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -144,7 +145,7 @@ func (p *portal) delete(w http.ResponseWriter, r *http.Request) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")},
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("delete the Collector: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -154,11 +155,11 @@ func (p *portal) delete(w http.ResponseWriter, r *http.Request) error {
 func (p *portal) list(w http.ResponseWriter, r *http.Request) error {
 	var list v1alpha1.CollectorList
 	if err := p.collectors.List(r.Context(), &list, client.InNamespace(r.PathValue("namespace"))); err != nil {
-		return err
+		return fmt.Errorf("list Collectors: %w", err)
 	}
 	text, err := json.Marshal(showAll(list.Items, r.URL.Query().Get("configuration") == "true"))
 	if err != nil {
-		return err
+		return fmt.Errorf("encode the list: %w", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(text) // whoever went away has no need of it
@@ -181,15 +182,16 @@ func brief(h handler) handler {
 // because it may quote a value.
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := h(w, r)
-	refusal, answered := errors.AsType[*apierrors.StatusError](err)
-	switch {
-	case err == nil:
-	case answered && refusal.Status().Code/100 == 4 && !apierrors.IsUnauthorized(err):
-		http.Error(w, refusal.Status().Message, int(refusal.Status().Code))
-	default: // not the fault of whoever asks
+	refusal, isRefusal := errors.AsType[*apierrors.StatusError](err)
+	if isRefusal && refusal.ErrStatus.Code/100 == 4 && !apierrors.IsUnauthorized(err) {
+		http.Error(w, refusal.ErrStatus.Message, int(refusal.ErrStatus.Code))
+	} else if err != nil { // not the fault of whoever asks
 		http.Error(w, "the Kubernetes API server does not answer as it should; try again", http.StatusBadGateway)
 	}
-	slog.Info("answered", "method", r.Method, "path", r.URL.Path, "refusal", apierrors.ReasonForError(err))
+	if err != nil && !isRefusal {
+		slog.Error("cannot answer", "err", err)
+	}
+	slog.Info("request", "method", r.Method, "path", r.URL.Path, "refusal", apierrors.ReasonForError(err))
 }
 
 // onlyAs refuses a request to a name that is not the portal's.
