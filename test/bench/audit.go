@@ -1,47 +1,35 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/kube8/kube8-operator/test/audit"
 )
 
-// request is one request of a ServiceAccount, as the API server recorded it when it arrived.
-type request struct {
-	Verb       string    `json:"verb"`
-	RequestURI string    `json:"requestURI"`
-	Received   time.Time `json:"requestReceivedTimestamp"`
-	User       struct {
-		Username string `json:"username"`
-	} `json:"user"`
-	ObjectRef struct {
-		Resource    string `json:"resource"`
-		Subresource string `json:"subresource"`
-		Namespace   string `json:"namespace"`
-	} `json:"objectRef"`
+// auditLog tells the requests of one account of systemNamespace from the others. It is for one goroutine.
+type auditLog struct{ audit.Log }
+
+// since returns the requests of an account that arrived since it was last asked, those for its Lease left out.
+func (a *auditLog) since(account string) ([]audit.Request, error) {
+	requests, err := a.Next()
+	return of("system:serviceaccount:"+systemNamespace+":"+account, requests), err
 }
 
-func (r request) isWrite() bool {
-	return !slices.Contains([]string{"get", "list", "watch"}, r.Verb)
+// of returns the requests of one user, those for its Lease left out.
+func of(user string, requests []audit.Request) []audit.Request {
+	return slices.DeleteFunc(requests, func(r audit.Request) bool { return r.User.Username != user || isElection(r) })
 }
 
 // isElection says whether the request only keeps an operator the leader.
-func (r request) isElection() bool {
+func isElection(r audit.Request) bool {
 	return r.ObjectRef.Namespace == systemNamespace && slices.Contains([]string{"leases", "events"}, r.ObjectRef.Resource)
 }
 
 // kind is verb and resource, such as "patch collectors/status". What is no resource is discovery, or the path.
-func (r request) kind() string {
-	switch ref := r.ObjectRef; {
-	case ref.Subresource != "":
-		return r.Verb + " " + ref.Resource + "/" + ref.Subresource
-	case ref.Resource != "":
-		return r.Verb + " " + ref.Resource
+func kind(r audit.Request) string {
+	if resource := r.Resource(); resource != "" {
+		return r.Verb + " " + resource
 	}
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	if strings.HasPrefix(path, "/api") || strings.HasPrefix(path, "/openapi") {
@@ -50,50 +38,13 @@ func (r request) kind() string {
 	return r.Verb + " " + path
 }
 
-// auditLog reads the API server's audit log as it grows. It is for one goroutine.
-type auditLog struct {
-	path   string
-	offset int64
-}
-
-// since returns the requests of an account of systemNamespace that arrived since it was last asked, those for its Lease
-// left out.
-func (a *auditLog) since(account string) ([]request, error) {
-	file, err := os.Open(a.path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.NewSectionReader(file, a.offset, 1<<62))
-	if err != nil {
-		return nil, err
-	}
-	text = text[:bytes.LastIndexByte(text, '\n')+1]
-	a.offset += int64(len(text))
-	return parseAudit(text, "system:serviceaccount:"+systemNamespace+":"+account)
-}
-
-func parseAudit(text []byte, user string) ([]request, error) {
-	var found []request
-	for line := range bytes.Lines(text) {
-		var r request
-		if err := json.Unmarshal(line, &r); err != nil {
-			return nil, fmt.Errorf("read audit log: %w", err)
-		}
-		if r.User.Username == user && !r.isElection() {
-			found = append(found, r)
-		}
-	}
-	return found, nil
-}
-
 // counts are requests by kind.
 type counts map[string]int
 
-func (c counts) add(requests []request) (writes int) {
+func (c counts) add(requests []audit.Request) (writes int) {
 	for _, r := range requests {
-		c[r.kind()]++
-		if r.isWrite() {
+		c[kind(r)]++
+		if r.IsWrite() {
 			writes++
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/test/audit"
 )
 
 // systemNamespace is where the operators' ServiceAccounts and Leases are.
@@ -55,7 +56,7 @@ type plane struct {
 // startPlane starts a control plane with the CRD, what config/default grants the operator, and ServiceAccounts that may
 // do everything for the stock operator and the floor.
 func startPlane(ctx context.Context, dir string) (*plane, error) {
-	p := &plane{dir: dir, audit: &auditLog{path: filepath.Join(dir, "audit.log")}}
+	p := &plane{dir: dir, audit: &auditLog{audit.Log{Path: filepath.Join(dir, "audit.log")}}}
 	policy := filepath.Join(dir, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return p, err
@@ -64,7 +65,7 @@ func startPlane(ctx context.Context, dir string) (*plane, error) {
 	p.env.ControlPlane.GetAPIServer().Configure().
 		Set("service-cluster-ip-range", "10.96.0.0/12"). // as in clusters; by default there are but 254 Services
 		Append("audit-policy-file", policy).
-		Append("audit-log-path", p.audit.path)
+		Append("audit-log-path", p.audit.Path)
 	config, err := p.env.Start()
 	if err != nil {
 		return p, fmt.Errorf("start etcd and kube-apiserver: %w", err)

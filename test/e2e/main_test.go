@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -52,17 +53,21 @@ func run(m *testing.M) (code int, err error) {
 	}
 
 	ctx := context.Background()
+	auditLog.Path = filepath.Join(filepath.Dir(os.Getenv("KUBECONFIG")), "logs", "audit.log")
 	if cluster, err = connect(); err != nil {
 		return 1, err
 	}
 	if err := refuseWhereCollectorsAre(ctx); err != nil {
 		return 1, err
 	}
+	if err := auditLog.Skip(); err != nil {
+		return 1, err
+	}
 	if err := deploy(ctx); err != nil {
 		return 1, err
 	}
 	code = m.Run()
-	if err := cleanUp(ctx); err != nil {
+	if err := errors.Join(cleanUp(ctx), checkRefusals()); err != nil {
 		return 1, err
 	}
 	return code, nil
@@ -106,9 +111,14 @@ func cleanUp(ctx context.Context) error {
 	if err != nil {
 		err = fmt.Errorf("wait until the %d namespaces with the label %s are gone: %w", len(left.Items), suiteLabel, err)
 	}
-	out, undeployed := makeTarget(ctx, "undeploy")
-	if undeployed != nil {
-		undeployed = fmt.Errorf("make undeploy: %w\n%s", undeployed, out)
+	return errors.Join(err, undeploy(ctx))
+}
+
+// undeploy removes the operator as users do, and returns when it is gone.
+func undeploy(ctx context.Context) error {
+	defer losingRights()()
+	if out, err := makeTarget(ctx, "undeploy"); err != nil {
+		return fmt.Errorf("make undeploy: %w\n%s", err, out)
 	}
-	return errors.Join(err, undeployed)
+	return nil
 }

@@ -52,8 +52,8 @@ func TestUndeployRefusesWhileCollectorsExistAndThenRemovesAll(t *testing.T) {
 	g.Expect(waitsFor(t.Context(), collector)).To(BeEmpty(), "the Collector is as it was")
 
 	removeCollectors(t, collector.Namespace) // only this one: not even a test should delete what is somebody else's
-	if out, err := makeTarget(t.Context(), "undeploy"); err != nil {
-		t.Errorf("make undeploy: %v\n%s", err, out)
+	if err := undeploy(t.Context()); err != nil {
+		t.Error(err)
 	}
 	for _, kinds := range []string{
 		"namespaces", "customresourcedefinitions", "clusterroles", "clusterrolebindings",

@@ -1,35 +1,38 @@
 package integration
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/kube8/kube8-operator/test/audit"
+	"github.com/kube8/kube8-operator/test/privilege"
 )
 
-// request is one request of a ServiceAccount, as the API server recorded it.
-type request struct {
-	Verb       string `json:"verb"`
-	RequestURI string `json:"requestURI"`
-	ObjectRef  struct {
-		Resource    string `json:"resource"`
-		Subresource string `json:"subresource"`
-		Namespace   string `json:"namespace"`
-		Name        string `json:"name"`
-	} `json:"objectRef"`
-}
+// auditPolicy records each request of a ServiceAccount twice. When it arrives, before it is answered, so that whoever has
+// seen the effect of a request finds it recorded; and when it was answered, which says whether it was refused.
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [ResponseStarted, Panic]
+rules:
+- level: Metadata
+  userGroups: ["system:serviceaccounts"]
+- level: None
+`
+
+// refusals are those that the operator gets to see because a test wants it so.
+var refusals = []privilege.Refusal{}
+
+// request is one request of a ServiceAccount that has arrived.
+type request struct{ audit.Request }
 
 func (r request) String() string {
-	ref := r.ObjectRef
-	return fmt.Sprintf("%s %s/%s %s/%s", r.Verb, ref.Resource, ref.Subresource, ref.Namespace, ref.Name)
-}
-
-func (r request) isWrite() bool {
-	return !slices.Contains([]string{"get", "list", "watch"}, r.Verb)
+	return fmt.Sprintf("%s %s/%s %s/%s", r.Verb, r.ObjectRef.Resource, r.ObjectRef.Subresource, r.ObjectRef.Namespace, r.ObjectRef.Name)
 }
 
 // isElection says whether the request only keeps the operator the leader.
@@ -39,11 +42,23 @@ func (r request) isElection() bool {
 
 // auditLog reads the API server's audit log as it grows.
 type auditLog struct {
-	path string
-
 	mutex    sync.Mutex
-	offset   int64
+	log      audit.Log
 	requests []request
+	answers  []audit.Request
+	startups []audit.Period // in which it answers, and does not know its roles yet
+}
+
+// recordStartup tells that the API server was started after some time, and is ready.
+func (a *auditLog) recordStartup(from time.Time) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.startups = append(a.startups, audit.Period{From: from, To: time.Now()})
+}
+
+// hasStartedAt says whether a request arrived while the API server started.
+func (a *auditLog) hasStartedAt(r audit.Request) bool {
+	return slices.ContainsFunc(a.startups, func(p audit.Period) bool { return p.Has(r) })
 }
 
 // mark is the point in the log up to which requests have arrived by now.
@@ -57,7 +72,7 @@ func (a *auditLog) writes(t *testing.T, since int, namespace string) []string {
 	t.Helper()
 	found := []string{}
 	for _, r := range a.read(t)[since:] {
-		if r.isWrite() && !r.isElection() && (namespace == "" || r.ObjectRef.Namespace == namespace) {
+		if r.IsWrite() && !r.isElection() && (namespace == "" || r.ObjectRef.Namespace == namespace) {
 			found = append(found, r.String())
 		}
 	}
@@ -76,27 +91,44 @@ func (a *auditLog) all(t *testing.T, since int, namespace string) []string {
 	return found
 }
 
+// read returns the requests that have arrived by now.
 func (a *auditLog) read(t *testing.T) []request {
 	t.Helper()
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	file, err := os.Open(a.path)
-	if err != nil {
+	if err := a.update(); err != nil {
 		t.Fatal(err)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.NewSectionReader(file, a.offset, 1<<62))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text = text[:bytes.LastIndexByte(text, '\n')+1]
-	a.offset += int64(len(text))
-	for line := range bytes.Lines(text) {
-		var r request
-		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatalf("audit log: %v", err)
-		}
-		a.requests = append(a.requests, r)
 	}
 	return a.requests
+}
+
+func (a *auditLog) update() error {
+	recorded, err := a.log.Next()
+	for _, r := range recorded {
+		if r.Stage == "RequestReceived" {
+			a.requests = append(a.requests, request{r})
+		} else {
+			a.answers = append(a.answers, r)
+		}
+	}
+	return err
+}
+
+// checkPrivileges compares what the operator may do with what it did in the whole run, once the API server has stopped.
+// Only all tests together use every right.
+func checkPrivileges(allPassed bool) error {
+	if err := plane.audit.update(); err != nil {
+		return err
+	}
+	answers := slices.DeleteFunc(privilege.OfOperators(plane.audit.answers), plane.audit.hasStartedAt)
+	refused := privilege.Refused(answers, refusals...)
+	if filter := flag.Lookup("test.run").Value.String() + flag.Lookup("test.skip").Value.String(); filter != "" || !allPassed {
+		return refused
+	}
+	roles, err := privilege.Roles("config/rbac")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("privileges: %d answers to the operator, every one compared with the %d roles in config/rbac\n", len(answers), len(roles))
+	return errors.Join(refused, privilege.Unused(roles, answers, proven...))
 }

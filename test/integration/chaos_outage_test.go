@@ -32,9 +32,11 @@ func TestChaosTheAPIServerRestartsInTheMiddle(t *testing.T) {
 		over := time.NewTimer(outage.atLeast)
 		crashAPIServer(t)
 		<-over.C
+		start := time.Now()
 		if err := plane.env.ControlPlane.GetAPIServer().Start(); err != nil {
 			t.Fatal(err)
 		}
+		plane.audit.recordStartup(start)
 		restarts++
 
 		took, revived := f.awaitSettled(t)

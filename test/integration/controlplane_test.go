@@ -11,7 +11,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,24 +20,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/test/audit"
+	"github.com/kube8/kube8-operator/test/kustomize"
 )
-
-// auditPolicy records each request of a ServiceAccount when it arrives, before it is answered: whoever has seen the
-// effect of a request finds it recorded.
-const auditPolicy = `
-apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [ResponseStarted, ResponseComplete, Panic]
-rules:
-- level: Metadata
-  userGroups: ["system:serviceaccounts"]
-- level: None
-`
 
 // apiServerPID is the name of the file that has the API server's process id.
 const apiServerPID = "apiserver.pid"
@@ -55,7 +41,7 @@ type controlPlane struct {
 
 // startControlPlane starts a control plane with the CRDs and what config/default grants the operator.
 func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
-	p := &controlPlane{dir: dir, audit: &auditLog{path: filepath.Join(dir, "audit.log")}}
+	p := &controlPlane{dir: dir, audit: &auditLog{log: audit.Log{Path: filepath.Join(dir, "audit.log")}}}
 	policy := filepath.Join(dir, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return p, err
@@ -78,7 +64,7 @@ func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
 	}
 	server.Configure().
 		Append("audit-policy-file", policy).
-		Append("audit-log-path", p.audit.path).
+		Append("audit-log-path", p.audit.log.Path).
 		// Some distributions let only those who may set a finalizer set a blocking owner reference.
 		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	config, err := p.env.Start()
@@ -118,23 +104,13 @@ func (p *controlPlane) stop() error {
 // grant creates what says who the operator is and what it may do: config/default without the CRD, which is there, and
 // without the Deployment, because the operator runs as a process here.
 func (p *controlPlane) grant(ctx context.Context) error {
-	options := krusty.MakeDefaultOptions()
-	options.Reorder = krusty.ReorderOptionLegacy // the Namespace first
-	resources, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), "config/default")
+	objects, err := kustomize.Build("config/default")
 	if err != nil {
-		return fmt.Errorf("build config/default: %w", err)
+		return err
 	}
-	for _, resource := range resources.Resources() {
-		if slices.Contains([]string{"CustomResourceDefinition", "Deployment", "Service"}, resource.GetKind()) {
+	for _, object := range objects {
+		if slices.Contains([]string{"CustomResourceDefinition", "Deployment", "Service"}, object.GetKind()) {
 			continue
-		}
-		object := &unstructured.Unstructured{}
-		text, err := resource.AsYAML()
-		if err != nil {
-			return err
-		}
-		if err := yaml.Unmarshal(text, &object.Object); err != nil {
-			return err
 		}
 		if err := p.client.Create(ctx, object); err != nil {
 			return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)

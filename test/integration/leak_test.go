@@ -118,7 +118,7 @@ func finishLeakTest() error {
 		texts[fmt.Sprintf("log of operator %p", book)] = book.(*logbook).about("")
 		return true
 	})
-	requests, err := os.ReadFile(plane.audit.path)
+	requests, err := os.ReadFile(plane.audit.log.Path)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func run(m *testing.M) (code int, err error) {
 		return 1, errors.Join(err, plane.stop())
 	}
 	code = m.Run()
-	err = errors.Join(shared.stop(), finishLeakTest(), plane.stop())
+	err = errors.Join(shared.stop(), plane.stop(), finishLeakTest(), checkPrivileges(code == 0))
 	printFigures()
 	if err != nil {
 		return 1, err

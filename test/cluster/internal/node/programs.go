@@ -44,6 +44,7 @@ func (c *Cluster) programs() []program {
 			"--service-account-key-file=" + pki("service-accounts.crt"),
 			"--service-account-signing-key-file=" + pki("service-accounts.key"),
 			"--kubelet-preferred-address-types=InternalIP", "--kubelet-certificate-authority=" + pki("ca.crt"),
+			"--audit-policy-file=" + c.path("config", "audit-policy.yaml"), "--audit-log-path=" + c.path("logs", "audit.log"),
 			"--kubelet-client-certificate=" + pki("kube-apiserver.crt"), "--kubelet-client-key=" + pki("kube-apiserver.key"),
 		}},
 		{
