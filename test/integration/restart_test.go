@@ -7,9 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -77,52 +75,4 @@ func TestWhatHappenedWhileTheOperatorWasAwayIsMadeGood(t *testing.T) {
 	awaitRevision(t, created, 1)
 	awaitGone(t, deleted)
 	NewWithT(t).Expect(contents(t, deleted.Namespace)).To(BeEmpty())
-}
-
-func TestWatchNamespaceConfinesTheOperator(t *testing.T) {
-	foreign, ours, alsoOurs := newNamespace(t), newNamespace(t), newNamespace(t)
-	account := types.NamespacedName{Namespace: ours, Name: "confined"}
-	serviceAccount := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}
-	if err := plane.client.Create(t.Context(), serviceAccount); err != nil {
-		t.Fatal(err)
-	}
-	// The manager's role, but nowhere else: what the operator needs beyond these namespaces would be refused.
-	for _, namespace := range []string{ours, alsoOurs} {
-		if err := plane.client.Create(t.Context(), &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "confined"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "kube8-operator-manager-role"},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := shared.stop(); err != nil {
-		t.Error(err)
-	}
-	confined := &operator{binary: shared.binary, account: account, watchNamespace: ours + "," + alsoOurs}
-	if err := confined.start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-
-	untouched := newCollector(foreign, "gateway")
-	if err := plane.client.Create(t.Context(), untouched); err != nil {
-		t.Fatal(err)
-	}
-	for _, namespace := range []string{ours, alsoOurs} {
-		collector := newCollector(namespace, "gateway")
-		if err := plane.client.Create(t.Context(), collector); err != nil {
-			t.Fatal(err)
-		}
-		awaitRevision(t, collector, 1)
-		confined.awaitPass(t, 0, client.ObjectKeyFromObject(collector))
-	}
-	NewWithT(t).Expect(get(t, untouched, "", &v1alpha1.Collector{})).To(Equal(untouched))
-
-	if err := confined.stop(); err != nil {
-		t.Error(err)
-	}
-	if err := shared.start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	awaitRevision(t, untouched, 1) // there was nothing wrong with it
 }
