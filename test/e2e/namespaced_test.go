@@ -77,6 +77,9 @@ func deployNamespaced(t *testing.T, folder, home string, names ...string) corev1
 		create(t, object)
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(show(context.Background(), "logs", "-n", home, "deployment/"+operatorName, "--tail=100"))
+		}
 		defer losingRights()()
 		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: operatorName}}
 		if err := cluster.Delete(context.Background(), deployment); err != nil {

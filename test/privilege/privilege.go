@@ -65,9 +65,7 @@ func Unused(roles []Role, requests []audit.Request, others ...Use) error {
 	var lines []string
 	for _, role := range roles {
 		for _, right := range role.rights() {
-			used := slices.Contains(others, right.Use) ||
-				slices.ContainsFunc(requests, func(r audit.Request) bool { return right.isUsedBy(r) })
-			if !used {
+			if !slices.Contains(others, right.Use) && !slices.ContainsFunc(requests, right.isUsedBy) {
 				lines = append(lines, right.String())
 			}
 		}
