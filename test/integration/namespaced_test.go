@@ -56,7 +56,7 @@ func TestTheNamespacedInstallNeedsRolesOnly(t *testing.T) {
 				upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" }) // it is a label of each object
 				NewWithT(t).Expect(names(contents(t, namespace, client.HasLabels{collectorLabel}))).To(ConsistOf(
 					"Deployment/gateway", "HorizontalPodAutoscaler/gateway", "NetworkPolicy/gateway", "PodDisruptionBudget/gateway",
-					"PodMonitor/gateway", "Secret/gateway-config", "Service/gateway", "ServiceAccount/gateway", "ServiceMonitor/gateway"))
+					"PodMonitor/gateway", "PrometheusRule/gateway", "Secret/gateway-config", "Service/gateway", "ServiceAccount/gateway", "ServiceMonitor/gateway"))
 				remove(t, collector)
 			}
 			NewWithT(t).Expect(get(t, untouched, "", &v1alpha1.Collector{})).To(Equal(untouched))
@@ -76,6 +76,7 @@ func newWithEverything(namespace string) *v1alpha1.Collector {
 	collector.Spec.NetworkPolicy = &v1alpha1.NetworkPolicy{Enabled: true}
 	collector.Spec.PodDisruptionBudget = &v1alpha1.PodDisruptionBudget{Enabled: true}
 	collector.Spec.PodMonitor, collector.Spec.ServiceMonitor = &v1alpha1.Monitor{Enabled: true}, &v1alpha1.Monitor{Enabled: true}
+	collector.Spec.PrometheusRule = &v1alpha1.PrometheusRule{Enabled: true}
 	return collector
 }
 
