@@ -13,8 +13,6 @@ E2E_LOAD ?= go -C test/cluster run . load
 
 # The tools' versions are pinned in tools/go.mod, those of the control plane in test/cluster/go.mod.
 GO_TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
-KUSTOMIZE := $(GO_TOOL) kustomize
-CONTROLLER_GEN := $(GO_TOOL) controller-gen
 # `go tool` takes no build tags, and without this one the tool needs C libraries.
 GO_RUN := go run -modfile=$(CURDIR)/tools/go.mod -tags=containers_image_openpgp
 SDK := github.com/operator-framework/operator-sdk
@@ -24,12 +22,10 @@ OPERATOR_SDK = $(GO_RUN) -ldflags=-X=$(SDK)/internal/version.Version=$(shell go 
 export CGO_ENABLED ?= 0
 export GOFLAGS ?= -trimpath -buildvcs=false
 
-MODULES := . tools test/cluster examples/portal
-CRD := config/crd/bases/kube8.dev_collectors.yaml
+MODULES := . tools tools/release test/cluster examples/portal
 ASSETS = assets="$${KUBEBUILDER_ASSETS:-$$(go -C test/cluster run . assets etcd kube-apiserver kubectl)}"; export KUBEBUILDER_ASSETS="$$assets"
 GO_BUILD = go build -ldflags '-s -w -X main.version=v$(VERSION) -X main.commit=$(shell git rev-parse --short=12 HEAD)'
 
-.DEFAULT_GOAL := help
 # Every target that the help shows is a command, not a file.
 .PHONY: FORCE no-collectors $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\#.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 SHELL := bash
@@ -48,13 +44,13 @@ demo: build ## Run the operator and its samples on a control plane of this machi
 ##@ Development
 
 generate: manifests ## Regenerate everything generated: CRD, Go code, values schema, API reference.
-	rm -rf api/applyconfiguration && $(CONTROLLER_GEN) object applyconfiguration paths=./api/...
+	rm -rf api/applyconfiguration && $(GO_TOOL) controller-gen object applyconfiguration paths=./api/...
 	$(GO_TOOL) crd-ref-docs --log-level=ERROR --max-depth=20 --renderer=markdown --source-path=api/v1alpha1 \
 		--config=tools/api-docs/config.yaml --templates-dir=tools/api-docs --output-path=docs/api.md
 
 manifests: ## Regenerate the CRD and, from it, the chart's values.schema.json.
-	$(CONTROLLER_GEN) crd:generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=$(dir $(CRD))
-	go -C tools run ./valuesschema ../$(CRD) ../helm-charts/collector/values.schema.json
+	$(GO_TOOL) controller-gen crd:generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=config/crd/bases
+	go -C tools run ./valuesschema ../config/crd/bases/kube8.dev_collectors.yaml ../helm-charts/collector/values.schema.json
 
 tidy: ## Format the Go files, and tidy every module.
 	gofmt -w $(shell git ls-files '*.go')
@@ -115,7 +111,8 @@ docker-push: ## Push the image IMG.
 	$(CONTAINER_TOOL) push $(IMG)
 
 comma := ,
-docker-buildx: $(patsubst linux/%,bin/linux-%/kube8-operator,$(subst $(comma), ,$(PLATFORMS))) ## Build IMG for PLATFORMS and push it.
+BINARIES := $(patsubst linux/%,bin/linux-%/kube8-operator,$(subst $(comma), ,$(PLATFORMS)))
+docker-buildx: $(BINARIES) ## Build IMG for PLATFORMS and push it.
 	$(CONTAINER_TOOL) buildx build --push --platform=$(PLATFORMS) --build-arg VERSION=$(VERSION) -t $(IMG) .
 
 image-archives: docker-build ## Write IMG, and the collectors that the samples run, to bin/images/*.tar.
@@ -135,22 +132,22 @@ cluster-down: ## Stop the cluster and remove all that it made.
 MANIFESTS := bin/overlay/manifests.yaml
 define render
 @mkdir -p bin/overlay && echo 'resources: [../../$(1)]' >bin/overlay/kustomization.yaml
-@cd bin/overlay && $(KUSTOMIZE) edit set image ghcr.io/kube8/kube8-operator=$(IMG)
-$(KUSTOMIZE) build bin/overlay --output=$(MANIFESTS)
+@cd bin/overlay && $(GO_TOOL) kustomize edit set image ghcr.io/kube8/kube8-operator=$(IMG)
+$(GO_TOOL) kustomize build bin/overlay --output=$(MANIFESTS)
 endef
 
 install: ## Install the CRD.
-	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
+	$(GO_TOOL) kustomize build config/crd | $(KUBECTL) apply --server-side -f -
 
 uninstall: no-collectors ## Remove the CRD; refuses while Collectors exist.
-	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
+	$(GO_TOOL) kustomize build config/crd | $(KUBECTL) delete --ignore-not-found -f -
 
 deploy: ## Install the CRD and the operator, with the image IMG.
 	$(call render,config/default)
 	$(KUBECTL) apply --server-side -f $(MANIFESTS)
 
 undeploy: no-collectors ## Remove the operator and the CRD; refuses while Collectors exist.
-	$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found -f -
+	$(GO_TOOL) kustomize build config/default | $(KUBECTL) delete --ignore-not-found -f -
 
 OLM_NAMESPACE ?= kube8-operator-system
 undeploy-olm: no-collectors ## Remove what OLM installed in OLM_NAMESPACE; refuses as well, unless KEEP_COLLECTORS=1.
@@ -166,9 +163,12 @@ no-collectors:
 
 ##@ Release
 
-build-installer: ## Write dist/install.yaml: all of `make deploy` in one file.
-	$(call render,config/default)
-	@mkdir -p dist && cp $(MANIFESTS) dist/install.yaml
+release release-check: export GOTOOLCHAIN = $(shell sed -n 's/^toolchain //p' go.mod)
+release: $(BINARIES) ## Write all that the release of VERSION holds to dist/: the same commit gives the same bytes.
+	go -C tools/release run . --version=$(VERSION) --platforms=$(PLATFORMS) ../.. ../../dist
+
+release-check: ## Make the release of HEAD twice, in two clones, compare the bytes, and try what it holds.
+	go -C tools/release test -tags=e2e -count=1 -v $(GOTESTFLAGS) ./...
 
 bundle: manifests ## Generate the OLM bundle.
 	$(call render,config/manifests)

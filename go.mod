@@ -2,6 +2,9 @@ module github.com/kube8/kube8-operator
 
 go 1.26.0
 
+// A release is built with this one, on any machine.
+toolchain go1.26.8
+
 require (
 	github.com/evanphx/json-patch/v5 v5.9.11
 	github.com/go-logr/logr v1.4.3

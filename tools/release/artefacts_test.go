@@ -1,0 +1,231 @@
+//go:build e2e
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"debug/buildinfo"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	cyclonedx "github.com/CycloneDX/cyclonedx-go"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+)
+
+// checkImages reads each archive as OCI tools do, and runs the operator of this machine's platform.
+func checkImages(t *testing.T, dist, version string) {
+	t.Helper()
+	list, err := os.ReadFile(filepath.Join(dist, "images.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := strings.Fields(string(list))
+	if len(images) != len(dockerfiles) {
+		t.Fatalf("want %d images, got %v", len(dockerfiles), images)
+	}
+	for i, image := range images {
+		tag, digest, _ := strings.Cut(image, "@")
+		dir := t.TempDir()
+		unpack(t, readFile(t, filepath.Join(dist, "kube8-operator"+dockerfiles[i].suffix+".oci.tar")), dir)
+		root, err := layout.ImageIndexFromPath(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifest, err := root.IndexManifest()
+		if err != nil || len(manifest.Manifests) != 1 {
+			t.Fatalf("%s: want one image, got %+v, %v", image, manifest, err)
+		}
+		entry := manifest.Manifests[0]
+		if entry.Digest.String() != digest || entry.Annotations["io.containerd.image.name"] != tag {
+			t.Errorf("images.txt says %s, and the archive %s %v", image, entry.Digest, entry.Annotations)
+		}
+		index, err := root.ImageIndex(entry.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate.Index(index); err != nil {
+			t.Errorf("%s: %v", image, err)
+		}
+		if i == 0 {
+			runOperator(t, index, version)
+		}
+	}
+}
+
+func runOperator(t *testing.T, index v1.ImageIndex, version string) {
+	t.Helper()
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	platforms := map[string]bool{}
+	for _, entry := range manifest.Manifests {
+		platforms[entry.Platform.String()] = true
+		image, err := index.Image(entry.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := image.ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config.Config.User != "65532:65532" || config.Config.Labels["org.opencontainers.image.version"] != version {
+			t.Errorf("%s: it is configured as %+v", entry.Platform, config.Config)
+		}
+		if entry.Platform.Architecture != runtime.GOARCH {
+			continue
+		}
+		dir := t.TempDir()
+		content, err := io.ReadAll(mutate.Extract(image))
+		if err != nil {
+			t.Fatal(err)
+		}
+		unpack(t, content, dir)
+		if out := command(t, filepath.Join(dir, config.Config.Entrypoint[0]), "version"); !strings.HasPrefix(out, "kube8-operator v"+version+" ") {
+			t.Errorf("the operator says %q", out)
+		}
+		for _, file := range []string{"watches.yaml", "helm-charts/collector/Chart.yaml"} {
+			readFile(t, filepath.Join(dir, file))
+		}
+	}
+	if len(platforms) != 2 {
+		t.Errorf("want two platforms, got %v", platforms)
+	}
+}
+
+// checkManifests says which image they install; the integration tests apply what they are made of.
+func checkManifests(t *testing.T, dist, version string) {
+	t.Helper()
+	for name := range installs {
+		text := string(readFile(t, filepath.Join(dist, name)))
+		if strings.Count(text, "image: ghcr.io/kube8/kube8-operator:v"+version+"\n") != 1 {
+			t.Errorf("%s does not install the image of version %s", name, version)
+		}
+	}
+}
+
+func checkFolders(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range []string{"bundle", "catalog"} {
+		parent := t.TempDir()
+		unpack(t, decompress(t, filepath.Join(dir, "dist", name+".tar.gz")), parent)
+		want, wanted := readFolder(filepath.Join(dir, name), name)
+		got, read := readFolder(filepath.Join(parent, name), name)
+		if err := errors.Join(wanted, read); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s.tar.gz is not the folder, %v", name, err)
+		}
+	}
+}
+
+// checkChart loads the package as Helm does, and renders it for a Collector.
+func checkChart(t *testing.T, dir string) {
+	t.Helper()
+	packages, err := filepath.Glob(filepath.Join(dir, "dist", "collector-*.tgz"))
+	if err != nil || len(packages) != 1 {
+		t.Fatalf("the chart: found %v, %v", packages, err)
+	}
+	chart, err := loader.Load(packages[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := chartutil.ReadValuesFile(filepath.Join(dir, "helm-charts/collector/ci/minimal-values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err = chartutil.ToRenderValues(chart, values, chartutil.ReleaseOptions{Name: "gateway", Namespace: "tenant-acme"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rendered, err := engine.Render(chart, values)
+	if err != nil || !strings.Contains(rendered["collector/templates/deployment.yaml"], "kind: Deployment") {
+		t.Errorf("the chart renders %v, %v", rendered, err)
+	}
+}
+
+// checkSBOMs compares them with what Go says of the binaries.
+func checkSBOMs(t *testing.T, dir string) {
+	t.Helper()
+	for _, platform := range []string{"linux-amd64", "linux-arm64"} {
+		var bom cyclonedx.BOM
+		file := bytes.NewReader(readFile(t, filepath.Join(dir, "dist", "kube8-operator-"+platform+".cdx.json")))
+		if err := cyclonedx.NewBOMDecoder(file, cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
+			t.Fatal(err)
+		}
+		versions := map[string]string{}
+		for _, component := range *bom.Components {
+			versions[component.Name] = component.Version
+		}
+		info, err := buildinfo.ReadFile(filepath.Join(dir, "bin", platform, "kube8-operator"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{"std": info.GoVersion}
+		for _, module := range info.Deps {
+			if module.Replace != nil {
+				module = module.Replace
+			}
+			want[module.Path] = module.Version
+		}
+		if !reflect.DeepEqual(versions, want) {
+			t.Errorf("%s: the SBOM names %v, the binary %v", platform, versions, want)
+		}
+	}
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func decompress(t *testing.T, path string) []byte {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(readFile(t, path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func unpack(t *testing.T, archive []byte, dir string) {
+	t.Helper()
+	r := tar.NewReader(bytes.NewReader(archive))
+	for {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, header.Name)
+		if header.Typeflag == tar.TypeDir {
+			continue
+		}
+		content, err := io.ReadAll(r)
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, header.FileInfo().Mode())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

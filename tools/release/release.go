@@ -1,0 +1,99 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// release writes the release of a tree to the folder dist, and replaces what was in there.
+func release(dir, dist, version string, platforms []string) error {
+	t, err := open(dir, version)
+	if err != nil {
+		return err
+	}
+	notes, err := t.notes()
+	if err != nil {
+		return err
+	}
+	images, files, err := t.images(platforms)
+	if err != nil {
+		return err
+	}
+	for _, part := range []func() ([]file, error){t.manifests, t.folders, t.chart, func() ([]file, error) { return t.sboms(platforms) }} {
+		more, err := part()
+		if err != nil {
+			return err
+		}
+		files = append(files, more...)
+	}
+	list := strings.Join(images, "\n") + "\n"
+	files = append(files,
+		file{name: "images.txt", body: []byte(list)},
+		file{name: "notes.md", body: []byte(notes + "\n### Images\n\n```\n" + list + "```\n")},
+	)
+	files = sorted(files)
+	return write(dist, append(files, checksums(files)))
+}
+
+// installs are what installs the operator with kubectl, and the folders of which each is made.
+var installs = map[string]string{"install.yaml": "config/default"}
+
+// manifests are the installs.
+func (t *tree) manifests() (files []file, err error) {
+	for name, folder := range installs {
+		objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), t.path(folder))
+		if err != nil {
+			return nil, fmt.Errorf("build %s: %w", folder, err)
+		}
+		text, err := objects.AsYaml()
+		if err != nil {
+			return nil, fmt.Errorf("build %s: %w", folder, err)
+		}
+		files = append(files, file{name: name, body: text})
+	}
+	return files, nil
+}
+
+// folders are what OLM reads, as archives: for those who keep a catalog of their own.
+func (t *tree) folders() (archives []file, err error) {
+	for _, folder := range []string{"bundle", "catalog"} {
+		files, err := readFolder(t.path(folder), folder)
+		if err != nil {
+			return nil, err
+		}
+		body, err := t.tarGz(files)
+		if err != nil {
+			return nil, fmt.Errorf("pack %s: %w", folder, err)
+		}
+		archives = append(archives, file{name: folder + ".tar.gz", body: body})
+	}
+	return archives, nil
+}
+
+// checksums is a file that `sha256sum --check` reads.
+func checksums(files []file) file {
+	var text strings.Builder
+	for _, f := range files {
+		fmt.Fprintf(&text, "%x  %s\n", sha256.Sum256(f.body), f.name)
+	}
+	return file{name: "checksums.txt", body: []byte(text.String())}
+}
+
+func write(dist string, files []file) error {
+	if err := errors.Join(os.RemoveAll(dist), os.MkdirAll(dist, 0o755)); err != nil {
+		return fmt.Errorf("empty the folder %s: %w", dist, err)
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(dist, f.name), f.body, 0o644); err != nil {
+			return fmt.Errorf("write the release: %w", err)
+		}
+	}
+	return nil
+}
