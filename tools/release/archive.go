@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -21,31 +20,26 @@ type file struct {
 	body       []byte
 }
 
-// readFolder reads the files of a folder, links apart, under the name that the folder shall have.
-func readFolder(dir, name string) (files []file, err error) {
-	err = filepath.WalkDir(dir, func(p string, entry fs.DirEntry, err error) error {
+// readFiles reads a folder in dir and all in it, or a single file. A name that the files have starts in dir.
+func readFiles(dir, name string) (files []file, err error) {
+	tree := os.DirFS(dir)
+	err = fs.WalkDir(tree, path.Clean(name), func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		info, err := entry.Info()
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is no regular file", p)
+			return fmt.Errorf("%s is no regular file", name)
 		}
-		body, err := os.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		relative, err := filepath.Rel(dir, p)
-		files = append(files, file{
-			name: path.Join(name, filepath.ToSlash(relative)), executable: info.Mode().Perm()&0o100 != 0, body: body,
-		})
-		return err
+		body, err := fs.ReadFile(tree, name)
+		files = append(files, file{name: name, executable: info.Mode().Perm()&0o100 != 0, body: body})
+		return err //nolint:wrapcheck // it names the file
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the folder %s: %w", dir, err)
+		return nil, fmt.Errorf("read files: %w", err)
 	}
 	return files, nil
 }

@@ -123,8 +123,8 @@ func checkFolders(t *testing.T, dir string) {
 	for _, name := range []string{"bundle", "catalog"} {
 		parent := t.TempDir()
 		unpack(t, decompress(t, filepath.Join(dir, "dist", name+".tar.gz")), parent)
-		want, wanted := readFolder(filepath.Join(dir, name), name)
-		got, read := readFolder(filepath.Join(parent, name), name)
+		want, wanted := readFiles(dir, name)
+		got, read := readFiles(parent, name)
 		if err := errors.Join(wanted, read); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s.tar.gz is not the folder, %v", name, err)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -49,12 +50,13 @@ func (t *tree) read(dockerfile string, args map[string]string) (*recipe, error) 
 	if err != nil {
 		return nil, err
 	}
+	lex := shell.NewLex(parsed.EscapeToken)
 	r, declared := &recipe{config: v1.Config{Labels: map[string]string{}}}, []string{}
 	for _, command := range stages[0].Commands {
 		if command, ok := command.(instructions.SupportsSingleWordExpansion); ok {
 			err = command.Expand(func(word string) (string, error) {
-				out, _, err := shell.NewLex(parsed.EscapeToken).ProcessWord(word, shell.EnvsFromSlice(declared))
-				return out, err
+				out, _, err := lex.ProcessWord(word, shell.EnvsFromSlice(declared))
+				return out, err //nolint:wrapcheck // wrapped below, where the line is known
 			})
 		}
 		if err == nil {
@@ -86,12 +88,12 @@ func (t *tree) follow(r *recipe, command instructions.Command, ignored *patternm
 		r.config.User = c.User
 	case *instructions.EntrypointCommand:
 		if c.PrependShell {
-			return fmt.Errorf("write it as a list: the image has no shell")
+			return errors.New("write it as a list: the image has no shell")
 		}
 		r.config.Entrypoint = c.CmdLine
 	case *instructions.CopyCommand:
 		if len(c.SourcePaths) != 1 || c.From != "" || c.Chown != "" || c.Chmod != "" {
-			return fmt.Errorf("a release's images have COPY with one source and no flag")
+			return errors.New("a release's images have COPY with one source and no flag")
 		}
 		files, err := t.copied(c.SourcePaths[0], c.DestPath, ignored)
 		if err != nil {
@@ -99,32 +101,29 @@ func (t *tree) follow(r *recipe, command instructions.Command, ignored *patternm
 		}
 		r.layers = append(r.layers, layer{"COPY " + c.SourcePaths[0] + " " + c.DestPath, files})
 	default:
-		return fmt.Errorf("a release's images have no such instruction, only ARG, LABEL, COPY, WORKDIR, USER and ENTRYPOINT")
+		return errors.New("a release's images have no such instruction, only ARG, LABEL, COPY, WORKDIR, USER and ENTRYPOINT")
 	}
 	return nil
 }
 
 // copied returns the files that COPY adds to an image.
 func (t *tree) copied(source, destination string, ignored *patternmatcher.PatternMatcher) ([]file, error) {
-	info, err := os.Stat(t.path(source))
+	source = path.Clean(source)
+	all, err := readFiles(t.dir, source)
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsDir() && strings.HasSuffix(destination, "/") {
+	if len(all) == 1 && all[0].name == source && strings.HasSuffix(destination, "/") {
 		destination += path.Base(source)
-	}
-	all, err := readFolder(t.path(source), ".")
-	if err != nil {
-		return nil, err
 	}
 	var files []file
 	for _, f := range all {
-		skip, err := ignored.MatchesOrParentMatches(filepath.FromSlash(path.Join(source, f.name)))
+		skip, err := ignored.MatchesOrParentMatches(filepath.FromSlash(f.name))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf(".dockerignore: %w", err)
 		}
 		if !skip {
-			f.name = strings.TrimPrefix(path.Join(destination, f.name), "/")
+			f.name = strings.TrimPrefix(path.Join(destination, strings.TrimPrefix(f.name, source)), "/")
 			files = append(files, f)
 		}
 	}

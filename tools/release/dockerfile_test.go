@@ -36,7 +36,7 @@ func TestDockerfile(t *testing.T) {
 		"a shell's entrypoint is refused":          {dockerfile: "FROM scratch\nENTRYPOINT run", fails: "write it as a list"},
 		"a copy from another image is refused":     {dockerfile: "FROM scratch\nCOPY --from=debian /etc /etc", fails: "no flag"},
 		"a copy with another owner is refused":     {dockerfile: "FROM scratch\nCOPY --chown=1 chart /chart", fails: "no flag"},
-		"a copy of what does not exist is refused": {dockerfile: "FROM scratch\nCOPY none /none", fails: "Dockerfile:2: COPY none /none: stat"},
+		"a copy of what does not exist is refused": {dockerfile: "FROM scratch\nCOPY none /none", fails: "Dockerfile:2: COPY none /none: read files: stat none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := newTree(t, map[string]string{

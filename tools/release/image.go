@@ -71,7 +71,10 @@ func (t *tree) index(dockerfile string, platforms []string) (v1.ImageIndex, erro
 func (t *tree) build(r *recipe, platform *v1.Platform) (v1.Image, error) {
 	created := v1.Time{Time: t.time}
 	image, err := mutate.ConfigFile(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
-		&v1.ConfigFile{OS: platform.OS, Architecture: platform.Architecture, Variant: platform.Variant, Created: created, Config: r.config})
+		&v1.ConfigFile{
+			OS: platform.OS, Architecture: platform.Architecture, Variant: platform.Variant,
+			Created: created, Config: r.config, RootFS: v1.RootFS{Type: "layers"},
+		})
 	if err != nil {
 		return nil, fmt.Errorf("configure: %w", err)
 	}
@@ -112,7 +115,7 @@ func (t *tree) ociArchive(index v1.ImageIndex, name string) ([]byte, error) {
 	})); err != nil {
 		return nil, fmt.Errorf("write the layout: %w", err)
 	}
-	files, err := readFolder(dir, ".")
+	files, err := readFiles(dir, ".")
 	if err != nil {
 		return nil, err
 	}

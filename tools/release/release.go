@@ -64,7 +64,7 @@ func (t *tree) manifests() (files []file, err error) {
 // folders are what OLM reads, as archives: for those who keep a catalog of their own.
 func (t *tree) folders() (archives []file, err error) {
 	for _, folder := range []string{"bundle", "catalog"} {
-		files, err := readFolder(t.path(folder), folder)
+		files, err := readFiles(t.dir, folder)
 		if err != nil {
 			return nil, err
 		}

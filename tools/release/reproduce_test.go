@@ -78,7 +78,7 @@ func cut(t *testing.T, dir, version string) {
 
 func checkSums(t *testing.T, dist, sums string) {
 	t.Helper()
-	files, err := readFolder(dist, ".")
+	files, err := readFiles(dist, ".")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,19 +26,20 @@ func (t *tree) sboms(platforms []string) (files []file, err error) {
 
 // sbom returns the bill of materials of a binary in CycloneDX. It has no serial number, which would have to be random.
 func (t *tree) sbom(binary string) ([]byte, error) {
-	generator, err := bin.NewGenerator(binary, bin.WithLogger(zerolog.Nop()), bin.WithIncludeStdlib(true), bin.WithVersionOverride("v"+t.version))
+	generator, err := bin.NewGenerator(binary,
+		bin.WithLogger(zerolog.Nop()), bin.WithIncludeStdlib(true), bin.WithVersionOverride("v"+t.version))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the binary: %w", err)
 	}
 	bom, err := generator.Generate()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the binary: %w", err)
 	}
 	bom.Metadata.Timestamp = t.time.Format(time.RFC3339)
 	var out bytes.Buffer
 	encoder := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true)
 	if err := encoder.Encode(bom); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("write: %w", err)
 	}
 	return out.Bytes(), nil
 }

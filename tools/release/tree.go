@@ -75,8 +75,7 @@ func (t *tree) path(name string) string { return filepath.Join(t.dir, name) }
 // git runs git in the tree, and returns what it printed.
 func (t *tree) git(args ...string) (string, error) {
 	out, err := exec.Command("git", append([]string{"-C", t.dir}, args...)...).Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, failed.Stderr)
 	}
 	if err != nil {
