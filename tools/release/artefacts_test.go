@@ -110,10 +110,17 @@ func runOperator(t *testing.T, index v1.ImageIndex, version string) {
 // checkManifests says which image they install; the integration tests apply what they are made of.
 func checkManifests(t *testing.T, dist, version string) {
 	t.Helper()
-	for name := range installs {
-		text := string(readFile(t, filepath.Join(dist, name)))
-		if strings.Count(text, "image: ghcr.io/kube8/kube8-operator:v"+version+"\n") != 1 {
-			t.Errorf("%s does not install the image of version %s", name, version)
+	image := "image: ghcr.io/kube8/kube8-operator:v" + version + "\n"
+	crd := "kind: CustomResourceDefinition\n"
+	for name, want := range map[string]map[string]int{
+		"install.yaml":            {image: 1, crd: 1},
+		"install-namespaced.yaml": {image: 1, crd: 0, "kind: ClusterRole": 0},
+		"crd.yaml":                {image: 0, crd: 1},
+	} {
+		for part, count := range want {
+			if got := strings.Count(string(readFile(t, filepath.Join(dist, name))), part); got != count {
+				t.Errorf("%s has %q %d times, want %d", name, strings.TrimSpace(part), got, count)
+			}
 		}
 	}
 }

@@ -43,7 +43,11 @@ func release(dir, dist, version string, platforms []string) error {
 }
 
 // installs are what installs the operator with kubectl, and the folders of which each is made.
-var installs = map[string]string{"install.yaml": "config/default"}
+var installs = map[string]string{
+	"install.yaml":            "config/default",
+	"install-namespaced.yaml": "config/namespaced", // has no CRD: that takes other rights
+	"crd.yaml":                "config/crd",
+}
 
 // manifests are the installs.
 func (t *tree) manifests() (files []file, err error) {
