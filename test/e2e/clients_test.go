@@ -6,31 +6,25 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
-)
 
-// commands are the blocks of a document that a test runs.
-var commands = regexp.MustCompile("(?s)\n```sh\n(.*?)```")
+	"github.com/kube8/kube8-operator/test/docs"
+)
 
 // Scenario 15.
 
 func TestTheCommandsForClientsDoWhatTheDocumentSays(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("docs/clients.md")
+	script, err := docs.Blocks("docs/clients.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var script strings.Builder
-	for _, block := range commands.FindAllStringSubmatch(string(text), -1) {
-		script.WriteString(block[1])
-	}
 	namespace := newNamespace(t, "restricted")
 	// -v prints what it runs before variables have their values: no token.
-	shell := exec.CommandContext(t.Context(), "bash", "-veuo", "pipefail", "-c", strings.ReplaceAll(script.String(), "tenant-acme", namespace))
+	shell := exec.CommandContext(t.Context(), "bash", "-veuo", "pipefail", "-c", strings.ReplaceAll(script, "tenant-acme", namespace))
 	shell.Dir = t.TempDir()
 	shell.Env = os.Environ()
 	if kubectl, err := filepath.Abs(os.Getenv("KUBECTL")); err == nil && os.Getenv("KUBECTL") != "" {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/test/docs"
 )
 
 // Scenario 10.
@@ -79,6 +80,15 @@ func TestTheSamplesBecomeReady(t *testing.T) {
 			HaveKeyWithValue(autoscalingv2.ScalingActive, measured),
 		))
 		awaitReady(t, gateway)
+	})
+	t.Run("and the commands for when something is wrong work", func(t *testing.T) {
+		script, err := docs.Script("docs/operations.md", "Troubleshooting")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := docs.Shell(t.Context(), script, kubectlCommand(t.Context()).Path).CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
 	})
 }
 
