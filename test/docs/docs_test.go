@@ -23,7 +23,11 @@ var elsewhere = []struct {
 	{command: `make bundle-build`, test: "TestOLM"},
 	{command: `make undeploy-olm`, test: "TestOLM"},
 	{command: `kubectl apply --server-side -k config/namespaced`, test: "TestTheNamespacedInstallServesItsNamespacesAndNoOther"},
-	{command: `make release`, why: "the next change brings it"},
+	{command: `kubectl apply --server-side -f install.yaml`, test: "TestTheCommandsOfOperationsWriteAnInstallerThatTheAPIServerTakes"},
+	{command: `(cosign|gh attestation) verify.*|sha256sum --check checksums.txt`, why: "it needs a release that was published"},
+	{command: `git clone --branch v0.1.0 .*|cd kube8-operator|diff dist/checksums.txt \S+`, test: "TestTheSameCommitGivesTheSameRelease"},
+	{command: `mkdir image|tar -xf \S+ -C image|crane push .*|cat >kustomization.yaml <<EOF|kubectl apply --server-side -k \.`, why: "it needs a registry"},
+	{command: `git tag -a .*|git push origin .*`, why: "it publishes a release"},
 	{command: `curl .* ?localhost:8080/collectors/tenant-acme.*`, test: "TestThePortalMakesCollectors"},
 	{command: `go -C examples/portal run \.( --help)?`, test: "TestTheStreamTellsAsItHappens"},
 	{command: `cd examples/portal|go build -o bin/portal \.|docker build -f Dockerfile -t kube8.dev/portal:v0 bin`, test: "TestThePortalMakesCollectors"},
@@ -80,7 +84,7 @@ var (
 	word       = regexp.MustCompile(`[a-z0-9][a-z0-9-]*`)
 	scripted   = regexp.MustCompile(`\bScript\((?:filepath\.Join\(root, )?"([^"]+)"\)?, "([^"]+)"\)`)
 	blocks     = regexp.MustCompile(`\bBlocks\("([^"]+)"\)`)
-	assignment = regexp.MustCompile(`^\w+=\S*\s+`)
+	assignment = regexp.MustCompile(`^\w+=\S*(\s+|$)`)
 )
 
 // targets returns the make targets that CI or a test makes, with those that these need.
