@@ -23,7 +23,7 @@ const label = "kube8.dev/collector"
 // collector is what can be seen of one Collector and its workload.
 type collector struct {
 	types.NamespacedName
-	deployed string // why it is not deployed; empty if it is
+	waits    string // for what it is not ready; empty if it says that it is
 	workload string // kind of the workload; empty if there is none
 	ready    int32
 	want     int32
@@ -31,13 +31,13 @@ type collector struct {
 }
 
 func (c collector) done() bool {
-	return c.deployed == "" && c.workload != "" && c.settled && c.want > 0 && c.ready == c.want
+	return c.waits == "" && c.workload != "" && c.settled && c.want > 0 && c.ready == c.want
 }
 
 func (c collector) state() string {
 	switch {
-	case c.deployed != "":
-		return c.deployed
+	case c.waits != "":
+		return c.waits
 	case c.workload == "":
 		return "no workload has the label " + label + "=" + c.Name
 	default:
@@ -103,7 +103,7 @@ func (d *demo) collectors(ctx context.Context) ([]collector, error) {
 	}
 	var out []collector
 	for _, item := range list.Items {
-		out = append(out, collector{NamespacedName: client.ObjectKeyFromObject(&item), deployed: whyNotDeployed(&item)})
+		out = append(out, collector{NamespacedName: client.ObjectKeyFromObject(&item), waits: waitsFor(&item)})
 	}
 	slices.SortFunc(out, func(a, b collector) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -135,8 +135,12 @@ func (d *demo) collectors(ctx context.Context) ([]collector, error) {
 	return out, nil
 }
 
-func whyNotDeployed(item *unstructured.Unstructured) string {
+// waitsFor says what a Collector says that it waits for.
+func waitsFor(item *unstructured.Unstructured) string {
 	if condition(item, "Deployed")["status"] == "True" {
+		if c := condition(item, "Ready"); c["status"] != "True" {
+			return fmt.Sprintf("%v: %v", c["reason"], c["message"])
+		}
 		return ""
 	}
 	if c := condition(item, "Irreconcilable"); c["status"] == "True" {

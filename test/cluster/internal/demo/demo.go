@@ -89,7 +89,7 @@ func (d *demo) run(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", step.title, err)
 		}
 	}
-	collectors, err := d.waitForCollectors(ctx, d.steps.Begin("Collectors, until they are deployed and their pods ready"))
+	collectors, err := d.waitForCollectors(ctx, d.steps.Begin("Collectors, until they and their pods are ready"))
 	if err != nil {
 		return fmt.Errorf("wait for the Collectors: %w%s", err, d.warnings(ctx))
 	}

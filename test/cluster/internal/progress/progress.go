@@ -19,7 +19,7 @@ type Steps struct {
 // that the step returns and the time it took.
 func (s *Steps) Do(title string, step func() (detail string, err error)) error {
 	s.count++
-	fmt.Fprintf(s.Out, "%2d  %-29s", s.count, title)
+	fmt.Fprintf(s.Out, "%2d  %-31s", s.count, title)
 	start := time.Now()
 	detail, err := step()
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Steps) Begin(title string) (result func(name, detail string)) {
 	fmt.Fprintf(s.Out, "%2d  %s\n", s.count, title)
 	start := time.Now()
 	return func(name, detail string) {
-		fmt.Fprintf(s.Out, "    %-29s%s\n", name, rest(detail, time.Since(start)))
+		fmt.Fprintf(s.Out, "    %-31s%s\n", name, rest(detail, time.Since(start)))
 	}
 }
 
