@@ -60,9 +60,10 @@ verify: generate catalog tidy bundle-validate ## Regenerate, tidy and format all
 	@if [ -z "$$(git status --porcelain)" ]; then echo "verify: everything generated is up to date"; else git status --short; \
 		git --no-pager diff --stat; echo "verify: commit these files as 'make generate catalog tidy bundle-validate' leaves them"; exit 1; fi
 
-lint: ## Run golangci-lint on every module, and shellcheck and promtool where they are installed.
+lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promtool where they are installed.
 	@failed=; for module in $(MODULES); do echo "golangci-lint: $$module"; \
 		(cd $$module && $(GO_TOOL) golangci-lint run ./...) || failed=1; done; [ -z "$$failed" ]
+	go -C tools/release tool actionlint
 	@if command -v shellcheck; then shellcheck .ci/run $(shell git ls-files '*.sh'); \
 		else echo "shellcheck: not installed, so shell files are not checked"; fi
 	@if command -v promtool; then go test -count=1 -tags=promtool ./test/rules; \
