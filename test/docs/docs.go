@@ -33,8 +33,8 @@ var (
 	program = regexp.MustCompile(`^(\w+=\S* )*(make|(kubectl|kube8-operator|bin/\S+|helm|curl|cosign|promtool|go|git|jq) \S+) \S`)
 )
 
-// Script returns what a shell runs for one section of a page: its commands, each on a line. An error says that there
-// are none.
+// Script returns what a shell runs for one section of a page, or of the pages that a pattern matches: its commands, each
+// on a line. An error says that there are none.
 func Script(page, section string) (string, error) {
 	script, err := join(page, func(c Command) bool { return c.Heading == section })
 	if err == nil && script == "" {
@@ -52,15 +52,21 @@ func Blocks(page string) (string, error) {
 	return script, err
 }
 
-func join(page string, wanted func(Command) bool) (string, error) {
-	content, err := os.ReadFile(page)
+func join(pattern string, wanted func(Command) bool) (string, error) {
+	pages, err := filepath.Glob(pattern)
 	if err != nil {
 		return "", err
 	}
 	var script strings.Builder
-	for _, command := range Commands(page, string(content)) {
-		if wanted(command) {
-			script.WriteString(command.Text + "\n")
+	for _, page := range pages {
+		content, err := os.ReadFile(page)
+		if err != nil {
+			return "", err
+		}
+		for _, command := range Commands(page, string(content)) {
+			if wanted(command) {
+				script.WriteString(command.Text + "\n")
+			}
 		}
 	}
 	return script.String(), nil

@@ -6,6 +6,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -90,7 +92,23 @@ func TestTheSamplesBecomeReady(t *testing.T) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
+	t.Run("and those of the runbooks do", func(t *testing.T) {
+		script, err := docs.Script("docs/runbooks/*.md", "Diagnosis")
+		if err != nil {
+			t.Fatal(err)
+		}
+		script = strings.NewReplacer("NAMESPACE", gateway.Namespace, "NAME", gateway.Name).Replace(script)
+		for line := range strings.SplitSeq(strings.TrimSpace(script), "\n") {
+			out, err := docs.Shell(t.Context(), line, kubectlCommand(t.Context()).Path).CombinedOutput()
+			if err != nil && !strings.Contains(line, "| grep ") && !notInstalled.Match(out) {
+				t.Errorf("%s: %v\n%s", line, err, out)
+			}
+		}
+	})
 }
+
+// notInstalled is what kubectl says on a cluster without a metrics server or without the Prometheus Operator.
+var notInstalled = regexp.MustCompile(`Metrics API not available|doesn't have a resource type "servicemonitor"`)
 
 func readSample(t *testing.T, file string) *v1alpha1.Collector {
 	t.Helper()
