@@ -220,6 +220,7 @@ func merge(into, from map[string]any) {
 
 // tryUpdates needs clusterLimits in force.
 func (p *tenancyPlane) tryUpdates(t *testing.T) {
+	t.Helper()
 	g := NewWithT(t)
 	collector := object(t, patched(t, within(t, `{spec: {replicas: 6}}`)))
 	collector.SetNamespace("acme")
@@ -246,6 +247,7 @@ func (p *tenancyPlane) tryUpdates(t *testing.T) {
 
 // tryDefaults has the policy tell its defaults, and compares them with the chart's golden output.
 func (p *tenancyPlane) tryDefaults(t *testing.T) {
+	t.Helper()
 	golden, err := os.ReadFile("helm-charts/collector/ci/golden/minimal.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -273,6 +275,7 @@ func (p *tenancyPlane) tryDefaults(t *testing.T) {
 }
 
 func (p *tenancyPlane) tryAudit(t *testing.T) {
+	t.Helper()
 	g := NewWithT(t)
 	p.setLimits(t, clusterLimits)
 	p.apply(t, "cluster-audit") // which leaves the limits as they are
