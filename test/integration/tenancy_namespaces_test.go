@@ -1,10 +1,6 @@
 package integration
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -105,30 +101,6 @@ func TestATenantCannotChangeItsLimits(t *testing.T) {
 				g.Expect(plane.client.Create(t.Context(), review)).To(Succeed())
 				g.Expect(review.Status.Allowed).To(Equal(row.allowed), verb+" "+row.name)
 			}).Should(Succeed())
-		}
-	}
-}
-
-func TestTheCommandsOfTheSecurityPageWork(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("docs/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands := regexp.MustCompile(`(?m)^\$ (.*)$`).FindAllStringSubmatch(string(page), -1)
-	if len(commands) == 0 {
-		t.Fatal("docs/security.md has no line that begins with $")
-	}
-	p := startTenancyPlane(t)
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, p.kubeconfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, command := range commands {
-		cmd := exec.CommandContext(t.Context(), "bash", "-c", command[1])
-		cmd.Env = append(os.Environ(), "KUBECONFIG="+file, "PATH="+os.Getenv("KUBEBUILDER_ASSETS")+":"+os.Getenv("PATH"))
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", command[1], err, out)
 		}
 	}
 }
