@@ -58,7 +58,7 @@ func newPortal(streams context.Context, collectors client.WithWatch, namespace s
 			http.Redirect(w, r, "/?namespace="+url.QueryEscape(namespace), http.StatusFound)
 			return
 		}
-		w.Header().Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy", "default-src 'self'; img-src data:; frame-ancestors 'none'")
 		http.ServeFileFS(w, r, page, "page/index.html")
 	})
 	// A page of another site can neither write here nor, by giving this address a name of its own, read.

@@ -53,7 +53,8 @@ func TestWhoeverAsksIsToldWhyNot(t *testing.T) {
 	}{
 		{name: "a name that no Service can have", path: "/collectors/tenant-acme/1st",
 			code: 422, message: "metadata.name: lower-case letters, digits and '-', starting with a letter"},
-		{name: "a tenant ID that is no label value", patch: `{"tenantID": "a b"}`, code: 422, message: "spec.tenant.id: Invalid value"},
+		{name: "a secret where it does not belong, which the answer quotes and the log does not", patch: `{"tenantID": "` + secret + `!"}`,
+			code: 422, message: `spec.tenant.id: Invalid value: "` + secret + `!"`},
 		{name: "another tenant for the same Collector", path: "/collectors/tenant-acme/gateway", patch: `{"tenantID": "1043"}`,
 			code: 422, message: "tenant.id cannot be changed"},
 		{name: "no version", patch: `{"version": ""}`, code: 422, message: "spec.collector.version: Invalid value"},
