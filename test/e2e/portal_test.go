@@ -5,9 +5,11 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -145,5 +147,5 @@ func streamTells(t *testing.T, url string, texts ...string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the stream ended (%v) after %s", lines.Err(), last)
+	return fmt.Errorf("the stream ended after %s: %w", last, cmp.Or(lines.Err(), io.EOF))
 }
