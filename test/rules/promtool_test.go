@@ -3,9 +3,12 @@
 package rules
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -33,6 +36,39 @@ func TestPromtoolAcceptsTheRulesAndTheirUnitTestsPass(t *testing.T) {
 			promtool(t, dir, "test", "rules", "tests.yaml")
 		})
 	}
+}
+
+func TestPromtoolReadsTheQueriesOfTheDashboard(t *testing.T) {
+	content, err := os.ReadFile("../../config/grafana/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Targets []struct {
+				Expr string `json:"expr"`
+			} `json:"targets"`
+		} `json:"panels"`
+	}
+	if err := json.Unmarshal(content, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	var rules []map[string]string
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			query := strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")
+			rules = append(rules, map[string]string{"record": fmt.Sprintf("query:%d", len(rules)), "expr": query})
+		}
+	}
+	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "rules.yaml"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, dir, "check", "rules", "rules.yaml")
 }
 
 // promtool runs promtool in a directory.
