@@ -28,6 +28,9 @@ func TestSamples(t *testing.T) {
 		name := filepath.Base(file)
 		t.Run(name, func(t *testing.T) {
 			content := read(t, name)
+			if story, _, _ := strings.Cut(content, "#\n# The configuration"); strings.Count(story, "\n# ")+1 != 3 {
+				t.Error("not told in three lines of comment")
+			}
 			decoded := decodedConfiguration(t, content)
 			encoded := base64.StdEncoding.EncodeToString([]byte(decoded))
 			if *update {
