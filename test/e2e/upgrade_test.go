@@ -50,7 +50,7 @@ func TestAnUpgradeOfTheOperatorKeepsCollectorsServing(t *testing.T) {
 		collector.Spec.PodAnnotations = map[string]string{"example.com/team": "telemetry"}
 		if mode == v1alpha1.ModeDaemonSet {
 			collector.Spec.UpdateStrategy = &v1alpha1.UpdateStrategy{
-				RollingUpdate: &v1alpha1.RollingUpdate{MaxSurge: ptr.To(intstr.FromInt32(1))},
+				RollingUpdate: &v1alpha1.RollingUpdate{MaxSurge: new(intstr.FromInt32(1))},
 			}
 		} else {
 			collector.Spec.Replicas = ptr.To[int32](2)
@@ -93,7 +93,7 @@ func TestAnUpgradeOfTheOperatorKeepsCollectorsServing(t *testing.T) {
 		}
 	}
 	for i, c := range clients {
-		c.awaitMore(t, 50)
+		c.awaitMore(t, 100)
 		sent, failures := c.stop()
 		t.Logf("%s: %d requests, %d failures", collectors[i].Spec.Mode, sent, len(failures))
 		g.Expect(failures).To(BeEmpty(), "failures among %d requests to %s", sent, nameOf(collectors[i]))
