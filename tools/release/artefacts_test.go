@@ -107,8 +107,8 @@ func runOperator(t *testing.T, index v1.ImageIndex, version string) {
 	}
 }
 
-// checkManifests says which image they install; the integration tests apply what they are made of.
-func checkManifests(t *testing.T, dist, version string) {
+// checkManifests compares them with what `make deploy` applies, as the integration and end-to-end tests do.
+func checkManifests(t *testing.T, dir, version string) {
 	t.Helper()
 	image := "image: ghcr.io/kube8/kube8-operator:v" + version + "\n"
 	crd := "kind: CustomResourceDefinition\n"
@@ -117,8 +117,12 @@ func checkManifests(t *testing.T, dist, version string) {
 		"install-namespaced.yaml": {image: 1, crd: 0, "kind: ClusterRole": 0},
 		"crd.yaml":                {image: 0, crd: 1},
 	} {
+		text := string(readFile(t, filepath.Join(dir, "dist", name)))
+		if built := command(t, "go", "tool", "-modfile=../go.mod", "kustomize", "build", filepath.Join(dir, installs[name])); text != built {
+			t.Errorf("%s is not what kustomize builds of %s", name, installs[name])
+		}
 		for part, count := range want {
-			if got := strings.Count(string(readFile(t, filepath.Join(dist, name))), part); got != count {
+			if got := strings.Count(text, part); got != count {
 				t.Errorf("%s has %q %d times, want %d", name, strings.TrimSpace(part), got, count)
 			}
 		}

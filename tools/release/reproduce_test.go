@@ -51,7 +51,7 @@ func TestTheSameCommitGivesTheSameRelease(t *testing.T) {
 	dist := filepath.Join(first, "dist")
 	t.Run("checksums", func(t *testing.T) { checkSums(t, dist, made[first]) })
 	t.Run("images", func(t *testing.T) { checkImages(t, dist, version) })
-	t.Run("manifests", func(t *testing.T) { checkManifests(t, dist, version) })
+	t.Run("manifests", func(t *testing.T) { checkManifests(t, first, version) })
 	t.Run("folders", func(t *testing.T) { checkFolders(t, first) })
 	t.Run("chart", func(t *testing.T) { checkChart(t, first) })
 	t.Run("SBOMs", func(t *testing.T) { checkSBOMs(t, first) })

@@ -81,5 +81,5 @@ func (t *tree) git(args ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("git %s: %w", args[0], err)
 	}
-	return strings.TrimSpace(string(out)), nil
+	return strings.TrimRight(string(out), "\n"), nil
 }
