@@ -51,8 +51,10 @@ var installs = map[string]string{
 
 // manifests are the installs.
 func (t *tree) manifests() (files []file, err error) {
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionLegacy // as the command does: a namespace comes before what is in it
 	for name, folder := range installs {
-		objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), t.path(folder))
+		objects, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), t.path(folder))
 		if err != nil {
 			return nil, fmt.Errorf("build %s: %w", folder, err)
 		}
