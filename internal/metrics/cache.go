@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -48,7 +49,7 @@ func (m *Metrics) NewInformer(
 	made := cache.NewSharedIndexInformer(listing, example, resync, indexers)
 	if kind, err := apiutil.GVKForObject(example, scheme.Scheme); err == nil {
 		m.mutex.Lock()
-		m.informers = append(m.informers, informer{kind, made.GetStore(), made.HasSynced})
+		m.informers = append(m.informers, informer{kind.Kind, made.GetStore(), made.HasSynced})
 		m.mutex.Unlock()
 	}
 	return made
@@ -64,13 +65,17 @@ func (m *Metrics) collectCache(to chan<- prometheus.Metric) {
 		if !informer.hasSynced() {
 			continue
 		}
-		objects[informer.kind.Kind] += len(informer.store.ListKeys())
-		if !m.collectors[informer.kind] {
+		objects[informer.kind] += len(informer.store.ListKeys())
+		if !slices.Contains(m.collectors, informer.kind) {
 			continue
 		}
 		leads = true
 		for _, object := range informer.store.List() {
-			reason, changed := readinessOf(object)
+			collector, ok := object.(*unstructured.Unstructured)
+			if !ok {
+				continue // never: it is how the reconciler reads them
+			}
+			reason, changed := readinessOf(collector)
 			ready[reason]++
 			if first, found := since[reason]; reason != v1alpha1.ReasonAvailable && (!found || changed.Before(first)) {
 				since[reason] = changed
@@ -90,15 +95,11 @@ func (m *Metrics) collectCache(to chan<- prometheus.Metric) {
 	}
 }
 
-// readinessOf returns the reason of a Collector's condition Ready, and when its status last changed, or zero.
-func readinessOf(object any) (reason string, changed time.Time) {
-	collector, ok := object.(*unstructured.Unstructured)
-	if !ok {
-		return unknown, time.Time{}
-	}
+// readinessOf returns the reason of a Collector's condition Ready, and when its status last changed.
+func readinessOf(collector *unstructured.Unstructured) (reason string, changed time.Time) {
 	var status v1alpha1.CollectorStatus
 	if err := packed.ReadStatus(collector, &status); err != nil {
-		return unknown, time.Time{} // the pass over it says why
+		status.Conditions = nil // the pass over it says why
 	}
 	for _, condition := range status.Conditions {
 		if condition.Type == "Ready" && statuses[condition.Reason] == condition.Status {

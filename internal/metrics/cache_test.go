@@ -59,7 +59,7 @@ func expect(t *testing.T, m *Metrics, want string, names ...string) {
 }
 
 func TestCollectorsByReadiness(t *testing.T) {
-	m := New(collectorKind)
+	m := New(collectorKind.Kind)
 	fresh := collector("fresh", "", "", "")
 	delete(fresh.Object, "status")
 	cached(t, m, example(),
@@ -91,7 +91,7 @@ kube8_collectors_unready_since_timestamp_seconds{reason="Unknown"} 42
 }
 
 func TestCacheSize(t *testing.T) {
-	m := New(collectorKind)
+	m := New(collectorKind.Kind)
 	cached(t, m, example(), collector("a", "True", "Available", "1970-01-01T00:00:01Z"))
 	for _, namespace := range []string{"a", "b"} { // an operator for two namespaces has two informers
 		cached(t, m, &corev1.Pod{}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pod"}})
@@ -105,13 +105,13 @@ kube8_cache_objects{kind="Pod"} 2
 }
 
 func TestAnOperatorThatDoesNotLeadSaysNothingOfCollectors(t *testing.T) {
-	m := New(collectorKind)
+	m := New(collectorKind.Kind)
 	m.NewInformer(fcache.NewFakeControllerSource(), example(), 0, cache.Indexers{}) // which has not begun
 	expect(t, m, "", "kube8_collectors", "kube8_collectors_unready_since_timestamp_seconds", "kube8_cache_objects")
 }
 
 func TestNamesFollowTheConventions(t *testing.T) {
-	m := New(collectorKind)
+	m := New(collectorKind.Kind)
 	cached(t, m, example(), collector("a", "False", "Conflict", "1970-01-01T00:00:01Z"))
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m)

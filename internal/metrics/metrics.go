@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -35,7 +34,7 @@ type Metrics struct {
 	passes  *prometheus.HistogramVec
 	events  map[string]prometheus.Counter // by reason
 
-	collectors map[schema.GroupVersionKind]bool // the kinds whose readiness is told
+	collectors []string // the kinds whose readiness is told
 
 	mutex     sync.Mutex
 	informers []informer
@@ -43,14 +42,14 @@ type Metrics struct {
 
 // informer is what is read of one informer of the cache.
 type informer struct {
-	kind      schema.GroupVersionKind
+	kind      string
 	store     cache.Store
 	hasSynced func() bool
 }
 
 // New returns the metrics of an operator whose Collectors have those kinds. All counters begin with 0, so that
 // Prometheus sees the first increase.
-func New(collectors ...schema.GroupVersionKind) *Metrics {
+func New(collectors ...string) *Metrics {
 	m := &Metrics{
 		actions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kube8_release_actions_total", Help: "Installs, upgrades and uninstalls of Helm releases, by how they ended.",
@@ -67,7 +66,7 @@ func New(collectors ...schema.GroupVersionKind) *Metrics {
 				Name: "kube8_release_unlocks_total", Help: "Releases that an operator left half done, and that went on.",
 			}),
 		},
-		collectors: map[schema.GroupVersionKind]bool{},
+		collectors: collectors,
 	}
 	for _, action := range []string{install, upgrade, uninstall} {
 		for _, result := range []string{success, failure, rejected} {
@@ -76,9 +75,6 @@ func New(collectors ...schema.GroupVersionKind) *Metrics {
 	}
 	for _, result := range []string{fast, full, failed} {
 		m.passes.WithLabelValues(result)
-	}
-	for _, kind := range collectors {
-		m.collectors[kind] = true
 	}
 	return m
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -59,9 +58,9 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 
 // newMetrics registers the operator's metrics beside those of controller-runtime.
 func newMetrics(ws []watches.Watch) (*metrics.Metrics, error) {
-	var kinds []schema.GroupVersionKind
+	var kinds []string
 	for _, watch := range ws {
-		kinds = append(kinds, watch.GroupVersionKind)
+		kinds = append(kinds, watch.Kind)
 	}
 	measured := metrics.New(kinds...)
 	if err := runtimemetrics.Registry.Register(measured); err != nil {

@@ -125,21 +125,16 @@ func Read(obj *unstructured.Unstructured, into any) error {
 	return nil
 }
 
-// ReadStatus reads the status of obj, packed or not, into what into points to. It leaves that as it is if there is none.
+// ReadStatus reads the status of obj, packed or not, into what into points to, and leaves that as it is if there is none.
+// It does not read the rest of a packed object.
 func ReadStatus(obj *unstructured.Unstructured, into any) error {
-	status, found := obj.Object[statusField]
-	if !found {
-		return nil
-	}
-	text, packed := status.(string)
+	text, packed := obj.Object[statusField].(string)
 	if !packed || !isPacked(obj) {
-		whole, err := json.Marshal(status)
-		if err != nil {
-			return fmt.Errorf("write status of %s %s: %w", obj.GetKind(), obj.GetName(), err)
-		}
-		text = string(whole)
+		return Read(obj, &struct {
+			Status any `json:"status"`
+		}{into})
 	}
-	if err := json.Unmarshal([]byte(text), into); err != nil {
+	if err := jsonutil.Unmarshal([]byte(text), into); err != nil {
 		return fmt.Errorf("read status of %s %s: %w", obj.GetKind(), obj.GetName(), err)
 	}
 	return nil

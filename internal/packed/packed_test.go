@@ -209,7 +209,7 @@ func TestReadStatus(t *testing.T) {
 		text string
 		want any
 	}{
-		"an object with a status":    {deployment, map[string]any{"readyReplicas": 1.0, "conditions": []any{map[string]any{"type": "Available"}}}},
+		"an object with a status":    {deployment, map[string]any{"readyReplicas": int64(1), "conditions": []any{map[string]any{"type": "Available"}}}},
 		"an object without a status": {`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "gateway"}}`, nil},
 		"a status that is text":      {`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "gateway"}, "status": "text"}`, "text"},
 	}
