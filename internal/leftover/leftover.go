@@ -3,7 +3,7 @@
 // It decorates the stock action client's Upgrade. Helm compares a new revision with the one that is deployed, and
 // forgets the revisions between the two: what one of them created or set, before it failed or before its operator
 // ended, would stay for ever if the new revision does not have it. The decorated Upgrade makes the way from each of them
-// to the new revision too, and keeps them in the history until one is deployed.
+// to the new revision too, and keeps one of each kind in the history until a revision is deployed.
 package leftover
 
 import (
@@ -24,8 +24,9 @@ import (
 	"github.com/kube8/kube8-operator/internal/once"
 )
 
-// maxHistory is how many revisions are kept, at most, while different ones fail one after the other.
-const maxHistory = 10
+// maxHistory is how many revisions are kept, at most, while different ones fail one after the other. What only an older
+// one left behind then stays until the Collector goes.
+const maxHistory = 100
 
 // Getter gives action clients whose upgrades remove what unfinished revisions left behind.
 type Getter struct {
@@ -56,9 +57,14 @@ func (c actionClient) Upgrade(
 		if upgrade.DryRun {
 			return nil
 		}
-		manifests, err := unfinished(config.Releases, name)
+		manifests, repeated, err := unfinished(config.Releases, name)
 		if err != nil {
 			return err
+		}
+		for _, revision := range repeated {
+			if _, err := config.Releases.Delete(name, revision); err != nil {
+				return fmt.Errorf("forget revision %d of release %s, which a later one repeats: %w", revision, name, err)
+			}
 		}
 		config.KubeClient = kubeClient{Interface: next, unfinished: manifests}
 		if len(manifests) > 1 && upgrade.MaxHistory > 0 {
@@ -68,22 +74,25 @@ func (c actionClient) Upgrade(
 	})...)
 }
 
-// unfinished returns the manifests of the revisions that came after the deployed one, each once.
-func unfinished(releases *storage.Storage, name string) (manifests []string, err error) {
+// unfinished returns the manifests of the revisions that came after the deployed one, each once and the newest first, and
+// the numbers of those revisions whose manifest a later one has too.
+func unfinished(releases *storage.Storage, name string) (manifests []string, repeated []int, err error) {
 	history, err := releases.History(name)
 	if err != nil {
-		return nil, fmt.Errorf("read the history of release %s: %w", name, err)
+		return nil, nil, fmt.Errorf("read the history of release %s: %w", name, err)
 	}
 	releaseutil.SortByRevision(history)
 	for _, revision := range slices.Backward(history) {
 		if revision.Info.Status == release.StatusDeployed {
 			break
 		}
-		if !slices.Contains(manifests, revision.Manifest) {
+		if slices.Contains(manifests, revision.Manifest) {
+			repeated = append(repeated, revision.Version)
+		} else {
 			manifests = append(manifests, revision.Manifest)
 		}
 	}
-	return manifests, nil
+	return manifests, repeated, nil
 }
 
 // kubeClient is Helm's kube client for one upgrade.

@@ -15,8 +15,9 @@ func TestUnfinished(t *testing.T) {
 		status   release.Status
 	}
 	for name, test := range map[string]struct {
-		history []revision
-		want    []string
+		history  []revision
+		want     []string
+		repeated []int
 	}{
 		"nothing to do after a revision that is deployed": {
 			history: []revision{{"a", release.StatusFailed}, {"b", release.StatusDeployed}},
@@ -29,9 +30,13 @@ func TestUnfinished(t *testing.T) {
 			history: []revision{{"a", release.StatusDeployed}, {"b", release.StatusFailed}, {"c", release.StatusFailed}},
 			want:    []string{"c", "b"},
 		},
+		"upgrades that failed in turns, each once": {
+			history: []revision{{"a", release.StatusFailed}, {"b", release.StatusFailed}, {"a", release.StatusFailed}, {"b", release.StatusFailed}},
+			want:    []string{"b", "a"}, repeated: []int{2, 1},
+		},
 		"an upgrade that failed again and again, once": {
 			history: []revision{{"a", release.StatusDeployed}, {"b", release.StatusFailed}, {"b", release.StatusFailed}},
-			want:    []string{"b"},
+			want:    []string{"b"}, repeated: []int{2},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,9 +48,9 @@ func TestUnfinished(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got, err := unfinished(releases, "gateway")
-			if err != nil || !slices.Equal(got, test.want) {
-				t.Errorf("got %q, %v; want %q", got, err, test.want)
+			got, repeated, err := unfinished(releases, "gateway")
+			if err != nil || !slices.Equal(got, test.want) || !slices.Equal(repeated, test.repeated) {
+				t.Errorf("got %q, revisions %d repeated, %v; want %q, %d", got, repeated, err, test.want, test.repeated)
 			}
 		})
 	}

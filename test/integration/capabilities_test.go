@@ -51,15 +51,8 @@ func TestACollectorFollowsWhatTheClusterOffers(t *testing.T) {
 	g := NewWithT(t)
 	known, collector := newMonitored(t), newMonitored(t)
 	create(t, known)
-	t.Cleanup(func() {
-		installMonitors(t)
-		// The operator would see them too, in a while; tests that come do not wait so long.
-		if err := errors.Join(shared.stop(), shared.start(context.Background())); err != nil {
-			t.Fatal(err)
-		}
-	})
 
-	uninstallMonitors(t)
+	removeMonitors(t)
 	since := shared.log.mark()
 	create(t, collector) // before the operator asks again
 	g.Expect(deployedRevision(t, collector)).To(Equal(1))
@@ -84,6 +77,19 @@ func installMonitors(t *testing.T) {
 	if _, err := envtest.InstallCRDs(plane.env.Config, monitorCRDs); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// removeMonitors removes the CRDs of the monitors until the test ends.
+func removeMonitors(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		installMonitors(t)
+		// The operator would see them too, in a while; tests that come do not wait so long.
+		if err := errors.Join(shared.stop(), shared.start(context.Background())); err != nil {
+			t.Fatal(err)
+		}
+	})
+	uninstallMonitors(t)
 }
 
 // uninstallMonitors removes the CRDs of the monitors, and waits until nobody is told of them any more.

@@ -59,8 +59,8 @@ func create(t *testing.T, collector *v1alpha1.Collector) {
 // settle waits until the operator has said all that there is to say of a Collector that is deployed.
 func settle(t *testing.T, collector *v1alpha1.Collector) {
 	t.Helper()
-	revision := deployedRevision(t, collector)
 	NewWithT(t).Eventually(func(g Gomega) {
+		revision := deployedRevision(t, collector)
 		found := get(t, collector, "", &v1alpha1.Collector{})
 		g.Expect(found.Status.ObservedGeneration).To(Equal(found.Generation))
 		g.Expect(found.Status.DeployedRelease).To(HaveValue(HaveField("Revision", BeEquivalentTo(revision))))

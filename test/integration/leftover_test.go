@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -16,20 +17,15 @@ func TestWhatFailedUpgradesLeftBehindIsRemoved(t *testing.T) {
 	twin := newCollector(newNamespace(t), collector.Name)
 	want := likeness(t, collector)
 
-	// Two that the API server refuses at their last object, the Deployment. The first of them creates a NetworkPolicy,
-	// the second annotates the Service.
-	for _, spoil := range []func(*v1alpha1.Collector){
-		func(c *v1alpha1.Collector) {
-			c.Spec.NetworkPolicy = &v1alpha1.NetworkPolicy{Enabled: true}
-			c.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Name: "Not A Name", Create: new(false)}
-		},
-		func(c *v1alpha1.Collector) {
-			c.Spec.NetworkPolicy = nil
-			c.Spec.Service = &v1alpha1.Service{Annotations: map[string]string{"example.com/left": "behind"}}
-		},
-	} {
+	// More than Helm keeps, which the API server refuses at their last object, the Deployment. The first of them creates a
+	// NetworkPolicy, the others annotate the Service.
+	for i := range 12 {
 		since := shared.log.mark()
-		change(t, collector, spoil)
+		change(t, collector, func(c *v1alpha1.Collector) {
+			c.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Name: "Not A Name", Create: new(false)}
+			c.Spec.NetworkPolicy = &v1alpha1.NetworkPolicy{Enabled: i == 0}
+			c.Spec.Service = &v1alpha1.Service{Annotations: map[string]string{"example.com/left": fmt.Sprintf("behind by %d", i)}}
+		})
 		awaitFailures(t, since, collector, 1)
 	}
 	g := NewWithT(t)
