@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
@@ -23,6 +24,11 @@ import (
 
 // maxReleaseHistory is how many revisions of a release are kept.
 const maxReleaseHistory = 3
+
+// deletionWait is how long a pass waits until the informer cache has no Collector of the name of one that was deleted. A
+// new one of that name waits as long for its first pass, and one that somebody else's finalizer keeps holds a worker as
+// long, in each pass.
+const deletionWait = 2 * time.Second
 
 // Run runs the operator against the cluster of cfg until ctx ends.
 func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
@@ -103,6 +109,7 @@ func addReconciler(
 		reconciler.WithReconcilePeriod(period),
 		reconciler.WithMaxConcurrentReconciles(concurrency),
 		reconciler.WithMaxReleaseHistory(maxReleaseHistory),
+		reconciler.WithWaitForDeletionTimeout(deletionWait),
 		reconciler.WithActionClientGetter(passes.ActionClients(measured.ActionClients(remembered.ActionClients(repairing, passes.After)))),
 		reconciler.WithControllerSetupFunc(passes.Setup),
 		reconciler.WithClient(status.NewClient(mgr.GetClient(), remembered, events)),

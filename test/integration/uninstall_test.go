@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"runtime"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -77,6 +79,34 @@ func TestACollectorDoesNotWaitForEverForWhatSomebodyElseHolds(t *testing.T) {
 	}).WithTimeout(90 * time.Second).Should(BeTrue())
 	g.Expect(names(contents(t, collector.Namespace))).To(ConsistOf("Service/gateway"))
 	letGo(t, collector)
+}
+
+func TestCollectorsThatSomebodyElseHoldsLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	var held []*v1alpha1.Collector
+	for range 2*runtime.GOMAXPROCS(0) + 1 { // one more than there are workers
+		collector := install(t)
+		held = append(held, collector)
+		change(t, collector, func(c *v1alpha1.Collector) { c.Finalizers = append(c.Finalizers, holdFinalizer) })
+		t.Cleanup(func() {
+			letGo := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))
+			if err := plane.client.Patch(context.Background(), collector, letGo); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for _, collector := range held {
+		if err := plane.client.Delete(t.Context(), collector); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, collector := range held {
+		NewWithT(t).Eventually(func() []string { return get(t, collector, "", &v1alpha1.Collector{}).Finalizers }).
+			Should(Equal([]string{holdFinalizer}), "what keeps %s", client.ObjectKeyFromObject(collector))
+	}
+	begin := time.Now()
+	install(t)
+	NewWithT(t).Expect(time.Since(begin)).To(BeNumerically("<", 15*time.Second), "until a Collector that nobody holds is deployed")
 }
 
 // newMonitored returns a Collector with a ServiceMonitor.
