@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,13 +29,14 @@ func (w writer) troubles(ctx context.Context, collector, workload *unstructured.
 		client.MatchingLabels{v1alpha1.CollectorLabel: collector.GetName()}); err != nil {
 		return nil, fmt.Errorf("list pods of %s: %w", collector.GetName(), err)
 	}
-	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
-		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	found := list.Items // not by slices.SortFunc, which copies two pods for each comparison
+	sort.Slice(found, func(i, j int) bool {
+		return cmp.Or(found[j].CreationTimestamp.Compare(found[i].CreationTimestamp.Time), cmp.Compare(found[i].Name, found[j].Name)) < 0
 	})
 	troubles := workloadTroubles(workload)
-	for i := range list.Items {
-		if trouble := troubleOf(&list.Items[i]); trouble != "" && len(troubles) < maxTroubles {
-			troubles = append(troubles, "pod "+list.Items[i].Name+": "+trouble)
+	for i := range found {
+		if trouble := troubleOf(&found[i]); trouble != "" && len(troubles) < maxTroubles {
+			troubles = append(troubles, "pod "+found[i].Name+": "+trouble)
 		}
 	}
 	return troubles, nil
