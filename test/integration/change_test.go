@@ -96,7 +96,9 @@ func TestAnotherModeReplacesTheWorkload(t *testing.T) {
 	} {
 		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Mode = step.mode })
 		// And the workload can be changed as it is.
-		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.PodAnnotations = map[string]string{"example.com/mode": string(step.mode)} })
+		upgrade(t, collector, func(c *v1alpha1.Collector) {
+			c.Spec.PodAnnotations = map[string]string{"example.com/mode": string(step.mode)}
+		})
 		got := slices.DeleteFunc(names(contents(t, collector.Namespace, client.HasLabels{collectorLabel})), func(name string) bool {
 			return name == "Secret/gateway-config" || name == "ServiceAccount/gateway"
 		})
