@@ -18,6 +18,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=kube8.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("Autoscaling"):
 		return &apiv1alpha1.AutoscalingApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClaimMetadata"):
+		return &apiv1alpha1.ClaimMetadataApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Collector"):
 		return &apiv1alpha1.CollectorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CollectorConfig"):
@@ -60,6 +62,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TenantApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("UpdateStrategy"):
 		return &apiv1alpha1.UpdateStrategyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("VolumeClaimTemplate"):
+		return &apiv1alpha1.VolumeClaimTemplateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WorkloadSpec"):
 		return &apiv1alpha1.WorkloadSpecApplyConfiguration{}
 

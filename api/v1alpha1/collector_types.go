@@ -9,6 +9,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=col,categories=kube8
+// +kubebuilder:selectablefield:JSONPath=`.spec.tenant.id`
+// +kubebuilder:selectablefield:JSONPath=`.spec.tenant.reference`
+// +kubebuilder:selectablefield:JSONPath=`.spec.cluster`
 // +kubebuilder:printcolumn:name="Collector",type=string,JSONPath=`.spec.collector.name`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Tenant",type=string,JSONPath=`.spec.tenant.reference`
@@ -60,6 +63,8 @@ func init() {
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || !has(self.updateStrategy.type) || self.updateStrategy.type != 'OnDelete' || (has(self.mode) && self.mode != 'deployment')",message="updateStrategy.type: OnDelete only with mode daemonset or statefulset"
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || !has(self.updateStrategy.rollingUpdate) || !has(self.updateStrategy.rollingUpdate.partition) || (has(self.mode) && self.mode == 'statefulset')",message="updateStrategy.rollingUpdate.partition: only with mode statefulset"
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || !has(self.updateStrategy.rollingUpdate) || !has(self.updateStrategy.rollingUpdate.maxSurge) || !has(self.mode) || self.mode != 'statefulset'",message="updateStrategy.rollingUpdate.maxSurge: not with mode statefulset, whose pods have fixed names"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.autoscaling.enabled) || !self.autoscaling.enabled || !has(self.resources) || (has(self.autoscaling.targetMemoryUtilizationPercentage) && !has(self.autoscaling.targetCPUUtilizationPercentage)) || (has(self.resources.requests) && 'cpu' in self.resources.requests) || (has(self.resources.limits) && 'cpu' in self.resources.limits)",message="autoscaling: it aims at a percentage of the CPU request, and the pods have none; set resources.requests.cpu, or only targetMemoryUtilizationPercentage"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.autoscaling.enabled) || !self.autoscaling.enabled || !has(self.resources) || !has(self.autoscaling.targetMemoryUtilizationPercentage) || (has(self.resources.requests) && 'memory' in self.resources.requests) || (has(self.resources.limits) && 'memory' in self.resources.limits)",message="autoscaling: it aims at a percentage of the memory request, and the pods have none; set resources.requests.memory"
 type CollectorSpec struct {
 	// Collector names the collector and carries its configuration.
 	// +required
@@ -136,18 +141,19 @@ const (
 
 // CollectorConfig names a collector, its version and its configuration.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.configuration) != has(self.configurationSecret)",message="set exactly one of configuration and configurationSecret"
+// +kubebuilder:validation:XValidation:rule="!(has(self.configuration) && has(self.configurationSecret))",message="set configuration or configurationSecret, not both"
+// +kubebuilder:validation:XValidation:rule="!has(self.files) || !(has(self.configuration) || has(self.configurationSecret)) || !((has(self.fileName) ? self.fileName : 'config.yaml') in self.files)",fieldPath=".files",message="has the name of the configuration's own file; rename it, or set fileName"
+// +kubebuilder:validation:XValidation:rule="!has(self.files) || self.files.map(name, self.files[name].replace('\\r', '').replace('\\n', '')).map(text, text.size() / 4 * 3 - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0)).sum() <= 262144",fieldPath=".files",message="more than 262144 bytes together when decoded; shorten them"
+// +kubebuilder:validation:XValidation:rule="!has(self.files) || self.files.all(name, name.matches('^[-._a-zA-Z0-9]{1,253}$') && !name.startsWith('..') && name != '.')",fieldPath=".files",message="a file name has letters, digits, '-', '_' and '.', and does not start with '..'"
 type CollectorConfig struct {
 	// Name is the collector's distribution, such as opentelemetry-collector. It is the last part of the image
-	// repository, below image.registry; a name that contains "/" is the whole repository.
+	// repository, below image.registry; a name that contains "/" is the whole repository, such as grafana/alloy.
 	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9._/:]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name ImageRepository `json:"name"`
 
-	// Version is the collector's version. It is the image tag, without the "v" before its first digit, unless image.tag
-	// or image.digest says otherwise.
+	// Version is the collector's version, which is the image's tag as it stands unless image.tag or image.digest says
+	// otherwise. Below the default registry, which has the OpenTelemetry releases, the tag goes without the "v" before
+	// the version's first digit.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -155,17 +161,26 @@ type CollectorConfig struct {
 	Version string `json:"version"`
 
 	// Configuration is the collector's configuration, base64-encoded; at most 256 KiB when decoded. It reaches the
-	// collector byte for byte as /etc/collector/config.yaml, from a Secret. Exactly one of configuration and
-	// configurationSecret is set.
+	// collector byte for byte as a file in /etc/collector, from a Secret. At most one of configuration and
+	// configurationSecret is set. A collector that needs no configuration has neither.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=349528
-	Configuration []byte `json:"configuration,omitempty"`
+	Configuration FileContent `json:"configuration,omitempty"`
 
 	// ConfigurationSecret takes the configuration from a Secret in the Collector's namespace that somebody else keeps.
 	// The Secret needs the label kube8.dev/collector.
 	// +optional
 	ConfigurationSecret *ConfigurationSecret `json:"configurationSecret,omitempty"`
+
+	// FileName is the name of the configuration's file in /etc/collector, config.yaml by default. Some collectors choose
+	// their parser by its extension.
+	// +optional
+	FileName FileName `json:"fileName,omitempty"`
+
+	// Files are further files in /etc/collector, such as parsers, scripts or certificates: file name to base64-encoded
+	// content, together at most 256 KiB when decoded. They are not parsed. A change rolls the pods.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	Files map[string]FileContent `json:"files,omitempty"`
 
 	// Format says how the configuration is checked before it is deployed: yaml (the default; one YAML mapping without
 	// duplicate keys) or raw (not parsed).

@@ -5,8 +5,8 @@ import corev1 "k8s.io/api/core/v1"
 // PodSpec is what the collector's pods are: the fields of a Kubernetes pod that a fleet of collectors needs, with their
 // own names and types.
 type PodSpec struct {
-	// Args are the collector's arguments. The default, for an OpenTelemetry Collector, is
-	// --config=/etc/collector/config.yaml; a list given here replaces it.
+	// Args are the collector's arguments. The default, for an OpenTelemetry Collector, is --config= with the path of the
+	// configuration's file, where there is a configuration; a list given here replaces it.
 	// +optional
 	Args []string `json:"args,omitempty"`
 
@@ -25,28 +25,33 @@ type PodSpec struct {
 	// Resources of the collector. Where they are absent, it requests 100m CPU and 128Mi of memory, with a memory limit of
 	// 512Mi; given ones replace that as a whole. GOMEMLIMIT is set to 80% of the memory limit, where there is one.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || ['cpu', 'memory'].all(name, !(name in self.requests) || !(name in self.limits) || quantity(string(self.requests[name])).compareTo(quantity(string(self.limits[name]))) <= 0)",message="a request must not be above its limit; lower the request, or raise the limit"
+	// +kubebuilder:validation:XValidation:rule="[has(self.limits) && 'memory' in self.limits ? quantity(string(self.limits['memory'])) : quantity('1Mi'), has(self.requests) && 'memory' in self.requests ? quantity(string(self.requests['memory'])) : quantity('1Mi')].all(memory, memory.compareTo(quantity('1Mi')) >= 0 || memory.sign() == 0)",message="memory of less than 1Mi: m means thousandths, and no unit means bytes; write Mi, as in 512Mi"
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
 	// LivenessProbe replaces the default probe: the health_check extension, where the configuration enables it on an
 	// address that the kubelet can reach. An empty object means no probe.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="[has(self.exec), has(self.grpc), has(self.httpGet), has(self.tcpSocket)].filter(set, set).size() <= 1",message="a probe has one handler: exec, grpc, httpGet or tcpSocket; remove the others"
 	LivenessProbe *corev1.Probe `json:"livenessProbe,omitempty"`
 
 	// ReadinessProbe replaces the default probe, as livenessProbe does.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="[has(self.exec), has(self.grpc), has(self.httpGet), has(self.tcpSocket)].filter(set, set).size() <= 1",message="a probe has one handler: exec, grpc, httpGet or tcpSocket; remove the others"
 	ReadinessProbe *corev1.Probe `json:"readinessProbe,omitempty"`
 
 	// StartupProbe holds the other probes back while the collector starts. There is none by default.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="[has(self.exec), has(self.grpc), has(self.httpGet), has(self.tcpSocket)].filter(set, set).size() <= 1",message="a probe has one handler: exec, grpc, httpGet or tcpSocket; remove the others"
 	StartupProbe *corev1.Probe `json:"startupProbe,omitempty"`
 
 	// PodAnnotations are added to the pods.
 	// +optional
-	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
+	PodAnnotations Annotations `json:"podAnnotations,omitempty"`
 
-	// PodLabels are added to the pods. They cannot replace the operator's own; those below kube8.dev/ are left out.
+	// PodLabels are added to the pods. They cannot replace the operator's own.
 	// +optional
-	PodLabels map[string]string `json:"podLabels,omitempty"`
+	PodLabels Labels `json:"podLabels,omitempty"`
 
 	// PodSecurityContext of the pods, merged over the default, which meets the Pod Security level "restricted".
 	// +optional
@@ -63,6 +68,7 @@ type PodSpec struct {
 
 	// Tolerations of the pods.
 	// +optional
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.operator) || self.operator in ['Exists', 'Equal', 'Lt', 'Gt']",message="operator: Exists or Equal (the default); Lt and Gt only where the cluster has them"
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
 	// Affinity of the pods.
@@ -91,8 +97,9 @@ type PodSpec struct {
 	// +optional
 	ExtraVolumes []corev1.Volume `json:"extraVolumes,omitempty"`
 
-	// ExtraVolumeMounts are added to the collector's container.
+	// ExtraVolumeMounts are added to the collector's container, outside of /etc/collector.
 	// +optional
+	// +kubebuilder:validation:items:XValidation:rule="self.mountPath != '/etc/collector' && !self.mountPath.startsWith('/etc/collector/')",message="mountPath: /etc/collector is for the configuration; add a file there by collector.files, or mount elsewhere"
 	ExtraVolumeMounts []corev1.VolumeMount `json:"extraVolumeMounts,omitempty"`
 
 	// HostNetwork runs the pods in the node's network. The namespace must then allow the Pod Security level

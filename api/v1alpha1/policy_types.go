@@ -84,7 +84,7 @@ type Monitor struct {
 
 	// Labels of the monitor, by which a Prometheus selects it.
 	// +optional
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels Labels `json:"labels,omitempty"`
 
 	// Interval between two scrapes, such as 30s. The default is that of Prometheus.
 	// +optional
@@ -104,7 +104,7 @@ type PrometheusRule struct {
 
 	// Labels of the rule, by which a Prometheus selects it.
 	// +optional
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels Labels `json:"labels,omitempty"`
 }
 
 // PrometheusDuration is a duration as Prometheus writes it: 30s, 1m30s, 1h.

@@ -41,7 +41,39 @@ type WorkloadSpec struct {
 	// stay when pods are scaled away, and go when the Collector is deleted or changes its mode. The templates cannot be
 	// changed afterwards.
 	// +optional
-	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
+	// +kubebuilder:validation:MaxItems=16
+	VolumeClaimTemplates []VolumeClaimTemplate `json:"volumeClaimTemplates,omitempty"`
+}
+
+// VolumeClaimTemplate is what each pod's own claim is made from.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.spec.resources) && has(self.spec.resources.requests) && 'storage' in self.spec.resources.requests",fieldPath=".spec.resources",message="a claim needs a size; set requests.storage"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.accessModes) && self.spec.accessModes.size() > 0",fieldPath=".spec.accessModes",message="a claim needs an access mode, such as ReadWriteOnce"
+type VolumeClaimTemplate struct {
+	// Metadata of the claims.
+	// +required
+	Metadata ClaimMetadata `json:"metadata"`
+
+	// Spec of the claims.
+	// +required
+	Spec corev1.PersistentVolumeClaimSpec `json:"spec"`
+}
+
+// ClaimMetadata is what a claim is called.
+type ClaimMetadata struct {
+	// Name of the volume, which extraVolumeMounts mounts. A claim's own name is followed by that of its pod.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="a claim's name has lower-case letters, digits and '-', and starts and ends with a letter or digit"
+	Name string `json:"name"`
+
+	// Labels of the claims.
+	// +optional
+	Labels Labels `json:"labels,omitempty"`
+
+	// Annotations of the claims.
+	// +optional
+	Annotations Annotations `json:"annotations,omitempty"`
 }
 
 // Image says where the collector's image comes from. digest wins over tag, and tag over collector.version.
@@ -49,24 +81,21 @@ type Image struct {
 	// Registry is the part of the repository before collector.name, such as registry.example.com/mirror. The default is
 	// ghcr.io/open-telemetry/opentelemetry-collector-releases, or what the operator was started with.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Registry string `json:"registry,omitempty"`
+	Registry ImageRegistry `json:"registry,omitempty"`
 
 	// Repository is the whole repository, registry included; registry and collector.name are then not used.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Repository string `json:"repository,omitempty"`
+	Repository ImageRepository `json:"repository,omitempty"`
 
 	// Tag replaces collector.version as the image's tag.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}$`
 	Tag string `json:"tag,omitempty"`
 
-	// Digest pins the image, such as sha256:….
+	// Digest pins the image: sha256: and 64 hexadecimal digits, or sha512: and 128 of them.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]+([+._-][a-z0-9]+)*:[0-9a-fA-F]{32,}$`
+	// +kubebuilder:validation:MaxLength=135
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$')",message="a digest is sha256: and 64 hexadecimal digits in lower case, or sha512: and 128 of them"
 	Digest string `json:"digest,omitempty"`
 
 	// PullPolicy of the image. The default is Kubernetes' own: Always for the tag latest, else IfNotPresent.
@@ -111,7 +140,7 @@ type Service struct {
 
 	// Annotations of the Service, such as those that a cloud's load balancer reads.
 	// +optional
-	Annotations map[string]string `json:"annotations,omitempty"`
+	Annotations Annotations `json:"annotations,omitempty"`
 
 	// InternalTrafficPolicy is Cluster (the default) or Local, which keeps traffic on the node it came from: usual for
 	// mode daemonset.
@@ -134,7 +163,7 @@ type ServiceAccount struct {
 
 	// Annotations of a created ServiceAccount, such as those that bind it to a cloud identity.
 	// +optional
-	Annotations map[string]string `json:"annotations,omitempty"`
+	Annotations Annotations `json:"annotations,omitempty"`
 
 	// Automount gives the pods a token for the Kubernetes API, for receivers and processors that read from it. The
 	// default is false.

@@ -110,7 +110,7 @@ func TestConfiguration(t *testing.T) {
 			spec:   referringTo("team-config", "raw"),
 			cached: reader(secret(labelled, "collector.yaml", strings.Repeat("x", 256<<10+1))),
 			wantError: `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config": ` +
-				`262145 bytes when decoded, at most 262144 are allowed; shorten it`,
+				`more than 262144 bytes when decoded; shorten it`,
 		},
 	}
 	for name, test := range tests {

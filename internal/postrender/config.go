@@ -5,24 +5,34 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"regexp"
-	"strings"
-
-	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 const (
-	// MaxConfigurationBytes is the largest decoded configuration. A release stores it twice, compressed and encoded,
-	// in a Secret of at most 1 MiB.
+	// MaxConfigurationBytes is the largest decoded configuration, and how much all further files may be together. A
+	// release stores them twice, compressed and encoded, in a Secret of at most 1 MiB.
 	MaxConfigurationBytes = 256 << 10
+
+	// MaxEncodedBytes is the longest base64 text of a file, line breaks included.
+	MaxEncodedBytes = 360 << 10
 
 	// formatRaw is the format that is not parsed.
 	formatRaw = "raw"
 
 	// ConfigurationField is where users find the configuration in their Collector.
 	ConfigurationField = "spec.collector.configuration"
+
+	// FilesField is where users find the further files.
+	FilesField = "spec.collector.files"
+)
+
+// The reasons that the rules of the Collector's schema give too, in the same words (api/v1alpha1, FileContent).
+var (
+	errNotBase64 = errors.New("not base64, or base64 with spaces or cut off; encode the file with `base64 -w0`")
+	errURLSafe   = errors.New("URL-safe base64; encode the file with `base64 -w0`, which writes + and / for - and _")
+	errTooLong   = errors.New("may not be more than 368640 bytes; leave out line breaks")
+	errTooLarge  = errors.New("more than 262144 bytes when decoded; shorten it")
+	errFiles     = errors.New("more than 262144 bytes together when decoded; shorten them")
 )
 
 // ConfigurationError says why a configuration is not deployed: by field and line, never by content. Helm wraps it, and
@@ -41,75 +51,43 @@ type ConfigurationError struct {
 // Error names the field, what is wrong with it, and the fix.
 func (e *ConfigurationError) Error() string { return e.Field + ": " + e.Reason }
 
-func refuse(format string, args ...any) error {
-	return &ConfigurationError{Field: ConfigurationField, Reason: fmt.Sprintf(format, args...)}
+func refuse(field string, reason error) error {
+	return &ConfigurationError{Field: field, Reason: reason.Error()}
 }
 
-// configuration is a checked configuration.
-type configuration struct {
-	canonical string // base64, standard alphabet, no line breaks
-	hash      string // SHA-256 of the decoded bytes, in hex
-}
+var urlSafe = regexp.MustCompile(`^[-_A-Za-z0-9]*[-_][-_A-Za-z0-9]*={0,2}$`)
 
-// decode decodes and checks one configuration. Its errors name the field and the line, never content.
-func decode(encoded, format string) (configuration, error) {
+// decode decodes base64 in the standard alphabet, with or without line breaks. Its errors never name content.
+func decode(encoded string) ([]byte, error) {
+	if len(encoded) > MaxEncodedBytes {
+		return nil, errTooLong
+	}
 	decoded, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		return configuration{}, refuse("%v; encode the file with `base64 -w0`", err)
+	switch {
+	case err != nil && urlSafe.MatchString(encoded):
+		return nil, errURLSafe
+	case err != nil || len(decoded) == 0:
+		return nil, errNotBase64
 	}
-	hash, err := Check(decoded, format)
-	if err != nil {
-		return configuration{}, refuse("%v", err)
-	}
-	return configuration{canonical: base64.StdEncoding.EncodeToString(decoded), hash: hash}, nil
+	return decoded, nil
 }
 
 // Check checks a decoded configuration, in a Collector's format, and returns its SHA-256 in hex. Its errors name the
 // line, what is wrong there, and the fix, never content.
 func Check(decoded []byte, format string) (hash string, err error) {
 	if len(decoded) > MaxConfigurationBytes {
-		return "", fmt.Errorf("%d bytes when decoded, at most %d are allowed; shorten it", len(decoded), MaxConfigurationBytes)
+		return "", errTooLarge
 	}
 	if format != formatRaw {
 		if err := checkYAML(string(decoded)); err != nil {
 			return "", err
 		}
 	}
-	sum := sha256.Sum256(decoded)
-	return hex.EncodeToString(sum[:]), nil
+	return hashOf(decoded), nil
 }
 
-// checkYAML demands one YAML document that is a mapping without duplicate keys.
-func checkYAML(text string) error {
-	decoder := yaml.NewDecoder(strings.NewReader(text))
-	var document yaml.Node
-	switch err := decoder.Decode(&document); {
-	case errors.Is(err, io.EOF):
-		return errors.New("empty when decoded; write a YAML mapping, or set format to raw")
-	case err != nil:
-		return fmt.Errorf("not YAML%s; mend it, or set format to raw", nearLine(err))
-	}
-	if root := document.Content[0]; root.Kind != yaml.MappingNode {
-		return fmt.Errorf("line %d is not a YAML mapping; start with a key such as \"receivers:\", or set format to raw", root.Line)
-	}
-	// The decoder checks what the parser leaves: duplicate keys, tags that do not fit, aliases that expand too far.
-	var values any
-	if err := document.Decode(&values); err != nil {
-		return fmt.Errorf("duplicate key or value of the wrong type%s; mend it, or set format to raw", nearLine(err))
-	}
-	if err := decoder.Decode(&document); !errors.Is(err, io.EOF) {
-		return errors.New("more than one YAML document; keep one, or set format to raw")
-	}
-	return nil
-}
-
-var line = regexp.MustCompile(`\bline (\d+)`)
-
-// nearLine is all of a YAML error that may be shown: " near line N", or nothing. The rest of it can quote the input.
-// "Near", because the parser counts some lines from zero.
-func nearLine(err error) string {
-	if found := line.FindStringSubmatch(err.Error()); found != nil {
-		return " near line " + found[1]
-	}
-	return ""
+// hashOf returns the SHA-256 of content, in hex, as `sha256sum` prints it.
+func hashOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }

@@ -17,15 +17,6 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-const (
-	// ConfigurationAnnotation marks the chart's config Secret. Its value is the configuration's format.
-	ConfigurationAnnotation = "kube8.dev/configuration"
-
-	// ConfigHashAnnotation carries the SHA-256 of the decoded configuration, in hex: on the Secret, and on each pod
-	// template that mounts it, so that a changed configuration rolls the pods and a re-encoded equal one does not.
-	ConfigHashAnnotation = "kube8.dev/config-sha256"
-)
-
 // Renderer decodes, checks and hashes the configuration in a rendered manifest.
 type Renderer struct {
 	// Referenced is the configuration that the manifest only refers to; the zero value for none.
@@ -40,17 +31,17 @@ func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 		return nil, err
 	}
 
-	hashes := map[string]string{} // Secret name to configuration hash
+	secrets := map[string]stamps{} // by the Secret's name
 	if r.Referenced.Secret != "" {
-		hashes[r.Referenced.Secret] = r.Referenced.Hash
+		secrets[r.Referenced.Secret] = stamps{ConfigHashAnnotation: r.Referenced.Hash}
 	}
 	for _, doc := range docs {
-		hash, err := decodeSecret(doc.node)
+		stamped, err := decodeSecret(doc.node)
 		if err != nil {
 			return nil, err
 		}
-		if hash != "" {
-			hashes[doc.node.GetName()] = hash
+		if stamped != nil {
+			secrets[doc.node.GetName()] = stamped
 			doc.changed = true
 		}
 	}
@@ -58,7 +49,7 @@ func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 		if doc.changed {
 			continue
 		}
-		if doc.changed, err = finish(doc.node, hashes); err != nil {
+		if doc.changed, err = finish(doc.node, secrets); err != nil {
 			return nil, fmt.Errorf("%s %q: %w", doc.node.GetKind(), doc.node.GetName(), err)
 		}
 	}
@@ -112,33 +103,4 @@ func join(docs []*document) (*bytes.Buffer, error) {
 		out.Write(text)
 	}
 	return out, nil
-}
-
-// decodeSecret checks and canonicalises the configuration in node and stamps its hash. It returns the hash, or "" for
-// an object that is not a config Secret.
-func decodeSecret(node *yaml.RNode) (string, error) {
-	format, isConfig := node.GetAnnotations()[ConfigurationAnnotation]
-	if !isConfig || node.GetKind() != "Secret" {
-		return "", nil
-	}
-
-	var hash string
-	err := node.PipeE(yaml.Get("data"), yaml.FilterFunc(func(data *yaml.RNode) (*yaml.RNode, error) {
-		return nil, data.VisitFields(func(entry *yaml.MapNode) error {
-			config, err := decode(entry.Value.YNode().Value, format)
-			if err != nil {
-				return err
-			}
-			hash = config.hash
-			entry.Value.YNode().SetString(config.canonical)
-			return nil
-		})
-	}))
-	if err != nil {
-		return "", err
-	}
-	if hash == "" {
-		return "", refuse("empty; set it to the collector's configuration, base64-encoded")
-	}
-	return hash, node.PipeE(yaml.SetAnnotation(ConfigHashAnnotation, hash))
 }

@@ -12,12 +12,12 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// finish stamps the hash of the configuration that node's pod template mounts onto the template, and writes what users
+// finish stamps the hashes of the files that node's pod template mounts onto the template, and writes what users
 // gave in the form in which the API server stores it. It tells whether node has such parts.
 //
 // Users may write 1024Mi, 0.5 or "readOnly: false"; the API server stores 1Gi, 500m and nothing. The stock reconciler
 // compares what is rendered with what is stored, and would patch such an object on every pass.
-func finish(node *yaml.RNode, hashes map[string]string) (bool, error) {
+func finish(node *yaml.RNode, secrets map[string]stamps) (bool, error) {
 	switch node.GetKind() {
 	case "HorizontalPodAutoscaler":
 		return rewrite(node, asItIs[autoscalingv2.HorizontalPodAutoscalerSpec], "spec")
@@ -32,17 +32,32 @@ func finish(node *yaml.RNode, hashes map[string]string) (bool, error) {
 		for i := range template.Spec.Volumes {
 			volume := &template.Spec.Volumes[i]
 			setDefaults(volume)
-			if volume.Secret == nil {
-				continue
-			}
-			if hash, mounted := hashes[volume.Secret.SecretName]; mounted {
-				metav1.SetMetaDataAnnotation(&template.ObjectMeta, ConfigHashAnnotation, hash)
+			for _, name := range secretsOf(volume) {
+				for annotation, hash := range secrets[name] {
+					metav1.SetMetaDataAnnotation(&template.ObjectMeta, annotation, hash)
+				}
 			}
 		}
 	}, "spec", "template")
 }
 
 func asItIs[T any](*T) {}
+
+// secretsOf returns the names of the Secrets that a volume shows.
+func secretsOf(volume *corev1.Volume) []string {
+	var names []string
+	if volume.Secret != nil {
+		names = append(names, volume.Secret.SecretName)
+	}
+	if volume.Projected != nil {
+		for _, source := range volume.Projected.Sources {
+			if source.Secret != nil {
+				names = append(names, source.Secret.Name)
+			}
+		}
+	}
+	return names
+}
 
 // setDefaults sets what the API server sets inside lists that are compared as a whole.
 func setDefaults(volume *corev1.Volume) {

@@ -54,10 +54,10 @@ Used by:
 {{- if eq .Name "metadata" }}As for every Kubernetes object.{{ else }}{{ markdownRenderFieldDoc .Doc | replace "<br />" " " }}{{ end -}}
 {{- end -}}
 
-{{- /* Optional is the usual case, so only the other one is said. */}}
+{{- /* Optional is the usual case, so only the other one is said. Rules explain themselves by their messages. */}}
 {{- define "limits" -}}
 {{- $first := true -}}
-{{- range . }}{{ if not (hasPrefix "Optional" .) -}}
+{{- range . }}{{ if not (or (hasPrefix "Optional" .) (hasPrefix "items:XValidation" .) (eq "Format: " .)) -}}
 {{ if not $first }}, {{ end }}{{ if hasPrefix "Required" . }}required{{ else }}{{ markdownRenderFieldDoc . | replace "\\{" "{" | replace "\\}" "}" }}{{ end }}{{ $first = false }}
 {{- end }}{{ end -}}
 {{- end -}}

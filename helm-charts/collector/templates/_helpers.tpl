@@ -36,15 +36,33 @@ labels:
 {{- .Values.serviceAccount.name | default (ternary .Release.Name "default" .Values.serviceAccount.create) }}
 {{- end }}
 
+{{/* A version loses its "v" only where the OpenTelemetry releases are, whose tags have none. */}}
 {{- define "collector.image" -}}
 {{- $name := toString .Values.collector.name }}
-{{- $repository := ternary $name (printf "%s/%s" (trimSuffix "/" .Values.image.registry) $name) (contains "/" $name) }}
-{{- with .Values.image.repository }}{{ $repository = . }}{{ end }}
+{{- $version := toString .Values.collector.version }}
+{{- $repository := .Values.image.repository }}
+{{- if and (not $repository) (contains "/" $name) }}
+{{- $repository = $name }}
+{{- else if and (not $repository) .Values.image.registry }}
+{{- $repository = printf "%s/%s" (trimSuffix "/" .Values.image.registry) $name }}
+{{- else if not $repository }}
+{{- $repository = printf "%s/%s" (index .Chart.Annotations "kube8.dev/collector-registry" | trimSuffix "/") $name }}
+{{- $version = regexReplaceAll "^v([0-9])" $version "${1}" }}
+{{- end }}
 {{- if .Values.image.digest }}
 {{- printf "%s@%s" $repository .Values.image.digest }}
 {{- else }}
-{{- printf "%s:%s" $repository (.Values.image.tag | default (regexReplaceAll "^v([0-9])" (toString .Values.collector.version) "${1}")) }}
+{{- printf "%s:%s" $repository (.Values.image.tag | default $version) }}
 {{- end }}
+{{- end }}
+
+{{/* What of given labels or annotations is the user's to set: keys of Helm and of the operator are left out. */}}
+{{- define "collector.usersKeys" -}}
+{{- $kept := dict }}
+{{- range $key, $value := . }}
+{{- if not (regexMatch "^(.+[.])?(helm[.]sh|kube8[.]dev)/" $key) }}{{ $_ := set $kept $key $value }}{{ end }}
+{{- end }}
+{{- with $kept }}{{ toYaml . }}{{ end }}
 {{- end }}
 
 {{/* The enabled ports, sorted by name, as JSON: {"ports": [{name, port, protocol, appProtocol?}]}. */}}
@@ -73,8 +91,16 @@ labels:
 {{/* Refuses what the Collector's schema refuses but a JSON schema cannot say. */}}
 {{- define "collector.validate" -}}
 {{- $v := .Values }}
-{{- if eq (empty $v.collector.configuration) (empty $v.collector.configurationSecret) }}
-{{- fail "collector: set exactly one of configuration and configurationSecret" }}
+{{- if and $v.collector.configuration $v.collector.configurationSecret }}
+{{- fail "collector: set configuration or configurationSecret, not both" }}
+{{- end }}
+{{- if and (or $v.collector.configuration $v.collector.configurationSecret) (hasKey ($v.collector.files | default dict) $v.collector.fileName) }}
+{{- fail "collector.files: has the name of the configuration's own file; rename it, or set fileName" }}
+{{- end }}
+{{- range $v.extraVolumeMounts }}
+{{- if regexMatch "^/etc/collector(/|$)" (clean .mountPath) }}
+{{- fail "extraVolumeMounts: /etc/collector is for the configuration; add a file there by collector.files, or mount elsewhere" }}
+{{- end }}
 {{- end }}
 {{- if and (eq $v.mode "daemonset") $v.autoscaling.enabled }}
 {{- fail "autoscaling: not with mode daemonset, which runs one pod on each node; disable it or choose another mode" }}

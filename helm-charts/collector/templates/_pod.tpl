@@ -12,16 +12,13 @@ selector:
     {{- include "collector.selector" . | nindent 4 }}
 template:
   metadata:
-    {{- with .Values.podAnnotations }}
+    {{- with include "collector.usersKeys" .Values.podAnnotations }}
     annotations:
-      {{- toYaml . | nindent 6 }}
+      {{- . | nindent 6 }}
     {{- end }}
     labels:
       {{- $labels := include "collector.podLabels" . | fromYaml }}
-      {{- range $key, $value := .Values.podLabels }}
-      {{- if not (or (hasPrefix "kube8.dev/" $key) (hasKey $labels $key)) }}{{ $_ := set $labels $key $value }}{{ end }}
-      {{- end }}
-      {{- toYaml $labels | nindent 6 }}
+      {{- merge $labels (include "collector.usersKeys" .Values.podLabels | fromYaml) | toYaml | nindent 6 }}
   spec:
     {{- include "collector.podSpec" (dict "root" . "probes" $probes) | nindent 4 }}
 {{- end }}
@@ -73,7 +70,13 @@ containers:
     image: {{ include "collector.image" .root | quote }}
     {{- $moving := and (eq ($v.image.tag | default (toString $v.collector.version)) "latest") (not $v.image.digest) }}
     imagePullPolicy: {{ $v.image.pullPolicy | default (ternary "Always" "IfNotPresent" $moving) }}
-    {{- with $v.args }}
+    {{- $args := list }}
+    {{- if hasKey $v "args" }}
+    {{- $args = $v.args }}
+    {{- else if or $v.collector.configuration $v.collector.configurationSecret }}
+    {{- $args = list (printf "--config=/etc/collector/%s" $v.collector.fileName) }}
+    {{- end }}
+    {{- with $args }}
     args:
       {{- toYaml . | nindent 6 }}
     {{- end }}
@@ -112,12 +115,15 @@ containers:
     securityContext:
       {{- toYaml . | nindent 6 }}
     {{- end }}
+    {{- $paths := list }}
+    {{- range $v.extraVolumeMounts }}{{ $paths = append $paths (trimSuffix "/" .mountPath) }}{{ end }}
+    {{- $files := include "collector.files" .root }}
     volumeMounts:
+      {{- if $files }}
       - name: config
         mountPath: /etc/collector
         readOnly: true
-      {{- $paths := list }}
-      {{- range $v.extraVolumeMounts }}{{ $paths = append $paths (trimSuffix "/" .mountPath) }}{{ end }}
+      {{- end }}
       {{- if not (has "/tmp" $paths) }}
       - name: tmp
         mountPath: /tmp
@@ -131,20 +137,10 @@ containers:
       {{- toYaml . | nindent 6 }}
       {{- end }}
 volumes:
+  {{- with $files }}
   - name: config
-    secret:
-      defaultMode: 420
-      {{- with $v.collector.configurationSecret }}
-      secretName: {{ .name | quote }}
-      items:
-        - key: {{ .key | quote }}
-          path: config.yaml
-      {{- else }}
-      secretName: {{ printf "%s-config" .root.Release.Name | quote }}
-      items:
-        - key: config.yaml
-          path: config.yaml
-      {{- end }}
+    {{- . | trim | nindent 4 }}
+  {{- end }}
   {{- $names := list }}
   {{- range $v.extraVolumes }}{{ $names = append $names .name }}{{ end }}
   {{- range $v.volumeClaimTemplates }}{{ $names = append $names .metadata.name }}{{ end }}

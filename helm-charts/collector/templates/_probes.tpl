@@ -5,7 +5,7 @@ JSON; nothing where there is none. The configuration is the tenant's: any node o
 {{- define "collector.healthCheck" -}}
 {{- $config := dict }}
 {{- if and .Values.collector.configuration (ne .Values.collector.format "raw") }}
-{{- $config = .Values.collector.configuration | b64dec | fromYaml }}
+{{- $config = .Values.collector.configuration | b64dec | trimPrefix "\ufeff" | fromYaml }}
 {{- end }}
 {{- $service := get $config "service" }}
 {{- $extensions := get $config "extensions" }}

@@ -19,9 +19,18 @@ func TestImage(t *testing.T) {
 			`collector: {name: opentelemetry-collector, version: 0.150.0}`,
 			registry + "/opentelemetry-collector:0.150.0", "IfNotPresent",
 		},
-		"a version loses its leading v": {
+		"a version loses its leading v below the default registry": {
 			`collector: {name: opentelemetry-collector, version: v0.150.0}`,
 			registry + "/opentelemetry-collector:0.150.0", "IfNotPresent",
+		},
+		"a version keeps its v in a repository of the user's own": {
+			`{collector: {version: v1.0.0}, image: {repository: mirror.example.com/x}}`, "mirror.example.com/x:v1.0.0", "IfNotPresent",
+		},
+		"a version keeps its v below a registry of the user's own": {
+			`{collector: {version: v1.0.0}, image: {registry: mirror.example.com/otel}}`, "mirror.example.com/otel/c:v1.0.0", "IfNotPresent",
+		},
+		"a version keeps its v where the name is the whole repository": {
+			`collector: {name: grafana/alloy, version: v1.11.3}`, "grafana/alloy:v1.11.3", "IfNotPresent",
 		},
 		"a version that only begins with v keeps it": {
 			`collector: {version: vendor-1}`, registry + "/c:vendor-1", "IfNotPresent",

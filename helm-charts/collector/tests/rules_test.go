@@ -127,11 +127,15 @@ func TestRefusals(t *testing.T) {
 	for name, row := range map[string]struct{ over, want string }{
 		"both sources of the configuration": {
 			`collector: {configurationSecret: {name: s, key: k}}`,
-			"collector: set exactly one of configuration and configurationSecret",
+			"collector: set configuration or configurationSecret, not both",
 		},
-		"no source of the configuration": {
-			`collector: {configuration: null}`,
-			"collector: set exactly one of configuration and configurationSecret",
+		"a file with the name of the configuration's": {
+			`collector: {fileName: alloy.hcl, files: {alloy.hcl: e30=}}`,
+			"collector.files: has the name of the configuration's own file; rename it, or set fileName",
+		},
+		"a mount over the configuration": {
+			`extraVolumeMounts: [{name: tmp, mountPath: //etc/collector/}]`,
+			"extraVolumeMounts: /etc/collector is for the configuration; add a file there by collector.files, or mount elsewhere",
 		},
 		"two ports of one number": {
 			`ports: {zipkin: {port: 4317}}`,

@@ -12,18 +12,25 @@ import (
 // CollectorConfig names a collector, its version and its configuration.
 type CollectorConfigApplyConfiguration struct {
 	// Name is the collector's distribution, such as opentelemetry-collector. It is the last part of the image
-	// repository, below image.registry; a name that contains "/" is the whole repository.
-	Name *string `json:"name,omitempty"`
-	// Version is the collector's version. It is the image tag, without the "v" before its first digit, unless image.tag
-	// or image.digest says otherwise.
+	// repository, below image.registry; a name that contains "/" is the whole repository, such as grafana/alloy.
+	Name *apiv1alpha1.ImageRepository `json:"name,omitempty"`
+	// Version is the collector's version, which is the image's tag as it stands unless image.tag or image.digest says
+	// otherwise. Below the default registry, which has the OpenTelemetry releases, the tag goes without the "v" before
+	// the version's first digit.
 	Version *string `json:"version,omitempty"`
 	// Configuration is the collector's configuration, base64-encoded; at most 256 KiB when decoded. It reaches the
-	// collector byte for byte as /etc/collector/config.yaml, from a Secret. Exactly one of configuration and
-	// configurationSecret is set.
-	Configuration []byte `json:"configuration,omitempty"`
+	// collector byte for byte as /etc/collector/<fileName>, from a Secret. At most one of configuration and
+	// configurationSecret is set. A collector that needs no configuration has neither.
+	Configuration *apiv1alpha1.FileContent `json:"configuration,omitempty"`
 	// ConfigurationSecret takes the configuration from a Secret in the Collector's namespace that somebody else keeps.
 	// The Secret needs the label kube8.dev/collector.
 	ConfigurationSecret *ConfigurationSecretApplyConfiguration `json:"configurationSecret,omitempty"`
+	// FileName is the name of the configuration's file in /etc/collector, config.yaml by default. Some collectors choose
+	// their parser by its extension.
+	FileName *apiv1alpha1.FileName `json:"fileName,omitempty"`
+	// Files are further files in /etc/collector, such as parsers, scripts or certificates: file name to base64-encoded
+	// content, together at most 256 KiB when decoded. They are not parsed. A change rolls the pods.
+	Files map[string]apiv1alpha1.FileContent `json:"files,omitempty"`
 	// Format says how the configuration is checked before it is deployed: yaml (the default; one YAML mapping without
 	// duplicate keys) or raw (not parsed).
 	Format *apiv1alpha1.Format `json:"format,omitempty"`
@@ -38,7 +45,7 @@ func CollectorConfig() *CollectorConfigApplyConfiguration {
 // WithName sets the Name field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Name field is set to the value of the last call.
-func (b *CollectorConfigApplyConfiguration) WithName(value string) *CollectorConfigApplyConfiguration {
+func (b *CollectorConfigApplyConfiguration) WithName(value apiv1alpha1.ImageRepository) *CollectorConfigApplyConfiguration {
 	b.Name = &value
 	return b
 }
@@ -51,13 +58,11 @@ func (b *CollectorConfigApplyConfiguration) WithVersion(value string) *Collector
 	return b
 }
 
-// WithConfiguration adds the given value to the Configuration field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Configuration field.
-func (b *CollectorConfigApplyConfiguration) WithConfiguration(values ...byte) *CollectorConfigApplyConfiguration {
-	for i := range values {
-		b.Configuration = append(b.Configuration, values[i])
-	}
+// WithConfiguration sets the Configuration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Configuration field is set to the value of the last call.
+func (b *CollectorConfigApplyConfiguration) WithConfiguration(value apiv1alpha1.FileContent) *CollectorConfigApplyConfiguration {
+	b.Configuration = &value
 	return b
 }
 
@@ -66,6 +71,28 @@ func (b *CollectorConfigApplyConfiguration) WithConfiguration(values ...byte) *C
 // If called multiple times, the ConfigurationSecret field is set to the value of the last call.
 func (b *CollectorConfigApplyConfiguration) WithConfigurationSecret(value *ConfigurationSecretApplyConfiguration) *CollectorConfigApplyConfiguration {
 	b.ConfigurationSecret = value
+	return b
+}
+
+// WithFileName sets the FileName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FileName field is set to the value of the last call.
+func (b *CollectorConfigApplyConfiguration) WithFileName(value apiv1alpha1.FileName) *CollectorConfigApplyConfiguration {
+	b.FileName = &value
+	return b
+}
+
+// WithFiles puts the entries into the Files field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, the entries provided by each call will be put on the Files field,
+// overwriting an existing map entries in Files field with the same key.
+func (b *CollectorConfigApplyConfiguration) WithFiles(entries map[string]apiv1alpha1.FileContent) *CollectorConfigApplyConfiguration {
+	if b.Files == nil && len(entries) > 0 {
+		b.Files = make(map[string]apiv1alpha1.FileContent, len(entries))
+	}
+	for k, v := range entries {
+		b.Files[k] = v
+	}
 	return b
 }
 

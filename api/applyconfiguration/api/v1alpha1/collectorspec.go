@@ -151,9 +151,12 @@ func (b *CollectorSpecApplyConfiguration) WithUpdateStrategy(value *UpdateStrate
 // WithVolumeClaimTemplates adds the given value to the VolumeClaimTemplates field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the VolumeClaimTemplates field.
-func (b *CollectorSpecApplyConfiguration) WithVolumeClaimTemplates(values ...v1.PersistentVolumeClaim) *CollectorSpecApplyConfiguration {
+func (b *CollectorSpecApplyConfiguration) WithVolumeClaimTemplates(values ...*VolumeClaimTemplateApplyConfiguration) *CollectorSpecApplyConfiguration {
 	for i := range values {
-		b.WorkloadSpecApplyConfiguration.VolumeClaimTemplates = append(b.WorkloadSpecApplyConfiguration.VolumeClaimTemplates, values[i])
+		if values[i] == nil {
+			panic("nil value passed to WithVolumeClaimTemplates")
+		}
+		b.WorkloadSpecApplyConfiguration.VolumeClaimTemplates = append(b.WorkloadSpecApplyConfiguration.VolumeClaimTemplates, *values[i])
 	}
 	return b
 }
@@ -220,31 +223,19 @@ func (b *CollectorSpecApplyConfiguration) WithStartupProbe(value v1.Probe) *Coll
 	return b
 }
 
-// WithPodAnnotations puts the entries into the PodAnnotations field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, the entries provided by each call will be put on the PodAnnotations field,
-// overwriting an existing map entries in PodAnnotations field with the same key.
-func (b *CollectorSpecApplyConfiguration) WithPodAnnotations(entries map[string]string) *CollectorSpecApplyConfiguration {
-	if b.PodSpecApplyConfiguration.PodAnnotations == nil && len(entries) > 0 {
-		b.PodSpecApplyConfiguration.PodAnnotations = make(map[string]string, len(entries))
-	}
-	for k, v := range entries {
-		b.PodSpecApplyConfiguration.PodAnnotations[k] = v
-	}
+// WithPodAnnotations sets the PodAnnotations field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PodAnnotations field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithPodAnnotations(value apiv1alpha1.Annotations) *CollectorSpecApplyConfiguration {
+	b.PodSpecApplyConfiguration.PodAnnotations = &value
 	return b
 }
 
-// WithPodLabels puts the entries into the PodLabels field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, the entries provided by each call will be put on the PodLabels field,
-// overwriting an existing map entries in PodLabels field with the same key.
-func (b *CollectorSpecApplyConfiguration) WithPodLabels(entries map[string]string) *CollectorSpecApplyConfiguration {
-	if b.PodSpecApplyConfiguration.PodLabels == nil && len(entries) > 0 {
-		b.PodSpecApplyConfiguration.PodLabels = make(map[string]string, len(entries))
-	}
-	for k, v := range entries {
-		b.PodSpecApplyConfiguration.PodLabels[k] = v
-	}
+// WithPodLabels sets the PodLabels field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PodLabels field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithPodLabels(value apiv1alpha1.Labels) *CollectorSpecApplyConfiguration {
+	b.PodSpecApplyConfiguration.PodLabels = &value
 	return b
 }
 

@@ -3,6 +3,7 @@
 package v1alpha1
 
 import (
+	apiv1alpha1 "github.com/kube8/kube8-operator/api/v1alpha1"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -13,12 +14,12 @@ import (
 type ImageApplyConfiguration struct {
 	// Registry is the part of the repository before collector.name, such as registry.example.com/mirror. The default is
 	// ghcr.io/open-telemetry/opentelemetry-collector-releases, or what the operator was started with.
-	Registry *string `json:"registry,omitempty"`
+	Registry *apiv1alpha1.ImageRegistry `json:"registry,omitempty"`
 	// Repository is the whole repository, registry included; registry and collector.name are then not used.
-	Repository *string `json:"repository,omitempty"`
+	Repository *apiv1alpha1.ImageRepository `json:"repository,omitempty"`
 	// Tag replaces collector.version as the image's tag.
 	Tag *string `json:"tag,omitempty"`
-	// Digest pins the image, such as sha256:….
+	// Digest pins the image: sha256: and 64 hexadecimal digits, or sha512: and 128 of them.
 	Digest *string `json:"digest,omitempty"`
 	// PullPolicy of the image. The default is Kubernetes' own: Always for the tag latest, else IfNotPresent.
 	PullPolicy *v1.PullPolicy `json:"pullPolicy,omitempty"`
@@ -33,7 +34,7 @@ func Image() *ImageApplyConfiguration {
 // WithRegistry sets the Registry field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Registry field is set to the value of the last call.
-func (b *ImageApplyConfiguration) WithRegistry(value string) *ImageApplyConfiguration {
+func (b *ImageApplyConfiguration) WithRegistry(value apiv1alpha1.ImageRegistry) *ImageApplyConfiguration {
 	b.Registry = &value
 	return b
 }
@@ -41,7 +42,7 @@ func (b *ImageApplyConfiguration) WithRegistry(value string) *ImageApplyConfigur
 // WithRepository sets the Repository field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Repository field is set to the value of the last call.
-func (b *ImageApplyConfiguration) WithRepository(value string) *ImageApplyConfiguration {
+func (b *ImageApplyConfiguration) WithRepository(value apiv1alpha1.ImageRepository) *ImageApplyConfiguration {
 	b.Repository = &value
 	return b
 }

@@ -15,7 +15,7 @@ type MonitorApplyConfiguration struct {
 	// Enabled is false by default.
 	Enabled *bool `json:"enabled,omitempty"`
 	// Labels of the monitor, by which a Prometheus selects it.
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels *apiv1alpha1.Labels `json:"labels,omitempty"`
 	// Interval between two scrapes, such as 30s. The default is that of Prometheus.
 	Interval *apiv1alpha1.PrometheusDuration `json:"interval,omitempty"`
 	// ScrapeTimeout after which a scrape is given up, such as 10s. The default is that of Prometheus.
@@ -36,17 +36,11 @@ func (b *MonitorApplyConfiguration) WithEnabled(value bool) *MonitorApplyConfigu
 	return b
 }
 
-// WithLabels puts the entries into the Labels field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, the entries provided by each call will be put on the Labels field,
-// overwriting an existing map entries in Labels field with the same key.
-func (b *MonitorApplyConfiguration) WithLabels(entries map[string]string) *MonitorApplyConfiguration {
-	if b.Labels == nil && len(entries) > 0 {
-		b.Labels = make(map[string]string, len(entries))
-	}
-	for k, v := range entries {
-		b.Labels[k] = v
-	}
+// WithLabels sets the Labels field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Labels field is set to the value of the last call.
+func (b *MonitorApplyConfiguration) WithLabels(value apiv1alpha1.Labels) *MonitorApplyConfiguration {
+	b.Labels = &value
 	return b
 }
 

@@ -3,6 +3,7 @@
 package v1alpha1
 
 import (
+	apiv1alpha1 "github.com/kube8/kube8-operator/api/v1alpha1"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -13,7 +14,7 @@ import (
 // own names and types.
 type PodSpecApplyConfiguration struct {
 	// Args are the collector's arguments. The default, for an OpenTelemetry Collector, is
-	// --config=/etc/collector/config.yaml; a list given here replaces it.
+	// --config=/etc/collector/<collector.fileName> where there is a configuration; a list given here replaces it.
 	Args []string `json:"args,omitempty"`
 	// Env are environment variables of the collector, such as credentials, to which the configuration refers as
 	// ${env:NAME}. The operator sets TENANT_ID, TENANT_REFERENCE, TENANT_INSTANCE, CLUSTER_NAME,
@@ -32,9 +33,9 @@ type PodSpecApplyConfiguration struct {
 	// StartupProbe holds the other probes back while the collector starts. There is none by default.
 	StartupProbe *v1.Probe `json:"startupProbe,omitempty"`
 	// PodAnnotations are added to the pods.
-	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
-	// PodLabels are added to the pods. They cannot replace the operator's own; those below kube8.dev/ are left out.
-	PodLabels map[string]string `json:"podLabels,omitempty"`
+	PodAnnotations *apiv1alpha1.Annotations `json:"podAnnotations,omitempty"`
+	// PodLabels are added to the pods. They cannot replace the operator's own.
+	PodLabels *apiv1alpha1.Labels `json:"podLabels,omitempty"`
 	// PodSecurityContext of the pods, merged over the default, which meets the Pod Security level "restricted".
 	PodSecurityContext *v1.PodSecurityContext `json:"podSecurityContext,omitempty"`
 	// SecurityContext of the collector's container, merged over the default, which meets the Pod Security level
@@ -58,7 +59,7 @@ type PodSpecApplyConfiguration struct {
 	// ExtraVolumes are added to the pods; extraVolumeMounts mounts them. One named tmp, or a mount at /tmp, takes the
 	// place of the emptyDir of 256Mi that is otherwise there. The names config and varlogpods are taken.
 	ExtraVolumes []v1.Volume `json:"extraVolumes,omitempty"`
-	// ExtraVolumeMounts are added to the collector's container.
+	// ExtraVolumeMounts are added to the collector's container, outside of /etc/collector.
 	ExtraVolumeMounts []v1.VolumeMount `json:"extraVolumeMounts,omitempty"`
 	// HostNetwork runs the pods in the node's network. The namespace must then allow the Pod Security level
 	// "privileged". The default is false.
@@ -133,31 +134,19 @@ func (b *PodSpecApplyConfiguration) WithStartupProbe(value v1.Probe) *PodSpecApp
 	return b
 }
 
-// WithPodAnnotations puts the entries into the PodAnnotations field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, the entries provided by each call will be put on the PodAnnotations field,
-// overwriting an existing map entries in PodAnnotations field with the same key.
-func (b *PodSpecApplyConfiguration) WithPodAnnotations(entries map[string]string) *PodSpecApplyConfiguration {
-	if b.PodAnnotations == nil && len(entries) > 0 {
-		b.PodAnnotations = make(map[string]string, len(entries))
-	}
-	for k, v := range entries {
-		b.PodAnnotations[k] = v
-	}
+// WithPodAnnotations sets the PodAnnotations field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PodAnnotations field is set to the value of the last call.
+func (b *PodSpecApplyConfiguration) WithPodAnnotations(value apiv1alpha1.Annotations) *PodSpecApplyConfiguration {
+	b.PodAnnotations = &value
 	return b
 }
 
-// WithPodLabels puts the entries into the PodLabels field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, the entries provided by each call will be put on the PodLabels field,
-// overwriting an existing map entries in PodLabels field with the same key.
-func (b *PodSpecApplyConfiguration) WithPodLabels(entries map[string]string) *PodSpecApplyConfiguration {
-	if b.PodLabels == nil && len(entries) > 0 {
-		b.PodLabels = make(map[string]string, len(entries))
-	}
-	for k, v := range entries {
-		b.PodLabels[k] = v
-	}
+// WithPodLabels sets the PodLabels field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PodLabels field is set to the value of the last call.
+func (b *PodSpecApplyConfiguration) WithPodLabels(value apiv1alpha1.Labels) *PodSpecApplyConfiguration {
+	b.PodLabels = &value
 	return b
 }
 

@@ -2,6 +2,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
 // PrometheusRuleApplyConfiguration represents a declarative configuration of the PrometheusRule type for use
 // with apply.
 //
@@ -11,7 +15,7 @@ type PrometheusRuleApplyConfiguration struct {
 	// Enabled is false by default.
 	Enabled *bool `json:"enabled,omitempty"`
 	// Labels of the rule, by which a Prometheus selects it.
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels *apiv1alpha1.Labels `json:"labels,omitempty"`
 }
 
 // PrometheusRuleApplyConfiguration constructs a declarative configuration of the PrometheusRule type for use with
@@ -28,16 +32,10 @@ func (b *PrometheusRuleApplyConfiguration) WithEnabled(value bool) *PrometheusRu
 	return b
 }
 
-// WithLabels puts the entries into the Labels field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, the entries provided by each call will be put on the Labels field,
-// overwriting an existing map entries in Labels field with the same key.
-func (b *PrometheusRuleApplyConfiguration) WithLabels(entries map[string]string) *PrometheusRuleApplyConfiguration {
-	if b.Labels == nil && len(entries) > 0 {
-		b.Labels = make(map[string]string, len(entries))
-	}
-	for k, v := range entries {
-		b.Labels[k] = v
-	}
+// WithLabels sets the Labels field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Labels field is set to the value of the last call.
+func (b *PrometheusRuleApplyConfiguration) WithLabels(value apiv1alpha1.Labels) *PrometheusRuleApplyConfiguration {
+	b.Labels = &value
 	return b
 }

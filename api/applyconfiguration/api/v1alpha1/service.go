@@ -3,6 +3,7 @@
 package v1alpha1
 
 import (
+	apiv1alpha1 "github.com/kube8/kube8-operator/api/v1alpha1"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -16,7 +17,7 @@ type ServiceApplyConfiguration struct {
 	// Type is ClusterIP (the default), NodePort or LoadBalancer.
 	Type *v1.ServiceType `json:"type,omitempty"`
 	// Annotations of the Service, such as those that a cloud's load balancer reads.
-	Annotations map[string]string `json:"annotations,omitempty"`
+	Annotations *apiv1alpha1.Annotations `json:"annotations,omitempty"`
 	// InternalTrafficPolicy is Cluster (the default) or Local, which keeps traffic on the node it came from: usual for
 	// mode daemonset.
 	InternalTrafficPolicy *v1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
@@ -44,17 +45,11 @@ func (b *ServiceApplyConfiguration) WithType(value v1.ServiceType) *ServiceApply
 	return b
 }
 
-// WithAnnotations puts the entries into the Annotations field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, the entries provided by each call will be put on the Annotations field,
-// overwriting an existing map entries in Annotations field with the same key.
-func (b *ServiceApplyConfiguration) WithAnnotations(entries map[string]string) *ServiceApplyConfiguration {
-	if b.Annotations == nil && len(entries) > 0 {
-		b.Annotations = make(map[string]string, len(entries))
-	}
-	for k, v := range entries {
-		b.Annotations[k] = v
-	}
+// WithAnnotations sets the Annotations field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Annotations field is set to the value of the last call.
+func (b *ServiceApplyConfiguration) WithAnnotations(value apiv1alpha1.Annotations) *ServiceApplyConfiguration {
+	b.Annotations = &value
 	return b
 }
 

@@ -2,6 +2,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
 // ServiceAccountApplyConfiguration represents a declarative configuration of the ServiceAccount type for use
 // with apply.
 //
@@ -13,7 +17,7 @@ type ServiceAccountApplyConfiguration struct {
 	// create is false.
 	Name *string `json:"name,omitempty"`
 	// Annotations of a created ServiceAccount, such as those that bind it to a cloud identity.
-	Annotations map[string]string `json:"annotations,omitempty"`
+	Annotations *apiv1alpha1.Annotations `json:"annotations,omitempty"`
 	// Automount gives the pods a token for the Kubernetes API, for receivers and processors that read from it. The
 	// default is false.
 	Automount *bool `json:"automount,omitempty"`
@@ -41,17 +45,11 @@ func (b *ServiceAccountApplyConfiguration) WithName(value string) *ServiceAccoun
 	return b
 }
 
-// WithAnnotations puts the entries into the Annotations field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, the entries provided by each call will be put on the Annotations field,
-// overwriting an existing map entries in Annotations field with the same key.
-func (b *ServiceAccountApplyConfiguration) WithAnnotations(entries map[string]string) *ServiceAccountApplyConfiguration {
-	if b.Annotations == nil && len(entries) > 0 {
-		b.Annotations = make(map[string]string, len(entries))
-	}
-	for k, v := range entries {
-		b.Annotations[k] = v
-	}
+// WithAnnotations sets the Annotations field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Annotations field is set to the value of the last call.
+func (b *ServiceAccountApplyConfiguration) WithAnnotations(value apiv1alpha1.Annotations) *ServiceAccountApplyConfiguration {
+	b.Annotations = &value
 	return b
 }
 

@@ -30,7 +30,7 @@ type WorkloadSpecApplyConfiguration struct {
 	// VolumeClaimTemplates are volumes of each pod's own, for mode statefulset; extraVolumeMounts mounts them. The claims
 	// stay when pods are scaled away, and go when the Collector is deleted or changes its mode. The templates cannot be
 	// changed afterwards.
-	VolumeClaimTemplates []v1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
+	VolumeClaimTemplates []VolumeClaimTemplateApplyConfiguration `json:"volumeClaimTemplates,omitempty"`
 }
 
 // WorkloadSpecApplyConfiguration constructs a declarative configuration of the WorkloadSpec type for use with
@@ -98,9 +98,12 @@ func (b *WorkloadSpecApplyConfiguration) WithUpdateStrategy(value *UpdateStrateg
 // WithVolumeClaimTemplates adds the given value to the VolumeClaimTemplates field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the VolumeClaimTemplates field.
-func (b *WorkloadSpecApplyConfiguration) WithVolumeClaimTemplates(values ...v1.PersistentVolumeClaim) *WorkloadSpecApplyConfiguration {
+func (b *WorkloadSpecApplyConfiguration) WithVolumeClaimTemplates(values ...*VolumeClaimTemplateApplyConfiguration) *WorkloadSpecApplyConfiguration {
 	for i := range values {
-		b.VolumeClaimTemplates = append(b.VolumeClaimTemplates, values[i])
+		if values[i] == nil {
+			panic("nil value passed to WithVolumeClaimTemplates")
+		}
+		b.VolumeClaimTemplates = append(b.VolumeClaimTemplates, *values[i])
 	}
 	return b
 }

@@ -1,0 +1,23 @@
+package v1alpha1
+
+// Annotations are annotations of an object that a Collector becomes. Those below helm.sh/ and kube8.dev/ belong to Helm
+// and to the operator.
+//
+// +kubebuilder:validation:MaxProperties=64
+// +kubebuilder:validation:XValidation:rule="self.all(key, !format.qualifiedName().validate(key.lowerAscii()).hasValue())",messageExpression="'not an annotation key: ' + self.filter(key, format.qualifiedName().validate(key.lowerAscii()).hasValue()).join(', ')"
+// +kubebuilder:validation:XValidation:rule="!self.exists(key, key.matches('^([a-z0-9.-]+[.])?(helm[.]sh|kube8[.]dev)/'))",message="keys below helm.sh/ and kube8.dev/ belong to Helm and to the operator; remove them"
+type Annotations map[string]string
+
+// Labels are labels of an object that a Collector becomes. Those below helm.sh/ and kube8.dev/ belong to Helm and to the
+// operator.
+//
+// +kubebuilder:validation:MaxProperties=64
+// +kubebuilder:validation:XValidation:rule="self.all(key, !format.qualifiedName().validate(key).hasValue())",messageExpression="'not a label key: ' + self.filter(key, format.qualifiedName().validate(key).hasValue()).join(', ')"
+// +kubebuilder:validation:XValidation:rule="!self.exists(key, key.matches('^([a-z0-9.-]+[.])?(helm[.]sh|kube8[.]dev)/'))",message="keys below helm.sh/ and kube8.dev/ belong to Helm and to the operator; remove them"
+type Labels map[string]LabelValue
+
+// LabelValue is the value of a label: at most 63 letters, digits, "-", "_" and ".".
+//
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:XValidation:rule="!format.labelValue().validate(self).hasValue()",message="a label's value has letters, digits, '-', '_' and '.', and starts and ends with a letter or digit"
+type LabelValue string

@@ -1,0 +1,47 @@
+{{/* The volume source of /etc/collector: the configuration and further files; nothing where there are none. */}}
+{{- define "collector.files" -}}
+{{- $collector := .Values.collector }}
+{{- $own := include "collector.ownFiles" . }}
+{{- with $collector.configurationSecret }}
+{{- if $own }}
+projected:
+  defaultMode: 420
+  sources:
+    - secret:
+        name: {{ .name | quote }}
+        items:
+          - key: {{ .key | quote }}
+            path: {{ $collector.fileName | quote }}
+    - secret:
+        name: {{ printf "%s-config" $.Release.Name | quote }}
+        {{- $own | trim | nindent 8 }}
+{{- else }}
+secret:
+  defaultMode: 420
+  secretName: {{ .name | quote }}
+  items:
+    - key: {{ .key | quote }}
+      path: {{ $collector.fileName | quote }}
+{{- end }}
+{{- else }}
+{{- with $own }}
+secret:
+  defaultMode: 420
+  secretName: {{ printf "%s-config" $.Release.Name | quote }}
+  {{- . | trim | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The files in the release's own Secret, as items of a volume; nothing where there are none. */}}
+{{- define "collector.ownFiles" -}}
+{{- $names := keys (.Values.collector.files | default dict) | sortAlpha }}
+{{- if .Values.collector.configuration }}{{ $names = prepend $names .Values.collector.fileName }}{{ end }}
+{{- with $names }}
+items:
+  {{- range . }}
+  - key: {{ . | quote }}
+    path: {{ . | quote }}
+  {{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,90 @@
+package postrender
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestRunRefuses(t *testing.T) {
+	const prefix = "spec.collector.configuration: "
+	const notBase64 = "not base64, or base64 with spaces or cut off; encode the file with `base64 -w0`"
+	tests := map[string]struct{ format, data, want string }{
+		"bytes outside the base64 alphabet":  {data: `"cmVj*ZWl2"`, want: notBase64},
+		"base64 with spaces":                 {data: `"cmVj ZWl2"`, want: notBase64},
+		"base64 that was cut off":            {data: `"cmVjZW"`, want: notBase64},
+		"YAML in place of base64":            {data: `"receivers: {}\n"`, want: notBase64},
+		"nothing":                            {data: `""`, want: notBase64},
+		"nothing but a line break":           {data: `"\n"`, format: "raw", want: notBase64},
+		"base64 longer than the API allows":  {data: `"` + strings.Repeat("\n", 360<<10) + `YQ=="`, want: "may not be more than 368640 bytes; leave out line breaks"},
+		"base64 in the URL-safe alphabet":    {data: `"YTogYmM_Cg=="`, want: "URL-safe base64; encode the file with `base64 -w0`, which writes + and / for - and _"},
+		"base64 of base64":                   {data: encode(encode("receivers: {}\n")), want: "base64 once more when decoded; encode the file once, or set format to raw"},
+		"base64 of base64 with line breaks":  {data: encode("cmVjZWl2\nZXJzOiB7fQo=\n"), want: "base64 once more when decoded; encode the file once, or set format to raw"},
+		"a configuration of comments":        {data: encode("# receivers: {}\n"), want: "empty when decoded; write a YAML mapping, or set format to raw"},
+		"a list":                             {data: encode("\n- secret\n"), want: `line 2 is not a YAML mapping; start with a key such as "receivers:", or set format to raw`},
+		"a scalar":                           {data: encode("a secret"), want: `line 1 is not a YAML mapping; start with a key such as "receivers:", or set format to raw`},
+		"broken YAML":                        {data: encode("a: 1\nb: [secret\n"), want: "not YAML near line 1; mend it, or set format to raw"},
+		"a tab as indentation":               {data: encode("a:\n\tsecret: c\n"), want: "not YAML near line 2; mend it, or set format to raw"},
+		"a duplicate key":                    {data: encode("exporters:\n  secret: 1\n  secret: 2\n"), want: "duplicate key near line 3; remove it, or set format to raw"},
+		"a value that does not fit its tag":  {data: encode("secret: !!int foo\n"), want: "value or key of the wrong type; mend it, or set format to raw"},
+		"an unknown anchor":                  {data: encode("a: 1\nb: *secret\n"), want: "line 2 has an alias without its anchor; put quotes around a value that starts with *, or set format to raw"},
+		"two documents":                      {data: encode("a: 1\n---\nsecret: 2\n"), want: "more than one YAML document; keep one, or set format to raw"},
+		"a NUL byte":                         {data: encode("a: 1\nsecret: \x00\n"), want: "line 2 has a NUL byte; remove it, or set format to raw"},
+		"a control character":                {data: encode("a: 1\nsecret: \x1b[0m\n"), want: "line 2 has a control character; remove it, or set format to raw"},
+		"Latin-1":                            {data: encode("a: 1\nb: 2\nsecret: caf\xe9\n"), want: "line 3 is not UTF-8; save the file as UTF-8, or set format to raw"},
+		"UTF-16":                             {data: encode("\xff\xfea\x00:\x00 \x00b\x00\n\x00"), want: "line 1 is not UTF-8; save the file as UTF-8, or set format to raw"},
+		"nesting that is too deep":           {data: encode("a:\n  b: " + strings.Repeat("[", 20000)), want: "nested too deep near line 2; use fewer levels, or set format to raw"},
+		"a template as a value":              {data: encode("a: 1\nb:\n  secret: {{ .Values.secret }}\n"), want: "line 3 has {{ }} without quotes, which YAML reads as a mapping; put quotes around the value, or set format to raw"},
+		"a template as a part of a value":    {data: encode("a: 1\nsecret: {{ .Values.secret }}:4317\n"), want: "line 2 has {{ }} without quotes, which YAML reads as a mapping; put quotes around the value, or set format to raw"},
+		"a template as a line":               {data: encode("a: 1\n{{ if .secret }}\nb: 2\n{{ end }}\n"), want: "line 2 has {{ }} without quotes, which YAML reads as a mapping; put quotes around the value, or set format to raw"},
+		"aliases that expand without an end": {data: encode(bomb()), want: "line 2 has the first of aliases that expand too far; write out what they stand for, or set format to raw"},
+		"a configuration over the limit, in any format": {
+			format: "raw",
+			data:   encode(strings.Repeat("x", MaxConfigurationBytes+1)),
+			want:   "more than 262144 bytes when decoded; shorten it",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.format == "" {
+				test.format = "yaml"
+			}
+			_, err := Renderer{}.Run(bytes.NewBufferString(docs(secret(test.format, test.data), deployment)))
+			if err == nil || err.Error() != prefix+test.want {
+				t.Errorf("got error  %v\nwant error %s%s", err, prefix, test.want)
+			}
+		})
+	}
+}
+
+// bomb is a small document whose aliases stand for billions of values.
+func bomb() string {
+	text := "a0: &a0 [" + strings.Repeat("x,", 9) + "x]\n"
+	for level := range 9 {
+		text += fmt.Sprintf("a%d: &a%d [%s]\n", level+1, level+1, strings.Repeat(fmt.Sprintf("*a%d,", level), 9))
+	}
+	return text
+}
+
+// Whatever the bytes, these come out as they went in.
+func TestRunAccepts(t *testing.T) {
+	for name, text := range map[string]string{
+		"the smallest configuration whose base64 has a +": "a: bc?\n",
+		"a byte order mark":                         "\ufeffa: b\n",
+		"a byte order mark before a comment":        "\ufeff# receivers\na: b\n",
+		"line ends of Windows":                      "a: b\r\nc: d\r\n",
+		"letters of any script":                     "a: \"é ß 日本 \U0001F600\"\n",
+		"a quoted template":                         "a: '{{ .x }}'\n",
+		"the largest configuration":                 "a: " + strings.Repeat("?", MaxConfigurationBytes-4) + "\n",
+		"a document start and end":                  "%YAML 1.1\n---\na: b\n...\n",
+		"a replacement character of the file's own": "a: \ufffd\n",
+		"a tag that only its collector knows":       "a: !secret b\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if out := run(t, docs(secret("yaml", encode(text)))); !strings.Contains(out, encode(text)) {
+				t.Errorf("the configuration did not come out byte for byte")
+			}
+		})
+	}
+}
