@@ -179,7 +179,7 @@ type CollectorConfig struct {
 	// Files are further files in /etc/collector, such as parsers, scripts or certificates: file name to base64-encoded
 	// content, together at most 256 KiB when decoded. They are not parsed. A change rolls the pods.
 	// +optional
-	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:MaxProperties=6
 	Files map[string]FileContent `json:"files,omitempty"`
 
 	// Format says how the configuration is checked before it is deployed: yaml (the default; one YAML mapping without

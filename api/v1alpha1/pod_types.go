@@ -26,7 +26,7 @@ type PodSpec struct {
 	// 512Mi; given ones replace that as a whole. GOMEMLIMIT is set to 80% of the memory limit, where there is one.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || ['cpu', 'memory'].all(name, !(name in self.requests) || !(name in self.limits) || quantity(string(self.requests[name])).compareTo(quantity(string(self.limits[name]))) <= 0)",message="a request must not be above its limit; lower the request, or raise the limit"
-	// +kubebuilder:validation:XValidation:rule="[has(self.limits) && 'memory' in self.limits ? quantity(string(self.limits['memory'])) : quantity('1Mi'), has(self.requests) && 'memory' in self.requests ? quantity(string(self.requests['memory'])) : quantity('1Mi')].all(memory, memory.compareTo(quantity('1Mi')) >= 0 || memory.sign() == 0)",message="memory of less than 1Mi: m means thousandths, and no unit means bytes; write Mi, as in 512Mi"
+	// +kubebuilder:validation:XValidation:rule="[has(self.limits) && 'memory' in self.limits ? string(self.limits['memory']) : '1Mi', has(self.requests) && 'memory' in self.requests ? string(self.requests['memory']) : '1Mi'].all(memory, quantity(memory).compareTo(quantity('1Mi')) >= 0 || quantity(memory).compareTo(quantity('0')) == 0)",message="memory of less than 1Mi: m means thousandths, and no unit means bytes; write Mi, as in 512Mi"
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
 	// LivenessProbe replaces the default probe: the health_check extension, where the configuration enables it on an
@@ -68,6 +68,7 @@ type PodSpec struct {
 
 	// Tolerations of the pods.
 	// +optional
+	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:XValidation:rule="!has(self.operator) || self.operator in ['Exists', 'Equal', 'Lt', 'Gt']",message="operator: Exists or Equal (the default); Lt and Gt only where the cluster has them"
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 

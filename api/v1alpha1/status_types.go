@@ -12,7 +12,7 @@ type CollectorStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Version is the collector's version that was last deployed.
+	// Version is the image's digest or tag that was last deployed, or the collector's version where the spec sets neither.
 	// +optional
 	Version string `json:"version,omitempty"`
 

@@ -15,7 +15,7 @@ type Deployed struct {
 	// Revision is the release's revision, from 1.
 	Revision int
 
-	// Version is that of the collector, as spec.collector.version has it.
+	// Version is what the image is chosen by: its digest, its tag, or the collector's version, as the spec has them.
 	Version string
 
 	// ConfigHash is the SHA-256 of the decoded configuration, in hex.
@@ -29,7 +29,11 @@ var configHash = regexp.MustCompile(regexp.QuoteMeta(postrender.ConfigHashAnnota
 
 func deployedBy(rel *release.Release) Deployed {
 	deployed := Deployed{Revision: rel.Version}
-	deployed.Version, _, _ = unstructured.NestedString(rel.Config, "collector", "version")
+	for _, path := range [][]string{{"image", "digest"}, {"image", "tag"}, {"collector", "version"}} {
+		if deployed.Version, _, _ = unstructured.NestedString(rel.Config, path...); deployed.Version != "" {
+			break
+		}
+	}
 	if found := configHash.FindStringSubmatch(rel.Manifest); found != nil {
 		deployed.ConfigHash = strings.Clone(found[1]) // without the manifest
 	}

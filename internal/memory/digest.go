@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -58,6 +59,11 @@ func (m *Memory) digestOf(chrt *chart.Chart) string {
 	for _, file := range chrt.Raw {
 		write(sum, file.Name)
 		write(sum, string(file.Data))
+	}
+	// The operator's options change these after the files were read.
+	for _, annotation := range slices.Sorted(maps.Keys(chrt.Metadata.Annotations)) {
+		write(sum, annotation)
+		write(sum, chrt.Metadata.Annotations[annotation])
 	}
 	if m.charts == nil {
 		m.charts = map[*chart.Chart]string{}

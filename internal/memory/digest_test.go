@@ -23,7 +23,14 @@ func TestTheFirstPassAfterARestart(t *testing.T) {
 		"the configuration changed": {happens: func(w *world) { w.configuration = "2" }, want: rendered},
 		"the chart is another": {
 			happens: func(w *world) {
-				w.chart = &chart.Chart{Raw: []*chart.File{{Name: "Chart.yaml", Data: []byte("name: other")}}}
+				w.chart = &chart.Chart{Metadata: &chart.Metadata{}, Raw: []*chart.File{{Name: "Chart.yaml", Data: []byte("name: other")}}}
+			},
+			want: rendered,
+		},
+		"the chart's default registry is another": {
+			happens: func(w *world) {
+				annotations := map[string]string{"kube8.dev/collector-registry": "mirror.example.com"}
+				w.chart = &chart.Chart{Metadata: &chart.Metadata{Annotations: annotations}, Raw: w.chart.Raw}
 			},
 			want: rendered,
 		},

@@ -100,7 +100,7 @@ func newWorld() *world {
 	offers := &action.Configuration{Capabilities: chartutil.DefaultCapabilities.Copy()}
 	w := &world{helm: &helm{config: offers, manifest: manifest, status: release.StatusDeployed}, cluster: fake.NewClientBuilder().WithObjects(service).Build(), collector: collector}
 	w.live = w.cluster
-	w.chart = &chart.Chart{Raw: []*chart.File{{Name: "Chart.yaml", Data: []byte("name: collector")}}}
+	w.chart = &chart.Chart{Metadata: &chart.Metadata{}, Raw: []*chart.File{{Name: "Chart.yaml", Data: []byte("name: collector")}}}
 	w.values = map[string]any{"mode": "deployment"}
 	w.restart()
 	return w

@@ -4,8 +4,10 @@ import (
 	"fmt"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
-	"helm.sh/helm/v3/pkg/chartutil"
 )
+
+// registryAnnotation of a chart is the default registry of its images.
+const registryAnnotation = "kube8.dev/collector-registry"
 
 // LoadWatches reads the watches file and the charts that it names, step 2 of the data flow, and applies the options
 // that decide what a Collector is rendered to.
@@ -19,8 +21,10 @@ func LoadWatches(opts Options) ([]watches.Watch, error) {
 		// derived, has checked the spec.
 		watch.Chart.Schema = nil
 		if opts.CollectorRegistry != "" {
-			registry := map[string]any{"image": map[string]any{"registry": opts.CollectorRegistry}}
-			watch.Chart.Values = chartutil.CoalesceTables(registry, watch.Chart.Values)
+			if watch.Chart.Metadata.Annotations == nil {
+				watch.Chart.Metadata.Annotations = map[string]string{}
+			}
+			watch.Chart.Metadata.Annotations[registryAnnotation] = opts.CollectorRegistry
 		}
 	}
 	return loaded, nil

@@ -44,13 +44,13 @@ func TestFilesPrintsTheManifestsOfEachCollectorAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]int{
-		"kind: Deployment":                         2,
-		`namespace: "team-b"`:                      4,
-		"config.yaml: \"cmVjZWl2ZXJzOiB7fQo=\"":    2,
-		"kind: ConfigMap":                          0,
-		"opentelemetry-collector:0.150.0":          2,
-		"kind: ServiceMonitor":                     0,
-		"kube8.dev/config-sha256: a2562a2b6beb468": 2,
+		"kind: Deployment":                          2,
+		`namespace: "team-b"`:                       4,
+		"\"config.yaml\": \"cmVjZWl2ZXJzOiB7fQo=\"": 2,
+		"kind: ConfigMap":                           0,
+		"opentelemetry-collector:0.150.0":           2,
+		"kind: ServiceMonitor":                      0,
+		"kube8.dev/config-sha256: a2562a2b6beb468":  2,
 	} {
 		if got := strings.Count(out.String(), text); got != want {
 			t.Errorf("%q occurs %d times, want %d in\n%s", text, got, want, out)
@@ -90,7 +90,7 @@ func TestFilesRefuses(t *testing.T) {
 		},
 		"bad base64, without quoting it": {
 			old: "cmVjZWl2ZXJzOiB7fQo=", new: "c2Vj*",
-			want: object + "spec.collector.configuration: must be base64 without line breaks, not empty and at most 349528 characters; encode the file with `base64 -w0`",
+			want: object + "spec.collector.configuration: not base64, or base64 with spaces or cut off; encode the file with `base64 -w0`",
 		},
 		"a configuration that is not a mapping, without quoting it": {
 			old: "cmVjZWl2ZXJzOiB7fQo=", new: "LSBzZWNyZXQK",

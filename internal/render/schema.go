@@ -2,7 +2,6 @@ package render
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,8 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
-
-	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
 // crdSchema does offline what the API server does with a new custom resource: the same library, the same messages.
@@ -62,14 +59,8 @@ func (s *crdSchema) admit(ctx context.Context, obj *unstructured.Unstructured) e
 	defaulting.PruneNonNullableNullsWithoutDefaults(obj.Object, s.structural)
 	defaulting.Default(obj.Object, s.structural)
 
-	refusals := validation.ValidateCustomResource(nil, obj.Object, s.values)
-	if len(refusals) == 0 {
-		refusals = listtype.ValidateListSetsAndMaps(nil, s.structural, obj.Object)
-		broken, _ := s.rules.Validate(ctx, nil, s.structural, obj.Object, nil, celconfig.RuntimeCELCostBudget)
-		refusals = append(refusals, broken...)
-	}
 	var reasons []string
-	for _, refusal := range refusals {
+	for _, refusal := range s.validate(ctx, obj) {
 		if reason := describe(refusal); !slices.Contains(reasons, reason) {
 			reasons = append(reasons, reason)
 		}
@@ -80,17 +71,26 @@ func (s *crdSchema) admit(ctx context.Context, obj *unstructured.Unstructured) e
 	return nil
 }
 
+// validate returns what the API server's answer would have.
+func (s *crdSchema) validate(ctx context.Context, obj *unstructured.Unstructured) field.ErrorList {
+	refusals := validation.ValidateCustomResource(nil, obj.Object, s.values)
+	if len(refusals) > 0 {
+		return refusals
+	}
+	refusals = listtype.ValidateListSetsAndMaps(nil, s.structural, obj.Object)
+	broken, _ := s.rules.Validate(ctx, nil, s.structural, obj.Object, nil, celconfig.RuntimeCELCostBudget)
+	return append(refusals, broken...)
+}
+
 // describe says what is wrong without the value, which can be a credential or a whole configuration.
 func describe(refusal *field.Error) string {
-	if refusal.Field == postrender.ConfigurationField {
-		return fmt.Sprintf("%s: must be base64 without line breaks, not empty and at most %d characters; "+
-			"encode the file with `base64 -w0`", refusal.Field, base64.StdEncoding.EncodedLen(postrender.MaxConfigurationBytes))
-	}
 	switch {
 	case refusal.Detail == "":
 		return fmt.Sprintf("%s: %s", refusal.Field, refusal.Type)
 	case refusal.Field == (*field.Path)(nil).String(): // a rule of the whole object, whose message names the field
 		return refusal.Detail
+	case refusal.Type == field.ErrorTypeForbidden: // a rule of a value that is not shown
+		return fmt.Sprintf("%s: %s", refusal.Field, refusal.Detail)
 	default:
 		return fmt.Sprintf("%s: %s: %s", refusal.Field, refusal.Type, refusal.Detail)
 	}

@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ func TestTheAPIServerAndRenderRefuseTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range manifests {
+	for _, row := range slices.Concat(manifests, malformed) {
 		t.Run(row.name, func(t *testing.T) {
 			manifest := patched(t, row.patch)
 			t.Run("API server", func(t *testing.T) {
