@@ -1,32 +1,32 @@
 package integration
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
+	"encoding/json"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/helm-charts/collector/ci"
 )
 
-// Each of the chart's example values is a Collector here: they cover all that the chart can do.
+// Each of the chart's cases is a Collector here: they cover all that the chart can do.
 func TestEveryFeatureIsInstalledThenLeftAloneThenRemoved(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("helm-charts/collector/ci/*-values.yaml")
-	if err != nil || len(files) < 5 {
-		t.Fatalf("the chart's example values: found %q, %v", files, err)
+	cases, err := ci.Cases("helm-charts/collector/ci")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), "-values.yaml"), func(t *testing.T) {
+	for name, values := range cases {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			values, err := os.ReadFile(file)
+			spec, err := json.Marshal(values)
 			if err != nil {
 				t.Fatal(err)
 			}
 			collector := newCollector(newNamespace(t), "gateway")
 			collector.Spec.Collector.Configuration = nil
-			if err := yaml.UnmarshalStrict(values, &collector.Spec); err != nil {
+			if err := yaml.UnmarshalStrict(spec, &collector.Spec); err != nil {
 				t.Fatal(err)
 			}
 			if reference := collector.Spec.Collector.ConfigurationSecret; reference != nil {

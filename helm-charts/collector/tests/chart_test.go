@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/helm-charts/collector/ci"
 )
 
 const (
@@ -115,20 +116,11 @@ func smallest(t *testing.T, over string) map[string]any {
 	return chartutil.CoalesceTables(values, base)
 }
 
-// cases are the values files in ci, by name.
 func cases(t *testing.T) map[string]map[string]any {
 	t.Helper()
-	files, err := filepath.Glob(chartDir + "/ci/*-values.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no values files in ci: %v", err)
-	}
-	found := map[string]map[string]any{}
-	for _, file := range files {
-		values, err := chartutil.ReadValuesFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found[strings.TrimSuffix(filepath.Base(file), "-values.yaml")] = values
+	found, err := ci.Cases(chartDir + "/ci")
+	if err != nil {
+		t.Fatal(err)
 	}
 	return found
 }
@@ -181,15 +173,19 @@ func firstDifference(want, got string) (line int, a, b string, differ bool) {
 	return 0, "", "", false
 }
 
-func TestGoldenFilesHaveACase(t *testing.T) {
-	files, err := filepath.Glob(chartDir + "/ci/golden/*.yaml")
+func TestGoldenFilesAndConfigurationsHaveACase(t *testing.T) {
+	files, err := filepath.Glob(chartDir + "/ci/*/*")
 	if err != nil {
 		t.Fatal(err)
 	}
+	known := cases(t)
 	for _, file := range files {
-		values := filepath.Join(chartDir, "ci", strings.TrimSuffix(filepath.Base(file), ".yaml")+"-values.yaml")
-		if _, err := os.Stat(values); err != nil {
-			t.Errorf("%s is left over: %v", file, err)
+		name := filepath.Base(filepath.Dir(file))
+		if name == "golden" {
+			name = strings.TrimSuffix(filepath.Base(file), ".yaml")
+		}
+		if known[name] == nil {
+			t.Errorf("%s is left over: there is no ci/%s-values.yaml", file, name)
 		}
 	}
 }
