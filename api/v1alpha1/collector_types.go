@@ -149,7 +149,10 @@ type CollectorConfig struct {
 	// Name is the collector's distribution, such as opentelemetry-collector. It is the last part of the image
 	// repository, below image.registry; a name that contains "/" is the whole repository, such as grafana/alloy.
 	// +required
-	Name ImageRepository `json:"name"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((__|[._]|-+)[a-z0-9]+)*(/[a-z0-9]+((__|[._]|-+)[a-z0-9]+)*)*$')",messageExpression="self.contains('://') ? 'an image has no scheme; remove ' + self.substring(0, self.indexOf('://') + 3) : self.contains('@') ? 'has a digest; it belongs in image.digest' : self.matches('^[^ ]*:[^/ ]*$') ? 'has a tag; it belongs in collector.version or image.tag' : self.matches('[A-Z]') ? 'has upper case; an image repository is lower case' : self.matches('[ \\t\\r\\n]') ? 'has white space; remove it' : 'not an image repository, such as grafana/alloy or registry.example.com:5000/team/collector'"
+	Name string `json:"name"`
 
 	// Version is the collector's version, which is the image's tag as it stands unless image.tag or image.digest says
 	// otherwise. Below the default registry, which has the OpenTelemetry releases, the tag goes without the "v" before
@@ -174,7 +177,10 @@ type CollectorConfig struct {
 	// FileName is the name of the configuration's file in /etc/collector, config.yaml by default. Some collectors choose
 	// their parser by its extension.
 	// +optional
-	FileName FileName `json:"fileName,omitempty"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && !self.startsWith('..') && self != '.'",message="a file name has letters, digits, '-', '_' and '.', and does not start with '..'"
+	FileName string `json:"fileName,omitempty"`
 
 	// Files are further files in /etc/collector, such as parsers, scripts or certificates: file name to base64-encoded
 	// content, together at most 256 KiB when decoded. They are not parsed. A change rolls the pods.

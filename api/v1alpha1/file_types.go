@@ -1,12 +1,5 @@
 package v1alpha1
 
-// FileName is the name of a file in /etc/collector, which is a key of a Secret.
-//
-// +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:MaxLength=253
-// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && !self.startsWith('..') && self != '.'",message="a file name has letters, digits, '-', '_' and '.', and does not start with '..'"
-type FileName string
-
 // The format of a FileContent is not "byte": rules that touch such a string decode it as URL-safe base64, which has no "+"
 // and "/", and the API server repeats a string that does not fit its format. It does not repeat one that breaks a rule
 // with the reason FieldValueForbidden.

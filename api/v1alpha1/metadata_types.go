@@ -14,10 +14,4 @@ type Annotations map[string]string
 // +kubebuilder:validation:MaxProperties=64
 // +kubebuilder:validation:XValidation:rule="self.all(key, !format.qualifiedName().validate(key).hasValue())",message="a label's key is an optional DNS subdomain and '/', and at most 63 letters, digits, '-', '_' and '.'"
 // +kubebuilder:validation:XValidation:rule="!self.exists(key, key.matches('^([a-z0-9.-]+[.])?(helm[.]sh|kube8[.]dev)/'))",message="keys below helm.sh/ and kube8.dev/ belong to Helm and to the operator; remove them"
-type Labels map[string]LabelValue
-
-// LabelValue is the value of a label: at most 63 letters, digits, "-", "_" and ".".
-//
-// +kubebuilder:validation:MaxLength=63
-// +kubebuilder:validation:XValidation:rule="!format.labelValue().validate(self).hasValue()",message="a label's value has letters, digits, '-', '_' and '.', and starts and ends with a letter or digit"
-type LabelValue string
+type Labels map[string]string

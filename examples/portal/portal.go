@@ -129,7 +129,7 @@ func (p *portal) put(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("read the body: %w", apierrors.NewBadRequest("the body is not the JSON of a collector: "+err.Error()))
 	}
 	collector := apply.Collector(r.PathValue("name"), r.PathValue("namespace")).WithSpec(apply.CollectorSpec().
-		WithCollector(apply.CollectorConfig().WithName(c.Collector).WithVersion(c.Version).WithConfiguration([]byte(c.Configuration)...)).
+		WithCollector(apply.CollectorConfig().WithName(c.Collector).WithVersion(c.Version).WithConfiguration([]byte(c.Configuration))).
 		WithTenant(apply.Tenant().WithID(c.TenantID).WithReference(c.Tenant)).
 		WithCluster(c.Cluster))
 	// What somebody else has set in one of these fields gives way: the portal is where they are set.

@@ -55,8 +55,8 @@ func TestEachModeRunsAndLeavesNothingOfTheModeBefore(t *testing.T) {
 // addVolume gives each pod a volume of its own, with a log file in it: the collector ends if it cannot write there.
 func addVolume(c *v1alpha1.Collector) {
 	c.Spec.Replicas = ptr.To[int32](1)
-	c.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
-		ObjectMeta: metav1.ObjectMeta{Name: "data"},
+	c.Spec.VolumeClaimTemplates = []v1alpha1.VolumeClaimTemplate{{
+		Metadata: v1alpha1.ClaimMetadata{Name: "data"},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{

@@ -113,8 +113,6 @@ var malformed = []manifestRow{
 
 	invalid("an invalid label key", `{spec: {podLabels: {"a b": c}}}`, "spec.podLabels", "",
 		"a label's key is an optional DNS subdomain and '/', and at most 63 letters, digits, '-', '_' and '.'"),
-	invalid("an invalid label value", `{spec: {podLabels: {a: "-"}}}`, "spec.podLabels[a]", `"-"`,
-		"a label's value has letters, digits, '-', '_' and '.', and starts and ends with a letter or digit"),
 	invalid("an invalid annotation key", `{spec: {podAnnotations: {a/b/c: d}}}`, "spec.podAnnotations", "",
 		"an annotation's key is an optional DNS subdomain and '/', and at most 63 letters, digits, '-', '_' and '.'"),
 	invalid("a Helm hook", `{spec: {service: {annotations: {helm.sh/hook: pre-install}}}}`, "spec.service.annotations", "", belongs),

@@ -13,13 +13,13 @@ import (
 type CollectorConfigApplyConfiguration struct {
 	// Name is the collector's distribution, such as opentelemetry-collector. It is the last part of the image
 	// repository, below image.registry; a name that contains "/" is the whole repository, such as grafana/alloy.
-	Name *apiv1alpha1.ImageRepository `json:"name,omitempty"`
+	Name *string `json:"name,omitempty"`
 	// Version is the collector's version, which is the image's tag as it stands unless image.tag or image.digest says
 	// otherwise. Below the default registry, which has the OpenTelemetry releases, the tag goes without the "v" before
 	// the version's first digit.
 	Version *string `json:"version,omitempty"`
 	// Configuration is the collector's configuration, base64-encoded; at most 256 KiB when decoded. It reaches the
-	// collector byte for byte as /etc/collector/<fileName>, from a Secret. At most one of configuration and
+	// collector byte for byte as a file in /etc/collector, from a Secret. At most one of configuration and
 	// configurationSecret is set. A collector that needs no configuration has neither.
 	Configuration *apiv1alpha1.FileContent `json:"configuration,omitempty"`
 	// ConfigurationSecret takes the configuration from a Secret in the Collector's namespace that somebody else keeps.
@@ -27,7 +27,7 @@ type CollectorConfigApplyConfiguration struct {
 	ConfigurationSecret *ConfigurationSecretApplyConfiguration `json:"configurationSecret,omitempty"`
 	// FileName is the name of the configuration's file in /etc/collector, config.yaml by default. Some collectors choose
 	// their parser by its extension.
-	FileName *apiv1alpha1.FileName `json:"fileName,omitempty"`
+	FileName *string `json:"fileName,omitempty"`
 	// Files are further files in /etc/collector, such as parsers, scripts or certificates: file name to base64-encoded
 	// content, together at most 256 KiB when decoded. They are not parsed. A change rolls the pods.
 	Files map[string]apiv1alpha1.FileContent `json:"files,omitempty"`
@@ -45,7 +45,7 @@ func CollectorConfig() *CollectorConfigApplyConfiguration {
 // WithName sets the Name field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Name field is set to the value of the last call.
-func (b *CollectorConfigApplyConfiguration) WithName(value apiv1alpha1.ImageRepository) *CollectorConfigApplyConfiguration {
+func (b *CollectorConfigApplyConfiguration) WithName(value string) *CollectorConfigApplyConfiguration {
 	b.Name = &value
 	return b
 }
@@ -77,7 +77,7 @@ func (b *CollectorConfigApplyConfiguration) WithConfigurationSecret(value *Confi
 // WithFileName sets the FileName field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the FileName field is set to the value of the last call.
-func (b *CollectorConfigApplyConfiguration) WithFileName(value apiv1alpha1.FileName) *CollectorConfigApplyConfiguration {
+func (b *CollectorConfigApplyConfiguration) WithFileName(value string) *CollectorConfigApplyConfiguration {
 	b.FileName = &value
 	return b
 }

@@ -10,7 +10,7 @@ package v1alpha1
 type CollectorStatusApplyConfiguration struct {
 	// ObservedGeneration is the metadata.generation that the rest of the status is about.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// Version is the collector's version that was last deployed.
+	// Version is the image's digest or tag that was last deployed, or the collector's version where the spec sets neither.
 	Version *string `json:"version,omitempty"`
 	// ConfigHash is the SHA-256 of the decoded configuration that was last deployed, in hex, as `sha256sum` prints it.
 	ConfigHash *string `json:"configHash,omitempty"`

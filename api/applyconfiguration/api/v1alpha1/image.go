@@ -3,7 +3,6 @@
 package v1alpha1
 
 import (
-	apiv1alpha1 "github.com/kube8/kube8-operator/api/v1alpha1"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -14,9 +13,9 @@ import (
 type ImageApplyConfiguration struct {
 	// Registry is the part of the repository before collector.name, such as registry.example.com/mirror. The default is
 	// ghcr.io/open-telemetry/opentelemetry-collector-releases, or what the operator was started with.
-	Registry *apiv1alpha1.ImageRegistry `json:"registry,omitempty"`
+	Registry *string `json:"registry,omitempty"`
 	// Repository is the whole repository, registry included; registry and collector.name are then not used.
-	Repository *apiv1alpha1.ImageRepository `json:"repository,omitempty"`
+	Repository *string `json:"repository,omitempty"`
 	// Tag replaces collector.version as the image's tag.
 	Tag *string `json:"tag,omitempty"`
 	// Digest pins the image: sha256: and 64 hexadecimal digits, or sha512: and 128 of them.
@@ -34,7 +33,7 @@ func Image() *ImageApplyConfiguration {
 // WithRegistry sets the Registry field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Registry field is set to the value of the last call.
-func (b *ImageApplyConfiguration) WithRegistry(value apiv1alpha1.ImageRegistry) *ImageApplyConfiguration {
+func (b *ImageApplyConfiguration) WithRegistry(value string) *ImageApplyConfiguration {
 	b.Registry = &value
 	return b
 }
@@ -42,7 +41,7 @@ func (b *ImageApplyConfiguration) WithRegistry(value apiv1alpha1.ImageRegistry) 
 // WithRepository sets the Repository field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Repository field is set to the value of the last call.
-func (b *ImageApplyConfiguration) WithRepository(value apiv1alpha1.ImageRepository) *ImageApplyConfiguration {
+func (b *ImageApplyConfiguration) WithRepository(value string) *ImageApplyConfiguration {
 	b.Repository = &value
 	return b
 }

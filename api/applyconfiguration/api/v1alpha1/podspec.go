@@ -13,8 +13,8 @@ import (
 // PodSpec is what the collector's pods are: the fields of a Kubernetes pod that a fleet of collectors needs, with their
 // own names and types.
 type PodSpecApplyConfiguration struct {
-	// Args are the collector's arguments. The default, for an OpenTelemetry Collector, is
-	// --config=/etc/collector/<collector.fileName> where there is a configuration; a list given here replaces it.
+	// Args are the collector's arguments. The default, for an OpenTelemetry Collector, is --config= with the path of the
+	// configuration's file, where there is a configuration; a list given here replaces it.
 	Args []string `json:"args,omitempty"`
 	// Env are environment variables of the collector, such as credentials, to which the configuration refers as
 	// ${env:NAME}. The operator sets TENANT_ID, TENANT_REFERENCE, TENANT_INSTANCE, CLUSTER_NAME,
