@@ -21,10 +21,11 @@ func newRenderCommand() *cobra.Command {
 		Use:   "render -f FILE|DIR|-",
 		Short: "Print what the operator would apply for each Collector in a file",
 		Long: `Print what the operator would apply for each Collector in a file, offline: through
-the same schema, chart and post-renderer. Objects of other kinds are passed over.
+the same schema, chart and post-renderer, and the API server's own validation of what
+comes out. Objects of other kinds are passed over.
 
-A Collector that the API server or the operator would refuse is one line on standard
-error, with file, object and field; nothing is printed then, and the exit code is 1.`,
+What the API server or the operator would refuse is one line on standard error for each
+problem, with file, Collector and field; nothing is printed then, and the exit code is 1.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ws, err := operator.LoadWatches(opts)

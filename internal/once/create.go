@@ -2,11 +2,15 @@ package once
 
 import (
 	"cmp"
+	"errors"
 	"sync"
 
 	"helm.sh/helm/v3/pkg/kube"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
 // Create creates objects: first those that pods may need, all at the same time, then what runs pods, then the rest. Helm
@@ -20,10 +24,25 @@ func (c *kubeClient) Create(resources kube.ResourceList) (*kube.Result, error) {
 		}
 		creating.Wait()
 		if err := cmp.Or(errs...); err != nil { // always the same one, so that a status that tells it stays as it is
-			return nil, err
+			return nil, c.explain(err, group)
 		}
 	}
 	return &kube.Result{Created: resources}, nil
+}
+
+// explain returns err by the Collector's own fields, if it is the API server's refusal of one of resources.
+func (c *kubeClient) explain(err error, resources kube.ResourceList) error {
+	refusal, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || refusal.ErrStatus.Details == nil {
+		return err
+	}
+	for _, info := range resources {
+		object, isParsed := info.Object.(*unstructured.Unstructured)
+		if isParsed && object.GetKind() == refusal.ErrStatus.Details.Kind && object.GetName() == refusal.ErrStatus.Details.Name {
+			return specpath.Explain(err, c.collector, object)
+		}
+	}
+	return err
 }
 
 // grouped splits resources, which Helm has put in order, wherever what runs pods begins or ends.

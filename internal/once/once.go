@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
@@ -57,8 +58,13 @@ func (g configGetter) ActionConfigFor(ctx context.Context, collector client.Obje
 	restConfig.ContentConfig = resource.UnstructuredPlusDefaultContentConfig()
 	httpClient := *g.httpClient
 	httpClient.Transport = &remembering{next: g.httpClient.Transport, missing: map[string][]byte{}}
+	parsed, ok := collector.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("a Collector of type %T cannot be read, only an unstructured one", collector)
+	}
 	config.KubeClient = &kubeClient{
 		Client:     helms,
+		collector:  parsed,
 		ctx:        ctx,
 		cached:     g.cached,
 		kinds:      mapper,
@@ -75,6 +81,7 @@ type kubeClient struct {
 	*kube.Client
 	ctx        context.Context //nolint:containedctx // of that pass; the interface has no room for it
 	cached     client.Reader
+	collector  *unstructured.Unstructured
 	kinds      meta.RESTMapper
 	config     *rest.Config
 	httpClient *http.Client

@@ -15,13 +15,15 @@ import (
 // Update makes the cluster's objects what target says, for upgrades.
 func (c *kubeClient) Update(original, target kube.ResourceList, force bool) (*kube.Result, error) {
 	original, target = c.changed(original, target)
-	return c.Client.Update(original, target, force)
+	result, err := c.Client.Update(original, target, force)
+	return result, c.explain(err, target)
 }
 
 // UpdateThreeWayMerge is Update for installs that find objects of the Collector.
 func (c *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
 	original, target = c.changed(original, target)
-	return c.Client.UpdateThreeWayMerge(original, target, force)
+	result, err := c.Client.UpdateThreeWayMerge(original, target, force)
+	return result, c.explain(err, target)
 }
 
 // changed returns original and target without the objects that both have alike, and the informer cache too. Helm would

@@ -11,8 +11,8 @@ import (
 )
 
 // Files renders the Collectors in a file, in the .yaml, .yml and .json files of a folder, or, for "-", in stdin, and
-// writes the manifests to out. It writes nothing if a Collector cannot be rendered; the error then has a line for each,
-// which starts with the file.
+// writes the manifests to out. It writes nothing if a Collector cannot be rendered; the error then has a line for each
+// problem, which starts with the file.
 func (r *Renderer) Files(ctx context.Context, path string, stdin io.Reader, out io.Writer) error {
 	files, err := list(path)
 	if err != nil {
@@ -55,18 +55,18 @@ func (r *Renderer) file(ctx context.Context, path string, stdin io.Reader) ([]by
 	return manifests, count, prefixLines(label, err)
 }
 
-// prefixLines puts the file's name in front of each of the errors that err joins.
-func prefixLines(file string, err error) error {
+// prefixLines puts a prefix, such as the file's name, in front of each of the errors that err joins.
+func prefixLines(prefix string, err error) error {
 	if err == nil {
 		return nil
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
-		return fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w", prefix, err)
 	}
 	var errs []error
 	for _, err := range joined.Unwrap() {
-		errs = append(errs, fmt.Errorf("%s: %w", file, err))
+		errs = append(errs, prefixLines(prefix, err))
 	}
 	return errors.Join(errs...)
 }

@@ -46,7 +46,7 @@ func New(ws []watches.Watch, apiVersions []string) (*Renderer, error) {
 }
 
 // Render returns the manifests of each Collector in a stream of YAML documents, and how many Collectors there were;
-// objects of other kinds are passed over. The error joins one line for each Collector that cannot be rendered.
+// objects of other kinds are passed over. The error joins one line for each problem.
 func (r *Renderer) Render(ctx context.Context, in io.Reader) (manifests []byte, count int, err error) {
 	var out bytes.Buffer
 	var refused []error
@@ -71,7 +71,7 @@ func (r *Renderer) Render(ctx context.Context, in io.Reader) (manifests []byte, 
 		count++
 		manifest, err := r.renderOne(ctx, watch, obj)
 		if err != nil {
-			refused = append(refused, fmt.Errorf("%s %s: %w", obj.GetKind(), name(obj), err))
+			refused = append(refused, prefixLines(obj.GetKind()+" "+name(obj), err))
 			continue
 		}
 		out.WriteString(manifest)
@@ -113,7 +113,11 @@ func (r *Renderer) renderOne(ctx context.Context, watch *watches.Watch, obj *uns
 			return "", fmt.Errorf("apply overrideValues %s of the watches file: %w", key, err)
 		}
 	}
-	return r.release(ctx, watch, obj, values)
+	manifest, err := r.release(ctx, watch, obj, values)
+	if err != nil {
+		return "", err
+	}
+	return manifest, refusals(obj, manifest)
 }
 
 // release renders a first release, as the stock reconciler would install it.

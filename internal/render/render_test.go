@@ -132,6 +132,22 @@ func TestFilesRefuses(t *testing.T) {
 	}
 }
 
+func TestFilesSaysOneLineForEachProblemOfWhatACollectorIsRenderedTo(t *testing.T) {
+	bad := strings.Replace(collector, "cluster: prod", "cluster: prod\n  env: [{name: TOKEN=hunter2}]\n  priorityClassName: Urgent", 1)
+	err := newRenderer(t, operator.Options{}).Files(t.Context(), "-", strings.NewReader(bad), &strings.Builder{})
+	const start = "standard input: Collector team-a/gateway: spec."
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], start+"env[0].name: ") || !strings.HasPrefix(lines[1], start+"priorityClassName: ") {
+		t.Errorf("got error\n%v\nwant a line for env[0].name and one for priorityClassName", err)
+	}
+	if strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("the error has a credential: %v", err)
+	}
+}
+
 func TestFilesSaysOneLineForEachBadCollectorOfAFolder(t *testing.T) {
 	renderer := newRenderer(t, operator.Options{})
 	folder := t.TempDir()

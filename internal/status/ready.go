@@ -14,6 +14,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/owned"
 	"github.com/kube8/kube8-operator/internal/packed"
 	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
 // readiness is what the condition Ready says.
@@ -60,9 +61,12 @@ func (w writer) readinessOf(
 func failure(err error, message string) readiness {
 	var refused *postrender.ConfigurationError
 	var conflict *owned.ConflictError
+	var fields *specpath.RefusedError
 	switch {
 	case errors.As(err, &conflict):
 		return readiness{corev1.ConditionFalse, v1alpha1.ReasonConflict, conflict.Error()}
+	case errors.As(err, &fields):
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonReleaseFailed, fields.Error()}
 	case !errors.As(err, &refused):
 		return readiness{corev1.ConditionFalse, v1alpha1.ReasonReleaseFailed, message}
 	case refused.Missing:

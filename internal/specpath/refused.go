@@ -1,0 +1,88 @@
+package specpath
+
+import (
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	fielderrors "k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// RefusedError says what the API server refuses of an object, by the fields of the Collector that it comes from. It wraps
+// what the API server says.
+type RefusedError struct {
+	// Problems are what is wrong, each with its field, sorted.
+	Problems []string
+
+	refusal error
+}
+
+// Error returns the problems in one line.
+func (e *RefusedError) Error() string { return strings.Join(e.Problems, "; ") }
+
+// Unwrap returns what the API server says.
+func (e *RefusedError) Unwrap() error { return e.refusal }
+
+// Explain returns err, an error about obj, as a *RefusedError if it is the API server's refusal of what obj's fields say,
+// or else as it is.
+func Explain(err error, collector, obj *unstructured.Unstructured) error {
+	var refusal apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &refusal) || refusal.Status().Details == nil {
+		return err
+	}
+	var problems []string
+	for _, cause := range refusal.Status().Details.Causes {
+		problems = append(problems, Of(collector, obj, cause.Field)+": "+describe(cause))
+	}
+	if len(problems) == 0 {
+		return err
+	}
+	slices.Sort(problems) // the API server goes through maps, in an order that changes
+	return &RefusedError{Problems: slices.Compact(problems), refusal: err}
+}
+
+// keyed are maps whose keys and values the API server checks without a path to the entry: the value tells which it is.
+var keyed = regexp.MustCompile(`(^|\.)(labels|annotations|matchLabels|nodeSelector)$`)
+
+// describe says what is wrong without the value, which can be a credential: of a variable that is named TOKEN=abc, for
+// example. Only a value that is one of a few, or that names something, is told.
+func describe(cause metav1.StatusCause) string {
+	kind := fielderrors.ErrorType(cause.Type)
+	value, detail := splitMessage(cause.Message, kind.String()+": ")
+	switch {
+	case kind == fielderrors.ErrorTypeRequired, kind == fielderrors.ErrorTypeForbidden, kind == fielderrors.ErrorTypeTooLong:
+		return cause.Message // it has no value
+	case kind == fielderrors.ErrorTypeNotSupported, kind == fielderrors.ErrorTypeNotFound, kind == fielderrors.ErrorTypeDuplicate,
+		kind == fielderrors.ErrorTypeInvalid && keyed.MatchString(cause.Field):
+		if strings.HasPrefix(value, `"`) {
+			return cause.Message
+		}
+	}
+	if detail == "" {
+		return kind.String()
+	}
+	return kind.String() + ": " + detail
+}
+
+// splitMessage splits "Invalid value: VALUE: DETAIL". VALUE is quoted as in Go, or JSON. Both are empty if it is neither.
+func splitMessage(message, kind string) (value, detail string) {
+	rest, found := strings.CutPrefix(message, kind)
+	if !found {
+		return "", ""
+	}
+	value, err := strconv.QuotedPrefix(rest)
+	if err != nil {
+		var raw json.RawMessage
+		if err := json.NewDecoder(strings.NewReader(rest)).Decode(&raw); err != nil {
+			return "", ""
+		}
+		value = string(raw)
+	}
+	return value, strings.TrimPrefix(rest[len(value):], ": ")
+}

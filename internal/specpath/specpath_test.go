@@ -1,0 +1,174 @@
+package specpath_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/internal/specpath"
+)
+
+// collector is what the objects below were rendered from.
+const collector = `
+kind: Collector
+metadata: {name: gateway}
+spec:
+  image: {tag: latest}
+  env: [{name: CLUSTER_NAME}, {name: TOKEN}, {name: TOKEN}]
+  extraVolumes: [{name: a}, {name: b}]
+  extraVolumeMounts: [{name: a, mountPath: /a}, {name: b, mountPath: /etc/collector}]
+`
+
+const podSpec = `
+containers:
+- env: [{name: TENANT_ID}, {name: CLUSTER_NAME}, {name: TOKEN}, {name: TOKEN}]
+  ports: [{name: metrics, containerPort: 8888}, {name: syslog, containerPort: 514}]
+  volumeMounts:
+  - {name: config, mountPath: /etc/collector}
+  - {name: tmp, mountPath: /tmp}
+  - {name: a, mountPath: /a}
+  - {name: b, mountPath: /etc/collector}
+volumes: [{name: config}, {name: tmp}, {name: a}, {name: b}]
+`
+
+func TestOf(t *testing.T) {
+	const pod = "spec.template.spec."
+	const container = pod + "containers[0]."
+	tests := map[string]map[string]string{
+		"Deployment": {
+			container + "env[2].name":                         "spec.env[1].name",
+			container + "env[3].valueFrom.fieldRef.fieldPath": "spec.env[2].valueFrom.fieldRef.fieldPath",
+			container + "env[1]":                              "spec.env[0]",
+			container + "env[0].name":                         `Deployment "gateway": ` + container + "env[0].name",
+			container + "env":                                 "spec.env",
+			container + "env[9].name":                         "spec.env[9].name",
+			container + "envFrom[1].prefix":                   "spec.envFrom[1].prefix",
+			container + "args[0]":                             "spec.args[0]",
+			container + "image":                               "spec.image",
+			container + "imagePullPolicy":                     "spec.image.pullPolicy",
+			container + "resources.requests[memory]":          "spec.resources.requests[memory]",
+			container + "ports[1].containerPort":              "spec.ports[syslog].port",
+			container + "ports[1].name":                       "spec.ports[syslog]",
+			container + "ports[1].hostPort":                   "spec.ports[syslog].port",
+			container + "ports[7].name":                       "spec.ports",
+			container + "volumeMounts[2].name":                "spec.extraVolumeMounts[0].name",
+			container + "volumeMounts[3].mountPath":           "spec.extraVolumeMounts[1].mountPath",
+			container + "volumeMounts[0].mountPath":           `Deployment "gateway": ` + container + "volumeMounts[0].mountPath",
+			container + "livenessProbe.httpGet.port":          "spec.livenessProbe.httpGet.port",
+			container + "readinessProbe":                      "spec.readinessProbe",
+			container + "startupProbe.exec.command":           "spec.startupProbe.exec.command",
+			container + "securityContext.privileged":          "spec.securityContext.privileged",
+			container + "lifecycle.preStop":                   `Deployment "gateway": ` + container + "lifecycle.preStop",
+			pod + "volumes[3].configMap.name":                 "spec.extraVolumes[1].configMap.name",
+			pod + "volumes[0].secret":                         `Deployment "gateway": ` + pod + "volumes[0].secret",
+			pod + "securityContext.fsGroup":                   "spec.podSecurityContext.fsGroup",
+			pod + "tolerations[0].operator":                   "spec.tolerations[0].operator",
+			pod + "affinity.podAffinity":                      "spec.affinity.podAffinity",
+			pod + "nodeSelector":                              "spec.nodeSelector",
+			pod + "topologySpreadConstraints[0].topologyKey":  "spec.topologySpreadConstraints[0].topologyKey",
+			pod + "imagePullSecrets[0].name":                  "spec.imagePullSecrets[0].name",
+			pod + "priorityClassName":                         "spec.priorityClassName",
+			pod + "terminationGracePeriodSeconds":             "spec.terminationGracePeriodSeconds",
+			pod + "hostNetwork":                               "spec.hostNetwork",
+			pod + "serviceAccountName":                        "spec.serviceAccount.name",
+			"spec.template.labels":                            "spec.podLabels",
+			"spec.template.metadata.labels":                   "spec.podLabels",
+			"spec.template.annotations[a]":                    "spec.podAnnotations[a]",
+			"spec.replicas":                                   "spec.replicas",
+			"spec.strategy.rollingUpdate.maxSurge":            "spec.updateStrategy.rollingUpdate.maxSurge",
+			"spec.selector":                                   `Deployment "gateway": spec.selector`,
+			"metadata.labels":                                 `Deployment "gateway": metadata.labels`,
+			"<nil>":                                           `Deployment "gateway": <nil>`,
+			pod + "containers[1].env[2].name":                 `Deployment "gateway": ` + pod + "containers[1].env[2].name",
+			container + "environment":                         `Deployment "gateway": ` + container + "environment",
+		},
+		"DaemonSet": {
+			"spec.updateStrategy.rollingUpdate": "spec.updateStrategy.rollingUpdate",
+			container + "env[2].name":           "spec.env[1].name",
+		},
+		"StatefulSet": {
+			pod + "volumes[0].name":                            "spec.volumeClaimTemplates[0].metadata.name",
+			pod + "volumes[4].configMap":                       "spec.extraVolumes[1].configMap",
+			pod + "volumes[1].secret":                          `StatefulSet "gateway": ` + pod + "volumes[1].secret",
+			"spec.volumeClaimTemplates[0].spec.accessModes[1]": "spec.volumeClaimTemplates[0].spec.accessModes[1]",
+		},
+		"Service": {
+			"spec.ports[1].port":         "spec.ports[syslog].port",
+			"spec.ports[1].name":         "spec.ports[syslog]",
+			"spec.ports[1].targetPort":   "spec.ports[syslog]",
+			"spec.ports[0].appProtocol":  "spec.ports[metrics].appProtocol",
+			"spec.ports":                 "spec.ports",
+			"spec.type":                  "spec.service.type",
+			"spec.internalTrafficPolicy": "spec.service.internalTrafficPolicy",
+			"metadata.annotations":       "spec.service.annotations",
+			"metadata.name":              `Service "gateway": metadata.name`,
+		},
+		"ServiceAccount": {
+			"metadata.name":        "spec.serviceAccount.name",
+			"metadata.annotations": "spec.serviceAccount.annotations",
+		},
+		"Secret": {"data[config.yaml]": "spec.collector.configuration"},
+		"HorizontalPodAutoscaler": {
+			"spec.minReplicas": "spec.autoscaling.minReplicas",
+			"spec.maxReplicas": "spec.autoscaling.maxReplicas",
+			"spec.metrics[0].resource.target.averageUtilization": "spec.autoscaling.targetCPUUtilizationPercentage",
+			"spec.metrics[1].resource.target.averageUtilization": "spec.autoscaling.targetMemoryUtilizationPercentage",
+			"spec.metrics":                      "spec.autoscaling",
+			"spec.behavior.scaleUp.policies[0]": "spec.autoscaling.behavior.scaleUp.policies[0]",
+			"spec.scaleTargetRef.kind":          `HorizontalPodAutoscaler "gateway": spec.scaleTargetRef.kind`,
+		},
+		"PodDisruptionBudget": {
+			"spec.minAvailable":   "spec.podDisruptionBudget.minAvailable",
+			"spec.maxUnavailable": "spec.podDisruptionBudget.maxUnavailable",
+		},
+		"NetworkPolicy": {
+			"spec.ingress[0].from[1].ipBlock.cidr": "spec.networkPolicy.ingressFrom[1].ipBlock.cidr",
+			"spec.egress[0].ports[0].port":         "spec.networkPolicy.egress[0].ports[0].port",
+		},
+		"ServiceMonitor": {
+			"spec.endpoints[0].interval": "spec.serviceMonitor.interval",
+			"metadata.labels":            "spec.serviceMonitor.labels",
+		},
+		"PodMonitor":     {"spec.podMetricsEndpoints[0].scrapeTimeout": "spec.podMonitor.scrapeTimeout"},
+		"PrometheusRule": {"metadata.labels": "spec.prometheusRule.labels"},
+		"Job":            {"spec.template.spec.containers[0].image": `Job "gateway": spec.template.spec.containers[0].image`},
+	}
+	for kind, paths := range tests {
+		obj := rendered(t, kind)
+		for path, want := range paths {
+			if got := specpath.Of(parse(t, collector), obj, path); got != want {
+				t.Errorf("%s of a %s is %s, want %s", path, kind, got, want)
+			}
+		}
+	}
+}
+
+func TestOfTheImageWithoutAnImageInTheSpecIsTheCollectorsName(t *testing.T) {
+	got := specpath.Of(parse(t, "{kind: Collector, spec: {}}"), rendered(t, "Deployment"), "spec.template.spec.containers[0].image")
+	if want := "spec.collector"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func rendered(t *testing.T, kind string) *unstructured.Unstructured {
+	t.Helper()
+	template := map[string]any{"spec": parse(t, podSpec).Object}
+	spec := map[string]any{
+		"Deployment":              map[string]any{"template": template},
+		"DaemonSet":               map[string]any{"template": template},
+		"StatefulSet":             map[string]any{"template": template, "volumeClaimTemplates": []any{parse(t, "metadata: {name: data}").Object}},
+		"Service":                 parse(t, "ports: [{name: metrics}, {name: syslog}]").Object,
+		"HorizontalPodAutoscaler": parse(t, "metrics: [{resource: {name: cpu}}, {resource: {name: memory}}]").Object,
+	}[kind]
+	return &unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": "gateway"}, "spec": spec}}
+}
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
