@@ -76,7 +76,7 @@ var malformed = map[string]struct {
 		want: []string{`spec.extraVolumeMounts[1].mountPath: Invalid value: must be unique`},
 	},
 	"a mount at a path of the chart": {
-		spec: "extraVolumes: [{name: a, emptyDir: {}}]\nextraVolumeMounts: [{name: a, mountPath: /etc/collector}]",
+		spec: "presets: {logs: {enabled: true}}\nextraVolumes: [{name: a, emptyDir: {}}]\nextraVolumeMounts: [{name: a, mountPath: /var/log/pods}]",
 		want: []string{`spec.extraVolumeMounts[0].mountPath: Invalid value: must be unique`},
 	},
 	"a volume with two sources": {

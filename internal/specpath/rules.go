@@ -18,7 +18,7 @@ var rules = map[string][]rule{
 		{"metadata.annotations", field("spec.serviceAccount.annotations")},
 	},
 	"Secret": {
-		{"data", fieldAlone("spec.collector.configuration")},
+		{"data", files},
 	},
 	"HorizontalPodAutoscaler": {
 		{"spec.minReplicas", field("spec.autoscaling.minReplicas")},

@@ -40,9 +40,13 @@ func field(name string) origin {
 	return func(_, _ *unstructured.Unstructured, _, rest string) string { return name + rest }
 }
 
-// fieldAlone is a field of the Collector to which the chart gives another form.
-func fieldAlone(name string) origin {
-	return func(_, _ *unstructured.Unstructured, _, _ string) string { return name }
+// files are the configuration and the further files of the Collector, which the chart puts into one Secret.
+func files(collector, _ *unstructured.Unstructured, _, rest string) string {
+	given, _ := at(collector.Object, "spec.collector.files").(map[string]any)
+	if _, further := given[strings.Trim(rest, "[]")]; further {
+		return "spec.collector.files" + rest
+	}
+	return "spec.collector.configuration"
 }
 
 // items is a list of the Collector whose items the chart appends to its own. The item is found by what names it, and among

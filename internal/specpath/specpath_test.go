@@ -14,6 +14,7 @@ const collector = `
 kind: Collector
 metadata: {name: gateway}
 spec:
+  collector: {files: {a.lua: e30=}}
   image: {tag: latest}
   env: [{name: CLUSTER_NAME}, {name: TOKEN}, {name: TOKEN}]
   extraVolumes: [{name: a}, {name: b}]
@@ -108,7 +109,7 @@ func TestOf(t *testing.T) {
 			"metadata.name":        "spec.serviceAccount.name",
 			"metadata.annotations": "spec.serviceAccount.annotations",
 		},
-		"Secret": {"data[config.yaml]": "spec.collector.configuration"},
+		"Secret": {"data[config.yaml]": "spec.collector.configuration", "data[a.lua]": "spec.collector.files[a.lua]"},
 		"HorizontalPodAutoscaler": {
 			"spec.minReplicas": "spec.autoscaling.minReplicas",
 			"spec.maxReplicas": "spec.autoscaling.maxReplicas",
