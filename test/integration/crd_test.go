@@ -37,7 +37,7 @@ spec:
 
 func TestTheAPIServerAndRenderRefuseTheSame(t *testing.T) {
 	t.Parallel()
-	ws, err := wiring.LoadWatches(wiring.Options{WatchesFile: "watches.yaml"})
+	ws, err := wiring.LoadWatches(wiring.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
