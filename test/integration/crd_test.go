@@ -59,7 +59,7 @@ func TestTheAPIServerAndRenderRefuseTheSame(t *testing.T) {
 					refusal = row.refusal
 				}
 				var out bytes.Buffer
-				err := renderer.Files(t.Context(), "-", bytes.NewReader(manifest), &out)
+				err := renderer.Files(t.Context(), []string{"-"}, bytes.NewReader(manifest), &out)
 				expectRefusal(t, err, refusal)
 				if err != nil {
 					g := NewWithT(t)
