@@ -14,7 +14,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator"
@@ -92,7 +91,7 @@ func loadEmbedded() ([]watches.Watch, error) {
 		if entry.Chart, err = embeddedChart(entry.ChartPath); err != nil {
 			return nil, fmt.Errorf("chart %s: %w", entry.ChartPath, err)
 		}
-		entry.WatchDependentResources = cmp.Or(entry.WatchDependentResources, ptr.To(true))
+		entry.WatchDependentResources = cmp.Or(entry.WatchDependentResources, new(true))
 		entry.Selector = cmp.Or(entry.Selector, &metav1.LabelSelector{})
 	}
 	return entries, nil

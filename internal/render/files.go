@@ -10,8 +10,8 @@ import (
 )
 
 // Files renders the Collectors in files, in the .yaml, .yml and .json files of folders, and, for "-", in stdin, and writes
-// the manifests to out. The error is the Problems of all files. No manifest is written then, and with JSON the problems
-// are.
+// the manifests to out. The error is a RefusedError with the problems of all files. No manifest is written then, and
+// with JSON the problems are.
 func (r *Renderer) Files(ctx context.Context, paths []string, stdin io.Reader, out io.Writer) error {
 	manifests, err := r.files(ctx, paths, stdin)
 	if written := r.write(out, manifests, err); written != nil {
@@ -22,7 +22,7 @@ func (r *Renderer) Files(ctx context.Context, paths []string, stdin io.Reader, o
 
 func (r *Renderer) files(ctx context.Context, paths []string, stdin io.Reader) ([]byte, error) {
 	var manifests []byte
-	var problems Problems
+	var problems RefusedError
 	found := 0
 	for _, path := range paths {
 		files, err := list(path)
@@ -37,7 +37,7 @@ func (r *Renderer) files(ctx context.Context, paths []string, stdin io.Reader) (
 		}
 	}
 	if found == 0 && len(problems) == 0 && !r.AllowNone {
-		problems = Problems{{
+		problems = RefusedError{{
 			File: strings.Join(paths, ", "), Message: "no Collector in it; it needs apiVersion kube8.dev/v1alpha1 and kind Collector",
 		}}
 	}
@@ -47,7 +47,7 @@ func (r *Renderer) files(ctx context.Context, paths []string, stdin io.Reader) (
 	return manifests, nil
 }
 
-func (r *Renderer) file(ctx context.Context, path string, stdin io.Reader) (manifests []byte, count int, problems Problems) {
+func (r *Renderer) file(ctx context.Context, path string, stdin io.Reader) (manifests []byte, count int, problems RefusedError) {
 	in, label := stdin, "standard input"
 	if path != "-" {
 		opened, err := os.Open(path)

@@ -25,8 +25,8 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// Error names file, object, field and what is wrong, in one line.
-func (p Problem) Error() string {
+// String names file, object, field and what is wrong, in one line.
+func (p Problem) String() string {
 	var parts []string
 	if p.File != "" {
 		parts = append(parts, p.File)
@@ -40,14 +40,14 @@ func (p Problem) Error() string {
 	return strings.Join(append(parts, p.Message), ": ")
 }
 
-// Problems are an error with a line for each.
-type Problems []Problem
+// RefusedError has at least one problem.
+type RefusedError []Problem
 
 // Error is the problems, each on a line.
-func (p Problems) Error() string {
-	lines := make([]string, len(p))
-	for i, problem := range p {
-		lines[i] = problem.Error()
+func (e RefusedError) Error() string {
+	lines := make([]string, len(e))
+	for i, problem := range e {
+		lines[i] = problem.String()
 	}
 	return strings.Join(lines, "\n")
 }
@@ -56,27 +56,27 @@ func (p Problems) Error() string {
 var chartSays = regexp.MustCompile(`^.*execution error at \([^)]*\): `)
 
 // problemsOf turns what a step refuses into problems. It is the one place where errors become what people read.
-func problemsOf(err error) Problems {
-	if problems, ok := errors.AsType[Problems](err); ok {
+func problemsOf(err error) RefusedError {
+	if problems, ok := errors.AsType[RefusedError](err); ok {
 		return problems
 	}
 	if refused, ok := errors.AsType[*postrender.ConfigurationError](err); ok {
-		return Problems{{Field: refused.Field, Message: refused.Reason}}
+		return RefusedError{{Field: refused.Field, Message: refused.Reason}}
 	}
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		return Problems{{File: failed.Path, Message: "cannot be read: " + failed.Err.Error()}}
+		return RefusedError{{File: failed.Path, Message: "cannot be read: " + failed.Err.Error()}}
 	}
 	message := strings.Join(strings.Fields(err.Error()), " ")
 	if says := chartSays.ReplaceAllString(message, ""); says != message {
-		return Problems{{Field: "spec", Message: says}}
+		return RefusedError{{Field: "spec", Message: says}}
 	}
-	return Problems{{Message: message}}
+	return RefusedError{{Message: message}}
 }
 
 // about returns problems with the file or the Collector that they are about, where that is not said yet, each once.
-func (p Problems) about(file, collector string) Problems {
-	var named Problems
-	for _, problem := range p {
+func (e RefusedError) about(file, collector string) RefusedError {
+	var named RefusedError
+	for _, problem := range e {
 		if problem.File == "" {
 			problem.File = file
 		}

@@ -52,10 +52,10 @@ func New(ws []watches.Watch, apiVersions []string) (*Renderer, error) {
 }
 
 // Render returns the manifests of each Collector in a stream of YAML documents, and how many Collectors there were;
-// objects of other kinds are passed over. The error is the Problems of all Collectors that cannot be rendered.
+// objects of other kinds are passed over. The error is a RefusedError with the problems of all of them.
 func (r *Renderer) Render(ctx context.Context, in io.Reader) (manifests []byte, count int, err error) {
 	var out bytes.Buffer
-	var problems Problems
+	var problems RefusedError
 	reader := yamlutil.NewYAMLReader(bufio.NewReader(in))
 	for document := 1; ; document++ {
 		text, err := reader.Read()

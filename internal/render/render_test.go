@@ -223,8 +223,8 @@ func TestFilesWritesJSON(t *testing.T) {
 	for _, item := range list.Items {
 		kinds = append(kinds, item.GetKind())
 	}
-	one := []string{"ServiceAccount", "Secret", "Service", "Deployment"}
-	if want := append(one, one...); list.GetKind() != "List" || list.GetAPIVersion() != "v1" || !slices.Equal(kinds, want) {
+	want := slices.Repeat([]string{"ServiceAccount", "Secret", "Service", "Deployment"}, 2)
+	if list.GetKind() != "List" || list.GetAPIVersion() != "v1" || !slices.Equal(kinds, want) {
 		t.Errorf("got %s %s of %v, want v1 List of %v", list.GetAPIVersion(), list.GetKind(), kinds, want)
 	}
 
@@ -232,7 +232,7 @@ func TestFilesWritesJSON(t *testing.T) {
 	if err := renderer.Files(t.Context(), []string{"good.yaml", "bad.yaml"}, nil, out); err == nil {
 		t.Error("a bad Collector is no error")
 	}
-	const want = `{
+	const problems = `{
   "problems": [
     {
       "file": "bad.yaml",
@@ -243,7 +243,7 @@ func TestFilesWritesJSON(t *testing.T) {
   ]
 }
 `
-	if out.String() != want {
-		t.Errorf("got %s\nwant %s", out, want)
+	if out.String() != problems {
+		t.Errorf("got %s\nwant %s", out, problems)
 	}
 }
