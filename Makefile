@@ -177,7 +177,7 @@ release: $(BINARIES) $(CLIS) ## Write all that the release of VERSION holds to d
 	go -C tools/release run . --version=$(VERSION) --platforms=$(PLATFORMS) --cli-platforms=$(CLI_PLATFORMS) ../.. ../../dist
 
 release-check: ## Make the release of HEAD twice, in two clones, compare the bytes, and try what it holds.
-	go -C tools/release test -tags=e2e -count=1 -v $(GOTESTFLAGS) ./...
+	go -C tools/release test -tags=e2e -count=1 -timeout=40m -v $(GOTESTFLAGS) ./...
 
 bundle: manifests ## Generate the OLM bundle.
 	$(call render,config/manifests)

@@ -1,79 +1,35 @@
-//go:build e2e
-
 package main
 
 import (
 	"archive/zip"
-	"debug/buildinfo"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
-	"runtime/debug"
-	"slices"
+	"bytes"
 	"strings"
 	"testing"
 )
 
-// checkCommandLines unpacks the archive of each platform, and renders the samples with that of this machine, in a folder
-// where nothing else is.
-func checkCommandLines(t *testing.T, dir, version string) {
-	t.Helper()
-	for _, platform := range []string{
-		"linux_amd64.tar.gz", "linux_arm64.tar.gz", "darwin_amd64.tar.gz", "darwin_arm64.tar.gz", "windows_amd64.zip", "windows_arm64.zip",
-	} {
-		archive := filepath.Join(dir, "dist", "kube8-operator_"+version+"_"+platform)
-		unpacked, program := t.TempDir(), "kube8-operator"
-		if strings.HasSuffix(archive, ".zip") {
-			program += ".exe"
-			unzip(t, archive, unpacked)
-		} else {
-			unpack(t, decompress(t, archive), unpacked)
-		}
-		entries, err := os.ReadDir(unpacked)
-		if err != nil || len(entries) != 2 || entries[0].Name() != "LICENSE" || entries[1].Name() != program {
-			t.Errorf("%s has %v, %v", platform, entries, err)
-			continue
-		}
-		program = filepath.Join(unpacked, program)
-		info, err := buildinfo.ReadFile(program)
-		if err != nil {
-			t.Errorf("%s: %v", platform, err)
-			continue
-		}
-		built := func(key string) string {
-			return info.Settings[slices.IndexFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == key })].Value
-		}
-		if got := built("GOOS") + "_" + built("GOARCH"); got != strings.SplitN(platform, ".", 2)[0] {
-			t.Errorf("%s is built for %s", platform, got)
-		}
-		if strings.HasPrefix(platform, runtime.GOOS+"_"+runtime.GOARCH+".") {
-			renderSamples(t, program, filepath.Join(dir, "config/samples"), version)
-		}
+func TestEachPlatformHasAnArchiveOfTheCommandLine(t *testing.T) {
+	tree := newTree(t, map[string]string{
+		"LICENSE": "text", "bin/cli-darwin-arm64/kube8-operator": "Mach-O", "bin/cli-windows-amd64/kube8-operator": "PE",
+	})
+	archives, err := tree.commandLines([]string{"darwin/arm64", "windows/amd64"})
+	if err != nil || len(archives) != 2 || archives[0].name != "kube8-operator_1.2.3_darwin_arm64.tar.gz" || archives[1].name != "kube8-operator_1.2.3_windows_amd64.zip" {
+		t.Fatalf("got %+v, %v", archives, err)
 	}
-}
-
-func renderSamples(t *testing.T, program, samples, version string) {
-	t.Helper()
-	if out := command(t, program, "version"); !strings.HasPrefix(out, "kube8-operator v"+version+" ") {
-		t.Errorf("the command line says %q", out)
-	}
-	cmd := exec.CommandContext(t.Context(), program, "render", samples)
-	cmd.Dir = t.TempDir()
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "kind: DaemonSet") {
-		t.Errorf("render the samples: %v\n%s", err, out)
-	}
-}
-
-func unzip(t *testing.T, archive, dir string) {
-	t.Helper()
-	r, err := zip.OpenReader(archive)
+	r, err := zip.NewReader(bytes.NewReader(archives[1].body), int64(len(archives[1].body)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	if err := os.CopyFS(dir, r); err != nil {
-		t.Fatal(err)
+	var names []string
+	for _, f := range r.File {
+		names = append(names, f.Name)
+		if !f.Modified.Equal(tree.time) {
+			t.Errorf("%s bears the time %s, not that of the commit", f.Name, f.Modified)
+		}
+	}
+	if got := strings.Join(names, " "); got != "LICENSE kube8-operator.exe" {
+		t.Errorf("the zip has %s", got)
+	}
+	if _, err := tree.commandLines([]string{"linux/amd64"}); err == nil || !strings.Contains(err.Error(), "linux/amd64") {
+		t.Errorf("want an error for a platform that was not built, got %v", err)
 	}
 }
