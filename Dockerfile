@@ -8,8 +8,5 @@ LABEL org.opencontainers.image.title="kube8-operator" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}"
 COPY bin/linux-${TARGETARCH}/kube8-operator /kube8-operator
-COPY watches.yaml /watches.yaml
-COPY helm-charts /helm-charts
-WORKDIR /
 USER 65532:65532
 ENTRYPOINT ["/kube8-operator"]

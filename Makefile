@@ -7,6 +7,8 @@ CATALOG_IMG ?= $(IMAGE_TAG_BASE)-catalog:v$(VERSION)
 # The catalog's channels that this version is in: docs/olm.md says when to leave one out.
 CHANNELS ?= candidate,fast,stable
 PLATFORMS ?= linux/amd64,linux/arm64
+# What people run `render` on; a release has an archive for each.
+CLI_PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 CONTAINER_TOOL ?= docker
 KUBECTL ?= kubectl
 E2E_LOAD ?= go -C test/cluster run . load
@@ -107,6 +109,9 @@ run: build ## Run the operator on this machine, against the cluster of the curre
 bin/linux-%/kube8-operator: FORCE
 	GOOS=linux GOARCH=$* $(GO_BUILD) -tags runonly -o $@ ./cmd/kube8-operator
 
+bin/cli-%/kube8-operator: FORCE
+	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(GO_BUILD) -o $@ ./cmd/kube8-operator
+
 docker-build: bin/linux-$(shell go env GOARCH)/kube8-operator ## Build the image IMG for this machine's architecture.
 	$(CONTAINER_TOOL) build --build-arg TARGETARCH=$(shell go env GOARCH) --build-arg VERSION=$(VERSION) -t $(IMG) .
 
@@ -167,11 +172,12 @@ no-collectors:
 ##@ Release
 
 release release-check: export GOTOOLCHAIN = $(shell sed -n 's/^toolchain //p' go.mod)
-release: $(BINARIES) ## Write all that the release of VERSION holds to dist/: the same commit gives the same bytes.
-	go -C tools/release run . --version=$(VERSION) --platforms=$(PLATFORMS) ../.. ../../dist
+CLIS := $(patsubst %,bin/cli-%/kube8-operator,$(subst /,-,$(subst $(comma), ,$(CLI_PLATFORMS))))
+release: $(BINARIES) $(CLIS) ## Write all that the release of VERSION holds to dist/: the same commit gives the same bytes.
+	go -C tools/release run . --version=$(VERSION) --platforms=$(PLATFORMS) --cli-platforms=$(CLI_PLATFORMS) ../.. ../../dist
 
 release-check: ## Make the release of HEAD twice, in two clones, compare the bytes, and try what it holds.
-	go -C tools/release test -tags=e2e -count=1 -v $(GOTESTFLAGS) ./...
+	go -C tools/release test -tags=e2e -count=1 -timeout=40m -v $(GOTESTFLAGS) ./...
 
 bundle: manifests ## Generate the OLM bundle.
 	$(call render,config/manifests)

@@ -11,7 +11,8 @@ import (
 
 // Options are the operator's flags. Those that the stock helm-operator has keep its names.
 type Options struct {
-	// WatchesFile is the path of watches.yaml; the chart paths in it are relative to the working directory.
+	// WatchesFile is the path of a watches file; the chart paths in it are relative to its folder. Empty means the
+	// watches.yaml and the chart that are embedded in the binary.
 	WatchesFile string
 
 	// CollectorRegistry replaces the chart's default for image.registry, for mirrors and disconnected clusters. A
@@ -73,8 +74,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 
 // AddChartFlags binds the options that decide what a Collector is rendered to.
 func (o *Options) AddChartFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.WatchesFile, "watches-file", "./watches.yaml",
-		"path of the file that maps kinds to charts")
+	flags.StringVar(&o.WatchesFile, "watches-file", "",
+		"path of a file that maps kinds to charts, whose paths are relative to its folder; default is what the binary embeds")
 	flags.StringVar(&o.CollectorRegistry, "collector-registry", "",
 		"default registry of collector images, instead of the chart's")
 }

@@ -1,9 +1,21 @@
 package operator
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator"
 )
 
 // registryAnnotation of a chart is the default registry of its images.
@@ -12,9 +24,9 @@ const registryAnnotation = "kube8.dev/collector-registry"
 // LoadWatches reads the watches file and the charts that it names, step 2 of the data flow, and applies the options
 // that decide what a Collector is rendered to.
 func LoadWatches(opts Options) ([]watches.Watch, error) {
-	loaded, err := watches.Load(opts.WatchesFile)
+	loaded, err := load(opts.WatchesFile)
 	if err != nil {
-		return nil, fmt.Errorf("load watches from %q, see --watches-file: %w", opts.WatchesFile, err)
+		return nil, err
 	}
 	for _, watch := range loaded {
 		// The chart's schema is for those who use the chart without the operator: here the CRD's, from which it is
@@ -28,4 +40,79 @@ func LoadWatches(opts Options) ([]watches.Watch, error) {
 		}
 	}
 	return loaded, nil
+}
+
+func load(path string) ([]watches.Watch, error) {
+	if path == "" {
+		loaded, err := loadEmbedded()
+		if err != nil {
+			return nil, fmt.Errorf("load the embedded watches: %w", err)
+		}
+		return loaded, nil
+	}
+	loaded, err := loadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("load watches from %q, see --watches-file: %w", path, err)
+	}
+	return loaded, nil
+}
+
+// loadFile reads a watches file. Its charts are found from the file's folder, wherever the operator was started.
+func loadFile(path string) ([]watches.Watch, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	}
+	var entries []watches.Watch
+	if err := yaml.Unmarshal(text, &entries); err != nil {
+		return nil, fmt.Errorf("not a list of watches: %w", err)
+	}
+	for i, entry := range entries {
+		if !filepath.IsAbs(entry.ChartPath) {
+			entries[i].ChartPath = filepath.Join(filepath.Dir(path), entry.ChartPath)
+		}
+	}
+	text, err = yaml.Marshal(entries)
+	if err != nil {
+		return nil, fmt.Errorf("write chart paths: %w", err)
+	}
+	return watches.LoadReader(bytes.NewReader(text)) //nolint:wrapcheck // the caller names the file
+}
+
+// loadEmbedded reads the watches file that is in the binary, with the defaults that the library gives one on disk: the
+// library takes charts from disk only. The overrideValues of that file are taken as they stand.
+func loadEmbedded() ([]watches.Watch, error) {
+	text, err := kube8.Files.ReadFile("watches.yaml")
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	}
+	var entries []watches.Watch
+	if err := yaml.UnmarshalStrict(text, &entries); err != nil {
+		return nil, fmt.Errorf("not a list of watches: %w", err)
+	}
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Chart, err = embeddedChart(entry.ChartPath); err != nil {
+			return nil, fmt.Errorf("chart %s: %w", entry.ChartPath, err)
+		}
+		entry.WatchDependentResources = cmp.Or(entry.WatchDependentResources, new(true))
+		entry.Selector = cmp.Or(entry.Selector, &metav1.LabelSelector{})
+	}
+	return entries, nil
+}
+
+func embeddedChart(path string) (*chart.Chart, error) {
+	var files []*loader.BufferedFile
+	err := fs.WalkDir(kube8.Files, path, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := kube8.Files.ReadFile(name)
+		files = append(files, &loader.BufferedFile{Name: strings.TrimPrefix(name, path+"/"), Data: data})
+		return err //nolint:wrapcheck // it names the file
+	})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	}
+	return loader.LoadFiles(files) //nolint:wrapcheck // the caller names the chart
 }

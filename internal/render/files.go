@@ -2,73 +2,66 @@ package render
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
-// Files renders the Collectors in a file, in the .yaml, .yml and .json files of a folder, or, for "-", in stdin, and
-// writes the manifests to out. It writes nothing if a Collector cannot be rendered; the error then has a line for each
-// problem, which starts with the file.
-func (r *Renderer) Files(ctx context.Context, path string, stdin io.Reader, out io.Writer) error {
-	files, err := list(path)
-	if err != nil {
-		return err
+// Files renders the Collectors in files, in the .yaml, .yml and .json files of folders, and, for "-", in stdin, and writes
+// the manifests to out. The error is a RefusedError with the problems of all files. No manifest is written then, and
+// with JSON the problems are.
+func (r *Renderer) Files(ctx context.Context, paths []string, stdin io.Reader, out io.Writer) error {
+	manifests, err := r.files(ctx, paths, stdin)
+	if written := r.write(out, manifests, err); written != nil {
+		return written
 	}
-	var manifests []byte
-	var refused []error
-	found := 0
-	for _, file := range files {
-		rendered, count, err := r.file(ctx, file, stdin)
-		if err != nil {
-			refused = append(refused, err)
-		}
-		manifests = append(manifests, rendered...)
-		found += count
-	}
-	if err := errors.Join(refused...); err != nil {
-		return err
-	}
-	if found == 0 {
-		return fmt.Errorf("%s: no Collector in it; it needs apiVersion kube8.dev/v1alpha1 and kind Collector", path)
-	}
-	if _, err := out.Write(manifests); err != nil {
-		return fmt.Errorf("write manifests: %w", err)
-	}
-	return nil
+	return err
 }
 
-func (r *Renderer) file(ctx context.Context, path string, stdin io.Reader) ([]byte, int, error) {
+func (r *Renderer) files(ctx context.Context, paths []string, stdin io.Reader) ([]byte, error) {
+	var manifests []byte
+	var problems RefusedError
+	found := 0
+	for _, path := range paths {
+		files, err := list(path)
+		if err != nil {
+			problems = append(problems, problemsOf(err)...)
+		}
+		for _, file := range files {
+			rendered, count, refused := r.file(ctx, file, stdin)
+			problems = append(problems, refused...)
+			manifests = append(manifests, rendered...)
+			found += count
+		}
+	}
+	if found == 0 && len(problems) == 0 && !r.AllowNone {
+		problems = RefusedError{{
+			File: strings.Join(paths, ", "), Message: "no Collector in it; it needs apiVersion kube8.dev/v1alpha1 and kind Collector",
+		}}
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return manifests, nil
+}
+
+func (r *Renderer) file(ctx context.Context, path string, stdin io.Reader) (manifests []byte, count int, problems RefusedError) {
 	in, label := stdin, "standard input"
 	if path != "-" {
 		opened, err := os.Open(path)
 		if err != nil {
-			return nil, 0, fmt.Errorf("open input, see --filename: %w", err)
+			return nil, 0, problemsOf(err)
 		}
 		defer opened.Close()
 		in, label = opened, path
 	}
 	manifests, count, err := r.Render(ctx, in)
-	return manifests, count, prefixLines(label, err)
-}
-
-// prefixLines puts a prefix, such as the file's name, in front of each of the errors that err joins.
-func prefixLines(prefix string, err error) error {
-	if err == nil {
-		return nil
+	if err != nil {
+		return nil, count, problemsOf(err).about(label, "")
 	}
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return fmt.Errorf("%s: %w", prefix, err)
-	}
-	var errs []error
-	for _, err := range joined.Unwrap() {
-		errs = append(errs, prefixLines(prefix, err))
-	}
-	return errors.Join(errs...)
+	return manifests, count, nil
 }
 
 // list returns path itself, or the files of a folder, by name.
@@ -78,14 +71,14 @@ func list(path string) ([]string, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("open input, see --filename: %w", err)
+		return nil, err //nolint:wrapcheck // it names the file
 	}
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil, fmt.Errorf("read folder: %w", err)
+		return nil, err //nolint:wrapcheck // it names the folder
 	}
 	var files []string
 	for _, entry := range entries {

@@ -15,10 +15,10 @@ import (
 	"github.com/kube8/kube8-operator/internal/validation"
 )
 
-// refusals returns what the API server would refuse of the objects in collector's manifest, by collector's own fields. The
-// error joins one line for each problem.
+// refusals returns what the API server would refuse of the objects in collector's manifest, by collector's own fields, as a
+// RefusedError.
 func refusals(collector *unstructured.Unstructured, manifest string) error {
-	var lines []string
+	var problems RefusedError
 	reader := yamlutil.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
 	for {
 		text, err := reader.Read()
@@ -32,17 +32,13 @@ func refusals(collector *unstructured.Unstructured, manifest string) error {
 		if err != nil {
 			return fmt.Errorf("read rendered manifest: %w", err)
 		}
-		err = specpath.Explain(validation.Create(obj), collector, obj)
-		if refused, ok := errors.AsType[*specpath.RefusedError](err); ok {
-			lines = append(lines, refused.Problems...)
-		} else if err != nil {
-			lines = append(lines, err.Error())
+		if err := specpath.Explain(validation.Create(obj), collector, obj); err != nil {
+			problems = append(problems, problemsOf(err)...)
 		}
 	}
-	slices.Sort(lines)
-	var refused []error
-	for _, line := range slices.Compact(lines) { // a port is in two objects
-		refused = append(refused, errors.New(line))
+	if len(problems) == 0 {
+		return nil
 	}
-	return errors.Join(refused...)
+	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(problems) // a port is in two objects
 }

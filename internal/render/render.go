@@ -33,6 +33,12 @@ type Renderer struct {
 	// monitoring.coreos.com/v1/ServiceMonitor.
 	APIVersions []string
 
+	// JSON has Files write JSON instead of YAML: one List with the manifests, or the problems.
+	JSON bool
+
+	// AllowNone has Files take files without a Collector.
+	AllowNone bool
+
 	schema *crdSchema
 }
 
@@ -46,22 +52,22 @@ func New(ws []watches.Watch, apiVersions []string) (*Renderer, error) {
 }
 
 // Render returns the manifests of each Collector in a stream of YAML documents, and how many Collectors there were;
-// objects of other kinds are passed over. The error joins one line for each problem.
+// objects of other kinds are passed over. The error is a RefusedError with the problems of all of them.
 func (r *Renderer) Render(ctx context.Context, in io.Reader) (manifests []byte, count int, err error) {
 	var out bytes.Buffer
-	var refused []error
+	var problems RefusedError
 	reader := yamlutil.NewYAMLReader(bufio.NewReader(in))
 	for document := 1; ; document++ {
 		text, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return out.Bytes(), count, errors.Join(refused...)
+			break
 		}
 		if err != nil {
 			return nil, count, fmt.Errorf("read document %d: %w", document, err)
 		}
 		obj, err := parse(text)
 		if err != nil {
-			refused = append(refused, fmt.Errorf("document %d: %w", document, err))
+			problems = append(problems, problemsOf(fmt.Errorf("document %d: %w", document, err))...)
 			continue
 		}
 		watch := r.watchFor(obj)
@@ -71,11 +77,15 @@ func (r *Renderer) Render(ctx context.Context, in io.Reader) (manifests []byte, 
 		count++
 		manifest, err := r.renderOne(ctx, watch, obj)
 		if err != nil {
-			refused = append(refused, prefixLines(obj.GetKind()+" "+name(obj), err))
+			problems = append(problems, problemsOf(err).about("", name(obj))...)
 			continue
 		}
 		out.WriteString(manifest)
 	}
+	if len(problems) > 0 {
+		return nil, count, problems
+	}
+	return out.Bytes(), count, nil
 }
 
 // parse reads one object as the API server would: duplicate keys are refused, whole numbers are integers.
@@ -131,9 +141,6 @@ func (r *Renderer) release(
 	install.APIVersions = chartutil.VersionSet(r.APIVersions)
 	install.PostRenderer = postrender.Renderer{}
 	release, err := install.RunWithContext(ctx, watch.Chart, values)
-	if refused, ok := errors.AsType[*postrender.ConfigurationError](err); ok {
-		return "", refused
-	}
 	if err != nil {
 		return "", fmt.Errorf("render chart %s: %w", watch.Chart.Name(), err)
 	}

@@ -1,10 +1,14 @@
 package render_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/internal/operator"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -21,11 +25,9 @@ spec:
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"
 
-// newRenderer renders with the shipped watches file and chart, whose path is relative to the root of the repository.
+// newRenderer renders with the chart that the binary embeds.
 func newRenderer(t *testing.T, opts operator.Options, apiVersions ...string) *render.Renderer {
 	t.Helper()
-	t.Chdir("../..")
-	opts.WatchesFile = "watches.yaml"
 	ws, err := operator.LoadWatches(opts)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +42,7 @@ func newRenderer(t *testing.T, opts operator.Options, apiVersions ...string) *re
 func TestFilesPrintsTheManifestsOfEachCollectorAndNothingElse(t *testing.T) {
 	out := &strings.Builder{}
 	input := configMap + "---\n" + collector + "---\n" + strings.Replace(collector, "namespace: team-a", "namespace: team-b", 1)
-	if err := newRenderer(t, operator.Options{}).Files(t.Context(), "-", strings.NewReader(input), out); err != nil {
+	if err := newRenderer(t, operator.Options{}).Files(t.Context(), []string{"-"}, strings.NewReader(input), out); err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]int{
@@ -63,7 +65,7 @@ func TestFilesHonoursTheOptionsThatDecideWhatIsRendered(t *testing.T) {
 	renderer := newRenderer(t, operator.Options{CollectorRegistry: "mirror.test/otel"}, "monitoring.coreos.com/v1/ServiceMonitor")
 	renderer.Watches[0].OverrideValues = map[string]string{"priorityClassName": "tenants"}
 	input := collector + "  serviceMonitor: {enabled: true}\n"
-	if err := renderer.Files(t.Context(), "-", strings.NewReader(input), out); err != nil {
+	if err := renderer.Files(t.Context(), []string{"-"}, strings.NewReader(input), out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -86,7 +88,7 @@ func TestFilesRefuses(t *testing.T) {
 		},
 		"an unknown field, at any depth": {
 			old: "cluster: prod", new: "cluster: prod\n  resources: {limitz: {}}",
-			want: object + "unknown field spec.resources.limitz",
+			want: object + "spec.resources.limitz: unknown field; check its spelling and its indentation",
 		},
 		"bad base64, without quoting it": {
 			old: "cmVjZWl2ZXJzOiB7fQo=", new: "c2Vj*",
@@ -106,11 +108,23 @@ func TestFilesRefuses(t *testing.T) {
 		},
 		"a clash that only the chart can see": {
 			old: "cluster: prod", new: "cluster: prod\n  ports: {grpc: {port: 4317}}",
-			want: "ports.grpc and ports.otlp are both 4317",
+			want: object + "spec: ports.grpc and ports.otlp are both 4317; change one of the numbers, or remove one with enabled: false",
 		},
 		"a file without a Collector": {
 			old: collector, new: configMap,
 			want: "no Collector in it; it needs apiVersion kube8.dev/v1alpha1 and kind Collector",
+		},
+		"a file that is not YAML": {
+			old: "kind: Collector", new: "kind: [",
+			want: "document 1: not valid YAML: ",
+		},
+		"a key that is there twice": {
+			old: "cluster: prod", new: "cluster: prod\n  cluster: stage",
+			want: `document 1: not valid YAML: yaml: unmarshal errors: line 8: key "cluster" already set in map`,
+		},
+		"a document that is not an object": {
+			old: collector, new: "- text\n",
+			want: "document 1: not a Kubernetes object: ",
 		},
 	}
 	renderer := newRenderer(t, operator.Options{})
@@ -121,9 +135,9 @@ func TestFilesRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := &strings.Builder{}
-			err := renderer.Files(t.Context(), file, nil, out)
-			if err == nil || !strings.HasPrefix(err.Error(), file+": ") || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("got error  %v\nwant one line with %s: %s", err, file, test.want)
+			err := renderer.Files(t.Context(), []string{file}, nil, out)
+			if err == nil || !strings.HasPrefix(err.Error(), file+": "+test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got error       %v\nwant one line of %s: %s", err, file, test.want)
 			}
 			if out.Len() > 0 {
 				t.Errorf("something was printed all the same:\n%s", out)
@@ -134,7 +148,7 @@ func TestFilesRefuses(t *testing.T) {
 
 func TestFilesSaysOneLineForEachProblemOfWhatACollectorIsRenderedTo(t *testing.T) {
 	bad := strings.Replace(collector, "cluster: prod", "cluster: prod\n  env: [{name: TOKEN=hunter2}]\n  priorityClassName: Urgent", 1)
-	err := newRenderer(t, operator.Options{}).Files(t.Context(), "-", strings.NewReader(bad), &strings.Builder{})
+	err := newRenderer(t, operator.Options{}).Files(t.Context(), []string{"-"}, strings.NewReader(bad), &strings.Builder{})
 	const start = "standard input: Collector team-a/gateway: spec."
 	if err == nil {
 		t.Fatal("got no error")
@@ -148,17 +162,104 @@ func TestFilesSaysOneLineForEachProblemOfWhatACollectorIsRenderedTo(t *testing.T
 	}
 }
 
-func TestFilesSaysOneLineForEachBadCollectorOfAFolder(t *testing.T) {
-	renderer := newRenderer(t, operator.Options{})
+// writeInputs writes a folder with good and bad Collectors, and returns it.
+func writeInputs(t *testing.T) string {
+	t.Helper()
 	folder := t.TempDir()
 	bad := strings.Replace(collector, "t-1", "'t 1'", 1)
-	for name, text := range map[string]string{"a.yaml": bad + "---\n" + collector, "b.yml": bad, "c.txt": bad} {
+	worse := strings.Replace(bad, "cluster: prod", "clutser: prod", 1)
+	for name, text := range map[string]string{
+		"good.yaml": collector, "bad.yaml": bad + "---\n" + collector, "worse.yml": worse, "ignored.txt": bad, "other.json": "{}",
+	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := renderer.Files(t.Context(), folder, nil, &strings.Builder{})
-	if err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.Contains(err.Error(), "a.yaml: ") || !strings.Contains(err.Error(), "b.yml: ") {
-		t.Errorf("got error %v, want a line for a.yaml and one for b.yml", err)
+	return folder
+}
+
+func TestFilesSaysALineForEachProblem(t *testing.T) {
+	const (
+		id      = ": Collector team-a/gateway: spec.tenant.id: Invalid value: "
+		typo    = ": Collector team-a/gateway: spec.clutser: unknown field"
+		cluster = ": Collector team-a/gateway: spec.cluster: Required value"
+		none    = ": no Collector in it"
+	)
+	for name, test := range map[string]struct {
+		paths     []string // in the folder
+		allowNone bool
+		want      []string // how each line begins
+	}{
+		"a good file":                           {paths: []string{"good.yaml"}},
+		"a bad file beside a good one":          {paths: []string{"good.yaml", "bad.yaml"}, want: []string{"bad.yaml" + id}},
+		"several problems of one Collector":     {paths: []string{"worse.yml"}, want: []string{"worse.yml" + typo, "worse.yml" + id, "worse.yml" + cluster}},
+		"a folder's YAML and JSON":              {paths: []string{"."}, want: []string{"bad.yaml" + id, "worse.yml" + typo, "worse.yml" + id, "worse.yml" + cluster}},
+		"standard input, which is good":         {paths: []string{"-"}},
+		"a file that is not there":              {paths: []string{"none.yaml", "bad.yaml"}, want: []string{"none.yaml: cannot be read: ", "bad.yaml" + id}},
+		"no Collector at all":                   {paths: []string{"other.json"}, want: []string{"other.json" + none}},
+		"no Collector at all, which is allowed": {paths: []string{"other.json"}, allowNone: true},
+		"no Collector in one file of several":   {paths: []string{"other.json", "good.yaml"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			renderer := newRenderer(t, operator.Options{})
+			renderer.AllowNone = test.allowNone
+			t.Chdir(writeInputs(t))
+			err := renderer.Files(t.Context(), test.paths, strings.NewReader(collector), &strings.Builder{})
+			if len(test.want) == 0 {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatalf("got no error, want %q", test.want)
+			}
+			lines := strings.Split(err.Error(), "\n")
+			if !slices.EqualFunc(lines, test.want, strings.HasPrefix) {
+				t.Errorf("got the lines\n%s\nwant lines that begin with\n%s", err, strings.Join(test.want, "\n"))
+			}
+		})
+	}
+}
+
+func TestFilesWritesJSON(t *testing.T) {
+	renderer := newRenderer(t, operator.Options{})
+	renderer.JSON = true
+	t.Chdir(writeInputs(t))
+
+	out := &strings.Builder{}
+	if err := renderer.Files(t.Context(), []string{"good.yaml", "-"}, strings.NewReader(collector), out); err != nil {
+		t.Fatal(err)
+	}
+	var list unstructured.UnstructuredList
+	if err := json.Unmarshal([]byte(out.String()), &list); err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, item := range list.Items {
+		kinds = append(kinds, item.GetKind())
+	}
+	want := slices.Repeat([]string{"ServiceAccount", "Secret", "Service", "Deployment"}, 2)
+	if list.GetKind() != "List" || list.GetAPIVersion() != "v1" || !slices.Equal(kinds, want) {
+		t.Errorf("got %s %s of %v, want v1 List of %v", list.GetAPIVersion(), list.GetKind(), kinds, want)
+	}
+
+	out.Reset()
+	if err := renderer.Files(t.Context(), []string{"good.yaml", "bad.yaml"}, nil, out); err == nil {
+		t.Error("a bad Collector is no error")
+	}
+	const problems = `{
+  "problems": [
+    {
+      "file": "bad.yaml",
+      "collector": "team-a/gateway",
+      "field": "spec.tenant.id",
+      "message": "Invalid value: spec.tenant.id in body should match '^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$'"
+    }
+  ]
+}
+`
+	if out.String() != problems {
+		t.Errorf("got %s\nwant %s", out, problems)
 	}
 }

@@ -2,10 +2,7 @@ package render
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -50,23 +47,22 @@ func newCRDSchema(definition []byte) (*crdSchema, error) {
 	return &crdSchema{structural, values, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 }
 
-// admit sets obj's defaults, or says why the API server would refuse it, in one line.
+// admit removes unknown fields from obj and sets its defaults. The error is a RefusedError with what the API server would
+// refuse.
 func (s *crdSchema) admit(ctx context.Context, obj *unstructured.Unstructured) error {
+	var problems RefusedError
 	unknown := pruning.PruneWithOptions(obj.Object, s.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
-	if len(unknown) > 0 {
-		return fmt.Errorf("unknown field %s", strings.Join(unknown, ", "))
+	for _, path := range unknown {
+		problems = append(problems, Problem{Field: path, Message: "unknown field; check its spelling and its indentation"})
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(obj.Object, s.structural)
 	defaulting.Default(obj.Object, s.structural)
 
-	var reasons []string
 	for _, refusal := range s.validate(ctx, obj) {
-		if reason := describe(refusal); !slices.Contains(reasons, reason) {
-			reasons = append(reasons, reason)
-		}
+		problems = append(problems, describe(refusal))
 	}
-	if len(reasons) > 0 {
-		return errors.New(strings.Join(reasons, "; "))
+	if len(problems) > 0 {
+		return problems
 	}
 	return nil
 }
@@ -83,15 +79,15 @@ func (s *crdSchema) validate(ctx context.Context, obj *unstructured.Unstructured
 }
 
 // describe says what is wrong without the value, which can be a credential or a whole configuration.
-func describe(refusal *field.Error) string {
+func describe(refusal *field.Error) Problem {
 	switch {
 	case refusal.Detail == "":
-		return fmt.Sprintf("%s: %s", refusal.Field, refusal.Type)
+		return Problem{Field: refusal.Field, Message: refusal.Type.String()}
 	case refusal.Field == (*field.Path)(nil).String(): // a rule of the whole object, whose message names the field
-		return refusal.Detail
+		return Problem{Message: refusal.Detail}
 	case refusal.Type == field.ErrorTypeForbidden: // a rule of a value that is not shown
-		return fmt.Sprintf("%s: %s", refusal.Field, refusal.Detail)
+		return Problem{Field: refusal.Field, Message: refusal.Detail}
 	default:
-		return fmt.Sprintf("%s: %s: %s", refusal.Field, refusal.Type, refusal.Detail)
+		return Problem{Field: refusal.Field, Message: fmt.Sprintf("%s: %s", refusal.Type, refusal.Detail)}
 	}
 }

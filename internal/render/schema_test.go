@@ -89,7 +89,7 @@ func admitConfiguration(t *testing.T, schema *crdSchema, configuration, format s
 	if len(refusals) > 1 {
 		t.Fatalf("more than one reason: %v", refusals)
 	}
-	reason = strings.TrimPrefix(describe(refusals[0]), configurationPrefix)
+	reason = describe(refusals[0]).Message
 	switch {
 	case strings.Contains(reason, "at least 1 chars long"):
 		reason = "not base64, or base64 with spaces or cut off; encode the file with `base64 -w0`"

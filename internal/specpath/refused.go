@@ -17,14 +17,26 @@ import (
 // RefusedError says what the API server refuses of an object, by the fields of the Collector that it comes from. It wraps
 // what the API server says.
 type RefusedError struct {
-	// Problems are what is wrong, each with its field, sorted.
-	Problems []string
+	// Problems are what is wrong, sorted.
+	Problems []Problem
 
 	refusal error
 }
 
+// Problem is what is wrong with one field of the Collector.
+type Problem struct{ Field, Message string }
+
+// String returns the field and what is wrong with it.
+func (p Problem) String() string { return p.Field + ": " + p.Message }
+
 // Error returns the problems in one line.
-func (e *RefusedError) Error() string { return strings.Join(e.Problems, "; ") }
+func (e *RefusedError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, problem := range e.Problems {
+		lines[i] = problem.String()
+	}
+	return strings.Join(lines, "; ")
+}
 
 // Unwrap returns what the API server says.
 func (e *RefusedError) Unwrap() error { return e.refusal }
@@ -36,14 +48,15 @@ func Explain(err error, collector, obj *unstructured.Unstructured) error {
 	if !apierrors.IsInvalid(err) || !errors.As(err, &refusal) || refusal.Status().Details == nil {
 		return err
 	}
-	var problems []string
+	var problems []Problem
 	for _, cause := range refusal.Status().Details.Causes {
-		problems = append(problems, Of(collector, obj, cause.Field)+": "+describe(cause))
+		problems = append(problems, Problem{Of(collector, obj, cause.Field), describe(cause)})
 	}
 	if len(problems) == 0 {
 		return err
 	}
-	slices.Sort(problems) // the API server goes through maps, in an order that changes
+	// The API server goes through maps, in an order that changes.
+	slices.SortFunc(problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
 	return &RefusedError{Problems: slices.Compact(problems), refusal: err}
 }
 

@@ -122,7 +122,7 @@ func (b *bench) operate(ctx context.Context, system, root, phase string) (*proce
 			return nil, err
 		}
 	}
-	args = append(args,
+	args = append(args, "--watches-file=watches.yaml",
 		"--leader-elect", "--leader-election-id="+leaseOf(system), "--leader-election-namespace="+systemNamespace,
 		"--health-probe-bind-address="+addresses[0], "--metrics-bind-address="+addresses[1], "--metrics-secure",
 		// As the operator ships. The stock operator's default of a minute would be more work yet, without an end.

@@ -145,7 +145,7 @@ func (b *bench) remove(ctx context.Context, fleet []*v1alpha1.Collector) error {
 	})
 }
 
-// writeRoots writes the folders that operators run in, each with watches.yaml and the chart as the image has them: the
+// writeRoots writes the folders that operators run in, each with watches.yaml and the chart of the repository: the
 // first as they are, the second with a chart of another version, whose objects have another label.
 func writeRoots(dir string) (roots [2]string, err error) {
 	watches, err := os.ReadFile("watches.yaml")
@@ -157,12 +157,7 @@ func writeRoots(dir string) (roots [2]string, err error) {
 		if err := os.CopyFS(filepath.Join(roots[i], "helm-charts"), os.DirFS("helm-charts")); err != nil {
 			return roots, err
 		}
-		path := filepath.Join(roots[i], "watches.yaml")
-		if err := os.WriteFile(path, watches, 0o600); err != nil {
-			return roots, err
-		}
-		// Not relative to the working directory, which is another one here.
-		if err := edit(path, "chart: helm-charts/", "chart: "+roots[i]+"/helm-charts/"); err != nil {
+		if err := os.WriteFile(filepath.Join(roots[i], "watches.yaml"), watches, 0o600); err != nil {
 			return roots, err
 		}
 	}

@@ -2,7 +2,10 @@ package integration
 
 import (
 	"bytes"
+	"cmp"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -38,7 +42,7 @@ spec:
 
 func TestTheAPIServerAndRenderRefuseTheSame(t *testing.T) {
 	t.Parallel()
-	ws, err := wiring.LoadWatches(wiring.Options{WatchesFile: "watches.yaml"})
+	ws, err := wiring.LoadWatches(wiring.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +67,7 @@ func TestTheAPIServerAndRenderRefuseTheSame(t *testing.T) {
 					refusal = row.refusal
 				}
 				var out bytes.Buffer
-				err := renderer.Files(t.Context(), "-", bytes.NewReader(manifest), &out)
+				err := renderer.Files(t.Context(), []string{"-"}, bytes.NewReader(manifest), &out)
 				expectRefusal(t, err, refusal)
 				if err != nil {
 					g := NewWithT(t)
@@ -132,6 +136,61 @@ func expectNoSecret(t *testing.T, text string) {
 // strict is a client for which the API server refuses unknown fields, as it does for kubectl.
 func strict() client.Client {
 	return client.WithFieldValidation(plane.client, metav1.FieldValidationStrict)
+}
+
+func TestAnUnknownFieldIsRefusedOrDroppedAsTheClientAsks(t *testing.T) {
+	t.Parallel()
+	const typo, undeclared = `unknown field "spec.replica"`, ".spec.replica: field not declared in schema"
+	manifest := patched(t, "spec: {replica: 2}")
+	for validation, want := range map[client.FieldValidation]struct{ refusal, warning string }{
+		"":                           {warning: typo},
+		metav1.FieldValidationWarn:   {warning: typo},
+		metav1.FieldValidationIgnore: {},
+		metav1.FieldValidationStrict: {refusal: typo},
+	} {
+		var warnings bytes.Buffer
+		config := rest.CopyConfig(plane.env.Config)
+		config.WarningHandler = rest.NewWarningWriter(&warnings, rest.WarningWriterOptions{})
+		c, err := client.New(config, client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if validation != "" {
+			c = client.WithFieldValidation(c, validation)
+		}
+		asks := string(cmp.Or(validation, "nothing"))
+		t.Run("a client that creates and asks for "+asks, func(t *testing.T) {
+			created := object(t, manifest)
+			expectRefusal(t, c.Create(t.Context(), created, client.DryRunAll), want.refusal)
+			g := NewWithT(t)
+			g.Expect(warnings.String()).To(ContainSubstring(want.warning))
+			if want.warning == "" {
+				g.Expect(warnings.String()).To(BeEmpty())
+			}
+			if want.refusal == "" {
+				g.Expect(created.Object["spec"]).NotTo(HaveKey("replica"))
+			}
+		})
+		t.Run("a client that applies server-side and asks for "+asks, func(t *testing.T) {
+			apply := client.ApplyConfigurationFromUnstructured(object(t, manifest))
+			expectRefusal(t, c.Apply(t.Context(), apply, client.FieldOwner("test"), client.DryRunAll), undeclared)
+		})
+	}
+	for name, row := range map[string]struct{ apply, refusal string }{
+		"kubectl apply":               {"apply --dry-run=server -f", typo},
+		"kubectl apply --server-side": {"apply --dry-run=server --server-side -f", undeclared},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "gateway.yaml")
+			if err := os.WriteFile(file, manifest, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := kubectl(t, append(strings.Fields(row.apply), file)...)
+			g := NewWithT(t)
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(out).To(ContainSubstring(row.refusal))
+		})
+	}
 }
 
 // patched returns the valid manifest with a merge patch, in YAML, applied to it.

@@ -47,7 +47,7 @@ func run(m *testing.M) (code int, err error) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return 1, errors.New("KUBEBUILDER_ASSETS is not set: run `make test`, which builds etcd and kube-apiserver and sets it")
 	}
-	// Where the operator runs too: the chart paths in watches.yaml are relative to it.
+	// The paths in these tests are relative to the root of the repository.
 	if err := os.Chdir("../.."); err != nil {
 		return 1, err
 	}

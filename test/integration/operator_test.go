@@ -48,6 +48,7 @@ func (o *operator) start(ctx context.Context) error {
 	o.cmd = exec.Command(o.binary, append([]string{
 		"--zap-log-level=10", "--metrics-bind-address=0", "--health-probe-bind-address=" + probes,
 	}, o.args...)...)
+	o.cmd.Dir = "/" // as in its image: it needs no file of the repository
 	o.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "WATCH_NAMESPACE="+o.watchNamespace)
 	o.cmd.Stdout, o.cmd.Stderr = &o.log, &o.log
 	logbooks.Store(&o.log, true)

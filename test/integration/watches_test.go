@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,7 +19,7 @@ const customWatches = `
 - group: kube8.dev
   version: v1alpha1
   kind: Collector
-  chart: helm-charts/collector
+  chart: %s
   selector:
     matchLabels:
       watched: "yes"
@@ -32,7 +33,11 @@ const customWatches = `
 func TestTheWatchesFileIsHonoured(t *testing.T) {
 	namespace := newNamespace(t)
 	file := filepath.Join(t.TempDir(), "watches.yaml")
-	if err := os.WriteFile(file, []byte(customWatches), 0o600); err != nil {
+	chart, err := filepath.Abs("helm-charts/collector")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, fmt.Appendf(nil, customWatches, chart), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := shared.stop(); err != nil {

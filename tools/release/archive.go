@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"fmt"
@@ -98,6 +99,26 @@ func (t *tree) tarGz(files []file) ([]byte, error) {
 	}
 	if err := w.Close(); err != nil {
 		return nil, fmt.Errorf("compress: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// zip returns a compressed archive of files, for Windows.
+func (t *tree) zip(files []file) ([]byte, error) {
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for _, f := range sorted(files) {
+		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: t.time}
+		entry, err := w.CreateHeader(header)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.name, err)
+		}
+		if _, err := entry.Write(f.body); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("end the archive: %w", err)
 	}
 	return out.Bytes(), nil
 }

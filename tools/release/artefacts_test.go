@@ -98,9 +98,6 @@ func runOperator(t *testing.T, index v1.ImageIndex, version string) {
 		if out := command(t, filepath.Join(dir, config.Config.Entrypoint[0]), "version"); !strings.HasPrefix(out, "kube8-operator v"+version+" ") {
 			t.Errorf("the operator says %q", out)
 		}
-		for _, file := range []string{"watches.yaml", "helm-charts/collector/Chart.yaml"} {
-			readFile(t, filepath.Join(dir, file))
-		}
 	}
 	if len(platforms) != 2 {
 		t.Errorf("want two platforms, got %v", platforms)

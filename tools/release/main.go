@@ -1,6 +1,7 @@
-// Command release writes everything that a release holds to a folder: images for all platforms as OCI archives, manifests,
-// bundle, catalog, chart, SBOMs, notes and checksums. The same commit gives the same bytes, on any machine and with no
-// container tool: times are that of the commit, owners and file modes are normalised, and all that is written is sorted.
+// Command release writes everything that a release holds to a folder: images for all platforms as OCI archives, the command
+// line for people's machines, manifests, bundle, catalog, chart, SBOMs, notes and checksums. The same commit gives the same
+// bytes, on any machine and with no container tool: times are that of the commit, owners and file modes are normalised, and
+// all that is written is sorted.
 package main
 
 import (
@@ -13,8 +14,9 @@ import (
 func main() {
 	version := flag.String("version", "", "the version to release, such as 1.2.3")
 	platforms := flag.String("platforms", "linux/amd64,linux/arm64", "the images' platforms, whose binaries are in bin/OS-ARCH")
+	cliPlatforms := flag.String("cli-platforms", "linux/amd64", "the command line's platforms, whose binaries are in bin/cli-OS-ARCH")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: release --version=VERSION [--platforms=OS/ARCH,…] TREE DIST-FOLDER")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: release --version=VERSION [FLAG…] TREE DIST-FOLDER")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -22,7 +24,7 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := release(flag.Arg(0), flag.Arg(1), *version, strings.Split(*platforms, ",")); err != nil {
+	if err := release(flag.Arg(0), flag.Arg(1), *version, strings.Split(*platforms, ","), strings.Split(*cliPlatforms, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // release writes the release of a tree to the folder dist, and replaces what was in there.
-func release(dir, dist, version string, platforms []string) error {
+func release(dir, dist, version string, platforms, cliPlatforms []string) error {
 	t, err := open(dir, version)
 	if err != nil {
 		return err
@@ -26,7 +26,11 @@ func release(dir, dist, version string, platforms []string) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range []func() ([]file, error){t.manifests, t.folders, t.chart, func() ([]file, error) { return t.sboms(platforms) }} {
+	for _, part := range []func() ([]file, error){
+		t.manifests, t.folders, t.chart,
+		func() ([]file, error) { return t.sboms(platforms) },
+		func() ([]file, error) { return t.commandLines(cliPlatforms) },
+	} {
 		more, err := part()
 		if err != nil {
 			return err

@@ -104,10 +104,9 @@ func (d *demo) startOperator(ctx context.Context) (string, error) {
 		return "", err
 	}
 
-	cmd := exec.Command(d.operatorPath(), "run", "--watches-file=watches.yaml", "--zap-encoder=console", "--zap-stacktrace-level=panic",
+	cmd := exec.Command(d.operatorPath(), "run", "--zap-encoder=console", "--zap-stacktrace-level=panic",
 		"--leader-elect", "--leader-election-namespace="+operatorNamespace,
 		"--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes)
-	cmd.Dir = d.Root
 	as := d.kubectl
 	as.Kubeconfig = kubeconfig
 	cmd.Env = append(as.Environ(), "WATCH_NAMESPACE=")
