@@ -69,7 +69,7 @@ var manifests = []manifestRow{
 	{name: "unknown mode", patch: `{spec: {mode: sidecar}}`,
 		refusal: `spec.mode: Unsupported value: "sidecar": supported values: "deployment", "daemonset", "statefulset"`,
 		offline: `spec.mode: Unsupported value: supported values: "deployment", "daemonset", "statefulset"`},
-	{name: "volumeClaimTemplates of a deployment", patch: `{spec: {volumeClaimTemplates: [{metadata: {name: queue}}]}}`,
+	{name: "volumeClaimTemplates of a deployment", patch: `{spec: {volumeClaimTemplates: [{metadata: {name: queue}, spec: ` + sized + `}]}}`,
 		refusal: `volumeClaimTemplates: only with mode statefulset`},
 	{name: "Recreate of a statefulset", patch: `{spec: {mode: statefulset, updateStrategy: {type: Recreate}}}`,
 		refusal: `updateStrategy.type: Recreate only with mode deployment`},
