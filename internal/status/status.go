@@ -13,19 +13,21 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/memory"
+	"github.com/kube8/kube8-operator/internal/release"
 )
 
-// Outcomes says how the last pass over a Collector ended.
+// Outcomes says how the last reconcile of a Collector ended.
 type Outcomes interface {
-	Of(collector types.UID) memory.Outcome
+	Of(collector types.UID) release.Outcome
 }
 
 // NewClient returns c with its status writer decorated. c should read Collectors, workloads and pods from a cache: the
@@ -39,6 +41,21 @@ type decoratedClient struct {
 	outcomes Outcomes
 	events   record.EventRecorder
 }
+
+// Get reads an object. A Collector that only somebody else's finalizer keeps is not found: the operator is done with it,
+// and no worker waits until it has gone.
+func (c decoratedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if err := c.Client.Get(ctx, key, obj, opts...); err != nil {
+		return err //nolint:wrapcheck // a decorator returns what the decorated one returns
+	}
+	if obj.GetDeletionTimestamp() != nil && !controllerutil.ContainsFinalizer(obj, uninstallFinalizer) {
+		return apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("collectors").GroupResource(), key.Name) //nolint:wrapcheck // as above
+	}
+	return nil
+}
+
+// uninstallFinalizer is the stock reconciler's.
+const uninstallFinalizer = "uninstall-helm-release"
 
 // Status returns the decorated status writer.
 func (c decoratedClient) Status() client.SubResourceWriter {
@@ -122,7 +139,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 }
 
 // describeRelease says what is deployed: what the last passes deployed or, as long as none did, what the status says.
-func describeRelease(before, after *v1alpha1.CollectorStatus, deployed *memory.Deployed) {
+func describeRelease(before, after *v1alpha1.CollectorStatus, deployed *release.Deployed) {
 	name := ""
 	if after.DeployedRelease != nil {
 		name = after.DeployedRelease.Name
