@@ -27,7 +27,8 @@ type offers struct {
 	client   discovery.DiscoveryInterface
 	chart    *Chart
 	log      logr.Logger
-	changed  func(ctx context.Context, before, after *offered) // what changes, it hears of at once
+	follow   func(ctx context.Context, before, after *offered) // is called before after counts
+	changed  func(ctx context.Context)                         // is called when it does, and is not the first answer
 	current  atomic.Pointer[offered]
 	asking   sync.Mutex // held while the API server is asked; of failing
 	failing  string     // the last error, or ""
@@ -85,11 +86,12 @@ func (o *offers) update(ctx context.Context) (*offered, error) {
 	case before != nil && before.version == after.version:
 		return before, nil
 	}
+	o.follow(ctx, before, after)
 	o.current.Store(after)
 	if before != nil {
 		o.log.Info("the cluster offers something else, so each Collector is reconciled", "now", after.version)
+		o.changed(ctx)
 	}
-	o.changed(ctx, before, after)
 	return after, nil
 }
 

@@ -54,7 +54,7 @@ func New(mgr ctrl.Manager, watch watches.Watch, options Options) (*Clients, erro
 	c.watcher = &watcher{
 		kind: watch.GroupVersionKind, selector: selector, dependents: *watch.WatchDependentResources, clients: c, mgr: mgr,
 	}
-	c.offers = &offers{client: apis, chart: chrt, log: ctrl.Log.WithName("offers"), changed: c.watcher.follow}
+	c.offers = &offers{client: apis, chart: chrt, log: ctrl.Log.WithName("offers"), follow: c.watcher.follow, changed: c.watcher.requeueAll}
 	if err := mgr.Add(c.offers); err != nil {
 		return nil, fmt.Errorf("follow what the cluster offers: %w", err)
 	}
@@ -152,7 +152,7 @@ var deletions = predicate.TypedFuncs[*corev1.Pod]{
 	GenericFunc: func(event.TypedGenericEvent[*corev1.Pod]) bool { return false },
 }
 
-// follow watches what the cluster offers now, and has each Collector reconciled if it offered something else before.
+// follow watches what the cluster offers now, and no longer what it does not.
 func (w *watcher) follow(ctx context.Context, before, after *offered) {
 	ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
 	defer cancel()
@@ -172,11 +172,9 @@ func (w *watcher) follow(ctx context.Context, before, after *offered) {
 			_ = w.mgr.GetCache().RemoveInformer(ctx, objectOf(kind)) // fails only for what is no object
 		}
 	}
-	if before != nil {
-		w.requeueAll(ctx)
-	}
 }
 
+// requeueAll has each Collector reconciled, because the cluster offers something else.
 func (w *watcher) requeueAll(ctx context.Context) {
 	collectors := &unstructured.UnstructuredList{}
 	collectors.SetGroupVersionKind(w.kind.GroupVersion().WithKind(w.kind.Kind + "List"))
