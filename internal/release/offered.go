@@ -27,8 +27,8 @@ type offers struct {
 	client   discovery.DiscoveryInterface
 	chart    *Chart
 	log      logr.Logger
-	follow   func(ctx context.Context, before, after *offered) // is called before after counts
-	changed  func(ctx context.Context)                         // is called when it does, and is not the first answer
+	follow   func(ctx context.Context, kinds []schema.GroupVersionKind)    // is told of kinds before they count as offered
+	changed  func(ctx context.Context, vanished []schema.GroupVersionKind) // is told when another answer than the first counts
 	current  atomic.Pointer[offered]
 	asking   sync.Mutex // held while the API server is asked; of failing
 	failing  string     // the last error, or ""
@@ -83,16 +83,21 @@ func (o *offers) update(ctx context.Context) (*offered, error) {
 	switch {
 	case after == nil:
 		return nil, fmt.Errorf("find out what the cluster offers: %w", err)
-	case before != nil && before.version == after.version:
-		return before, nil
-	}
-	o.follow(ctx, before, after)
-	o.current.Store(after)
-	if before != nil {
+	case before == nil:
+		o.follow(ctx, after.kinds)
+		o.current.Store(after)
+	case before.version != after.version:
+		o.follow(ctx, without(after.kinds, before.kinds))
+		o.current.Store(after)
 		o.log.Info("the cluster offers something else, so each Collector is reconciled", "now", after.version)
-		o.changed(ctx)
+		o.changed(ctx, without(before.kinds, after.kinds))
 	}
-	return after, nil
+	return o.current.Load(), nil
+}
+
+// without returns those of some kinds that are not among others.
+func without(some, others []schema.GroupVersionKind) []schema.GroupVersionKind {
+	return slices.DeleteFunc(slices.Clone(some), func(kind schema.GroupVersionKind) bool { return slices.Contains(others, kind) })
 }
 
 func (o *offers) read(last *offered) (*offered, error) {

@@ -147,21 +147,22 @@ func (m *memory) forget(uid types.UID) {
 	delete(m.entries, uid)
 }
 
-// recall takes from the Collector's status what is deployed, if the operator has not found that out since it started.
+// recall takes from the Collector's status what is deployed, if the operator has not found that out since it started, or if
+// another operator has recorded the same once more.
 func (r *actionClient) recall() {
-	if r.deployed != nil {
-		return
-	}
 	status, _, _ := unstructured.NestedMap(r.collector.Object, "status")
 	revision, found, _ := unstructured.NestedInt64(status, "deployedRelease", "revision")
 	if !found || revision == 0 {
 		return
 	}
-	r.deployed = &Deployed{Revision: int(revision)}
+	digest, _, _ := unstructured.NestedString(status, "deployedRelease", "digest")
+	_, hash, _ := splitDigest(digest)
+	if r.deployed != nil && (hash != r.hash || int(revision) <= r.deployed.Revision) {
+		return
+	}
+	r.deployed, r.hash = &Deployed{Revision: int(revision), Digest: digest}, hash
 	r.deployed.Version, _, _ = unstructured.NestedString(status, "version")
 	r.deployed.ConfigHash, _, _ = unstructured.NestedString(status, "configHash")
-	r.deployed.Digest, _, _ = unstructured.NestedString(status, "deployedRelease", "digest")
-	_, r.hash, _ = splitDigest(r.deployed.Digest)
 }
 
 // isUnchanged tells whether there is nothing to do, by what is remembered or by what the status says.
@@ -251,15 +252,18 @@ func (r *actionClient) remember() {
 	}
 }
 
-// The digest in a Collector's status has three parts of the same length: what it was rendered from, what was rendered, and
-// the objects. By it the operator knows after a restart that there is nothing to do, and does not even render.
-const digestLength = 32
+// The digest in a Collector's status has three parts, of 20, 20 and 24 letters: what it was rendered from, what was
+// rendered, and the objects. By it the operator knows after a restart that there is nothing to do, and does not even render.
+const (
+	partLength   = 20
+	digestLength = 64
+)
 
 func splitDigest(digest string) (inputs, hash, objects string) {
-	if len(digest) != 3*digestLength {
-		return "", "", "" // of an earlier version
+	if len(digest) != digestLength {
+		return "", "", ""
 	}
-	return digest[:digestLength], digest[digestLength : 2*digestLength], digest[2*digestLength:]
+	return digest[:partLength], digest[partLength : 2*partLength], digest[2*partLength:]
 }
 
 func (r *actionClient) digestOfInputs(now inputs) string {
@@ -278,7 +282,7 @@ func (r *actionClient) digestOfInputs(now inputs) string {
 	} {
 		write(sum, part)
 	}
-	return hex.EncodeToString(sum.Sum(nil))[:digestLength]
+	return hex.EncodeToString(sum.Sum(nil))[:partLength]
 }
 
 func digestOfObjects(objects map[ref]client.Object) string {
@@ -300,7 +304,7 @@ func (r *actionClient) digestOfStates() string {
 func digestOfLines(lines []string) string {
 	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
-	return hex.EncodeToString(sum[:])[:digestLength]
+	return hex.EncodeToString(sum[:])[:digestLength-2*partLength]
 }
 
 // executable returns a hash of the running program: another one may render otherwise.

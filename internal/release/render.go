@@ -83,7 +83,7 @@ func parse(manifest string) (*Rendered, error) {
 	for {
 		text, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			rendered.hash = hex.EncodeToString(sum.Sum(nil))[:digestLength]
+			rendered.hash = hex.EncodeToString(sum.Sum(nil))[:partLength]
 			return rendered, nil
 		}
 		if err != nil {

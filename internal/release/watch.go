@@ -3,7 +3,6 @@ package release
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
@@ -54,7 +53,7 @@ func New(mgr ctrl.Manager, watch watches.Watch, options Options) (*Clients, erro
 	c.watcher = &watcher{
 		kind: watch.GroupVersionKind, selector: selector, dependents: *watch.WatchDependentResources, clients: c, mgr: mgr,
 	}
-	c.offers = &offers{client: apis, chart: chrt, log: ctrl.Log.WithName("offers"), follow: c.watcher.follow, changed: c.watcher.requeueAll}
+	c.offers = &offers{client: apis, chart: chrt, log: ctrl.Log.WithName("offers"), follow: c.watcher.follow, changed: c.watcher.changed}
 	if err := mgr.Add(c.offers); err != nil {
 		return nil, fmt.Errorf("follow what the cluster offers: %w", err)
 	}
@@ -152,29 +151,25 @@ var deletions = predicate.TypedFuncs[*corev1.Pod]{
 	GenericFunc: func(event.TypedGenericEvent[*corev1.Pod]) bool { return false },
 }
 
-// follow watches what the cluster offers now, and no longer what it does not.
-func (w *watcher) follow(ctx context.Context, before, after *offered) {
+// follow watches the objects of kinds that the cluster offers now.
+func (w *watcher) follow(ctx context.Context, kinds []schema.GroupVersionKind) {
 	ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
 	defer cancel()
-	var watched []schema.GroupVersionKind
-	if before != nil {
-		watched = before.kinds
-	}
-	for _, kind := range after.kinds {
-		if !slices.Contains(watched, kind) {
-			if err := w.watch(ctx, kind); err != nil {
-				ctrl.LoggerFrom(ctx).Error(err, "cannot follow the objects of a kind that the cluster offers now")
-			}
-		}
-	}
-	for _, kind := range watched {
-		if !slices.Contains(after.kinds, kind) {
-			_ = w.mgr.GetCache().RemoveInformer(ctx, objectOf(kind)) // fails only for what is no object
+	for _, kind := range kinds {
+		if err := w.watch(ctx, kind); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "cannot follow the objects of a kind that the cluster offers now")
 		}
 	}
 }
 
-// requeueAll has each Collector reconciled, because the cluster offers something else.
+// changed forgets the objects of kinds that the cluster no longer offers, and has each Collector reconciled.
+func (w *watcher) changed(ctx context.Context, vanished []schema.GroupVersionKind) {
+	for _, kind := range vanished {
+		_ = w.mgr.GetCache().RemoveInformer(ctx, objectOf(kind)) // fails only for what is no object
+	}
+	w.requeueAll(ctx)
+}
+
 func (w *watcher) requeueAll(ctx context.Context) {
 	collectors := &unstructured.UnstructuredList{}
 	collectors.SetGroupVersionKind(w.kind.GroupVersion().WithKind(w.kind.Kind + "List"))
