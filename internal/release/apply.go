@@ -129,12 +129,16 @@ func (r *actionClient) avoidConflict(s *step) error {
 
 // applyStep applies one object: it creates it, or changes the one that the Collector has, and no other.
 func (r *actionClient) applyStep(s *step) error {
-	before := s.before
+	before, replaced := s.before, false
 	for range 3 {
 		err := r.applyTo(s, before)
 		if err == nil {
 			s.created = before == nil
 			return nil
+		}
+		if apierrors.IsInvalid(err) && !isOtherUID(err) && before != nil && !replaced && r.replace(s, before) == nil {
+			replaced = true
+			continue
 		}
 		// It is there, or it is another one.
 		if !apierrors.IsConflict(err) && !isOtherUID(err) {
@@ -185,6 +189,23 @@ func (r *actionClient) send(what ref, object *unstructured.Unstructured, as stri
 	after.SetName(what.name)
 	return after, r.cluster.Patch(r.ctx, after, client.RawPatch(types.ApplyPatchType, text), //nolint:wrapcheck // the caller looks at it first
 		client.FieldOwner(as), client.ForceOwnership)
+}
+
+// replace replaces the lists of an object. Applying merges them by keys: where somebody else has edited a key, the result
+// can be invalid, such as two ports of one name.
+func (r *actionClient) replace(s *step, before client.Object) error {
+	text, err := json.Marshal(withMetadata(s.object, "uid", string(before.GetUID())).Object)
+	if err != nil {
+		return err //nolint:wrapcheck // the caller has another error to tell
+	}
+	after := objectOf(s.ref.kind)
+	after.SetNamespace(before.GetNamespace())
+	after.SetName(before.GetName())
+	if err := r.cluster.Patch(r.ctx, after, client.RawPatch(types.MergePatchType, text), client.FieldOwner(manager)); err != nil {
+		return err //nolint:wrapcheck // as above
+	}
+	_, err = r.takeOver(s.ref)
+	return err
 }
 
 // takeOver has the operator own by applying what earlier versions of it wrote otherwise, so that fields can be dropped.

@@ -176,7 +176,7 @@ func (r *actionClient) deploy(revise bool) error {
 	if err := r.render(); err != nil {
 		return err
 	}
-	return r.sync(revise)
+	return r.sync(revise || r.rendered.hash != r.hash)
 }
 
 // sync is the sequence.
@@ -209,6 +209,9 @@ func (r *actionClient) answer(hash string) *release.Release {
 	}
 	if r.deployed != nil {
 		answer.Version = r.deployed.Revision
+	}
+	if r.begun {
+		answer.Info.Status = release.StatusFailed // so that going back to the deployed revision is one, too
 	}
 	return answer
 }

@@ -39,9 +39,8 @@ func (r *actionClient) prune() error {
 		wanted[refTo(object)] = true
 	}
 	surplus := r.controlled()
-	for what := range wanted {
-		delete(surplus, what)
-	}
+	maps.DeleteFunc(surplus, func(what ref, _ client.Object) bool { return wanted[what] })
+	maps.DeleteFunc(r.objects, func(what ref, _ *state) bool { return !wanted[what] })
 	r.waiting = nil
 	defer func() { r.memory.wait(client.ObjectKeyFromObject(r.collector), len(r.waiting) > 0) }()
 	if len(surplus) == 0 {
@@ -62,7 +61,6 @@ func (r *actionClient) prune() error {
 		if err := r.remove(what, object); err != nil {
 			return err
 		}
-		delete(r.objects, what)
 	}
 	return nil
 }

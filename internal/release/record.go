@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -35,6 +36,8 @@ const (
 	maxUnpacked = 8 << 20
 
 	recordType = "helm.sh/release.v1"
+
+	tooLarge = "deployed by kube8-operator; too large to record "
 )
 
 // recorded is what is known of a record.
@@ -91,34 +94,34 @@ func revisionOf(secret, release string) (int, bool) {
 	return revision, found && err == nil && revision > 0
 }
 
-// record records what was applied as the next revision, notes that the one before is superseded, and forgets the oldest.
+// record records what was applied as the next revision, notes that those before are superseded, and forgets the oldest.
 func (r *actionClient) record() error {
 	revisions := slices.Sorted(maps.Keys(r.records))
 	next, first := 1, helmtime.Now()
-	var before *corev1.Secret
-	var superseded *release.Release
+	var before *old
 	if len(revisions) > 0 {
 		next += revisions[len(revisions)-1]
-		before = &corev1.Secret{}
-		err := r.live.Get(r.ctx, r.keyOf(next-1), before)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("read the record of revision %d: %w", next-1, err)
+		var err error
+		if before, err = r.read(next - 1); err != nil {
+			return err
 		}
-		superseded = unpack(before.Data["release"])
-		if superseded != nil && superseded.Info != nil {
-			first = superseded.Info.FirstDeployed
+		if before == nil { // somebody has deleted it
+			r.records = nil
+			if err := r.readRecords(); err != nil {
+				return err
+			}
+			return r.record()
+		}
+		if before != nil && before.info != nil {
+			first = before.info.FirstDeployed
 		}
 	}
-	if err := r.create(next, first); err != nil {
+	next, err := r.create(next, first)
+	if err != nil {
 		return err
 	}
-	if r.deployed == nil {
-		r.deployed = &Deployed{}
-	}
-	deployed := *r.deployed // the status has read the one before
-	deployed.Revision = next
-	r.deployed = &deployed
-	r.supersede(before, superseded)
+	r.deployed = &Deployed{Revision: next}
+	r.supersede(before)
 	for _, revision := range revisions {
 		switch {
 		case revision <= next-maxHistory:
@@ -126,17 +129,48 @@ func (r *actionClient) record() error {
 				return err
 			}
 		case revision < next-1 && r.records[revision].status != release.StatusSuperseded.String():
-			secret := &corev1.Secret{}
-			if err := r.live.Get(r.ctx, r.keyOf(revision), secret); err == nil {
-				r.supersede(secret, unpack(secret.Data["release"]))
+			if before, err := r.read(revision); err == nil {
+				r.supersede(before)
 			}
 		}
 	}
 	return nil
 }
 
-// create creates the record of a revision.
-func (r *actionClient) create(revision int, first helmtime.Time) error {
+// old is the record of an earlier revision.
+type old struct {
+	revision int
+	secret   *corev1.Secret
+	text     []byte        // of the release; nil if it is damaged
+	info     *release.Info // in text
+}
+
+// read reads the record of a revision. It returns nil if there is none that is the Collector's.
+func (r *actionClient) read(revision int) (*old, error) {
+	secret := &corev1.Secret{}
+	err := r.live.Get(r.ctx, r.keyOf(revision), secret)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, r.collector) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the record of revision %d: %w", revision, err)
+	}
+	found := &old{revision: revision, secret: secret}
+	text, err := unpack(secret.Data["release"])
+	if err != nil {
+		return found, nil //nolint:nilerr // a damaged record is in nobody's way
+	}
+	var head struct {
+		Info *release.Info `json:"info"`
+	}
+	if json.Unmarshal(text, &head) == nil && head.Info != nil {
+		found.text, found.info = text, head.Info
+	}
+	return found, nil
+}
+
+// create creates the record of a revision, and returns its number.
+func (r *actionClient) create(revision int, first helmtime.Time) (int, error) {
 	now := helmtime.Now()
 	metadata := *r.chart.Metadata
 	rel := &release.Release{
@@ -147,17 +181,23 @@ func (r *actionClient) create(revision int, first helmtime.Time) error {
 			FirstDeployed: first, LastDeployed: now, Status: release.StatusDeployed, Description: "deployed by kube8-operator",
 		},
 	}
-	content, err := pack(rel)
-	if err == nil && len(content) > maxRecord {
-		rel.Config, rel.Info.Description = nil, "deployed by kube8-operator; too large to record the values, see the Collector"
-		content, err = pack(rel)
-	}
-	if err == nil && len(content) > maxRecord {
-		rel.Manifest, rel.Info.Description = "", "deployed by kube8-operator; too large to record, see the Collector"
-		content, err = pack(rel)
-	}
-	if err != nil {
-		return err
+	var content []byte
+	for _, shorten := range []func(){
+		func() {},
+		func() { rel.Config, rel.Info.Description = nil, tooLarge+"the values, see the Collector" },
+		func() { rel.Manifest, rel.Info.Description = "", tooLarge+"values and manifest, see the Collector" },
+	} {
+		shorten()
+		text, err := json.Marshal(rel)
+		if err != nil {
+			return 0, fmt.Errorf("write the record of revision %d: %w", revision, err)
+		}
+		if content, err = pack(text); err != nil {
+			return 0, err
+		}
+		if len(content) <= maxRecord {
+			break
+		}
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -172,34 +212,54 @@ func (r *actionClient) create(revision int, first helmtime.Time) error {
 		},
 		Type: recordType, Data: map[string][]byte{"release": content},
 	}
-	if err := r.cluster.Create(r.ctx, secret); err != nil {
-		r.records = nil // somebody has written one since they were read
-		return fmt.Errorf("record revision %d: %w", revision, err)
+	err := r.cluster.Create(r.ctx, secret)
+	if apierrors.IsAlreadyExists(err) {
+		return r.skip(revision, first)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("record revision %d: %w", revision, err)
 	}
 	r.records[revision] = recorded{secret.UID, rel.Info.Status.String()}
-	return nil
+	return revision, nil
 }
 
-// supersede notes in the record of a revision that there is a later one. Where the record is damaged, its label says so.
-// That it fails is no reason to do all again: the next revision has another chance.
-func (r *actionClient) supersede(secret *corev1.Secret, rel *release.Release) {
-	if secret == nil || !metav1.IsControlledBy(secret, r.collector) {
+// skip records a revision by the next number, because a record of that one is there and was not listed: it has lost its
+// labels, or another operator has just written it.
+func (r *actionClient) skip(revision int, first helmtime.Time) (int, error) {
+	secret := &corev1.Secret{}
+	if err := r.live.Get(r.ctx, r.keyOf(revision), secret); err != nil {
+		return 0, fmt.Errorf("read the record of revision %d: %w", revision, err)
+	}
+	if !metav1.IsControlledBy(secret, r.collector) {
+		return 0, r.foreignRecord(secret)
+	}
+	r.records[revision] = recorded{secret.UID, secret.Labels["status"]}
+	return r.create(revision+1, first)
+}
+
+// supersede notes in the record of a revision that there is a later one. Where the record is damaged, only its label says
+// so. That it fails is no reason to deploy once more: the next revision has another chance.
+func (r *actionClient) supersede(before *old) {
+	if before == nil {
 		return
 	}
-	revision, _ := revisionOf(secret.Name, r.collector.GetName())
-	if rel != nil && rel.Info != nil {
-		rel.Info.Status = release.StatusSuperseded
-		if content, err := pack(rel); err == nil && len(content) <= maxRecord {
+	secret, superseded := before.secret, release.StatusSuperseded.String()
+	if before.text != nil {
+		// The first status is the release's. Only the text is changed: what the rest would become in memory is unbounded.
+		text := bytes.Replace(before.text, fmt.Appendf(nil, `"status":%q`, before.info.Status), fmt.Appendf(nil, `"status":%q`, superseded), 1)
+		if content, err := pack(text); err == nil && len(content) <= maxRecord {
 			secret.Data["release"] = content
 		}
 	}
-	secret.Labels["status"] = release.StatusSuperseded.String()
-	secret.Labels["modifiedAt"] = strconv.FormatInt(time.Now().Unix(), 10)
+	if secret.Labels == nil {
+		secret.Labels = map[string]string{}
+	}
+	secret.Labels["status"], secret.Labels["modifiedAt"] = superseded, strconv.FormatInt(time.Now().Unix(), 10)
 	if err := r.cluster.Update(r.ctx, secret); err != nil {
-		log.FromContext(r.ctx).Info("could not note that a revision is superseded", "revision", revision, "because", err.Error())
+		log.FromContext(r.ctx).Info("could not note that a revision is superseded", "revision", before.revision, "because", err.Error())
 		return
 	}
-	r.records[revision] = recorded{secret.UID, release.StatusSuperseded.String()}
+	r.records[before.revision] = recorded{secret.UID, superseded}
 }
 
 // forgetRecords deletes the records of all revisions.
@@ -227,36 +287,27 @@ func (r *actionClient) keyOf(revision int) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.collector.GetNamespace(), Name: recordName(r.collector.GetName(), revision)}
 }
 
-// pack writes a release as Helm stores it.
-func pack(rel *release.Release) ([]byte, error) {
-	text, err := json.Marshal(rel)
-	if err != nil {
-		return nil, fmt.Errorf("write the record of revision %d: %w", rel.Version, err)
-	}
+// pack packs the text of a release as Helm stores it.
+func pack(text []byte) ([]byte, error) {
 	var packed bytes.Buffer
-	writer := gzip.NewWriter(&packed)
-	if _, err := writer.Write(text); err != nil {
-		return nil, fmt.Errorf("pack the record of revision %d: %w", rel.Version, err)
+	encoder := base64.NewEncoder(base64.StdEncoding, &packed)
+	writer := gzip.NewWriter(encoder)
+	_, err := writer.Write(text)
+	if err := errors.Join(err, writer.Close(), encoder.Close()); err != nil {
+		return nil, fmt.Errorf("pack the record of a revision: %w", err)
 	}
-	if err := writer.Close(); err != nil {
-		return nil, fmt.Errorf("pack the record of revision %d: %w", rel.Version, err)
-	}
-	return []byte(base64.StdEncoding.EncodeToString(packed.Bytes())), nil
+	return packed.Bytes(), nil
 }
 
-// unpack reads a release as Helm stores it, or returns nil if it is damaged, or too large for what it can be.
-func unpack(content []byte) *release.Release {
+// unpack returns the text of a release as Helm stores it. It is an error if that is damaged, or larger than it can be.
+func unpack(content []byte) ([]byte, error) {
 	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(content)))
 	if err != nil {
-		return nil
+		return nil, fmt.Errorf("unpack the record of a revision: %w", err)
 	}
 	text, err := io.ReadAll(io.LimitReader(reader, maxUnpacked+1))
 	if err != nil || len(text) > maxUnpacked {
-		return nil
+		return nil, fmt.Errorf("unpack the record of a revision, which is damaged or too large: %w", err)
 	}
-	rel := &release.Release{}
-	if json.Unmarshal(text, rel) != nil {
-		return nil
-	}
-	return rel
+	return text, nil
 }

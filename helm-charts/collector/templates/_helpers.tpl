@@ -32,6 +32,16 @@ labels:
   {{- include "collector.labels" . | nindent 2 }}
 {{- end }}
 
+{{/* Given annotations, without those that are the operator's own. */}}
+{{- define "collector.annotations" -}}
+{{- $given := dict }}
+{{- range $key, $value := . }}{{ if not (hasPrefix "kube8.dev/" $key) }}{{ $_ := set $given $key $value }}{{ end }}{{ end }}
+{{- with $given }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{- define "collector.serviceAccountName" -}}
 {{- .Values.serviceAccount.name | default (ternary .Release.Name "default" .Values.serviceAccount.create) }}
 {{- end }}

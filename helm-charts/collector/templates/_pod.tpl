@@ -12,10 +12,7 @@ selector:
     {{- include "collector.selector" . | nindent 4 }}
 template:
   metadata:
-    {{- with .Values.podAnnotations }}
-    annotations:
-      {{- toYaml . | nindent 6 }}
-    {{- end }}
+    {{- with include "collector.annotations" .Values.podAnnotations | trim }}{{ nindent 4 . }}{{ end }}
     labels:
       {{- $labels := include "collector.podLabels" . | fromYaml }}
       {{- range $key, $value := .Values.podLabels }}
