@@ -48,11 +48,11 @@ func TestAnUnrelatedCRDWakesNobody(t *testing.T) {
 
 // Not parallel: it starts an operator of its own, and removes what the shared one would make again.
 func TestTheFirstObjectDoesNotDecideHowAKindIsWatched(t *testing.T) {
+	namespace := newNamespace(t)
 	if err := shared.stop(); err != nil {
 		t.Error(err)
 	}
 	startSharedAgain(t)
-	namespace := newNamespace(t)
 	one := startAnother(t, namespace)
 	first, second := newCollector(namespace, "first"), newCollector(namespace, "second")
 	first.Spec.Service = &v1alpha1.Service{Annotations: map[string]string{"helm.sh/resource-policy": "keep"}}
