@@ -3,6 +3,9 @@ package operator
 import (
 	"context"
 	"fmt"
+	"os"
+	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
@@ -26,6 +29,7 @@ const deletionWait = 2 * time.Second
 
 // Run runs the operator against the cluster of cfg until ctx ends.
 func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
+	limitMemory()
 	ws, err := LoadWatches(opts)
 	if err != nil {
 		return err
@@ -47,6 +51,15 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 		return fmt.Errorf("run manager: %w", err)
 	}
 	return nil
+}
+
+// limitMemory has Go collect garbage harder near the container's memory limit, in bytes, which the manifests give as
+// MEMORY_LIMIT. Without it the operator would be killed by what it could have freed. GOMEMLIMIT wins.
+func limitMemory() {
+	limit, err := strconv.ParseInt(os.Getenv("MEMORY_LIMIT"), 10, 64)
+	if err == nil && limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limit / 10 * 9)
+	}
 }
 
 // newMetrics registers the operator's metrics beside those of controller-runtime.

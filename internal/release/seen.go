@@ -27,9 +27,6 @@ const (
 	// handover is the field manager that keeps spec.replicas from the moment in which the operator gives it up until an
 	// autoscaler sets it.
 	handover = "kube8-operator-handover"
-
-	// sightAnnotation is where the informer cache keeps the sight of an object. The API server never sees it.
-	sightAnnotation = "kube8.dev/sight"
 )
 
 // sight is what the operator needs to know of an object's content. The API server keeps in managedFields which fields the
@@ -43,7 +40,7 @@ type sight struct {
 
 // sightOf returns the sight of an object, as the API server or as the informer cache has it.
 func sightOf(object client.Object) sight {
-	if kept, found := object.GetAnnotations()[sightAnnotation]; found && object.GetManagedFields() == nil {
+	if kept := object.GetSelfLink(); kept != "" {
 		part := strings.SplitN(kept, " ", 4)
 		return sight{digest: part[0], replicas: part[1] == "true", legacy: part[2] == "true", editor: part[3]}
 	}
@@ -96,17 +93,18 @@ func Strip(in any) (any, error) {
 	if !ok {
 		return in, nil // the last known state of a deleted object
 	}
-	if object.GetAnnotations()[sightAnnotation] != "" && object.GetManagedFields() == nil {
+	if object.GetSelfLink() != "" {
 		return in, nil
 	}
 	seen := sightOf(object)
 	kept := metav1.ObjectMeta{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 		Generation: object.GetGeneration(), CreationTimestamp: object.GetCreationTimestamp(), DeletionTimestamp: object.GetDeletionTimestamp(),
-		Finalizers:  object.GetFinalizers(),
-		Labels:      map[string]string{v1alpha1.CollectorLabel: object.GetLabels()[v1alpha1.CollectorLabel]},
-		Annotations: map[string]string{sightAnnotation: fmt.Sprintf("%s %t %t %s", seen.digest, seen.replicas, seen.legacy, seen.editor)},
+		Finalizers: object.GetFinalizers(),
+		Labels:     map[string]string{v1alpha1.CollectorLabel: object.GetLabels()[v1alpha1.CollectorLabel]},
 	}
+	// The sight has the place of a field that the API server no longer fills, and lets nobody fill.
+	kept.SetSelfLink(fmt.Sprintf("%s %t %t %s", seen.digest, seen.replicas, seen.legacy, seen.editor))
 	if owner := metav1.GetControllerOf(object); owner != nil {
 		kept.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
@@ -114,7 +112,7 @@ func Strip(in any) (any, error) {
 	case *corev1.Secret:
 		sum := sha256.New()
 		writeData(sum, whole.Data)
-		kept.Annotations[dataAnnotation] = hex.EncodeToString(sum.Sum(nil)[:16])
+		kept.Annotations = map[string]string{dataAnnotation: hex.EncodeToString(sum.Sum(nil)[:16])}
 		return &corev1.Secret{ObjectMeta: kept}, nil
 	case *appsv1.Deployment:
 		return &appsv1.Deployment{ObjectMeta: kept, Status: whole.Status, Spec: appsv1.DeploymentSpec{Replicas: whole.Spec.Replicas}}, nil
