@@ -1,8 +1,8 @@
 // Package metrics says in numbers how the operator and its Collectors are, for Prometheus.
 //
 // The action client tells how reconciles and the actions of releases end, a decorated event recorder what was repaired, and
-// the informers of the manager's cache are counted, and asked for the readiness of Collectors, when somebody scrapes. No label has a value that a user can choose, so the
-// number of series does not grow with the fleet. docs/operations.md has the table of the metrics.
+// the informers of the manager's cache are counted, and asked for the readiness of Collectors, when somebody scrapes. No
+// label has a value that a user can choose, so the number of series does not grow with the fleet. docs/operations.md has the table of the metrics.
 package metrics
 
 import (
@@ -18,13 +18,17 @@ import (
 
 // The values of the labels action and result.
 const (
-	Install, Upgrade, Uninstall = "install", "upgrade", "uninstall"
+	Install   = "install"
+	Upgrade   = "upgrade"
+	Uninstall = "uninstall"
 
 	// success and failure are how an action of a release ends; it is rejected if the configuration is.
 	success, failure, rejected = "success", "failure", "rejected"
 
 	// A reconcile is fast if nothing was to do by what is remembered, or else full, unless it ends with an error.
-	Fast, Full, Failed = "fast", "full", "error"
+	Fast   = "fast"
+	Full   = "full"
+	Failed = "error"
 )
 
 // durations are the histogram's buckets, in seconds: a fast reconcile takes less than a millisecond, a full one some tens, and

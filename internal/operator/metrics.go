@@ -62,7 +62,8 @@ func reviewed(cfg *rest.Config, httpClient *http.Client) (server.Filter, error) 
 	}
 	reviews := reviewer{
 		tokens: authentication.TokenReviews(), accesses: authorization.SubjectAccessReviews(),
-		limit: flowcontrol.NewTokenBucketRateLimiter(reviewsPerSecond, 2*reviewsPerSecond), verdicts: cache.NewExpiring(), clients: cache.NewExpiring(),
+		limit:    flowcontrol.NewTokenBucketRateLimiter(reviewsPerSecond, 2*reviewsPerSecond),
+		verdicts: cache.NewExpiring(), clients: cache.NewExpiring(),
 	}
 	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

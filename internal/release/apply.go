@@ -5,19 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -113,11 +112,7 @@ func (r *actionClient) avoidConflicts(steps [stages][]*step) error {
 }
 
 func (r *actionClient) avoidConflict(s *step) error {
-	cached := objectOf(s.ref.kind)
-	ctx, cancel := context.WithTimeout(r.ctx, cacheTimeout)
-	defer cancel()
-	key := client.ObjectKey{Namespace: r.collector.GetNamespace(), Name: s.ref.name}
-	if r.cluster.Get(ctx, key, cached) != nil && r.deployed == nil && !r.conflicts {
+	if r.deployed == nil && !r.conflicts && !r.isCached(s.ref) {
 		return nil
 	}
 	found, err := r.find(r.ctx, s.ref)
@@ -125,6 +120,15 @@ func (r *actionClient) avoidConflict(s *step) error {
 		return gone(err)
 	}
 	return r.verify(found, s.ref.kind)
+}
+
+// isCached tells whether the informer cache has an object, whosever it is.
+func (r *actionClient) isCached(what ref) bool {
+	if !slices.Contains(r.chart.kinds, what.kind) {
+		return false // the cache would wait for a kind that has gone
+	}
+	key := client.ObjectKey{Namespace: r.collector.GetNamespace(), Name: what.name}
+	return r.cluster.Get(r.ctx, key, objectOf(what.kind)) == nil
 }
 
 // applyStep applies one object: it creates it, or changes the one that the Collector has, and no other.
@@ -191,66 +195,6 @@ func (r *actionClient) send(what ref, object *unstructured.Unstructured, as stri
 		client.FieldOwner(as), client.ForceOwnership)
 }
 
-// replace replaces the lists of an object. Applying merges them by keys: where somebody else has edited a key, the result
-// can be invalid, such as two ports of one name.
-func (r *actionClient) replace(s *step, before client.Object) error {
-	text, err := json.Marshal(withMetadata(s.object, "uid", string(before.GetUID())).Object)
-	if err != nil {
-		return err //nolint:wrapcheck // the caller has another error to tell
-	}
-	after := objectOf(s.ref.kind)
-	after.SetNamespace(before.GetNamespace())
-	after.SetName(before.GetName())
-	if err := r.cluster.Patch(r.ctx, after, client.RawPatch(types.MergePatchType, text), client.FieldOwner(manager)); err != nil {
-		return err //nolint:wrapcheck // as above
-	}
-	_, err = r.takeOver(s.ref)
-	return err
-}
-
-// takeOver has the operator own by applying what earlier versions of it wrote otherwise, so that fields can be dropped.
-func (r *actionClient) takeOver(what ref) (sight, error) {
-	live, err := r.find(r.ctx, what)
-	if err != nil || live == nil {
-		return sight{}, err
-	}
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(manager), manager)
-	if err != nil || patch == nil {
-		return sightOf(live), err //nolint:wrapcheck // as above
-	}
-	err = r.cluster.Patch(r.ctx, live, client.RawPatch(types.JSONPatchType, patch))
-	return sightOf(live), err //nolint:wrapcheck // as above
-}
-
-// handOver keeps the number of pods when it is left to an autoscaler: a field that nobody owns is set to its default, and
-// a busy collector would lose its pods until the autoscaler comes to it.
-func (r *actionClient) handOver(s *step, before client.Object, seen sight) error {
-	if _, sets, _ := unstructured.NestedFieldNoCopy(s.object.Object, "spec", "replicas"); sets || !seen.replicas {
-		return nil
-	}
-	live := objectOf(s.ref.kind)
-	if err := r.live.Get(r.ctx, client.ObjectKeyFromObject(before), live); err != nil {
-		return err //nolint:wrapcheck // the caller looks at it first
-	}
-	var replicas *int32
-	switch workload := live.(type) {
-	case *appsv1.Deployment:
-		replicas = workload.Spec.Replicas
-	case *appsv1.StatefulSet:
-		replicas = workload.Spec.Replicas
-	}
-	if replicas == nil {
-		return nil
-	}
-	part := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(*replicas)}}}
-	part.SetGroupVersionKind(s.ref.kind)
-	part.SetNamespace(before.GetNamespace())
-	part.SetName(before.GetName())
-	part.SetUID(before.GetUID())
-	_, err := r.send(s.ref, part, handover)
-	return err
-}
-
 // note remembers what was applied, and adds what was repaired to a list. It returns the errors.
 func (r *actionClient) note(steps []*step, repairing bool, repaired *[]string) error {
 	var failed []error
@@ -313,13 +257,9 @@ func (r *actionClient) awaitCache() {
 // withMetadata returns a copy of an object with one more field in its metadata.
 func withMetadata(object *unstructured.Unstructured, field, value string) *unstructured.Unstructured {
 	whole, metadata := map[string]any{}, map[string]any{}
-	for name, part := range object.Object {
-		whole[name] = part
-	}
+	maps.Copy(whole, object.Object)
 	parts, _ := object.Object["metadata"].(map[string]any)
-	for name, part := range parts {
-		metadata[name] = part
-	}
+	maps.Copy(metadata, parts)
 	metadata[field] = value
 	whole["metadata"] = metadata
 	return &unstructured.Unstructured{Object: whole}

@@ -92,25 +92,34 @@ func ownerOf(object, collector client.Object) string {
 
 // observe reads from the informer cache what the Collector controls, of all kinds that the chart can render.
 func (r *actionClient) observe(ctx context.Context) error {
-	kinds := r.chart.kinds
-	if current, err := r.offers.get(ctx); err == nil {
-		kinds = append(kinds[:len(kinds):len(kinds)], current.kinds...)
-	}
-	ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
-	defer cancel()
 	r.observed = map[ref]client.Object{}
-	for _, kind := range kinds {
-		list := listOf(kind)
-		err := r.cluster.List(ctx, list, client.InNamespace(r.collector.GetNamespace()),
-			client.MatchingFields{controllerIndex: string(r.collector.GetUID())}, client.UnsafeDisableDeepCopy)
-		if meta.IsNoMatchError(err) {
-			continue // the kind has gone from the cluster, and its objects with it
+	for _, kind := range r.chart.kinds {
+		if err := r.observeKind(ctx, kind, cacheTimeout); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("list the objects of kind %s in the informer cache: %w", kind.Kind, err)
-		}
-		eachItem(list, func(object client.Object) { r.observed[ref{kind, object.GetName()}] = object })
 	}
+	current, err := r.offers.get(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // rendering fails for that
+	}
+	for _, kind := range current.kinds {
+		if err := r.observeKind(ctx, kind, behind); err != nil {
+			continue // the kind has just gone from the cluster, and its objects with it
+		}
+	}
+	return nil
+}
+
+func (r *actionClient) observeKind(ctx context.Context, kind schema.GroupVersionKind, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	list := listOf(kind)
+	err := r.cluster.List(ctx, list, client.InNamespace(r.collector.GetNamespace()),
+		client.MatchingFields{controllerIndex: string(r.collector.GetUID())}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("list the objects of kind %s in the informer cache: %w", kind.Kind, err)
+	}
+	eachItem(list, func(object client.Object) { r.observed[ref{kind, object.GetName()}] = object })
 	return nil
 }
 

@@ -90,9 +90,7 @@ func (r *actionClient) controlled() map[ref]client.Object {
 			all[what] = object
 		}
 	}
-	for what, object := range r.observed {
-		all[what] = object
-	}
+	maps.Copy(all, r.observed)
 	return all
 }
 

@@ -71,7 +71,7 @@ func Render(
 	}
 	finished, err := finish.Run(&text)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // its errors are for users as they are
+		return nil, err
 	}
 	return parse(finished.String())
 }

@@ -124,7 +124,7 @@ func (r *Renderer) manifest(watch *watches.Watch, obj *unstructured.Unstructured
 	key := types.NamespacedName{Namespace: namespace(obj), Name: obj.GetName()}
 	rendered, err := release.Render(watch.Chart, key, values, offered, postrender.Renderer{})
 	if err != nil {
-		return "", err //nolint:wrapcheck // it names the field, or the chart
+		return "", err
 	}
 	return rendered.Manifest, nil
 }

@@ -48,11 +48,16 @@ func (w *written) newer(cached *unstructured.Unstructured) *unstructured.Unstruc
 	if !ok {
 		return cached
 	}
-	if order, err := resourceversion.CompareResourceVersion(cached.GetResourceVersion(), known.GetResourceVersion()); err != nil || order >= 0 {
+	if !isOlder(cached, known) {
 		w.Delete(cached.GetUID())
 		return cached
 	}
 	return known
+}
+
+func isOlder(a, b *unstructured.Unstructured) bool {
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err == nil && order < 0
 }
 
 // keep notes what was written: of the object no more than is asked for.
@@ -109,7 +114,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 		return client.IgnoreNotFound(err)
 	}
 	stored = w.written.newer(stored)
-	if order, err := resourceversion.CompareResourceVersion(updated.GetResourceVersion(), stored.GetResourceVersion()); err == nil && order < 0 {
+	if isOlder(updated, stored) {
 		updated.SetResourceVersion(stored.GetResourceVersion())
 	}
 	before, err := statusOf(stored)
