@@ -25,6 +25,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 53",message="metadata.name: at most 53 characters, because it is the name of the Helm release"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name: lower-case letters, digits and '-', starting with a letter, because it is the name of the Service"
 // +kubebuilder:validation:XValidation:rule="!self.metadata.name.endsWith('-headless')",message="metadata.name: must not end in -headless, which is how the headless Service of another Collector may be named"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52 || !has(self.spec.mode) || self.spec.mode != 'statefulset'",message="metadata.name: at most 52 characters with mode statefulset, whose pods have a label of the name and 11 more"
 type Collector struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

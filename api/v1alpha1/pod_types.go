@@ -76,8 +76,8 @@ type PodSpec struct {
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 
-	// TopologySpreadConstraints of the pods, at most one for each topologyKey. One without a labelSelector counts the
-	// Collector's own pods.
+	// TopologySpreadConstraints of the pods, at most one for each topologyKey and whenUnsatisfiable. One without a
+	// labelSelector counts the Collector's own pods.
 	// +optional
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 

@@ -17,7 +17,7 @@ type WorkloadSpec struct {
 
 	// Ports are the ports that the collector listens on, by name. They are added to the defaults: otlp (4317),
 	// otlp-http (4318) and metrics (8888); a default is turned off by enabled: false. Names are at most 15 characters
-	// of lower-case letters, digits and "-". No two enabled ports may have the same number, whatever their protocols.
+	// of lower-case letters, digits and "-". No two enabled ports of one protocol may have the same number.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$') && name.matches('[a-z]') && !name.matches('--'))",message="ports: a name is at most 15 lower-case letters, digits and single '-', with at least one letter"

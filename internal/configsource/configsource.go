@@ -29,16 +29,15 @@ type Source struct {
 
 	// Live reads from the API server.
 	Live client.Reader
+
+	// DataDigest tells versions of a Secret's data apart, as the informer cache has it.
+	DataDigest func(*corev1.Secret) string
 }
 
-// Configuration returns the configuration to which collector refers, or the zero value if its own spec has it.
-// collector must be unstructured, as the stock reconciler's are. The error is a *postrender.ConfigurationError if the
+// Configuration returns the configuration to which a Collector refers, or the zero value if its own spec has it.
+// The error is a *postrender.ConfigurationError if the
 // user has to mend something.
-func (s *Source) Configuration(ctx context.Context, collector client.Object) (postrender.Referenced, error) {
-	obj, ok := collector.(*unstructured.Unstructured)
-	if !ok {
-		return postrender.Referenced{}, fmt.Errorf("configuration of a %T cannot be read, only of an unstructured object", collector)
-	}
+func (s *Source) Configuration(ctx context.Context, obj *unstructured.Unstructured) (postrender.Referenced, error) {
 	name, key := reference(obj)
 	if name == "" {
 		return postrender.Referenced{}, nil
@@ -63,16 +62,10 @@ func (s *Source) Configuration(ctx context.Context, collector client.Object) (po
 	return postrender.Referenced{Secret: name, Hash: hash}, nil
 }
 
-// secret reads the Secret of a name for collector. It must not be changed: the cache keeps it.
+// secret reads the Secret of a name for collector. The informer cache has no content.
 func (s *Source) secret(ctx context.Context, collector *unstructured.Unstructured, name string) (*corev1.Secret, error) {
 	key, secret := client.ObjectKey{Namespace: collector.GetNamespace(), Name: name}, &corev1.Secret{}
-	err := s.Cache.Get(ctx, key, secret, client.UnsafeDisableDeepCopy)
-	if err == nil {
-		return secret, nil
-	}
-	if apierrors.IsNotFound(err) {
-		err = s.Live.Get(ctx, key, secret)
-	}
+	err := s.Live.Get(ctx, key, secret)
 	switch _, labelled := secret.Labels[v1alpha1.CollectorLabel]; {
 	case apierrors.IsNotFound(err):
 		return nil, &postrender.ConfigurationError{
@@ -88,11 +81,11 @@ func (s *Source) secret(ctx context.Context, collector *unstructured.Unstructure
 				name, v1alpha1.CollectorLabel, name, key.Namespace, v1alpha1.CollectorLabel, collector.GetName()),
 		}
 	}
-	return secret, nil // the cache is behind
+	return secret, nil
 }
 
-// Version tells versions of the Secret to which collector refers apart, by what the informer cache has: the Secret's
-// resource version, or "missing". It is empty if the configuration is in collector's own spec.
+// Version tells versions of the Secret to which collector refers apart, by what the informer cache has: a digest of the
+// Secret's data, or "missing". It is empty if the configuration is in collector's own spec.
 func (s *Source) Version(collector *unstructured.Unstructured) string {
 	name, _ := reference(collector)
 	if name == "" {
@@ -104,7 +97,7 @@ func (s *Source) Version(collector *unstructured.Unstructured) string {
 	if err := s.Cache.Get(context.Background(), key, secret, client.UnsafeDisableDeepCopy); err != nil {
 		return "missing"
 	}
-	return secret.ResourceVersion
+	return s.DataDigest(secret)
 }
 
 // reference returns the name of the Secret to which collector refers, and the key in it. Both are empty if its own spec

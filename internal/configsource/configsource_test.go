@@ -2,6 +2,7 @@ package configsource
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,78 +45,72 @@ func reader(secrets ...client.Object) client.Reader {
 	return fake.NewClientBuilder().WithObjects(secrets...).Build()
 }
 
+func digest(secret *corev1.Secret) string { return fmt.Sprint(secret.Data) }
+
 func TestConfiguration(t *testing.T) {
 	labelled := map[string]string{"kube8.dev/collector": ""}
 	referring := referringTo("team-config", "yaml")
 	tests := map[string]struct {
-		spec         map[string]any
-		cached, live client.Reader // nothing by default, and nothing to be read
-		want         postrender.Referenced
-		wantError    string
-		wantMissing  bool
+		spec        map[string]any
+		live        client.Reader // nothing by default, and nothing to be read
+		want        postrender.Referenced
+		wantError   string
+		wantMissing bool
 	}{
 		"a configuration in the spec needs no Secret": {
 			spec: map[string]any{"configuration": "cmVjZWl2ZXJzOiB7fQo="},
 		},
-		"a Secret in the cache is not asked for on the API server": {
-			spec:   referring,
-			cached: reader(secret(labelled, "collector.yaml", content)),
-			want:   found,
-		},
-		"a Secret that the cache does not have yet is taken from the API server": {
-			spec:   referring,
-			cached: reader(),
-			live:   reader(secret(labelled, "collector.yaml", content)),
-			want:   found,
+		"a Secret with the label": {
+			spec: referring,
+			live: reader(secret(labelled, "collector.yaml", content)),
+			want: found,
 		},
 		"a Secret that does not exist": {
 			spec:        referring,
-			cached:      reader(),
 			live:        reader(),
 			wantError:   `spec.collector.configurationSecret: namespace acme has no Secret "team-config"; create it, with the label kube8.dev/collector`,
 			wantMissing: true,
 		},
 		"a Secret without the label": {
-			spec:   referring,
-			cached: reader(),
-			live:   reader(secret(nil, "collector.yaml", content)),
+			spec: referring,
+			live: reader(secret(nil, "collector.yaml", content)),
 			wantError: `spec.collector.configurationSecret: Secret "team-config" lacks the label kube8.dev/collector, by which the operator ` +
 				"follows its changes; run `kubectl label secret team-config -n acme kube8.dev/collector=gateway`",
 			wantMissing: true,
 		},
 		"a Secret without the key": {
 			spec:        referring,
-			cached:      reader(secret(labelled, "config.yaml", content)),
+			live:        reader(secret(labelled, "config.yaml", content)),
 			wantError:   `spec.collector.configurationSecret.key: Secret "team-config" has no key "collector.yaml"; add it, or name another`,
 			wantMissing: true,
 		},
 		"content that is not YAML": {
-			spec:   referring,
-			cached: reader(secret(labelled, "collector.yaml", "a: [hunter2")),
+			spec: referring,
+			live: reader(secret(labelled, "collector.yaml", "a: [hunter2")),
 			wantError: `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config": ` +
 				`not YAML near line 1; mend it, or set format to raw`,
 		},
 		"content that is not YAML, where none is asked for": {
-			spec:   referringTo("team-config", "raw"),
-			cached: reader(secret(labelled, "collector.yaml", "a: [hunter2")),
-			want:   postrender.Referenced{Secret: "team-config", Hash: "41bd65bde0522767eb6a32d3d7201dd9696d8cb576bdedaad9bba306cd1cb4a9"},
+			spec: referringTo("team-config", "raw"),
+			live: reader(secret(labelled, "collector.yaml", "a: [hunter2")),
+			want: postrender.Referenced{Secret: "team-config", Hash: "41bd65bde0522767eb6a32d3d7201dd9696d8cb576bdedaad9bba306cd1cb4a9"},
 		},
 		"a key without content": {
-			spec:   referring,
-			cached: reader(secret(labelled, "collector.yaml", "")),
+			spec: referring,
+			live: reader(secret(labelled, "collector.yaml", "")),
 			wantError: `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config": ` +
 				`empty when decoded; write a YAML mapping, or set format to raw`,
 		},
 		"content over the limit": {
-			spec:   referringTo("team-config", "raw"),
-			cached: reader(secret(labelled, "collector.yaml", strings.Repeat("x", 256<<10+1))),
+			spec: referringTo("team-config", "raw"),
+			live: reader(secret(labelled, "collector.yaml", strings.Repeat("x", 256<<10+1))),
 			wantError: `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config": ` +
 				`more than 262144 bytes when decoded; shorten it`,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			source := &Source{Cache: test.cached, Live: test.live}
+			source := &Source{Live: test.live}
 			got, err := source.Configuration(t.Context(), collector("gateway", test.spec))
 			if got != test.want {
 				t.Errorf("got  %+v\nwant %+v", got, test.want)
@@ -138,7 +133,7 @@ func TestVersion(t *testing.T) {
 	referring := collector("gateway", referringTo("team-config", "yaml"))
 	referenced := secret(map[string]string{"kube8.dev/collector": ""}, "collector.yaml", content)
 	cache := fake.NewClientBuilder().Build()
-	source := &Source{Cache: cache}
+	source := &Source{Cache: cache, DataDigest: digest}
 	if got := source.Version(collector("gateway", map[string]any{"configuration": "YToge30="})); got != "" {
 		t.Errorf("a configuration in the spec has version %q", got)
 	}

@@ -1,10 +1,8 @@
 package configsource
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"maps"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	corev1 "k8s.io/api/core/v1"
@@ -19,8 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-
-	"github.com/kube8/kube8-operator/internal/packed"
 )
 
 // nameField is the index by which a Secret finds the Collectors that refer to it.
@@ -28,7 +24,9 @@ const nameField = field + ".name"
 
 // Watch has the reconciler of kind make a pass over the Collectors that refer to a Secret when it appears, changes or
 // goes. chosen says which Collectors the reconciler is for. It shares the informer of the reconciler's own Secret watch.
-func Watch(mgr ctrl.Manager, kind schema.GroupVersionKind, chosen *metav1.LabelSelector) reconciler.ControllerSetupFunc {
+func Watch(
+	mgr ctrl.Manager, kind schema.GroupVersionKind, chosen *metav1.LabelSelector, digest func(*corev1.Secret) string,
+) reconciler.ControllerSetupFunc {
 	return func(controller reconciler.ControllerSetup) error {
 		selector, err := metav1.LabelSelectorAsSelector(chosen)
 		if err != nil {
@@ -42,7 +40,7 @@ func Watch(mgr ctrl.Manager, kind schema.GroupVersionKind, chosen *metav1.LabelS
 		toReferring := handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, secret *corev1.Secret) []reconcile.Request {
 			return referring(ctx, mgr.GetCache(), kind, selector, secret)
 		})
-		if err := controller.Watch(source.Kind(mgr.GetCache(), &corev1.Secret{}, toReferring, contentChanged)); err != nil {
+		if err := controller.Watch(source.Kind(mgr.GetCache(), &corev1.Secret{}, toReferring, contentChanged(digest))); err != nil {
 			return fmt.Errorf("watch Secret: %w", err)
 		}
 		return nil
@@ -54,19 +52,7 @@ func referencedName(obj client.Object) []string {
 	if !ok {
 		return nil
 	}
-	var fields struct {
-		Spec struct {
-			Collector struct {
-				ConfigurationSecret struct {
-					Name string `json:"name"`
-				} `json:"configurationSecret"`
-			} `json:"collector"`
-		} `json:"spec"`
-	}
-	if err := packed.Read(collector, &fields); err != nil {
-		return nil // never the case for what has a schema
-	}
-	if name := fields.Spec.Collector.ConfigurationSecret.Name; name != "" {
+	if name, _ := reference(collector); name != "" {
 		return []string{name}
 	}
 	return nil
@@ -79,7 +65,7 @@ func referring(
 	collectors := &unstructured.UnstructuredList{}
 	collectors.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	err := cache.List(ctx, collectors, client.InNamespace(secret.Namespace), client.MatchingFields{nameField: secret.Name},
-		client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy, packed.Raw)
+		client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot find the Collectors of a Secret", "namespace", secret.Namespace, "name", secret.Name)
 		return nil
@@ -92,8 +78,8 @@ func referring(
 }
 
 // contentChanged passes over changes of metadata. A Secret that gets the label appears, and one that loses it goes.
-var contentChanged = predicate.TypedFuncs[*corev1.Secret]{
-	UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Secret]) bool {
-		return !maps.EqualFunc(e.ObjectOld.Data, e.ObjectNew.Data, bytes.Equal)
-	},
+func contentChanged(digest func(*corev1.Secret) string) predicate.TypedPredicate[*corev1.Secret] {
+	return predicate.TypedFuncs[*corev1.Secret]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Secret]) bool { return digest(e.ObjectOld) != digest(e.ObjectNew) },
+	}
 }

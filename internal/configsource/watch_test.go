@@ -59,13 +59,13 @@ func TestContentChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := before.DeepCopy()
 			test.change(after)
-			if got := contentChanged.Update(event.TypedUpdateEvent[*corev1.Secret]{ObjectOld: before, ObjectNew: after}); got != test.want {
+			if got := contentChanged(digest).Update(event.TypedUpdateEvent[*corev1.Secret]{ObjectOld: before, ObjectNew: after}); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})
 	}
-	if !contentChanged.Create(event.TypedCreateEvent[*corev1.Secret]{Object: before}) ||
-		!contentChanged.Delete(event.TypedDeleteEvent[*corev1.Secret]{Object: before}) {
+	if !contentChanged(digest).Create(event.TypedCreateEvent[*corev1.Secret]{Object: before}) ||
+		!contentChanged(digest).Delete(event.TypedDeleteEvent[*corev1.Secret]{Object: before}) {
 		t.Error("a Secret that appears or goes is passed over")
 	}
 }

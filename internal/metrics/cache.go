@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/packed"
 )
 
 var (
@@ -97,11 +96,13 @@ func (m *Metrics) collectCache(to chan<- prometheus.Metric) {
 
 // readinessOf returns the reason of a Collector's condition Ready, and when its status last changed.
 func readinessOf(collector *unstructured.Unstructured) (reason string, changed time.Time) {
-	var status v1alpha1.CollectorStatus
-	if err := packed.ReadStatus(collector, &status); err != nil {
-		status.Conditions = nil // the pass over it says why
+	status, _, _ := unstructured.NestedFieldNoCopy(collector.Object, "status")
+	fields, _ := status.(map[string]any)
+	var parsed v1alpha1.CollectorStatus
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &parsed); err != nil {
+		parsed.Conditions = nil // its reconcile says why
 	}
-	for _, condition := range status.Conditions {
+	for _, condition := range parsed.Conditions {
 		if condition.Type == "Ready" && statuses[condition.Reason] == condition.Status {
 			return condition.Reason, condition.LastTransitionTime.Time
 		}

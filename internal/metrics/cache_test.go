@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -19,13 +18,15 @@ import (
 
 var collectorKind = v1alpha1.GroupVersion.WithKind("Collector")
 
-// collector returns a Collector as the cache keeps it, with a condition Ready.
+// collector returns a Collector with a condition Ready.
 func collector(name, status, reason, since string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "kube8.dev/v1alpha1", "kind": "Collector",
-		"metadata":         map[string]any{"name": name, "namespace": "acme", "creationTimestamp": "1970-01-01T00:00:42Z"},
-		"kube8.dev/packed": `{"spec":{"cluster":"c"}}`,
-		"status":           fmt.Sprintf(`{"conditions":[{"type":"Deployed","status":"True"},{"type":"Ready","status":%q,"reason":%q,"lastTransitionTime":%q}]}`, status, reason, since),
+		"metadata": map[string]any{"name": name, "namespace": "acme", "creationTimestamp": "1970-01-01T00:00:42Z"},
+		"status": map[string]any{"conditions": []any{
+			map[string]any{"type": "Deployed", "status": "True"},
+			map[string]any{"type": "Ready", "status": status, "reason": reason, "lastTransitionTime": since},
+		}},
 	}}
 }
 

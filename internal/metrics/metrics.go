@@ -1,30 +1,37 @@
 // Package metrics says in numbers how the operator and its Collectors are, for Prometheus.
 //
-// It decorates three extension points, and changes nothing there: the action clients tell how passes and the actions of
-// releases end, the event recorder what was repaired and unlocked, and the informers of the manager's cache are counted,
-// and asked for the readiness of Collectors, when somebody scrapes. No label has a value that a user can choose, so the
-// number of series does not grow with the fleet. docs/operations.md has the table of the metrics.
+// The action client tells how reconciles and the actions of releases end, a decorated event recorder what was repaired, and
+// the informers of the manager's cache are counted, and asked for the readiness of Collectors, when somebody scrapes. No
+// label has a value that a user can choose, so the number of series does not grow with the fleet. docs/operations.md has the table of the metrics.
 package metrics
 
 import (
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
 // The values of the labels action and result.
 const (
-	install, upgrade, uninstall = "install", "upgrade", "uninstall"
+	Install   = "install"
+	Upgrade   = "upgrade"
+	Uninstall = "uninstall"
 
 	// success and failure are how an action of a release ends; it is rejected if the configuration is.
 	success, failure, rejected = "success", "failure", "rejected"
 
-	// A pass is fast if it is answered from memory, or else full, unless it ends with an error.
-	fast, full, failed = "fast", "full", "error"
+	// A reconcile is fast if nothing was to do by what is remembered, or else full, unless it ends with an error.
+	Fast   = "fast"
+	Full   = "full"
+	Failed = "error"
 )
 
-// durations are the histogram's buckets, in seconds: a fast pass takes less than a millisecond, a full one some tens, and
+// durations are the histogram's buckets, in seconds: a fast reconcile takes less than a millisecond, a full one some tens, and
 // one that waits for the API server or for objects to go up to 30 s and more.
 var durations = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 
@@ -55,25 +62,22 @@ func New(collectors ...string) *Metrics {
 			Name: "kube8_release_actions_total", Help: "Installs, upgrades and uninstalls of Helm releases, by how they ended.",
 		}, []string{"action", "result"}),
 		passes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "kube8_pass_duration_seconds", Help: "How long passes over Collectors took: fast, from memory, or full, or until an error.",
+			Name: "kube8_pass_duration_seconds", Help: "How long reconciles of Collectors took: fast, from memory, or full, or until an error.",
 			Buckets: durations,
 		}, []string{"result"}),
 		events: map[string]prometheus.Counter{
 			"DriftRepaired": prometheus.NewCounter(prometheus.CounterOpts{
-				Name: "kube8_drift_repairs_total", Help: "Passes that brought objects back to what their release says.",
-			}),
-			"Unlocked": prometheus.NewCounter(prometheus.CounterOpts{
-				Name: "kube8_release_unlocks_total", Help: "Releases that an operator left half done, and that went on.",
+				Name: "kube8_drift_repairs_total", Help: "Reconciles that brought objects back to what their release says.",
 			}),
 		},
 		collectors: collectors,
 	}
-	for _, action := range []string{install, upgrade, uninstall} {
+	for _, action := range []string{Install, Upgrade, Uninstall} {
 		for _, result := range []string{success, failure, rejected} {
 			m.actions.WithLabelValues(action, result)
 		}
 	}
-	for _, result := range []string{fast, full, failed} {
+	for _, result := range []string{Fast, Full, Failed} {
 		m.passes.WithLabelValues(result)
 	}
 	return m
@@ -99,4 +103,22 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 		counter.Collect(to)
 	}
 	m.collectCache(to)
+}
+
+// Acted counts an action of a release by how it ended.
+func (m *Metrics) Acted(action string, err error) {
+	result := success
+	var refused *postrender.ConfigurationError
+	switch {
+	case errors.As(err, &refused):
+		result = rejected
+	case err != nil:
+		result = failure
+	}
+	m.actions.WithLabelValues(action, result).Inc()
+}
+
+// Reconciled tells how long a reconcile took, and how it ended.
+func (m *Metrics) Reconciled(result string, took time.Duration) {
+	m.passes.WithLabelValues(result).Observe(took.Seconds())
 }

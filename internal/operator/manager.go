@@ -18,7 +18,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/metrics"
-	"github.com/kube8/kube8-operator/internal/packed"
+	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -39,7 +39,7 @@ func newManager(cfg *rest.Config, opts Options, ws []watches.Watch, measured *me
 	for _, watch := range ws {
 		primary := &unstructured.Unstructured{}
 		primary.SetGroupVersionKind(watch.GroupVersionKind)
-		objects[primary] = cache.ByObject{Label: labels.Everything()}
+		objects[primary] = cache.ByObject{Label: labels.Everything(), Transform: cache.TransformStripManagedFields()}
 	}
 
 	cfg = unthrottled(cfg)
@@ -59,9 +59,9 @@ func newManager(cfg *rest.Config, opts Options, ws []watches.Watch, measured *me
 			HTTPClient:           watching,
 			ByObject:             objects,
 			DefaultLabelSelector: labels.NewSelector().Add(*dependents),
+			DefaultTransform:     release.Strip,
 			NewInformer:          measured.NewInformer,
 		},
-		NewCache:                      packed.NewCache,
 		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Metrics:                       serving,
 		HealthProbeBindAddress:        opts.HealthProbeBindAddress,

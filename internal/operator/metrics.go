@@ -2,19 +2,23 @@ package operator
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
@@ -36,8 +40,17 @@ func metricsServer(opts Options) (server.Options, error) {
 	return options, nil
 }
 
-// reviewed lets through who may get the requested path, by the API server's TokenReview and SubjectAccessReview. It is
-// what controller-runtime's own filter does, without the generic API server that it brings: a seventh of the binary.
+const (
+	// reviewsPerSecond is how often clients that were never allowed can make the operator ask the API server.
+	reviewsPerSecond = 5
+
+	// verdictLasts is for how long the API server is not asked again about the same token and path, and clientLasts for how
+	// long a client that was allowed does not share reviewsPerSecond with others.
+	verdictLasts, clientLasts = 10 * time.Second, time.Hour
+)
+
+// reviewed serves clients that may get the requested path, by the API server's TokenReview and SubjectAccessReview.
+// controller-runtime's own filter does the same with a generic API server, which is a seventh of the binary.
 func reviewed(cfg *rest.Config, httpClient *http.Client) (server.Filter, error) {
 	authentication, err := authenticationclient.NewForConfigAndClient(cfg, httpClient)
 	if err != nil {
@@ -47,7 +60,11 @@ func reviewed(cfg *rest.Config, httpClient *http.Client) (server.Filter, error) 
 	if err != nil {
 		return nil, fmt.Errorf("create client for access reviews: %w", err)
 	}
-	reviews := reviewer{authentication.TokenReviews(), authorization.SubjectAccessReviews()}
+	reviews := reviewer{
+		tokens: authentication.TokenReviews(), accesses: authorization.SubjectAccessReviews(),
+		limit:    flowcontrol.NewTokenBucketRateLimiter(reviewsPerSecond, 2*reviewsPerSecond),
+		verdicts: cache.NewExpiring(), clients: cache.NewExpiring(),
+	}
 	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			status, err := reviews.review(r)
@@ -66,6 +83,9 @@ func reviewed(cfg *rest.Config, httpClient *http.Client) (server.Filter, error) 
 type reviewer struct {
 	tokens   authenticationclient.TokenReviewInterface
 	accesses authorizationclient.SubjectAccessReviewInterface
+	limit    flowcontrol.RateLimiter
+	verdicts *cache.Expiring // statuses, by what identifies a request
+	clients  *cache.Expiring // what identifies a request that was allowed
 }
 
 // review returns 200 for a request that is allowed, or the status that refuses it.
@@ -74,6 +94,26 @@ func (v reviewer) review(r *http.Request) (int, error) {
 	if !found || token == "" {
 		return http.StatusUnauthorized, nil
 	}
+	id := sha256.Sum256([]byte(r.Method + " " + r.URL.Path + " " + token))
+	if verdict, found := v.verdicts.Get(id); found {
+		status, _ := verdict.(int)
+		return status, nil
+	}
+	if _, known := v.clients.Get(id); !known && !v.limit.TryAccept() {
+		return http.StatusTooManyRequests, nil
+	}
+	status, err := v.ask(r, token)
+	if err == nil {
+		v.verdicts.Set(id, status, verdictLasts)
+	}
+	if status == http.StatusOK {
+		v.clients.Set(id, true, clientLasts)
+	}
+	return status, err
+}
+
+// ask asks the API server.
+func (v reviewer) ask(r *http.Request, token string) (int, error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	review, err := v.tokens.Create(r.Context(), review, metav1.CreateOptions{})
 	if err != nil {

@@ -3,6 +3,9 @@ package operator
 import (
 	"context"
 	"fmt"
+	"os"
+	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
@@ -11,19 +14,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/kube8/kube8-operator/internal/capabilities"
 	"github.com/kube8/kube8-operator/internal/configsource"
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/memory"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/pause"
 	"github.com/kube8/kube8-operator/internal/redact"
-	"github.com/kube8/kube8-operator/internal/retry"
+	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/status"
 )
-
-// maxReleaseHistory is how many revisions of a release are kept.
-const maxReleaseHistory = 3
 
 // deletionWait is how long a pass waits until the informer cache has no Collector of the name of one that was deleted. A
 // new one of that name waits as long for its first pass, and one that somebody else's finalizer keeps holds a worker as
@@ -32,6 +29,7 @@ const deletionWait = 2 * time.Second
 
 // Run runs the operator against the cluster of cfg until ctx ends.
 func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
+	limitMemory()
 	ws, err := LoadWatches(opts)
 	if err != nil {
 		return err
@@ -44,15 +42,8 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	offered, err := capabilities.New(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return err
-	}
-	if err := mgr.Add(offered); err != nil {
-		return fmt.Errorf("keep what the cluster offers up to date: %w", err)
-	}
 	for _, watch := range ws {
-		if err := addReconciler(mgr, offered, measured, opts, watch); err != nil {
+		if err := addReconciler(mgr, measured, opts, watch); err != nil {
 			return fmt.Errorf("set up the reconciler of %s: %w", watch.Kind, err)
 		}
 	}
@@ -60,6 +51,15 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 		return fmt.Errorf("run manager: %w", err)
 	}
 	return nil
+}
+
+// limitMemory has Go collect garbage harder near the container's memory limit, in bytes, which the manifests give as
+// MEMORY_LIMIT. Without it the operator would be killed by what it could have freed. GOMEMLIMIT wins.
+func limitMemory() {
+	limit, err := strconv.ParseInt(os.Getenv("MEMORY_LIMIT"), 10, 64)
+	if err == nil && limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limit / 10 * 9)
+	}
 }
 
 // newMetrics registers the operator's metrics beside those of controller-runtime.
@@ -75,16 +75,8 @@ func newMetrics(ws []watches.Watch) (*metrics.Metrics, error) {
 	return measured, nil
 }
 
-// addReconciler adds the stock reconciler of one watch to mgr. offered is what the cluster offers.
-func addReconciler(
-	mgr ctrl.Manager, offered *capabilities.Cache, measured *metrics.Metrics, opts Options, watch watches.Watch,
-) error {
-	events := measured.Events(mgr.GetEventRecorderFor("kube8-operator"))
-	configurations := &configsource.Source{Cache: mgr.GetClient(), Live: mgr.GetAPIReader()}
-	helm, err := newHelm(mgr, offered, opts, events, configurations)
-	if err != nil {
-		return err
-	}
+// addReconciler adds the stock reconciler of one watch to mgr.
+func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, watch watches.Watch) error {
 	period, concurrency := opts.ReconcilePeriod, opts.MaxConcurrentReconciles
 	if watch.ReconcilePeriod != nil {
 		period = watch.ReconcilePeriod.Duration
@@ -92,30 +84,29 @@ func addReconciler(
 	if watch.MaxConcurrentReconciles != nil {
 		concurrency = *watch.MaxConcurrentReconciles
 	}
-	passes := retry.New()
-	remembered := &memory.Memory{
-		Cache:         mgr.GetClient(),
-		Configuration: configurations.Version,
-		Capabilities:  offered.Version,
-		Period:        period,
+	events := measured.Events(mgr.GetEventRecorderFor("kube8-operator"))
+	configurations := &configsource.Source{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DataDigest: release.DataDigest}
+	clients, err := release.New(mgr, watch, release.Options{
+		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version,
+		Events: events, Metrics: measured, Period: period,
+	})
+	if err != nil {
+		return fmt.Errorf("create action clients: %w", err)
 	}
-	repairing := drift.Getter{Next: helm, Cluster: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: events}
 	r, err := reconciler.New(
 		reconciler.WithChart(*watch.Chart),
 		reconciler.WithGroupVersionKind(watch.GroupVersionKind),
 		reconciler.WithOverrideValues(watch.OverrideValues),
 		reconciler.WithSelector(*watch.Selector),
-		reconciler.SkipDependentWatches(!*watch.WatchDependentResources),
+		reconciler.SkipDependentWatches(true), // the action clients watch what the chart can render
 		reconciler.WithReconcilePeriod(period),
 		reconciler.WithMaxConcurrentReconciles(concurrency),
-		reconciler.WithMaxReleaseHistory(maxReleaseHistory),
 		reconciler.WithWaitForDeletionTimeout(deletionWait),
-		reconciler.WithActionClientGetter(passes.ActionClients(measured.ActionClients(remembered.ActionClients(repairing, passes.After)))),
-		reconciler.WithControllerSetupFunc(passes.Setup),
-		reconciler.WithClient(status.NewClient(mgr.GetClient(), remembered, events)),
+		reconciler.WithActionClientGetter(clients),
+		reconciler.WithControllerSetupFunc(clients.Watch),
+		reconciler.WithClient(status.NewClient(mgr.GetClient(), clients, events)),
 		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind, watch.Selector)),
-		reconciler.WithControllerSetupFunc(configsource.Watch(mgr, watch.GroupVersionKind, watch.Selector)),
-		reconciler.WithControllerSetupFunc(offered.Watch(mgr.GetCache(), watch.GroupVersionKind, watch.Selector)),
+		reconciler.WithControllerSetupFunc(configsource.Watch(mgr, watch.GroupVersionKind, watch.Selector, release.DataDigest)),
 		reconciler.WithPauseReconcileHandler(pause.Handler),
 		reconciler.WithLog(redact.Logger(ctrl.Log.WithName("helm"), redact.Manifests)),
 	)

@@ -1,8 +1,7 @@
 // Package postrender is step 5 of the data flow: between the chart and the release it decodes the Collector's
 // configuration into the chart's Secret.
 //
-// It decorates the stock action client with a Helm post-renderer, which Helm runs on every rendered manifest, dry runs
-// included. The Renderer is pure: a manifest in, and the hash of a configuration that the manifest only refers to; a
+// It is a Helm post-renderer. The Renderer is pure: a manifest in, and the hash of a configuration that the manifest only refers to; a
 // manifest or one clear error out. The same input always gives the same output. No error carries configuration content.
 package postrender
 
@@ -16,6 +15,15 @@ import (
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
+
+// Referenced is a checked configuration that is not in the manifest, but in a Secret of the user that the pods mount.
+type Referenced struct {
+	// Secret is the name of the Secret.
+	Secret string
+
+	// Hash is the SHA-256 of the configuration, in hex.
+	Hash string
+}
 
 // Renderer decodes, checks and hashes the configuration in a rendered manifest.
 type Renderer struct {

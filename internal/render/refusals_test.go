@@ -246,7 +246,7 @@ func refused(t *testing.T, watch *watches.Watch, spec string) string {
 		t.Fatal(err)
 	}
 	collector.Object["spec"] = values
-	manifest, err := (&Renderer{}).release(t.Context(), watch, collector, values)
+	manifest, err := (&Renderer{}).manifest(watch, collector, values)
 	if err != nil {
 		t.Fatal(err)
 	}

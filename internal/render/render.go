@@ -12,16 +12,17 @@ import (
 	"io"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
-	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/config/crd"
 	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/release"
 )
 
 // Renderer renders Collectors.
@@ -123,28 +124,23 @@ func (r *Renderer) renderOne(ctx context.Context, watch *watches.Watch, obj *uns
 			return "", fmt.Errorf("apply overrideValues %s of the watches file: %w", key, err)
 		}
 	}
-	manifest, err := r.release(ctx, watch, obj, values)
+	manifest, err := r.manifest(watch, obj, values)
 	if err != nil {
 		return "", err
 	}
 	return manifest, refusals(obj, manifest)
 }
 
-// release renders a first release, as the stock reconciler would install it.
-func (r *Renderer) release(
-	ctx context.Context, watch *watches.Watch, obj *unstructured.Unstructured, values map[string]any,
-) (string, error) {
-	install := action.NewInstall(&action.Configuration{Log: func(string, ...any) {}})
-	install.ReleaseName = obj.GetName()
-	install.Namespace = namespace(obj)
-	install.DryRun, install.ClientOnly = true, true
-	install.APIVersions = chartutil.VersionSet(r.APIVersions)
-	install.PostRenderer = postrender.Renderer{}
-	release, err := install.RunWithContext(ctx, watch.Chart, values)
+// manifest renders a first release, with the code that the operator renders with.
+func (r *Renderer) manifest(watch *watches.Watch, obj *unstructured.Unstructured, values map[string]any) (string, error) {
+	offered := chartutil.DefaultCapabilities.Copy()
+	offered.APIVersions = append(offered.APIVersions, r.APIVersions...)
+	key := types.NamespacedName{Namespace: namespace(obj), Name: obj.GetName()}
+	rendered, err := release.Render(watch.Chart, key, values, offered, postrender.Renderer{})
 	if err != nil {
-		return "", fmt.Errorf("render chart %s: %w", watch.Chart.Name(), err)
+		return "", err
 	}
-	return release.Manifest, nil
+	return rendered.Manifest, nil
 }
 
 func name(obj *unstructured.Unstructured) string { return namespace(obj) + "/" + obj.GetName() }

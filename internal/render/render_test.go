@@ -108,7 +108,7 @@ func TestFilesRefuses(t *testing.T) {
 		},
 		"a clash that only the chart can see": {
 			old: "cluster: prod", new: "cluster: prod\n  ports: {grpc: {port: 4317}}",
-			want: object + "spec: ports.grpc and ports.otlp are both 4317; change one of the numbers, or remove one with enabled: false",
+			want: object + "spec: ports.grpc and ports.otlp are both 4317/TCP; change one of the numbers, or remove one with enabled: false",
 		},
 		"a file without a Collector": {
 			old: collector, new: configMap,

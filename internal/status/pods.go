@@ -78,13 +78,20 @@ func exit(ended *corev1.ContainerStateTerminated) string {
 	return fmt.Sprintf(", exit code %d", ended.ExitCode)
 }
 
-// StripPod leaves of a pod in the cache what is asked for here. It is for cache.ByObject.
+// StripPod leaves of a pod in the cache what is asked for here, and what the pod uses. It is for cache.ByObject.
 func StripPod(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return obj, nil // the last known state of a deleted pod
 	}
+	uses := corev1.PodSpec{ServiceAccountName: pod.Spec.ServiceAccountName}
+	for _, volume := range pod.Spec.Volumes {
+		if volume.Secret != nil || volume.ConfigMap != nil {
+			uses.Volumes = append(uses.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{Secret: volume.Secret, ConfigMap: volume.ConfigMap}})
+		}
+	}
 	return &corev1.Pod{
+		Spec: uses,
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp, Labels: pod.Labels,

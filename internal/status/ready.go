@@ -11,9 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/owned"
-	"github.com/kube8/kube8-operator/internal/packed"
 	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
@@ -45,6 +44,9 @@ func (w writer) readinessOf(
 		}
 		found = readinessOfWorkload(workload, troubles)
 	}
+	if outcome.Contested != "" {
+		found.message += "; " + outcome.Contested
+	}
 	switch {
 	case isTrue(status, "Paused"):
 		message := "annotation " + v1alpha1.PausedAnnotation + " is true: the spec is not followed"
@@ -60,7 +62,7 @@ func (w writer) readinessOf(
 // reconciler's message.
 func failure(err error, message string) readiness {
 	var refused *postrender.ConfigurationError
-	var conflict *owned.ConflictError
+	var conflict *release.ConflictError
 	var fields *specpath.RefusedError
 	switch {
 	case errors.As(err, &conflict):
@@ -81,14 +83,13 @@ func (w writer) workloadOf(ctx context.Context, collector *unstructured.Unstruct
 	if mode == "" {
 		mode = string(v1alpha1.ModeDeployment)
 	}
-	workload := &unstructured.Unstructured{}
-	workload.SetGroupVersionKind(workloads[v1alpha1.Mode(mode)])
-	err := w.reader.Get(ctx, client.ObjectKeyFromObject(collector), workload, client.UnsafeDisableDeepCopy, packed.Raw)
+	workload := workloads[v1alpha1.Mode(mode)]()
+	err := w.reader.Get(ctx, client.ObjectKeyFromObject(collector), workload)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s %s: %w", workload.GetKind(), collector.GetName(), err)
+		return nil, fmt.Errorf("read the workload of %s: %w", collector.GetName(), err)
 	}
-	return unpacked(workload)
+	return parsed(workload)
 }

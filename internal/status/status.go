@@ -11,38 +11,87 @@ package status
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/memory"
+	"github.com/kube8/kube8-operator/internal/release"
 )
 
-// Outcomes says how the last pass over a Collector ended.
+// Outcomes says how the last reconcile of a Collector ended.
 type Outcomes interface {
-	Of(collector types.UID) memory.Outcome
+	Of(collector types.UID) release.Outcome
 }
 
 // NewClient returns c with its status writer decorated. c should read Collectors, workloads and pods from a cache: the
 // writer compares each status with the one that c reads.
 func NewClient(c client.Client, outcomes Outcomes, events record.EventRecorder) client.Client {
-	return decoratedClient{Client: c, outcomes: outcomes, events: events}
+	return decoratedClient{Client: c, outcomes: outcomes, events: events, written: &written{}}
+}
+
+// written has the Collectors whose status was written, and which the cache is yet to show so, by UID.
+type written struct{ sync.Map }
+
+// newer returns what was written of a Collector, if that is newer than what the cache has, or else cached.
+func (w *written) newer(cached *unstructured.Unstructured) *unstructured.Unstructured {
+	found, _ := w.Load(cached.GetUID())
+	known, ok := found.(*unstructured.Unstructured)
+	if !ok {
+		return cached
+	}
+	if !isOlder(cached, known) {
+		w.Delete(cached.GetUID())
+		return cached
+	}
+	return known
+}
+
+func isOlder(a, b *unstructured.Unstructured) bool {
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err == nil && order < 0
+}
+
+// keep notes what was written: of the object no more than is asked for.
+func (w *written) keep(object *unstructured.Unstructured) {
+	known := &unstructured.Unstructured{Object: map[string]any{"status": object.Object["status"]}}
+	known.SetResourceVersion(object.GetResourceVersion())
+	w.Store(object.GetUID(), known)
 }
 
 type decoratedClient struct {
 	client.Client
 	outcomes Outcomes
 	events   record.EventRecorder
+	written  *written
 }
+
+// Get reads an object. A Collector that only somebody else's finalizer keeps is not found: the operator is done with it,
+// and no worker waits until it has gone.
+func (c decoratedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if err := c.Client.Get(ctx, key, obj, opts...); err != nil {
+		return err //nolint:wrapcheck // a decorator returns what the decorated one returns
+	}
+	if obj.GetDeletionTimestamp() != nil && !controllerutil.ContainsFinalizer(obj, uninstallFinalizer) {
+		return apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("collectors").GroupResource(), key.Name) //nolint:wrapcheck // as above
+	}
+	return nil
+}
+
+// uninstallFinalizer is the stock reconciler's.
+const uninstallFinalizer = "uninstall-helm-release"
 
 // Status returns the decorated status writer.
 func (c decoratedClient) Status() client.SubResourceWriter {
-	return writer{SubResourceWriter: c.Client.Status(), reader: c.Client, outcomes: c.outcomes, events: c.events}
+	return writer{SubResourceWriter: c.Client.Status(), reader: c.Client, outcomes: c.outcomes, events: c.events, written: c.written}
 }
 
 type writer struct {
@@ -50,6 +99,7 @@ type writer struct {
 	reader   client.Reader
 	outcomes Outcomes
 	events   record.EventRecorder
+	written  *written
 }
 
 // Update writes obj's status, unless it says nothing new. obj must be unstructured, as the stock reconciler's are.
@@ -62,6 +112,10 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 	stored.SetGroupVersionKind(updated.GroupVersionKind())
 	if err := w.reader.Get(ctx, client.ObjectKeyFromObject(updated), stored); err != nil {
 		return client.IgnoreNotFound(err)
+	}
+	stored = w.written.newer(stored)
+	if isOlder(updated, stored) {
+		updated.SetResourceVersion(stored.GetResourceVersion())
 	}
 	before, err := statusOf(stored)
 	if err != nil {
@@ -76,6 +130,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 	}
 	if isUninstalled(updated, after) {
 		// The Collector goes with the next request, and its status with it.
+		w.written.Delete(updated.GetUID())
 		w.events.Event(updated, "Normal", "Uninstalled", "all that the Collector became is gone")
 		return nil
 	}
@@ -90,6 +145,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 	if err := w.SubResourceWriter.Update(ctx, updated, opts...); err != nil {
 		return err
 	}
+	w.written.keep(updated)
 	w.announce(updated, before, after)
 	return nil
 }
@@ -122,7 +178,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 }
 
 // describeRelease says what is deployed: what the last passes deployed or, as long as none did, what the status says.
-func describeRelease(before, after *v1alpha1.CollectorStatus, deployed *memory.Deployed) {
+func describeRelease(before, after *v1alpha1.CollectorStatus, deployed *release.Deployed) {
 	name := ""
 	if after.DeployedRelease != nil {
 		name = after.DeployedRelease.Name

@@ -11,17 +11,17 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/kube8/kube8-operator/internal/memory"
 	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
-// outcome is how the last pass ended, whatever the Collector.
-type outcome memory.Outcome
+// outcome is how the last reconcile ended, whatever the Collector.
+type outcome release.Outcome
 
-func (o outcome) Of(types.UID) memory.Outcome { return memory.Outcome(o) }
+func (o outcome) Of(types.UID) release.Outcome { return release.Outcome(o) }
 
-var deployed = &memory.Deployed{Revision: 2, Version: "0.150.0", ConfigHash: "b740a6e4"}
+var deployed = &release.Deployed{Revision: 2, Version: "0.150.0", ConfigHash: "b740a6e4"}
 
 // steady is the status of a Collector with which all is well.
 const steady = `
@@ -64,7 +64,7 @@ deployedRelease: {name: gateway, manifest: secret}
 `,
 		},
 		"an upgrade is told, and is not ready before its objects were seen": {
-			outcome: outcome{Deployed: &memory.Deployed{Revision: 3, Version: "0.151.0", ConfigHash: "c0ffee", Digest: "d2"}},
+			outcome: outcome{Deployed: &release.Deployed{Revision: 3, Version: "0.151.0", ConfigHash: "c0ffee", Digest: "d2"}},
 			update: `
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-02-02T00:00:00Z"}

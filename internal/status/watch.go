@@ -22,7 +22,6 @@ import (
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/packed"
 )
 
 // WatchPods has the reconciler of kind make a pass over a Collector whenever its workload or one of its pods has news
@@ -35,11 +34,9 @@ func WatchPods(mgr ctrl.Manager, kind schema.GroupVersionKind, chosen *metav1.La
 			return fmt.Errorf("read the watch's selector: %w", err)
 		}
 		passes := newPacer(collectors{reader: mgr.GetCache(), kind: kind, selector: selector}.chosen)
-		for _, gvk := range workloads {
-			workload := &unstructured.Unstructured{}
-			workload.SetGroupVersionKind(gvk)
-			if err := controller.Watch(source.Kind(mgr.GetCache(), workload, passesFor(passes, workloadUrgency), workloadNews)); err != nil {
-				return fmt.Errorf("watch %s: %w", gvk.Kind, err)
+		for mode, workload := range workloads {
+			if err := controller.Watch(source.Kind(mgr.GetCache(), workload(), passesFor(passes, workloadUrgency), workloadNews)); err != nil {
+				return fmt.Errorf("watch the workloads of mode %s: %w", mode, err)
 			}
 		}
 		if err := controller.Watch(source.Kind(mgr.GetCache(), &corev1.Pod{}, passesFor(passes, podUrgency), podNews)); err != nil {
@@ -84,22 +81,22 @@ type collectors struct {
 func (c collectors) chosen(ctx context.Context, key client.ObjectKey) bool {
 	collector := &unstructured.Unstructured{}
 	collector.SetGroupVersionKind(c.kind)
-	err := c.reader.Get(ctx, key, collector, client.UnsafeDisableDeepCopy, packed.Raw)
+	err := c.reader.Get(ctx, key, collector, client.UnsafeDisableDeepCopy)
 	return err == nil && c.selector.Matches(labels.Set(collector.GetLabels()))
 }
 
-var workloadNews = predicate.TypedFuncs[*unstructured.Unstructured]{
-	CreateFunc:  func(event.TypedCreateEvent[*unstructured.Unstructured]) bool { return false },
-	DeleteFunc:  func(event.TypedDeleteEvent[*unstructured.Unstructured]) bool { return false },
-	GenericFunc: func(event.TypedGenericEvent[*unstructured.Unstructured]) bool { return false },
-	UpdateFunc: func(e event.TypedUpdateEvent[*unstructured.Unstructured]) bool {
+var workloadNews = predicate.TypedFuncs[client.Object]{
+	CreateFunc:  func(event.TypedCreateEvent[client.Object]) bool { return false },
+	DeleteFunc:  func(event.TypedDeleteEvent[client.Object]) bool { return false },
+	GenericFunc: func(event.TypedGenericEvent[client.Object]) bool { return false },
+	UpdateFunc: func(e event.TypedUpdateEvent[client.Object]) bool {
 		return !sameReadiness(e.ObjectOld, e.ObjectNew)
 	},
 }
 
-func sameReadiness(before, after *unstructured.Unstructured) bool {
-	a, errA := unpacked(before)
-	b, errB := unpacked(after)
+func sameReadiness(before, after client.Object) bool {
+	a, errA := parsed(before)
+	b, errB := parsed(after)
 	if errA != nil || errB != nil {
 		return false // somebody else may know more
 	}
@@ -110,12 +107,12 @@ func sameReadiness(before, after *unstructured.Unstructured) bool {
 		readinessOfWorkload(a, troublesA) == readinessOfWorkload(b, troublesB)
 }
 
-func workloadUrgency(before, after *unstructured.Unstructured) urgency {
+func workloadUrgency(before, after client.Object) urgency {
 	if before.GetGeneration() != after.GetGeneration() {
 		return rollout
 	}
-	a, errA := unpacked(before)
-	b, errB := unpacked(after)
+	a, errA := parsed(before)
+	b, errB := parsed(after)
 	if errA == nil && errB == nil && readinessOfWorkload(a, nil).status != readinessOfWorkload(b, nil).status {
 		return turn
 	}

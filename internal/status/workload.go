@@ -4,37 +4,32 @@ import (
 	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/packed"
 )
 
-// workloads are the kinds that run a collector.
-var workloads = map[v1alpha1.Mode]schema.GroupVersionKind{
-	v1alpha1.ModeDeployment:  {Group: "apps", Version: "v1", Kind: "Deployment"},
-	v1alpha1.ModeDaemonSet:   {Group: "apps", Version: "v1", Kind: "DaemonSet"},
-	v1alpha1.ModeStatefulSet: {Group: "apps", Version: "v1", Kind: "StatefulSet"},
+// workloads make an empty object of the kind that runs a collector.
+var workloads = map[v1alpha1.Mode]func() client.Object{
+	v1alpha1.ModeDeployment:  func() client.Object { return &appsv1.Deployment{} },
+	v1alpha1.ModeDaemonSet:   func() client.Object { return &appsv1.DaemonSet{} },
+	v1alpha1.ModeStatefulSet: func() client.Object { return &appsv1.StatefulSet{} },
 }
 
-// unpacked returns what is read here of a workload that is as the informer cache keeps it.
-func unpacked(workload *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	var fields struct {
-		Spec struct {
-			Replicas       any `json:"replicas"`
-			UpdateStrategy any `json:"updateStrategy"`
-		} `json:"spec"`
-		Status any `json:"status"`
+// parsed returns a workload in the form in which its fields can be read alike, whatever its kind.
+func parsed(workload client.Object) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(workload)
+	if err != nil {
+		return nil, fmt.Errorf("read workload %s: %w", workload.GetName(), err)
 	}
-	if err := packed.Read(workload, &fields); err != nil {
-		return nil, err
+	if _, ok := workload.(*appsv1.DaemonSet); ok {
+		fields["kind"] = "DaemonSet"
 	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"kind": workload.Object["kind"], "metadata": workload.Object["metadata"], "status": fields.Status,
-		"spec": map[string]any{"replicas": fields.Spec.Replicas, "updateStrategy": fields.Spec.UpdateStrategy},
-	}}, nil
+	return &unstructured.Unstructured{Object: fields}, nil
 }
 
 // readinessOfWorkload reads a workload's own account of its pods. troubles are what keeps pods from serving.

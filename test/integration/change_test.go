@@ -2,6 +2,7 @@ package integration
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -151,4 +152,37 @@ func TestTheReplicasStayWhenAnAutoscalerTakesOver(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestPortsOfOneNumberAndConstraintsOfOneKeyAreKeptApart(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.Ports = map[string]v1alpha1.Port{
+		"syslog": {Port: 514}, "syslog-udp": {Port: 514, Protocol: corev1.ProtocolUDP},
+	}
+	collector.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
+		{TopologyKey: "zone", MaxSkew: 1, WhenUnsatisfiable: corev1.DoNotSchedule},
+		{TopologyKey: "zone", MaxSkew: 2, WhenUnsatisfiable: corev1.ScheduleAnyway},
+	}
+	create(t, collector)
+	ports := func() map[string]string {
+		found := map[string]string{}
+		for _, port := range get(t, collector, "", &corev1.Service{}).Spec.Ports {
+			if port.Port != 4317 && port.Port != 4318 && port.Port != 8888 {
+				found[port.Name] = strconv.Itoa(int(port.Port)) + "/" + string(port.Protocol)
+			}
+		}
+		return found
+	}
+	g := NewWithT(t)
+	g.Expect(ports()).To(Equal(map[string]string{"syslog": "514/TCP", "syslog-udp": "514/UDP"}))
+	g.Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Spec.TopologySpreadConstraints).To(HaveLen(2))
+
+	upgrade(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.Ports["syslog"] = v1alpha1.Port{Port: 6514}
+		c.Spec.TopologySpreadConstraints[1].MaxSkew = 3
+	})
+	g.Expect(ports()).To(Equal(map[string]string{"syslog": "6514/TCP", "syslog-udp": "514/UDP"}))
+	constraints := get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Spec.TopologySpreadConstraints
+	g.Expect([]int32{constraints[0].MaxSkew, constraints[1].MaxSkew}).To(Equal([]int32{1, 3}))
 }

@@ -116,19 +116,19 @@ func TestChaosTheAPIServerHangs(t *testing.T) {
 func TestChaosSomeRequestsAreNeverAnswered(t *testing.T) {
 	namespace := newNamespace(t)
 	p := newProxy(t, "--max-concurrent-reconciles=6")
-	// One request of each kind that a pass over a Collector waits for; each is that of another Collector.
+	// One request of each kind that a reconcile waits for; each is that of another Collector.
 	swallowed := map[string]func(r *http.Request, body string) bool{
 		"finalizer": func(r *http.Request, _ string) bool {
 			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/collectors/finalizer")
 		},
-		"outcome": func(r *http.Request, _ string) bool {
-			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.outcome.v1")
+		"workload": func(r *http.Request, _ string) bool {
+			return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/deployments/workload")
 		},
 		"release": func(r *http.Request, body string) bool {
 			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/secrets") && strings.Contains(body, "sh.helm.release.v1.release.v1")
 		},
-		"object": func(r *http.Request, body string) bool {
-			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/services") && strings.Contains(body, `"name":"object"`)
+		"object": func(r *http.Request, _ string) bool {
+			return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/services/object")
 		},
 		"status": func(r *http.Request, _ string) bool {
 			return strings.HasSuffix(r.URL.Path, "/collectors/status/status")

@@ -152,14 +152,23 @@ func (f *fleet) collectGarbage(t *testing.T) {
 	}
 }
 
-// halfDone returns how many releases of the fleet are in the middle of a Helm action.
-func (f *fleet) halfDone(t *testing.T) (count int) {
+// halfDone returns how many Collectors of the fleet an operator has begun to work on since a mark, and has not said to be
+// done with.
+func (f *fleet) halfDone(t *testing.T, since int) (count int) {
 	t.Helper()
+	begun := map[string]bool{}
+	for _, r := range plane.audit.read(t)[since:] {
+		if r.IsWrite() && r.ObjectRef.Namespace == f.namespace && !slices.Contains([]string{"collectors", "events"}, r.ObjectRef.Resource) {
+			begun[r.ObjectRef.Name] = true
+		}
+	}
 	for _, name := range f.names() {
-		for _, stored := range revisions(t, newCollector(f.namespace, name)) {
-			if isHalfDone(stored.Labels["status"]) {
-				count++
-			}
+		collector := newCollector(f.namespace, name)
+		if !begun[name] || plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), collector) != nil {
+			continue
+		}
+		if collector.DeletionTimestamp != nil || collector.Status.ObservedGeneration != collector.Generation {
+			count++
 		}
 	}
 	return count

@@ -36,6 +36,9 @@ var manifests = []manifestRow{
 		refusal: `spec.collector.configurationSecret.key: Required value`},
 
 	{name: "name of 53 characters", patch: `{metadata: {name: ` + strings.Repeat("a", 53) + `}}`},
+	{name: "name of 53 characters with mode statefulset", patch: `{metadata: {name: ` + strings.Repeat("a", 53) + `}, spec: {mode: statefulset}}`,
+		refusal: `metadata.name: at most 52 characters with mode statefulset, whose pods have a label of the name and 11 more`},
+	{name: "name of 52 characters with mode statefulset", patch: `{metadata: {name: ` + strings.Repeat("a", 52) + `}, spec: {mode: statefulset}}`},
 	{name: "name of 54 characters", patch: `{metadata: {name: ` + strings.Repeat("a", 54) + `}}`,
 		refusal: `metadata.name: at most 53 characters, because it is the name of the Helm release`},
 	{name: "name with a dot", patch: `{metadata: {name: a.b}}`,

@@ -104,9 +104,12 @@ func (r Role) rights() (all []right) {
 
 // isUsedBy says whether the request is one that the right allows.
 func (r right) isUsedBy(request audit.Request) bool {
-	ref := request.ObjectRef
+	ref, verb := request.ObjectRef, request.Verb
+	if verb == "patch" && request.ResponseStatus.Code == 201 && r.Verb == "create" {
+		verb = "create" // an apply that creates asks for both
+	}
 	return request.Annotations["authorization.k8s.io/decision"] == "allow" &&
-		r.Use == Use{request.Verb, ref.APIGroup, request.Resource()} &&
+		r.Use == Use{verb, ref.APIGroup, request.Resource()} &&
 		(r.object == "" || r.object == ref.Name) &&
 		(r.role.Kind == "ClusterRole" || ref.Namespace == namespaceOf(request)) // a Role is for the operator's own namespace
 }

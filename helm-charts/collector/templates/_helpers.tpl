@@ -76,8 +76,7 @@ labels:
 {{- end }}
 {{- $item := dict "name" $name "port" (int $port.port) "protocol" ($port.protocol | default "TCP") }}
 {{- with $port.appProtocol }}{{ $_ := set $item "appProtocol" . }}{{ end }}
-{{- $number := toString $item.port }}
-{{- /* Whatever the protocols: an update merges a Service's ports by number alone, and would lose one of the two. */}}
+{{- $number := printf "%d/%s" $item.port $item.protocol }}
 {{- with get $taken $number }}
 {{- fail (printf "ports.%s and ports.%s are both %s; change one of the numbers, or remove one with enabled: false" . $name $number) }}
 {{- end }}
@@ -116,11 +115,11 @@ labels:
 {{- end }}
 {{- $keys := list }}
 {{- range $v.topologySpreadConstraints }}
-{{- /* An update merges them by topologyKey alone, and would lose one of the two. */}}
-{{- if has .topologyKey $keys }}
-{{- fail (printf "topologySpreadConstraints: two have the topologyKey %s; remove one" .topologyKey) }}
+{{- $key := printf "topologyKey %s and whenUnsatisfiable %s" .topologyKey .whenUnsatisfiable }}
+{{- if has $key $keys }}
+{{- fail (printf "topologySpreadConstraints: two have the %s; remove one" $key) }}
 {{- end }}
-{{- $keys = append $keys .topologyKey }}
+{{- $keys = append $keys $key }}
 {{- end }}
 {{- range concat $v.extraVolumes $v.volumeClaimTemplates }}
 {{- $name := .name | default (get (.metadata | default dict) "name") | default "" }}

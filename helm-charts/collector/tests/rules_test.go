@@ -139,11 +139,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"two ports of one number": {
 			`ports: {zipkin: {port: 4317}}`,
-			"ports.otlp and ports.zipkin are both 4317; change one of the numbers, or remove one with enabled: false",
-		},
-		"two ports of one number under two protocols": {
-			`ports: {dns: {port: 53}, dns-udp: {port: 53, protocol: UDP}}`,
-			"ports.dns and ports.dns-udp are both 53; change one of the numbers, or remove one with enabled: false",
+			"ports.otlp and ports.zipkin are both 4317/TCP; change one of the numbers, or remove one with enabled: false",
 		},
 		"a port without a number": {
 			`ports: {zipkin: {protocol: TCP}}`,
@@ -169,10 +165,10 @@ func TestRefusals(t *testing.T) {
 			`extraVolumes: [{name: config, emptyDir: {}}]`,
 			"extraVolumes, volumeClaimTemplates: the name config is the chart's own; choose another",
 		},
-		"two spread constraints on one topology key": {
+		"two spread constraints of one topology key and policy": {
 			`topologySpreadConstraints: [{topologyKey: z, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}, ` +
-				`{topologyKey: z, maxSkew: 2, whenUnsatisfiable: ScheduleAnyway}]`,
-			"topologySpreadConstraints: two have the topologyKey z; remove one",
+				`{topologyKey: z, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}]`,
+			"topologySpreadConstraints: two have the topologyKey z and whenUnsatisfiable DoNotSchedule; remove one",
 		},
 		"a ServiceMonitor without a Service": {
 			`{service: {enabled: false}, serviceMonitor: {enabled: true}}`,

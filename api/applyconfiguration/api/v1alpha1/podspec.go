@@ -47,8 +47,8 @@ type PodSpecApplyConfiguration struct {
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
 	// Affinity of the pods.
 	Affinity *v1.Affinity `json:"affinity,omitempty"`
-	// TopologySpreadConstraints of the pods, at most one for each topologyKey. One without a labelSelector counts the
-	// Collector's own pods.
+	// TopologySpreadConstraints of the pods, at most one for each topologyKey and whenUnsatisfiable. One without a
+	// labelSelector counts the Collector's own pods.
 	TopologySpreadConstraints []v1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 	// PriorityClassName of the pods.
 	PriorityClassName *string `json:"priorityClassName,omitempty"`

@@ -17,7 +17,7 @@ type WorkloadSpecApplyConfiguration struct {
 	ImagePullSecrets []v1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 	// Ports are the ports that the collector listens on, by name. They are added to the defaults: otlp (4317),
 	// otlp-http (4318) and metrics (8888); a default is turned off by enabled: false. Names are at most 15 characters
-	// of lower-case letters, digits and "-". No two enabled ports may have the same number, whatever their protocols.
+	// of lower-case letters, digits and "-". No two enabled ports of one protocol may have the same number.
 	Ports map[string]PortApplyConfiguration `json:"ports,omitempty"`
 	// Service makes the ports reachable under the Collector's name.
 	Service *ServiceApplyConfiguration `json:"service,omitempty"`

@@ -1,0 +1,41 @@
+package postrender
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRunStampsTheHashOfWhatThePodsReferTo(t *testing.T) {
+	stamped := strings.ReplaceAll(stampedDeployment, configHash, "0123abcd")
+	unstamped := strings.Replace(stampedDeployment, "      annotations:\n        kube8.dev/config-sha256: "+configHash+"\n", "", 1)
+	elsewhere := strings.NewReplacer("gateway-config", "gateway-tls")
+	tests := map[string]struct{ manifest, want string }{
+		"a pod template that mounts the Secret": {
+			manifest: docs(deployment),
+			want:     docs(stamped),
+		},
+		"a pod template that mounts another Secret": {
+			manifest: docs(elsewhere.Replace(deployment)),
+			want:     docs(elsewhere.Replace(unstamped)),
+		},
+		"a manifest that has the Secret itself": {
+			manifest: docs(secret("yaml", encode(config)), deployment),
+			want:     docs(canonicalSecret, stampedDeployment),
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			renderer := Renderer{Referenced: Referenced{Secret: "gateway-config", Hash: "0123abcd"}}
+			got, err := renderer.Run(bytes.NewBufferString(test.manifest))
+			if err != nil {
+				t.Fatalf("unexpected error: %v", err)
+			}
+			if diff := cmp.Diff(test.want, got.String()); diff != "" {
+				t.Errorf("manifest (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,252 @@
+// Package release is step 6 of the data flow: it makes the cluster what a Collector asks for.
+//
+// The stock reconciler asks one interface for everything, client.ActionInterface. This package is its one implementation.
+// It reads from top to bottom: render, own, order, apply, prune, record; a file has each verb. Helm renders and records,
+// and the API server merges. What to do follows from the spec and from what is in the cluster, never from a stored state:
+// an operator that was killed at any point leaves nothing to unlock, because the next reconcile applies, prunes and records.
+package release
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/metrics"
+	"github.com/kube8/kube8-operator/internal/postrender"
+)
+
+// Options are what the operator gives to the action clients.
+type Options struct {
+	// Configuration returns what a Collector's configuration refers to.
+	Configuration func(ctx context.Context, collector *unstructured.Unstructured) (postrender.Referenced, error)
+
+	// ConfigurationVersion tells versions of that apart, by what the informer cache has.
+	ConfigurationVersion func(*unstructured.Unstructured) string
+
+	// Events takes the events DriftRepaired and Contested.
+	Events record.EventRecorder
+
+	// Metrics counts and times what is done.
+	Metrics *metrics.Metrics
+
+	// Period is for how long a Collector can be taken to be unchanged.
+	Period time.Duration
+}
+
+// Clients gives the stock reconciler of one kind its action clients.
+type Clients struct {
+	Options
+	chart   *Chart
+	cluster client.Client // reads from the informer cache, and writes
+	live    client.Reader // reads from the API server
+	offers  *offers
+	watcher *watcher
+	queue   *queue
+	memory  memory
+}
+
+// actionClient is the action client of one reconcile of one Collector.
+type actionClient struct {
+	*Clients
+	ctx       context.Context //nolint:containedctx // of that reconcile; the interface has no room for it
+	collector *unstructured.Unstructured
+	began     time.Time
+	*entry
+
+	observed map[ref]client.Object // what the Collector controls, by the informer cache
+	values   map[string]any
+	rendered *Rendered
+	version  inputs // of what it was rendered from
+	hasEnded bool
+}
+
+var _ helmclient.ActionInterface = &actionClient{}
+
+// ActionClientFor returns the action client for one reconcile of collector, which must be unstructured.
+func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) (helmclient.ActionInterface, error) {
+	parsed, ok := collector.(*unstructured.Unstructured)
+	if !ok {
+		return nil, errors.New("a Collector must be unstructured")
+	}
+	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, began: time.Now(), entry: c.memory.of(collector.GetUID())}
+	r.err, r.contested = nil, ""
+	if err := r.observe(ctx); err != nil {
+		return nil, r.failed(err)
+	}
+	return r, nil
+}
+
+// Get returns the deployed release, without its content: of the manifest it has what tells it apart from others.
+func (r *actionClient) Get(string, ...helmclient.GetOption) (*release.Release, error) {
+	r.recall()
+	if r.deployed == nil {
+		return nil, driver.ErrReleaseNotFound
+	}
+	return r.answer(r.hash), nil
+}
+
+// Install deploys the first revision.
+func (r *actionClient) Install(
+	_, _ string, _ *chart.Chart, values map[string]any, _ ...helmclient.InstallOption,
+) (*release.Release, error) {
+	r.values = values
+	err := r.deploy(true)
+	r.Metrics.Acted(metrics.Install, err)
+	return r.end(err)
+}
+
+// Upgrade deploys another revision. A dry run tells whether there is one to deploy.
+func (r *actionClient) Upgrade(
+	_, _ string, _ *chart.Chart, values map[string]any, opts ...helmclient.UpgradeOption,
+) (*release.Release, error) {
+	r.values = values
+	if !isDryRun(opts) {
+		err := r.deploy(true)
+		r.Metrics.Acted(metrics.Upgrade, err)
+		return r.end(err)
+	}
+	if r.isUnchanged() {
+		return r.answer(r.hash), nil
+	}
+	if err := r.render(); err != nil {
+		r.Metrics.Acted(metrics.Upgrade, err)
+		return r.end(err)
+	}
+	return r.answer(r.rendered.hash), nil
+}
+
+// Reconcile repairs the objects of the deployed revision, if they need it.
+func (r *actionClient) Reconcile(*release.Release) error {
+	if r.rendered == nil { // the dry run found nothing to do
+		r.succeeded(metrics.Fast)
+		return nil
+	}
+	_, err := r.end(r.deploy(false))
+	return err
+}
+
+// Uninstall deletes all that the Collector controls. It is an error if that has not gone then.
+func (r *actionClient) Uninstall(string, ...helmclient.UninstallOption) (*release.UninstallReleaseResponse, error) {
+	found, err := r.uninstall()
+	if err == nil {
+		r.memory.forget(r.collector.GetUID())
+	}
+	if err == nil && !found {
+		r.succeeded(metrics.Full)
+		return nil, driver.ErrReleaseNotFound
+	}
+	r.Metrics.Acted(metrics.Uninstall, err)
+	if _, err := r.end(err); err != nil {
+		return nil, err
+	}
+	return &release.UninstallReleaseResponse{Release: r.answer("")}, nil
+}
+
+// History is for what the stock reconciler does not do.
+func (r *actionClient) History(string, ...helmclient.HistoryOption) ([]*release.Release, error) {
+	return nil, errors.New("the operator does not read the history of releases; `helm history` does")
+}
+
+// Config is for what the stock reconciler does not do.
+func (r *actionClient) Config() *action.Configuration { return &action.Configuration{} }
+
+// deploy makes the cluster what the Collector asks for. It is done again if a kind turns out to have gone meanwhile.
+func (r *actionClient) deploy(revise bool) error {
+	if r.rendered == nil {
+		if err := r.render(); err != nil {
+			return err
+		}
+	}
+	err := r.sync(revise)
+	if gone := (*goneError)(nil); !errors.As(err, &gone) {
+		return err
+	}
+	if now, askErr := r.offers.ask(r.ctx); askErr != nil || now.version == r.version.offered {
+		return err
+	}
+	if err := r.render(); err != nil {
+		return err
+	}
+	return r.sync(revise || r.rendered.hash != r.hash)
+}
+
+// sync is the sequence.
+func (r *actionClient) sync(revise bool) error {
+	if revise {
+		if err := r.readRecords(); err != nil {
+			return err
+		}
+	}
+	if err := r.apply(revise); err != nil {
+		return err
+	}
+	if err := r.prune(); err != nil {
+		return err
+	}
+	if revise {
+		if err := r.record(); err != nil {
+			return err
+		}
+	}
+	r.remember()
+	return nil
+}
+
+// answer returns what the stock reconciler needs of a release: by the manifest it tells whether there is something to do.
+func (r *actionClient) answer(hash string) *release.Release {
+	answer := &release.Release{
+		Name: r.collector.GetName(), Namespace: r.collector.GetNamespace(),
+		Info: &release.Info{Status: release.StatusDeployed}, Manifest: "# " + hash + "\n",
+	}
+	if r.deployed != nil {
+		answer.Version = r.deployed.Revision
+	}
+	if r.begun {
+		answer.Info.Status = release.StatusFailed // so that going back to the deployed revision is one, too
+	}
+	return answer
+}
+
+// end ends the reconcile, with the delay that follows a failure.
+func (r *actionClient) end(err error) (*release.Release, error) {
+	if err != nil {
+		return nil, r.failed(err)
+	}
+	r.succeeded(metrics.Full)
+	return r.answer(r.hash), nil
+}
+
+func (r *actionClient) succeeded(result string) {
+	r.Metrics.Reconciled(result, time.Since(r.began))
+	r.queue.succeeded(client.ObjectKeyFromObject(r.collector))
+}
+
+func (r *actionClient) failed(err error) error {
+	r.err, r.whole = err, false
+	if !r.hasEnded {
+		r.hasEnded = true
+		r.Metrics.Reconciled(metrics.Failed, time.Since(r.began))
+		r.queue.failed(client.ObjectKeyFromObject(r.collector), r.collector.GetGeneration())
+	}
+	return failure{err}
+}
+
+// isDryRun tells whether the options make an upgrade a dry run.
+func isDryRun(opts []helmclient.UpgradeOption) bool {
+	upgrade := &action.Upgrade{}
+	for _, opt := range opts {
+		if err := opt(upgrade); err != nil {
+			return false // the upgrade fails for that
+		}
+	}
+	return upgrade.DryRun
+}

@@ -1,0 +1,196 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+const (
+	// uninstallTimeout is for how long after its deletion a Collector stays because of objects that have not gone. It is
+	// bounded because somebody else's finalizer may hold one for ever.
+	uninstallTimeout = 30 * time.Second
+
+	// goneTimeout is for how long of that one reconcile waits: all Collectors share a few workers. Mostly only the news of
+	// the deletions are to come, within milliseconds.
+	goneTimeout = time.Second
+)
+
+// prune deletes what the Collector controls and was not rendered. What one of its pods still uses stays until the pod has
+// gone.
+func (r *actionClient) prune() error {
+	wanted := map[ref]bool{}
+	for _, object := range r.rendered.Objects {
+		wanted[refTo(object)] = true
+	}
+	surplus := r.controlled()
+	maps.DeleteFunc(surplus, func(what ref, _ client.Object) bool { return wanted[what] })
+	maps.DeleteFunc(r.objects, func(what ref, _ *state) bool { return !wanted[what] })
+	r.waiting = nil
+	defer func() { r.memory.wait(client.ObjectKeyFromObject(r.collector), len(r.waiting) > 0) }()
+	if len(surplus) == 0 {
+		return nil
+	}
+	used, err := r.used()
+	if err != nil {
+		return err
+	}
+	for what, object := range surplus {
+		if used[what.kind.Kind+"/"+what.name] {
+			if r.waiting == nil {
+				r.waiting = map[ref]bool{}
+			}
+			r.waiting[what] = true
+			continue
+		}
+		if err := r.remove(what, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// canPrune tells whether something that waits for pods to go waits no longer.
+func (r *actionClient) canPrune() bool {
+	if len(r.waiting) == 0 {
+		return false
+	}
+	used, err := r.used()
+	for what := range r.waiting {
+		if err == nil && !used[what.kind.Kind+"/"+what.name] {
+			return true
+		}
+	}
+	return false
+}
+
+// controlled returns what the Collector controls: what the informer cache has, and what it is yet to show.
+func (r *actionClient) controlled() map[ref]client.Object {
+	all := map[ref]client.Object{}
+	for what, known := range r.objects {
+		if !known.seen {
+			object := objectOf(what.kind)
+			object.SetName(what.name)
+			object.SetUID(known.uid)
+			all[what] = object
+		}
+	}
+	maps.Copy(all, r.observed)
+	return all
+}
+
+// used returns what the Collector's pods use, by kind and name.
+func (r *actionClient) used() (map[string]bool, error) {
+	var pods corev1.PodList
+	err := r.cluster.List(r.ctx, &pods, client.InNamespace(r.collector.GetNamespace()),
+		client.MatchingLabels{v1alpha1.CollectorLabel: r.collector.GetName()}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list the Collector's pods in the informer cache: %w", err)
+	}
+	used := map[string]bool{}
+	for i := range pods.Items {
+		spec := &pods.Items[i].Spec
+		used["ServiceAccount/"+spec.ServiceAccountName] = true
+		for _, volume := range spec.Volumes {
+			if volume.Secret != nil {
+				used["Secret/"+volume.Secret.SecretName] = true
+			}
+			if volume.ConfigMap != nil {
+				used["ConfigMap/"+volume.ConfigMap.Name] = true
+			}
+		}
+	}
+	return used, nil
+}
+
+// remove deletes an object that the Collector controls, and no other that may have taken its name.
+func (r *actionClient) remove(what ref, object client.Object) error {
+	if object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	doomed, uid := objectOf(what.kind), object.GetUID()
+	doomed.SetNamespace(r.collector.GetNamespace())
+	doomed.SetName(what.name)
+	err := r.cluster.Delete(r.ctx, doomed, client.Preconditions{UID: &uid},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("delete %s: %w", what, err)
+	}
+	return nil
+}
+
+// uninstall deletes all that the Collector controls, and the records of its releases. It tells whether there was anything.
+func (r *actionClient) uninstall() (found bool, err error) {
+	if err := r.readRecords(); err != nil {
+		return false, err
+	}
+	all := r.controlled()
+	found = len(all)+len(r.records) > 0
+	var mutex sync.Mutex
+	together(slices.Collect(maps.Keys(all)), func(what ref) {
+		if failed := r.remove(what, all[what]); failed != nil {
+			mutex.Lock()
+			err = errors.Join(err, failed)
+			mutex.Unlock()
+		}
+	})
+	if err != nil {
+		return found, err
+	}
+	r.objects = nil
+	if err := r.awaitGone(); err != nil {
+		if deleted := r.collector.GetDeletionTimestamp(); deleted == nil || time.Since(deleted.Time) < uninstallTimeout {
+			return found, err
+		}
+		log.FromContext(r.ctx).Info("let the Collector go without what it became", "because", err.Error())
+	}
+	return found, r.forgetRecords()
+}
+
+// awaitGone waits until the informer cache has nothing that the Collector controls. It is an error that names what there
+// is, and what holds it. For what a finalizer holds it does not wait.
+func (r *actionClient) awaitGone() error {
+	var left []string
+	err := wait.PollUntilContextTimeout(r.ctx, 2*time.Millisecond, goneTimeout, true, func(ctx context.Context) (bool, error) {
+		if err := r.observe(ctx); err != nil {
+			return false, err
+		}
+		left = nil
+		held := 0
+		for what, object := range r.observed {
+			finalizers := ""
+			if len(object.GetFinalizers()) > 0 {
+				finalizers = " with finalizers " + strings.Join(object.GetFinalizers(), ", ")
+			}
+			if finalizers != "" && object.GetDeletionTimestamp() != nil {
+				held++
+			}
+			left = append(left, what.String()+finalizers)
+		}
+		return held == len(left), nil
+	})
+	slices.Sort(left)
+	switch {
+	case len(left) > 0:
+		return fmt.Errorf("deleted, but not gone yet: %s; the Collector goes when they have, or after %s",
+			strings.Join(left, ", "), uninstallTimeout)
+	case err != nil:
+		return fmt.Errorf("wait for what was deleted: %w", err)
+	}
+	return nil
+}

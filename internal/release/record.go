@@ -1,0 +1,281 @@
+package release
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/release"
+	helmtime "helm.sh/helm/v3/pkg/time"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	// maxHistory is how many revisions are kept.
+	maxHistory = 3
+
+	// maxRecord is how many bytes of a release a Secret holds, with room for its metadata.
+	maxRecord = corev1.MaxSecretSize - 16<<10
+
+	recordType = "helm.sh/release.v1"
+
+	tooLarge = "deployed by kube8-operator; too large to record "
+)
+
+// recorded is what is known of a record.
+type recorded struct {
+	uid    types.UID
+	status string
+}
+
+// A record is the Secret of a revision, as Helm keeps it, for who uses the helm command. Nothing is decided by it.
+
+// readRecords finds out which revisions are recorded. It reads no content. A record of somebody else is a *ConflictError,
+// unless the Collector is being deleted.
+func (r *actionClient) readRecords() error {
+	if r.records != nil {
+		return nil
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	err := r.live.List(r.ctx, list, client.InNamespace(r.collector.GetNamespace()),
+		client.MatchingLabels{"owner": "helm", "name": r.collector.GetName()})
+	if err != nil {
+		return fmt.Errorf("list the Secrets of release %s: %w", r.collector.GetName(), err)
+	}
+	records := map[int]recorded{}
+	for i := range list.Items {
+		secret := &list.Items[i]
+		revision, found := revisionOf(secret.Name, r.collector.GetName())
+		switch {
+		case metav1.IsControlledBy(secret, r.collector) && found:
+			records[revision] = recorded{secret.UID, secret.Labels["status"]}
+		case r.collector.GetDeletionTimestamp() == nil && found:
+			return r.foreignRecord(secret)
+		}
+	}
+	r.records = records
+	return nil
+}
+
+func (r *actionClient) foreignRecord(secret client.Object) error {
+	r.conflicts = true
+	return &ConflictError{fmt.Sprintf(
+		"Helm release %q was not made by this operator: Secret %s belongs to %s; uninstall it, or rename the Collector",
+		r.collector.GetName(), secret.GetName(), ownerOf(secret, r.collector))}
+}
+
+func recordName(release string, revision int) string {
+	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, revision)
+}
+
+// revisionOf returns the revision of which a Secret is the record, by the Secret's name.
+func revisionOf(secret, release string) (int, bool) {
+	number, found := strings.CutPrefix(secret, "sh.helm.release.v1."+release+".v")
+	revision, err := strconv.Atoi(number)
+	return revision, found && err == nil && revision > 0
+}
+
+// record records what was applied as the next revision, notes that those before are superseded, and forgets the oldest.
+func (r *actionClient) record() error {
+	revisions := slices.Sorted(maps.Keys(r.records))
+	next, first := 1, helmtime.Now()
+	var before *old
+	if len(revisions) > 0 {
+		next += revisions[len(revisions)-1]
+		var err error
+		if before, err = r.read(next - 1); err != nil {
+			return err
+		}
+		if before == nil { // somebody has deleted it
+			r.records = nil
+			if err := r.readRecords(); err != nil {
+				return err
+			}
+			return r.record()
+		}
+		if before.info != nil {
+			first = before.info.FirstDeployed
+		}
+	}
+	next, err := r.create(next, first)
+	if err != nil {
+		return err
+	}
+	r.deployed = &Deployed{Revision: next}
+	r.supersede(before)
+	for _, revision := range revisions {
+		switch {
+		case revision <= next-maxHistory:
+			if err := r.forgetRecord(revision); err != nil {
+				return err
+			}
+		case revision < next-1 && r.records[revision].status != release.StatusSuperseded.String():
+			if before, err := r.read(revision); err == nil {
+				r.supersede(before)
+			}
+		}
+	}
+	return nil
+}
+
+// old is the record of an earlier revision.
+type old struct {
+	revision int
+	secret   *corev1.Secret
+	text     []byte        // of the release; nil if it is damaged
+	info     *release.Info // in text
+}
+
+// read reads the record of a revision. It returns nil if there is none that is the Collector's.
+func (r *actionClient) read(revision int) (*old, error) {
+	secret := &corev1.Secret{}
+	err := r.live.Get(r.ctx, r.keyOf(revision), secret)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, r.collector) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the record of revision %d: %w", revision, err)
+	}
+	found := &old{revision: revision, secret: secret}
+	text, err := unpack(secret.Data["release"])
+	if err != nil {
+		return found, nil //nolint:nilerr // a damaged record is in nobody's way
+	}
+	var head struct {
+		Info *release.Info `json:"info"`
+	}
+	if json.Unmarshal(text, &head) == nil && head.Info != nil {
+		found.text, found.info = text, head.Info
+	}
+	return found, nil
+}
+
+// create creates the record of a revision, and returns its number.
+func (r *actionClient) create(revision int, first helmtime.Time) (int, error) {
+	now := helmtime.Now()
+	metadata := *r.chart.Metadata
+	rel := &release.Release{
+		Name: r.collector.GetName(), Namespace: r.collector.GetNamespace(), Version: revision,
+		Chart:  &chart.Chart{Metadata: &metadata, Values: r.chart.Values},
+		Config: r.values, Manifest: r.rendered.public(),
+		Info: &release.Info{
+			FirstDeployed: first, LastDeployed: now, Status: release.StatusDeployed, Description: "deployed by kube8-operator",
+		},
+	}
+	var content []byte
+	for _, shorten := range []func(){
+		func() {},
+		func() { rel.Config, rel.Info.Description = nil, tooLarge+"the values, see the Collector" },
+		func() { rel.Manifest, rel.Info.Description = "", tooLarge+"values and manifest, see the Collector" },
+	} {
+		shorten()
+		text, err := json.Marshal(rel)
+		if err != nil {
+			return 0, fmt.Errorf("write the record of revision %d: %w", revision, err)
+		}
+		if content, err = pack(text); err != nil {
+			return 0, err
+		}
+		if len(content) <= maxRecord {
+			break
+		}
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: rel.Namespace, Name: recordName(rel.Name, revision),
+			Labels: map[string]string{
+				"name": rel.Name, "owner": "helm", "status": rel.Info.Status.String(), "version": strconv.Itoa(revision),
+				"createdAt": strconv.FormatInt(time.Now().Unix(), 10),
+			},
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(r.collector, r.collector.GetObjectKind().GroupVersionKind()),
+			},
+		},
+		Type: recordType, Data: map[string][]byte{"release": content},
+	}
+	err := r.cluster.Create(r.ctx, secret)
+	if apierrors.IsAlreadyExists(err) {
+		return r.skip(revision, first)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("record revision %d: %w", revision, err)
+	}
+	r.records[revision] = recorded{secret.UID, rel.Info.Status.String()}
+	return revision, nil
+}
+
+// skip records a revision by the next number, because a record of that one is there and was not listed: it has lost its
+// labels, or another operator has just written it.
+func (r *actionClient) skip(revision int, first helmtime.Time) (int, error) {
+	secret := &corev1.Secret{}
+	if err := r.live.Get(r.ctx, r.keyOf(revision), secret); err != nil {
+		return 0, fmt.Errorf("read the record of revision %d: %w", revision, err)
+	}
+	if !metav1.IsControlledBy(secret, r.collector) {
+		return 0, r.foreignRecord(secret)
+	}
+	r.records[revision] = recorded{secret.UID, secret.Labels["status"]}
+	return r.create(revision+1, first)
+}
+
+// supersede notes in the record of a revision that there is a later one. Where the record is damaged, only its label says
+// so. That it fails is no reason to deploy once more: the next revision has another chance.
+func (r *actionClient) supersede(before *old) {
+	if before == nil {
+		return
+	}
+	secret, superseded := before.secret, release.StatusSuperseded.String()
+	if before.text != nil {
+		// The first status is the release's. Only the text is changed: what the rest would become in memory is unbounded.
+		text := bytes.Replace(before.text, fmt.Appendf(nil, `"status":%q`, before.info.Status), fmt.Appendf(nil, `"status":%q`, superseded), 1)
+		if content, err := pack(text); err == nil && len(content) <= maxRecord {
+			secret.Data["release"] = content
+		}
+	}
+	if secret.Labels == nil {
+		secret.Labels = map[string]string{}
+	}
+	secret.Labels["status"], secret.Labels["modifiedAt"] = superseded, strconv.FormatInt(time.Now().Unix(), 10)
+	if err := r.cluster.Update(r.ctx, secret); err != nil {
+		log.FromContext(r.ctx).Info("could not note that a revision is superseded", "revision", before.revision, "because", err.Error())
+		return
+	}
+	r.records[before.revision] = recorded{secret.UID, superseded}
+}
+
+// forgetRecords deletes the records of all revisions.
+func (r *actionClient) forgetRecords() error {
+	for _, revision := range slices.Sorted(maps.Keys(r.records)) {
+		if err := r.forgetRecord(revision); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *actionClient) forgetRecord(revision int) error {
+	key, uid := r.keyOf(revision), r.records[revision].uid
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	err := r.cluster.Delete(r.ctx, secret, client.Preconditions{UID: &uid})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete the record of revision %d: %w", revision, err)
+	}
+	delete(r.records, revision)
+	return nil
+}
+
+func (r *actionClient) keyOf(revision int) client.ObjectKey {
+	return client.ObjectKey{Namespace: r.collector.GetNamespace(), Name: recordName(r.collector.GetName(), revision)}
+}

@@ -1,0 +1,255 @@
+package release
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// behind is how long the informer cache may take to show what was applied, until the API server is asked.
+const behind = time.Second
+
+// memory is what the operator remembers of each Collector. It is empty after a start, but for what statuses say.
+type memory struct {
+	mutex   sync.Mutex
+	entries map[types.UID]*entry
+	waiting map[types.NamespacedName]bool // Collectors of which something waits for pods to go
+}
+
+// entry is what is remembered of one Collector. Only its reconcile uses it, of which there is one at a time.
+type entry struct {
+	inputs    inputs    // that the objects were rendered from
+	since     time.Time // when they were
+	hash      string    // of what was rendered for the deployed revision; empty if that is not known
+	objects   map[ref]*state
+	whole     bool // the informer cache has shown all objects in order
+	deployed  *Deployed
+	records   map[int]recorded // by revision; nil if that is not known
+	conflicts bool             // the last reconcile met something of somebody else
+	begun     bool             // a revision was begun, and is not deployed yet
+	waiting   map[ref]bool     // what is pruned once the pods that use it have gone
+	contested string
+	err       error
+}
+
+// inputs tell apart what a Collector is rendered from, as long as the operator runs.
+type inputs struct {
+	generation             int64
+	configuration, offered string
+}
+
+// state is what is known of one object.
+type state struct {
+	want    string // hash of what was applied
+	uid     types.UID
+	version string // in which it was last seen in order
+	digest  string // of its sight then
+	seen    bool   // the informer cache has shown it
+	at      time.Time
+
+	repairs int // in a row, after which it waits until next
+	next    time.Time
+}
+
+// Deployed says what a deployed release is, without its content.
+type Deployed struct {
+	// Revision is the release's revision, from 1.
+	Revision int
+
+	// Version is what the image is chosen by: its digest, its tag, or the collector's version, as the spec has them.
+	Version string
+
+	// ConfigHash is the SHA-256 of the decoded configuration, in hex.
+	ConfigHash string
+
+	// Digest tells after a restart that there is nothing to do, see digest.
+	Digest string
+}
+
+// Outcome is how the last reconcile of a Collector ended.
+type Outcome struct {
+	// Deployed is the release, or nil if none was deployed since the operator started.
+	Deployed *Deployed
+
+	// InOrder says that the informer cache has every object as it should be.
+	InOrder bool
+
+	// Contested says who changes an object again and again, or is empty.
+	Contested string
+
+	// Err is the error that ended the reconcile, or nil.
+	Err error
+}
+
+// Of returns how the last reconcile of a Collector ended.
+func (c *Clients) Of(uid types.UID) Outcome {
+	c.memory.mutex.Lock()
+	e, found := c.memory.entries[uid]
+	c.memory.mutex.Unlock()
+	if !found {
+		return Outcome{}
+	}
+	return Outcome{Deployed: e.deployed, InOrder: e.whole, Contested: e.contested, Err: e.err}
+}
+
+func (m *memory) of(uid types.UID) *entry {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.entries == nil {
+		m.entries = map[types.UID]*entry{}
+	}
+	if m.entries[uid] == nil {
+		m.entries[uid] = &entry{}
+	}
+	return m.entries[uid]
+}
+
+func (m *memory) has(uid types.UID) bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.entries[uid] != nil
+}
+
+func (m *memory) isWaiting(key types.NamespacedName) bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.waiting[key]
+}
+
+func (m *memory) wait(key types.NamespacedName, waits bool) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.waiting == nil {
+		m.waiting = map[types.NamespacedName]bool{}
+	}
+	if waits {
+		m.waiting[key] = true
+	} else {
+		delete(m.waiting, key)
+	}
+}
+
+func (m *memory) forget(uid types.UID) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	delete(m.entries, uid)
+}
+
+// recall takes from the Collector's status what is deployed, if the operator has not found that out since it started, or if
+// another operator has recorded the same once more.
+func (r *actionClient) recall() {
+	status, _, _ := unstructured.NestedMap(r.collector.Object, "status")
+	revision, found, _ := unstructured.NestedInt64(status, "deployedRelease", "revision")
+	if !found || revision == 0 {
+		return
+	}
+	digest, _, _ := unstructured.NestedString(status, "deployedRelease", "digest")
+	_, hash, _ := splitDigest(digest)
+	if r.deployed != nil && (hash != r.hash || int(revision) <= r.deployed.Revision) {
+		return
+	}
+	r.deployed, r.hash = &Deployed{Revision: int(revision), Digest: digest}, hash
+	r.deployed.Version, _, _ = unstructured.NestedString(status, "version")
+	r.deployed.ConfigHash, _, _ = unstructured.NestedString(status, "configHash")
+}
+
+// isUnchanged tells whether there is nothing to do, by what is remembered or by what the status says.
+func (r *actionClient) isUnchanged() bool {
+	now, err := r.current()
+	if err != nil {
+		return false
+	}
+	if r.objects != nil {
+		return r.inputs == now && time.Since(r.since) < r.Period && r.isWhole() && !r.canPrune()
+	}
+	inputs, hash, objects := splitDigest(r.deployed.Digest)
+	if hash == "" || inputs != r.digestOfInputs(now) || objects != digestOfObjects(r.observed) {
+		return false
+	}
+	r.objects = map[ref]*state{}
+	for what, object := range r.observed {
+		r.objects[what] = &state{
+			uid: object.GetUID(), version: object.GetResourceVersion(), digest: sightOf(object).digest, seen: true,
+		}
+	}
+	r.inputs, r.since, r.whole = now, time.Now(), true
+	return true
+}
+
+// current tells what the Collector is to be rendered from.
+func (r *actionClient) current() (inputs, error) {
+	offered, err := r.offers.get(r.ctx)
+	if err != nil {
+		return inputs{}, err
+	}
+	return inputs{r.collector.GetGeneration(), r.ConfigurationVersion(r.collector), offered.version}, nil
+}
+
+// isWhole tells whether the informer cache has just the objects that were applied, in order.
+func (r *actionClient) isWhole() bool {
+	whole := true
+	for what := range r.observed {
+		whole = whole && (r.objects[what] != nil || r.waiting[what])
+	}
+	for what, known := range r.objects {
+		if object, found := r.observed[what]; !found || !known.isInOrder(object) {
+			whole = false
+		}
+	}
+	r.whole = whole
+	return whole
+}
+
+// isInOrder tells whether an object in the informer cache is as it was when it was last applied, or seen in order.
+func (s *state) isInOrder(object client.Object) bool {
+	if object.GetUID() != s.uid || object.GetDeletionTimestamp() != nil {
+		return false
+	}
+	seen := sightOf(object).digest
+	if object.GetResourceVersion() == s.version {
+		s.digest = seen
+	}
+	if seen != s.digest {
+		return false
+	}
+	s.seen = true
+	return true
+}
+
+// isBehind tells whether the informer cache is yet to show what was applied.
+func (s *state) isBehind(object client.Object) bool {
+	if object == nil {
+		return !s.seen && time.Since(s.at) < behind
+	}
+	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), s.version)
+	return err == nil && order < 0 && time.Since(s.at) < behind
+}
+
+// remember keeps what was deployed.
+func (r *actionClient) remember() {
+	r.inputs, r.since, r.hash = r.version, time.Now(), r.rendered.hash
+	r.begun, r.conflicts = false, false
+	r.awaitCache()
+	r.deployed = &Deployed{
+		Revision: r.deployed.Revision, Version: versionOf(r.collector), ConfigHash: r.rendered.configHash(),
+		Digest: r.digestOfInputs(r.version) + r.rendered.hash + r.digestOfStates(),
+	}
+	if !r.whole {
+		r.queue.after(client.ObjectKeyFromObject(r.collector), behind)
+	}
+}
+
+// versionOf returns what a Collector's image is chosen by.
+func versionOf(collector *unstructured.Unstructured) string {
+	for _, field := range []string{"digest", "tag"} {
+		if found, _, _ := unstructured.NestedString(collector.Object, "spec", "image", field); found != "" {
+			return found
+		}
+	}
+	version, _, _ := unstructured.NestedString(collector.Object, "spec", "collector", "version")
+	return version
+}

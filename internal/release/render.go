@@ -1,0 +1,165 @@
+package release
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/releaseutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/internal/postrender"
+)
+
+// Rendered is what a Collector becomes.
+type Rendered struct {
+	// Objects are in the order of the manifest.
+	Objects []*unstructured.Unstructured
+
+	// Manifest has the objects as YAML.
+	Manifest string
+
+	texts []string // of Manifest, one for each object
+	hash  string   // of Objects
+}
+
+// Render renders a chart as Helm does for a first release, has the post-renderer finish the manifest, and parses that.
+// Hooks are an error: nothing would run them. An error of the post-renderer is a *postrender.ConfigurationError.
+func Render(
+	chrt *chart.Chart, name types.NamespacedName, values map[string]any, offers *chartutil.Capabilities, finish postrender.Renderer,
+) (*Rendered, error) {
+	if err := chartutil.ProcessDependencies(chrt, values); err != nil {
+		return nil, fmt.Errorf("read the dependencies of chart %s: %w", chrt.Name(), err)
+	}
+	options := chartutil.ReleaseOptions{Name: name.Name, Namespace: name.Namespace, Revision: 1, IsInstall: true}
+	input, err := chartutil.ToRenderValues(chrt, values, options, offers)
+	if err != nil {
+		return nil, fmt.Errorf("render chart %s: %w", chrt.Name(), err)
+	}
+	files, err := engine.Render(chrt, input)
+	if err != nil {
+		return nil, fmt.Errorf("render chart %s: %w", chrt.Name(), err)
+	}
+	for file := range files {
+		if strings.HasSuffix(file, "NOTES.txt") {
+			delete(files, file)
+		}
+	}
+	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
+	if err != nil {
+		return nil, fmt.Errorf("read what chart %s renders: %w", chrt.Name(), err)
+	}
+	if len(hooks) > 0 {
+		return nil, fmt.Errorf("chart %s renders a Helm hook, %s; nothing runs hooks, so remove it", chrt.Name(), hooks[0].Path)
+	}
+	var text bytes.Buffer
+	for _, manifest := range manifests {
+		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", manifest.Name, manifest.Content)
+	}
+	finished, err := finish.Run(&text)
+	if err != nil {
+		return nil, err
+	}
+	return parse(finished.String())
+}
+
+// parse reads the objects of a manifest.
+func parse(manifest string) (*Rendered, error) {
+	rendered, sum := &Rendered{Manifest: manifest}, sha256.New()
+	reader := yamlutil.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
+	for {
+		text, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			rendered.hash = hex.EncodeToString(sum.Sum(nil))[:partLength]
+			return rendered, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read rendered manifest: %w", err)
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(text, &object.Object); err != nil {
+			return nil, fmt.Errorf("rendered object %d is not a Kubernetes object", len(rendered.Objects)+1)
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		rendered.Objects = append(rendered.Objects, object)
+		rendered.texts = append(rendered.texts, strings.TrimPrefix(string(text), "---\n"))
+		write(sum, hashOf(object))
+	}
+}
+
+// hashOf returns a hash of an object.
+func hashOf(object *unstructured.Unstructured) string {
+	text, err := json.Marshal(object.Object) // sorts keys
+	if err != nil {
+		return "" // never the case for what was read from YAML
+	}
+	sum := sha256.Sum256(text)
+	return string(sum[:16])
+}
+
+// configHash returns the SHA-256 of the configuration that the pods mount, in hex, or "".
+func (r *Rendered) configHash() string {
+	for _, object := range r.Objects {
+		if stage(object) == workloads {
+			found, _, _ := unstructured.NestedString(object.Object,
+				"spec", "template", "metadata", "annotations", postrender.ConfigHashAnnotation)
+			return found
+		}
+	}
+	return ""
+}
+
+// public returns the manifest without the data of Secrets.
+func (r *Rendered) public() string {
+	var out strings.Builder
+	for i, object := range r.Objects {
+		text := r.texts[i]
+		if object.GetKind() == "Secret" {
+			bare := object.DeepCopy()
+			delete(bare.Object, "data")
+			delete(bare.Object, "stringData")
+			whole, err := yaml.Marshal(bare.Object)
+			if err != nil {
+				continue // never the case for what was read from YAML
+			}
+			text = "# without its data\n" + string(whole)
+		}
+		out.WriteString("---\n" + text)
+	}
+	return out.String()
+}
+
+// render renders the Collector, and has it own the result.
+func (r *actionClient) render() error {
+	current, err := r.offers.get(r.ctx)
+	if err != nil {
+		return err
+	}
+	referenced, err := r.Configuration(r.ctx, r.collector)
+	if err != nil {
+		return err
+	}
+	r.version = inputs{r.collector.GetGeneration(), r.ConfigurationVersion(r.collector), current.version}
+	rendered, err := Render(r.chart.Chart, client.ObjectKeyFromObject(r.collector), r.values, current.capabilities,
+		postrender.Renderer{Referenced: referenced})
+	if err != nil {
+		return err
+	}
+	r.rendered = rendered
+	return r.own(rendered.Objects)
+}

@@ -1,0 +1,107 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// After a failed reconcile the controller makes the next one 5 ms later, and doubles that; it cannot be told otherwise. A
+// configuration that is wrong is still wrong 5 ms later. So the errors of the action client are such that the controller
+// does not requeue, and the client has the Collector requeued after 2 s, then 4 s, up to 2 minutes. A change of the
+// Collector still starts a reconcile at once.
+const (
+	firstDelay   = 2 * time.Second
+	longestDelay = 2 * time.Minute
+)
+
+// queue is the work queue of the controller. newQueue makes one; setup gives it its controller.
+type queue struct {
+	delays workqueue.TypedRateLimiter[types.NamespacedName]
+
+	mutex   sync.Mutex
+	work    workqueue.TypedRateLimitingInterface[reconcile.Request]
+	failing map[types.NamespacedName]failures
+}
+
+// failures are what is known of a Collector's last failed reconcile.
+type failures struct {
+	generation int64     // of the Collector
+	retry      time.Time // when the next reconcile is due
+}
+
+func newQueue() *queue {
+	return &queue{
+		delays:  workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstDelay, longestDelay),
+		failing: map[types.NamespacedName]failures{},
+	}
+}
+
+// setup gives the queue its controller.
+func (q *queue) setup(controller reconciler.ControllerSetup) error {
+	// Sources are how a controller lets others add to its queue; this one only keeps it.
+	keep := source.Func(func(_ context.Context, work workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		q.mutex.Lock()
+		defer q.mutex.Unlock()
+		q.work = work
+		return nil
+	})
+	if err := controller.Watch(keep); err != nil {
+		return fmt.Errorf("get the controller's queue: %w", err)
+	}
+	return nil
+}
+
+// after requeues a Collector after a delay, or earlier if it is due earlier. It does nothing before the controller has
+// started, because its start reconciles each Collector.
+func (q *queue) after(key types.NamespacedName, delay time.Duration) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	if q.work != nil {
+		q.work.AddAfter(reconcile.Request{NamespacedName: key}, delay)
+	}
+}
+
+// failed requeues a Collector after a delay that grows with each failure. One that has been changed since the last
+// failure, or deleted, starts anew. A reconcile that came before it was due leaves the next one where it is: the news of a
+// failure in the status starts one, and would otherwise bring the longest delay within a second.
+func (q *queue) failed(key types.NamespacedName, generation int64) {
+	q.mutex.Lock()
+	last, now := q.failing[key], time.Now()
+	if last.generation != generation {
+		q.delays.Forget(key)
+		last = failures{generation: generation}
+	}
+	if !now.Before(last.retry) {
+		last.retry = now.Add(q.delays.When(key))
+	}
+	q.failing[key] = last
+	q.mutex.Unlock()
+	q.after(key, last.retry.Sub(now))
+}
+
+func (q *queue) succeeded(key types.NamespacedName) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	delete(q.failing, key)
+	q.delays.Forget(key)
+}
+
+// failure is an error after which the controller does not requeue by itself. It reads like its cause.
+type failure struct{ error }
+
+// Unwrap returns the cause.
+func (f failure) Unwrap() error { return f.error }
+
+// Is says that a failure is one of controller-runtime's terminal errors, whose own type adds words to the cause's.
+func (f failure) Is(target error) bool {
+	return errors.Is(reconcile.TerminalError(nil), target)
+}

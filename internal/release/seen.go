@@ -1,0 +1,184 @@
+package release
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+const (
+	// manager is the operator's name among the field managers of an object.
+	manager = "kube8-operator"
+
+	// handover is the field manager that keeps spec.replicas from the moment in which the operator gives it up until an
+	// autoscaler sets it.
+	handover = "kube8-operator-handover"
+)
+
+// sight is what the operator needs to know of an object's content. The API server keeps in managedFields which fields the
+// operator has applied: whoever changes one of them takes it over, and the record of what is the operator's changes.
+type sight struct {
+	digest   string // of what the operator has applied and nobody has changed since; empty if it has applied nothing
+	replicas bool   // the operator owns spec.replicas
+	legacy   bool   // the operator owns fields only as earlier versions of it wrote them, without applying
+	editor   string // who else has last written
+}
+
+// sightOf returns the sight of an object, as the API server or as the informer cache has it.
+func sightOf(object client.Object) sight {
+	if kept := object.GetSelfLink(); kept != "" {
+		part := strings.SplitN(kept, " ", 4)
+		return sight{digest: part[0], replicas: part[1] == "true", legacy: part[2] == "true", editor: part[3]}
+	}
+	var seen sight
+	var last metav1.Time
+	for _, entry := range object.GetManagedFields() {
+		switch {
+		case entry.Subresource != "":
+		case entry.Manager != manager && entry.Manager != handover:
+			if entry.Time != nil && !entry.Time.Before(&last) {
+				seen.editor, last = entry.Manager, *entry.Time
+			}
+		case entry.Manager == manager && entry.Operation != metav1.ManagedFieldsOperationApply:
+			seen.legacy = true
+		case entry.Manager == manager && entry.FieldsV1 != nil:
+			seen.digest = digestOfFields(object, entry)
+			seen.replicas = bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:replicas":{}`))
+		}
+	}
+	seen.legacy = seen.legacy && seen.digest == ""
+	return seen
+}
+
+// digestOfFields returns a hash of what the operator has applied. A Secret's data counts too: who may write it could give
+// the operator's name as that of the field manager.
+func digestOfFields(object client.Object, entry metav1.ManagedFieldsEntry) string {
+	sum := sha256.New()
+	var applied int64
+	if entry.Time != nil {
+		applied = entry.Time.Unix()
+	}
+	fmt.Fprintf(sum, "%s %d ", entry.APIVersion, applied)
+	sum.Write(entry.FieldsV1.Raw)
+	if secret, ok := object.(*corev1.Secret); ok {
+		writeData(sum, secret.Data)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// DataDigest tells versions of a Secret's data apart. secret is as the informer cache has it.
+func DataDigest(secret *corev1.Secret) string { return secret.Annotations[dataAnnotation] }
+
+// dataAnnotation is where the informer cache keeps a digest of a Secret's data.
+const dataAnnotation = "kube8.dev/data"
+
+// Strip leaves of an object what the informer cache is for: metadata, its sight, and a workload's account of its pods. A
+// Secret's data would let whoever can label Secrets fill the operator's memory. It is for cache.Options.
+func Strip(in any) (any, error) {
+	object, ok := in.(client.Object)
+	if !ok {
+		return in, nil // the last known state of a deleted object
+	}
+	if object.GetSelfLink() != "" {
+		return in, nil
+	}
+	seen := sightOf(object)
+	kept := metav1.ObjectMeta{
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		Generation: object.GetGeneration(), CreationTimestamp: object.GetCreationTimestamp(), DeletionTimestamp: object.GetDeletionTimestamp(),
+		Finalizers: object.GetFinalizers(),
+		Labels:     map[string]string{v1alpha1.CollectorLabel: object.GetLabels()[v1alpha1.CollectorLabel]},
+	}
+	// The sight has the place of a field that the API server no longer fills, and lets nobody fill.
+	kept.SetSelfLink(fmt.Sprintf("%s %t %t %s", seen.digest, seen.replicas, seen.legacy, seen.editor))
+	if owner := metav1.GetControllerOf(object); owner != nil {
+		kept.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	switch whole := object.(type) {
+	case *corev1.Secret:
+		sum := sha256.New()
+		writeData(sum, whole.Data)
+		kept.Annotations = map[string]string{dataAnnotation: hex.EncodeToString(sum.Sum(nil)[:16])}
+		return &corev1.Secret{ObjectMeta: kept}, nil
+	case *appsv1.Deployment:
+		return &appsv1.Deployment{ObjectMeta: kept, Status: whole.Status, Spec: appsv1.DeploymentSpec{Replicas: whole.Spec.Replicas}}, nil
+	case *appsv1.StatefulSet:
+		spec := appsv1.StatefulSetSpec{Replicas: whole.Spec.Replicas, UpdateStrategy: whole.Spec.UpdateStrategy}
+		return &appsv1.StatefulSet{ObjectMeta: kept, Status: whole.Status, Spec: spec}, nil
+	case *appsv1.DaemonSet:
+		spec := appsv1.DaemonSetSpec{UpdateStrategy: whole.Spec.UpdateStrategy}
+		return &appsv1.DaemonSet{ObjectMeta: kept, Status: whole.Status, Spec: spec}, nil
+	case *metav1.PartialObjectMetadata:
+		return &metav1.PartialObjectMetadata{TypeMeta: whole.TypeMeta, ObjectMeta: kept}, nil
+	}
+	return in, nil
+}
+
+func writeData(sum interface{ Write([]byte) (int, error) }, data map[string][]byte) {
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		fmt.Fprintf(sum, "%d %s %d ", len(key), key, len(data[key]))
+		_, _ = sum.Write(data[key])
+	}
+}
+
+// typed are the kinds that the informer cache has with more than their metadata: the stock reconciler watches Secrets so,
+// and the status has to know what workloads say of their pods.
+var typed = map[schema.GroupVersionKind]struct {
+	object func() client.Object
+	list   func() client.ObjectList
+}{
+	corev1.SchemeGroupVersion.WithKind("Secret"): {
+		func() client.Object { return &corev1.Secret{} }, func() client.ObjectList { return &corev1.SecretList{} },
+	},
+	appsv1.SchemeGroupVersion.WithKind("Deployment"): {
+		func() client.Object { return &appsv1.Deployment{} }, func() client.ObjectList { return &appsv1.DeploymentList{} },
+	},
+	appsv1.SchemeGroupVersion.WithKind("StatefulSet"): {
+		func() client.Object { return &appsv1.StatefulSet{} }, func() client.ObjectList { return &appsv1.StatefulSetList{} },
+	},
+	appsv1.SchemeGroupVersion.WithKind("DaemonSet"): {
+		func() client.Object { return &appsv1.DaemonSet{} }, func() client.ObjectList { return &appsv1.DaemonSetList{} },
+	},
+}
+
+// objectOf returns an empty object of a kind, of the type by which the informer cache has it.
+func objectOf(kind schema.GroupVersionKind) client.Object {
+	if known, found := typed[kind]; found {
+		return known.object()
+	}
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(kind)
+	return object
+}
+
+func listOf(kind schema.GroupVersionKind) client.ObjectList {
+	if known, found := typed[kind]; found {
+		return known.list()
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	return list
+}
+
+func eachItem(list client.ObjectList, do func(client.Object)) {
+	_ = meta.EachListItem(list, func(item runtime.Object) error { // fails for what is not a list
+		if object, ok := item.(client.Object); ok {
+			do(object)
+		}
+		return nil
+	})
+}

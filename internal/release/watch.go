@@ -1,0 +1,185 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
+	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+const (
+	// controllerIndex is the index by which the informer cache finds what a Collector controls.
+	controllerIndex = "controller"
+
+	// pace is the time between the reconciles of two Collectors when the cluster offers something else. It leaves room for
+	// those that users wait for.
+	pace = 15 * time.Millisecond
+
+	// spread is the time for all of them. However many there are, each is reconciled within a minute of a change.
+	spread = 15 * time.Second
+)
+
+// New returns the action clients for the reconciler of one entry of the watches file, and adds what they run to mgr.
+func New(mgr ctrl.Manager, watch watches.Watch, options Options) (*Clients, error) {
+	chrt, err := NewChart(watch.Chart)
+	if err != nil {
+		return nil, err
+	}
+	selector, err := metav1.LabelSelectorAsSelector(watch.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("read the selector in the watches file: %w", err)
+	}
+	apis, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("create discovery client: %w", err)
+	}
+	c := &Clients{Options: options, chart: chrt, cluster: mgr.GetClient(), live: mgr.GetAPIReader(), queue: newQueue()}
+	c.watcher = &watcher{
+		kind: watch.GroupVersionKind, selector: selector, dependents: *watch.WatchDependentResources, clients: c, mgr: mgr,
+	}
+	c.offers = &offers{client: apis, chart: chrt, log: ctrl.Log.WithName("offers"), follow: c.watcher.follow, changed: c.watcher.changed}
+	if err := mgr.Add(c.offers); err != nil {
+		return nil, fmt.Errorf("follow what the cluster offers: %w", err)
+	}
+	return c, nil
+}
+
+// Watch has the reconciler's controller follow the objects that the chart can render; it is for
+// reconciler.WithControllerSetupFunc.
+func (c *Clients) Watch(controller reconciler.ControllerSetup) error {
+	w := c.watcher
+	w.controller = controller
+	for _, kind := range c.chart.kinds {
+		if err := w.watch(context.Background(), kind); err != nil {
+			return err
+		}
+	}
+	pods := source.Kind(w.mgr.GetCache(), &corev1.Pod{}, handler.TypedEnqueueRequestsFromMapFunc(w.podGone), deletions)
+	if err := controller.Watch(pods); err != nil {
+		return fmt.Errorf("watch pods: %w", err)
+	}
+	return c.queue.setup(controller)
+}
+
+type watcher struct {
+	kind       schema.GroupVersionKind // of Collectors
+	selector   labels.Selector         // of those that the reconciler is for
+	dependents bool                    // a change of an object starts a reconcile
+	clients    *Clients
+	mgr        ctrl.Manager
+	controller reconciler.ControllerSetup
+}
+
+// watch has the informer cache hold the objects of a kind, and the controller follow them. What they are is known from
+// the chart, so no object of a user decides how a kind is watched.
+func (w *watcher) watch(ctx context.Context, kind schema.GroupVersionKind) error {
+	if err := w.mgr.GetFieldIndexer().IndexField(ctx, objectOf(kind), controllerIndex, controllerOf); err != nil {
+		return fmt.Errorf("index %s by controller: %w", kind.Kind, err)
+	}
+	if !w.dependents {
+		return nil
+	}
+	objects := source.Kind(w.mgr.GetCache(), objectOf(kind), handler.EnqueueRequestsFromMapFunc(w.toCollector), news)
+	if err := w.controller.Watch(objects); err != nil {
+		return fmt.Errorf("watch %s: %w", kind.Kind, err)
+	}
+	return nil
+}
+
+func controllerOf(object client.Object) []string {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		return []string{string(owner.UID)}
+	}
+	return nil
+}
+
+// toCollector returns the Collector that controls an object, if the reconciler is for it.
+func (w *watcher) toCollector(_ context.Context, object client.Object) []ctrl.Request {
+	owner := metav1.GetControllerOfNoCopy(object)
+	if owner == nil || owner.Kind != w.kind.Kind || !w.clients.memory.has(owner.UID) {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: owner.Name}}}
+}
+
+// news passes over changes that concern neither what the operator applied nor whose an object is.
+var news = predicate.Funcs{
+	CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
+	GenericFunc: func(event.GenericEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return sightOf(e.ObjectOld).digest != sightOf(e.ObjectNew).digest || !metav1.IsControlledBy(e.ObjectNew, ownerUID(e.ObjectOld)) ||
+			(e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil)
+	},
+}
+
+func ownerUID(object client.Object) metav1.Object {
+	owner := metav1.GetControllerOfNoCopy(object)
+	if owner == nil {
+		return &metav1.ObjectMeta{}
+	}
+	return &metav1.ObjectMeta{UID: owner.UID}
+}
+
+// podGone returns the Collector of a pod, if something waits for its pods to go.
+func (w *watcher) podGone(_ context.Context, pod *corev1.Pod) []ctrl.Request {
+	key := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[v1alpha1.CollectorLabel]}
+	if !w.clients.memory.isWaiting(key) {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: key}}
+}
+
+var deletions = predicate.TypedFuncs[*corev1.Pod]{
+	CreateFunc:  func(event.TypedCreateEvent[*corev1.Pod]) bool { return false },
+	UpdateFunc:  func(event.TypedUpdateEvent[*corev1.Pod]) bool { return false },
+	GenericFunc: func(event.TypedGenericEvent[*corev1.Pod]) bool { return false },
+}
+
+// follow watches the objects of kinds that the cluster offers now.
+func (w *watcher) follow(ctx context.Context, kinds []schema.GroupVersionKind) {
+	ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
+	defer cancel()
+	for _, kind := range kinds {
+		if err := w.watch(ctx, kind); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "cannot follow the objects of a kind that the cluster offers now")
+		}
+	}
+}
+
+// changed forgets the objects of kinds that the cluster no longer offers, and has each Collector reconciled.
+func (w *watcher) changed(ctx context.Context, vanished []schema.GroupVersionKind) {
+	for _, kind := range vanished {
+		_ = w.mgr.GetCache().RemoveInformer(ctx, objectOf(kind)) // fails only for what is no object
+	}
+	w.requeueAll(ctx)
+}
+
+func (w *watcher) requeueAll(ctx context.Context) {
+	collectors := &unstructured.UnstructuredList{}
+	collectors.SetGroupVersionKind(w.kind.GroupVersion().WithKind(w.kind.Kind + "List"))
+	err := w.mgr.GetCache().List(ctx, collectors, client.MatchingLabelsSelector{Selector: w.selector}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot list what to reconcile now that the cluster offers something else")
+		return
+	}
+	for i := range collectors.Items {
+		delay := time.Duration(i) * min(pace, spread/time.Duration(len(collectors.Items)))
+		w.clients.queue.after(client.ObjectKeyFromObject(&collectors.Items[i]), delay)
+	}
+}

@@ -1,0 +1,140 @@
+package integration
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// Not parallel: other tests bring APIs for which the chart tests.
+func TestAnUnrelatedCRDWakesNobody(t *testing.T) {
+	collector := install(t)
+	since := shared.log.mark()
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "things.example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "things", Kind: "Thing"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+			}},
+		},
+	}
+	options := envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}
+	if _, err := envtest.InstallCRDs(plane.env.Config, options); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := envtest.UninstallCRDs(plane.env.Config, options); err != nil {
+			t.Error(err)
+		}
+	})
+	NewWithT(t).Consistently(func() []string { return shared.log.passes(since, client.ObjectKeyFromObject(collector)) },
+		pollInterval+5*time.Second, time.Second).Should(BeEmpty(), "reconciles")
+}
+
+// Not parallel: it starts an operator of its own, and removes what the shared one would make again.
+func TestTheFirstObjectDoesNotDecideHowAKindIsWatched(t *testing.T) {
+	namespace := newNamespace(t)
+	if err := shared.stop(); err != nil {
+		t.Error(err)
+	}
+	startSharedAgain(t)
+	one := startAnother(t, namespace)
+	first, second := newCollector(namespace, "first"), newCollector(namespace, "second")
+	first.Spec.Service = &v1alpha1.Service{Annotations: map[string]string{"helm.sh/resource-policy": "keep"}}
+	for _, collector := range []*v1alpha1.Collector{first, second} {
+		since := one.log.mark()
+		if err := plane.client.Create(t.Context(), collector); err != nil {
+			t.Fatal(err)
+		}
+		awaitRevision(t, collector, 1)
+		one.awaitPass(t, since, client.ObjectKeyFromObject(collector))
+	}
+	service := get(t, second, "", &corev1.Service{})
+	if err := plane.client.Delete(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	NewWithT(t).Eventually(func() types.UID {
+		found := &corev1.Service{}
+		_ = plane.client.Get(t.Context(), client.ObjectKeyFromObject(second), found)
+		return found.UID
+	}, 5*time.Second).ShouldNot(Or(Equal(service.UID), BeEmpty()))
+}
+
+func TestManyCollectorsThatSomebodyElseHoldsHoldNoWorker(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	var held []*v1alpha1.Collector
+	for i := range 24 {
+		collector := newCollector(namespace, "held-"+strconv.Itoa(i))
+		collector.Finalizers = []string{holdFinalizer}
+		if err := plane.client.Create(t.Context(), collector); err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, collector)
+	}
+	t.Cleanup(func() {
+		for _, collector := range held {
+			letGo := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))
+			if err := plane.client.Patch(context.Background(), collector, letGo); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for _, collector := range held {
+		awaitRevision(t, collector, 1)
+	}
+	for _, collector := range held {
+		if err := plane.client.Delete(t.Context(), collector); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, collector := range held {
+		NewWithT(t).Eventually(func() []string { return get(t, collector, "", &v1alpha1.Collector{}).Finalizers }).
+			Should(Equal([]string{holdFinalizer}))
+	}
+	begin := time.Now()
+	another := newCollector(newNamespace(t), "gateway")
+	if err := plane.client.Create(t.Context(), another); err != nil {
+		t.Fatal(err)
+	}
+	awaitRevision(t, another, 1)
+	NewWithT(t).Expect(time.Since(begin)).To(BeNumerically("<", 5*time.Second), "until a Collector that nobody holds is deployed")
+}
+
+func TestAStrangerCannotMakeTheOperatorAskWithoutBound(t *testing.T) {
+	t.Parallel()
+	address, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := newNamespace(t)
+	serving := startAnother(t, namespace, "--metrics-bind-address="+address)
+	NewWithT(t).Eventually(func() int { status, _ := scrape(t, address, ""); return status }).Should(Equal(http.StatusUnauthorized))
+	since := plane.audit.mark(t)
+	begin := time.Now()
+	for i := range 200 {
+		scrape(t, address, "Bearer nobody-"+strconv.Itoa(i))
+	}
+	reviews := 0
+	for _, r := range plane.audit.read(t)[since:] {
+		if r.ObjectRef.Resource == "tokenreviews" {
+			reviews++
+		}
+	}
+	NewWithT(t).Expect(reviews).To(BeNumerically("<=", 15+5*int(time.Since(begin).Seconds())), "reviews of 200 tokens by %s", serving.account)
+}

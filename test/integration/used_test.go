@@ -1,0 +1,91 @@
+package integration
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// runPod creates a pod of a Collector that uses a ServiceAccount and a Secret, as one of an earlier revision does.
+func runPod(t *testing.T, collector *v1alpha1.Collector, account, secret string) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: collector.Namespace, GenerateName: collector.Name + "-", Labels: map[string]string{collectorLabel: collector.Name},
+		},
+		Spec: corev1.PodSpec{
+			ServiceAccountName: account,
+			Containers:         []corev1.Container{{Name: "collector", Image: "collector"}},
+			Volumes: []corev1.Volume{{
+				Name: "config", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret}},
+			}},
+		},
+	}
+	if err := plane.client.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
+func TestWhatOldPodsUseStaysUntilTheyHaveGone(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, object string
+		change       func(*v1alpha1.Collector)
+	}{
+		{"the ServiceAccount, when another is named", "ServiceAccount/gateway", func(c *v1alpha1.Collector) {
+			c.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Name: "another"}
+		}},
+		{"the configuration's Secret, when it moves to another", "Secret/gateway-config", func(c *v1alpha1.Collector) {
+			c.Spec.Collector.Configuration = nil
+			c.Spec.Collector.ConfigurationSecret = &v1alpha1.ConfigurationSecret{Name: "team-config", Key: "config.yaml"}
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			collector := install(t)
+			team := &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, Name: "team-config", Labels: map[string]string{collectorLabel: ""}},
+				StringData: map[string]string{"config.yaml": config},
+			}
+			if err := plane.client.Create(t.Context(), team); err != nil {
+				t.Fatal(err)
+			}
+			pod := runPod(t, collector, "gateway", "gateway-config")
+			touch(t, collector)
+			upgrade(t, collector, row.change)
+			found := func() []string {
+				return names(contents(t, collector.Namespace, client.MatchingLabels{collectorLabel: collector.Name}))
+			}
+			g := NewWithT(t)
+			g.Consistently(found, 2*time.Second).Should(ContainElement(row.object), "a pod uses it")
+			requests := plane.audit.mark(t)
+			touch(t, collector)
+			g.Expect(plane.audit.writes(t, requests, collector.Namespace)).To(BeEmpty())
+
+			if err := plane.client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
+				t.Fatal(err)
+			}
+			g.Eventually(found).ShouldNot(ContainElement(row.object))
+		})
+	}
+}
+
+func TestAnAnnotationOfTheSpecDoesNotTellTheConfigurationsHash(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(newNamespace(t), "gateway")
+	false64 := map[string]string{hashAnnotation: sha256Of("false")}
+	collector.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Annotations: false64}
+	collector.Spec.Service = &v1alpha1.Service{Annotations: false64}
+	collector.Spec.PodAnnotations = false64
+	create(t, collector)
+	g := NewWithT(t)
+	g.Expect(get(t, collector, "", &v1alpha1.Collector{}).Status.ConfigHash).To(Equal(sha256Of(config)))
+	g.Expect(get(t, collector, "", &corev1.ServiceAccount{}).Annotations).To(BeEmpty())
+}

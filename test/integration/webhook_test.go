@@ -1,0 +1,151 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	registrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// startWebhook starts a webhook that is asked for each write of a Deployment in a namespace, and that answers with a JSON
+// patch or, if that is nil, with a refusal.
+func startWebhook(t *testing.T, namespace string, answer func() []byte) {
+	t.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		review := &admissionv1.AdmissionReview{}
+		if err := json.NewDecoder(r.Body).Decode(review); err != nil {
+			t.Error(err)
+			return
+		}
+		patch := answer()
+		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: patch != nil}
+		if patch != nil {
+			review.Response.Patch, review.Response.PatchType = patch, new(admissionv1.PatchTypeJSONPatch)
+		}
+		if err := json.NewEncoder(w).Encode(review); err != nil {
+			t.Log(err)
+		}
+	}))
+	hook := &registrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "mutate-" + namespace},
+		Webhooks: []registrationv1.MutatingWebhook{{
+			Name: "mutate.example.com",
+			ClientConfig: registrationv1.WebhookClientConfig{
+				URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+			},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+			Rules: []registrationv1.RuleWithOperations{{
+				Operations: []registrationv1.OperationType{registrationv1.Create, registrationv1.Update},
+				Rule:       registrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+			}},
+			SideEffects: new(registrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+		}},
+	}
+	if err := plane.client.Create(t.Context(), hook); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.client.Delete(context.Background(), hook); err != nil {
+			t.Error(err)
+		}
+		server.Close()
+	})
+}
+
+const mutation = `[
+	{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "mirror.example.com/collector:1"},
+	{"op": "add", "path": "/spec/template/spec/tolerations", "value": [{"key": "tenant", "operator": "Exists"}]}]`
+
+func TestAMutatingWebhookMakesNoLoop(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(newNamespace(t), "gateway")
+	var asked atomic.Int64
+	startWebhook(t, collector.Namespace, func() []byte { asked.Add(1); return []byte(mutation) })
+	g := NewWithT(t)
+	if err := plane.client.Create(t.Context(), collector); err != nil {
+		t.Fatal(err)
+	}
+	awaitRevision(t, collector, 1)
+	image := func() string {
+		return get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Image
+	}
+	if image() != "mirror.example.com/collector:1" { // the webhook was not known yet
+		change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+		g.Eventually(image).Should(Equal("mirror.example.com/collector:1"))
+	}
+	settle(t, collector)
+	calls, requests := asked.Load(), plane.audit.mark(t)
+	g.Consistently(asked.Load, 5*time.Second).Should(Equal(calls), "writes of the Deployment")
+	g.Expect(plane.audit.writes(t, requests, collector.Namespace)).To(BeEmpty())
+	g.Expect(events(t, collector)).NotTo(HaveKey(ContainSubstring("DriftRepaired")))
+
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Replicas = new(int32(2)) })
+	g.Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(HaveValue(BeEquivalentTo(2)))
+}
+
+func TestAWebhookThatFlapsIsOutlasted(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(newNamespace(t), "gateway")
+	var asked atomic.Int64
+	startWebhook(t, collector.Namespace, func() []byte {
+		if asked.Add(1)%2 == 1 {
+			return nil
+		}
+		return []byte("[]")
+	})
+	if err := plane.client.Create(t.Context(), collector); err != nil {
+		t.Fatal(err)
+	}
+	awaitRevision(t, collector, 1)
+	settle(t, collector)
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	awaitRevision(t, collector, 2)
+	settle(t, collector)
+}
+
+func TestAControllerThatFightsForAFieldIsNamed(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	stop := make(chan struct{})
+	fighting := make(chan struct{})
+	go func() {
+		defer close(fighting)
+		ticks := time.NewTicker(50 * time.Millisecond)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-ticks.C:
+			}
+			deployment := &appsv1.Deployment{}
+			if plane.client.Get(context.Background(), client.ObjectKeyFromObject(collector), deployment) != nil || *deployment.Spec.Replicas == 5 {
+				continue
+			}
+			deployment.Spec.Replicas = new(int32(5))
+			_ = plane.client.Update(context.Background(), deployment, client.FieldOwner("rival")) // again, if it fails
+		}
+	}()
+	g := NewWithT(t)
+	g.Eventually(func() string { return condition(t, collector, "Ready").Message }).Should(
+		ContainSubstring(`Deployment "gateway" is changed again and again by rival`))
+	requests := plane.audit.mark(t)
+	g.Consistently(func() int { return len(plane.audit.writes(t, requests, collector.Namespace)) }, 8*time.Second).Should(BeNumerically("<", 25))
+	close(stop)
+	<-fighting
+	g.Eventually(func() int32 { return *get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas }).WithTimeout(time.Minute).Should(BeEquivalentTo(1))
+}
