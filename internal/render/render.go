@@ -15,6 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
@@ -71,22 +72,38 @@ func (r *Renderer) Render(ctx context.Context, in io.Reader) (manifests []byte, 
 			problems = append(problems, problemsOf(fmt.Errorf("document %d: %w", document, err))...)
 			continue
 		}
-		watch := r.watchFor(obj)
-		if watch == nil {
-			continue
+		for _, obj := range itemsOf(obj) {
+			watch := r.watchFor(obj)
+			if watch == nil {
+				continue
+			}
+			count++
+			manifest, err := r.renderOne(ctx, watch, obj)
+			if err != nil {
+				problems = append(problems, problemsOf(err).about("", name(obj))...)
+				continue
+			}
+			out.WriteString(manifest)
 		}
-		count++
-		manifest, err := r.renderOne(ctx, watch, obj)
-		if err != nil {
-			problems = append(problems, problemsOf(err).about("", name(obj))...)
-			continue
-		}
-		out.WriteString(manifest)
 	}
 	if len(problems) > 0 {
 		return nil, count, problems
 	}
 	return out.Bytes(), count, nil
+}
+
+// itemsOf returns the items of a list, such as `kubectl get -o yaml` prints, or else the object itself.
+func itemsOf(obj *unstructured.Unstructured) (items []*unstructured.Unstructured) {
+	if !obj.IsList() {
+		return []*unstructured.Unstructured{obj}
+	}
+	_ = obj.EachListItem(func(item runtime.Object) error { // fails for what is not a list
+		if item, ok := item.(*unstructured.Unstructured); ok {
+			items = append(items, item)
+		}
+		return nil
+	})
+	return items
 }
 
 // parse reads one object as the API server would: duplicate keys are refused, whole numbers are integers.

@@ -60,6 +60,18 @@ func TestFilesPrintsTheManifestsOfEachCollectorAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestFilesRendersTheItemsOfAList(t *testing.T) {
+	indented := "- " + strings.TrimSpace(strings.ReplaceAll(collector, "\n", "\n  ")) + "\n"
+	out := &strings.Builder{}
+	list := "apiVersion: v1\nkind: List\nitems:\n" + indented + strings.Replace(indented, "team-a", "team-b", 1)
+	if err := newRenderer(t, operator.Options{}).Files(t.Context(), []string{"-"}, strings.NewReader(list), out); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(out.String(), "kind: Deployment"); got != 2 {
+		t.Errorf("%d Deployments, want 2, in\n%s", got, out)
+	}
+}
+
 func TestFilesHonoursTheOptionsThatDecideWhatIsRendered(t *testing.T) {
 	out := &strings.Builder{}
 	renderer := newRenderer(t, operator.Options{CollectorRegistry: "mirror.test/otel"}, "monitoring.coreos.com/v1/ServiceMonitor")

@@ -3,7 +3,6 @@ package render
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -21,7 +20,7 @@ import (
 func FuzzConfiguration(f *testing.F) {
 	for _, text := range []string{
 		"a: bc?\n", "YTogYmM/Cg==", "YTogYmM_Cg==", "YTog\nYmM/\r\nCg==\n", "YTog YmM/Cg==", "YTogYmM/Cg", "YQ=\n=", "====", "\n", "", "=", "A===",
-		"receivers: {}", "Y2=0", "YWI=", "YWJj", "\ufeffa: b", "a: {{ b }}", "a: *b", "\x00", "a\r\nb: c", "é", "YTogYmM/Cg==\x00", "\u2028", "a: 1\na: 2",
+		"receivers: {}", "Y2=0", "YWI=", "YWJj", "\ufeffa: b", "a: {{ b }}", "a: *b", "\x00", "a\r\nb: c", "é", "YTogYmM/Cg==\x00", "\u2028", "a: 1\na: 2", "\x7f",
 		strings.Repeat("x", postrender.MaxConfigurationBytes), strings.Repeat("x", postrender.MaxConfigurationBytes+1),
 		strings.Repeat("x", postrender.MaxConfigurationBytes+2), strings.Repeat("\n", postrender.MaxEncodedBytes-4) + "YQ==",
 		strings.Repeat("\n", postrender.MaxEncodedBytes-3) + "YQ==",
@@ -47,7 +46,7 @@ func FuzzConfiguration(f *testing.F) {
 		}
 
 		accepted, bySchema := admitConfiguration(t, schema, configuration, format)
-		rendered, byRenderer := renderConfiguration(t, configuration, format)
+		rendered, byRenderer := renderConfiguration(configuration, format)
 		for _, answer := range []string{accepted, bySchema, byRenderer} {
 			if strings.Contains(answer, marker) || encode && len(configuration) > 24 && strings.Contains(answer, configuration) {
 				t.Fatalf("an answer repeats the configuration: %.300s", answer)
@@ -100,14 +99,10 @@ func admitConfiguration(t *testing.T, schema *crdSchema, configuration, format s
 }
 
 // renderConfiguration returns the manifest, or the post-renderer's reason to refuse it.
-func renderConfiguration(t *testing.T, configuration, format string) (manifest, reason string) {
-	t.Helper()
-	quoted, err := json.Marshal(configuration)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret := fmt.Sprintf("kind: Secret\nmetadata:\n  name: c\n  annotations: {%s: %s, %s: config.yaml}\ndata:\n  config.yaml: %s\n",
-		postrender.ConfigurationAnnotation, format, postrender.ConfigurationFileAnnotation, quoted)
+func renderConfiguration(configuration, format string) (manifest, reason string) {
+	// As the chart quotes it.
+	secret := fmt.Sprintf("kind: Secret\nmetadata:\n  name: c\n  annotations: {%s: %s, %s: config.yaml}\ndata:\n  config.yaml: %q\n",
+		postrender.ConfigurationAnnotation, format, postrender.ConfigurationFileAnnotation, configuration)
 	out, err := postrender.Renderer{}.Run(bytes.NewBufferString(secret))
 	if err != nil {
 		return "", strings.TrimPrefix(err.Error(), configurationPrefix)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,35 +43,6 @@ func TestAnUnrelatedCRDWakesNobody(t *testing.T) {
 	})
 	NewWithT(t).Consistently(func() []string { return shared.log.passes(since, client.ObjectKeyFromObject(collector)) },
 		pollInterval+5*time.Second, time.Second).Should(BeEmpty(), "reconciles")
-}
-
-// Not parallel: it starts an operator of its own, and removes what the shared one would make again.
-func TestTheFirstObjectDoesNotDecideHowAKindIsWatched(t *testing.T) {
-	namespace := newNamespace(t)
-	if err := shared.stop(); err != nil {
-		t.Error(err)
-	}
-	startSharedAgain(t)
-	one := startAnother(t, namespace)
-	first, second := newCollector(namespace, "first"), newCollector(namespace, "second")
-	first.Spec.Service = &v1alpha1.Service{Annotations: map[string]string{"helm.sh/resource-policy": "keep"}}
-	for _, collector := range []*v1alpha1.Collector{first, second} {
-		since := one.log.mark()
-		if err := plane.client.Create(t.Context(), collector); err != nil {
-			t.Fatal(err)
-		}
-		awaitRevision(t, collector, 1)
-		one.awaitPass(t, since, client.ObjectKeyFromObject(collector))
-	}
-	service := get(t, second, "", &corev1.Service{})
-	if err := plane.client.Delete(t.Context(), service); err != nil {
-		t.Fatal(err)
-	}
-	NewWithT(t).Eventually(func() types.UID {
-		found := &corev1.Service{}
-		_ = plane.client.Get(t.Context(), client.ObjectKeyFromObject(second), found)
-		return found.UID
-	}, 5*time.Second).ShouldNot(Or(Equal(service.UID), BeEmpty()))
 }
 
 func TestManyCollectorsThatSomebodyElseHoldsHoldNoWorker(t *testing.T) {

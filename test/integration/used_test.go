@@ -76,16 +76,3 @@ func TestWhatOldPodsUseStaysUntilTheyHaveGone(t *testing.T) {
 		})
 	}
 }
-
-func TestAnAnnotationOfTheSpecDoesNotTellTheConfigurationsHash(t *testing.T) {
-	t.Parallel()
-	collector := newCollector(newNamespace(t), "gateway")
-	false64 := map[string]string{hashAnnotation: sha256Of("false")}
-	collector.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Annotations: false64}
-	collector.Spec.Service = &v1alpha1.Service{Annotations: false64}
-	collector.Spec.PodAnnotations = false64
-	create(t, collector)
-	g := NewWithT(t)
-	g.Expect(get(t, collector, "", &v1alpha1.Collector{}).Status.ConfigHash).To(Equal(sha256Of(config)))
-	g.Expect(get(t, collector, "", &corev1.ServiceAccount{}).Annotations).To(BeEmpty())
-}
