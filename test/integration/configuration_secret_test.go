@@ -149,7 +149,7 @@ var unusable = []struct {
 		name:   "the content is too long",
 		spoil:  func(s *corev1.Secret) { s.Data["collector.yaml"] = []byte(strings.Repeat("#", 256<<10+1)) },
 		reason: v1alpha1.ReasonConfigInvalid,
-		want:   `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config": 262145 bytes when decoded, at most 262144`,
+		want:   `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config": more than 262144 bytes when decoded`,
 	},
 }
 
