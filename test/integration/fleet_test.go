@@ -64,11 +64,17 @@ func TestTheFirstObjectDoesNotDecideHowAKindIsWatched(t *testing.T) {
 		awaitRevision(t, collector, 1)
 		one.awaitPass(t, since, client.ObjectKeyFromObject(collector))
 	}
+	g, since := NewWithT(t), 0
+	g.Eventually(func() int {
+		count := len(one.log.passes(since, client.ObjectKeyFromObject(second)))
+		since = one.log.mark()
+		return count
+	}).WithPolling(3*time.Second).Should(BeZero(), "reconciles in 3 s, any of which would have the Service back")
 	service := get(t, second, "", &corev1.Service{})
 	if err := plane.client.Delete(t.Context(), service); err != nil {
 		t.Fatal(err)
 	}
-	NewWithT(t).Eventually(func() types.UID {
+	g.Eventually(func() types.UID {
 		found := &corev1.Service{}
 		_ = plane.client.Get(t.Context(), client.ObjectKeyFromObject(second), found)
 		return found.UID
