@@ -88,7 +88,7 @@ func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, wa
 	configurations := &configsource.Source{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DataDigest: release.DataDigest}
 	clients, err := release.New(mgr, watch, release.Options{
 		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version,
-		Events: events, Metrics: measured, Period: period,
+		Events: events, Metrics: measured, Period: period, Alone: opts.LeaderElect,
 	})
 	if err != nil {
 		return fmt.Errorf("create action clients: %w", err)

@@ -220,7 +220,9 @@ func (r *actionClient) note(steps []*step, repairing bool, repaired *[]string) e
 		*repaired = append(*repaired, s.ref.kind.Kind+" "+s.ref.name)
 		if known != nil && s.before != nil {
 			next.count(known)
-			r.contest(s.ref, s.before, next)
+			if r.contest(s.ref, s.before, next); r.contested != "" {
+				r.Events.Event(r.collector, corev1.EventTypeWarning, "Contested", r.contested)
+			}
 		}
 	}
 	return errors.Join(failed...)

@@ -38,6 +38,9 @@ type Options struct {
 	// Metrics counts and times what is done.
 	Metrics *metrics.Metrics
 
+	// Alone says that no other operator works on the same Collectors.
+	Alone bool
+
 	// Period is for how long a Collector can be taken to be unchanged.
 	Period time.Duration
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -26,7 +25,24 @@ func (s *state) count(known *state) {
 	}
 }
 
-// contest says who changes an object again and again.
+// isTruce tells whether what is not in order is only what waits for its next repair.
+func (r *actionClient) isTruce() bool {
+	truce := true
+	for what, known := range r.objects {
+		object := r.observed[what]
+		if object != nil && known.isInOrder(object) {
+			continue
+		}
+		if object == nil || !time.Now().Before(known.next) {
+			truce = false
+			continue
+		}
+		r.contest(what, object, known)
+	}
+	return truce && r.contested != ""
+}
+
+// contest has the status say who changes an object again and again.
 func (r *actionClient) contest(what ref, before client.Object, known *state) {
 	if known.repairs <= patience {
 		return
@@ -36,8 +52,5 @@ func (r *actionClient) contest(what ref, before client.Object, known *state) {
 		editor = "an unknown client"
 	}
 	r.contested = fmt.Sprintf("%s is changed again and again by %s, and repaired ever more rarely", what, editor)
-	if time.Now().After(known.next) || known.repairs == patience+1 {
-		r.Events.Event(r.collector, corev1.EventTypeWarning, "Contested", r.contested)
-	}
 	r.queue.after(client.ObjectKeyFromObject(r.collector), time.Until(known.next))
 }

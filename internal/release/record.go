@@ -44,7 +44,7 @@ type recorded struct {
 // readRecords finds out which revisions are recorded. It reads no content. A record of somebody else is a *ConflictError,
 // unless the Collector is being deleted.
 func (r *actionClient) readRecords() error {
-	if r.records != nil {
+	if r.records != nil && r.Alone {
 		return nil
 	}
 	list := &metav1.PartialObjectMetadataList{}

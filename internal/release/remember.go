@@ -164,7 +164,7 @@ func (r *actionClient) isUnchanged() bool {
 		return false
 	}
 	if r.objects != nil {
-		return r.inputs == now && time.Since(r.since) < r.Period && r.isWhole() && !r.canPrune()
+		return r.inputs == now && time.Since(r.since) < r.Period && (r.isWhole() || r.isTruce()) && !r.canPrune()
 	}
 	inputs, hash, objects := splitDigest(r.deployed.Digest)
 	if hash == "" || inputs != r.digestOfInputs(now) || objects != digestOfObjects(r.observed) {
@@ -191,17 +191,23 @@ func (r *actionClient) current() (inputs, error) {
 
 // isWhole tells whether the informer cache has just the objects that were applied, in order.
 func (r *actionClient) isWhole() bool {
-	whole := true
+	r.whole = true
 	for what := range r.observed {
-		whole = whole && (r.objects[what] != nil || r.waiting[what])
+		r.whole = r.whole && (r.objects[what] != nil || r.waiting[what])
 	}
+	adopted := false
 	for what, known := range r.objects {
-		if object, found := r.observed[what]; !found || !known.isInOrder(object) {
-			whole = false
-		}
+		was := known.digest
+		object, found := r.observed[what]
+		r.whole = found && known.isInOrder(object) && r.whole
+		adopted = adopted || known.digest != was
 	}
-	r.whole = whole
-	return whole
+	if adopted && r.deployed != nil && len(r.deployed.Digest) == digestLength {
+		deployed := *r.deployed
+		deployed.Digest = deployed.Digest[:2*partLength] + r.digestOfStates()
+		r.deployed = &deployed
+	}
+	return r.whole
 }
 
 // isInOrder tells whether an object in the informer cache is as it was when it was last applied, or seen in order.

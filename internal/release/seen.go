@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -137,28 +139,17 @@ func writeData(sum interface{ Write([]byte) (int, error) }, data map[string][]by
 
 // typed are the kinds that the informer cache has with more than their metadata: the stock reconciler watches Secrets so,
 // and the status has to know what workloads say of their pods.
-var typed = map[schema.GroupVersionKind]struct {
-	object func() client.Object
-	list   func() client.ObjectList
-}{
-	corev1.SchemeGroupVersion.WithKind("Secret"): {
-		func() client.Object { return &corev1.Secret{} }, func() client.ObjectList { return &corev1.SecretList{} },
-	},
-	appsv1.SchemeGroupVersion.WithKind("Deployment"): {
-		func() client.Object { return &appsv1.Deployment{} }, func() client.ObjectList { return &appsv1.DeploymentList{} },
-	},
-	appsv1.SchemeGroupVersion.WithKind("StatefulSet"): {
-		func() client.Object { return &appsv1.StatefulSet{} }, func() client.ObjectList { return &appsv1.StatefulSetList{} },
-	},
-	appsv1.SchemeGroupVersion.WithKind("DaemonSet"): {
-		func() client.Object { return &appsv1.DaemonSet{} }, func() client.ObjectList { return &appsv1.DaemonSetList{} },
-	},
-}
+var typed = sets.New(
+	corev1.SchemeGroupVersion.WithKind("Secret"), appsv1.SchemeGroupVersion.WithKind("Deployment"),
+	appsv1.SchemeGroupVersion.WithKind("StatefulSet"), appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
+)
 
 // objectOf returns an empty object of a kind, of the type by which the informer cache has it.
 func objectOf(kind schema.GroupVersionKind) client.Object {
-	if known, found := typed[kind]; found {
-		return known.object()
+	if typed.Has(kind) {
+		made, _ := scheme.Scheme.New(kind) // which knows it
+		object, _ := made.(client.Object)
+		return object
 	}
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(kind)
@@ -166,11 +157,14 @@ func objectOf(kind schema.GroupVersionKind) client.Object {
 }
 
 func listOf(kind schema.GroupVersionKind) client.ObjectList {
-	if known, found := typed[kind]; found {
-		return known.list()
+	listKind := kind.GroupVersion().WithKind(kind.Kind + "List")
+	if typed.Has(kind) {
+		made, _ := scheme.Scheme.New(listKind)
+		list, _ := made.(client.ObjectList)
+		return list
 	}
 	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	list.SetGroupVersionKind(listKind)
 	return list
 }
 

@@ -19,9 +19,8 @@ import (
 const maxTroubles = 2
 
 // troubles says what keeps pods of collector from serving, newest pods first.
-func (w writer) troubles(ctx context.Context, collector, workload *unstructured.Unstructured) ([]string, error) {
-	wanted, updated, available, all := counts(workload)
-	if updated >= wanted && available >= wanted && all <= wanted {
+func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructured, workload *workload) ([]string, error) {
+	if workload.isDone() {
 		return nil, nil
 	}
 	var list corev1.PodList
@@ -33,7 +32,7 @@ func (w writer) troubles(ctx context.Context, collector, workload *unstructured.
 	sort.Slice(found, func(i, j int) bool {
 		return cmp.Or(found[j].CreationTimestamp.Compare(found[i].CreationTimestamp.Time), cmp.Compare(found[i].Name, found[j].Name)) < 0
 	})
-	troubles := workloadTroubles(workload)
+	troubles := slices.Clone(workload.troubles)
 	for i := range found {
 		if trouble := troubleOf(&found[i]); trouble != "" && len(troubles) < maxTroubles {
 			troubles = append(troubles, "pod "+found[i].Name+": "+trouble)

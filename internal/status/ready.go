@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ func (r readiness) condition() v1alpha1.Condition {
 
 // readinessOf says whether the pods of collector serve, as its spec says. workload is nil if there is none.
 func (w writer) readinessOf(
-	ctx context.Context, collector, workload *unstructured.Unstructured, status *v1alpha1.CollectorStatus,
+	ctx context.Context, collector *unstructured.Unstructured, workload *workload, status *v1alpha1.CollectorStatus,
 ) (readiness, error) {
 	outcome := w.outcomes.Of(collector.GetUID())
 	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
@@ -42,7 +43,7 @@ func (w writer) readinessOf(
 		if err != nil {
 			return readiness{}, err
 		}
-		found = readinessOfWorkload(workload, troubles)
+		found = workload.readiness(troubles)
 	}
 	if outcome.Contested != "" {
 		found.message += "; " + outcome.Contested
@@ -77,19 +78,16 @@ func failure(err error, message string) readiness {
 	return readiness{corev1.ConditionFalse, v1alpha1.ReasonConfigInvalid, refused.Error()}
 }
 
-// workloadOf returns the workload that runs collector's pods, or nil.
-func (w writer) workloadOf(ctx context.Context, collector *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// workloadOf returns what runs collector's pods, or nil.
+func (w writer) workloadOf(ctx context.Context, collector *unstructured.Unstructured) (*workload, error) {
 	mode, _, _ := unstructured.NestedString(collector.Object, "spec", "mode")
-	if mode == "" {
-		mode = string(v1alpha1.ModeDeployment)
-	}
-	workload := workloads[v1alpha1.Mode(mode)]()
-	err := w.reader.Get(ctx, client.ObjectKeyFromObject(collector), workload)
+	object := workloads[v1alpha1.Mode(cmp.Or(mode, string(v1alpha1.ModeDeployment)))]()
+	err := w.reader.Get(ctx, client.ObjectKeyFromObject(collector), object)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the workload of %s: %w", collector.GetName(), err)
 	}
-	return parsed(workload)
+	return workloadOf(object), nil
 }

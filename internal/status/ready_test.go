@@ -3,7 +3,9 @@ package status
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
 
@@ -80,15 +82,17 @@ func TestReadinessOfWorkload(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			converted, err := yaml.YAMLToJSON([]byte(test.workload))
-			if err != nil {
+			var kind metav1.TypeMeta
+			if err := yaml.Unmarshal([]byte(test.workload), &kind); err != nil {
 				t.Fatal(err)
 			}
-			workload := &unstructured.Unstructured{}
-			if err := workload.UnmarshalJSON(converted); err != nil {
+			object := map[string]client.Object{
+				"Deployment": &appsv1.Deployment{}, "DaemonSet": &appsv1.DaemonSet{}, "StatefulSet": &appsv1.StatefulSet{},
+			}[kind.Kind]
+			if err := yaml.Unmarshal([]byte(test.workload), object); err != nil {
 				t.Fatal(err)
 			}
-			if got := readinessOfWorkload(workload, test.troubles); got != test.want {
+			if got := workloadOf(object).readiness(test.troubles); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})

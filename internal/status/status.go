@@ -166,8 +166,10 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 	if err != nil {
 		return err
 	}
-	all, readyPods := pods(workload)
-	after.Replicas, after.ReadyReplicas = int32(all), int32(readyPods) //nolint:gosec // as the workload has them
+	after.Replicas, after.ReadyReplicas = 0, 0
+	if workload != nil {
+		after.Replicas, after.ReadyReplicas = workload.all, workload.ready
+	}
 	ready, err := w.readinessOf(ctx, collector, workload, after)
 	if err != nil {
 		return err

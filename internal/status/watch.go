@@ -95,25 +95,15 @@ var workloadNews = predicate.TypedFuncs[client.Object]{
 }
 
 func sameReadiness(before, after client.Object) bool {
-	a, errA := parsed(before)
-	b, errB := parsed(after)
-	if errA != nil || errB != nil {
-		return false // somebody else may know more
-	}
-	allA, readyA := pods(a)
-	allB, readyB := pods(b)
-	troublesA, troublesB := workloadTroubles(a), workloadTroubles(b)
-	return allA == allB && readyA == readyB && slices.Equal(troublesA, troublesB) &&
-		readinessOfWorkload(a, troublesA) == readinessOfWorkload(b, troublesB)
+	a, b := workloadOf(before), workloadOf(after)
+	return a.all == b.all && a.ready == b.ready && slices.Equal(a.troubles, b.troubles) && a.readiness(a.troubles) == b.readiness(b.troubles)
 }
 
 func workloadUrgency(before, after client.Object) urgency {
-	if before.GetGeneration() != after.GetGeneration() {
+	switch {
+	case before.GetGeneration() != after.GetGeneration():
 		return rollout
-	}
-	a, errA := parsed(before)
-	b, errB := parsed(after)
-	if errA == nil && errB == nil && readinessOfWorkload(a, nil).status != readinessOfWorkload(b, nil).status {
+	case workloadOf(before).readiness(nil).status != workloadOf(after).readiness(nil).status:
 		return turn
 	}
 	return detail
