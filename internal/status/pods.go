@@ -88,6 +88,9 @@ func StripPod(obj any) (any, error) {
 		if volume.Secret != nil || volume.ConfigMap != nil {
 			uses.Volumes = append(uses.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{Secret: volume.Secret, ConfigMap: volume.ConfigMap}})
 		}
+		if volume.Projected != nil {
+			uses.Volumes = append(uses.Volumes, projected(volume.Projected.Sources)...)
+		}
 	}
 	return &corev1.Pod{
 		Spec: uses,
@@ -100,4 +103,15 @@ func StripPod(obj any) (any, error) {
 			InitContainerStatuses: pod.Status.InitContainerStatuses, ContainerStatuses: pod.Status.ContainerStatuses,
 		},
 	}, nil
+}
+
+// projected returns a volume for each Secret that a projected volume shows.
+func projected(sources []corev1.VolumeProjection) (volumes []corev1.Volume) {
+	for _, source := range sources {
+		if source.Secret != nil {
+			shown := &corev1.SecretVolumeSource{SecretName: source.Secret.Name}
+			volumes = append(volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{Secret: shown}})
+		}
+	}
+	return volumes
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// runPod creates a pod of a Collector that uses a ServiceAccount and a Secret, as one of an earlier revision does.
-func runPod(t *testing.T, collector *v1alpha1.Collector, account, secret string) *corev1.Pod {
+// runPod creates a pod of a Collector that uses a ServiceAccount and a volume, as one of an earlier revision does.
+func runPod(t *testing.T, collector *v1alpha1.Collector, account string, volume corev1.VolumeSource) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -22,9 +22,7 @@ func runPod(t *testing.T, collector *v1alpha1.Collector, account, secret string)
 		Spec: corev1.PodSpec{
 			ServiceAccountName: account,
 			Containers:         []corev1.Container{{Name: "collector", Image: "collector"}},
-			Volumes: []corev1.Volume{{
-				Name: "config", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret}},
-			}},
+			Volumes:            []corev1.Volume{{Name: "config", VolumeSource: volume}},
 		},
 	}
 	if err := plane.client.Create(t.Context(), pod); err != nil {
@@ -35,17 +33,24 @@ func runPod(t *testing.T, collector *v1alpha1.Collector, account, secret string)
 
 func TestWhatOldPodsUseStaysUntilTheyHaveGone(t *testing.T) {
 	t.Parallel()
+	mounted := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "gateway-config"}}
+	projected := corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+		{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "gateway-config"}}},
+	}}}
+	moves := func(c *v1alpha1.Collector) {
+		c.Spec.Collector.Configuration = nil
+		c.Spec.Collector.ConfigurationSecret = &v1alpha1.ConfigurationSecret{Name: "team-config", Key: "config.yaml"}
+	}
 	for _, row := range []struct {
 		name, object string
+		volume       corev1.VolumeSource
 		change       func(*v1alpha1.Collector)
 	}{
-		{"the ServiceAccount, when another is named", "ServiceAccount/gateway", func(c *v1alpha1.Collector) {
+		{"the ServiceAccount, when another is named", "ServiceAccount/gateway", mounted, func(c *v1alpha1.Collector) {
 			c.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Name: "another"}
 		}},
-		{"the configuration's Secret, when it moves to another", "Secret/gateway-config", func(c *v1alpha1.Collector) {
-			c.Spec.Collector.Configuration = nil
-			c.Spec.Collector.ConfigurationSecret = &v1alpha1.ConfigurationSecret{Name: "team-config", Key: "config.yaml"}
-		}},
+		{"the configuration's Secret, when it moves to another", "Secret/gateway-config", mounted, moves},
+		{"a Secret that is projected beside others", "Secret/gateway-config", projected, moves},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -57,7 +62,7 @@ func TestWhatOldPodsUseStaysUntilTheyHaveGone(t *testing.T) {
 			if err := plane.client.Create(t.Context(), team); err != nil {
 				t.Fatal(err)
 			}
-			pod := runPod(t, collector, "gateway", "gateway-config")
+			pod := runPod(t, collector, "gateway", row.volume)
 			touch(t, collector)
 			upgrade(t, collector, row.change)
 			found := func() []string {
