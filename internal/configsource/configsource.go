@@ -2,7 +2,7 @@
 //
 // It serves the post-renderer, which needs the hash of the content and refuses to deploy a configuration that is missing
 // or wrong, and decorates the set-up of the stock reconciler's controller with a watch, so that a changed Secret starts a
-// pass over the Collectors that refer to it. The informer cache holds only Secrets with the Collector label; a Secret
+// reconcile of the Collectors that refer to it. The informer cache holds only Secrets with the Collector label; a Secret
 // without it is looked for on the API server, to tell its user what it lacks.
 package configsource
 

@@ -22,7 +22,7 @@ import (
 // nameField is the index by which a Secret finds the Collectors that refer to it.
 const nameField = field + ".name"
 
-// Watch has the reconciler of kind make a pass over the Collectors that refer to a Secret when it appears, changes or
+// Watch has the reconciler of kind reconcile the Collectors that refer to a Secret when it appears, changes or
 // goes. chosen says which Collectors the reconciler is for. It shares the informer of the reconciler's own Secret watch.
 func Watch(
 	mgr ctrl.Manager, kind schema.GroupVersionKind, chosen *metav1.LabelSelector, digest func(*corev1.Secret) string,

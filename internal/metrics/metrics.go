@@ -2,7 +2,8 @@
 //
 // The action client tells how reconciles and the actions of releases end, a decorated event recorder what was repaired, and
 // the informers of the manager's cache are counted, and asked for the readiness of Collectors, when somebody scrapes. No
-// label has a value that a user can choose, so the number of series does not grow with the fleet. docs/operations.md has the table of the metrics.
+// label has a value that a user can choose, so the number of series does not grow with the fleet. docs/operations.md has
+// the table of the metrics.
 package metrics
 
 import (

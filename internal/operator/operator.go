@@ -22,9 +22,8 @@ import (
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
-// deletionWait is how long a pass waits until the informer cache has no Collector of the name of one that was deleted. A
-// new one of that name waits as long for its first pass, and one that somebody else's finalizer keeps holds a worker as
-// long, in each pass.
+// deletionWait is how long a reconcile waits until the informer cache no longer has a Collector that was deleted, or shows
+// that only somebody else's finalizer keeps it. A new Collector of that name waits as long for its first reconcile.
 const deletionWait = 2 * time.Second
 
 // Run runs the operator against the cluster of cfg until ctx ends.

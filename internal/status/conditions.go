@@ -50,7 +50,7 @@ func keepTransitionTimes(before, after *v1alpha1.CollectorStatus) {
 var digits = regexp.MustCompile(`\d+`)
 
 // keepErrors gives errors about the same spec back their text where only numbers in it are new, such as those of a port
-// or a stream: a new text would be written, and be an event that has the next pass made at once.
+// or a stream: a new text would be written, and be an event that starts the next reconcile at once.
 func keepErrors(before, after *v1alpha1.CollectorStatus) {
 	if before.ObservedGeneration != after.ObservedGeneration {
 		return

@@ -15,13 +15,13 @@ const (
 	// together is how long news waits for what belongs to it: a pod tells first, its workload a moment later.
 	together = 500 * time.Millisecond
 
-	// shortest is the time between two passes as long as there is not much news.
+	// shortest is the time between two reconciles as long as there is not much news.
 	shortest = 2 * time.Second
 
-	// longest bounds the time between two passes, and is how long each pass counts: one after the other they no longer do.
+	// longest bounds the time between two reconciles, and is how long each reconcile counts: one after the other they no longer do.
 	longest = 30 * time.Second
 
-	// few is how many passes may count before the time to the next one doubles, and doubles again with each further one.
+	// few is how many reconciles may count before the time to the next one doubles, and doubles again with each further one.
 	few = 3
 
 	// lead is how many more may when the workload becomes ready or ceases to be: somebody may wait for that.
@@ -37,8 +37,8 @@ const (
 	rollout                // follows a change of the workload's spec
 )
 
-// pacer spreads the passes over each Collector that news of its pods asks for: a rollout is followed as it happens, and
-// a pod that flaps for hours costs a pass every longest. What it knows of a Collector is forgotten once it is calm.
+// pacer spreads the reconciles of each Collector that news of its pods asks for: a rollout is followed as it happens, and
+// a pod that flaps for hours costs a reconcile every longest. What it knows of a Collector is forgotten once it is calm.
 type pacer struct {
 	// chosen says whether there is a Collector, and whether it is for the reconciler.
 	chosen func(context.Context, client.ObjectKey) bool
@@ -51,7 +51,7 @@ func newPacer(chosen func(context.Context, client.ObjectKey) bool) *pacer {
 	return &pacer{chosen: chosen, paces: cache.NewExpiring()}
 }
 
-// ask has a pass made over a Collector of which there is news. The pass always begins after the news.
+// ask has a Collector reconciled of which there is news. The reconcile always begins after the news.
 func (p *pacer) ask(
 	ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request], request reconcile.Request, urgent urgency,
 ) {
@@ -73,14 +73,14 @@ func (p *pacer) ask(
 	queue.AddAfter(request, delay)
 }
 
-// pace is that of the passes over one Collector.
+// pace is that of the reconciles of one Collector.
 type pace struct {
-	last time.Time // when the last pass was due
+	last time.Time // when the last reconcile was due
 	due  time.Time // when the next one is, or zero
-	paid time.Time // when the passes until the last one no longer count
+	paid time.Time // when the reconciles until the last one no longer count
 }
 
-// next returns after how long a pass is due because of news. That is one that is due already, if it will do.
+// next returns after how long a reconcile is due because of news. That is one that is due already, if it will do.
 func (p *pace) next(now time.Time, urgent urgency) time.Duration {
 	if !p.due.IsZero() && !now.Before(p.due) {
 		p.paid, p.last, p.due = p.calm(), p.due, time.Time{}
@@ -95,7 +95,7 @@ func (p *pace) next(now time.Time, urgent urgency) time.Duration {
 	return p.due.Sub(now)
 }
 
-// gap is the time between the last pass and the next.
+// gap is the time between the last reconcile and the next.
 func (p *pace) gap(now time.Time, urgent urgency) time.Duration {
 	passes := int((p.paid.Sub(now) + longest - 1) / longest)
 	if urgent == turn {
@@ -104,7 +104,7 @@ func (p *pace) gap(now time.Time, urgent urgency) time.Duration {
 	return min(shortest<<max(passes-few, 0), longest)
 }
 
-// calm is when the passes, with the one that is due, no longer count.
+// calm is when the reconciles, with the one that is due, no longer count.
 func (p *pace) calm() time.Time { return later(p.paid, p.due).Add(longest) }
 
 func later(a, b time.Time) time.Time {

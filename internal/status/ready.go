@@ -59,7 +59,7 @@ func (w writer) readinessOf(
 	return found, nil
 }
 
-// failure says why a pass failed: by the error that the operator made, without what Helm put before it, or else by the
+// failure says why a reconcile failed: by the error that the operator made, without what Helm put before it, or else by the
 // reconciler's message.
 func failure(err error, message string) readiness {
 	var refused *postrender.ConfigurationError

@@ -1,11 +1,11 @@
 // Package status is the last step of the data flow: it keeps what the stock reconciler writes into a Collector's status
 // truthful and cheap, and tells the news in events.
 //
-// It decorates the reconciler's client. The reconciler rewrites the whole status on every pass, with the release's
-// manifest in it, with conditions that have flipped there and back within the pass, and without fields that it does not
+// It decorates the reconciler's client. The reconciler rewrites the whole status each time, with the release's
+// manifest in it, with conditions that have flipped there and back within one reconcile, and without fields that it does not
 // know. The decorated client leaves the manifest out, adds the condition Ready and what there is to know of release and
 // pods, gives conditions that are what they were their transition time back, and drops a write that would change
-// nothing. Without that, each write would be an event that starts another pass.
+// nothing. Without that, each write would be an event that starts another reconcile.
 package status
 
 import (
@@ -179,7 +179,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 	return nil
 }
 
-// describeRelease says what is deployed: what the last passes deployed or, as long as none did, what the status says.
+// describeRelease says what is deployed: what was deployed or, as long as none did, what the status says.
 func describeRelease(before, after *v1alpha1.CollectorStatus, deployed *release.Deployed) {
 	name := ""
 	if after.DeployedRelease != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// WatchPods has the reconciler of kind make a pass over a Collector whenever its workload or one of its pods has news
-// for the status: the stock reconciler's own watches pass over changes of a status. chosen says which Collectors the
+// WatchPods has the reconciler of kind reconcile a Collector whenever its workload or one of its pods has news
+// for the status: the stock reconciler's own watches ignore changes of a status. chosen says which Collectors the
 // reconciler is for.
 func WatchPods(mgr ctrl.Manager, kind schema.GroupVersionKind, chosen *metav1.LabelSelector) reconciler.ControllerSetupFunc {
 	return func(controller reconciler.ControllerSetup) error {
@@ -33,33 +33,33 @@ func WatchPods(mgr ctrl.Manager, kind schema.GroupVersionKind, chosen *metav1.La
 		if err != nil {
 			return fmt.Errorf("read the watch's selector: %w", err)
 		}
-		passes := newPacer(collectors{reader: mgr.GetCache(), kind: kind, selector: selector}.chosen)
+		paced := newPacer(collectors{reader: mgr.GetCache(), kind: kind, selector: selector}.chosen)
 		for mode, workload := range workloads {
-			if err := controller.Watch(source.Kind(mgr.GetCache(), workload(), passesFor(passes, workloadUrgency), workloadNews)); err != nil {
+			if err := controller.Watch(source.Kind(mgr.GetCache(), workload(), reconcilesFor(paced, workloadUrgency), workloadNews)); err != nil {
 				return fmt.Errorf("watch the workloads of mode %s: %w", mode, err)
 			}
 		}
-		if err := controller.Watch(source.Kind(mgr.GetCache(), &corev1.Pod{}, passesFor(passes, podUrgency), podNews)); err != nil {
+		if err := controller.Watch(source.Kind(mgr.GetCache(), &corev1.Pod{}, reconcilesFor(paced, podUrgency), podNews)); err != nil {
 			return fmt.Errorf("watch pods: %w", err)
 		}
 		return nil
 	}
 }
 
-// passesFor asks for passes over the Collectors of which objects tell news, as urgent as a change of the object is.
-func passesFor[object client.Object](
-	passes *pacer, urgent func(before, after object) urgency,
+// reconcilesFor asks for reconciles of the Collectors of which objects tell news, as urgent as a change of the object is.
+func reconcilesFor[object client.Object](
+	paced *pacer, urgent func(before, after object) urgency,
 ) handler.TypedEventHandler[object, reconcile.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.TypedFuncs[object, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[object], q queue) {
-			passes.ask(ctx, q, collectorOf(e.Object), detail)
+			paced.ask(ctx, q, collectorOf(e.Object), detail)
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[object], q queue) {
-			passes.ask(ctx, q, collectorOf(e.Object), detail)
+			paced.ask(ctx, q, collectorOf(e.Object), detail)
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[object], q queue) {
-			passes.ask(ctx, q, collectorOf(e.ObjectNew), urgent(e.ObjectOld, e.ObjectNew))
+			paced.ask(ctx, q, collectorOf(e.ObjectNew), urgent(e.ObjectOld, e.ObjectNew))
 		},
 	}
 }
@@ -110,7 +110,7 @@ func workloadUrgency(before, after client.Object) urgency {
 }
 
 var podNews = predicate.TypedFuncs[*corev1.Pod]{
-	// The pods that are there at the start are seen by the passes that the start brings.
+	// The pods that are there at the start are seen by the reconciles that the start brings.
 	CreateFunc: func(e event.TypedCreateEvent[*corev1.Pod]) bool {
 		return !e.IsInInitialList && troubleOf(e.Object) != ""
 	},

@@ -186,3 +186,10 @@ func TestPortsOfOneNumberAndConstraintsOfOneKeyAreKeptApart(t *testing.T) {
 	constraints := get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Spec.TopologySpreadConstraints
 	g.Expect([]int32{constraints[0].MaxSkew, constraints[1].MaxSkew}).To(Equal([]int32{1, 3}))
 }
+
+func TestAPodMonitorCanBeAddedLater(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.PodMonitor = &v1alpha1.Monitor{Enabled: true} })
+	NewWithT(t).Expect(list(t, collector.Namespace, "monitoring.coreos.com/v1", "PodMonitor")).To(HaveLen(1))
+}
