@@ -60,11 +60,12 @@ func TestRunRefuses(t *testing.T) {
 
 // bomb is a small document whose aliases stand for billions of values.
 func bomb() string {
-	text := "a0: &a0 [" + strings.Repeat("x,", 9) + "x]\n"
+	var text strings.Builder
+	fmt.Fprintf(&text, "a0: &a0 [%sx]\n", strings.Repeat("x,", 9))
 	for level := range 9 {
-		text += fmt.Sprintf("a%d: &a%d [%s]\n", level+1, level+1, strings.Repeat(fmt.Sprintf("*a%d,", level), 9))
+		fmt.Fprintf(&text, "a%d: &a%d [%s]\n", level+1, level+1, strings.Repeat(fmt.Sprintf("*a%d,", level), 9))
 	}
-	return text
+	return text.String()
 }
 
 // Whatever the bytes, these come out as they went in.

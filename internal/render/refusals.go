@@ -40,5 +40,6 @@ func refusals(collector *unstructured.Unstructured, manifest string) error {
 		return nil
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
-	return slices.Compact(problems) // a port is in two objects
+	problems = slices.Compact(problems) // a port is in two objects
+	return problems
 }

@@ -18,7 +18,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -135,8 +134,8 @@ func TestEveryConfigurationArrivesByteForByte(t *testing.T) {
 		collector.TypeMeta = metav1.TypeMeta{APIVersion: "kube8.dev/v1alpha1", Kind: "Collector"}
 		collector.Spec.Collector.Configuration = configuration.content
 		collector.Spec.Collector.Format = configuration.format
-		collector.Spec.Service = &v1alpha1.Service{Enabled: ptr.To(false)}
-		collector.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Create: ptr.To(false)}
+		collector.Spec.Service = &v1alpha1.Service{Enabled: new(false)}
+		collector.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Create: new(false)}
 		manifest, err := yaml.Marshal(collector)
 		if err != nil {
 			t.Fatal(err)
