@@ -144,7 +144,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.configuration) && has(self.configurationSecret))",message="set configuration or configurationSecret, not both"
 // +kubebuilder:validation:XValidation:rule="!has(self.files) || !(has(self.configuration) || has(self.configurationSecret)) || !((has(self.fileName) ? self.fileName : 'config.yaml') in self.files)",fieldPath=".files",message="has the name of the configuration's own file; rename it, or set fileName"
-// +kubebuilder:validation:XValidation:rule="!has(self.files) || self.files.map(name, self.files[name].replace('\\r', ”).replace('\\n', ”)).map(text, text.size() / 4 * 3 - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0)).sum() <= 262144",fieldPath=".files",message="more than 262144 bytes together when decoded; shorten them"
+// +kubebuilder:validation:XValidation:rule="!has(self.files) || self.files.map(name, self.files[name].replace('\\r', \"\").replace('\\n', \"\")).map(text, text.size() / 4 * 3 - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0)).sum() <= 262144",fieldPath=".files",message="more than 262144 bytes together when decoded; shorten them"
 // +kubebuilder:validation:XValidation:rule="!has(self.files) || self.files.all(name, name.matches('^[-._a-zA-Z0-9]{1,253}$') && !name.startsWith('..') && name != '.')",fieldPath=".files",message="a file name has letters, digits, '-', '_' and '.', and does not start with '..'"
 type CollectorConfig struct {
 	// Name is the collector's distribution, such as opentelemetry-collector. It is the last part of the image

@@ -108,6 +108,9 @@ func (r right) isUsedBy(request audit.Request) bool {
 	if verb == "patch" && request.ResponseStatus.Code == 201 && r.Verb == "create" {
 		verb = "create" // an apply that creates asks for both
 	}
+	if verb == "watch" && r.Verb == "list" {
+		verb = "list" // an informer lists where the API server does not stream what there is
+	}
 	return request.Annotations["authorization.k8s.io/decision"] == "allow" &&
 		r.Use == Use{verb, ref.APIGroup, request.Resource()} &&
 		(r.object == "" || r.object == ref.Name) &&
