@@ -49,6 +49,7 @@ func TestTheOperatorRestartsWithoutTouchingAnything(t *testing.T) {
 				shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
 			}
 			NewWithT(t).Expect(plane.audit.writes(t, requests, namespace)).To(BeEmpty())
+			NewWithT(t).Expect(plane.audit.all(t, requests, namespace)).To(BeEmpty(), "requests about single Collectors")
 		})
 	}
 }
