@@ -11,8 +11,8 @@ import (
 // betweenPasses is the least time between two passes that news of pods brings.
 const betweenPasses = 2 * time.Second
 
+// Not parallel: it flaps faster than the operator looks, which other tests would slow down.
 func TestAPodThatFlapsIsNotFollowedFlapByFlap(t *testing.T) {
-	t.Parallel()
 	collector := install(t)
 	flapping := pod(t, collector, corev1.PodStatus{})
 	serve(t, collector, 1)
