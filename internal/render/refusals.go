@@ -40,6 +40,5 @@ func refusals(collector *unstructured.Unstructured, manifest string) error {
 		return nil
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
-	problems = slices.Compact(problems) // a port is in two objects
-	return problems
+	return problems.about("", "") // each once: a port is in two objects
 }
