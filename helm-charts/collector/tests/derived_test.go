@@ -193,6 +193,8 @@ func TestDefaultProbes(t *testing.T) {
 		"an endpoint that is a map":          {at(`{endpoint: {host: a, port: 1}}`), ""},
 		"an endpoint that is a number":       {at(`{endpoint: 13133}`), ""},
 		"a path that is a list":              {at(`{endpoint: ":1", path: [a]}`), ""},
+		"a byte order mark":                  {"\ufeff" + at(`{endpoint: ":13133"}`), "/ 13133"},
+		"line ends of Windows":               {strings.ReplaceAll(at(`{endpoint: ":13133"}`), "\n", "\r\n"), "/ 13133"},
 		"a document that is a list":          {"[health_check]", ""},
 		"a document that is a string":        {"health_check", ""},
 		"an empty document":                  {"# nothing", ""},
@@ -229,7 +231,10 @@ func TestProbesWithoutAReadableConfiguration(t *testing.T) {
 	healthy := base64.StdEncoding.EncodeToString([]byte(
 		"extensions: {health_check: {endpoint: ':13133'}}\nservice: {extensions: [health_check]}\n"))
 	for name, row := range map[string]struct{ over, live, ready string }{
-		"yaml":                      {`collector: {configuration: ` + healthy + `}`, "/ 13133", "/ 13133"},
+		"yaml": {`collector: {configuration: ` + healthy + `}`, "/ 13133", "/ 13133"},
+		"yaml whose base64 has line breaks": {
+			`collector: {configuration: "` + healthy[:20] + `\r\n` + healthy[20:] + `\n"}`, "/ 13133", "/ 13133",
+		},
 		"raw is not parsed":         {`collector: {format: raw, configuration: ` + healthy + `}`, "", ""},
 		"somebody else's Secret":    {`collector: {configuration: null, configurationSecret: {name: s, key: k}}`, "", ""},
 		"no base64":                 {`collector: {configuration: "&&&"}`, "", ""},
