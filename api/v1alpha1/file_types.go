@@ -7,8 +7,7 @@ package v1alpha1
 // FileContent is the content of a file, base64-encoded; at most 256 KiB when decoded. The encoded text may have line breaks.
 //
 // +kubebuilder:validation:Format=""
-// +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=368640
-// +kubebuilder:validation:XValidation:rule="self.matches('^[+/-9A-Za-z\\r\\n]+[=\\r\\n]*$') && [self.replace('\\r', \"\").replace('\\n', \"\")].all(text, text.size() > 0 && text.size() % 4 == 0 && !text.endsWith('==='))",reason=FieldValueForbidden,messageExpression="self.matches('^[-_A-Za-z0-9]*[-_][-_A-Za-z0-9]*={0,2}$') ? 'URL-safe base64; encode the file with `base64 -w0`, which writes + and / for - and _' : 'not base64, or base64 with spaces or cut off; encode the file with `base64 -w0`'"
+// +kubebuilder:validation:XValidation:rule="self.matches('^[+/-9A-Za-z\\r\\n]+[=\\r\\n]*$') && [self.replace('\\r', \"\").replace('\\n', \"\")].all(text, text.size() > 0 && text.size() % 4 == 0 && !text.endsWith('==='))",reason=FieldValueForbidden,messageExpression="self == \"\" ? 'empty; leave the field out, or set it to the file, encoded with `base64 -w0`' : self.matches('^[-_A-Za-z0-9]*[-_][-_A-Za-z0-9]*={0,2}$') ? 'URL-safe base64; encode the file with `base64 -w0`, which writes + and / for - and _' : 'not base64, or base64 with spaces or cut off; encode the file with `base64 -w0`'"
 // +kubebuilder:validation:XValidation:rule="[self.replace('\\r', \"\").replace('\\n', \"\")].all(text, text.size() / 4 * 3 - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0) <= 262144)",reason=FieldValueForbidden,message="more than 262144 bytes when decoded; shorten it"
 type FileContent []byte

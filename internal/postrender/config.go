@@ -28,6 +28,7 @@ const (
 
 // The reasons that the rules of the Collector's schema give too, in the same words (api/v1alpha1, FileContent).
 var (
+	errEmpty     = errors.New("empty; leave the field out, or set it to the file, encoded with `base64 -w0`")
 	errNotBase64 = errors.New("not base64, or base64 with spaces or cut off; encode the file with `base64 -w0`")
 	errURLSafe   = errors.New("URL-safe base64; encode the file with `base64 -w0`, which writes + and / for - and _")
 	errTooLong   = errors.New("may not be more than 368640 bytes; leave out line breaks")
@@ -64,6 +65,8 @@ func decode(encoded string) ([]byte, error) {
 	}
 	decoded, err := base64.StdEncoding.DecodeString(encoded)
 	switch {
+	case encoded == "":
+		return nil, errEmpty
 	case err != nil && urlSafe.MatchString(encoded):
 		return nil, errURLSafe
 	case err != nil || len(decoded) == 0:

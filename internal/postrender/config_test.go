@@ -15,7 +15,7 @@ func TestRunRefuses(t *testing.T) {
 		"base64 with spaces":                 {data: `"cmVj ZWl2"`, want: notBase64},
 		"base64 that was cut off":            {data: `"cmVjZW"`, want: notBase64},
 		"YAML in place of base64":            {data: `"receivers: {}\n"`, want: notBase64},
-		"nothing":                            {data: `""`, want: notBase64},
+		"nothing":                            {data: `""`, want: "empty; leave the field out, or set it to the file, encoded with `base64 -w0`"},
 		"nothing but a line break":           {data: `"\n"`, format: "raw", want: notBase64},
 		"base64 longer than the API allows":  {data: `"` + strings.Repeat("\n", 360<<10) + `YQ=="`, want: "may not be more than 368640 bytes; leave out line breaks"},
 		"base64 in the URL-safe alphabet":    {data: `"YTogYmM_Cg=="`, want: "URL-safe base64; encode the file with `base64 -w0`, which writes + and / for - and _"},

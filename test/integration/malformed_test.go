@@ -30,6 +30,8 @@ func configured(text string) string { return `{spec: {collector: {configuration:
 
 // malformed is what people got wrong, each with the whole reason that they are given.
 var malformed = []manifestRow{
+	forbidden("an empty configuration", configured(""), "spec.collector.configuration",
+		"empty; leave the field out, or set it to the file, encoded with `base64 -w0`"),
 	forbidden("YAML in place of base64", configured("exporters: hunter2-is-my-password"), "spec.collector.configuration", notBase64),
 	forbidden("base64 with spaces, of a folded block", configured("ZXhwb3J0 ZXJzOiB7fQo="), "spec.collector.configuration", notBase64),
 	forbidden("base64 that was cut off", configured("ZXhwb3J0ZXJzOiB7fQ"), "spec.collector.configuration", notBase64),

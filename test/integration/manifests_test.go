@@ -20,9 +20,6 @@ var manifests = []manifestRow{
 	{name: "only what is required", patch: `{}`},
 	{name: "everything", patch: everything},
 
-	{name: "empty configuration", patch: `{spec: {collector: {configuration: ""}}}`,
-		refusal: `spec.collector.configuration: Invalid value: "": spec.collector.configuration in body should be at least 1 chars long`,
-		offline: `spec.collector.configuration: Invalid value: spec.collector.configuration in body should be at least 1 chars long`},
 	{name: "no configuration", patch: `{spec: {collector: {configuration: null}}}`},
 	{name: "both configurations", patch: `{spec: {collector: {configurationSecret: {name: a, key: b}}}}`,
 		refusal: `spec.collector: Invalid value: set configuration or configurationSecret, not both`},
