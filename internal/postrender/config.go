@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// MaxConfigurationBytes is the largest decoded configuration, and how much all further files may be together. A
-	// release stores them twice, compressed and encoded, in a Secret of at most 1 MiB.
+	// MaxConfigurationBytes is the largest decoded configuration, and how much all further files may be together. One Secret,
+	// of at most 1 MiB, holds both.
 	MaxConfigurationBytes = 256 << 10
 
 	// MaxEncodedBytes is the longest base64 text of a file, line breaks included.
