@@ -245,7 +245,7 @@ func (r *actionClient) remember() {
 		Digest: r.digestOfInputs(r.version) + r.rendered.hash + r.digestOfStates(),
 	}
 	if !r.whole {
-		r.queue.after(client.ObjectKeyFromObject(r.collector), behind)
+		r.queue.after(r.collector, behind)
 	}
 }
 

@@ -180,6 +180,6 @@ func (w *watcher) requeueAll(ctx context.Context) {
 	}
 	for i := range collectors.Items {
 		delay := time.Duration(i) * min(pace, spread/time.Duration(len(collectors.Items)))
-		w.clients.queue.after(client.ObjectKeyFromObject(&collectors.Items[i]), delay)
+		w.clients.queue.after(&collectors.Items[i], delay)
 	}
 }
