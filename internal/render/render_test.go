@@ -52,7 +52,7 @@ func TestFilesPrintsTheManifestsOfEachCollectorAndNothingElse(t *testing.T) {
 		"kind: ConfigMap":                           0,
 		"opentelemetry-collector:0.150.0":           2,
 		"kind: ServiceMonitor":                      0,
-		"kube8.dev/config-sha256: a2562a2b6beb468":  2,
+		"kube8.dev/config-sha256: 'a2562a2b6beb468": 4,
 	} {
 		if got := strings.Count(out.String(), text); got != want {
 			t.Errorf("%q occurs %d times, want %d in\n%s", text, got, want, out)
@@ -81,9 +81,9 @@ func TestFilesHonoursTheOptionsThatDecideWhatIsRendered(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"image: mirror.test/otel/opentelemetry-collector:0.150.0",
+		`image: "mirror.test/otel/opentelemetry-collector:0.150.0"`,
 		"kind: ServiceMonitor",
-		"priorityClassName: tenants",
+		`priorityClassName: "tenants"`,
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out)
