@@ -53,11 +53,22 @@ func (e RefusedError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// asError returns e as an error, which is nil if there are no problems.
+func (e RefusedError) asError() error {
+	if len(e) == 0 {
+		return nil
+	}
+	return e
+}
+
 // chartSays precedes what a template refuses by Helm's function fail.
 var chartSays = regexp.MustCompile(`^.*execution error at \([^)]*\): `)
 
-// problemsOf turns what a step refuses into problems. It is the one place where errors become what people read.
+// problemsOf turns what a step refuses, if it does, into problems. It is the one place where errors become what people read.
 func problemsOf(err error) RefusedError {
+	if err == nil {
+		return nil
+	}
 	if problems, ok := errors.AsType[RefusedError](err); ok {
 		return problems
 	}
