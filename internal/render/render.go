@@ -99,14 +99,10 @@ func parse(text []byte) ([]unstructured.Unstructured, error) {
 	if err := json.Unmarshal(converted, &object.Object); err != nil {
 		return nil, fmt.Errorf("not a Kubernetes object: %w", err)
 	}
-	if !object.IsList() {
-		return []unstructured.Unstructured{object}, nil
+	if list, err := object.ToList(); err == nil && object.IsList() {
+		return list.Items, nil
 	}
-	list, err := object.ToList()
-	if err != nil {
-		return nil, fmt.Errorf("not a list of Kubernetes objects: %w", err)
-	}
-	return list.Items, nil
+	return []unstructured.Unstructured{object}, nil
 }
 
 // one renders one Collector if its schema and the API server accept it.

@@ -182,6 +182,7 @@ func writeInputs(t *testing.T) string {
 	worse := strings.Replace(bad, "cluster: prod", "clutser: prod", 1)
 	for name, text := range map[string]string{
 		"good.yaml": collector, "bad.yaml": bad + "---\n" + collector, "worse.yml": worse, "ignored.txt": bad, "other.json": "{}",
+		"values.json": `{"items": ["text"]}`,
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -210,6 +211,7 @@ func TestFilesSaysALineForEachProblem(t *testing.T) {
 		"a file that is not there":              {paths: []string{"none.yaml", "bad.yaml"}, want: []string{"none.yaml: cannot be read: ", "bad.yaml" + id}},
 		"no Collector at all":                   {paths: []string{"other.json"}, want: []string{"other.json" + none}},
 		"no Collector at all, which is allowed": {paths: []string{"other.json"}, allowNone: true},
+		"items that are no objects":             {paths: []string{"values.json", "good.yaml"}},
 		"no Collector in one file of several":   {paths: []string{"other.json", "good.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {
