@@ -32,7 +32,7 @@ func Of(collector, obj *unstructured.Unstructured, path string) string {
 }
 
 // below is what can come after a field: the index of an item, and fields of that.
-var below = regexp.MustCompile(`^(?:\[(\d+)\])?([.\[].*)?$`)
+var below = regexp.MustCompile(`(?s)^(?:\[(\d+)\])?([.\[].*)?$`)
 
 // rule says where in a Collector a field comes from, with all that is below it. The first one that fits is used.
 type rule struct {
