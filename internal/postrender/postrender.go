@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -31,84 +32,98 @@ type Renderer struct {
 	Referenced Referenced
 }
 
-// Run returns the manifest with the configuration decoded and hashed, and with what users gave in the form in which the
-// API server stores it. Objects with neither come out byte for byte as they went in.
+// Run returns the manifest with the configuration decoded and hashed. Objects that neither have it nor mount it come out byte
+// for byte as they went in.
 func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
-	docs, err := split(manifest)
+	objects, err := split(manifest)
 	if err != nil {
 		return nil, err
 	}
-
-	secrets := map[string]stamps{} // by the Secret's name
+	hashes := map[string]stamps{} // by the Secret's name
 	if r.Referenced.Secret != "" {
-		secrets[r.Referenced.Secret] = stamps{ConfigHashAnnotation: r.Referenced.Hash}
+		hashes[r.Referenced.Secret] = stamps{ConfigHashAnnotation: r.Referenced.Hash}
 	}
-	for _, doc := range docs {
-		stamped, err := decodeSecret(doc.node)
+	for _, object := range objects {
+		stamped, err := decodeSecret(object.node)
 		if err != nil {
 			return nil, err
 		}
 		if stamped != nil {
-			secrets[doc.node.GetName()] = stamped
-			doc.changed = true
+			hashes[object.node.GetName()] = stamped
+			object.changed = true
 		}
 	}
-	for _, doc := range docs {
-		if doc.changed {
-			continue
+	out := &bytes.Buffer{}
+	for _, object := range objects {
+		if err := object.finish(hashes); err != nil {
+			return nil, fmt.Errorf("stamp hashes on %s %q: %w", object.node.GetKind(), object.node.GetName(), err)
 		}
-		if doc.changed, err = finish(doc.node, secrets); err != nil {
-			return nil, fmt.Errorf("%s %q: %w", doc.node.GetKind(), doc.node.GetName(), err)
-		}
+		out.WriteString(separator)
+		out.WriteString(object.text)
 	}
-	return join(docs)
+	return out, nil
 }
 
-var separator = []byte("---\n")
+const separator = "---\n"
 
-// document is one object of a manifest: its text, and the same parsed.
-type document struct {
-	text    []byte
+// object is one object of a manifest: its text, and the same parsed.
+type object struct {
+	text    string
 	node    *yaml.RNode
 	changed bool
 }
 
-func split(manifest io.Reader) ([]*document, error) {
-	var docs []*document
+func split(manifest io.Reader) ([]*object, error) {
+	var objects []*object
 	reader := yamlutil.NewYAMLReader(bufio.NewReader(manifest))
 	for {
-		text, err := reader.Read()
+		read, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return docs, nil
+			return objects, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read rendered manifest: %w", err)
 		}
-		text = bytes.TrimPrefix(text, separator) // the reader leaves the first one
-		node, err := yaml.Parse(string(text))
+		text := strings.TrimPrefix(string(read), separator) // the reader leaves the first one
+		node, err := yaml.Parse(text)
 		if errors.Is(err, io.EOF) {
 			continue // nothing but comments
 		}
 		if err != nil {
-			return nil, fmt.Errorf("rendered object %d is not YAML%s", len(docs)+1, nearLine(err))
+			return nil, fmt.Errorf("rendered object %d is not YAML%s", len(objects)+1, nearLine(err))
 		}
-		docs = append(docs, &document{text: text, node: node})
+		objects = append(objects, &object{text: text, node: node})
 	}
 }
 
-func join(docs []*document) (*bytes.Buffer, error) {
-	out := &bytes.Buffer{}
-	for _, doc := range docs {
-		text := doc.text
-		if doc.changed {
-			changed, err := doc.node.String()
-			if err != nil {
-				return nil, fmt.Errorf("write %s %q: %w", doc.node.GetKind(), doc.node.GetName(), err)
-			}
-			text = []byte(changed)
+// mounts are where a workload names the Secrets that its pods mount.
+var mounts = [][]string{
+	{"spec", "template", "spec", "volumes", "*", "secret", "secretName"},
+	{"spec", "template", "spec", "volumes", "*", "projected", "sources", "*", "secret", "name"},
+}
+
+// finish stamps the hashes of the Secrets that the object's pods mount, and writes the text of an object that was changed.
+func (o *object) finish(hashes map[string]stamps) error {
+	for _, path := range mounts {
+		found, err := o.node.Pipe(&yaml.PathMatcher{Path: path})
+		if err != nil {
+			return err
 		}
-		out.Write(separator)
-		out.Write(text)
+		for _, name := range found.Content() {
+			stamped, ok := hashes[name.Value]
+			if !ok {
+				continue
+			}
+			if err := stamped.on(o.node, "spec", "template"); err != nil {
+				return err
+			}
+			o.changed = true
+		}
 	}
-	return out, nil
+	if !o.changed {
+		return nil
+	}
+	text, err := o.node.String()
+	o.text = text
+	return err
 }

@@ -1,12 +1,11 @@
 package postrender
 
 import (
-	"bytes"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
@@ -30,66 +29,54 @@ const (
 // stamps are annotations with hashes of what a Secret holds.
 type stamps map[string]string
 
-// decodeSecret checks and canonicalises the files in node, and stamps their hashes. It returns the stamps; none for an
+// decodeSecret checks and canonicalises the files in a Secret, and stamps their hashes. It returns the stamps; none for an
 // object that is not the chart's Secret of files.
-func decodeSecret(node *yaml.RNode) (stamps, error) {
-	annotations := node.GetAnnotations()
+func decodeSecret(secret *yaml.RNode) (stamps, error) {
+	annotations := secret.GetAnnotations()
 	format, marked := annotations[ConfigurationAnnotation]
-	if !marked || node.GetKind() != "Secret" {
+	if !marked || secret.GetKind() != "Secret" {
 		return nil, nil
 	}
 	configuration := annotations[ConfigurationFileAnnotation]
 	stamped := stamps{}
-	files, total := map[string]string{}, 0 // hashes by name, and the size of all
-	err := node.PipeE(yaml.Get("data"), yaml.FilterFunc(func(data *yaml.RNode) (*yaml.RNode, error) {
-		return nil, data.VisitFields(func(entry *yaml.MapNode) error {
-			name, value := entry.Key.YNode().Value, entry.Value.YNode()
-			field := FilesField + "[" + name + "]"
-			if name == configuration {
-				field = ConfigurationField
-			}
-			decoded, err := decode(value.Value)
-			if err != nil {
-				return refuse(field, err)
-			}
-			value.SetString(base64.StdEncoding.EncodeToString(decoded))
-			if name != configuration {
-				files[name] = hashOf(decoded)
-				total += len(decoded)
-				return nil
-			}
-			if stamped[ConfigHashAnnotation], err = Check(decoded, format); err != nil {
-				return refuse(field, err)
-			}
-			return nil
-		})
-	}))
+	var files strings.Builder // what sha256sum prints of the further files
+	total := 0
+	data := secret.GetDataMap()
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		field := FilesField + "[" + name + "]"
+		if name == configuration {
+			field = ConfigurationField
+		}
+		decoded, err := decode(data[name])
+		if err != nil {
+			return nil, refuse(field, err)
+		}
+		canonical := yaml.NewStringRNode(base64.StdEncoding.EncodeToString(decoded))
+		if err := secret.SetMapField(canonical, yaml.DataField, name); err != nil {
+			return nil, fmt.Errorf("write %s: %w", field, err)
+		}
+		if name != configuration {
+			fmt.Fprintf(&files, "%s  %s\n", hashOf(decoded), name)
+			total += len(decoded)
+		} else if stamped[ConfigHashAnnotation], err = Check(decoded, format); err != nil {
+			return nil, refuse(field, err)
+		}
+	}
 	switch {
-	case err != nil:
-		return nil, err
 	case configuration != "" && stamped[ConfigHashAnnotation] == "":
-		return nil, refuse(ConfigurationField, errors.New("empty; set it to the collector's configuration, base64-encoded"))
+		return nil, refuse(ConfigurationField, errMissing)
 	case total > MaxConfigurationBytes:
 		return nil, refuse(FilesField, errFiles)
-	case len(files) > 0:
-		stamped[FilesHashAnnotation] = hashOfAll(files)
+	case total > 0:
+		stamped[FilesHashAnnotation] = hashOf([]byte(files.String()))
 	}
-	return stamped, stamped.on(node)
+	return stamped, stamped.on(secret)
 }
 
-// hashOfAll returns one hash for files, whose own hashes are given by name.
-func hashOfAll(files map[string]string) string {
-	var list bytes.Buffer
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(&list, "%s  %s\n", files[name], name)
-	}
-	return hashOf(list.Bytes())
-}
-
-// on writes the stamps to an object.
-func (s stamps) on(node *yaml.RNode) error {
+// on writes the stamps to the annotations of an object, or of the one at a path in it.
+func (s stamps) on(node *yaml.RNode, path ...string) error {
 	for _, annotation := range slices.Sorted(maps.Keys(s)) {
-		if err := node.PipeE(yaml.SetAnnotation(annotation, s[annotation])); err != nil {
+		if err := node.PipeE(yaml.Lookup(path...), yaml.SetAnnotation(annotation, s[annotation])); err != nil {
 			return err
 		}
 	}
