@@ -16,8 +16,6 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/configsource"
 	"github.com/kube8/kube8-operator/internal/metrics"
-	"github.com/kube8/kube8-operator/internal/pause"
-	"github.com/kube8/kube8-operator/internal/redact"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/status"
 )
@@ -106,8 +104,8 @@ func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, wa
 		reconciler.WithClient(status.NewClient(mgr.GetClient(), clients, events)),
 		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind, watch.Selector)),
 		reconciler.WithControllerSetupFunc(configsource.Watch(mgr, watch.GroupVersionKind, watch.Selector, release.DataDigest)),
-		reconciler.WithPauseReconcileHandler(pause.Handler),
-		reconciler.WithLog(redact.Logger(ctrl.Log.WithName("helm"), redact.Manifests)),
+		reconciler.WithPauseReconcileHandler(isPaused),
+		reconciler.WithLog(ctrl.Log.WithName("helm")),
 	)
 	if err != nil {
 		return fmt.Errorf("create reconciler: %w", err)
