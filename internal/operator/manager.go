@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -9,12 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/metrics"
@@ -28,8 +30,8 @@ const requestTimeout = 30 * time.Second
 
 // newManager makes the manager that runs the reconcilers of ws: its cache holds the Collectors and what they became,
 // not the rest of the cluster.
-func newManager(cfg *rest.Config, opts Options, ws []watches.Watch, measured *metrics.Metrics) (ctrl.Manager, error) {
-	dependents, err := labels.NewRequirement(v1alpha1.CollectorLabel, selection.Exists, nil)
+func newManager(cfg *rest.Config, opts Options, ws []watches.Watch) (ctrl.Manager, error) {
+	labelled, err := labels.Parse(v1alpha1.CollectorLabel)
 	if err != nil {
 		return nil, fmt.Errorf("select by label %s: %w", v1alpha1.CollectorLabel, err)
 	}
@@ -54,13 +56,14 @@ func newManager(cfg *rest.Config, opts Options, ws []watches.Watch, measured *me
 		return nil, err
 	}
 
+	cached := &metrics.Cache{}
 	managerOptions := ctrl.Options{
 		Cache: cache.Options{
 			HTTPClient:           watching,
 			ByObject:             objects,
-			DefaultLabelSelector: labels.NewSelector().Add(*dependents),
+			DefaultLabelSelector: labelled,
 			DefaultTransform:     release.Strip,
-			NewInformer:          measured.NewInformer,
+			NewInformer:          cached.NewInformer,
 		},
 		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Metrics:                       serving,
@@ -81,6 +84,11 @@ func newManager(cfg *rest.Config, opts Options, ws []watches.Watch, measured *me
 	}
 	if err := mgr.AddReadyzCheck("readyz", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add ready check: %w", err)
+	}
+	// An operator that waits for the lead has objects too, and must not count them, so that the sum over all operators is right.
+	register := func(context.Context) error { return runtimemetrics.Registry.Register(cached) }
+	if err := mgr.Add(manager.RunnableFunc(register)); err != nil {
+		return nil, fmt.Errorf("register metrics of the cache: %w", err)
 	}
 	return mgr, nil
 }

@@ -31,14 +31,11 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	measured, err := newMetrics(ws)
+	mgr, err := newManager(cfg, opts, ws)
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(cfg, opts, ws, measured)
-	if err != nil {
-		return err
-	}
+	measured := metrics.New(runtimemetrics.Registry)
 	for _, watch := range ws {
 		if err := addReconciler(mgr, measured, opts, watch); err != nil {
 			return fmt.Errorf("set up the reconciler of %s: %w", watch.Kind, err)
@@ -59,19 +56,6 @@ func limitMemory() {
 	}
 }
 
-// newMetrics registers the operator's metrics beside those of controller-runtime.
-func newMetrics(ws []watches.Watch) (*metrics.Metrics, error) {
-	var kinds []string
-	for _, watch := range ws {
-		kinds = append(kinds, watch.Kind)
-	}
-	measured := metrics.New(kinds...)
-	if err := runtimemetrics.Registry.Register(measured); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
-	}
-	return measured, nil
-}
-
 // addReconciler adds the stock reconciler of one watch to mgr.
 func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, watch watches.Watch) error {
 	period, concurrency := opts.ReconcilePeriod, opts.MaxConcurrentReconciles
@@ -81,7 +65,7 @@ func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, wa
 	if watch.MaxConcurrentReconciles != nil {
 		concurrency = *watch.MaxConcurrentReconciles
 	}
-	events := measured.Events(mgr.GetEventRecorderFor("kube8-operator"))
+	events := mgr.GetEventRecorderFor("kube8-operator")
 	configurations := &configsource.Source{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DataDigest: release.DataDigest}
 	clients, err := release.New(mgr, watch, release.Options{
 		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version,
