@@ -34,54 +34,41 @@ type Source struct {
 	DataDigest func(*corev1.Secret) string
 }
 
-// Configuration returns the configuration to which a Collector refers, or the zero value if its own spec has it.
-// The error is a *postrender.ConfigurationError if the
-// user has to mend something.
-func (s *Source) Configuration(ctx context.Context, obj *unstructured.Unstructured) (postrender.Referenced, error) {
-	name, key := reference(obj)
+// Configuration returns the configuration to which a Collector refers, or the zero value if its own spec has it. The error
+// is a *postrender.ConfigurationError if the user has to mend something.
+func (s *Source) Configuration(ctx context.Context, collector *unstructured.Unstructured) (postrender.Referenced, error) {
+	name, key := reference(collector)
 	if name == "" {
 		return postrender.Referenced{}, nil
 	}
-	secret, err := s.secret(ctx, obj, name)
-	if err != nil {
-		return postrender.Referenced{}, err
-	}
+	namespace, secret := collector.GetNamespace(), &corev1.Secret{}
+	err := s.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret) // the informer cache has no content
+	_, labelled := secret.Labels[v1alpha1.CollectorLabel]
 	content, found := secret.Data[key]
-	if !found {
-		return postrender.Referenced{}, &postrender.ConfigurationError{
-			Field: field + ".key", Missing: true, Reason: fmt.Sprintf("Secret %q has no key %q; add it, or name another", name, key),
-		}
+	switch {
+	case apierrors.IsNotFound(err):
+		return postrender.Referenced{}, missing(field, "namespace %s has no Secret %q; create it, with the label %s",
+			namespace, name, v1alpha1.CollectorLabel)
+	case err != nil:
+		return postrender.Referenced{}, fmt.Errorf("read Secret %s/%s: %w", namespace, name, err)
+	case !labelled:
+		return postrender.Referenced{}, missing(field,
+			"Secret %q lacks the label %[2]s, by which the operator follows its changes; run `kubectl label secret %[1]s -n %[3]s %[2]s=%[4]s`",
+			name, v1alpha1.CollectorLabel, namespace, collector.GetName())
+	case !found:
+		return postrender.Referenced{}, missing(field+".key", "Secret %q has no key %q; add it, or name another", name, key)
 	}
-	format, _, _ := unstructured.NestedString(obj.Object, "spec", "collector", "format")
+	format, _, _ := unstructured.NestedString(collector.Object, "spec", "collector", "format")
 	hash, err := postrender.Check(content, format)
 	if err != nil {
-		return postrender.Referenced{}, &postrender.ConfigurationError{
-			Field: field, Reason: fmt.Sprintf("key %q of Secret %q: %v", key, name, err),
-		}
+		reason := fmt.Sprintf("key %q of Secret %q: %v", key, name, err)
+		return postrender.Referenced{}, &postrender.ConfigurationError{Field: field, Reason: reason}
 	}
 	return postrender.Referenced{Secret: name, Hash: hash}, nil
 }
 
-// secret reads the Secret of a name for collector. The informer cache has no content.
-func (s *Source) secret(ctx context.Context, collector *unstructured.Unstructured, name string) (*corev1.Secret, error) {
-	key, secret := client.ObjectKey{Namespace: collector.GetNamespace(), Name: name}, &corev1.Secret{}
-	err := s.Live.Get(ctx, key, secret)
-	switch _, labelled := secret.Labels[v1alpha1.CollectorLabel]; {
-	case apierrors.IsNotFound(err):
-		return nil, &postrender.ConfigurationError{
-			Field: field, Missing: true, Reason: fmt.Sprintf("namespace %s has no Secret %q; create it, with the label %s",
-				key.Namespace, name, v1alpha1.CollectorLabel),
-		}
-	case err != nil:
-		return nil, fmt.Errorf("read Secret %s: %w", key, err)
-	case !labelled:
-		return nil, &postrender.ConfigurationError{
-			Field: field, Missing: true, Reason: fmt.Sprintf(
-				"Secret %q lacks the label %s, by which the operator follows its changes; run `kubectl label secret %s -n %s %s=%s`",
-				name, v1alpha1.CollectorLabel, name, key.Namespace, v1alpha1.CollectorLabel, collector.GetName()),
-		}
-	}
-	return secret, nil
+func missing(field, format string, args ...any) error {
+	return &postrender.ConfigurationError{Field: field, Missing: true, Reason: fmt.Sprintf(format, args...)}
 }
 
 // Version tells versions of the Secret to which collector refers apart, by what the informer cache has: a digest of the
@@ -103,9 +90,6 @@ func (s *Source) Version(collector *unstructured.Unstructured) string {
 // reference returns the name of the Secret to which collector refers, and the key in it. Both are empty if its own spec
 // has the configuration.
 func reference(collector *unstructured.Unstructured) (name, key string) {
-	found, _, _ := unstructured.NestedFieldNoCopy(collector.Object, "spec", "collector", "configurationSecret")
-	fields, _ := found.(map[string]any)
-	name, _ = fields["name"].(string)
-	key, _ = fields["key"].(string)
-	return name, key
+	fields, _, _ := unstructured.NestedStringMap(collector.Object, "spec", "collector", "configurationSecret")
+	return fields["name"], fields["key"]
 }

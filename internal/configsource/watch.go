@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
+	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,25 +23,23 @@ import (
 // nameField is the index by which a Secret finds the Collectors that refer to it.
 const nameField = field + ".name"
 
-// Watch has the reconciler of kind reconcile the Collectors that refer to a Secret when it appears, changes or
-// goes. chosen says which Collectors the reconciler is for. It shares the informer of the reconciler's own Secret watch.
-func Watch(
-	mgr ctrl.Manager, kind schema.GroupVersionKind, chosen *metav1.LabelSelector, digest func(*corev1.Secret) string,
-) reconciler.ControllerSetupFunc {
+// Watch has the reconciler of an entry of the watches file reconcile the Collectors that refer to a Secret when it appears,
+// changes or goes. It shares the informer of the reconciler's own Secret watch.
+func (s *Source) Watch(mgr ctrl.Manager, watch watches.Watch) reconciler.ControllerSetupFunc {
 	return func(controller reconciler.ControllerSetup) error {
-		selector, err := metav1.LabelSelectorAsSelector(chosen)
+		selector, err := metav1.LabelSelectorAsSelector(watch.Selector)
 		if err != nil {
 			return fmt.Errorf("read the watch's selector: %w", err)
 		}
 		collector := &unstructured.Unstructured{}
-		collector.SetGroupVersionKind(kind)
+		collector.SetGroupVersionKind(watch.GroupVersionKind)
 		if err := mgr.GetFieldIndexer().IndexField(context.Background(), collector, nameField, referencedName); err != nil {
-			return fmt.Errorf("index %s by %s: %w", kind.Kind, nameField, err)
+			return fmt.Errorf("index %s by %s: %w", watch.Kind, nameField, err)
 		}
 		toReferring := handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, secret *corev1.Secret) []reconcile.Request {
-			return referring(ctx, mgr.GetCache(), kind, selector, secret)
+			return referring(ctx, s.Cache, watch.GroupVersionKind, selector, secret)
 		})
-		if err := controller.Watch(source.Kind(mgr.GetCache(), &corev1.Secret{}, toReferring, contentChanged(digest))); err != nil {
+		if err := controller.Watch(source.Kind(mgr.GetCache(), &corev1.Secret{}, toReferring, contentChanged(s.DataDigest))); err != nil {
 			return fmt.Errorf("watch Secret: %w", err)
 		}
 		return nil
@@ -48,12 +47,10 @@ func Watch(
 }
 
 func referencedName(obj client.Object) []string {
-	collector, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return nil
-	}
-	if name, _ := reference(collector); name != "" {
-		return []string{name}
+	if collector, ok := obj.(*unstructured.Unstructured); ok {
+		if name, _ := reference(collector); name != "" {
+			return []string{name}
+		}
 	}
 	return nil
 }

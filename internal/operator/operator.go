@@ -87,7 +87,7 @@ func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, wa
 		reconciler.WithControllerSetupFunc(clients.Watch),
 		reconciler.WithClient(status.NewClient(mgr.GetClient(), clients, events)),
 		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind, watch.Selector)),
-		reconciler.WithControllerSetupFunc(configsource.Watch(mgr, watch.GroupVersionKind, watch.Selector, release.DataDigest)),
+		reconciler.WithControllerSetupFunc(configurations.Watch(mgr, watch)),
 		reconciler.WithPauseReconcileHandler(isPaused),
 		reconciler.WithLog(ctrl.Log.WithName("helm")),
 	)
