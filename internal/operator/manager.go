@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,72 +31,52 @@ const requestTimeout = 30 * time.Second
 
 // newManager makes the manager that runs the reconcilers of ws: its cache holds the Collectors and what they became,
 // not the rest of the cluster.
-func newManager(cfg *rest.Config, opts Options, ws []watches.Watch) (ctrl.Manager, error) {
+func newManager(cfg *rest.Config, options manager.Options, ws []watches.Watch) (ctrl.Manager, error) {
 	labelled, err := labels.Parse(v1alpha1.CollectorLabel)
 	if err != nil {
 		return nil, fmt.Errorf("select by label %s: %w", v1alpha1.CollectorLabel, err)
 	}
-	objects := map[client.Object]cache.ByObject{
-		&corev1.Pod{}: {Transform: status.StripPod},
-	}
+	objects := map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: status.StripPod}}
 	for _, watch := range ws {
 		primary := &unstructured.Unstructured{}
 		primary.SetGroupVersionKind(watch.GroupVersionKind)
 		objects[primary] = cache.ByObject{Label: labels.Everything(), Transform: cache.TransformStripManagedFields()}
 	}
 
-	cfg = unthrottled(cfg)
-	watching, err := rest.HTTPClientFor(cfg) // without a limit: a watch lasts
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1                             // no limit: the API server's priority and fairness shares it out better
+	watching, err := rest.HTTPClientFor(cfg) // no limit either: a watch lasts
 	if err != nil {
 		return nil, fmt.Errorf("create client for watches: %w", err)
 	}
 	cfg.Timeout = requestTimeout
 
-	serving, err := metricsServer(opts)
-	if err != nil {
+	counted := &metrics.Cache{}
+	options.Cache = cache.Options{
+		HTTPClient:           watching,
+		ByObject:             objects,
+		DefaultLabelSelector: labelled,
+		DefaultTransform:     release.Strip,
+		NewInformer:          counted.NewInformer,
+	}
+	options.Client = client.Options{Cache: &client.CacheOptions{Unstructured: true}}
+	options.LeaderElectionReleaseOnCancel = true // the process ends with the manager
+	helmmanager.ConfigureWatchNamespaces(&options, ctrl.Log)
+	if err := protectMetrics(&options.Metrics); err != nil {
 		return nil, err
 	}
 
-	cached := &metrics.Cache{}
-	managerOptions := ctrl.Options{
-		Cache: cache.Options{
-			HTTPClient:           watching,
-			ByObject:             objects,
-			DefaultLabelSelector: labelled,
-			DefaultTransform:     release.Strip,
-			NewInformer:          cached.NewInformer,
-		},
-		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}},
-		Metrics:                       serving,
-		HealthProbeBindAddress:        opts.HealthProbeBindAddress,
-		LeaderElection:                opts.LeaderElect,
-		LeaderElectionID:              opts.LeaderElectionID,
-		LeaderElectionNamespace:       opts.LeaderElectionNamespace,
-		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
-	}
-	helmmanager.ConfigureWatchNamespaces(&managerOptions, ctrl.Log)
-
-	mgr, err := ctrl.NewManager(cfg, managerOptions)
+	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return nil, fmt.Errorf("create manager: %w", err)
 	}
-	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
-		return nil, fmt.Errorf("add health check: %w", err)
-	}
-	if err := mgr.AddReadyzCheck("readyz", healthz.Ping); err != nil {
-		return nil, fmt.Errorf("add ready check: %w", err)
-	}
 	// An operator that waits for the lead has objects too, and must not count them, so that the sum over all operators is right.
-	register := func(context.Context) error { return runtimemetrics.Registry.Register(cached) }
-	if err := mgr.Add(manager.RunnableFunc(register)); err != nil {
-		return nil, fmt.Errorf("register metrics of the cache: %w", err)
+	register := func(context.Context) error { return runtimemetrics.Registry.Register(counted) }
+	err = errors.Join(
+		mgr.Add(manager.RunnableFunc(register)), mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("add metrics and probes: %w", err)
 	}
 	return mgr, nil
-}
-
-// unthrottled returns cfg without client-side rate limits: the API server's priority and fairness shares it out better.
-func unthrottled(cfg *rest.Config) *rest.Config {
-	cfg = rest.CopyConfig(cfg)
-	cfg.QPS = -1
-	return cfg
 }

@@ -27,22 +27,19 @@ const (
 	clientLasts = time.Hour
 )
 
-// metricsServer returns how metrics are served. A certificate is read again when it changes.
-func metricsServer(opts Options) (server.Options, error) {
-	options := server.Options{
-		BindAddress: opts.MetricsBindAddress, SecureServing: opts.MetricsSecure, CertDir: opts.MetricsCertDir,
-	}
-	if opts.MetricsSecure {
+// protectMetrics has metrics served to those who may read them, if they are served over TLS.
+func protectMetrics(options *server.Options) error {
+	if options.SecureServing {
 		options.FilterProvider = reviewed
 	}
-	if opts.MetricsCertDir != "" {
+	if options.CertDir != "" {
 		// Without it the server would sign one itself, and nobody who verifies it could read the metrics.
-		certificate, key := filepath.Join(opts.MetricsCertDir, "tls.crt"), filepath.Join(opts.MetricsCertDir, "tls.key")
+		certificate, key := filepath.Join(options.CertDir, "tls.crt"), filepath.Join(options.CertDir, "tls.key")
 		if _, err := tls.LoadX509KeyPair(certificate, key); err != nil {
-			return server.Options{}, fmt.Errorf("load the certificate for metrics, see --metrics-cert-dir: %w", err)
+			return fmt.Errorf("load the certificate for metrics, see --metrics-cert-dir: %w", err)
 		}
 	}
-	return options, nil
+	return nil
 }
 
 // reviewed serves clients that may get the path /metrics. controller-runtime's filter does that with a generic API server,

@@ -10,7 +10,9 @@ import (
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -31,7 +33,7 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(cfg, opts, ws)
+	mgr, err := newManager(cfg, opts.Manager, ws)
 	if err != nil {
 		return err
 	}
@@ -58,18 +60,12 @@ func limitMemory() {
 
 // addReconciler adds the stock reconciler of one watch to mgr.
 func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, watch watches.Watch) error {
-	period, concurrency := opts.ReconcilePeriod, opts.MaxConcurrentReconciles
-	if watch.ReconcilePeriod != nil {
-		period = watch.ReconcilePeriod.Duration
-	}
-	if watch.MaxConcurrentReconciles != nil {
-		concurrency = *watch.MaxConcurrentReconciles
-	}
+	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
 	events := mgr.GetEventRecorderFor("kube8-operator")
 	configurations := &configsource.Source{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DataDigest: release.DataDigest}
 	clients, err := release.New(mgr, watch, release.Options{
 		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version,
-		Events: events, Metrics: measured, Period: period, Alone: opts.LeaderElect,
+		Events: events, Metrics: measured, Period: period, Alone: opts.Manager.LeaderElection,
 	})
 	if err != nil {
 		return fmt.Errorf("create action clients: %w", err)
@@ -81,7 +77,7 @@ func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, wa
 		reconciler.WithSelector(*watch.Selector),
 		reconciler.SkipDependentWatches(true), // the action clients watch what the chart can render
 		reconciler.WithReconcilePeriod(period),
-		reconciler.WithMaxConcurrentReconciles(concurrency),
+		reconciler.WithMaxConcurrentReconciles(ptr.Deref(watch.MaxConcurrentReconciles, opts.MaxConcurrentReconciles)),
 		reconciler.WithWaitForDeletionTimeout(deletionWait),
 		reconciler.WithActionClientGetter(clients),
 		reconciler.WithControllerSetupFunc(clients.Watch),
