@@ -42,7 +42,6 @@ func (r *actionClient) prune() error {
 	maps.DeleteFunc(surplus, func(what ref, _ client.Object) bool { return wanted[what] })
 	maps.DeleteFunc(r.objects, func(what ref, _ *state) bool { return !wanted[what] })
 	r.waiting = nil
-	defer func() { r.memory.wait(client.ObjectKeyFromObject(r.collector), len(r.waiting) > 0) }()
 	if len(surplus) == 0 {
 		return nil
 	}
