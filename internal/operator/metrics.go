@@ -27,7 +27,7 @@ const (
 	clientLasts = time.Hour
 )
 
-// protectMetrics has metrics served to those who may read them, if they are served over TLS.
+// protectMetrics lets only those read metrics over TLS who may, and refuses a certificate that cannot be loaded.
 func protectMetrics(options *server.Options) error {
 	if options.SecureServing {
 		options.FilterProvider = reviewed
@@ -42,8 +42,8 @@ func protectMetrics(options *server.Options) error {
 	return nil
 }
 
-// reviewed serves clients that may get the path /metrics. controller-runtime's filter does that with a generic API server,
-// which is a seventh of the binary, and asks as often as strangers like.
+// reviewed serves clients that may get the path /metrics. controller-runtime's filter does that too, but it asks as often as
+// strangers like, and brings a generic API server, which adds a sixth to the binary.
 func reviewed(cfg *rest.Config, _ *http.Client) (server.Filter, error) {
 	anonymous, err := authorizationclient.NewForConfig(rest.AnonymousClientConfig(cfg))
 	if err != nil {
