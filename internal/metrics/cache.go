@@ -85,7 +85,7 @@ func (c *Cache) Collect(to chan<- prometheus.Metric) {
 		for _, object := range objects {
 			collector, ok := object.(*unstructured.Unstructured)
 			if !ok {
-				break // all else is typed or metadata
+				break // an informer of something else, which is typed or metadata
 			}
 			reason, changed := readinessOf(collector)
 			ready[reason]++
