@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Collector is a telemetry collector of one tenant. The operator turns it into a Helm release of the same name in the
 // same namespace: workload, config Secret, Service, ServiceAccount and whatever else the spec asks for. Deleting it
@@ -94,6 +97,10 @@ type CollectorSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Replicas *int32 `json:"replicas,omitempty"`
+
+	// Check has each change checked by the collector itself before it reaches the pods. Without it, no Job runs.
+	// +optional
+	Check *Check `json:"check,omitempty"`
 
 	WorkloadSpec `json:",inline"`
 	PodSpec      `json:",inline"`
@@ -194,6 +201,27 @@ type CollectorConfig struct {
 	// +optional
 	// +kubebuilder:validation:Enum=yaml;raw
 	Format Format `json:"format,omitempty"`
+}
+
+// Check runs the collector once, in a Job with the image, environment, files, volumes, security context, node selection and
+// ServiceAccount of the pods. Pods get a change once it has exited with 0; until then those of the last revision serve on.
+type Check struct {
+	// Args are the arguments with which the collector checks its configuration and exits. The default is that of the
+	// OpenTelemetry Collector: validate, and the arguments of the pods.
+	// +optional
+	// +listType=atomic
+	Args []string `json:"args,omitempty"`
+
+	// TimeoutSeconds is for how many seconds the check may take, with the time to schedule its pod and to pull the image;
+	// 120 by default.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3600
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+
+	// Resources of the check's container. The default is those of the pods.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
 // Format is the syntax of a configuration.

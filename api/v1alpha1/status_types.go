@@ -58,6 +58,12 @@ const (
 	// ReasonConfigMissing: the Secret that holds the configuration, or its key or label, is missing.
 	ReasonConfigMissing = "ConfigMissing"
 
+	// ReasonChecking: the collector checks a change before pods get it; those of the last revision serve on.
+	ReasonChecking = "Checking"
+
+	// ReasonCheckFailed: a check ended without a verdict, for example because its image cannot be pulled. It is tried again.
+	ReasonCheckFailed = "CheckFailed"
+
 	// ReasonConflict: an object or a Helm release of the Collector's name belongs to somebody else, and is left alone.
 	ReasonConflict = "Conflict"
 

@@ -35,6 +35,8 @@ var statuses = map[string]corev1.ConditionStatus{
 	v1alpha1.ReasonConfigInvalid: corev1.ConditionFalse,
 	v1alpha1.ReasonConfigMissing: corev1.ConditionFalse,
 	v1alpha1.ReasonConflict:      corev1.ConditionFalse,
+	v1alpha1.ReasonChecking:      corev1.ConditionFalse,
+	v1alpha1.ReasonCheckFailed:   corev1.ConditionFalse,
 	v1alpha1.ReasonReleaseFailed: corev1.ConditionFalse,
 	v1alpha1.ReasonPaused:        corev1.ConditionUnknown,
 	unknown:                      corev1.ConditionUnknown,

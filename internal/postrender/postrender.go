@@ -120,10 +120,26 @@ func (o *object) finish(hashes map[string]stamps) error {
 			o.changed = true
 		}
 	}
+	if o.node.GetKind() == "Job" {
+		if err := o.nameBySpec(); err != nil {
+			return err
+		}
+	}
 	if !o.changed {
 		return nil
 	}
 	text, err := o.node.String()
 	o.text = text
 	return err
+}
+
+// nameBySpec adds a hash of the spec to the name of a Job: what has to be checked anew is another Job.
+func (o *object) nameBySpec() error {
+	spec, err := o.node.Pipe(yaml.Lookup("spec"))
+	if err != nil {
+		return err
+	}
+	text, err := spec.String()
+	o.changed = true
+	return errors.Join(err, o.node.SetName(o.node.GetName()+"-"+hashOf([]byte(text))[:10]))
 }

@@ -44,8 +44,8 @@ type step struct {
 }
 
 // apply applies what is not known to be in order. If a revision begins, nothing is written if somebody else is in the way.
-func (r *actionClient) apply(revise bool) error {
-	ordered := inOrder(r.rendered.Objects)
+func (r *actionClient) apply(objects []*unstructured.Unstructured, revise bool) error {
+	ordered := inOrder(objects)
 	var steps [stages][]*step
 	for i, objects := range ordered {
 		for _, object := range objects {

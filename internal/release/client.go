@@ -81,7 +81,7 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 		return nil, errors.New("a Collector must be unstructured")
 	}
 	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, began: time.Now(), entry: c.memory.of(collector.GetUID())}
-	r.err, r.contested = nil, ""
+	r.err, r.contested, r.checking = nil, "", ""
 	if err := r.observe(ctx); err != nil {
 		return nil, r.failed(err)
 	}
@@ -102,9 +102,7 @@ func (r *actionClient) Install(
 	_, _ string, _ *chart.Chart, values map[string]any, _ ...helmclient.InstallOption,
 ) (*release.Release, error) {
 	r.values = values
-	err := r.deploy(true)
-	r.Metrics.Acted(metrics.Install, err)
-	return r.end(err)
+	return r.act(metrics.Install)
 }
 
 // Upgrade deploys another revision. A dry run tells whether there is one to deploy.
@@ -113,9 +111,7 @@ func (r *actionClient) Upgrade(
 ) (*release.Release, error) {
 	r.values = values
 	if !isDryRun(opts) {
-		err := r.deploy(true)
-		r.Metrics.Acted(metrics.Upgrade, err)
-		return r.end(err)
+		return r.act(metrics.Upgrade)
 	}
 	if r.isUnchanged() {
 		return r.answer(r.hash), nil
@@ -162,6 +158,15 @@ func (r *actionClient) History(string, ...helmclient.HistoryOption) ([]*release.
 // Config is for what the stock reconciler does not do.
 func (r *actionClient) Config() *action.Configuration { return &action.Configuration{} }
 
+// act deploys a revision, unless a check is yet to accept it.
+func (r *actionClient) act(action string) (*release.Release, error) {
+	err := r.deploy(true)
+	if r.checking == "" {
+		r.Metrics.Acted(action, err)
+	}
+	return r.end(err)
+}
+
 // deploy makes the cluster what the Collector asks for. It is done again if a kind turns out to have gone meanwhile.
 func (r *actionClient) deploy(revise bool) error {
 	if r.rendered == nil {
@@ -184,12 +189,15 @@ func (r *actionClient) deploy(revise bool) error {
 
 // sync is the sequence.
 func (r *actionClient) sync(revise bool) error {
+	if job := r.unchecked(); job != nil {
+		return r.check(job)
+	}
 	if revise {
 		if err := r.readRecords(); err != nil {
 			return err
 		}
 	}
-	if err := r.apply(revise); err != nil {
+	if err := r.apply(r.rendered.Objects, revise); err != nil {
 		return err
 	}
 	if err := r.prune(); err != nil {
@@ -230,7 +238,9 @@ func (r *actionClient) end(err error) (*release.Release, error) {
 
 func (r *actionClient) succeeded(result string) {
 	r.Metrics.Reconciled(result, time.Since(r.began))
-	r.queue.succeeded(r.collector)
+	if r.checking == "" {
+		r.queue.succeeded(r.collector)
+	}
 }
 
 func (r *actionClient) failed(err error) error {

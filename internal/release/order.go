@@ -7,6 +7,7 @@ import (
 // Objects are applied in stages: those of one together, and those of the next when they are done.
 const (
 	needs     = iota // what pods need, and what protects them, is there before they are
+	checks           // the Job that has to accept a change before pods get it
 	workloads        // what runs pods
 	others           // what reads the two above: autoscalers, monitors
 	stages
@@ -15,6 +16,7 @@ const (
 var stageOf = map[string]int{
 	"ServiceAccount": needs, "Secret": needs, "ConfigMap": needs, "PersistentVolumeClaim": needs,
 	"Service": needs, "NetworkPolicy": needs, "PodDisruptionBudget": needs,
+	"Job":        checks,
 	"Deployment": workloads, "DaemonSet": workloads, "StatefulSet": workloads,
 }
 

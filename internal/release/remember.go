@@ -33,6 +33,7 @@ type entry struct {
 	begun     bool             // a revision was begun, and is not deployed yet
 	waiting   map[ref]bool     // what is pruned once the pods that use it have gone
 	contested string
+	checking  string // which Job is yet to accept the change
 	err       error
 }
 
@@ -81,6 +82,9 @@ type Outcome struct {
 	// Contested says who changes an object again and again, or is empty.
 	Contested string
 
+	// Checking says which Job is yet to accept a change, or is empty.
+	Checking string
+
 	// Err is the error that ended the reconcile, or nil.
 	Err error
 }
@@ -93,7 +97,7 @@ func (c *Clients) Of(uid types.UID) Outcome {
 	if !found {
 		return Outcome{}
 	}
-	return Outcome{Deployed: e.deployed, InOrder: e.whole, Contested: e.contested, Err: e.err}
+	return Outcome{Deployed: e.deployed, InOrder: e.whole, Contested: e.contested, Checking: e.checking, Err: e.err}
 }
 
 func (m *memory) of(uid types.UID) *entry {

@@ -73,6 +73,11 @@ func (q *queue) failed(collector client.Object) {
 	q.after(collector, q.backoff.Get(id))
 }
 
+// delay returns the delay after the last failure, or 0.
+func (q *queue) delay(collector client.Object) time.Duration {
+	return q.backoff.Get(generationOf(collector))
+}
+
 func (q *queue) succeeded(collector client.Object) { q.backoff.DeleteEntry(generationOf(collector)) }
 
 func generationOf(collector client.Object) string {

@@ -11,6 +11,7 @@ import (
 	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,11 +112,14 @@ func Strip(in any) (any, error) {
 		owner.UID = types.UID(shared(string(owner.UID)))
 		kept.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
+	if job, marked := object.GetAnnotations()[checkedAnnotation]; marked {
+		kept.Annotations = map[string]string{checkedAnnotation: job}
+	}
 	switch whole := object.(type) {
 	case *corev1.Secret:
 		sum := sha256.New()
 		writeData(sum, whole.Data)
-		kept.Annotations = map[string]string{dataAnnotation: hex.EncodeToString(sum.Sum(nil)[:16])}
+		metav1.SetMetaDataAnnotation(&kept, dataAnnotation, hex.EncodeToString(sum.Sum(nil)[:16]))
 		return &corev1.Secret{ObjectMeta: kept}, nil
 	case *appsv1.Deployment:
 		return &appsv1.Deployment{ObjectMeta: kept, Status: whole.Status, Spec: appsv1.DeploymentSpec{Replicas: whole.Spec.Replicas}}, nil
@@ -125,6 +129,8 @@ func Strip(in any) (any, error) {
 	case *appsv1.DaemonSet:
 		spec := appsv1.DaemonSetSpec{UpdateStrategy: whole.Spec.UpdateStrategy}
 		return &appsv1.DaemonSet{ObjectMeta: kept, Status: whole.Status, Spec: spec}, nil
+	case *batchv1.Job:
+		return &batchv1.Job{ObjectMeta: kept, Status: batchv1.JobStatus{Conditions: whole.Status.Conditions}}, nil
 	case *metav1.PartialObjectMetadata:
 		kind := metav1.TypeMeta{Kind: shared(whole.Kind), APIVersion: shared(whole.APIVersion)}
 		return &metav1.PartialObjectMetadata{TypeMeta: kind, ObjectMeta: kept}, nil
@@ -147,6 +153,7 @@ func writeData(sum interface{ Write([]byte) (int, error) }, data map[string][]by
 var typed = sets.New(
 	corev1.SchemeGroupVersion.WithKind("Secret"), appsv1.SchemeGroupVersion.WithKind("Deployment"),
 	appsv1.SchemeGroupVersion.WithKind("StatefulSet"), appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
+	batchv1.SchemeGroupVersion.WithKind("Job"),
 )
 
 // objectOf returns an empty object of a kind, of the type by which the informer cache has it.

@@ -111,12 +111,13 @@ func (w *watcher) toCollector(_ context.Context, object client.Object) []ctrl.Re
 	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: owner.Name}}}
 }
 
-// news passes over changes that concern neither what the operator applied nor whose an object is.
+// news passes over changes that concern neither what the operator applied, nor whose an object is, nor the end of a check.
 var news = predicate.Funcs{
 	CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
 	GenericFunc: func(event.GenericEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		return sightOf(e.ObjectOld).digest != sightOf(e.ObjectNew).digest || !metav1.IsControlledBy(e.ObjectNew, ownerUID(e.ObjectOld)) ||
+			ended(e.ObjectOld).Type != ended(e.ObjectNew).Type ||
 			(e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil)
 	},
 }

@@ -41,6 +41,7 @@ var failed = map[string]string{
 	v1alpha1.ReasonConfigInvalid: "Refused",
 	v1alpha1.ReasonConfigMissing: "Refused",
 	v1alpha1.ReasonConflict:      "Refused",
+	v1alpha1.ReasonCheckFailed:   "CheckFailed",
 }
 
 func upgrade(before, after *v1alpha1.CollectorStatus) string {

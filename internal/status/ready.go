@@ -37,6 +37,9 @@ func (w writer) readinessOf(
 			return failure(outcome.Err, condition.Message), nil
 		}
 	}
+	if outcome.Checking != "" && !isTrue(status, "Paused") {
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, outcome.Checking}, nil
+	}
 	found := readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "no workload seen yet"}
 	if workload != nil {
 		troubles, err := w.troubles(ctx, collector, workload)
@@ -64,10 +67,13 @@ func (w writer) readinessOf(
 func failure(err error, message string) readiness {
 	var refused *postrender.ConfigurationError
 	var conflict *release.ConflictError
+	var checked *release.CheckError
 	var fields *specpath.RefusedError
 	switch {
 	case errors.As(err, &conflict):
 		return readiness{corev1.ConditionFalse, v1alpha1.ReasonConflict, conflict.Error()}
+	case errors.As(err, &checked):
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonCheckFailed, checked.Error()}
 	case errors.As(err, &fields):
 		return readiness{corev1.ConditionFalse, v1alpha1.ReasonReleaseFailed, fields.Error()}
 	case !errors.As(err, &refused):

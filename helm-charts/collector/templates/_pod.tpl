@@ -23,8 +23,11 @@ template:
     {{- include "collector.podSpec" (dict "root" . "probes" $probes) | nindent 4 }}
 {{- end }}
 
+{{/* The spec of the pods and, given check, that of a pod that checks what they would run and serves nobody. */}}
 {{- define "collector.podSpec" -}}
 {{- $v := .root.Values -}}
+{{- $checks := hasKey . "check" -}}
+{{- $check := .check | default dict -}}
 serviceAccountName: {{ include "collector.serviceAccountName" .root | quote }}
 automountServiceAccountToken: {{ $v.serviceAccount.automount }}
 enableServiceLinks: false
@@ -32,7 +35,7 @@ enableServiceLinks: false
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- if $v.hostNetwork }}
+{{- if and $v.hostNetwork (not $checks) }}
 hostNetwork: true
 dnsPolicy: ClusterFirstWithHostNet
 {{- end }}
@@ -58,7 +61,7 @@ tolerations:
 affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- if $v.topologySpreadConstraints }}
+{{- if and $v.topologySpreadConstraints (not $checks) }}
 topologySpreadConstraints:
   {{- $selector := dict "matchLabels" (include "collector.selector" .root | fromYaml) }}
   {{- range $v.topologySpreadConstraints }}
@@ -76,6 +79,9 @@ containers:
     {{- else if or $v.collector.configuration $v.collector.configurationSecret }}
     {{- $args = list (printf "--config=/etc/collector/%s" $v.collector.fileName) }}
     {{- end }}
+    {{- if $checks }}
+    {{- $args = $check.args | default (prepend $args "validate") }}
+    {{- end }}
     {{- with $args }}
     args:
       {{- toYaml . | nindent 6 }}
@@ -86,9 +92,10 @@ containers:
     envFrom:
       {{- toYaml . | nindent 6 }}
     {{- end }}
-    {{- with (include "collector.ports" .root | fromJson).ports }}
+    {{- $ports := (include "collector.ports" .root | fromJson).ports }}
+    {{- if and $ports (not $checks) }}
     ports:
-      {{- range . }}
+      {{- range $ports }}
       - name: {{ .name | quote }}
         containerPort: {{ .port }}
         {{- if $v.hostNetwork }}
@@ -100,14 +107,15 @@ containers:
     {{- with .probes }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
-    {{- if gt (ternary $v.terminationGracePeriodSeconds 30 (hasKey $v "terminationGracePeriodSeconds") | int64) 5 }}
+    {{- $grace := ternary $v.terminationGracePeriodSeconds 30 (hasKey $v "terminationGracePeriodSeconds") | int64 }}
+    {{- if and (gt $grace 5) (not $checks) }}
     {{- /* Nodes send a Service's connections to a pod for a moment after it was told to end. */}}
     lifecycle:
       preStop:
         sleep:
           seconds: 5
     {{- end }}
-    {{- with include "collector.resources" .root | fromYaml }}
+    {{- with $check.resources | default (include "collector.resources" .root | fromYaml) }}
     resources:
       {{- toYaml . | nindent 6 }}
     {{- end }}
@@ -157,6 +165,12 @@ volumes:
   {{- end }}
   {{- with $v.extraVolumes }}
   {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- if $checks }}
+  {{- range $v.volumeClaimTemplates }}
+  - name: {{ .metadata.name | quote }}
+    emptyDir: {}
+  {{- end }}
   {{- end }}
 {{- end }}
 

@@ -33,6 +33,13 @@ func checkRules(t *testing.T, name string, values map[string]any) {
 		if configuration := o.Kind == "Secret"; marked != configuration {
 			t.Errorf("%s: annotation kube8.dev/configuration: %v, want %v", id, marked, configuration)
 		}
+		if o.Kind == "Job" {
+			checkContainer(t, id, o)
+			if label, found := o.Spec.Template.Labels["kube8.dev/collector"]; found {
+				t.Errorf("%s: its pod has the label kube8.dev/collector=%s, so it would serve", id, label)
+			}
+			continue
+		}
 		if len(o.Spec.Template.Spec.Containers) == 1 {
 			checkPod(t, id, name, o)
 		}
@@ -53,6 +60,12 @@ func checkPod(t *testing.T, id, release string, o object) {
 	if !strings.Contains(o.raw, "  selector:\n    matchLabels:\n      kube8.dev/collector: \""+release+"\"\n  template:\n") {
 		t.Errorf("%s: the selector is not exactly kube8.dev/collector", id)
 	}
+	checkContainer(t, id, o)
+}
+
+func checkContainer(t *testing.T, id string, o object) {
+	t.Helper()
+	pod := o.Spec.Template
 	var names []string
 	for _, env := range pod.Spec.Containers[0].Env {
 		names = append(names, env.Name)

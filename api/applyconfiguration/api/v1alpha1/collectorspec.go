@@ -24,7 +24,9 @@ type CollectorSpecApplyConfiguration struct {
 	// matching node) or statefulset (stable names and volumes).
 	Mode *apiv1alpha1.Mode `json:"mode,omitempty"`
 	// Replicas is the number of pods, 1 by default. It is ignored while autoscaling is enabled.
-	Replicas                       *int32 `json:"replicas,omitempty"`
+	Replicas *int32 `json:"replicas,omitempty"`
+	// Check has each change checked by the collector itself before it reaches the pods. Without it, no Job runs.
+	Check                          *CheckApplyConfiguration `json:"check,omitempty"`
 	WorkloadSpecApplyConfiguration `json:",inline"`
 	PodSpecApplyConfiguration      `json:",inline"`
 	// Autoscaling adds a HorizontalPodAutoscaler.
@@ -89,6 +91,14 @@ func (b *CollectorSpecApplyConfiguration) WithMode(value apiv1alpha1.Mode) *Coll
 // If called multiple times, the Replicas field is set to the value of the last call.
 func (b *CollectorSpecApplyConfiguration) WithReplicas(value int32) *CollectorSpecApplyConfiguration {
 	b.Replicas = &value
+	return b
+}
+
+// WithCheck sets the Check field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Check field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithCheck(value *CheckApplyConfiguration) *CollectorSpecApplyConfiguration {
+	b.Check = value
 	return b
 }
 

@@ -1,0 +1,113 @@
+package release
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/postrender"
+)
+
+// checkedAnnotation on a Secret of files and on a workload names the Job that has accepted the content and the pods. A
+// revert to what was checked needs no other check as long as the Secret is there.
+const checkedAnnotation = "kube8.dev/checked"
+
+// CheckError says that a check ended without a verdict. It is tried again, with the delays that follow failures.
+type CheckError struct{ message string }
+
+// Error names the Job, and says why it has no verdict.
+func (e *CheckError) Error() string { return e.message }
+
+// unchecked returns the Job that is yet to accept what was rendered, or nil. What a Job has accepted is marked so, and the
+// Job itself is no longer among what was rendered, so it is pruned.
+func (r *actionClient) unchecked() *unstructured.Unstructured {
+	at := slices.IndexFunc(r.rendered.Objects, func(object *unstructured.Unstructured) bool { return stage(object) == checks })
+	if at < 0 {
+		return nil
+	}
+	job := r.rendered.Objects[at]
+	observed, _ := r.observed[refTo(job)].(*batchv1.Job)
+	accepted := observed != nil && ended(observed).Type == batchv1.JobComplete
+	for _, object := range r.observed {
+		accepted = accepted || object.GetAnnotations()[checkedAnnotation] == job.GetName()
+	}
+	if !accepted {
+		return job
+	}
+	r.rendered.Objects, r.rendered.texts = slices.Delete(r.rendered.Objects, at, at+1), slices.Delete(r.rendered.texts, at, at+1)
+	for _, object := range r.rendered.Objects {
+		annotations := object.GetAnnotations()
+		if _, hasFiles := annotations[postrender.ConfigurationAnnotation]; !hasFiles && stage(object) != workloads {
+			continue
+		}
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[checkedAnnotation] = job.GetName()
+		object.SetAnnotations(annotations)
+	}
+	return nil
+}
+
+// check applies what a Job needs and the Job itself, and returns while it runs: the Job's end starts the next reconcile. A
+// Collector has one check at a time. The error says that the Job has refused the change, or has no verdict.
+func (r *actionClient) check(job *unstructured.Unstructured) error {
+	for what, object := range r.observed {
+		if what.kind.Kind == job.GetKind() && what.name != job.GetName() {
+			if err := r.remove(what, object); err != nil {
+				return err
+			}
+			delete(r.objects, what)
+		}
+	}
+	if observed, _ := r.observed[refTo(job)].(*batchv1.Job); observed != nil {
+		if end := ended(observed); end.Type != "" {
+			if err := r.refusal(job, end); err != nil {
+				return err
+			}
+			if err := r.remove(refTo(job), observed); err != nil {
+				return err
+			}
+			delete(r.observed, refTo(job)) // and is created anew
+			delete(r.objects, refTo(job))
+		}
+	}
+	before := slices.DeleteFunc(slices.Clone(r.rendered.Objects), func(object *unstructured.Unstructured) bool { return stage(object) > checks })
+	r.checking = fmt.Sprintf("Job %q checks the change; pods of the last revision serve on", job.GetName())
+	return r.apply(before, true)
+}
+
+// exitCode is in what the job controller says of a pod that its failure policy ends the Job for
+// (k8s.io/kubernetes, pkg/controller/job, pod_failure_policy.go).
+var exitCode = regexp.MustCompile(`exit code (\d+)`)
+
+// refusal returns the error of a Job that has not accepted the change, or nil if it is to be tried again now.
+func (r *actionClient) refusal(job *unstructured.Unstructured, end batchv1.JobCondition) error {
+	if code := exitCode.FindStringSubmatch(end.Message); end.Reason == batchv1.JobReasonPodFailurePolicy && code != nil {
+		return &postrender.ConfigurationError{Field: postrender.ConfigurationField, Reason: fmt.Sprintf(
+			"check exited with %s; run `kubectl logs -n %s job/%s`", code[1], job.GetNamespace(), job.GetName())}
+	}
+	if time.Since(end.LastTransitionTime.Time) >= max(firstDelay, r.queue.delay(r.collector)) {
+		return nil
+	}
+	return &CheckError{fmt.Sprintf("the check has no verdict: %s; it is tried again, see `kubectl describe -n %s job/%s`",
+		end.Reason, job.GetNamespace(), job.GetName())}
+}
+
+// ended returns the condition with which a Job has ended, or an empty one.
+func ended(object client.Object) (end batchv1.JobCondition) {
+	if job, ok := object.(*batchv1.Job); ok {
+		for _, condition := range job.Status.Conditions {
+			if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
+				return condition
+			}
+		}
+	}
+	return end
+}
