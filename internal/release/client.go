@@ -1,7 +1,7 @@
 // Package release is step 6 of the data flow: it makes the cluster what a Collector asks for.
 //
 // The stock reconciler asks one interface for everything, client.ActionInterface. This package is its one implementation.
-// It reads from top to bottom: render, own, order, apply, prune, record; a file has each verb. Helm renders and records,
+// It reads from top to bottom: render, own, order, check, apply, prune, record; a file has each verb. Helm renders and records,
 // and the API server merges. What to do follows from the spec and from what is in the cluster, never from a stored state:
 // an operator that was killed at any point leaves nothing to unlock, because the next reconcile applies, prunes and records.
 package release
