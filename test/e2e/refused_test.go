@@ -29,7 +29,7 @@ func TestAConfigurationThatTheCollectorRefusesTakesNoPodDown(t *testing.T) {
 			awaitReady(t, collector)
 			old := podsOf(t, collector)[0]
 
-			refused := strings.Replace(printing("basic"), "{debug: {verbosity: basic}}", "{debug: {}, no_such_exporter: {}}", 1)
+			refused := refusedByTheCollector()
 			change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(adapt(refused)) })
 
 			g := NewWithT(t)
