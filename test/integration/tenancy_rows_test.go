@@ -98,7 +98,7 @@ var limited = []struct{ name, patch, refusal string }{
 	{name: "limits that are more", patch: `{spec: {resources: {limits: {cpu: 2001m, memory: 2Gi}}}}`,
 		refusal: refused("spec.resources.limits.cpu", "2001m", "limits.cpu") + ". " +
 			refused("spec.resources.limits.memory", "2Gi", "limits.memory")},
-	{name: "a check with limits that are more", patch: `{spec: {check: {resources: {limits: {cpu: "2", memory: 2Gi}}}}}`,
+	{name: "a check with limits that are more", patch: `{spec: {check: {resources: {requests: {cpu: 500m, memory: 512Mi}, limits: {cpu: "2", memory: 2Gi}}}}}`,
 		refusal: refused("spec.check.resources.limits.memory", "2Gi", "limits.memory")},
 	{name: "a check with the resources of the pods", patch: `{spec: {check: {}}}`},
 	{name: "a number where a quantity may be", patch: `{spec: {resources: {limits: {cpu: 3}}}}`,
