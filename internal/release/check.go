@@ -78,7 +78,9 @@ func (r *actionClient) check(job *unstructured.Unstructured) error {
 			delete(r.objects, refTo(job))
 		}
 	}
-	before := slices.DeleteFunc(slices.Clone(r.rendered.Objects), func(object *unstructured.Unstructured) bool { return stage(object) > checks })
+	before := slices.DeleteFunc(slices.Clone(r.rendered.Objects), func(object *unstructured.Unstructured) bool {
+		return stage(object) > checks
+	})
 	r.checking = fmt.Sprintf("Job %q checks the change; pods of the last revision serve on", job.GetName())
 	return r.apply(before, true)
 }

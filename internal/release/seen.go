@@ -101,7 +101,8 @@ func Strip(in any) (any, error) {
 	}
 	seen := sightOf(object)
 	kept := metav1.ObjectMeta{
-		Namespace: shared(object.GetNamespace()), Name: shared(object.GetName()), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		Namespace: shared(object.GetNamespace()), Name: shared(object.GetName()),
+		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 		Generation: object.GetGeneration(), CreationTimestamp: object.GetCreationTimestamp(), DeletionTimestamp: object.GetDeletionTimestamp(),
 		Finalizers: object.GetFinalizers(),
 	}
