@@ -70,19 +70,20 @@ spec:
       volumes:
       - name: config
         secret:
-          secretName: gateway-config
+          secretName: gateway-config-271f3e8a98
 `
 
 const canonicalSecret = `apiVersion: v1
 kind: Secret
 metadata:
-  name: gateway-config
+  name: gateway-config-271f3e8a98
   annotations:
     kube8.dev/configuration: yaml
     kube8.dev/configuration-file: config.yaml
     kube8.dev/config-sha256: '` + configHash + `'
 data:
   config.yaml: cmVjZWl2ZXJzOiB7fQo=
+immutable: true
 `
 
 // secret is a config Secret as the chart renders it.
@@ -119,6 +120,7 @@ kind:   Service # odd spacing stays
 metadata: {name: gateway}
 `
 	unstamped := strings.Replace(stampedDeployment, "      annotations:\n        kube8.dev/config-sha256: "+configHash+"\n", "", 1)
+	elsewhere := strings.NewReplacer("gateway-config-271f3e8a98", "gateway-tls", "gateway-config", "gateway-tls")
 	tests := map[string]struct{ manifest, want string }{
 		"a manifest without configuration or pod template is left as it is": {
 			manifest: docs(untouched, untouched),
@@ -150,13 +152,14 @@ metadata: {name: gateway}
 			want: docs(`apiVersion: v1
 kind: Secret
 metadata:
-  name: gateway-config
+  name: gateway-config-5661e30529
   annotations:
     kube8.dev/configuration: raw
     kube8.dev/configuration-file: config.yaml
     kube8.dev/config-sha256: 'b740a6e4a8cbc95310f582ab50320e918442f5fff135bb5fcdf20c44d493949c'
 data:
   config.yaml: bm90OiBbeWFtbA==
+immutable: true
 `),
 		},
 		"a StatefulSet's claims are written as the API server would store them": {
@@ -166,8 +169,8 @@ data:
 				"  volumeClaimTemplates:\n  - metadata: {}\n    spec:\n      resources:\n        requests:\n          storage: 1Gi\n    status: {}\n"),
 		},
 		"a pod template that mounts another Secret is not stamped": {
-			manifest: docs(canonicalSecret, strings.Replace(deployment, "gateway-config", "gateway-tls", 1)),
-			want:     docs(canonicalSecret, strings.Replace(unstamped, "gateway-config", "gateway-tls", 1)),
+			manifest: docs(canonicalSecret, elsewhere.Replace(deployment)),
+			want:     docs(canonicalSecret, elsewhere.Replace(unstamped)),
 		},
 	}
 	for name, test := range tests {

@@ -9,9 +9,9 @@ import (
 )
 
 func TestRunStampsTheHashOfWhatThePodsReferTo(t *testing.T) {
-	stamped := strings.ReplaceAll(stampedDeployment, configHash, "0123abcd")
+	stamped := strings.NewReplacer(configHash, "0123abcd", "gateway-config-271f3e8a98", "gateway-config").Replace(stampedDeployment)
 	unstamped := strings.Replace(stampedDeployment, "      annotations:\n        kube8.dev/config-sha256: "+configHash+"\n", "", 1)
-	elsewhere := strings.NewReplacer("gateway-config", "gateway-tls")
+	elsewhere := strings.NewReplacer("gateway-config-271f3e8a98", "gateway-tls", "gateway-config", "gateway-tls")
 	tests := map[string]struct{ manifest, want string }{
 		"a pod template that mounts the Secret": {
 			manifest: docs(deployment),

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -30,9 +33,9 @@ const (
 // stamps are annotations with hashes of what a Secret holds.
 type stamps map[string]string
 
-// decodeSecret checks and canonicalises the files in node, and stamps their hashes. It returns the stamps; none for an
-// object that is not the chart's Secret of files.
-func decodeSecret(node *yaml.RNode) (stamps, error) {
+// decodeSecret checks and canonicalises the files in node, and stamps their hashes. It returns what pods get to know of
+// them; nothing for an object that is not the chart's Secret of files.
+func decodeSecret(node *yaml.RNode) (*files, error) {
 	annotations := node.GetAnnotations()
 	format, marked := annotations[ConfigurationAnnotation]
 	if !marked || node.GetKind() != "Secret" {
@@ -40,7 +43,7 @@ func decodeSecret(node *yaml.RNode) (stamps, error) {
 	}
 	configuration := annotations[ConfigurationFileAnnotation]
 	stamped := stamps{}
-	files, total := map[string]string{}, 0 // hashes by name, and the size of all
+	all, further, total := map[string]string{}, map[string]string{}, 0 // hashes by name, and the size of further files
 	err := node.PipeE(yaml.Get("data"), yaml.FilterFunc(func(data *yaml.RNode) (*yaml.RNode, error) {
 		return nil, data.VisitFields(func(entry *yaml.MapNode) error {
 			name, value := entry.Key.YNode().Value, entry.Value.YNode()
@@ -53,8 +56,9 @@ func decodeSecret(node *yaml.RNode) (stamps, error) {
 				return refuse(field, err)
 			}
 			value.SetString(base64.StdEncoding.EncodeToString(decoded))
+			all[name] = hashOf(decoded)
 			if name != configuration {
-				files[name] = hashOf(decoded)
+				further[name] = all[name]
 				total += len(decoded)
 				return nil
 			}
@@ -71,10 +75,14 @@ func decodeSecret(node *yaml.RNode) (stamps, error) {
 		return nil, refuse(ConfigurationField, errors.New("empty; set it to the collector's configuration, base64-encoded"))
 	case total > MaxConfigurationBytes:
 		return nil, refuse(FilesField, errFiles)
-	case len(files) > 0:
-		stamped[FilesHashAnnotation] = hashOfAll(files)
+	case len(further) > 0:
+		stamped[FilesHashAnnotation] = hashOfAll(further)
 	}
-	return stamped, stamped.on(node)
+	suffix := "-" + hashOfAll(all)[:suffixLength]
+	if strings.HasSuffix(node.GetName(), suffix) {
+		suffix = ""
+	}
+	return &files{stamped, suffix}, stamped.on(node)
 }
 
 // hashOfAll returns one hash for files, whose own hashes are given by name.
@@ -84,6 +92,13 @@ func hashOfAll(files map[string]string) string {
 		fmt.Fprintf(&list, "%s  %s\n", files[name], name)
 	}
 	return hashOf(list.Bytes())
+}
+
+// onTemplate writes the stamps to a pod template.
+func (s stamps) onTemplate(template *corev1.PodTemplateSpec) {
+	for annotation, hash := range s {
+		metav1.SetMetaDataAnnotation(&template.ObjectMeta, annotation, hash)
+	}
 }
 
 // on writes the stamps to an object.

@@ -6,18 +6,17 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// finish stamps the hashes of the files that node's pod template mounts onto the template, and writes what users
-// gave in the form in which the API server stores it. It tells whether node has such parts.
+// finish has mount finish node's pod template, and writes what users gave in the form in which the API server stores it. It
+// tells whether node has such parts.
 //
 // Users may write 1024Mi, 0.5 or "readOnly: false"; the API server stores 1Gi, 500m and nothing. The stock reconciler
 // compares what is rendered with what is stored, and would patch such an object on every pass.
-func finish(node *yaml.RNode, secrets map[string]stamps) (bool, error) {
+func finish(node *yaml.RNode, mount func(*corev1.PodTemplateSpec)) (bool, error) {
 	switch node.GetKind() {
 	case "HorizontalPodAutoscaler":
 		return rewrite(node, asItIs[autoscalingv2.HorizontalPodAutoscalerSpec], "spec")
@@ -30,34 +29,13 @@ func finish(node *yaml.RNode, secrets map[string]stamps) (bool, error) {
 	}
 	return rewrite(node, func(template *corev1.PodTemplateSpec) {
 		for i := range template.Spec.Volumes {
-			volume := &template.Spec.Volumes[i]
-			setDefaults(volume)
-			for _, name := range secretsOf(volume) {
-				for annotation, hash := range secrets[name] {
-					metav1.SetMetaDataAnnotation(&template.ObjectMeta, annotation, hash)
-				}
-			}
+			setDefaults(&template.Spec.Volumes[i])
 		}
+		mount(template)
 	}, "spec", "template")
 }
 
 func asItIs[T any](*T) {}
-
-// secretsOf returns the names of the Secrets that a volume shows.
-func secretsOf(volume *corev1.Volume) []string {
-	var names []string
-	if volume.Secret != nil {
-		names = append(names, volume.Secret.SecretName)
-	}
-	if volume.Projected != nil {
-		for _, source := range volume.Projected.Sources {
-			if source.Secret != nil {
-				names = append(names, source.Secret.Name)
-			}
-		}
-	}
-	return names
-}
 
 // setDefaults sets what the API server sets inside lists that are compared as a whole.
 func setDefaults(volume *corev1.Volume) {
