@@ -59,7 +59,7 @@ func (s *Source) Configuration(ctx context.Context, obj *unstructured.Unstructur
 			Field: field, Reason: fmt.Sprintf("key %q of Secret %q: %v", key, name, err),
 		}
 	}
-	return postrender.Referenced{Secret: name, Hash: hash}, nil
+	return postrender.Referenced{Secret: name, Hash: hash, Content: content}, nil
 }
 
 // secret reads the Secret of a name for collector. The informer cache has no content.
