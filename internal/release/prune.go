@@ -76,9 +76,8 @@ func (r *actionClient) prune() error {
 func (r *actionClient) recent(wanted map[ref]bool) map[ref]bool {
 	all, isWanted := r.controlled(), false
 	maps.DeleteFunc(all, func(what ref, _ client.Object) bool {
-		isConfiguration := what.kind.Kind == "Secret" && strings.HasPrefix(what.name, r.collector.GetName()+"-config")
-		isWanted = isWanted || isConfiguration && wanted[what]
-		return !isConfiguration
+		isWanted = isWanted || r.isConfiguration(what) && wanted[what]
+		return !r.isConfiguration(what)
 	})
 	newest := slices.SortedFunc(maps.Keys(all), func(a, b ref) int { // by version, which tells more than the second of creation
 		order, _ := resourceversion.CompareResourceVersion(all[b].GetResourceVersion(), all[a].GetResourceVersion())
@@ -89,6 +88,10 @@ func (r *actionClient) recent(wanted map[ref]bool) map[ref]bool {
 		recent[what] = isWanted && i < maxHistory
 	}
 	return recent
+}
+
+func (r *actionClient) isConfiguration(what ref) bool {
+	return what.kind.Kind == "Secret" && strings.HasPrefix(what.name, r.collector.GetName()+"-config")
 }
 
 // canPrune tells whether something that waits for pods to go waits no longer.
