@@ -230,7 +230,7 @@ func (r *actionClient) end(err error) (*release.Release, error) {
 
 func (r *actionClient) succeeded(result string) {
 	r.Metrics.Reconciled(result, time.Since(r.began))
-	r.queue.succeeded(client.ObjectKeyFromObject(r.collector))
+	r.queue.succeeded(r.collector)
 }
 
 func (r *actionClient) failed(err error) error {
@@ -238,7 +238,7 @@ func (r *actionClient) failed(err error) error {
 	if !r.hasEnded {
 		r.hasEnded = true
 		r.Metrics.Reconciled(metrics.Failed, time.Since(r.began))
-		r.queue.failed(client.ObjectKeyFromObject(r.collector), r.collector.GetGeneration())
+		r.queue.failed(r.collector)
 	}
 	return failure{err}
 }

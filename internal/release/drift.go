@@ -52,5 +52,5 @@ func (r *actionClient) contest(what ref, before client.Object, known *state) {
 		editor = "an unknown client"
 	}
 	r.contested = fmt.Sprintf("%s is changed again and again by %s, and repaired ever more rarely", what, editor)
-	r.queue.after(client.ObjectKeyFromObject(r.collector), time.Until(known.next))
+	r.queue.after(r.collector, time.Until(known.next))
 }

@@ -48,7 +48,6 @@ func (r *actionClient) prune() error {
 		}
 	}
 	r.waiting = nil
-	defer func() { r.memory.wait(client.ObjectKeyFromObject(r.collector), len(r.waiting) > 0) }()
 	if len(surplus) == 0 {
 		return nil
 	}

@@ -1,10 +1,10 @@
 package release
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,91 +87,45 @@ func revisionOf(secret, release string) (int, bool) {
 	return revision, found && err == nil && revision > 0
 }
 
-// record records what was applied as the next revision, notes that those before are superseded, and forgets the oldest.
+// record notes that the revisions until now are superseded, records what was applied as the next one, and forgets the oldest.
 func (r *actionClient) record() error {
-	revisions := slices.Sorted(maps.Keys(r.records))
-	next, first := 1, helmtime.Now()
-	var before *old
-	if len(revisions) > 0 {
-		next += revisions[len(revisions)-1]
-		var err error
-		if before, err = r.read(next - 1); err != nil {
-			return err
+	for _, revision := range slices.Sorted(maps.Keys(r.records)) {
+		if known, found := r.records[revision]; !found || known.status == release.StatusSuperseded.String() {
+			continue
 		}
-		if before == nil { // somebody has deleted it
-			r.records = nil
-			if err := r.readRecords(); err != nil {
-				return err
-			}
-			return r.record()
-		}
-		if before.info != nil {
-			first = before.info.FirstDeployed
+		if err := r.supersede(revision); err != nil { // no reason to fail: the next revision has another chance
+			log.FromContext(r.ctx).Info("could not note that a revision is superseded", "revision", revision, "because", err.Error())
 		}
 	}
-	next, err := r.create(next, first)
+	next := 1
+	for revision := range r.records {
+		next = max(next, revision+1)
+	}
+	next, err := r.create(next)
 	if err != nil {
 		return err
 	}
 	r.deployed = &Deployed{Revision: next}
-	r.supersede(before)
-	for _, revision := range revisions {
-		switch {
-		case revision <= next-maxHistory:
+	for revision := range r.records {
+		if revision <= next-maxHistory {
 			if err := r.forgetRecord(revision); err != nil {
 				return err
-			}
-		case revision < next-1 && r.records[revision].status != release.StatusSuperseded.String():
-			if before, err := r.read(revision); err == nil {
-				r.supersede(before)
 			}
 		}
 	}
 	return nil
 }
 
-// old is the record of an earlier revision.
-type old struct {
-	revision int
-	secret   *corev1.Secret
-	text     []byte        // of the release; nil if it is damaged
-	info     *release.Info // in text
-}
-
-// read reads the record of a revision. It returns nil if there is none that is the Collector's.
-func (r *actionClient) read(revision int) (*old, error) {
-	secret := &corev1.Secret{}
-	err := r.live.Get(r.ctx, r.keyOf(revision), secret)
-	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, r.collector) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the record of revision %d: %w", revision, err)
-	}
-	found := &old{revision: revision, secret: secret}
-	text, err := unpack(secret.Data["release"])
-	if err != nil {
-		return found, nil //nolint:nilerr // a damaged record is in nobody's way
-	}
-	var head struct {
-		Info *release.Info `json:"info"`
-	}
-	if json.Unmarshal(text, &head) == nil && head.Info != nil {
-		found.text, found.info = text, head.Info
-	}
-	return found, nil
-}
-
 // create creates the record of a revision, and returns its number.
-func (r *actionClient) create(revision int, first helmtime.Time) (int, error) {
-	now := helmtime.Now()
+func (r *actionClient) create(revision int) (int, error) {
 	metadata := *r.chart.Metadata
 	rel := &release.Release{
 		Name: r.collector.GetName(), Namespace: r.collector.GetNamespace(), Version: revision,
 		Chart:  &chart.Chart{Metadata: &metadata, Values: r.chart.Values},
 		Config: r.values, Manifest: r.rendered.public(),
 		Info: &release.Info{
-			FirstDeployed: first, LastDeployed: now, Status: release.StatusDeployed, Description: "deployed by kube8-operator",
+			FirstDeployed: helmtime.Time{Time: r.collector.GetCreationTimestamp().Time}, LastDeployed: helmtime.Now(),
+			Status: release.StatusDeployed, Description: "deployed by kube8-operator",
 		},
 	}
 	var content []byte
@@ -207,7 +161,7 @@ func (r *actionClient) create(revision int, first helmtime.Time) (int, error) {
 	}
 	err := r.cluster.Create(r.ctx, secret)
 	if apierrors.IsAlreadyExists(err) {
-		return r.skip(revision, first)
+		return r.skip(revision)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("record revision %d: %w", revision, err)
@@ -218,7 +172,7 @@ func (r *actionClient) create(revision int, first helmtime.Time) (int, error) {
 
 // skip records a revision by the next number, because a record of that one is there and was not listed: it has lost its
 // labels, or another operator has just written it.
-func (r *actionClient) skip(revision int, first helmtime.Time) (int, error) {
+func (r *actionClient) skip(revision int) (int, error) {
 	secret := &corev1.Secret{}
 	if err := r.live.Get(r.ctx, r.keyOf(revision), secret); err != nil {
 		return 0, fmt.Errorf("read the record of revision %d: %w", revision, err)
@@ -227,32 +181,38 @@ func (r *actionClient) skip(revision int, first helmtime.Time) (int, error) {
 		return 0, r.foreignRecord(secret)
 	}
 	r.records[revision] = recorded{secret.UID, secret.Labels["status"]}
-	return r.create(revision+1, first)
+	return r.create(revision + 1)
 }
 
+// statusInRecord is the first status in the text of a release, which is the release's own.
+var statusInRecord = regexp.MustCompile(`^(.*?"status":")[a-z-]+"`)
+
 // supersede notes in the record of a revision that there is a later one. Where the record is damaged, only its label says
-// so. That it fails is no reason to deploy once more: the next revision has another chance.
-func (r *actionClient) supersede(before *old) {
-	if before == nil {
-		return
+// so. Only the text of the record is changed: what the rest would become in memory is unbounded.
+func (r *actionClient) supersede(revision int) error {
+	secret := &corev1.Secret{}
+	err := r.live.Get(r.ctx, r.keyOf(revision), secret)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, r.collector) {
+		r.records = nil // somebody has deleted it, and perhaps others
+		return r.readRecords()
 	}
-	secret, superseded := before.secret, release.StatusSuperseded.String()
-	if before.text != nil {
-		// The first status is the release's. Only the text is changed: what the rest would become in memory is unbounded.
-		text := bytes.Replace(before.text, fmt.Appendf(nil, `"status":%q`, before.info.Status), fmt.Appendf(nil, `"status":%q`, superseded), 1)
-		if content, err := pack(text); err == nil && len(content) <= maxRecord {
+	if err != nil {
+		return fmt.Errorf("read the record of revision %d: %w", revision, err)
+	}
+	superseded := release.StatusSuperseded.String()
+	if text, err := unpack(secret.Data["release"]); err == nil {
+		content, err := pack(statusInRecord.ReplaceAll(text, []byte("${1}"+superseded+`"`)))
+		if err == nil && len(content) <= maxRecord {
 			secret.Data["release"] = content
 		}
 	}
-	if secret.Labels == nil {
-		secret.Labels = map[string]string{}
-	}
-	secret.Labels["status"], secret.Labels["modifiedAt"] = superseded, strconv.FormatInt(time.Now().Unix(), 10)
+	metav1.SetMetaDataLabel(&secret.ObjectMeta, "status", superseded)
+	metav1.SetMetaDataLabel(&secret.ObjectMeta, "modifiedAt", strconv.FormatInt(time.Now().Unix(), 10))
 	if err := r.cluster.Update(r.ctx, secret); err != nil {
-		log.FromContext(r.ctx).Info("could not note that a revision is superseded", "revision", before.revision, "because", err.Error())
-		return
+		return fmt.Errorf("write the record of revision %d: %w", revision, err)
 	}
-	r.records[before.revision] = recorded{secret.UID, superseded}
+	r.records[revision] = recorded{secret.UID, superseded}
+	return nil
 }
 
 // forgetRecords deletes the records of all revisions.

@@ -17,7 +17,6 @@ const behind = time.Second
 type memory struct {
 	mutex   sync.Mutex
 	entries map[types.UID]*entry
-	waiting map[types.NamespacedName]bool // Collectors of which something waits for pods to go
 }
 
 // entry is what is remembered of one Collector. Only its reconcile uses it, of which there is one at a time.
@@ -112,25 +111,6 @@ func (m *memory) has(uid types.UID) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.entries[uid] != nil
-}
-
-func (m *memory) isWaiting(key types.NamespacedName) bool {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	return m.waiting[key]
-}
-
-func (m *memory) wait(key types.NamespacedName, waits bool) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if m.waiting == nil {
-		m.waiting = map[types.NamespacedName]bool{}
-	}
-	if waits {
-		m.waiting[key] = true
-	} else {
-		delete(m.waiting, key)
-	}
 }
 
 func (m *memory) forget(uid types.UID) {
@@ -248,7 +228,7 @@ func (r *actionClient) remember() {
 		Digest: r.digestOfInputs(r.version) + r.rendered.hash + r.digestOfStates(),
 	}
 	if !r.whole {
-		r.queue.after(client.ObjectKeyFromObject(r.collector), behind)
+		r.queue.after(r.collector, behind)
 	}
 }
 

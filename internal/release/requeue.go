@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
@@ -25,24 +26,14 @@ const (
 
 // queue is the work queue of the controller. newQueue makes one; setup gives it its controller.
 type queue struct {
-	delays workqueue.TypedRateLimiter[types.NamespacedName]
+	backoff *flowcontrol.Backoff
 
-	mutex   sync.Mutex
-	work    workqueue.TypedRateLimitingInterface[reconcile.Request]
-	failing map[types.NamespacedName]failures
-}
-
-// failures are what is known of a Collector's last failed reconcile.
-type failures struct {
-	generation int64     // of the Collector
-	retry      time.Time // when the next reconcile is due
+	mutex sync.Mutex
+	work  workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 func newQueue() *queue {
-	return &queue{
-		delays:  workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstDelay, longestDelay),
-		failing: map[types.NamespacedName]failures{},
-	}
+	return &queue{backoff: flowcontrol.NewBackOff(firstDelay, longestDelay)}
 }
 
 // setup gives the queue its controller.
@@ -62,37 +53,30 @@ func (q *queue) setup(controller reconciler.ControllerSetup) error {
 
 // after requeues a Collector after a delay, or earlier if it is due earlier. It does nothing before the controller has
 // started, because its start reconciles each Collector.
-func (q *queue) after(key types.NamespacedName, delay time.Duration) {
+func (q *queue) after(collector client.Object, delay time.Duration) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	if q.work != nil {
-		q.work.AddAfter(reconcile.Request{NamespacedName: key}, delay)
+		q.work.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(collector)}, delay)
 	}
 }
 
-// failed requeues a Collector after a delay that grows with each failure. One that has been changed since the last
-// failure, or deleted, starts anew. A reconcile that came before it was due leaves the next one where it is: the news of a
-// failure in the status starts one, and would otherwise bring the longest delay within a second.
-func (q *queue) failed(key types.NamespacedName, generation int64) {
-	q.mutex.Lock()
-	last, now := q.failing[key], time.Now()
-	if last.generation != generation {
-		q.delays.Forget(key)
-		last = failures{generation: generation}
+// failed requeues a Collector after a delay that grows with each failure. One that was changed since the last failure, or
+// deleted, starts anew. A reconcile that came before it was due does not make the delay grow: the news of a failure in the
+// status starts one, and would otherwise bring the longest delay within a second.
+func (q *queue) failed(collector client.Object) {
+	id, now := generationOf(collector), time.Now()
+	if !q.backoff.IsInBackOffSinceUpdate(id, now) {
+		q.backoff.GC() // of Collectors that have gone, or were changed
+		q.backoff.Next(id, now)
 	}
-	if !now.Before(last.retry) {
-		last.retry = now.Add(q.delays.When(key))
-	}
-	q.failing[key] = last
-	q.mutex.Unlock()
-	q.after(key, last.retry.Sub(now))
+	q.after(collector, q.backoff.Get(id))
 }
 
-func (q *queue) succeeded(key types.NamespacedName) {
-	q.mutex.Lock()
-	defer q.mutex.Unlock()
-	delete(q.failing, key)
-	q.delays.Forget(key)
+func (q *queue) succeeded(collector client.Object) { q.backoff.DeleteEntry(generationOf(collector)) }
+
+func generationOf(collector client.Object) string {
+	return fmt.Sprint(collector.GetUID(), " ", collector.GetGeneration())
 }
 
 // failure is an error after which the controller does not requeue by itself. It reads like its cause.

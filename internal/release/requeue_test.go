@@ -7,12 +7,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-var key = types.NamespacedName{Namespace: "acme", Name: "gateway"}
+// collectorOf returns a Collector of a generation.
+func collectorOf(generation int64) client.Object {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1-2-3", Generation: generation}}
+}
 
 // started returns a queue, and a function that waits until it has the Collector reconciled.
 func started(t *testing.T) (q *queue, wait func() time.Duration) {
@@ -33,7 +37,7 @@ func TestTheDelaysDouble(t *testing.T) {
 		q, wait := started(t)
 		for _, want := range []time.Duration{2, 4, 8, 16, 32, 64, 120, 120} {
 			for range 10 { // a reconcile that was not due leaves the delay alone
-				q.failed(key, 1)
+				q.failed(collectorOf(1))
 			}
 			if waited := wait(); waited != want*time.Second {
 				t.Errorf("waited %s, want %d s", waited, want)
@@ -44,17 +48,17 @@ func TestTheDelaysDouble(t *testing.T) {
 
 func TestWhatStartsTheDelaysAnew(t *testing.T) {
 	for name, anew := range map[string]func(*queue) int64{
-		"a success":                 func(q *queue) int64 { q.succeeded(key); return 1 },
+		"a success":                 func(q *queue) int64 { q.succeeded(collectorOf(1)); return 1 },
 		"a change of the Collector": func(*queue) int64 { return 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q, wait := started(t)
 				for range 3 {
-					q.failed(key, 1)
+					q.failed(collectorOf(1))
 					wait()
 				}
-				q.failed(key, anew(q))
+				q.failed(collectorOf(anew(q)))
 				if waited := wait(); waited != firstDelay {
 					t.Errorf("waited %s", waited)
 				}

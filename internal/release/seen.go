@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
@@ -114,7 +113,6 @@ func Strip(in any) (any, error) {
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 		Generation: object.GetGeneration(), CreationTimestamp: object.GetCreationTimestamp(), DeletionTimestamp: object.GetDeletionTimestamp(),
 		Finalizers: object.GetFinalizers(),
-		Labels:     map[string]string{v1alpha1.CollectorLabel: object.GetLabels()[v1alpha1.CollectorLabel]},
 	}
 	// The sight has the place of a field that the API server no longer fills, and lets nobody fill.
 	kept.SetSelfLink(fmt.Sprintf("%s %t %t %s", seen.digest, seen.replicas, seen.legacy, seen.editor))

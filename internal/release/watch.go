@@ -7,7 +7,6 @@ import (
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -20,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 const (
@@ -69,10 +67,6 @@ func (c *Clients) Watch(controller reconciler.ControllerSetup) error {
 		if err := w.watch(context.Background(), kind); err != nil {
 			return err
 		}
-	}
-	pods := source.Kind(w.mgr.GetCache(), &corev1.Pod{}, handler.TypedEnqueueRequestsFromMapFunc(w.podGone), deletions)
-	if err := controller.Watch(pods); err != nil {
-		return fmt.Errorf("watch pods: %w", err)
 	}
 	return c.queue.setup(controller)
 }
@@ -136,21 +130,6 @@ func ownerUID(object client.Object) metav1.Object {
 	return &metav1.ObjectMeta{UID: owner.UID}
 }
 
-// podGone returns the Collector of a pod, if something waits for its pods to go.
-func (w *watcher) podGone(_ context.Context, pod *corev1.Pod) []ctrl.Request {
-	key := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[v1alpha1.CollectorLabel]}
-	if !w.clients.memory.isWaiting(key) {
-		return nil
-	}
-	return []ctrl.Request{{NamespacedName: key}}
-}
-
-var deletions = predicate.TypedFuncs[*corev1.Pod]{
-	CreateFunc:  func(event.TypedCreateEvent[*corev1.Pod]) bool { return false },
-	UpdateFunc:  func(event.TypedUpdateEvent[*corev1.Pod]) bool { return false },
-	GenericFunc: func(event.TypedGenericEvent[*corev1.Pod]) bool { return false },
-}
-
 // follow watches the objects of kinds that the cluster offers now.
 func (w *watcher) follow(ctx context.Context, kinds []schema.GroupVersionKind) {
 	ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
@@ -180,6 +159,6 @@ func (w *watcher) requeueAll(ctx context.Context) {
 	}
 	for i := range collectors.Items {
 		delay := time.Duration(i) * min(pace, spread/time.Duration(len(collectors.Items)))
-		w.clients.queue.after(client.ObjectKeyFromObject(&collectors.Items[i]), delay)
+		w.clients.queue.after(&collectors.Items[i], delay)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,9 +30,9 @@ func every(from, interval, until float64, urgent urgency) (happens []news) {
 	return happens
 }
 
-// follow has news told to a pacer, with passes that last as long as they are told to, and returns when passes began, in
-// s. It fails the test if news was not followed by a pass in time.
-func follow(t *testing.T, happens []news, passLasts time.Duration) (passes []float64) {
+// follow has news told to a pacer, with reconciles that last as long as they are told to, and returns when reconciles began, in
+// s. It fails the test if news was not followed by a reconcile in time.
+func follow(t *testing.T, happens []news, lasts time.Duration) (reconciles []float64) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
@@ -45,8 +44,8 @@ func follow(t *testing.T, happens []news, passLasts time.Duration) (passes []flo
 				if ended {
 					return
 				}
-				passes = append(passes, time.Since(began).Seconds())
-				time.Sleep(passLasts) //nolint:forbidigo // of the bubble's clock
+				reconciles = append(reconciles, time.Since(began).Seconds())
+				time.Sleep(lasts) //nolint:forbidigo // of the bubble's clock
 				queue.Done(request)
 			}
 		}()
@@ -60,18 +59,18 @@ func follow(t *testing.T, happens []news, passLasts time.Duration) (passes []flo
 		synctest.Wait()
 	})
 	for _, n := range happens {
-		next := slices.IndexFunc(passes, func(at float64) bool { return at > n.at })
-		if next < 0 || passes[next]-n.at > (longest+passLasts).Seconds() {
-			t.Errorf("news after %g s is not seen in time by the passes %v", n.at, passes)
+		next := slices.IndexFunc(reconciles, func(at float64) bool { return at > n.at })
+		if next < 0 || reconciles[next]-n.at > (longest+lasts).Seconds() {
+			t.Errorf("news after %g s is not seen in time by the reconciles %v", n.at, reconciles)
 		}
 	}
-	return passes
+	return reconciles
 }
 
-func TestThePaceOfPasses(t *testing.T) {
+func TestThePaceOfReconciles(t *testing.T) {
 	tests := map[string]struct {
 		happens   []news
-		passLasts time.Duration
+		lasts time.Duration
 		want      []float64
 	}{
 		"the first news is seen at once, with what belongs to it": {
@@ -79,81 +78,65 @@ func TestThePaceOfPasses(t *testing.T) {
 			want:    []float64{0.5},
 		},
 		"news that comes now and then is seen at once": {
-			happens: every(0, 40, 200, detail),
-			want:    []float64{0.5, 40.5, 80.5, 120.5, 160.5},
+			happens: every(0, 70, 350, detail),
+			want:    []float64{0.5, 70.5, 140.5, 210.5, 280.5},
 		},
 		"a rollout of three pods is followed as it happens, and its end is seen at once": {
 			happens: slices.Concat([]news{{0, rollout}}, every(1, 1, 12, detail), []news{{12, turn}}),
-			want:    []float64{0.5, 2.5, 4.5, 6.5, 10.5, 12.5},
+			want:    []float64{0.5, 2, 4, 8, 12.5},
 		},
 		"a rollout of ten pods is followed ever more slowly, and its end is seen at once": {
 			happens: slices.Concat([]news{{0, rollout}}, every(1, 2, 60, detail), []news{{61, turn}}),
-			want:    []float64{0.5, 2.5, 4.5, 6.5, 10.5, 18.5, 31.5, 47.5, 61.5},
+			want:    []float64{0.5, 2, 5, 9, 17, 33, 61.5},
 		},
 		"a workload that becomes ready is not kept waiting by details": {
 			happens: append(every(0, 0.5, 20, detail), news{20.25, turn}),
-			want:    []float64{0.5, 2.5, 4.5, 6.5, 10.5, 18.5, 20.75},
+			want:    []float64{0.5, 1.5, 3.5, 7.5, 15.5, 20.75},
 		},
 		"a new spec is followed as if nothing had been before it": {
 			happens: slices.Concat(every(0, 1, 120, turn), []news{{121, rollout}}, every(122, 1, 126, detail)),
-			want:    []float64{0.5, 2.5, 4.5, 6.5, 8.5, 10.5, 12.5, 16.5, 24.5, 32.5, 48.5, 64.5, 91.5, 121.5, 123.5, 125.5},
+			want:    []float64{0.5, 2, 4, 8, 16, 32, 62, 92, 121.5, 123, 125, 129},
 		},
-		"calm for as long as the longest time between passes makes them come at once again": {
-			happens: append(every(0, 1, 120, turn), news{170, turn}),
-			want:    []float64{0.5, 2.5, 4.5, 6.5, 8.5, 10.5, 12.5, 16.5, 24.5, 32.5, 48.5, 64.5, 91.5, 121.5, 170.5},
+		"calm for twice the longest time between reconciles makes them come at once again": {
+			happens: append(every(0, 1, 120, turn), news{190, turn}),
+			want:    []float64{0.5, 2, 4, 8, 16, 32, 62, 92, 122, 190.5},
 		},
-		"news that comes during a pass brings another": {
+		"news that comes during a reconcile brings another": {
 			happens:   []news{{0, detail}, {1, detail}, {5, detail}},
-			passLasts: 10 * time.Second,
+			lasts: 10 * time.Second,
 			want:      []float64{0.5, 10.5},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := follow(t, test.happens, test.passLasts); !slices.Equal(got, test.want) {
-				t.Errorf("passes after %v s, want %v", got, test.want)
+			if got := follow(t, test.happens, test.lasts); !slices.Equal(got, test.want) {
+				t.Errorf("reconciles after %v s, want %v", got, test.want)
 			}
 		})
 	}
 }
 
-func TestFlappingForMinutesCostsTwoPassesAMinute(t *testing.T) {
+func TestFlappingForMinutesCostsTwoReconcilesAMinute(t *testing.T) {
 	for name, row := range map[string]struct {
 		urgent      urgency
 		firstMinute int
 	}{
-		"when the workload is ready and not ready in turn": {turn, 11},
-		"when only the pods' troubles change":              {detail, 8},
+		"when the workload is ready and not ready in turn": {turn, 7},
+		"when only the pods' troubles change":              {detail, 7},
 	} {
 		for _, interval := range []float64{0.1, 1, 1.5, 7} {
 			t.Run(fmt.Sprintf("%s every %g s", name, interval), func(t *testing.T) {
-				passes := follow(t, every(0, interval, 600, row.urgent), 0)
+				reconciles := follow(t, every(0, interval, 600, row.urgent), 0)
 				perMinute := make([]int, 11)
-				for _, at := range passes {
+				for _, at := range reconciles {
 					perMinute[int(at/60)]++
 				}
 				if perMinute[0] > row.firstMinute || slices.Max(perMinute[2:]) > 2 {
-					t.Errorf("%v passes in each minute, want at most %d in the first and 2 from the third", perMinute, row.firstMinute)
+					t.Errorf("%v reconciles in each minute, want at most %d in the first and 2 from the third", perMinute, row.firstMinute)
 				}
 			})
 		}
 	}
-}
-
-func TestNothingIsKeptOfCalmCollectors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-		defer queue.ShutDown()
-		pacer := newPacer(always)
-		for i := range 1000 {
-			pacer.ask(t.Context(), queue, reconcile.Request{NamespacedName: types.NamespacedName{Name: strconv.Itoa(i)}}, detail)
-		}
-		time.Sleep(2 * longest) //nolint:forbidigo // of the bubble's clock
-		pacer.ask(t.Context(), queue, reconcile.Request{}, detail)
-		if kept := pacer.paces.Len(); kept != 1 {
-			t.Errorf("%d Collectors are remembered, want only that with news", kept)
-		}
-	})
 }
 
 func TestNewsOfWhatIsNotForTheReconciler(t *testing.T) {
@@ -162,29 +145,26 @@ func TestNewsOfWhatIsNotForTheReconciler(t *testing.T) {
 		defer queue.ShutDown()
 		chosen := false
 		pacer := newPacer(func(context.Context, client.ObjectKey) bool { return chosen })
-		passesAfter := func(news urgency) int {
+		reconcilesAfter := func(news urgency) int {
 			pacer.ask(t.Context(), queue, reconcile.Request{}, news)
-			time.Sleep(shortest) //nolint:forbidigo // of the bubble's clock
+			time.Sleep(longest) //nolint:forbidigo // of the bubble's clock
 			synctest.Wait()
-			passes := queue.Len()
-			for range passes {
+			reconciles := queue.Len()
+			for range reconciles {
 				request, _ := queue.Get()
 				queue.Done(request)
 			}
-			return passes
+			return reconciles
 		}
 		for _, chosen = range []bool{false, true, false, true} {
-			if passes := passesAfter(detail); (passes == 1) != chosen {
-				t.Errorf("%d passes over a Collector, which is for the reconciler: %t", passes, chosen)
-			}
-			if kept := pacer.paces.Len(); (kept == 1) != chosen {
-				t.Errorf("%d Collectors are remembered; the only one is for the reconciler: %t", kept, chosen)
+			if reconciles := reconcilesAfter(detail); (reconciles == 1) != chosen {
+				t.Errorf("%d reconciles over a Collector, which is for the reconciler: %t", reconciles, chosen)
 			}
 		}
 	})
 }
 
-func TestNewsAfterARetryThatTookThePlaceOfAPassIsSeen(t *testing.T) {
+func TestNewsAfterARetryThatTookThePlaceOfAReconcileIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 		defer queue.ShutDown()
@@ -198,7 +178,7 @@ func TestNewsAfterARetryThatTookThePlaceOfAPassIsSeen(t *testing.T) {
 		time.Sleep(together) //nolint:forbidigo // of the bubble's clock
 		synctest.Wait()
 		if queue.Len() != 1 {
-			t.Error("no pass begins after the news")
+			t.Error("no reconcile begins after the news")
 		}
 	})
 }

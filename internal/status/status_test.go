@@ -54,7 +54,7 @@ conditions:
 deployedRelease: {name: gateway, manifest: secret}
 `,
 		},
-		"a condition that flipped there and back within the pass is not written": {
+		"a condition that flipped there and back within the reconcile is not written": {
 			outcome: outcome{Deployed: deployed, InOrder: true},
 			update: `
 conditions:
@@ -85,7 +85,7 @@ conditions:
 `,
 			events: []string{"Normal Upgraded to revision 3, version 0.150.0 → 0.151.0, configuration changed"},
 		},
-		"an installation is told, with the release that the passes before knew nothing of": {
+		"an installation is told, with the release that the reconciles before knew nothing of": {
 			outcome: outcome{Deployed: deployed, InOrder: true},
 			stored:  `{}`,
 			update: `

@@ -10,11 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -25,8 +27,8 @@ import (
 )
 
 // WatchPods has the reconciler of kind reconcile a Collector whenever its workload or one of its pods has news
-// for the status: the stock reconciler's own watches ignore changes of a status. chosen says which Collectors the
-// reconciler is for.
+// for the status, or a pod has gone: the stock reconciler's own watches ignore changes of a status. chosen says which
+// Collectors the reconciler is for.
 func WatchPods(mgr ctrl.Manager, kind schema.GroupVersionKind, chosen *metav1.LabelSelector) reconciler.ControllerSetupFunc {
 	return func(controller reconciler.ControllerSetup) error {
 		selector, err := metav1.LabelSelectorAsSelector(chosen)
@@ -34,6 +36,13 @@ func WatchPods(mgr ctrl.Manager, kind schema.GroupVersionKind, chosen *metav1.La
 			return fmt.Errorf("read the watch's selector: %w", err)
 		}
 		paced := newPacer(collectors{reader: mgr.GetCache(), kind: kind, selector: selector}.chosen)
+		forget := manager.RunnableFunc(func(ctx context.Context) error {
+			wait.UntilWithContext(ctx, func(context.Context) { paced.delays.GC() }, longest)
+			return nil
+		})
+		if err := mgr.Add(forget); err != nil {
+			return fmt.Errorf("forget the delays of Collectors that are calm: %w", err)
+		}
 		for mode, workload := range workloads {
 			if err := controller.Watch(source.Kind(mgr.GetCache(), workload(), reconcilesFor(paced, workloadUrgency), workloadNews)); err != nil {
 				return fmt.Errorf("watch the workloads of mode %s: %w", mode, err)
@@ -64,11 +73,14 @@ func reconcilesFor[object client.Object](
 	}
 }
 
-// collectorOf returns the Collector that obj's label names, which need not exist: anybody can label a pod.
+// collectorOf returns the Collector that runs a pod, by its label, or that a workload has its name from. It need not exist:
+// anybody can label a pod.
 func collectorOf(obj client.Object) reconcile.Request {
-	return reconcile.Request{NamespacedName: client.ObjectKey{
-		Namespace: obj.GetNamespace(), Name: obj.GetLabels()[v1alpha1.CollectorLabel],
-	}}
+	name := obj.GetName()
+	if _, isPod := obj.(*corev1.Pod); isPod {
+		name = obj.GetLabels()[v1alpha1.CollectorLabel]
+	}
+	return reconcile.Request{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}}
 }
 
 // collectors are those that a reconciler is for.
@@ -114,7 +126,8 @@ var podNews = predicate.TypedFuncs[*corev1.Pod]{
 	CreateFunc: func(e event.TypedCreateEvent[*corev1.Pod]) bool {
 		return !e.IsInInitialList && troubleOf(e.Object) != ""
 	},
-	DeleteFunc:  func(e event.TypedDeleteEvent[*corev1.Pod]) bool { return troubleOf(e.Object) != "" },
+	// What a pod used can be pruned when it has gone.
+	DeleteFunc:  func(event.TypedDeleteEvent[*corev1.Pod]) bool { return true },
 	GenericFunc: func(event.TypedGenericEvent[*corev1.Pod]) bool { return false },
 	UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Pod]) bool {
 		return troubleOf(e.ObjectOld) != troubleOf(e.ObjectNew)
