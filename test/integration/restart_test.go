@@ -24,6 +24,7 @@ func TestTheOperatorRestartsWithoutTouchingAnything(t *testing.T) {
 		create(t, collector)
 		fleet = append(fleet, collector)
 	}
+	configure(t, fleet[0], "another: {}") // so that there is a Secret of before
 	failing := newCollector(namespace, "failing")
 	failing.Spec.Collector.Configuration = []byte("- " + secret)
 	createRefused(t, failing)
