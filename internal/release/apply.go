@@ -62,7 +62,7 @@ func (r *actionClient) apply(revise bool) error {
 	for i := range steps {
 		together(steps[i], func(s *step) { s.err = r.applyStep(s) })
 		if err := r.note(steps[i], !revise && !r.begun, &repaired); err != nil {
-			return r.undo(steps, err)
+			return r.undo(err)
 		}
 	}
 	if len(repaired) > 0 {
@@ -229,27 +229,16 @@ func (r *actionClient) note(steps []*step, repairing bool, repaired *[]string) e
 	return errors.Join(failed...)
 }
 
-// undo deletes what the first revision has created until it met something of somebody else: nothing is half begun.
-func (r *actionClient) undo(steps [stages][]*step, cause error) error {
-	var conflict *ConflictError
-	if !errors.As(cause, &conflict) {
+// undo deletes what a first revision has created until it met something of somebody else: nothing is half begun.
+func (r *actionClient) undo(cause error) error {
+	if conflict := (*ConflictError)(nil); !errors.As(cause, &conflict) {
 		return cause
 	}
 	r.conflicts = true
 	if r.deployed != nil {
-		return conflict
+		return cause
 	}
-	for _, some := range steps {
-		for _, s := range some {
-			if s.created {
-				if err := r.remove(s.ref, s.after); err != nil {
-					return errors.Join(conflict, err)
-				}
-				delete(r.objects, s.ref)
-			}
-		}
-	}
-	return conflict
+	return errors.Join(cause, r.removeAll())
 }
 
 // awaitCache gives the informer cache a moment to show what was applied: the status can say then that it is in order.

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // The digest in a Collector's status has three parts, of 20, 20 and 24 letters: what it was rendered from, what was
@@ -47,23 +45,15 @@ func (r *actionClient) digestOfInputs(now inputs) string {
 	return hex.EncodeToString(sum.Sum(nil))[:partLength]
 }
 
-func digestOfObjects(objects map[ref]client.Object) string {
+// digestOfObjects returns the digest of the objects that the informer cache has, without those that wait for pods to go:
+// they are to be pruned, also after a restart.
+func (r *actionClient) digestOfObjects() string {
 	var lines []string
-	for what, object := range objects {
-		lines = append(lines, fmt.Sprint(what, object.GetUID(), sightOf(object).digest))
+	for what, object := range r.observed {
+		if !r.waiting[what] {
+			lines = append(lines, fmt.Sprint(what, object.GetUID(), sightOf(object).digest))
+		}
 	}
-	return digestOfLines(lines)
-}
-
-func (r *actionClient) digestOfStates() string {
-	var lines []string
-	for what, known := range r.objects {
-		lines = append(lines, fmt.Sprint(what, known.uid, known.digest))
-	}
-	return digestOfLines(lines)
-}
-
-func digestOfLines(lines []string) string {
 	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	return hex.EncodeToString(sum[:])[:digestLength-2*partLength]

@@ -2,7 +2,6 @@ package release
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,9 @@ import (
 	"github.com/go-logr/logr"
 	"helm.sh/helm/v3/pkg/chartutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 )
 
@@ -30,8 +31,7 @@ type offers struct {
 	follow   func(ctx context.Context, kinds []schema.GroupVersionKind)    // is told of kinds before they count as offered
 	changed  func(ctx context.Context, vanished []schema.GroupVersionKind) // is told when another answer than the first counts
 	current  atomic.Pointer[offered]
-	asking   sync.Mutex // held while the API server is asked; of failing
-	failing  string     // the last error, or ""
+	asking   sync.Mutex // held while the API server is asked
 	standard *chartutil.Capabilities
 }
 
@@ -44,16 +44,8 @@ type offered struct {
 
 // Start asks the API server every 30 s until ctx ends. The manager starts it with the reconcilers, in the leader.
 func (o *offers) Start(ctx context.Context) error {
-	ticks := time.NewTicker(interval)
-	defer ticks.Stop()
-	for {
-		_, _ = o.ask(ctx) // it logs errors
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticks.C:
-		}
-	}
+	wait.UntilWithContext(ctx, func(ctx context.Context) { _, _ = o.ask(ctx) }, interval) // it logs errors
+	return nil
 }
 
 // get returns what is known, and asks only if nothing is.
@@ -69,7 +61,7 @@ func (o *offers) get(ctx context.Context) (*offered, error) {
 	return o.update(ctx)
 }
 
-// ask asks the API server. While that fails, what was known of the rest goes on to count.
+// ask asks the API server. While that fails, what was known goes on to count.
 func (o *offers) ask(ctx context.Context) (*offered, error) {
 	o.asking.Lock()
 	defer o.asking.Unlock()
@@ -78,11 +70,15 @@ func (o *offers) ask(ctx context.Context) (*offered, error) {
 
 func (o *offers) update(ctx context.Context) (*offered, error) {
 	before := o.current.Load()
-	after, err := o.read(before)
-	o.report(err)
+	after, err := o.read()
+	if err != nil {
+		o.log.Error(err, "cannot read what the cluster offers; what was known goes on to count")
+		if before == nil {
+			return nil, fmt.Errorf("find out what the cluster offers: %w", err)
+		}
+		return before, nil
+	}
 	switch {
-	case after == nil:
-		return nil, fmt.Errorf("find out what the cluster offers: %w", err)
 	case before == nil:
 		o.follow(ctx, after.kinds)
 		o.current.Store(after)
@@ -100,39 +96,32 @@ func without(some, others []schema.GroupVersionKind) []schema.GroupVersionKind {
 	return slices.DeleteFunc(slices.Clone(some), func(kind schema.GroupVersionKind) bool { return slices.Contains(others, kind) })
 }
 
-func (o *offers) read(last *offered) (*offered, error) {
+func (o *offers) read() (*offered, error) {
 	if o.standard == nil {
 		kubernetes, err := o.client.ServerVersion()
 		if err != nil {
-			return last, fmt.Errorf("read the version of Kubernetes: %w", err)
+			return nil, fmt.Errorf("read the version of Kubernetes: %w", err)
 		}
 		o.standard = &chartutil.Capabilities{
 			KubeVersion: chartutil.KubeVersion{Version: kubernetes.GitVersion, Major: kubernetes.Major, Minor: kubernetes.Minor},
 			HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
 		}
 	}
-	var failed error
-	answers := map[schema.GroupVersion][]string{}
+	groups := map[schema.GroupVersion][]metav1.APIResource{}
 	found, names := &offered{}, []string{}
 	for name, kind := range o.chart.offered {
 		group := kind.GroupVersion()
-		kinds, asked := answers[group]
-		if !asked {
+		if _, asked := groups[group]; !asked {
 			list, err := o.client.ServerResourcesForGroupVersion(group.String())
-			switch {
-			case err == nil:
-				for _, resource := range list.APIResources {
-					kinds = append(kinds, resource.Kind)
-				}
-			case !apierrors.IsNotFound(err):
-				failed = errors.Join(failed, fmt.Errorf("read API %s: %w", group, err))
-				if last != nil {
-					kinds = kindsOf(last.kinds, group)
-				}
+			if apierrors.IsNotFound(err) {
+				list, err = &metav1.APIResourceList{}, nil
 			}
-			answers[group] = kinds
+			if err != nil {
+				return nil, fmt.Errorf("read API %s: %w", group, err)
+			}
+			groups[group] = list.APIResources
 		}
-		if slices.Contains(kinds, kind.Kind) {
+		if slices.ContainsFunc(groups[group], func(resource metav1.APIResource) bool { return resource.Kind == kind.Kind }) {
 			names, found.kinds = append(names, name), append(found.kinds, kind)
 		}
 	}
@@ -140,30 +129,5 @@ func (o *offers) read(last *offered) (*offered, error) {
 	capabilities := *o.standard
 	capabilities.APIVersions = append(slices.Clone(chartutil.DefaultVersionSet), names...)
 	found.capabilities, found.version = &capabilities, strings.Join(names, " ")
-	return found, failed
-}
-
-func kindsOf(kinds []schema.GroupVersionKind, group schema.GroupVersion) (names []string) {
-	for _, kind := range kinds {
-		if kind.GroupVersion() == group {
-			names = append(names, kind.Kind)
-		}
-	}
-	return names
-}
-
-// report logs an error when it is a new one, or has gone.
-func (o *offers) report(err error) {
-	failing := ""
-	if err != nil {
-		failing = err.Error()
-	}
-	switch failing {
-	case o.failing:
-	case "":
-		o.log.Info("what the cluster offers can be read again")
-	default:
-		o.log.Error(err, "cannot read all that the cluster offers; what was known goes on to count")
-	}
-	o.failing = failing
+	return found, nil
 }

@@ -168,8 +168,22 @@ func (r *actionClient) uninstall() (found bool, err error) {
 	if err := r.readRecords(); err != nil {
 		return false, err
 	}
+	found = len(r.controlled())+len(r.records) > 0
+	if err := r.removeAll(); err != nil {
+		return found, err
+	}
+	if err := r.awaitGone(); err != nil {
+		if deleted := r.collector.GetDeletionTimestamp(); deleted == nil || time.Since(deleted.Time) < uninstallTimeout {
+			return found, err
+		}
+		log.FromContext(r.ctx).Info("let the Collector go without what it became", "because", err.Error())
+	}
+	return found, r.forgetRecords()
+}
+
+// removeAll deletes all that the Collector controls.
+func (r *actionClient) removeAll() (err error) {
 	all := r.controlled()
-	found = len(all)+len(r.records) > 0
 	var mutex sync.Mutex
 	together(slices.Collect(maps.Keys(all)), func(what ref) {
 		if failed := r.remove(what, all[what]); failed != nil {
@@ -178,17 +192,10 @@ func (r *actionClient) uninstall() (found bool, err error) {
 			mutex.Unlock()
 		}
 	})
-	if err != nil {
-		return found, err
+	if err == nil {
+		r.objects = nil
 	}
-	r.objects = nil
-	if err := r.awaitGone(); err != nil {
-		if deleted := r.collector.GetDeletionTimestamp(); deleted == nil || time.Since(deleted.Time) < uninstallTimeout {
-			return found, err
-		}
-		log.FromContext(r.ctx).Info("let the Collector go without what it became", "because", err.Error())
-	}
-	return found, r.forgetRecords()
+	return err
 }
 
 // awaitGone waits until the informer cache has nothing that the Collector controls. It is an error that names what there

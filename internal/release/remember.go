@@ -1,6 +1,7 @@
 package release
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -147,7 +148,7 @@ func (r *actionClient) isUnchanged() bool {
 		return r.inputs == now && time.Since(r.since) < r.Period && (r.isWhole() || r.isTruce()) && !r.canPrune()
 	}
 	inputs, hash, objects := splitDigest(r.deployed.Digest)
-	if hash == "" || inputs != r.digestOfInputs(now) || objects != digestOfObjects(r.observed) {
+	if hash == "" || inputs != r.digestOfInputs(now) || objects != r.digestOfObjects() {
 		return false
 	}
 	r.objects = map[ref]*state{}
@@ -172,22 +173,20 @@ func (r *actionClient) current() (inputs, error) {
 	return inputs{r.collector.GetGeneration(), r.ConfigurationVersion(r.collector), offered.version}, nil
 }
 
-// isWhole tells whether the informer cache has just the objects that were applied, in order.
+// isWhole tells whether the informer cache has just the objects that were applied, in order. If it has, their digest is that
+// of the deployed release.
 func (r *actionClient) isWhole() bool {
 	r.whole = true
 	for what := range r.observed {
 		r.whole = r.whole && (r.objects[what] != nil || r.waiting[what])
 	}
-	adopted := false
 	for what, known := range r.objects {
-		was := known.digest
 		object, found := r.observed[what]
 		r.whole = found && known.isInOrder(object) && r.whole
-		adopted = adopted || known.digest != was
 	}
-	if adopted && r.deployed != nil && len(r.deployed.Digest) == digestLength {
+	if r.whole && r.deployed != nil && len(r.deployed.Digest) == digestLength {
 		deployed := *r.deployed
-		deployed.Digest = deployed.Digest[:2*partLength] + r.digestOfStates()
+		deployed.Digest = deployed.Digest[:2*partLength] + r.digestOfObjects()
 		r.deployed = &deployed
 	}
 	return r.whole
@@ -222,11 +221,11 @@ func (s *state) isBehind(object client.Object) bool {
 func (r *actionClient) remember() {
 	r.inputs, r.since, r.hash = r.version, time.Now(), r.rendered.hash
 	r.begun, r.conflicts = false, false
-	r.awaitCache()
 	r.deployed = &Deployed{
 		Revision: r.deployed.Revision, Version: versionOf(r.collector), ConfigHash: r.rendered.configHash(),
-		Digest: r.digestOfInputs(r.version) + r.rendered.hash + r.digestOfStates(),
+		Digest: r.digestOfInputs(r.version) + r.rendered.hash + strings.Repeat("-", digestLength-2*partLength), // not seen yet
 	}
+	r.awaitCache()
 	if !r.whole {
 		r.queue.after(r.collector, behind)
 	}

@@ -69,9 +69,9 @@ func follow(t *testing.T, happens []news, lasts time.Duration) (reconciles []flo
 
 func TestThePaceOfReconciles(t *testing.T) {
 	tests := map[string]struct {
-		happens   []news
-		lasts time.Duration
-		want      []float64
+		happens []news
+		lasts   time.Duration
+		want    []float64
 	}{
 		"the first news is seen at once, with what belongs to it": {
 			happens: []news{{0, detail}, {0.1, turn}, {0.4, detail}},
@@ -102,9 +102,9 @@ func TestThePaceOfReconciles(t *testing.T) {
 			want:    []float64{0.5, 2, 4, 8, 16, 32, 62, 92, 122, 190.5},
 		},
 		"news that comes during a reconcile brings another": {
-			happens:   []news{{0, detail}, {1, detail}, {5, detail}},
-			lasts: 10 * time.Second,
-			want:      []float64{0.5, 10.5},
+			happens: []news{{0, detail}, {1, detail}, {5, detail}},
+			lasts:   10 * time.Second,
+			want:    []float64{0.5, 10.5},
 		},
 	}
 	for name, test := range tests {
