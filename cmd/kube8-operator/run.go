@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/kube8/kube8-operator/internal/operator"
-	"github.com/kube8/kube8-operator/internal/redact"
 )
 
 func newRunCommand() *cobra.Command {
@@ -24,7 +23,7 @@ WATCH_NAMESPACE, a comma-separated list, confines it to those namespaces; unset 
 empty means all of them.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctrl.SetLogger(redact.Logger(zap.New(zap.UseFlagOptions(&logging)), redact.Bodies))
+			ctrl.SetLogger(operator.Logger(logging))
 			cfg, err := ctrl.GetConfig()
 			if err != nil {
 				return fmt.Errorf("find a cluster, set --kubeconfig or $KUBECONFIG: %w", err)

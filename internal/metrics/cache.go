@@ -1,7 +1,7 @@
 package metrics
 
 import (
-	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,69 +40,80 @@ var statuses = map[string]corev1.ConditionStatus{
 	unknown:                      corev1.ConditionUnknown,
 }
 
-// NewInformer makes an informer whose objects are counted; it is for the options of the manager's cache. An operator that
-// waits for the lead has none, so that the sum over all operators is right.
-func (m *Metrics) NewInformer(
+// Cache is a prometheus.Collector of what the informers of a manager's cache have. The zero value is ready for use.
+type Cache struct {
+	mutex     sync.Mutex
+	informers []informer
+}
+
+type informer struct {
+	cache.SharedIndexInformer
+	kind string
+}
+
+// NewInformer makes an informer whose objects are counted; it is for the options of the manager's cache.
+func (c *Cache) NewInformer(
 	listing cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers,
 ) cache.SharedIndexInformer {
 	made := cache.NewSharedIndexInformer(listing, example, resync, indexers)
 	if kind, err := apiutil.GVKForObject(example, scheme.Scheme); err == nil {
-		m.mutex.Lock()
-		m.informers = append(m.informers, informer{kind.Kind, made.GetStore(), made.HasSynced})
-		m.mutex.Unlock()
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
+		c.informers = append(c.informers, informer{made, kind.Kind})
 	}
 	return made
 }
 
-func (m *Metrics) collectCache(to chan<- prometheus.Metric) {
-	m.mutex.Lock()
-	informers := m.informers // which only grow
-	m.mutex.Unlock()
-	objects, ready := map[string]int{}, map[string]int{}
-	since, leads := map[string]time.Time{}, false
-	for _, informer := range informers {
-		if !informer.hasSynced() {
+// Describe sends the descriptions of all metrics.
+func (*Cache) Describe(to chan<- *prometheus.Desc) {
+	to <- readyDesc
+	to <- unreadySinceDesc
+	to <- cachedDesc
+}
+
+// Collect sends the values of all metrics, as of now.
+func (c *Cache) Collect(to chan<- prometheus.Metric) {
+	cached, ready, unreadySince := map[string]int{}, map[string]int{}, map[string]time.Time{}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, informer := range c.informers {
+		if !informer.HasSynced() || informer.IsStopped() {
 			continue
 		}
-		objects[informer.kind] += len(informer.store.ListKeys())
-		if !slices.Contains(m.collectors, informer.kind) {
-			continue
-		}
-		leads = true
-		for _, object := range informer.store.List() {
+		objects := informer.GetStore().List()
+		cached[informer.kind] += len(objects)
+		for _, object := range objects {
 			collector, ok := object.(*unstructured.Unstructured)
 			if !ok {
-				continue // never: it is how the reconciler reads them
+				break // an informer of something else, which is typed or metadata
 			}
 			reason, changed := readinessOf(collector)
 			ready[reason]++
-			if first, found := since[reason]; reason != v1alpha1.ReasonAvailable && (!found || changed.Before(first)) {
-				since[reason] = changed
+			if first, found := unreadySince[reason]; reason != v1alpha1.ReasonAvailable && (!found || changed.Before(first)) {
+				unreadySince[reason] = changed
 			}
 		}
 	}
-	for kind, count := range objects {
+	for kind, count := range cached {
 		to <- prometheus.MustNewConstMetric(cachedDesc, prometheus.GaugeValue, float64(count), kind)
 	}
-	for reason, first := range since {
-		to <- prometheus.MustNewConstMetric(unreadySinceDesc, prometheus.GaugeValue, float64(first.Unix()), reason)
-	}
 	for reason, status := range statuses {
-		if leads {
-			to <- prometheus.MustNewConstMetric(readyDesc, prometheus.GaugeValue, float64(ready[reason]), string(status), reason)
-		}
+		to <- prometheus.MustNewConstMetric(readyDesc, prometheus.GaugeValue, float64(ready[reason]), string(status), reason)
+	}
+	for reason, first := range unreadySince {
+		to <- prometheus.MustNewConstMetric(unreadySinceDesc, prometheus.GaugeValue, float64(first.Unix()), reason)
 	}
 }
 
 // readinessOf returns the reason of a Collector's condition Ready, and when its status last changed.
 func readinessOf(collector *unstructured.Unstructured) (reason string, changed time.Time) {
-	status, _, _ := unstructured.NestedFieldNoCopy(collector.Object, "status")
-	fields, _ := status.(map[string]any)
-	var parsed v1alpha1.CollectorStatus
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &parsed); err != nil {
-		parsed.Conditions = nil // its reconcile says why
+	field, _, _ := unstructured.NestedFieldNoCopy(collector.Object, "status")
+	fields, _ := field.(map[string]any)
+	var status v1alpha1.CollectorStatus
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &status); err != nil {
+		status.Conditions = nil // its reconcile says why
 	}
-	for _, condition := range parsed.Conditions {
+	for _, condition := range status.Conditions {
 		if condition.Type == "Ready" && statuses[condition.Reason] == condition.Status {
 			return condition.Reason, condition.LastTransitionTime.Time
 		}

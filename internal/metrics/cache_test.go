@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -30,14 +31,14 @@ func collector(name, status, reason, since string) *unstructured.Unstructured {
 	}}
 }
 
-// cached gives m an informer that has some objects, and returns once it has all of them.
-func cached(t *testing.T, m *Metrics, example runtime.Object, objects ...runtime.Object) {
+// cached gives c an informer that has some objects, and returns once it has all of them.
+func cached(t *testing.T, c *Cache, example runtime.Object, objects ...runtime.Object) {
 	t.Helper()
 	source := fcache.NewFakeControllerSource()
 	for _, object := range objects {
 		source.Add(object)
 	}
-	informer := m.NewInformer(source, example, 0, cache.Indexers{})
+	informer := c.NewInformer(source, example, 0, cache.Indexers{})
 	go informer.RunWithContext(t.Context())
 	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
 		t.Fatal("the informer has no objects")
@@ -50,20 +51,20 @@ func example() runtime.Object {
 	return example
 }
 
-func expect(t *testing.T, m *Metrics, want string, names ...string) {
+func expect(t *testing.T, c *Cache, want string, names ...string) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(m)
+	registry.MustRegister(c)
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestCollectorsByReadiness(t *testing.T) {
-	m := New(collectorKind.Kind)
+	c := &Cache{}
 	fresh := collector("fresh", "", "", "")
 	delete(fresh.Object, "status")
-	cached(t, m, example(),
+	cached(t, c, example(),
 		collector("a", "True", "Available", "1970-01-01T00:00:01Z"),
 		collector("b", "False", "PodsNotReady", "1970-01-01T00:00:03Z"),
 		collector("c", "False", "PodsNotReady", "1970-01-01T00:00:02Z"),
@@ -71,7 +72,7 @@ func TestCollectorsByReadiness(t *testing.T) {
 		collector("of a status that the operator does not write", "False", "written-by-a-tenant", "1970-01-01T00:00:05Z"),
 		fresh,
 	)
-	expect(t, m, `
+	expect(t, c, `
 # HELP kube8_collectors Collectors by status and reason of their condition Ready.
 # TYPE kube8_collectors gauge
 kube8_collectors{reason="Available",status="True"} 1
@@ -92,12 +93,12 @@ kube8_collectors_unready_since_timestamp_seconds{reason="Unknown"} 42
 }
 
 func TestCacheSize(t *testing.T) {
-	m := New(collectorKind.Kind)
-	cached(t, m, example(), collector("a", "True", "Available", "1970-01-01T00:00:01Z"))
+	c := &Cache{}
+	cached(t, c, example(), collector("a", "True", "Available", "1970-01-01T00:00:01Z"))
 	for _, namespace := range []string{"a", "b"} { // an operator for two namespaces has two informers
-		cached(t, m, &corev1.Pod{}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pod"}})
+		cached(t, c, &corev1.Pod{}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pod"}})
 	}
-	expect(t, m, `
+	expect(t, c, `
 # HELP kube8_cache_objects Objects in the informer cache by kind.
 # TYPE kube8_cache_objects gauge
 kube8_cache_objects{kind="Collector"} 1
@@ -105,17 +106,32 @@ kube8_cache_objects{kind="Pod"} 2
 `, "kube8_cache_objects")
 }
 
-func TestAnOperatorThatDoesNotLeadSaysNothingOfCollectors(t *testing.T) {
-	m := New(collectorKind.Kind)
-	m.NewInformer(fcache.NewFakeControllerSource(), example(), 0, cache.Indexers{}) // which has not begun
-	expect(t, m, "", "kube8_collectors", "kube8_collectors_unready_since_timestamp_seconds", "kube8_cache_objects")
+func TestInformersThatHaveNotBegunOrHaveEndedAreNotCounted(t *testing.T) {
+	c := &Cache{}
+	c.NewInformer(fcache.NewFakeControllerSource(), example(), 0, cache.Indexers{})
+	expect(t, c, "", "kube8_collectors_unready_since_timestamp_seconds", "kube8_cache_objects")
+
+	source := fcache.NewFakeControllerSource()
+	source.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "pod"}})
+	informer := c.NewInformer(source, &corev1.Pod{}, 0, cache.Indexers{})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		informer.RunWithContext(ctx)
+		close(ended)
+	}()
+	cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced)
+	cancel()
+	<-ended
+	expect(t, c, "", "kube8_cache_objects")
 }
 
 func TestNamesFollowTheConventions(t *testing.T) {
-	m := New(collectorKind.Kind)
-	cached(t, m, example(), collector("a", "False", "Conflict", "1970-01-01T00:00:01Z"))
+	c := &Cache{}
+	cached(t, c, example(), collector("a", "False", "Conflict", "1970-01-01T00:00:01Z"))
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(m)
+	New(registry)
+	registry.MustRegister(c)
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil {
 		t.Fatal(err)

@@ -1,18 +1,16 @@
 // Package metrics says in numbers how the operator and its Collectors are, for Prometheus.
 //
-// The action client tells how reconciles and the actions of releases end, a decorated event recorder what was repaired, and
-// the informers of the manager's cache are counted, and asked for the readiness of Collectors, when somebody scrapes. No
-// label has a value that a user can choose, so the number of series does not grow with the fleet. docs/operations.md has
-// the table of the metrics.
+// The action client tells how reconciles and the actions of releases end, and what was repaired. The informers of the
+// manager's cache are counted, and asked for the readiness of Collectors, when somebody scrapes. No label has a value that
+// a user can choose, so the number of series does not grow with the fleet. docs/operations.md has the table of the metrics.
 package metrics
 
 import (
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/tools/cache"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
@@ -36,42 +34,28 @@ const (
 // one that waits for the API server or for objects to go up to 30 s and more.
 var durations = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 
-// Metrics are those of one operator. They are a prometheus.Collector.
+// Metrics are told what the operator does.
 type Metrics struct {
-	actions *prometheus.CounterVec
-	passes  *prometheus.HistogramVec
-	events  map[string]prometheus.Counter // by reason
-
-	collectors []string // the kinds whose readiness is told
-
-	mutex     sync.Mutex
-	informers []informer
+	actions    *prometheus.CounterVec
+	reconciles *prometheus.HistogramVec
+	repairs    prometheus.Counter
 }
 
-// informer is what is read of one informer of the cache.
-type informer struct {
-	kind      string
-	store     cache.Store
-	hasSynced func() bool
-}
-
-// New returns the metrics of an operator whose Collectors have those kinds. All counters begin with 0, so that
+// New returns the metrics of an operator, and panics if registry has such already. All counters begin with 0, so that
 // Prometheus sees the first increase.
-func New(collectors ...string) *Metrics {
+func New(registry prometheus.Registerer) *Metrics {
+	register := promauto.With(registry)
 	m := &Metrics{
-		actions: prometheus.NewCounterVec(prometheus.CounterOpts{
+		actions: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "kube8_release_actions_total", Help: "Installs, upgrades and uninstalls of Helm releases, by how they ended.",
 		}, []string{"action", "result"}),
-		passes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		reconciles: register.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "kube8_pass_duration_seconds", Help: "How long reconciles of Collectors took: fast, from memory, or full, or until an error.",
 			Buckets: durations,
 		}, []string{"result"}),
-		events: map[string]prometheus.Counter{
-			"DriftRepaired": prometheus.NewCounter(prometheus.CounterOpts{
-				Name: "kube8_drift_repairs_total", Help: "Reconciles that brought objects back to what their release says.",
-			}),
-		},
-		collectors: collectors,
+		repairs: register.NewCounter(prometheus.CounterOpts{
+			Name: "kube8_drift_repairs_total", Help: "Reconciles that brought objects back to what their release says.",
+		}),
 	}
 	for _, action := range []string{Install, Upgrade, Uninstall} {
 		for _, result := range []string{success, failure, rejected} {
@@ -79,31 +63,9 @@ func New(collectors ...string) *Metrics {
 		}
 	}
 	for _, result := range []string{Fast, Full, Failed} {
-		m.passes.WithLabelValues(result)
+		m.reconciles.WithLabelValues(result)
 	}
 	return m
-}
-
-// Describe sends the descriptions of all metrics.
-func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	m.actions.Describe(to)
-	m.passes.Describe(to)
-	for _, counter := range m.events {
-		counter.Describe(to)
-	}
-	for _, desc := range []*prometheus.Desc{readyDesc, unreadySinceDesc, cachedDesc} {
-		to <- desc
-	}
-}
-
-// Collect sends the values of all metrics, as of now.
-func (m *Metrics) Collect(to chan<- prometheus.Metric) {
-	m.actions.Collect(to)
-	m.passes.Collect(to)
-	for _, counter := range m.events {
-		counter.Collect(to)
-	}
-	m.collectCache(to)
 }
 
 // Acted counts an action of a release by how it ended.
@@ -121,5 +83,8 @@ func (m *Metrics) Acted(action string, err error) {
 
 // Reconciled tells how long a reconcile took, and how it ended.
 func (m *Metrics) Reconciled(result string, took time.Duration) {
-	m.passes.WithLabelValues(result).Observe(took.Seconds())
+	m.reconciles.WithLabelValues(result).Observe(took.Seconds())
 }
+
+// Repaired counts a reconcile that brought objects back to what their release says.
+func (m *Metrics) Repaired() { m.repairs.Inc() }

@@ -9,8 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/record"
 
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
@@ -20,18 +18,17 @@ func TestReconcilesAndActionsAreCountedByHowTheyEnd(t *testing.T) {
 	for want, err := range map[string]error{
 		"install success": nil, "install failure": errors.New("broken"), "install rejected": refused,
 	} {
-		m := New()
+		registry := prometheus.NewPedanticRegistry()
+		m := New(registry)
 		m.Acted(Install, err)
 		m.Reconciled(Full, time.Millisecond)
-		checkCounts(t, m, Full, want)
+		checkCounts(t, registry, Full, want)
 	}
 }
 
-// checkCounts checks that one pass has ended so, and one action, unless it is empty.
-func checkCounts(t *testing.T, m *Metrics, pass, action string) {
+// checkCounts checks that one reconcile has ended so, and one action.
+func checkCounts(t *testing.T, registry prometheus.Gatherer, reconcile, action string) {
 	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(m)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +44,7 @@ func checkCounts(t *testing.T, m *Metrics, pass, action string) {
 				got = float64(series.GetHistogram().GetSampleCount())
 			}
 			want := 0.0
-			if labels != "" && (labels == pass || labels == action) {
+			if labels != "" && (labels == reconcile || labels == action) {
 				want = 1
 			}
 			if got != want {
@@ -57,19 +54,10 @@ func checkCounts(t *testing.T, m *Metrics, pass, action string) {
 	}
 }
 
-func TestRepairsAreCountedByTheirEvents(t *testing.T) {
-	m := New()
-	events := record.NewFakeRecorder(3)
-	recorder := m.Events(events)
-	for _, reason := range []string{"DriftRepaired", "Upgraded"} {
-		recorder.Eventf(&unstructured.Unstructured{}, "Normal", reason, "revision %d", 2)
-		if got, want := <-events.Events, "Normal "+reason+" revision 2"; got != want {
-			t.Errorf("event %q, want %q", got, want)
-		}
-	}
-	for reason, counter := range m.events {
-		if got := testutil.ToFloat64(counter); got != 1 {
-			t.Errorf("%s: %v, want 1", reason, got)
-		}
+func TestRepairsAreCounted(t *testing.T) {
+	m := New(prometheus.NewPedanticRegistry())
+	m.Repaired()
+	if got := testutil.ToFloat64(m.repairs); got != 1 {
+		t.Errorf("got %v, want 1", got)
 	}
 }

@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,12 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/metrics"
@@ -28,66 +31,52 @@ const requestTimeout = 30 * time.Second
 
 // newManager makes the manager that runs the reconcilers of ws: its cache holds the Collectors and what they became,
 // not the rest of the cluster.
-func newManager(cfg *rest.Config, opts Options, ws []watches.Watch, measured *metrics.Metrics) (ctrl.Manager, error) {
-	dependents, err := labels.NewRequirement(v1alpha1.CollectorLabel, selection.Exists, nil)
+func newManager(cfg *rest.Config, options manager.Options, ws []watches.Watch) (ctrl.Manager, error) {
+	labelled, err := labels.Parse(v1alpha1.CollectorLabel)
 	if err != nil {
 		return nil, fmt.Errorf("select by label %s: %w", v1alpha1.CollectorLabel, err)
 	}
-	objects := map[client.Object]cache.ByObject{
-		&corev1.Pod{}: {Transform: status.StripPod},
-	}
+	objects := map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: status.StripPod}}
 	for _, watch := range ws {
 		primary := &unstructured.Unstructured{}
 		primary.SetGroupVersionKind(watch.GroupVersionKind)
 		objects[primary] = cache.ByObject{Label: labels.Everything(), Transform: cache.TransformStripManagedFields()}
 	}
 
-	cfg = unthrottled(cfg)
-	watching, err := rest.HTTPClientFor(cfg) // without a limit: a watch lasts
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1                             // no limit: the API server's priority and fairness shares it out better
+	watching, err := rest.HTTPClientFor(cfg) // no limit either: a watch lasts
 	if err != nil {
 		return nil, fmt.Errorf("create client for watches: %w", err)
 	}
 	cfg.Timeout = requestTimeout
 
-	serving, err := metricsServer(opts)
-	if err != nil {
+	counted := &metrics.Cache{}
+	options.Cache = cache.Options{
+		HTTPClient:           watching,
+		ByObject:             objects,
+		DefaultLabelSelector: labelled,
+		DefaultTransform:     release.Strip,
+		NewInformer:          counted.NewInformer,
+	}
+	options.Client = client.Options{Cache: &client.CacheOptions{Unstructured: true}}
+	options.LeaderElectionReleaseOnCancel = true // the process ends with the manager
+	helmmanager.ConfigureWatchNamespaces(&options, ctrl.Log)
+	if err := protectMetrics(&options.Metrics); err != nil {
 		return nil, err
 	}
 
-	managerOptions := ctrl.Options{
-		Cache: cache.Options{
-			HTTPClient:           watching,
-			ByObject:             objects,
-			DefaultLabelSelector: labels.NewSelector().Add(*dependents),
-			DefaultTransform:     release.Strip,
-			NewInformer:          measured.NewInformer,
-		},
-		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: true}},
-		Metrics:                       serving,
-		HealthProbeBindAddress:        opts.HealthProbeBindAddress,
-		LeaderElection:                opts.LeaderElect,
-		LeaderElectionID:              opts.LeaderElectionID,
-		LeaderElectionNamespace:       opts.LeaderElectionNamespace,
-		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
-	}
-	helmmanager.ConfigureWatchNamespaces(&managerOptions, ctrl.Log)
-
-	mgr, err := ctrl.NewManager(cfg, managerOptions)
+	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return nil, fmt.Errorf("create manager: %w", err)
 	}
-	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
-		return nil, fmt.Errorf("add health check: %w", err)
-	}
-	if err := mgr.AddReadyzCheck("readyz", healthz.Ping); err != nil {
-		return nil, fmt.Errorf("add ready check: %w", err)
+	// An operator that waits for the lead has objects too, and must not count them, so that the sum over all operators is right.
+	register := func(context.Context) error { return runtimemetrics.Registry.Register(counted) }
+	err = errors.Join(
+		mgr.Add(manager.RunnableFunc(register)), mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("add metrics and probes: %w", err)
 	}
 	return mgr, nil
-}
-
-// unthrottled returns cfg without client-side rate limits: the API server's priority and fairness shares it out better.
-func unthrottled(cfg *rest.Config) *rest.Config {
-	cfg = rest.CopyConfig(cfg)
-	cfg.QPS = -1
-	return cfg
 }

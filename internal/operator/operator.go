@@ -10,14 +10,14 @@ import (
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kube8/kube8-operator/internal/configsource"
 	"github.com/kube8/kube8-operator/internal/metrics"
-	"github.com/kube8/kube8-operator/internal/pause"
-	"github.com/kube8/kube8-operator/internal/redact"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/status"
 )
@@ -33,14 +33,11 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	measured, err := newMetrics(ws)
+	mgr, err := newManager(cfg, opts.Manager, ws)
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(cfg, opts, ws, measured)
-	if err != nil {
-		return err
-	}
+	measured := metrics.New(runtimemetrics.Registry)
 	for _, watch := range ws {
 		if err := addReconciler(mgr, measured, opts, watch); err != nil {
 			return fmt.Errorf("set up the reconciler of %s: %w", watch.Kind, err)
@@ -52,42 +49,30 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	return nil
 }
 
-// limitMemory has Go collect garbage harder near the container's memory limit, in bytes, which the manifests give as
-// MEMORY_LIMIT. Without it the operator would be killed by what it could have freed. GOMEMLIMIT wins.
+// gcPercent is how much memory may be allocated, in percent of what is in use, until Go collects garbage. Most of what the
+// operator has in use is the informer cache, which grows with the fleet.
+const gcPercent = 50
+
+// limitMemory has Go collect garbage more often, and harder near the container's memory limit, in bytes, which the manifests
+// give as MEMORY_LIMIT. Without it the operator would be killed by what it could have freed. GOGC and GOMEMLIMIT win.
 func limitMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	limit, err := strconv.ParseInt(os.Getenv("MEMORY_LIMIT"), 10, 64)
 	if err == nil && limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit / 10 * 9)
 	}
 }
 
-// newMetrics registers the operator's metrics beside those of controller-runtime.
-func newMetrics(ws []watches.Watch) (*metrics.Metrics, error) {
-	var kinds []string
-	for _, watch := range ws {
-		kinds = append(kinds, watch.Kind)
-	}
-	measured := metrics.New(kinds...)
-	if err := runtimemetrics.Registry.Register(measured); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
-	}
-	return measured, nil
-}
-
 // addReconciler adds the stock reconciler of one watch to mgr.
 func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, watch watches.Watch) error {
-	period, concurrency := opts.ReconcilePeriod, opts.MaxConcurrentReconciles
-	if watch.ReconcilePeriod != nil {
-		period = watch.ReconcilePeriod.Duration
-	}
-	if watch.MaxConcurrentReconciles != nil {
-		concurrency = *watch.MaxConcurrentReconciles
-	}
-	events := measured.Events(mgr.GetEventRecorderFor("kube8-operator"))
+	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
+	events := mgr.GetEventRecorderFor("kube8-operator")
 	configurations := &configsource.Source{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DataDigest: release.DataDigest}
 	clients, err := release.New(mgr, watch, release.Options{
 		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version,
-		Events: events, Metrics: measured, Period: period, Alone: opts.LeaderElect,
+		Events: events, Metrics: measured, Period: period, Alone: opts.Manager.LeaderElection,
 	})
 	if err != nil {
 		return fmt.Errorf("create action clients: %w", err)
@@ -99,15 +84,15 @@ func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, wa
 		reconciler.WithSelector(*watch.Selector),
 		reconciler.SkipDependentWatches(true), // the action clients watch what the chart can render
 		reconciler.WithReconcilePeriod(period),
-		reconciler.WithMaxConcurrentReconciles(concurrency),
+		reconciler.WithMaxConcurrentReconciles(ptr.Deref(watch.MaxConcurrentReconciles, opts.MaxConcurrentReconciles)),
 		reconciler.WithWaitForDeletionTimeout(deletionWait),
 		reconciler.WithActionClientGetter(clients),
 		reconciler.WithControllerSetupFunc(clients.Watch),
 		reconciler.WithClient(status.NewClient(mgr.GetClient(), clients, events)),
 		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind, watch.Selector)),
-		reconciler.WithControllerSetupFunc(configsource.Watch(mgr, watch.GroupVersionKind, watch.Selector, release.DataDigest)),
-		reconciler.WithPauseReconcileHandler(pause.Handler),
-		reconciler.WithLog(redact.Logger(ctrl.Log.WithName("helm"), redact.Manifests)),
+		reconciler.WithControllerSetupFunc(configurations.Watch(mgr, watch)),
+		reconciler.WithPauseReconcileHandler(isPaused),
+		reconciler.WithLog(ctrl.Log.WithName("helm")),
 	)
 	if err != nil {
 		return fmt.Errorf("create reconciler: %w", err)

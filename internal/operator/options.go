@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
 // Options are the operator's flags. Those that the stock helm-operator has keep its names.
@@ -25,27 +26,9 @@ type Options struct {
 	// MaxConcurrentReconciles is how many Collectors are worked on at a time, unless their watch says otherwise.
 	MaxConcurrentReconciles int
 
-	// MetricsBindAddress is where metrics are served; "0" turns them off.
-	MetricsBindAddress string
-
-	// MetricsSecure serves metrics over TLS, to callers that may get the path /metrics and nobody else.
-	MetricsSecure bool
-
-	// MetricsCertDir is a directory with the certificate tls.crt and the key tls.key of the metrics endpoint. They are
-	// read again when they change. Empty means a certificate that the operator signs itself at each start.
-	MetricsCertDir string
-
-	// HealthProbeBindAddress is where /healthz and /readyz are served; "0" turns them off.
-	HealthProbeBindAddress string
-
-	// LeaderElect keeps all but one operator waiting.
-	LeaderElect bool
-
-	// LeaderElectionID is the name of the Lease.
-	LeaderElectionID string
-
-	// LeaderElectionNamespace is the namespace of the Lease: the operator's own, unless it runs outside the cluster.
-	LeaderElectionNamespace string
+	// Manager are the options of controller-runtime's manager that have a flag: leader election, probes and metrics. Run
+	// sets the others.
+	Manager manager.Options
 }
 
 // AddFlags binds the options to flags, with their defaults.
@@ -56,19 +39,19 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	// Two for each CPU, because each waits for the API server most of the time.
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 2*runtime.GOMAXPROCS(0),
 		"how many resources are worked on at a time; maxConcurrentReconciles in the watches file wins")
-	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", ":8443",
+	flags.StringVar(&o.Manager.Metrics.BindAddress, "metrics-bind-address", ":8443",
 		"address of the metrics endpoint, or 0 for none")
-	flags.BoolVar(&o.MetricsSecure, "metrics-secure", true,
+	flags.BoolVar(&o.Manager.Metrics.SecureServing, "metrics-secure", true,
 		"serve metrics over TLS, to authenticated and authorized callers only")
-	flags.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "",
+	flags.StringVar(&o.Manager.Metrics.CertDir, "metrics-cert-dir", "",
 		"directory with tls.crt and tls.key for the metrics endpoint, read again when they change; default is a self-signed certificate")
-	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081",
+	flags.StringVar(&o.Manager.HealthProbeBindAddress, "health-probe-bind-address", ":8081",
 		"address of the probes /healthz and /readyz, or 0 for none")
-	flags.BoolVar(&o.LeaderElect, "leader-elect", false,
+	flags.BoolVar(&o.Manager.LeaderElection, "leader-elect", false,
 		"run only while holding the leader Lease, so that one operator at a time is active")
-	flags.StringVar(&o.LeaderElectionID, "leader-election-id", "kube8-operator",
+	flags.StringVar(&o.Manager.LeaderElectionID, "leader-election-id", "kube8-operator",
 		"name of the leader Lease")
-	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "",
+	flags.StringVar(&o.Manager.LeaderElectionNamespace, "leader-election-namespace", "",
 		"namespace of the leader Lease; required outside a cluster")
 }
 

@@ -23,10 +23,13 @@ const registryAnnotation = "kube8.dev/collector-registry"
 
 // LoadWatches reads the watches file and the charts that it names, step 2 of the data flow, and applies the options
 // that decide what a Collector is rendered to.
-func LoadWatches(opts Options) ([]watches.Watch, error) {
-	loaded, err := load(opts.WatchesFile)
-	if err != nil {
-		return nil, err
+func LoadWatches(opts Options) (loaded []watches.Watch, err error) {
+	if opts.WatchesFile == "" {
+		if loaded, err = loadEmbedded(); err != nil {
+			return nil, fmt.Errorf("load the embedded watches: %w", err)
+		}
+	} else if loaded, err = loadFile(opts.WatchesFile); err != nil {
+		return nil, fmt.Errorf("load watches from %q, see --watches-file: %w", opts.WatchesFile, err)
 	}
 	for _, watch := range loaded {
 		// The chart's schema is for those who use the chart without the operator: here the CRD's, from which it is
@@ -38,21 +41,6 @@ func LoadWatches(opts Options) ([]watches.Watch, error) {
 			}
 			watch.Chart.Metadata.Annotations[registryAnnotation] = opts.CollectorRegistry
 		}
-	}
-	return loaded, nil
-}
-
-func load(path string) ([]watches.Watch, error) {
-	if path == "" {
-		loaded, err := loadEmbedded()
-		if err != nil {
-			return nil, fmt.Errorf("load the embedded watches: %w", err)
-		}
-		return loaded, nil
-	}
-	loaded, err := loadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("load watches from %q, see --watches-file: %w", path, err)
 	}
 	return loaded, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"regexp"
 )
 
@@ -28,6 +29,7 @@ const (
 
 // The reasons that the rules of the Collector's schema give too, in the same words (api/v1alpha1, FileContent).
 var (
+	errMissing   = errors.New("empty; set it to the collector's configuration, base64-encoded")
 	errEmpty     = errors.New("empty; leave the field out, or set it to the file, encoded with `base64 -w0`")
 	errNotBase64 = errors.New("not base64, or base64 with spaces or cut off; encode the file with `base64 -w0`")
 	errURLSafe   = errors.New("URL-safe base64; encode the file with `base64 -w0`, which writes + and / for - and _")
@@ -83,7 +85,7 @@ func Check(decoded []byte, format string) (hash string, err error) {
 	}
 	if format != formatRaw {
 		if err := checkYAML(string(decoded)); err != nil {
-			return "", err
+			return "", fmt.Errorf("%w, or set format to raw", err)
 		}
 	}
 	return hashOf(decoded), nil

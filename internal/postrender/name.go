@@ -6,13 +6,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// suffixLength is how many digits of the hash of its content a Secret's name has.
-const suffixLength = 10
+const (
+	// suffixLength is how many digits of the hash of its content a Secret's name has.
+	suffixLength = 10
 
-// filesVolume is the chart's volume of /etc/collector.
-const filesVolume = "config"
+	// filesVolume is the chart's volume of /etc/collector.
+	filesVolume = "config"
+)
 
 // contentName is the end of a name that a Secret of files has from its content.
 var contentName = regexp.MustCompile(`-config-[0-9a-f]{10}$`)
@@ -23,16 +26,23 @@ type files struct {
 	suffix string // of the Secret's name, from its content; empty for a Secret of the user
 }
 
+// rename gives the Secret the name that it has from its content, under which nobody can change it.
+func (f *files) rename(secret *yaml.RNode) error {
+	if err := secret.SetName(secret.GetName() + f.suffix); err != nil {
+		return err
+	}
+	return secret.PipeE(yaml.SetField("immutable", yaml.MustParse("true")))
+}
+
 // Running says what the pods of a live workload mount that was named without regard to its content: the names of the
 // Secrets, and the hashes that are stamped on the pod template. It is empty if their Secret has its name from its content.
-// It is for Renderer.Running.
+// It is for Renderer.Running: as long as the same content runs under such a name, which a version of the operator that did
+// not name Secrets after their content has deployed, another name would roll the pods for nothing.
 func Running(template *corev1.PodTemplateSpec) string {
 	var parts []string
 	for i := range template.Spec.Volumes {
 		if template.Spec.Volumes[i].Name == filesVolume {
-			for _, name := range secretsOf(&template.Spec.Volumes[i]) {
-				parts = append(parts, *name)
-			}
+			parts = append(parts, secretsOf(&template.Spec.Volumes[i])...)
 		}
 	}
 	if len(parts) == 0 || len(parts) == 1 && contentName.MatchString(parts[0]) {
@@ -46,44 +56,31 @@ func Running(template *corev1.PodTemplateSpec) string {
 	return strings.Join(parts, " ")
 }
 
-// mount stamps hashes of what a pod template mounts onto it, and has it mount Secrets of files by the names that they have
-// from their content. It leaves the names, and returns true, if the same content runs by them: a version of the operator
-// that did not name Secrets so has deployed it, and another name would roll the pods for nothing.
-func mount(template *corev1.PodTemplateSpec, secrets map[string]files, running string) bool {
-	var names []*string
-	for i := range template.Spec.Volumes {
-		for _, name := range secretsOf(&template.Spec.Volumes[i]) {
-			secrets[*name].stamps.onTemplate(template)
-			names = append(names, name)
-		}
-	}
-	if running != "" && Running(template) == running {
-		return true
-	}
-	for _, name := range names {
-		*name += secrets[*name].suffix
-	}
-	return false
-}
-
-// secretsOf returns the names of the Secrets that a volume shows, as they stand there.
-func secretsOf(volume *corev1.Volume) (names []*string) {
+// secretsOf returns the names of the Secrets that a volume shows.
+func secretsOf(volume *corev1.Volume) (names []string) {
 	if volume.Secret != nil {
-		names = append(names, &volume.Secret.SecretName)
+		names = append(names, volume.Secret.SecretName)
 	}
 	if volume.Projected != nil {
 		for _, source := range volume.Projected.Sources {
 			if source.Secret != nil {
-				names = append(names, &source.Secret.Name)
+				names = append(names, source.Secret.Name)
 			}
 		}
 	}
 	return names
 }
 
-// rename gives the chart's Secret of files the name that it has from its content, under which nobody can change it.
-func rename(node *yaml.RNode, suffix string) error {
-	return node.PipeE(
-		yaml.Tee(yaml.SetField("immutable", yaml.MustParse("true"))),
-		yaml.Lookup("metadata"), yaml.SetField("name", yaml.NewStringRNode(node.GetName()+suffix)))
+// running says what Running would say if the object ran with the names that the chart gives.
+func (o *object) running() string {
+	var workload struct {
+		Spec struct {
+			Template corev1.PodTemplateSpec `json:"template"`
+		} `json:"spec"`
+	}
+	text, err := o.node.String()
+	if err != nil || len(o.mounts) == 0 || sigsyaml.Unmarshal([]byte(text), &workload) != nil {
+		return "" // the API server says what is wrong with it
+	}
+	return Running(&workload.Spec.Template)
 }

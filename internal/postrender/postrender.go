@@ -11,8 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
@@ -39,94 +39,121 @@ type Renderer struct {
 }
 
 // Run returns the manifest with the configuration decoded and hashed, in a Secret that is named after its content and that
-// nobody can change, and with what users gave in the form in which the API server stores it. Objects with neither come out byte for byte as they went in.
+// nobody can change. Objects that neither have it nor mount it come out byte
+// for byte as they went in.
 func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
-	docs, err := split(manifest)
+	objects, err := split(manifest)
 	if err != nil {
 		return nil, err
 	}
-
-	secrets := map[string]files{} // by the Secret's name
+	secrets := map[string]*files{} // by the Secret's name
 	if r.Referenced.Secret != "" {
-		secrets[r.Referenced.Secret] = files{stamps: stamps{ConfigHashAnnotation: r.Referenced.Hash}}
+		secrets[r.Referenced.Secret] = &files{stamps: stamps{ConfigHashAnnotation: r.Referenced.Hash}}
 	}
-	var own []*document
-	for _, doc := range docs {
-		decoded, err := decodeSecret(doc.node)
+	for _, object := range objects {
+		decoded, err := decodeSecret(object.node)
 		if err != nil {
 			return nil, err
 		}
 		if decoded != nil {
-			secrets[doc.node.GetName()] = *decoded
-			doc.changed, own = true, append(own, doc)
+			secrets[object.node.GetName()], object.own = decoded, decoded
 		}
 	}
 	keeps := false
-	for _, doc := range docs {
-		if doc.changed {
-			continue
+	for _, object := range objects {
+		if err := object.stamp(secrets); err != nil {
+			return nil, fmt.Errorf("stamp hashes on %s %q: %w", object.node.GetKind(), object.node.GetName(), err)
 		}
-		doc.changed, err = finish(doc.node, func(template *corev1.PodTemplateSpec) { keeps = mount(template, secrets, r.Running) || keeps })
-		if err != nil {
-			return nil, fmt.Errorf("%s %q: %w", doc.node.GetKind(), doc.node.GetName(), err)
-		}
+		keeps = keeps || r.Running != "" && object.running() == r.Running
 	}
-	for _, doc := range own {
-		if keeps {
-			continue
+	out := &bytes.Buffer{}
+	for _, object := range objects {
+		if err := object.finish(secrets, keeps); err != nil {
+			return nil, fmt.Errorf("name the Secret in %s %q: %w", object.node.GetKind(), object.node.GetName(), err)
 		}
-		if err := rename(doc.node, secrets[doc.node.GetName()].suffix); err != nil {
-			return nil, fmt.Errorf("name Secret %q: %w", doc.node.GetName(), err)
-		}
+		out.WriteString(separator)
+		out.WriteString(object.text)
 	}
-	return join(docs)
+	return out, nil
 }
 
-var separator = []byte("---\n")
+const separator = "---\n"
 
-// document is one object of a manifest: its text, and the same parsed.
-type document struct {
-	text    []byte
-	node    *yaml.RNode
-	changed bool
+// object is one object of a manifest: its text, and the same parsed.
+type object struct {
+	text   string
+	node   *yaml.RNode
+	own    *files       // of the chart's Secret of files
+	mounts []*yaml.Node // the names of Secrets of files that its pods mount
 }
 
-func split(manifest io.Reader) ([]*document, error) {
-	var docs []*document
+func split(manifest io.Reader) ([]*object, error) {
+	var objects []*object
 	reader := yamlutil.NewYAMLReader(bufio.NewReader(manifest))
 	for {
-		text, err := reader.Read()
+		read, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return docs, nil
+			return objects, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read rendered manifest: %w", err)
 		}
-		text = bytes.TrimPrefix(text, separator) // the reader leaves the first one
-		node, err := yaml.Parse(string(text))
+		text := strings.TrimPrefix(string(read), separator) // the reader leaves the first one
+		node, err := yaml.Parse(text)
 		if errors.Is(err, io.EOF) {
 			continue // nothing but comments
 		}
 		if err != nil {
-			return nil, fmt.Errorf("rendered object %d is not YAML%s", len(docs)+1, nearLine(err))
+			return nil, fmt.Errorf("rendered object %d is not YAML%s", len(objects)+1, nearLine(err))
 		}
-		docs = append(docs, &document{text: text, node: node})
+		objects = append(objects, &object{text: text, node: node})
 	}
 }
 
-func join(docs []*document) (*bytes.Buffer, error) {
-	out := &bytes.Buffer{}
-	for _, doc := range docs {
-		text := doc.text
-		if doc.changed {
-			changed, err := doc.node.String()
-			if err != nil {
-				return nil, fmt.Errorf("write %s %q: %w", doc.node.GetKind(), doc.node.GetName(), err)
-			}
-			text = []byte(changed)
+// mounts are where a workload names the Secrets that its pods mount.
+var mounts = [][]string{
+	{"spec", "template", "spec", "volumes", "*", "secret", "secretName"},
+	{"spec", "template", "spec", "volumes", "*", "projected", "sources", "*", "secret", "name"},
+}
+
+// stamp stamps the hashes of the Secrets that the object's pods mount.
+func (o *object) stamp(secrets map[string]*files) error {
+	for _, path := range mounts {
+		found, err := o.node.Pipe(&yaml.PathMatcher{Path: path})
+		if err != nil {
+			return err
 		}
-		out.Write(separator)
-		out.Write(text)
+		for _, name := range found.Content() {
+			mounted, ok := secrets[name.Value]
+			if !ok {
+				continue
+			}
+			if err := mounted.stamps.on(o.node, "spec", "template"); err != nil {
+				return err
+			}
+			o.mounts = append(o.mounts, name)
+		}
 	}
-	return out, nil
+	return nil
+}
+
+// finish has the object name Secrets of files after their content, unless it keeps the chart's names, and writes the text of
+// one that was changed.
+func (o *object) finish(secrets map[string]*files, keeps bool) error {
+	if o.own == nil && o.mounts == nil {
+		return nil
+	}
+	for _, name := range o.mounts {
+		if !keeps {
+			name.Value += secrets[name.Value].suffix
+		}
+	}
+	if o.own != nil && !keeps {
+		if err := o.own.rename(o.node); err != nil {
+			return err
+		}
+	}
+	text, err := o.node.String()
+	o.text = text
+	return err
 }

@@ -51,22 +51,23 @@ metadata:
 spec:
   template:
     metadata:
-      annotations:
-        kube8.dev/config-sha256: ` + configHash + `
       labels:
         app: gateway
+      annotations:
+        kube8.dev/config-sha256: '` + configHash + `'
     spec:
       containers:
-      - env:
+      - name: collector
+        env:
         - name: BATCH
           value: "1e5"
-        name: collector
         resources:
           limits:
-            memory: 1Gi
+            memory: 1024Mi
         volumeMounts:
-        - mountPath: /data
-          name: data
+        - name: data
+          mountPath: /data
+          readOnly: false
       volumes:
       - name: config
         secret:
@@ -119,15 +120,13 @@ apiVersion: v1
 kind:   Service # odd spacing stays
 metadata: {name: gateway}
 `
-	unstamped := strings.Replace(stampedDeployment, "      annotations:\n        kube8.dev/config-sha256: "+configHash+"\n", "", 1)
-	elsewhere := strings.NewReplacer("gateway-config-271f3e8a98", "gateway-tls", "gateway-config", "gateway-tls")
 	tests := map[string]struct{ manifest, want string }{
 		"a manifest without configuration or pod template is left as it is": {
 			manifest: docs(untouched, untouched),
 			want:     docs(untouched, untouched),
 		},
 		"an empty manifest stays empty": {},
-		"the hash is stamped on the Secret and on the pod template that mounts it, as the API server would store it": {
+		"the hash is stamped on the Secret and on the pod template that mounts it": {
 			manifest: docs(secret("yaml", encode(config)), deployment),
 			want:     docs(canonicalSecret, stampedDeployment),
 		},
@@ -140,8 +139,8 @@ metadata: {name: gateway}
 			want:     docs(strings.Replace(canonicalSecret, "cmVjZWl2ZXJzOiB7fQo=", `"cmVjZWl2ZXJzOiB7fQo="`, 1)),
 		},
 		"a Secret without the annotation is not a configuration": {
-			manifest: docs(strings.Replace(secret("yaml", "bm90OiBb"), "kube8.dev/configuration:", "example.com/other:", 1), unstamped),
-			want:     docs(strings.Replace(secret("yaml", "bm90OiBb"), "kube8.dev/configuration:", "example.com/other:", 1), unstamped),
+			manifest: docs(strings.Replace(secret("yaml", "bm90OiBb"), "kube8.dev/configuration:", "example.com/other:", 1), deployment),
+			want:     docs(strings.Replace(secret("yaml", "bm90OiBb"), "kube8.dev/configuration:", "example.com/other:", 1), deployment),
 		},
 		"an annotated object that is not a Secret is left as it is": {
 			manifest: docs(strings.Replace(secret("yaml", "'%'"), "kind: Secret", "kind: ConfigMap", 1)),
@@ -162,15 +161,28 @@ data:
 immutable: true
 `),
 		},
-		"a StatefulSet's claims are written as the API server would store them": {
-			manifest: docs("kind: StatefulSet\nspec:\n  template:\n    spec:\n      containers: []\n" +
-				"  volumeClaimTemplates:\n  - spec: {resources: {requests: {storage: 1024Mi}}}\n"),
-			want: docs("kind: StatefulSet\nspec:\n  template:\n    metadata: {}\n    spec:\n      containers: []\n" +
-				"  volumeClaimTemplates:\n  - metadata: {}\n    spec:\n      resources:\n        requests:\n          storage: 1Gi\n    status: {}\n"),
+		"base64 that reads as a number stays text": {
+			manifest: docs(secret("raw", `"1e55"`)),
+			want: docs(`apiVersion: v1
+kind: Secret
+metadata:
+  name: gateway-config-0eacb5c1c2
+  annotations:
+    kube8.dev/configuration: raw
+    kube8.dev/configuration-file: config.yaml
+    kube8.dev/config-sha256: '4ebce045246b43a70c4d197a47521061dcd54d61ea904a5c2ac42fa15d902a95'
+data:
+  config.yaml: "1e55"
+immutable: true
+`),
+		},
+		"a pod template with an empty list of volumes is left as it is": {
+			manifest: docs("kind: Deployment\nspec: {template: {spec: {volumes: null}}}\n"),
+			want:     docs("kind: Deployment\nspec: {template: {spec: {volumes: null}}}\n"),
 		},
 		"a pod template that mounts another Secret is not stamped": {
-			manifest: docs(canonicalSecret, elsewhere.Replace(deployment)),
-			want:     docs(canonicalSecret, elsewhere.Replace(unstamped)),
+			manifest: docs(canonicalSecret, strings.Replace(deployment, "gateway-config", "gateway-tls", 1)),
+			want:     docs(canonicalSecret, strings.Replace(deployment, "gateway-config", "gateway-tls", 1)),
 		},
 	}
 	for name, test := range tests {

@@ -1,16 +1,12 @@
 package postrender
 
 import (
-	"bytes"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -33,78 +29,60 @@ const (
 // stamps are annotations with hashes of what a Secret holds.
 type stamps map[string]string
 
-// decodeSecret checks and canonicalises the files in node, and stamps their hashes. It returns what pods get to know of
+// decodeSecret checks and canonicalises the files in a Secret, and stamps their hashes. It returns what pods get to know of
 // them; nothing for an object that is not the chart's Secret of files.
-func decodeSecret(node *yaml.RNode) (*files, error) {
-	annotations := node.GetAnnotations()
+func decodeSecret(secret *yaml.RNode) (*files, error) {
+	annotations := secret.GetAnnotations()
 	format, marked := annotations[ConfigurationAnnotation]
-	if !marked || node.GetKind() != "Secret" {
+	if !marked || secret.GetKind() != "Secret" {
 		return nil, nil
 	}
 	configuration := annotations[ConfigurationFileAnnotation]
 	stamped := stamps{}
-	all, further, total := map[string]string{}, map[string]string{}, 0 // hashes by name, and the size of further files
-	err := node.PipeE(yaml.Get("data"), yaml.FilterFunc(func(data *yaml.RNode) (*yaml.RNode, error) {
-		return nil, data.VisitFields(func(entry *yaml.MapNode) error {
-			name, value := entry.Key.YNode().Value, entry.Value.YNode()
-			field := FilesField + "[" + name + "]"
-			if name == configuration {
-				field = ConfigurationField
-			}
-			decoded, err := decode(value.Value)
-			if err != nil {
-				return refuse(field, err)
-			}
-			value.SetString(base64.StdEncoding.EncodeToString(decoded))
-			all[name] = hashOf(decoded)
-			if name != configuration {
-				further[name] = all[name]
-				total += len(decoded)
-				return nil
-			}
-			if stamped[ConfigHashAnnotation], err = Check(decoded, format); err != nil {
-				return refuse(field, err)
-			}
-			return nil
-		})
-	}))
+	var all, further strings.Builder // what sha256sum prints of the files
+	total := 0
+	data := secret.GetDataMap()
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		field := FilesField + "[" + name + "]"
+		if name == configuration {
+			field = ConfigurationField
+		}
+		decoded, err := decode(data[name])
+		if err != nil {
+			return nil, refuse(field, err)
+		}
+		canonical := yaml.NewStringRNode(base64.StdEncoding.EncodeToString(decoded))
+		if err := secret.SetMapField(canonical, yaml.DataField, name); err != nil {
+			return nil, fmt.Errorf("write %s: %w", field, err)
+		}
+		line := fmt.Sprintf("%s  %s\n", hashOf(decoded), name)
+		all.WriteString(line)
+		if name != configuration {
+			further.WriteString(line)
+			total += len(decoded)
+		} else if stamped[ConfigHashAnnotation], err = Check(decoded, format); err != nil {
+			return nil, refuse(field, err)
+		}
+	}
 	switch {
-	case err != nil:
-		return nil, err
 	case configuration != "" && stamped[ConfigHashAnnotation] == "":
-		return nil, refuse(ConfigurationField, errors.New("empty; set it to the collector's configuration, base64-encoded"))
+		return nil, refuse(ConfigurationField, errMissing)
 	case total > MaxConfigurationBytes:
 		return nil, refuse(FilesField, errFiles)
-	case len(further) > 0:
-		stamped[FilesHashAnnotation] = hashOfAll(further)
+	case total > 0:
+		stamped[FilesHashAnnotation] = hashOf([]byte(further.String()))
 	}
-	suffix := "-" + hashOfAll(all)[:suffixLength]
-	if strings.HasSuffix(node.GetName(), suffix) {
-		suffix = ""
+	suffix := "-" + hashOf([]byte(all.String()))[:suffixLength]
+	if strings.HasSuffix(secret.GetName(), suffix) {
+		suffix = "" // it has been here before
 	}
-	return &files{stamped, suffix}, stamped.on(node)
+	return &files{stamped, suffix}, stamped.on(secret)
 }
 
-// hashOfAll returns one hash for files, whose own hashes are given by name.
-func hashOfAll(files map[string]string) string {
-	var list bytes.Buffer
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(&list, "%s  %s\n", files[name], name)
-	}
-	return hashOf(list.Bytes())
-}
-
-// onTemplate writes the stamps to a pod template.
-func (s stamps) onTemplate(template *corev1.PodTemplateSpec) {
-	for annotation, hash := range s {
-		metav1.SetMetaDataAnnotation(&template.ObjectMeta, annotation, hash)
-	}
-}
-
-// on writes the stamps to an object.
-func (s stamps) on(node *yaml.RNode) error {
+// on writes the stamps to the annotations of an object, or of the one at a path in it.
+func (s stamps) on(node *yaml.RNode, path ...string) error {
 	for _, annotation := range slices.Sorted(maps.Keys(s)) {
-		if err := node.PipeE(yaml.SetAnnotation(annotation, s[annotation])); err != nil {
+		if err := node.PipeE(yaml.Lookup(path...), yaml.SetAnnotation(annotation, s[annotation])); err != nil {
 			return err
 		}
 	}

@@ -14,9 +14,6 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// orRaw is what to do about a configuration that its collector understands all the same.
-const orRaw = "or set format to raw"
-
 // checkYAML demands one YAML document that is a mapping without duplicate keys. Its errors name the line and never quote
 // the text.
 func checkYAML(text string) error {
@@ -27,16 +24,17 @@ func checkYAML(text string) error {
 	var document yaml.Node
 	switch err := decoder.Decode(&document); {
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("empty when decoded; write a YAML mapping, %s", orRaw)
+		return errors.New("empty when decoded; write a YAML mapping")
 	case err != nil:
 		return explainSyntax(text, err)
 	}
 	root := document.Content[0]
-	if root.Kind != yaml.MappingNode && isBase64(root.Value) {
-		return fmt.Errorf("base64 once more when decoded; encode the file once, %s", orRaw)
-	}
-	if root.Kind != yaml.MappingNode {
-		return fmt.Errorf("line %d is not a YAML mapping; start with a key such as \"receivers:\", %s", root.Line, orRaw)
+	switch {
+	case root.Kind == yaml.MappingNode:
+	case isBase64(root.Value):
+		return errors.New("base64 once more when decoded; encode the file once")
+	default:
+		return fmt.Errorf(`line %d is not a YAML mapping; start with a key such as "receivers:"`, root.Line)
 	}
 	// The decoder checks what the parser leaves: duplicate keys, tags that do not fit, aliases that expand too far.
 	var values any
@@ -44,32 +42,26 @@ func checkYAML(text string) error {
 		return explainValue(root, err)
 	}
 	if err := decoder.Decode(&document); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("more than one YAML document; keep one, %s", orRaw)
+		return errors.New("more than one YAML document; keep one")
 	}
 	return nil
 }
 
 // checkCharacters demands UTF-8 without control characters.
 func checkCharacters(text string) error {
-	for at, char := range text {
-		reason := ""
+	isControl := func(char rune) bool { return unicode.IsControl(char) && !strings.ContainsRune("\t\r\u0085", char) }
+	for i, line := range strings.Split(text, "\n") {
 		switch {
-		case char == 0:
-			reason = "has a NUL byte; remove it"
-		case char == utf8.RuneError && !strings.HasPrefix(text[at:], string(utf8.RuneError)):
-			reason = "is not UTF-8; save the file as UTF-8"
-		case unicode.IsControl(char) && !strings.ContainsRune("\t\n\r\u0085", char):
-			reason = "has a control character; remove it"
-		}
-		if reason != "" {
-			return fmt.Errorf("line %d %s, %s", lineAt(text, at), reason, orRaw)
+		case !utf8.ValidString(line):
+			return fmt.Errorf("line %d is not UTF-8; save the file as UTF-8", i+1)
+		case strings.Contains(line, "\x00"):
+			return fmt.Errorf("line %d has a NUL byte; remove it", i+1)
+		case strings.ContainsFunc(line, isControl):
+			return fmt.Errorf("line %d has a control character; remove it", i+1)
 		}
 	}
 	return nil
 }
-
-// lineAt returns the number of the line that has the byte of an index.
-func lineAt(text string, index int) int { return 1 + strings.Count(text[:index], "\n") }
 
 // isBase64 tells whether text is the base64 of text, so that a file was most likely encoded twice.
 func isBase64(text string) bool {
@@ -85,16 +77,23 @@ var (
 // explainSyntax says why the parser refused text. What the parser says can quote the text.
 func explainSyntax(text string, err error) error {
 	if found := unknownAnchor.FindStringSubmatch(err.Error()); found != nil {
-		line := lineAt(text, max(0, strings.Index(text, "*"+found[1])))
-		return fmt.Errorf("line %d has an alias without its anchor; put quotes around a value that starts with *, %s", line, orRaw)
+		before, _, _ := strings.Cut(text, "*"+found[1])
+		return fmt.Errorf("line %d has an alias without its anchor; put quotes around a value that starts with *",
+			1+strings.Count(before, "\n"))
 	}
 	if strings.Contains(err.Error(), "exceeded max depth") {
-		return fmt.Errorf("nested too deep%s; use fewer levels, %s", nearLine(err), orRaw)
+		return fmt.Errorf("nested too deep%s; use fewer levels", nearLine(err))
 	}
-	if line, found := templateNear(text, err); found {
-		return unquotedTemplate(line)
+	if found := errorLine.FindStringSubmatch(err.Error()); found != nil {
+		// The parser counts some lines from zero, and notices some errors late.
+		named, _ := strconv.Atoi(found[1])
+		for i, line := range strings.Split(text, "\n") {
+			if number := i + 1; named-1 <= number && number <= named+1 && strings.Contains(line, "{{") {
+				return unquotedTemplate(number)
+			}
+		}
 	}
-	return fmt.Errorf("not YAML%s; mend it, %s", nearLine(err), orRaw)
+	return fmt.Errorf("not YAML%s; mend it", nearLine(err))
 }
 
 // explainValue says why the decoder refused what the parser read as root.
@@ -102,19 +101,18 @@ func explainValue(root *yaml.Node, err error) error {
 	if line := lineOf(root, isTemplate); line > 0 {
 		return unquotedTemplate(line)
 	}
-	message := err.Error()
 	switch {
-	case strings.Contains(message, "excessive aliasing"):
+	case strings.Contains(err.Error(), "excessive aliasing"):
 		line := lineOf(root, func(node *yaml.Node) bool { return node.Kind == yaml.AliasNode })
-		return fmt.Errorf("line %d has the first of aliases that expand too far; write out what they stand for, %s", line, orRaw)
-	case strings.Contains(message, "already defined"):
-		return fmt.Errorf("duplicate key%s; remove it, %s", nearLine(err), orRaw)
+		return fmt.Errorf("line %d has the first of aliases that expand too far; write out what they stand for", line)
+	case strings.Contains(err.Error(), "already defined"):
+		return fmt.Errorf("duplicate key%s; remove it", nearLine(err))
 	}
-	return fmt.Errorf("value or key of the wrong type%s; mend it, %s", nearLine(err), orRaw)
+	return fmt.Errorf("value or key of the wrong type%s; mend it", nearLine(err))
 }
 
 func unquotedTemplate(line int) error {
-	return fmt.Errorf("line %d has {{ }} without quotes, which YAML reads as a mapping; put quotes around the value, %s", line, orRaw)
+	return fmt.Errorf("line %d has {{ }} without quotes, which YAML reads as a mapping; put quotes around the value", line)
 }
 
 // isTemplate tells whether node is {{ }}: a mapping that is the key of another one.
@@ -133,23 +131,6 @@ func lineOf(node *yaml.Node, is func(*yaml.Node) bool) int {
 		}
 	}
 	return 0
-}
-
-// templateNear returns the first line with {{ among the one that a parser's error names and its neighbours, because the
-// parser counts some lines from zero, and notices some errors late.
-func templateNear(text string, err error) (int, bool) {
-	found := errorLine.FindStringSubmatch(err.Error())
-	if found == nil {
-		return 0, false
-	}
-	named, _ := strconv.Atoi(found[1])
-	lines := strings.Split(text, "\n")
-	for line := max(1, named-1); line <= min(named+1, len(lines)); line++ {
-		if strings.Contains(lines[line-1], "{{") {
-			return line, true
-		}
-	}
-	return 0, false
 }
 
 // nearLine is all of a YAML error that may be shown: " near line N", or nothing. The rest of it can quote the input.

@@ -66,6 +66,7 @@ func (r *actionClient) apply(revise bool) error {
 		}
 	}
 	if len(repaired) > 0 {
+		r.Metrics.Repaired()
 		r.Events.Eventf(r.collector, corev1.EventTypeNormal, "DriftRepaired",
 			"brought back to what the release says: %s", strings.Join(repaired, ", "))
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -110,13 +112,15 @@ func Strip(in any) (any, error) {
 	}
 	seen := sightOf(object)
 	kept := metav1.ObjectMeta{
-		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		Namespace: shared(object.GetNamespace()), Name: shared(object.GetName()), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 		Generation: object.GetGeneration(), CreationTimestamp: object.GetCreationTimestamp(), DeletionTimestamp: object.GetDeletionTimestamp(),
 		Finalizers: object.GetFinalizers(),
 	}
 	// The sight has the place of a field that the API server no longer fills, and lets nobody fill.
 	kept.SetSelfLink(fmt.Sprintf("%s %t %t %s", seen.digest, seen.replicas, seen.legacy, seen.editor))
 	if owner := metav1.GetControllerOf(object); owner != nil {
+		owner.APIVersion, owner.Kind, owner.Name = shared(owner.APIVersion), shared(owner.Kind), shared(owner.Name)
+		owner.UID = types.UID(shared(string(owner.UID)))
 		kept.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
 	switch whole := object.(type) {
@@ -137,10 +141,14 @@ func Strip(in any) (any, error) {
 		spec := appsv1.DaemonSetSpec{UpdateStrategy: whole.Spec.UpdateStrategy}
 		return &appsv1.DaemonSet{ObjectMeta: kept, Status: whole.Status, Spec: spec}, nil
 	case *metav1.PartialObjectMetadata:
-		return &metav1.PartialObjectMetadata{TypeMeta: whole.TypeMeta, ObjectMeta: kept}, nil
+		kind := metav1.TypeMeta{Kind: shared(whole.Kind), APIVersion: shared(whole.APIVersion)}
+		return &metav1.PartialObjectMetadata{TypeMeta: kind, ObjectMeta: kept}, nil
 	}
 	return in, nil
 }
+
+// shared returns text that all equal texts share: the objects of a Collector have their names and owner in common.
+func shared(text string) string { return unique.Make(text).Value() }
 
 func writeData(sum interface{ Write([]byte) (int, error) }, data map[string][]byte) {
 	for _, key := range slices.Sorted(maps.Keys(data)) {

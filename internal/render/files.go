@@ -2,89 +2,92 @@ package render
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/kube8/kube8-operator/internal/release"
 )
 
 // Files renders the Collectors in files, in the .yaml, .yml and .json files of folders, and, for "-", in stdin, and writes
 // the manifests to out. The error is a RefusedError with the problems of all files. No manifest is written then, and
 // with JSON the problems are.
 func (r *Renderer) Files(ctx context.Context, paths []string, stdin io.Reader, out io.Writer) error {
-	manifests, err := r.files(ctx, paths, stdin)
-	if written := r.write(out, manifests, err); written != nil {
-		return written
-	}
-	return err
-}
-
-func (r *Renderer) files(ctx context.Context, paths []string, stdin io.Reader) ([]byte, error) {
-	var manifests []byte
+	var all []*release.Rendered
 	var problems RefusedError
-	found := 0
 	for _, path := range paths {
-		files, err := list(path)
-		if err != nil {
-			problems = append(problems, problemsOf(err)...)
-		}
-		for _, file := range files {
-			rendered, count, refused := r.file(ctx, file, stdin)
+		for _, file := range list(path) {
+			rendered, refused := r.file(ctx, file, stdin)
+			all = append(all, rendered...)
 			problems = append(problems, refused...)
-			manifests = append(manifests, rendered...)
-			found += count
 		}
 	}
-	if found == 0 && len(problems) == 0 && !r.AllowNone {
+	if len(all)+len(problems) == 0 && !r.AllowNone {
 		problems = RefusedError{{
 			File: strings.Join(paths, ", "), Message: "no Collector in it; it needs apiVersion kube8.dev/v1alpha1 and kind Collector",
 		}}
 	}
 	if len(problems) > 0 {
-		return nil, problems
+		all = nil
 	}
-	return manifests, nil
+	if err := r.write(out, all, problems); err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return problems.asError()
 }
 
-func (r *Renderer) file(ctx context.Context, path string, stdin io.Reader) (manifests []byte, count int, problems RefusedError) {
-	in, label := stdin, "standard input"
-	if path != "-" {
-		opened, err := os.Open(path)
-		if err != nil {
-			return nil, 0, problemsOf(err)
-		}
-		defer opened.Close()
-		in, label = opened, path
-	}
-	manifests, count, err := r.Render(ctx, in)
-	if err != nil {
-		return nil, count, problemsOf(err).about(label, "")
-	}
-	return manifests, count, nil
-}
-
-// list returns path itself, or the files of a folder, by name.
-func list(path string) ([]string, error) {
-	if path == "-" {
-		return []string{path}, nil
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the file
-	}
-	if !info.IsDir() {
-		return []string{path}, nil
-	}
+// list returns the files of a folder, by name, or the path itself.
+func list(path string) (files []string) {
 	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the folder
+	if err != nil || path == "-" {
+		return []string{path} // who reads it says what is wrong
 	}
-	var files []string
 	for _, entry := range entries {
 		if !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) {
 			files = append(files, filepath.Join(path, entry.Name()))
 		}
 	}
-	return files, nil
+	return files
+}
+
+func (r *Renderer) file(ctx context.Context, path string, stdin io.Reader) ([]*release.Rendered, RefusedError) {
+	in, name := stdin, "standard input"
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, problemsOf(err)
+		}
+		defer file.Close()
+		in, name = file, path
+	}
+	rendered, err := r.Render(ctx, in)
+	return rendered, problemsOf(err).about(name, "")
+}
+
+// write writes manifests, and problems only as JSON: in YAML they would be taken for manifests.
+func (r *Renderer) write(out io.Writer, all []*release.Rendered, problems RefusedError) error {
+	var manifests strings.Builder
+	items := []map[string]any{}
+	for _, rendered := range all {
+		manifests.WriteString(rendered.Manifest)
+		for _, object := range rendered.Objects {
+			items = append(items, object.Object)
+		}
+	}
+	if !r.JSON {
+		_, err := io.WriteString(out, manifests.String())
+		return err //nolint:wrapcheck // the caller says what failed
+	}
+	answer := map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
+	if len(problems) > 0 {
+		answer = map[string]any{"problems": problems}
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(answer) //nolint:wrapcheck // the caller says what failed
 }

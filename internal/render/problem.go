@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"regexp"
@@ -28,17 +29,11 @@ type Problem struct {
 
 // String names file, object, field and what is wrong, in one line.
 func (p Problem) String() string {
-	var parts []string
-	if p.File != "" {
-		parts = append(parts, p.File)
-	}
 	if p.Collector != "" {
-		parts = append(parts, "Collector "+p.Collector)
+		p.Collector = "Collector " + p.Collector
 	}
-	if p.Field != "" {
-		parts = append(parts, p.Field)
-	}
-	return strings.Join(append(parts, p.Message), ": ")
+	parts := slices.DeleteFunc([]string{p.File, p.Collector, p.Field, p.Message}, func(part string) bool { return part == "" })
+	return strings.Join(parts, ": ")
 }
 
 // RefusedError has at least one problem.
@@ -53,11 +48,22 @@ func (e RefusedError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// asError returns e as an error, which is nil if there are no problems.
+func (e RefusedError) asError() error {
+	if len(e) == 0 {
+		return nil
+	}
+	return e
+}
+
 // chartSays precedes what a template refuses by Helm's function fail.
 var chartSays = regexp.MustCompile(`^.*execution error at \([^)]*\): `)
 
-// problemsOf turns what a step refuses into problems. It is the one place where errors become what people read.
+// problemsOf turns what a step refuses, if it does, into problems. It is the one place where errors become what people read.
 func problemsOf(err error) RefusedError {
+	if err == nil {
+		return nil
+	}
 	if problems, ok := errors.AsType[RefusedError](err); ok {
 		return problems
 	}
@@ -85,12 +91,7 @@ func problemsOf(err error) RefusedError {
 func (e RefusedError) about(file, collector string) RefusedError {
 	var named RefusedError
 	for _, problem := range e {
-		if problem.File == "" {
-			problem.File = file
-		}
-		if problem.Collector == "" {
-			problem.Collector = collector
-		}
+		problem.File, problem.Collector = cmp.Or(problem.File, file), cmp.Or(problem.Collector, collector)
 		if !slices.Contains(named, problem) {
 			named = append(named, problem)
 		}

@@ -246,11 +246,7 @@ func refused(t *testing.T, watch *watches.Watch, spec string) string {
 		t.Fatal(err)
 	}
 	collector.Object["spec"] = values
-	manifest, err := (&Renderer{}).manifest(watch, collector, values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := refusals(collector, manifest); err != nil {
+	if _, err := (&Renderer{}).release(watch, collector); err != nil {
 		return err.Error()
 	}
 	return ""

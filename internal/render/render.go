@@ -6,25 +6,27 @@ package render
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/config/crd"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/release"
+	"github.com/kube8/kube8-operator/internal/specpath"
+	"github.com/kube8/kube8-operator/internal/validation"
 )
 
 // Renderer renders Collectors.
@@ -54,118 +56,89 @@ func New(ws []watches.Watch, apiVersions []string) (*Renderer, error) {
 	return &Renderer{Watches: ws, APIVersions: apiVersions, schema: schema}, nil
 }
 
-// Render returns the manifests of each Collector in a stream of YAML documents, and how many Collectors there were;
-// objects of other kinds are passed over. The error is a RefusedError with the problems of all of them.
-func (r *Renderer) Render(ctx context.Context, in io.Reader) (manifests []byte, count int, err error) {
-	var out bytes.Buffer
+// Render returns what each Collector in a stream of YAML documents becomes; objects of other kinds are passed over. The
+// error is a RefusedError with the problems of all of them.
+func (r *Renderer) Render(ctx context.Context, in io.Reader) ([]*release.Rendered, error) {
+	var all []*release.Rendered
 	var problems RefusedError
 	reader := yamlutil.NewYAMLReader(bufio.NewReader(in))
 	for document := 1; ; document++ {
 		text, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			break
+			return all, problems.asError()
 		}
 		if err != nil {
-			return nil, count, fmt.Errorf("read document %d: %w", document, err)
+			return nil, fmt.Errorf("read document %d: %w", document, err)
 		}
-		obj, err := parse(text)
+		objects, err := parse(text)
 		if err != nil {
 			problems = append(problems, problemsOf(fmt.Errorf("document %d: %w", document, err))...)
-			continue
 		}
-		for _, obj := range itemsOf(obj) {
-			watch := r.watchFor(obj)
-			if watch == nil {
+		for _, object := range objects {
+			at := slices.IndexFunc(r.Watches, func(w watches.Watch) bool { return w.GroupVersionKind == object.GroupVersionKind() })
+			if at < 0 {
 				continue
 			}
-			count++
-			manifest, err := r.renderOne(ctx, watch, obj)
+			rendered, err := r.one(ctx, &r.Watches[at], &object)
 			if err != nil {
-				problems = append(problems, problemsOf(err).about("", name(obj))...)
+				problems = append(problems, problemsOf(err).about("", client.ObjectKeyFromObject(&object).String())...)
 				continue
 			}
-			out.WriteString(manifest)
+			all = append(all, rendered)
 		}
 	}
-	if len(problems) > 0 {
-		return nil, count, problems
-	}
-	return out.Bytes(), count, nil
 }
 
-// itemsOf returns the items of a list, such as `kubectl get -o yaml` prints, or else the object itself.
-func itemsOf(obj *unstructured.Unstructured) (items []*unstructured.Unstructured) {
-	if !obj.IsList() {
-		return []*unstructured.Unstructured{obj}
-	}
-	_ = obj.EachListItem(func(item runtime.Object) error { // fails for what is not a list
-		if item, ok := item.(*unstructured.Unstructured); ok {
-			items = append(items, item)
-		}
-		return nil
-	})
-	return items
-}
-
-// parse reads one object as the API server would: duplicate keys are refused, whole numbers are integers.
-func parse(text []byte) (*unstructured.Unstructured, error) {
+// parse reads one object, or the items of a list such as `kubectl get -o yaml` prints, as the API server would: duplicate
+// keys are refused, whole numbers are integers.
+func parse(text []byte) ([]unstructured.Unstructured, error) {
 	converted, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
 		return nil, fmt.Errorf("not valid YAML: %w", err)
 	}
-	obj := &unstructured.Unstructured{}
-	if err := json.Unmarshal(converted, &obj.Object); err != nil {
+	var object unstructured.Unstructured
+	if err := json.Unmarshal(converted, &object.Object); err != nil {
 		return nil, fmt.Errorf("not a Kubernetes object: %w", err)
 	}
-	return obj, nil
+	if list, err := object.ToList(); err == nil && object.IsList() {
+		return list.Items, nil
+	}
+	return []unstructured.Unstructured{object}, nil
 }
 
-func (r *Renderer) watchFor(obj *unstructured.Unstructured) *watches.Watch {
-	for i := range r.Watches {
-		if r.Watches[i].GroupVersionKind == obj.GroupVersionKind() {
-			return &r.Watches[i]
-		}
+// one renders one Collector if its schema and the API server accept it.
+func (r *Renderer) one(ctx context.Context, watch *watches.Watch, collector *unstructured.Unstructured) (*release.Rendered, error) {
+	if collector.GetNamespace() == "" {
+		collector.SetNamespace("default")
 	}
-	return nil
+	if err := r.schema.admit(ctx, collector); err != nil {
+		return nil, err
+	}
+	return r.release(watch, collector)
 }
 
-func (r *Renderer) renderOne(ctx context.Context, watch *watches.Watch, obj *unstructured.Unstructured) (string, error) {
-	if err := r.schema.admit(ctx, obj); err != nil {
-		return "", err
-	}
-	values, _, err := unstructured.NestedMap(obj.Object, "spec")
+// release renders a first release, with the code that the operator renders with. What the API server would refuse of its
+// objects is a RefusedError by collector's own fields.
+func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstructured) (*release.Rendered, error) {
+	values, _, err := unstructured.NestedMap(collector.Object, "spec")
 	if err != nil {
-		return "", fmt.Errorf("read spec: %w", err)
+		return nil, fmt.Errorf("read spec: %w", err)
 	}
 	for key, value := range watch.OverrideValues {
 		if err := strvals.ParseInto(key+"="+value, values); err != nil {
-			return "", fmt.Errorf("apply overrideValues %s of the watches file: %w", key, err)
+			return nil, fmt.Errorf("apply overrideValues %s of the watches file: %w", key, err)
 		}
 	}
-	manifest, err := r.manifest(watch, obj, values)
-	if err != nil {
-		return "", err
-	}
-	return manifest, refusals(obj, manifest)
-}
-
-// manifest renders a first release, with the code that the operator renders with.
-func (r *Renderer) manifest(watch *watches.Watch, obj *unstructured.Unstructured, values map[string]any) (string, error) {
 	offered := chartutil.DefaultCapabilities.Copy()
 	offered.APIVersions = append(offered.APIVersions, r.APIVersions...)
-	key := types.NamespacedName{Namespace: namespace(obj), Name: obj.GetName()}
-	rendered, err := release.Render(watch.Chart, key, values, offered, postrender.Renderer{})
+	rendered, err := release.Render(watch.Chart, client.ObjectKeyFromObject(collector), values, offered, postrender.Renderer{})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return rendered.Manifest, nil
-}
-
-func name(obj *unstructured.Unstructured) string { return namespace(obj) + "/" + obj.GetName() }
-
-func namespace(obj *unstructured.Unstructured) string {
-	if obj.GetNamespace() == "" {
-		return "default"
+	var problems RefusedError
+	for _, object := range rendered.Objects {
+		problems = append(problems, problemsOf(specpath.Explain(validation.Create(object), collector, object))...)
 	}
-	return obj.GetNamespace()
+	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
+	return rendered, problems.about("", "").asError() // each once: a port is in two objects
 }

@@ -52,7 +52,7 @@ func TestFilesPrintsTheManifestsOfEachCollectorAndNothingElse(t *testing.T) {
 		"kind: ConfigMap":                           0,
 		"opentelemetry-collector:0.150.0":           2,
 		"kind: ServiceMonitor":                      0,
-		"kube8.dev/config-sha256: a2562a2b6beb468":  2,
+		"kube8.dev/config-sha256: 'a2562a2b6beb468": 4,
 	} {
 		if got := strings.Count(out.String(), text); got != want {
 			t.Errorf("%q occurs %d times, want %d in\n%s", text, got, want, out)
@@ -81,9 +81,9 @@ func TestFilesHonoursTheOptionsThatDecideWhatIsRendered(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"image: mirror.test/otel/opentelemetry-collector:0.150.0",
+		`image: "mirror.test/otel/opentelemetry-collector:0.150.0"`,
 		"kind: ServiceMonitor",
-		"priorityClassName: tenants",
+		`priorityClassName: "tenants"`,
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out)
@@ -182,6 +182,7 @@ func writeInputs(t *testing.T) string {
 	worse := strings.Replace(bad, "cluster: prod", "clutser: prod", 1)
 	for name, text := range map[string]string{
 		"good.yaml": collector, "bad.yaml": bad + "---\n" + collector, "worse.yml": worse, "ignored.txt": bad, "other.json": "{}",
+		"values.json": `{"items": ["text"]}`,
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -210,6 +211,7 @@ func TestFilesSaysALineForEachProblem(t *testing.T) {
 		"a file that is not there":              {paths: []string{"none.yaml", "bad.yaml"}, want: []string{"none.yaml: cannot be read: ", "bad.yaml" + id}},
 		"no Collector at all":                   {paths: []string{"other.json"}, want: []string{"other.json" + none}},
 		"no Collector at all, which is allowed": {paths: []string{"other.json"}, allowNone: true},
+		"items that are no objects":             {paths: []string{"values.json", "good.yaml"}},
 		"no Collector in one file of several":   {paths: []string{"other.json", "good.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,10 +61,7 @@ func (s *crdSchema) admit(ctx context.Context, obj *unstructured.Unstructured) e
 	for _, refusal := range s.validate(ctx, obj) {
 		problems = append(problems, describe(refusal))
 	}
-	if len(problems) > 0 {
-		return problems
-	}
-	return nil
+	return problems.asError()
 }
 
 // validate returns what the API server's answer would have.

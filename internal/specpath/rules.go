@@ -7,29 +7,16 @@ var rules = map[string][]rule{
 	"Deployment":  workload,
 	"DaemonSet":   workload,
 	"StatefulSet": workload,
-	"Service": {
-		{"spec.ports", ports},
-		{"spec.type", field("spec.service.type")},
-		{"spec.internalTrafficPolicy", field("spec.service.internalTrafficPolicy")},
-		{"metadata.annotations", field("spec.service.annotations")},
-	},
-	"ServiceAccount": {
-		{"metadata.name", field("spec.serviceAccount.name")},
-		{"metadata.annotations", field("spec.serviceAccount.annotations")},
-	},
-	"Secret": {
-		{"data", files},
-	},
-	"HorizontalPodAutoscaler": {
-		{"spec.minReplicas", field("spec.autoscaling.minReplicas")},
-		{"spec.maxReplicas", field("spec.autoscaling.maxReplicas")},
-		{"spec.metrics", metrics},
-		{"spec.behavior", field("spec.autoscaling.behavior")},
-	},
-	"PodDisruptionBudget": {
-		{"spec.minAvailable", field("spec.podDisruptionBudget.minAvailable")},
-		{"spec.maxUnavailable", field("spec.podDisruptionBudget.maxUnavailable")},
-	},
+	"Service": append(same("spec.", "spec.service.", "type", "internalTrafficPolicy"),
+		rule{"spec.ports", ports},
+		rule{"metadata.annotations", field("spec.service.annotations")},
+	),
+	"ServiceAccount": same("metadata.", "spec.serviceAccount.", "name", "annotations"),
+	"Secret":         {{"data", files}},
+	"HorizontalPodAutoscaler": append(same("spec.", "spec.autoscaling.", "minReplicas", "maxReplicas", "behavior"),
+		rule{"spec.metrics", metrics},
+	),
+	"PodDisruptionBudget": same("spec.", "spec.podDisruptionBudget.", "minAvailable", "maxUnavailable"),
 	"NetworkPolicy": {
 		{"spec.ingress[0].from", field("spec.networkPolicy.ingressFrom")},
 		{"spec.egress", field("spec.networkPolicy.egress")},
@@ -42,9 +29,7 @@ var rules = map[string][]rule{
 		{"spec.podMetricsEndpoints[0]", field("spec.podMonitor")},
 		{"metadata.labels", field("spec.podMonitor.labels")},
 	},
-	"PrometheusRule": {
-		{"metadata.labels", field("spec.prometheusRule.labels")},
-	},
+	"PrometheusRule": same("metadata.", "spec.prometheusRule.", "labels"),
 }
 
 const (
@@ -53,10 +38,7 @@ const (
 )
 
 var workload = slices.Concat([]rule{
-	{"spec.replicas", field("spec.replicas")},
 	{"spec.strategy", field("spec.updateStrategy")},
-	{"spec.updateStrategy", field("spec.updateStrategy")},
-	{"spec.volumeClaimTemplates", field("spec.volumeClaimTemplates")},
 	// The API server leaves out that both are in metadata, except where it compares them with the selector.
 	{"spec.template.labels", field("spec.podLabels")},
 	{"spec.template.metadata.labels", field("spec.podLabels")},
@@ -68,19 +50,20 @@ var workload = slices.Concat([]rule{
 	{pod + "volumes", volumes},
 	{container + "image", image},
 	{container + "imagePullPolicy", field("spec.image.pullPolicy")},
-	{container + "env", items("spec.env", "name")},
+	{container + "env", items("spec.env")},
 	{container + "ports", ports},
-	{container + "volumeMounts", items("spec.extraVolumeMounts", "mountPath")},
+	{container + "volumeMounts", items("spec.extraVolumeMounts")},
 },
-	same(pod, "affinity", "hostNetwork", "imagePullSecrets", "nodeSelector", "priorityClassName",
+	same("spec.", "spec.", "replicas", "updateStrategy", "volumeClaimTemplates"),
+	same(pod, "spec.", "affinity", "hostNetwork", "imagePullSecrets", "nodeSelector", "priorityClassName",
 		"terminationGracePeriodSeconds", "tolerations", "topologySpreadConstraints"),
-	same(container, "args", "envFrom", "livenessProbe", "readinessProbe", "resources", "securityContext", "startupProbe"),
+	same(container, "spec.", "args", "envFrom", "livenessProbe", "readinessProbe", "resources", "securityContext", "startupProbe"),
 )
 
-// same are rules for fields below prefix that the Collector has under their own names.
-func same(prefix string, names ...string) (found []rule) {
+// same are rules for fields that the Collector has under their own names, below another field.
+func same(below, collectors string, names ...string) (found []rule) {
 	for _, name := range names {
-		found = append(found, rule{prefix + name, field("spec." + name)})
+		found = append(found, rule{below + name, field(collectors + name)})
 	}
 	return found
 }

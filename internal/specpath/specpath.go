@@ -4,8 +4,7 @@ package specpath
 
 import (
 	"fmt"
-	"reflect"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -16,14 +15,24 @@ import (
 // counterpart by the object: Kind "name": path.
 func Of(collector, obj *unstructured.Unstructured, path string) string {
 	for _, rule := range rules[obj.GetKind()] {
-		if rest, fits := cutField(path, rule.from); fits {
-			if found := rule.to(collector, obj, rule.from, rest); found != "" {
-				return found
-			}
+		rest, found := strings.CutPrefix(path, rule.from)
+		parts := below.FindStringSubmatch(rest)
+		if !found || parts == nil {
+			continue
+		}
+		index, err := strconv.Atoi(parts[1])
+		if err != nil {
+			index = -1
+		}
+		if name := rule.to(place{collector.Object, obj.Object, rule.from, rest, index, parts[2]}); name != "" {
+			return name
 		}
 	}
 	return fmt.Sprintf("%s %q: %s", obj.GetKind(), obj.GetName(), path)
 }
+
+// below is what can come after a field: the index of an item, and fields of that.
+var below = regexp.MustCompile(`(?s)^(?:\[(\d+)\])?([.\[].*)?$`)
 
 // rule says where in a Collector a field comes from, with all that is below it. The first one that fits is used.
 type rule struct {
@@ -31,63 +40,65 @@ type rule struct {
 	to   origin
 }
 
-// origin returns the field of collector for the field from of obj, where rest is what comes after from. It returns "" if
-// the field is the chart's own.
-type origin func(collector, obj *unstructured.Unstructured, from, rest string) string
+// place is a field of an object: a rule's field, or what is below it.
+type place struct {
+	collector, object map[string]any
+
+	from  string // the rule's field
+	rest  string // what comes after it
+	index int    // which item of the rule's field it is, or -1
+	below string // what comes after the index
+}
+
+// name returns what names the item of the rule's field, by its path in the item, or "".
+func (p place) name(path string) string {
+	name, _ := at(p.object, fmt.Sprintf("%s[%d].%s", p.from, p.index, path)).(string)
+	return name
+}
+
+// origin returns the field of the Collector that a place comes from. It returns "" if the place is the chart's own.
+type origin func(p place) string
 
 // field is a field of the Collector that the chart takes over as it stands.
 func field(name string) origin {
-	return func(_, _ *unstructured.Unstructured, _, rest string) string { return name + rest }
+	return func(p place) string { return name + p.rest }
 }
 
 // files are the configuration and the further files of the Collector, which the chart puts into one Secret.
-func files(collector, _ *unstructured.Unstructured, _, rest string) string {
-	given, _ := at(collector.Object, "spec.collector.files").(map[string]any)
-	if _, further := given[strings.Trim(rest, "[]")]; further {
-		return "spec.collector.files" + rest
+func files(p place) string {
+	given, _ := at(p.collector, "spec.collector.files").(map[string]any)
+	if _, further := given[strings.Trim(p.rest, "[]")]; further {
+		return "spec.collector.files" + p.rest
 	}
 	return "spec.collector.configuration"
 }
 
-// items is a list of the Collector whose items the chart appends to its own. The item is found by what names it, and among
-// several of one name by its place from the end.
-func items(list, key string) origin {
-	return func(collector, obj *unstructured.Unstructured, from, rest string) string {
-		index, below, isItem := cutIndex(rest)
-		rendered, _ := at(obj.Object, from).([]any)
-		if !isItem || index >= len(rendered) {
-			return list + rest
+// items is a list of the Collector that the chart appends to its own.
+func items(list string) origin {
+	return func(p place) string {
+		rendered, _ := at(p.object, p.from).([]any)
+		given, _ := at(p.collector, list).([]any)
+		own := len(rendered) - len(given)
+		switch {
+		case p.index < 0 || p.index >= len(rendered):
+			return list + p.rest
+		case p.index < own:
+			return ""
 		}
-		name, behind := at(rendered[index], key), 0
-		for _, item := range rendered[index+1:] {
-			if reflect.DeepEqual(at(item, key), name) {
-				behind++
-			}
-		}
-		given, _ := at(collector.Object, list).([]any)
-		for i, item := range slices.Backward(given) {
-			if !reflect.DeepEqual(at(item, key), name) {
-				continue
-			}
-			if behind == 0 {
-				return fmt.Sprintf("%s[%d]%s", list, i, below)
-			}
-			behind--
-		}
-		return ""
+		return fmt.Sprintf("%s[%d]%s", list, p.index-own, p.below)
 	}
 }
 
 // volumes are those of the Collector. The API server counts those of a StatefulSet's claims first, in an order that changes,
 // and checks the claims' names there.
-func volumes(collector, obj *unstructured.Unstructured, from, rest string) string {
-	claims, _ := at(obj.Object, "spec.volumeClaimTemplates").([]any)
-	index, below, isItem := cutIndex(rest)
+func volumes(p place) string {
+	claims, _ := at(p.object, "spec.volumeClaimTemplates").([]any)
 	switch {
-	case !isItem || len(claims) == 0:
-		return items("spec.extraVolumes", "name")(collector, obj, from, rest)
-	case index >= len(claims):
-		return items("spec.extraVolumes", "name")(collector, obj, from, fmt.Sprintf("[%d]%s", index-len(claims), below))
+	case p.index < 0:
+		return "spec.extraVolumes"
+	case p.index >= len(claims):
+		p.index -= len(claims)
+		return items("spec.extraVolumes")(p)
 	case len(claims) > 1:
 		return "spec.volumeClaimTemplates"
 	}
@@ -96,60 +107,39 @@ func volumes(collector, obj *unstructured.Unstructured, from, rest string) strin
 
 // ports is the map of the Collector that the chart makes a list of. It has one number for those of the list, and the port's
 // name is its key.
-func ports(_, obj *unstructured.Unstructured, from, rest string) string {
-	index, below, isItem := cutIndex(rest)
-	name, _ := at(obj.Object, fmt.Sprintf("%s[%d].name", from, index)).(string)
-	if !isItem || name == "" {
+func ports(p place) string {
+	name := p.name("name")
+	if name == "" {
 		return "spec.ports"
 	}
-	switch below {
-	case ".port", ".containerPort", ".hostPort":
-		below = ".port"
+	switch p.below {
+	case ".containerPort", ".hostPort":
+		p.below = ".port"
 	case ".name", ".targetPort":
-		below = ""
+		p.below = ""
 	}
-	return fmt.Sprintf("spec.ports[%s]%s", name, below)
+	return fmt.Sprintf("spec.ports[%s]%s", name, p.below)
 }
 
 // metrics are the two targets of the Collector that the chart makes a list of metrics of.
-func metrics(_, obj *unstructured.Unstructured, from, rest string) string {
-	index, _, isItem := cutIndex(rest)
-	if !isItem {
-		return "spec.autoscaling"
-	}
-	switch at(obj.Object, fmt.Sprintf("%s[%d].resource.name", from, index)) {
-	case "cpu":
-		return "spec.autoscaling.targetCPUUtilizationPercentage"
-	case "memory":
-		return "spec.autoscaling.targetMemoryUtilizationPercentage"
-	}
-	return "spec.autoscaling"
+func metrics(p place) string {
+	return "spec.autoscaling" + map[string]string{
+		"cpu":    ".targetCPUUtilizationPercentage",
+		"memory": ".targetMemoryUtilizationPercentage",
+	}[p.name("resource.name")]
 }
 
 // image says where the image's name comes from in this Collector.
-func image(collector, _ *unstructured.Unstructured, _, _ string) string {
-	if at(collector.Object, "spec.image") != nil {
+func image(p place) string {
+	if at(p.collector, "spec.image") != nil {
 		return "spec.image"
 	}
 	return "spec.collector"
 }
 
-// cutField returns what comes after prefix in path, if path is that field or one below it.
-func cutField(path, prefix string) (rest string, fits bool) {
-	rest, fits = strings.CutPrefix(path, prefix)
-	return rest, fits && (rest == "" || rest[0] == '.' || rest[0] == '[')
-}
-
-// cutIndex splits the index off a path that starts with one: "[7].name".
-func cutIndex(path string) (index int, rest string, isIndex bool) {
-	number, rest, found := strings.Cut(strings.TrimPrefix(path, "["), "]")
-	index, err := strconv.Atoi(number)
-	return index, rest, found && err == nil && index >= 0
-}
-
 // at returns what is at a path such as "spec.containers[0].name" in value, or nil.
 func at(value any, path string) any {
-	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+	for step := range strings.FieldsFuncSeq(path, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
 		switch in := value.(type) {
 		case map[string]any:
 			value = in[step]

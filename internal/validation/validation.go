@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"context"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,45 +13,42 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/apps"
-	appsv1 "k8s.io/kubernetes/pkg/apis/apps/v1"
-	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
-	"k8s.io/kubernetes/pkg/apis/autoscaling"
-	autoscalingv2 "k8s.io/kubernetes/pkg/apis/autoscaling/v2"
-	autoscalingvalidation "k8s.io/kubernetes/pkg/apis/autoscaling/validation"
 	"k8s.io/kubernetes/pkg/apis/core"
-	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
-	"k8s.io/kubernetes/pkg/apis/networking"
-	networkingv1 "k8s.io/kubernetes/pkg/apis/networking/v1"
-	networkingvalidation "k8s.io/kubernetes/pkg/apis/networking/validation"
-	"k8s.io/kubernetes/pkg/apis/policy"
-	policyv1 "k8s.io/kubernetes/pkg/apis/policy/v1"
-	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
 	"k8s.io/kubernetes/pkg/capabilities"
-	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
+	"k8s.io/kubernetes/pkg/registry/apps/deployment"
+	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
+	"k8s.io/kubernetes/pkg/registry/autoscaling/horizontalpodautoscaler"
+	"k8s.io/kubernetes/pkg/registry/networking/networkpolicy"
+	"k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
+
+	// These fill the scheme.
+	_ "k8s.io/kubernetes/pkg/apis/apps/install"
+	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
+	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	_ "k8s.io/kubernetes/pkg/apis/networking/install"
+	_ "k8s.io/kubernetes/pkg/apis/policy/install"
 )
 
+// As clusters commonly have it. Whether a namespace allows it is a matter of Pod Security.
+func init() { capabilities.Setup(true, 0) }
+
 // decoder reads objects as the API server does: unknown fields are errors, defaults are set, versions are converted.
-var decoder = newDecoder()
+var decoder = serializer.NewCodecFactory(legacyscheme.Scheme, serializer.EnableStrict).UniversalDecoder()
 
-func newDecoder() runtime.Decoder {
-	// As clusters commonly have it. Whether a namespace allows it is a matter of Pod Security.
-	capabilities.Setup(true, 0)
-
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		core.AddToScheme, corev1.AddToScheme, apps.AddToScheme, appsv1.AddToScheme,
-		autoscaling.AddToScheme, autoscalingv2.AddToScheme, networking.AddToScheme, networkingv1.AddToScheme,
-		policy.AddToScheme, policyv1.AddToScheme,
-	} {
-		utilruntime.Must(add(scheme))
-	}
-	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder()
+// strategies are what the API server does with new objects. Those of the other kinds depend on the API server's storage.
+var strategies = map[string]rest.RESTCreateStrategy{
+	"Deployment":              deployment.Strategy,
+	"DaemonSet":               daemonset.Strategy,
+	"StatefulSet":             statefulset.Strategy,
+	"HorizontalPodAutoscaler": horizontalpodautoscaler.Strategy,
+	"NetworkPolicy":           networkpolicy.Strategy,
+	"PodDisruptionBudget":     poddisruptionbudget.Strategy,
 }
 
 // Create returns the error with which the API server would refuse to create obj, or nil. It knows the kinds that the chart
@@ -67,25 +65,21 @@ func Create(obj *unstructured.Unstructured) error {
 	if err != nil {
 		return fmt.Errorf("read %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}
-	if refused := validate(decoded); len(refused) > 0 {
+	if refused := validate(kind.Kind, decoded); len(refused) > 0 {
 		return apierrors.NewInvalid(kind.GroupKind(), obj.GetName(), refused) //nolint:wrapcheck // as the API server says it
 	}
 	return nil
 }
 
-// validate validates a new object, as the API server's strategy for its kind does (k8s.io/kubernetes, pkg/registry).
-func validate(obj runtime.Object) field.ErrorList {
+// validate validates a new object, as the API server does.
+func validate(kind string, obj runtime.Object) (refused field.ErrorList) {
+	if strategy, ok := strategies[kind]; ok {
+		strategy.PrepareForCreate(context.Background(), obj)
+		refused = strategy.Validate(context.Background(), obj)
+	}
 	switch obj := obj.(type) {
-	case *apps.Deployment:
-		return appsvalidation.ValidateDeployment(obj, podOptions(&obj.Spec.Template))
-	case *apps.DaemonSet:
-		return appsvalidation.ValidateDaemonSet(obj, podOptions(&obj.Spec.Template))
 	case *apps.StatefulSet:
-		rolling := obj.Spec.UpdateStrategy.RollingUpdate
-		if rolling != nil && !utilfeature.DefaultFeatureGate.Enabled(features.MaxUnavailableStatefulSet) {
-			rolling.MaxUnavailable = nil
-		}
-		return append(appsvalidation.ValidateStatefulSet(obj, podOptions(&obj.Spec.Template)), validateClaims(obj)...)
+		return append(refused, validateClaims(obj)...)
 	case *core.Service:
 		if obj.Spec.ClusterIP != "" && obj.Spec.ClusterIPs == nil {
 			obj.Spec.ClusterIPs = []string{obj.Spec.ClusterIP}
@@ -95,16 +89,8 @@ func validate(obj runtime.Object) field.ErrorList {
 		return corevalidation.ValidateServiceAccount(obj)
 	case *core.Secret:
 		return corevalidation.ValidateSecret(obj)
-	case *autoscaling.HorizontalPodAutoscaler:
-		return autoscalingvalidation.ValidateHorizontalPodAutoscaler(obj, autoscalingvalidation.HorizontalPodAutoscalerSpecValidationOptions{
-			MinReplicasLowerBound: 1, // 0 needs the feature gate HPAScaleToZero
-		})
-	case *networking.NetworkPolicy:
-		return networkingvalidation.ValidateNetworkPolicy(obj, networkingvalidation.ValidationOptionsForNetworking(obj, nil))
-	case *policy.PodDisruptionBudget:
-		return policyvalidation.ValidatePodDisruptionBudget(obj, policyvalidation.PodDisruptionBudgetValidationOptions{})
 	}
-	return nil
+	return refused
 }
 
 // validateClaims validates the metadata of a StatefulSet's claims, which the API server does not see before the controller
@@ -116,9 +102,4 @@ func validateClaims(set *apps.StatefulSet) (refused field.ErrorList) {
 		refused = append(refused, apivalidation.ValidateAnnotations(claim.Annotations, path.Child("annotations"))...)
 	}
 	return refused
-}
-
-func podOptions(template *core.PodTemplateSpec) corevalidation.PodValidationOptions {
-	pod.DropDisabledTemplateFields(template, nil)
-	return pod.GetValidationOptionsFromPodTemplate(template, nil)
 }

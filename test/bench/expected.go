@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -39,31 +37,13 @@ func renderFleet(ctx context.Context, root string, fleet []*v1alpha1.Collector) 
 		if err != nil {
 			return nil, err
 		}
-		manifests, _, err := renderer.Render(ctx, bytes.NewReader(text))
+		rendered, err := renderer.Render(ctx, bytes.NewReader(text))
 		if err != nil {
 			return nil, err
 		}
-		if all[i], err = parseObjects(manifests); err != nil {
-			return nil, err
-		}
+		all[i] = rendered[0].Objects
 	}
 	return all, nil
-}
-
-func parseObjects(manifests []byte) ([]*unstructured.Unstructured, error) {
-	var found []*unstructured.Unstructured
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
-	for {
-		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
-			return found, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("read manifests: %w", err)
-		}
-		if len(object.Object) > 0 {
-			found = append(found, object)
-		}
-	}
 }
 
 // verify returns an error unless the cluster has exactly these objects of Collectors, with these labels and these

@@ -2,9 +2,11 @@ package integration
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/helm-charts/collector/ci"
@@ -40,6 +42,17 @@ func TestEveryFeatureIsInstalledThenLeftAloneThenRemoved(t *testing.T) {
 			touch(t, collector)
 			g := NewWithT(t)
 			g.Expect(plane.audit.writes(t, since, collector.Namespace)).To(BeEmpty(), "writes of a pass over an unchanged Collector")
+
+			// Somebody's own field is no drift, even where a field of the Collector's is stored in another form than it was given in.
+			for _, object := range contents(t, collector.Namespace, client.HasLabels{collectorLabel}) {
+				annotations := map[string]string{"example.com/note": "a"}
+				maps.Copy(annotations, object.GetAnnotations())
+				object.SetAnnotations(annotations)
+				g.Expect(plane.client.Update(t.Context(), &object)).To(Succeed())
+			}
+			touch(t, collector)
+			touch(t, collector)
+			g.Expect(plane.audit.writes(t, since, collector.Namespace)).To(BeEmpty(), "writes after somebody's own annotation")
 
 			remove(t, collector)
 			g.Expect(names(contents(t, collector.Namespace))).To(Equal(before))

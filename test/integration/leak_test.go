@@ -94,12 +94,19 @@ func secretForms() []string {
 	return forms
 }
 
-// scrapeShared returns the metrics of the shared operator, which serves them a moment after it says that it is ready.
+// scrapeShared returns the metrics of the shared operator.
 func scrapeShared(t *testing.T) string {
+	t.Helper()
+	return scrapeInsecurely(t, metricsAddress)
+}
+
+// scrapeInsecurely returns the metrics of an operator that lets everybody read them. It serves them a moment after it says
+// that it is ready.
+func scrapeInsecurely(t *testing.T, address string) string {
 	t.Helper()
 	var text []byte
 	NewWithT(t).Eventually(func() error {
-		response, err := http.Get("http://" + metricsAddress + "/metrics") //nolint:noctx // tests end before it could matter
+		response, err := http.Get("http://" + address + "/metrics") //nolint:noctx // tests end before it could matter
 		if err != nil {
 			return err
 		}

@@ -34,15 +34,7 @@ func TestMetricsAreServedToThoseWhoMayReadThem(t *testing.T) {
 	})
 
 	namespace := newNamespace(t)
-	allowed, other := token(t, namespace, "allowed"), token(t, namespace, "other")
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: namespace},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "kube8-operator-metrics-reader"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "allowed"}},
-	}
-	if err := plane.client.Create(t.Context(), binding); err != nil {
-		t.Fatal(err)
-	}
+	allowed, other := scraperToken(t, namespace), token(t, namespace, "other")
 
 	for _, row := range []struct {
 		name, authorization string
@@ -64,6 +56,20 @@ func TestMetricsAreServedToThoseWhoMayReadThem(t *testing.T) {
 			}).Should(Succeed())
 		})
 	}
+}
+
+// scraperToken creates the ServiceAccount scraper, which may read metrics, and returns a token of it.
+func scraperToken(t *testing.T, namespace string) string {
+	t.Helper()
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "kube8-operator-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "scraper"}},
+	}
+	if err := plane.client.Create(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	return token(t, namespace, "scraper")
 }
 
 // token creates a ServiceAccount and returns a token of it.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,7 +16,9 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -118,6 +122,33 @@ func TestARecordThatUnpacksToALotIsNotUnpacked(t *testing.T) {
 	awaitRevision(t, collector, 2)
 	NewWithT(t).Expect(peak(t)-before).To(BeNumerically("<", 64<<10), "KiB of memory")
 	remove(t, collector)
+}
+
+// Not parallel: it measures the shared operator's memory.
+func TestWhoeverCanLabelSecretsDoesNotFillTheOperatorsMemory(t *testing.T) {
+	collector := install(t)
+	before := peak(t)
+	content := bytes.Repeat([]byte("a"), 1<<20-1024)
+	for i := range 200 {
+		secret := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: collector.Namespace, Name: fmt.Sprintf("large-%d", i), Labels: map[string]string{collectorLabel: collector.Name},
+			},
+			Data: map[string][]byte{"a": content},
+		}
+		if err := plane.client.Create(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(shared.stop(), shared.start(t.Context())); err != nil { // it lists them all at once
+		t.Fatal(err)
+	}
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	awaitRevision(t, collector, 2)
+	NewWithT(t).Expect(peak(t)-before).To(BeNumerically("<", 64<<10), "KiB of memory")
+	if err := plane.client.DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(collector.Namespace)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // packed returns a text as Helm stores it.

@@ -41,10 +41,10 @@ func startAnother(t *testing.T, watchNamespace string, args ...string) *operator
 }
 
 // startStandby starts an operator that waits for the shared one to end.
-func startStandby(t *testing.T) *operator {
+func startStandby(t *testing.T, args ...string) *operator {
 	t.Helper()
 	install(t) // so it leads
-	return startAnother(t, "", "--leader-elect", "--leader-election-namespace="+systemNamespace)
+	return startAnother(t, "", append(args, "--leader-elect", "--leader-election-namespace="+systemNamespace)...)
 }
 
 // startSharedAgain starts the shared operator anew when the test ends.
@@ -61,11 +61,19 @@ func startSharedAgain(t *testing.T) {
 }
 
 func TestOneOfTwoOperatorsWaits(t *testing.T) {
-	standby := startStandby(t)
+	address, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	standby := startStandby(t, "--metrics-bind-address="+address, "--metrics-secure=false")
 	collector := install(t)
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Replicas = new(int32(3)) })
 	remove(t, collector)
-	NewWithT(t).Expect(standby.log.about("")).NotTo(ContainSubstring("Reconciling"))
+	g := NewWithT(t)
+	g.Expect(standby.log.about("")).NotTo(ContainSubstring("Reconciling"))
+	metrics := scrapeInsecurely(t, address)
+	g.Expect(metrics).To(ContainSubstring("kube8_release_actions_total{"))
+	g.Expect(metrics).NotTo(ContainSubstring("kube8_collectors{"), "or the sum over all operators would be wrong")
 }
 
 func TestWhatTheLeaderWorkedOnWhenItWasKilledGoesOn(t *testing.T) {

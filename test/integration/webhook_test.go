@@ -21,9 +21,9 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// startWebhook starts a webhook that is asked for each write of a Deployment in a namespace, and that answers with a JSON
-// patch or, if that is nil, with a refusal.
-func startWebhook(t *testing.T, namespace string, answer func() []byte) {
+// startWebhook starts a server that answers each review with a JSON patch or, if that is nil, with a refusal, until the test
+// ends. Its configuration is for the API server.
+func startWebhook(t *testing.T, answer func() []byte) registrationv1.WebhookClientConfig {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		review := &admissionv1.AdmissionReview{}
@@ -33,36 +33,66 @@ func startWebhook(t *testing.T, namespace string, answer func() []byte) {
 		}
 		patch := answer()
 		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: patch != nil}
-		if patch != nil {
+		if len(patch) > 0 {
 			review.Response.Patch, review.Response.PatchType = patch, new(admissionv1.PatchTypeJSONPatch)
 		}
 		if err := json.NewEncoder(w).Encode(review); err != nil {
 			t.Log(err)
 		}
 	}))
-	hook := &registrationv1.MutatingWebhookConfiguration{
+	t.Cleanup(server.Close)
+	return registrationv1.WebhookClientConfig{
+		URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}
+}
+
+var writesOfDeployments = []registrationv1.RuleWithOperations{{
+	Operations: []registrationv1.OperationType{registrationv1.Create, registrationv1.Update},
+	Rule:       registrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+}}
+
+// mutate has a webhook patch each write of a Deployment in a namespace.
+func mutate(t *testing.T, namespace string, answer func() []byte) {
+	t.Helper()
+	register(t, &registrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "mutate-" + namespace},
 		Webhooks: []registrationv1.MutatingWebhook{{
-			Name: "mutate.example.com",
-			ClientConfig: registrationv1.WebhookClientConfig{
-				URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-			},
+			Name: "mutate.example.com", ClientConfig: startWebhook(t, answer), Rules: writesOfDeployments,
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
-			Rules: []registrationv1.RuleWithOperations{{
-				Operations: []registrationv1.OperationType{registrationv1.Create, registrationv1.Update},
-				Rule:       registrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
-			}},
-			SideEffects: new(registrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+			SideEffects:       new(registrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
 		}},
+	})
+}
+
+// validate has a webhook allow or refuse each write of a Deployment in a namespace.
+func validate(t *testing.T, namespace string, allow func() bool) {
+	t.Helper()
+	answer := func() []byte {
+		if allow() {
+			return []byte{}
+		}
+		return nil
 	}
-	if err := plane.client.Create(t.Context(), hook); err != nil {
+	register(t, &registrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "validate-" + namespace},
+		Webhooks: []registrationv1.ValidatingWebhook{{
+			Name: "validate.example.com", ClientConfig: startWebhook(t, answer), Rules: writesOfDeployments,
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+			SideEffects:       new(registrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+		}},
+	})
+}
+
+// register creates the configuration of a webhook, and deletes it before its server stops.
+func register(t *testing.T, configuration client.Object) {
+	t.Helper()
+	if err := plane.client.Create(t.Context(), configuration); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := plane.client.Delete(context.Background(), hook); err != nil {
+		if err := plane.client.Delete(context.Background(), configuration); err != nil {
 			t.Error(err)
 		}
-		server.Close()
 	})
 }
 
@@ -74,7 +104,7 @@ func TestAMutatingWebhookMakesNoLoop(t *testing.T) {
 	t.Parallel()
 	collector := newCollector(newNamespace(t), "gateway")
 	var asked atomic.Int64
-	startWebhook(t, collector.Namespace, func() []byte { asked.Add(1); return []byte(mutation) })
+	mutate(t, collector.Namespace, func() []byte { asked.Add(1); return []byte(mutation) })
 	g := NewWithT(t)
 	if err := plane.client.Create(t.Context(), collector); err != nil {
 		t.Fatal(err)
@@ -97,24 +127,30 @@ func TestAMutatingWebhookMakesNoLoop(t *testing.T) {
 	g.Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(HaveValue(BeEquivalentTo(2)))
 }
 
-func TestAWebhookThatFlapsIsOutlasted(t *testing.T) {
+func TestAValidatingWebhookThatFlapsIsOutlasted(t *testing.T) {
 	t.Parallel()
 	collector := newCollector(newNamespace(t), "gateway")
-	var asked atomic.Int64
-	startWebhook(t, collector.Namespace, func() []byte {
-		if asked.Add(1)%2 == 1 {
-			return nil
+	var asked, refused atomic.Int64
+	validate(t, collector.Namespace, func() bool {
+		allowed := asked.Add(1)%2 == 0
+		if !allowed {
+			refused.Add(1)
 		}
-		return []byte("[]")
+		return allowed
 	})
 	if err := plane.client.Create(t.Context(), collector); err != nil {
 		t.Fatal(err)
 	}
 	awaitRevision(t, collector, 1)
 	settle(t, collector)
-	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
-	awaitRevision(t, collector, 2)
-	settle(t, collector)
+	for revision := 2; revision < 4; revision++ { // the webhook may not have been known to the first
+		change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version += "0" })
+		awaitRevision(t, collector, revision)
+		settle(t, collector)
+	}
+	g := NewWithT(t)
+	g.Expect(refused.Load()).To(BeNumerically(">=", 2))
+	g.Expect(revisions(t, collector)).To(HaveLen(3), "a refusal is no revision")
 }
 
 func TestAControllerThatFightsForAFieldIsNamed(t *testing.T) {

@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/kube8/kube8-operator/internal/operator"
-	"github.com/kube8/kube8-operator/internal/redact"
 )
 
 func main() {
@@ -48,7 +47,7 @@ func run(ctx context.Context) error {
 	opts.AddFlags(pflag.CommandLine)
 	pflag.CommandLine.AddGoFlagSet(flag.CommandLine) // controller-runtime's
 	pflag.Parse()
-	ctrl.SetLogger(redact.Logger(zap.New(), redact.Bodies))
+	ctrl.SetLogger(operator.Logger(zap.Options{}))
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("find a cluster: %w", err)

@@ -1,4 +1,4 @@
-package pause
+package operator
 
 import (
 	"testing"
@@ -29,7 +29,7 @@ func TestWhoIsPaused(t *testing.T) {
 			if row.deleted {
 				collector.SetDeletionTimestamp(new(metav1.Now()))
 			}
-			paused, err := Handler(t.Context(), collector)
+			paused, err := isPaused(t.Context(), collector)
 			if paused != row.want || (err != nil) != row.wrong {
 				t.Errorf("got %t, %v", paused, err)
 			}
