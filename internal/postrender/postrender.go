@@ -2,7 +2,8 @@
 // configuration into the chart's Secret.
 //
 // It is a Helm post-renderer. The Renderer is pure: a manifest in, the hash of a configuration that the manifest only refers
-// to, and what runs; a manifest or one clear error out. The same input always gives the same output. No error carries configuration content.
+// to, and what runs; a manifest or one clear error out. The same input always gives the same output. No error carries
+// configuration content.
 package postrender
 
 import (

@@ -112,6 +112,7 @@ func TestAnUpgradeRollsNoPods(t *testing.T) {
 	t.Parallel()
 	const changed = "changed: {}"
 	template := func(t *testing.T, collector *v1alpha1.Collector) corev1.PodTemplateSpec {
+		t.Helper()
 		return get(t, collector, "", &appsv1.Deployment{}).Spec.Template
 	}
 	t.Run("that mount the Secret of an earlier version", func(t *testing.T) {
