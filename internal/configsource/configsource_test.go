@@ -36,7 +36,7 @@ func collector(name string, spec map[string]any) *unstructured.Unstructured {
 
 // referringTo returns the part of a spec that refers to a Secret.
 func referringTo(name, format string) map[string]any {
-	return map[string]any{"format": format, "configurationSecret": map[string]any{"name": name, "key": "collector.yaml"}}
+	return map[string]any{"format": format, "configurationSecret": map[string]any{"name": name, "key": "collector.yaml", "copy": true}}
 }
 
 func secret(labels map[string]string, key, content string) *corev1.Secret {
