@@ -234,8 +234,7 @@ const (
 )
 
 // ConfigurationSecret points at one key of a Secret. The same is demanded of it as of configuration, and a change rolls
-// the pods. The operator never changes or deletes the Secret. A pod that starts for another reason gets what is in it
-// then, even if the operator refuses to deploy it.
+// the pods. The operator never changes or deletes the Secret.
 type ConfigurationSecret struct {
 	// Name of the Secret, in the Collector's namespace. The Secret needs the label kube8.dev/collector, by which the
 	// operator follows its changes: with the Collector's name as the value, or any value when several share it.
@@ -249,6 +248,13 @@ type ConfigurationSecret struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key"`
+
+	// Copy has the operator copy the configuration, once it is checked, into a Secret of the Collector that nobody can
+	// change, which pods mount; true by default. If it is false, pods mount the Secret itself: a pod that starts again
+	// gets what is in it then, even if the operator refuses to deploy it. A Collector of an earlier version that does not
+	// say gets its copy with the next change of the configuration, so that an upgrade rolls no pods.
+	// +optional
+	Copy *bool `json:"copy,omitempty"`
 }
 
 // Tenant says whose collector it is. Its values are Kubernetes label values.

@@ -191,13 +191,15 @@ type UpdateStrategy struct {
 
 // RollingUpdate tunes a rolling update.
 type RollingUpdate struct {
-	// MaxUnavailable is how many pods, or what percentage, may be missing during an update. The default is 0 for a
-	// deployment and 1 for a daemonset.
+	// MaxUnavailable is how many pods, or what percentage, may be missing during an update. The default is 0 where maxSurge
+	// is not, and else 1.
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// MaxSurge is how many pods, or what percentage, may run beside the wanted ones during an update. The default is 1
-	// for a deployment and 0 for a daemonset; a statefulset has none.
+	// MaxSurge is how many pods, or what percentage, may run beside the wanted ones during an update. The default is 1 for
+	// a deployment. It is 1 for a daemonset too, unless maxUnavailable is set or a node cannot have two of the pods: with
+	// hostNetwork, with a hostPath volume that is mounted to be written, or with a device in resources.limits, which is any
+	// resource with "/" in its name. A statefulset has none.
 	// +optional
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 

@@ -80,7 +80,7 @@ func (s *Source) Configuration(ctx context.Context, collector *unstructured.Unst
 		reason := fmt.Sprintf("key %q of Secret %q: %v", key, name, err)
 		return postrender.Referenced{}, &postrender.ConfigurationError{Field: field, Reason: reason}
 	}
-	return postrender.Referenced{Secret: name, Hash: hash}, nil
+	return postrender.Referenced{Secret: name, Hash: hash, Content: content}, nil
 }
 
 func missing(field, format string, args ...any) error {
@@ -164,6 +164,9 @@ func contentChanged(digest func(*corev1.Secret) string) predicate.TypedPredicate
 // reference returns the name of the Secret to which collector refers, and the key in it. Both are empty if its own spec
 // has the configuration.
 func reference(collector *unstructured.Unstructured) (name, key string) {
-	fields, _, _ := unstructured.NestedStringMap(collector.Object, "spec", "collector", "configurationSecret")
-	return fields["name"], fields["key"]
+	found, _, _ := unstructured.NestedFieldNoCopy(collector.Object, "spec", "collector", "configurationSecret")
+	fields, _ := found.(map[string]any)
+	name, _ = fields["name"].(string)
+	key, _ = fields["key"].(string)
+	return name, key
 }

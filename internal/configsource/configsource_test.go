@@ -21,7 +21,9 @@ import (
 const content = "receivers: {}\n"
 
 // By `printf 'receivers: {}\n' | sha256sum`.
-var found = postrender.Referenced{Secret: "team-config", Hash: "a2562a2b6beb468ee77c97127ec9e6f3c27a8950b2200884a158170dbaf25c01"}
+var found = postrender.Referenced{
+	Secret: "team-config", Hash: "a2562a2b6beb468ee77c97127ec9e6f3c27a8950b2200884a158170dbaf25c01", Content: []byte(content),
+}
 
 // collector returns a Collector with that part of its spec.
 func collector(name string, spec map[string]any) *unstructured.Unstructured {
@@ -34,7 +36,7 @@ func collector(name string, spec map[string]any) *unstructured.Unstructured {
 
 // referringTo returns the part of a spec that refers to a Secret.
 func referringTo(name, format string) map[string]any {
-	return map[string]any{"format": format, "configurationSecret": map[string]any{"name": name, "key": "collector.yaml"}}
+	return map[string]any{"format": format, "configurationSecret": map[string]any{"name": name, "key": "collector.yaml", "copy": true}}
 }
 
 func secret(labels map[string]string, key, content string) *corev1.Secret {
@@ -96,7 +98,9 @@ func TestConfiguration(t *testing.T) {
 		"content that is not YAML, where none is asked for": {
 			spec: referringTo("team-config", "raw"),
 			live: reader(secret(labelled, "collector.yaml", "a: [hunter2")),
-			want: postrender.Referenced{Secret: "team-config", Hash: "41bd65bde0522767eb6a32d3d7201dd9696d8cb576bdedaad9bba306cd1cb4a9"},
+			want: postrender.Referenced{
+				Secret: "team-config", Hash: "41bd65bde0522767eb6a32d3d7201dd9696d8cb576bdedaad9bba306cd1cb4a9", Content: []byte("a: [hunter2"),
+			},
 		},
 		"a key without content": {
 			spec: referring,
@@ -115,8 +119,8 @@ func TestConfiguration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := &Source{Live: test.live}
 			got, err := source.Configuration(t.Context(), collector("gateway", test.spec))
-			if got != test.want {
-				t.Errorf("got  %+v\nwant %+v", got, test.want)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("configuration (-want +got):\n%s", diff)
 			}
 			if test.wantError == "" {
 				if err != nil {

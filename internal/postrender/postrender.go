@@ -1,8 +1,9 @@
 // Package postrender is step 5 of the data flow: between the chart and the release it decodes the Collector's
 // configuration into the chart's Secret.
 //
-// It is a Helm post-renderer. The Renderer is pure: a manifest in, and the hash of a configuration that the manifest only refers to; a
-// manifest or one clear error out. The same input always gives the same output. No error carries configuration content.
+// It is a Helm post-renderer. The Renderer is pure: a manifest in, the hash of a configuration that the manifest only refers
+// to, and what runs; a manifest or one clear error out. The same input always gives the same output. No error carries
+// configuration content.
 package postrender
 
 import (
@@ -24,39 +25,52 @@ type Referenced struct {
 
 	// Hash is the SHA-256 of the configuration, in hex.
 	Hash string
+
+	// Content is the configuration.
+	Content []byte
 }
 
 // Renderer decodes, checks and hashes the configuration in a rendered manifest.
 type Renderer struct {
 	// Referenced is the configuration that the manifest only refers to; the zero value for none.
 	Referenced Referenced
+
+	// Running is what Running says of the live workload; empty for none.
+	Running string
 }
 
-// Run returns the manifest with the configuration decoded and hashed. Objects that neither have it nor mount it come out byte
+// Run returns the manifest with the configuration decoded and hashed, in a Secret that is named after its content and that
+// nobody can change. A Job is named after its spec. Other objects that neither have nor mount the configuration come out byte
 // for byte as they went in.
 func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 	objects, err := split(manifest)
 	if err != nil {
 		return nil, err
 	}
-	hashes := map[string]stamps{} // by the Secret's name
+	secrets := map[string]*files{} // by the Secret's name
 	if r.Referenced.Secret != "" {
-		hashes[r.Referenced.Secret] = stamps{ConfigHashAnnotation: r.Referenced.Hash}
+		secrets[r.Referenced.Secret] = &files{stamps: stamps{ConfigHashAnnotation: r.Referenced.Hash}}
 	}
 	for _, object := range objects {
-		stamped, err := decodeSecret(object.node)
+		decoded, err := decodeSecret(object.node)
 		if err != nil {
 			return nil, err
 		}
-		if stamped != nil {
-			hashes[object.node.GetName()] = stamped
-			object.changed = true
+		if decoded != nil {
+			secrets[object.node.GetName()], object.own = decoded, decoded
 		}
+	}
+	keeps := false
+	for _, object := range objects {
+		if err := object.stamp(secrets); err != nil {
+			return nil, fmt.Errorf("stamp hashes on %s %q: %w", object.node.GetKind(), object.node.GetName(), err)
+		}
+		keeps = keeps || r.Running != "" && object.running() == r.Running
 	}
 	out := &bytes.Buffer{}
 	for _, object := range objects {
-		if err := object.finish(hashes); err != nil {
-			return nil, fmt.Errorf("stamp hashes on %s %q: %w", object.node.GetKind(), object.node.GetName(), err)
+		if err := object.finish(secrets, keeps); err != nil {
+			return nil, fmt.Errorf("name the Secret in %s %q: %w", object.node.GetKind(), object.node.GetName(), err)
 		}
 		out.WriteString(separator)
 		out.WriteString(object.text)
@@ -68,9 +82,10 @@ const separator = "---\n"
 
 // object is one object of a manifest: its text, and the same parsed.
 type object struct {
-	text    string
-	node    *yaml.RNode
-	changed bool
+	text   string
+	node   *yaml.RNode
+	own    *files       // of the chart's Secret of files
+	mounts []*yaml.Node // the names of Secrets of files that its pods mount
 }
 
 func split(manifest io.Reader) ([]*object, error) {
@@ -102,31 +117,48 @@ var mounts = [][]string{
 	{"spec", "template", "spec", "volumes", "*", "projected", "sources", "*", "secret", "name"},
 }
 
-// finish stamps the hashes of the Secrets that the object's pods mount, and writes the text of an object that was changed.
-func (o *object) finish(hashes map[string]stamps) error {
+// stamp stamps the hashes of the Secrets that the object's pods mount.
+func (o *object) stamp(secrets map[string]*files) error {
 	for _, path := range mounts {
 		found, err := o.node.Pipe(&yaml.PathMatcher{Path: path})
 		if err != nil {
 			return err
 		}
 		for _, name := range found.Content() {
-			stamped, ok := hashes[name.Value]
+			mounted, ok := secrets[name.Value]
 			if !ok {
 				continue
 			}
-			if err := stamped.on(o.node, "spec", "template"); err != nil {
+			if err := mounted.stamps.on(o.node, "spec", "template"); err != nil {
 				return err
 			}
-			o.changed = true
+			o.mounts = append(o.mounts, name)
 		}
 	}
-	if o.node.GetKind() == "Job" {
-		if err := o.nameBySpec(); err != nil {
+	return nil
+}
+
+// finish has the object name Secrets of files after their content, unless it keeps the chart's names, and writes the text of
+// one that was changed.
+func (o *object) finish(secrets map[string]*files, keeps bool) error {
+	isJob := o.node.GetKind() == "Job"
+	if o.own == nil && o.mounts == nil && !isJob {
+		return nil
+	}
+	for _, name := range o.mounts {
+		if !keeps {
+			name.Value += secrets[name.Value].suffix
+		}
+	}
+	if o.own != nil && !keeps {
+		if err := o.own.rename(o.node); err != nil {
 			return err
 		}
 	}
-	if !o.changed {
-		return nil
+	if isJob {
+		if err := o.nameBySpec(); err != nil {
+			return err
+		}
 	}
 	text, err := o.node.String()
 	o.text = text
@@ -140,6 +172,5 @@ func (o *object) nameBySpec() error {
 		return err
 	}
 	text, err := spec.String()
-	o.changed = true
-	return errors.Join(err, o.node.SetName(o.node.GetName()+"-"+hashOf([]byte(text))[:10]))
+	return errors.Join(err, o.node.SetName(o.node.GetName()+"-"+hashOf([]byte(text))[:suffixLength]))
 }

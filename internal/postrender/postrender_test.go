@@ -71,19 +71,20 @@ spec:
       volumes:
       - name: config
         secret:
-          secretName: gateway-config
+          secretName: gateway-config-271f3e8a98
 `
 
 const canonicalSecret = `apiVersion: v1
 kind: Secret
 metadata:
-  name: gateway-config
+  name: gateway-config-271f3e8a98
   annotations:
     kube8.dev/configuration: yaml
     kube8.dev/configuration-file: config.yaml
     kube8.dev/config-sha256: '` + configHash + `'
 data:
   config.yaml: cmVjZWl2ZXJzOiB7fQo=
+immutable: true
 `
 
 // secret is a config Secret as the chart renders it.
@@ -150,13 +151,14 @@ metadata: {name: gateway}
 			want: docs(`apiVersion: v1
 kind: Secret
 metadata:
-  name: gateway-config
+  name: gateway-config-5661e30529
   annotations:
     kube8.dev/configuration: raw
     kube8.dev/configuration-file: config.yaml
     kube8.dev/config-sha256: 'b740a6e4a8cbc95310f582ab50320e918442f5fff135bb5fcdf20c44d493949c'
 data:
   config.yaml: bm90OiBbeWFtbA==
+immutable: true
 `),
 		},
 		"base64 that reads as a number stays text": {
@@ -164,13 +166,14 @@ data:
 			want: docs(`apiVersion: v1
 kind: Secret
 metadata:
-  name: gateway-config
+  name: gateway-config-0eacb5c1c2
   annotations:
     kube8.dev/configuration: raw
     kube8.dev/configuration-file: config.yaml
     kube8.dev/config-sha256: '4ebce045246b43a70c4d197a47521061dcd54d61ea904a5c2ac42fa15d902a95'
 data:
   config.yaml: "1e55"
+immutable: true
 `),
 		},
 		"a pod template with an empty list of volumes is left as it is": {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestRunStampsTheHashOfWhatThePodsReferTo(t *testing.T) {
-	stamped := strings.ReplaceAll(stampedDeployment, configHash, "0123abcd")
+	stamped := strings.NewReplacer(configHash, "0123abcd", "gateway-config-271f3e8a98", "gateway-config").Replace(stampedDeployment)
 	elsewhere := strings.NewReplacer("gateway-config", "gateway-tls")
 	tests := map[string]struct{ manifest, want string }{
 		"a pod template that mounts the Secret": {

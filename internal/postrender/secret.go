@@ -29,9 +29,9 @@ const (
 // stamps are annotations with hashes of what a Secret holds.
 type stamps map[string]string
 
-// decodeSecret checks and canonicalises the files in a Secret, and stamps their hashes. It returns the stamps; none for an
-// object that is not the chart's Secret of files.
-func decodeSecret(secret *yaml.RNode) (stamps, error) {
+// decodeSecret checks and canonicalises the files in a Secret, and stamps their hashes. It returns what pods get to know of
+// them; nothing for an object that is not the chart's Secret of files.
+func decodeSecret(secret *yaml.RNode) (*files, error) {
 	annotations := secret.GetAnnotations()
 	format, marked := annotations[ConfigurationAnnotation]
 	if !marked || secret.GetKind() != "Secret" {
@@ -39,7 +39,7 @@ func decodeSecret(secret *yaml.RNode) (stamps, error) {
 	}
 	configuration := annotations[ConfigurationFileAnnotation]
 	stamped := stamps{}
-	var files strings.Builder // what sha256sum prints of the further files
+	var all, further strings.Builder // what sha256sum prints of the files
 	total := 0
 	data := secret.GetDataMap()
 	for _, name := range slices.Sorted(maps.Keys(data)) {
@@ -55,8 +55,10 @@ func decodeSecret(secret *yaml.RNode) (stamps, error) {
 		if err := secret.SetMapField(canonical, yaml.DataField, name); err != nil {
 			return nil, fmt.Errorf("write %s: %w", field, err)
 		}
+		line := fmt.Sprintf("%s  %s\n", hashOf(decoded), name)
+		all.WriteString(line)
 		if name != configuration {
-			fmt.Fprintf(&files, "%s  %s\n", hashOf(decoded), name)
+			further.WriteString(line)
 			total += len(decoded)
 		} else if stamped[ConfigHashAnnotation], err = Check(decoded, format); err != nil {
 			return nil, refuse(field, err)
@@ -68,9 +70,13 @@ func decodeSecret(secret *yaml.RNode) (stamps, error) {
 	case total > MaxConfigurationBytes:
 		return nil, refuse(FilesField, errFiles)
 	case total > 0:
-		stamped[FilesHashAnnotation] = hashOf([]byte(files.String()))
+		stamped[FilesHashAnnotation] = hashOf([]byte(further.String()))
 	}
-	return stamped, stamped.on(secret)
+	suffix := "-" + hashOf([]byte(all.String()))[:suffixLength]
+	if strings.HasSuffix(secret.GetName(), suffix) {
+		suffix = "" // it has been here before
+	}
+	return &files{stamped, suffix}, stamped.on(secret)
 }
 
 // on writes the stamps to the annotations of an object, or of the one at a path in it.

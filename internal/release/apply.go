@@ -96,7 +96,8 @@ func (r *actionClient) plan(object *unstructured.Unstructured) *step {
 }
 
 // avoidConflicts returns a *ConflictError if what is yet to be created is there, and is somebody else's. For the first
-// revision the API server is not asked: mostly nothing is there, and what was created until one is found is undone.
+// revision the API server is not asked: mostly nothing is there, and what was created until one is found is undone. Nor is it
+// for a configuration's Secret, of which each change has another: pods are not touched until it is there.
 func (r *actionClient) avoidConflicts(steps [stages][]*step) error {
 	for _, some := range steps {
 		together(some, func(s *step) {
@@ -115,7 +116,7 @@ func (r *actionClient) avoidConflicts(steps [stages][]*step) error {
 }
 
 func (r *actionClient) avoidConflict(s *step) error {
-	if r.deployed == nil && !r.conflicts && !r.isCached(s.ref) {
+	if (r.deployed == nil || r.isConfiguration(s.ref)) && !r.conflicts && !r.isCached(s.ref) {
 		return nil
 	}
 	found, err := r.find(r.ctx, s.ref)

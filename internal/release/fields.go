@@ -12,8 +12,11 @@ import (
 )
 
 // replace replaces the lists of an object. Applying merges them by keys: where somebody else has edited a key, the result
-// can be invalid, such as two ports of one name.
+// can be invalid, such as two ports of one name. A Secret is deleted, to be created anew: nobody can change an immutable one.
 func (r *actionClient) replace(s *step, before client.Object) error {
+	if s.ref.kind.Kind == "Secret" {
+		return r.remove(s.ref, before)
+	}
 	text, err := json.Marshal(withMetadata(s.object, "uid", string(before.GetUID())).Object)
 	if err != nil {
 		return err //nolint:wrapcheck // the caller has another error to tell

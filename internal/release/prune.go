@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -38,9 +39,14 @@ func (r *actionClient) prune() error {
 	for _, object := range r.rendered.Objects {
 		wanted[refTo(object)] = true
 	}
-	surplus := r.controlled()
-	maps.DeleteFunc(surplus, func(what ref, _ client.Object) bool { return wanted[what] })
+	surplus, recent := r.controlled(), r.recent(wanted)
+	maps.DeleteFunc(surplus, func(what ref, _ client.Object) bool { return wanted[what] || recent[what] })
 	maps.DeleteFunc(r.objects, func(what ref, _ *state) bool { return !wanted[what] })
+	for what, stays := range recent {
+		if object := r.observed[what]; object != nil && stays && !wanted[what] {
+			r.objects[what] = stateOf(object)
+		}
+	}
 	r.waiting = nil
 	if len(surplus) == 0 {
 		return nil
@@ -62,6 +68,29 @@ func (r *actionClient) prune() error {
 		}
 	}
 	return nil
+}
+
+// recent returns the newest Secrets of configurations, as many as there are records of revisions: a pod of the revision
+// before this one may be about to start, and who goes back finds the Secret. There are none if no configuration is wanted.
+func (r *actionClient) recent(wanted map[ref]bool) map[ref]bool {
+	all, isWanted := r.controlled(), false
+	maps.DeleteFunc(all, func(what ref, _ client.Object) bool {
+		isWanted = isWanted || r.isConfiguration(what) && wanted[what]
+		return !r.isConfiguration(what)
+	})
+	newest := slices.SortedFunc(maps.Keys(all), func(a, b ref) int { // by version, which tells more than the second of creation
+		order, _ := resourceversion.CompareResourceVersion(all[b].GetResourceVersion(), all[a].GetResourceVersion())
+		return order
+	})
+	recent := map[ref]bool{}
+	for i, what := range newest {
+		recent[what] = isWanted && i < maxHistory
+	}
+	return recent
+}
+
+func (r *actionClient) isConfiguration(what ref) bool {
+	return what.kind.Kind == "Secret" && strings.HasPrefix(what.name, r.collector.GetName()+"-config")
 }
 
 // canPrune tells whether something that waits for pods to go waits no longer.
@@ -86,6 +115,7 @@ func (r *actionClient) controlled() map[ref]client.Object {
 			object := objectOf(what.kind)
 			object.SetName(what.name)
 			object.SetUID(known.uid)
+			object.SetResourceVersion(known.version)
 			all[what] = object
 		}
 	}

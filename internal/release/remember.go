@@ -157,12 +157,15 @@ func (r *actionClient) isUnchanged() bool {
 	}
 	r.objects = map[ref]*state{}
 	for what, object := range r.observed {
-		r.objects[what] = &state{
-			uid: object.GetUID(), version: object.GetResourceVersion(), digest: sightOf(object).digest, seen: true,
-		}
+		r.objects[what] = stateOf(object)
 	}
 	r.inputs, r.since, r.whole = now, time.Now(), true
 	return true
+}
+
+// stateOf returns the state of an object that is in order as the informer cache has it.
+func stateOf(object client.Object) *state {
+	return &state{uid: object.GetUID(), version: object.GetResourceVersion(), digest: sightOf(object).digest, seen: true}
 }
 
 // current tells what the Collector is to be rendered from.

@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -155,11 +158,41 @@ func (r *actionClient) render() error {
 		return err
 	}
 	r.version = inputs{r.collector.GetGeneration(), r.ConfigurationVersion(r.collector), current.version}
-	rendered, err := Render(r.chart.Chart, client.ObjectKeyFromObject(r.collector), r.values, current.capabilities,
-		postrender.Renderer{Referenced: referenced})
+	running := r.running()
+	rendered, err := Render(r.chart.Chart, client.ObjectKeyFromObject(r.collector), r.withCopy(referenced, running), current.capabilities,
+		postrender.Renderer{Referenced: referenced, Running: running})
 	if err != nil {
 		return err
 	}
 	r.rendered = rendered
 	return r.own(rendered.Objects)
+}
+
+// running returns what postrender.Running says of the Collector's workload, by the informer cache.
+func (r *actionClient) running() string {
+	for _, object := range r.observed {
+		if files := object.GetAnnotations()[filesAnnotation]; files != "" {
+			return files
+		}
+	}
+	return ""
+}
+
+// withCopy returns the values with a configuration of the user's Secret in place of the reference to it. It returns them as
+// they are if the Collector wants no copy, or if it does not say and the same content runs from the user's Secret: an earlier
+// version has deployed that, and a copy would roll the pods for nothing.
+func (r *actionClient) withCopy(referenced postrender.Referenced, running string) map[string]any {
+	collector, _ := r.values["collector"].(map[string]any)
+	reference, _ := collector["configurationSecret"].(map[string]any)
+	wanted, isSet := reference["copy"].(bool)
+	parts := strings.Fields(running)
+	runs := slices.Contains(parts, referenced.Secret) && slices.Contains(parts, referenced.Hash)
+	if len(referenced.Content) == 0 || isSet && !wanted || !isSet && runs {
+		return r.values
+	}
+	collector, values := maps.Clone(collector), maps.Clone(r.values)
+	delete(collector, "configurationSecret")
+	collector["configuration"] = base64.StdEncoding.EncodeToString(referenced.Content)
+	values["collector"] = collector
+	return values
 }

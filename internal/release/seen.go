@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
 const (
@@ -89,6 +91,16 @@ func DataDigest(secret *corev1.Secret) string { return secret.Annotations[dataAn
 // dataAnnotation is where the informer cache keeps a digest of a Secret's data.
 const dataAnnotation = "kube8.dev/data"
 
+// filesAnnotation is where the informer cache keeps which files a workload's pods have, if an earlier version or a user named
+// them.
+const filesAnnotation = "kube8.dev/files"
+
+func keepFiles(kept *metav1.ObjectMeta, template *corev1.PodTemplateSpec) {
+	if files := postrender.Running(template); files != "" {
+		kept.Annotations = map[string]string{filesAnnotation: files}
+	}
+}
+
 // Strip leaves of an object what the informer cache is for: metadata, its sight, and a workload's account of its pods. A
 // Secret's data would let whoever can label Secrets fill the operator's memory. It is for cache.Options.
 func Strip(in any) (any, error) {
@@ -123,11 +135,14 @@ func Strip(in any) (any, error) {
 		metav1.SetMetaDataAnnotation(&kept, dataAnnotation, hex.EncodeToString(sum.Sum(nil)[:16]))
 		return &corev1.Secret{ObjectMeta: kept}, nil
 	case *appsv1.Deployment:
+		keepFiles(&kept, &whole.Spec.Template)
 		return &appsv1.Deployment{ObjectMeta: kept, Status: whole.Status, Spec: appsv1.DeploymentSpec{Replicas: whole.Spec.Replicas}}, nil
 	case *appsv1.StatefulSet:
+		keepFiles(&kept, &whole.Spec.Template)
 		spec := appsv1.StatefulSetSpec{Replicas: whole.Spec.Replicas, UpdateStrategy: whole.Spec.UpdateStrategy}
 		return &appsv1.StatefulSet{ObjectMeta: kept, Status: whole.Status, Spec: spec}, nil
 	case *appsv1.DaemonSet:
+		keepFiles(&kept, &whole.Spec.Template)
 		spec := appsv1.DaemonSetSpec{UpdateStrategy: whole.Spec.UpdateStrategy}
 		return &appsv1.DaemonSet{ObjectMeta: kept, Status: whole.Status, Spec: spec}, nil
 	case *batchv1.Job:

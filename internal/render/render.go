@@ -1,6 +1,7 @@
 // Package render does the steps from Collector to release offline: it prints what the operator would apply, through the
 // same schema, chart and post-renderer, without a cluster. What only a cluster can give is missing: owner references,
-// the check and the hash of a configuration that is in a Secret of its own, and whatever the API server adds.
+// the check, the hash and the copy of a configuration that is in a Secret of the user, and whatever the API server adds. Pods
+// then mount that Secret, as without a copy.
 package render
 
 import (

@@ -75,7 +75,7 @@ func removeVolume(c *v1alpha1.Collector) {
 	c.Spec.Collector.Configuration = []byte(printing("detailed"))
 }
 
-var revision = regexp.MustCompile(`\.v[0-9]+$`)
+var revision = regexp.MustCompile(`(\.v[0-9]+|-[0-9a-f]{10})$`)
 
 // contents returns which kinds are in a namespace; of Secrets, Services and ServiceAccounts the names too.
 func contents(t *testing.T, namespace string) []string {

@@ -23,7 +23,7 @@ func TestAChangedConfigurationReplacesTheSecretAndRollsThePods(t *testing.T) {
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(changed) })
 
 	g := NewWithT(t)
-	g.Expect(get(t, collector, "-config", &corev1.Secret{}).Data).To(Equal(map[string][]byte{"config.yaml": []byte(changed)}))
+	g.Expect(get(t, collector, filesOf(changed), &corev1.Secret{}).Data).To(Equal(map[string][]byte{"config.yaml": []byte(changed)}))
 	g.Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Annotations).To(HaveKeyWithValue(hashAnnotation, sha256Of(changed)))
 }
 
@@ -101,7 +101,7 @@ func TestAnotherModeReplacesTheWorkload(t *testing.T) {
 			c.Spec.PodAnnotations = map[string]string{"example.com/mode": string(step.mode)}
 		})
 		got := slices.DeleteFunc(names(contents(t, collector.Namespace, client.HasLabels{collectorLabel})), func(name string) bool {
-			return name == "Secret/gateway-config" || name == "ServiceAccount/gateway"
+			return name == "Secret/gateway"+filesOf(config) || name == "ServiceAccount/gateway"
 		})
 		NewWithT(t).Expect(got).To(Equal(step.want), "after mode %s", step.mode)
 	}

@@ -2,6 +2,8 @@ package integration
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,11 +75,16 @@ func (f *fleet) unsettled(t *testing.T, twins string) string {
 	return gocmp.Diff(f.objects(t, twins), f.objects(t, f.namespace))
 }
 
-// objects names what is in a namespace, without the revisions of releases, of which there may be some or more.
+// ofConfiguration matches the Secret of a configuration of a Collector.
+var ofConfiguration = regexp.MustCompile(`^Secret/(.+)-config-[0-9a-f]{10}$`)
+
+// objects names what is in a namespace, without the revisions of releases and the Secrets of a Collector's configurations, of
+// which there may be some or more.
 func (f *fleet) objects(t *testing.T, namespace string) []string {
 	t.Helper()
 	return slices.DeleteFunc(names(contents(t, namespace)), func(name string) bool {
-		return strings.HasPrefix(name, "Secret/sh.helm.release.")
+		found := ofConfiguration.FindStringSubmatch(name)
+		return strings.HasPrefix(name, "Secret/sh.helm.release.") || found != nil && f.wanted[found[1]] != nil
 	})
 }
 
@@ -115,6 +122,11 @@ func likeness(t *testing.T, collector *v1alpha1.Collector) string {
 	t.Helper()
 	uid := get(t, collector, "", &v1alpha1.Collector{}).UID
 	objects := shape(t, collector)
+	maps.DeleteFunc(objects, func(name string, object unstructured.Unstructured) bool { // configurations of before
+		others := maps.Clone(objects)
+		delete(others, name)
+		return ofConfiguration.MatchString(name) && !strings.Contains(toYAML(others), object.GetName())
+	})
 	for _, object := range objects {
 		// The API server counts there how often it has changed.
 		unstructured.RemoveNestedField(object.Object, "metadata", "annotations", "deprecated.daemonset.template.generation")

@@ -161,6 +161,11 @@ func condition(t *testing.T, collector *v1alpha1.Collector, conditionType string
 	return v1alpha1.Condition{}
 }
 
+// filesOf returns the end of the name of the Secret that a Collector has for a configuration.
+func filesOf(config string) string {
+	return "-config-" + sha256Of(sha256Of(config) + "  config.yaml\n")[:10]
+}
+
 func sha256Of(text string) string {
 	hash := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(hash[:])

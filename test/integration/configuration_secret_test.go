@@ -55,22 +55,34 @@ func deployedHash(t *testing.T, collector *v1alpha1.Collector) string {
 func TestAReferencedSecretIsTheConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
+		name    string
 		format  v1alpha1.Format
 		content string
+		copies  *bool
 	}{
-		{v1alpha1.FormatYAML, config},
-		{v1alpha1.FormatRaw, "\x00[" + secret + "\n\xff"},
+		{"in YAML", v1alpha1.FormatYAML, config, nil},
+		{"in YAML, as it is", v1alpha1.FormatYAML, config, new(false)},
+		{"in another format", v1alpha1.FormatRaw, "\x00[" + secret + "\n\xff", new(true)},
 	} {
-		t.Run("format "+string(row.format), func(t *testing.T) {
+		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			collector := newReferring(newNamespace(t), "gateway")
 			collector.Spec.Collector.Format = row.format
+			collector.Spec.Collector.ConfigurationSecret.Copy = row.copies
 			referenced := createSecret(t, collector.Namespace, "team-config", row.content)
 			create(t, collector)
 
 			g := NewWithT(t)
 			g.Expect(deployedHash(t, collector)).To(Equal(sha256Of(row.content)))
-			g.Expect(names(contents(t, collector.Namespace))).NotTo(ContainElement("Secret/gateway-config"))
+			if row.copies == nil || *row.copies {
+				g.Expect(mounts(t, collector)).To(Equal("gateway" + filesOf(row.content)))
+				copied := get(t, collector, filesOf(row.content), &corev1.Secret{})
+				g.Expect(copied.Data).To(Equal(map[string][]byte{"config.yaml": []byte(row.content)}))
+				g.Expect(copied.Immutable).To(HaveValue(BeTrue()))
+			} else {
+				g.Expect(mounts(t, collector)).To(Equal("team-config"))
+				g.Expect(names(contents(t, collector.Namespace))).NotTo(ContainElement(HavePrefix("Secret/gateway-config")))
+			}
 			remove(t, collector)
 			after := &corev1.Secret{}
 			g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(referenced), after)).To(Succeed())

@@ -146,7 +146,7 @@ func TestEveryConfigurationArrivesByteForByte(t *testing.T) {
 		if err := plane.client.Create(t.Context(), collector); err != nil {
 			t.Fatalf("%d bytes, %s: %.300v", len(configuration.content), configuration.format, err)
 		}
-		want[collector.Name+"-config"] = configuration.content
+		want[collector.Name+filesOf(string(configuration.content))] = configuration.content
 	}
 	t.Logf("%d configurations", len(want))
 	t.Run("from the operator", func(t *testing.T) {

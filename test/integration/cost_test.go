@@ -41,10 +41,19 @@ func TestWhatACollectorCostsTheAPIServer(t *testing.T) {
 			"get secrets", "update secrets", // the revision before is superseded
 			"update collectors/status", "create events",
 		}},
+		{"for the third one", func() { configure(t, collector, "third: {}") }, []string{
+			"patch secrets", "patch deployments", "create secrets", "get secrets", "update secrets", "update collectors/status", "create events",
+		}},
+		{"for each further one", func() { configure(t, collector, "fourth: {}") }, []string{
+			"patch secrets", "patch deployments", "create secrets", "get secrets", "update secrets", "update collectors/status", "create events",
+			"delete secrets", // the oldest record
+			"delete secrets", // the oldest configuration
+		}},
 		{"to go", func() { remove(t, collector) }, []string{
 			"delete deployments", "delete networkpolicies", "delete poddisruptionbudgets",
 			"delete secrets", "delete serviceaccounts", "delete services",
-			"delete secrets", "delete secrets", // two revisions
+			"delete secrets", "delete secrets", // configurations of before
+			"delete secrets", "delete secrets", "delete secrets", // three revisions
 			"create events", "update collectors",
 		}},
 	}

@@ -18,7 +18,7 @@ func TestADeletedDependentComesBack(t *testing.T) {
 	collector := install(t)
 	for name, object := range map[string]client.Object{
 		"the Service":        get(t, collector, "", &corev1.Service{}),
-		"the config Secret":  get(t, collector, "-config", &corev1.Secret{}),
+		"the config Secret":  get(t, collector, filesOf(config), &corev1.Secret{}),
 		"the Deployment":     get(t, collector, "", &appsv1.Deployment{}),
 		"the ServiceAccount": get(t, collector, "", &corev1.ServiceAccount{}),
 	} {
@@ -40,10 +40,7 @@ func TestAnEditedDependentIsPutRight(t *testing.T) {
 		object client.Object
 		edit   func(client.Object)
 	}{
-		{"the config Secret's data", "-config", &corev1.Secret{}, func(o client.Object) {
-			o.(*corev1.Secret).Data["config.yaml"] = []byte("edited: " + secret)
-		}},
-		{"the config Secret's hash", "-config", &corev1.Secret{}, func(o client.Object) {
+		{"the config Secret's hash", filesOf(config), &corev1.Secret{}, func(o client.Object) {
 			o.GetAnnotations()[hashAnnotation] = "edited"
 		}},
 		{"the Service's selector", "", &corev1.Service{}, func(o client.Object) {
@@ -73,7 +70,7 @@ func TestAnEditedDependentIsPutRight(t *testing.T) {
 		{"the Deployment's label, without which the operator cannot see it", "", &appsv1.Deployment{}, func(o client.Object) {
 			delete(o.GetLabels(), collectorLabel)
 		}},
-		{"the config Secret's label, without which the operator cannot see it", "-config", &corev1.Secret{}, func(o client.Object) {
+		{"the config Secret's label, without which the operator cannot see it", filesOf(config), &corev1.Secret{}, func(o client.Object) {
 			delete(o.GetLabels(), collectorLabel)
 		}},
 	} {

@@ -57,7 +57,7 @@ func TestACollectorEditorReadsWhatTheDocumentsTellItTo(t *testing.T) {
 		{"the logs", "auth can-i get pods --subresource=log", "yes"},
 		{"the pods' usage", "auth can-i --list", "pods.metrics.k8s.io"},
 		{"no Secret", "get secrets", refused},
-		{"not the Secret of a Collector", "get secret gateway-config", refused},
+		{"not the Secret of a Collector", "get secret gateway" + filesOf(config), refused},
 		{"no ConfigMap", "get configmaps", refused},
 		{"no pods of other namespaces", "get pods -n " + systemNamespace, refused},
 		{"no pods by deleting them", "delete pods --all", refused},

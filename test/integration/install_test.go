@@ -19,7 +19,7 @@ func TestACollectorBecomesARelease(t *testing.T) {
 	t.Run("with every object that it asks for, and no other", func(t *testing.T) {
 		NewWithT(t).Expect(names(contents(t, collector.Namespace))).To(ConsistOf(
 			"Collector/gateway", "Secret/sh.helm.release.v1.gateway.v1",
-			"Deployment/gateway", "Secret/gateway-config", "Service/gateway", "ServiceAccount/gateway"))
+			"Deployment/gateway", "Secret/gateway"+filesOf(config), "Service/gateway", "ServiceAccount/gateway"))
 	})
 	t.Run("whose objects it owns and labels", func(t *testing.T) {
 		for name, object := range contents(t, collector.Namespace, client.HasLabels{collectorLabel}) {
@@ -36,7 +36,7 @@ func TestACollectorBecomesARelease(t *testing.T) {
 		}
 	})
 	t.Run("whose Secret has the configuration byte for byte", func(t *testing.T) {
-		NewWithT(t).Expect(get(t, collector, "-config", &corev1.Secret{}).Data).To(
+		NewWithT(t).Expect(get(t, collector, filesOf(config), &corev1.Secret{}).Data).To(
 			Equal(map[string][]byte{"config.yaml": []byte(config)}))
 	})
 	t.Run("whose pods carry the hash of the decoded configuration", func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestARawConfigurationIsDeployedUnparsed(t *testing.T) {
 	create(t, collector)
 
 	g := NewWithT(t)
-	g.Expect(get(t, collector, "-config", &corev1.Secret{}).Data).To(Equal(map[string][]byte{"config.yaml": []byte(raw)}))
+	g.Expect(get(t, collector, filesOf(raw), &corev1.Secret{}).Data).To(Equal(map[string][]byte{"config.yaml": []byte(raw)}))
 	g.Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Annotations).To(HaveKeyWithValue(hashAnnotation, sha256Of(raw)))
 }
 

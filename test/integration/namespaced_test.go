@@ -56,7 +56,7 @@ func TestTheNamespacedInstallNeedsRolesOnly(t *testing.T) {
 				upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" }) // it is a label of each object
 				NewWithT(t).Expect(names(contents(t, namespace, client.HasLabels{collectorLabel}))).To(ConsistOf(
 					"Deployment/gateway", "HorizontalPodAutoscaler/gateway", "NetworkPolicy/gateway", "PodDisruptionBudget/gateway",
-					"PodMonitor/gateway", "PrometheusRule/gateway", "Secret/gateway-config", "Service/gateway", "ServiceAccount/gateway", "ServiceMonitor/gateway"))
+					"PodMonitor/gateway", "PrometheusRule/gateway", "Secret/gateway"+filesOf(config), "Service/gateway", "ServiceAccount/gateway", "ServiceMonitor/gateway"))
 				remove(t, collector)
 			}
 			NewWithT(t).Expect(get(t, untouched, "", &v1alpha1.Collector{})).To(Equal(untouched))

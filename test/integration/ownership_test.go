@@ -52,7 +52,7 @@ var foreignObjects = []struct{ name, object, owner string }{
 	},
 	{
 		"a Secret",
-		`{apiVersion: v1, kind: Secret, metadata: {name: gateway-config}, stringData: {a: b}}`,
+		`{apiVersion: v1, kind: Secret, metadata: {name: gateway` + filesOf(config) + `}, stringData: {a: b}}`,
 		"nobody that it names",
 	},
 	{

@@ -41,9 +41,7 @@ func TestAPausedCollectorIsLeftAlone(t *testing.T) {
 	requests := plane.audit.mark(t)
 	changed := []byte("changed: " + secret)
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = changed })
-	config := get(t, collector, "-config", &corev1.Secret{})
-	config.Data["config.yaml"] = []byte("edited: " + secret)
-	if err := plane.client.Update(t.Context(), config); err != nil {
+	if err := tamper(t, collector); err != nil {
 		t.Fatal(err)
 	}
 	if err := plane.client.Delete(t.Context(), get(t, collector, "", &corev1.Service{})); err != nil {
@@ -54,7 +52,7 @@ func TestAPausedCollectorIsLeftAlone(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(plane.audit.writes(t, requests, collector.Namespace)).NotTo(ContainElement(Not(ContainSubstring(" collectors/status "))))
 	g.Expect(deployedRevision(t, collector)).To(Equal(1))
-	g.Expect(get(t, collector, "-config", &corev1.Secret{}).Data).To(Equal(config.Data))
+	g.Expect(get(t, collector, filesOf(config), &corev1.Secret{}).Data).To(Equal(map[string][]byte{"config.yaml": []byte("edited: " + secret)}))
 	g.Expect(names(shape(t, collector))).NotTo(ContainElement("Service/gateway"))
 
 	change(t, collector, func(c *v1alpha1.Collector) {

@@ -90,7 +90,7 @@ func TestAConfigurationThatIsNoYAMLMappingIsNeverDeployed(t *testing.T) {
 		}
 		change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("fixed: " + secret) })
 		awaitRecovery(t, collector, 2)
-		NewWithT(t).Expect(get(t, collector, "-config", &corev1.Secret{}).Data).To(
+		NewWithT(t).Expect(get(t, collector, filesOf("fixed: "+secret), &corev1.Secret{}).Data).To(
 			Equal(map[string][]byte{"config.yaml": []byte("fixed: " + secret)}))
 	})
 }

@@ -24,6 +24,7 @@ func TestTheOperatorRestartsWithoutTouchingAnything(t *testing.T) {
 		create(t, collector)
 		fleet = append(fleet, collector)
 	}
+	configure(t, fleet[0], "another: {}") // so that there is a Secret of before
 	failing := newCollector(namespace, "failing")
 	failing.Spec.Collector.Configuration = []byte("- " + secret)
 	createRefused(t, failing)
@@ -57,14 +58,13 @@ func TestTheOperatorRestartsWithoutTouchingAnything(t *testing.T) {
 func TestWhatHappenedWhileTheOperatorWasAwayIsMadeGood(t *testing.T) {
 	kept, deleted, created := install(t), install(t), newCollector(newNamespace(t), "gateway")
 	want := shape(t, kept)
-	service, config := get(t, kept, "", &corev1.Service{}), get(t, kept, "-config", &corev1.Secret{})
-	config.Data["config.yaml"] = []byte("edited: " + secret)
+	service := get(t, kept, "", &corev1.Service{})
 
 	if err := shared.stop(); err != nil {
 		t.Error(err)
 	}
 	if err := errors.Join(
-		plane.client.Delete(t.Context(), service), plane.client.Update(t.Context(), config),
+		plane.client.Delete(t.Context(), service), tamper(t, kept),
 		plane.client.Delete(t.Context(), deleted), plane.client.Create(t.Context(), created),
 	); err != nil {
 		t.Error(err)

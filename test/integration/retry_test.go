@@ -125,7 +125,7 @@ func TestAFailedUpgradeIsRetriedForwardAndNotRolledBack(t *testing.T) {
 	awaitFailures(t, since, collector, 4)
 
 	g := NewWithT(t)
-	g.Expect(get(t, collector, "-config", &corev1.Secret{}).Data).To(HaveKeyWithValue("config.yaml", changed), "what came before the Deployment")
+	g.Expect(get(t, collector, filesOf(string(changed)), &corev1.Secret{}).Data).To(HaveKeyWithValue("config.yaml", changed), "what came before the Deployment")
 	g.Expect(get(t, collector, "", &appsv1.Deployment{})).To(Equal(before))
 	g.Expect(statusesOfRevisions(t, collector)).To(Equal([]string{"1 deployed"}))
 

@@ -148,7 +148,7 @@ func awaitSettled(t *testing.T, collector *v1alpha1.Collector, config string) {
 	NewWithT(t).Eventually(func(g Gomega) {
 		template := get(t, collector, "", &appsv1.Deployment{}).Spec.Template
 		g.Expect(template.Annotations).To(HaveKeyWithValue(hashAnnotation, sha256Of(config)))
-		g.Expect(string(get(t, collector, "-config", &corev1.Secret{}).Data["config.yaml"])).To(Equal(config))
+		g.Expect(string(get(t, collector, filesOf(config), &corev1.Secret{}).Data["config.yaml"])).To(Equal(config))
 		statuses := statusesOfRevisions(t, collector)
 		g.Expect(statuses).NotTo(ContainElement(ContainSubstring("pending")))
 		g.Expect(statuses[len(statuses)-1]).To(HaveSuffix(" deployed"), "the latest of %s", statuses)

@@ -33,13 +33,13 @@ func runPod(t *testing.T, collector *v1alpha1.Collector, account string, volume 
 
 func TestWhatOldPodsUseStaysUntilTheyHaveGone(t *testing.T) {
 	t.Parallel()
-	mounted := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "gateway-config"}}
+	mounted := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "gateway" + filesOf(config)}}
 	projected := corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-		{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "gateway-config"}}},
+		{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "gateway" + filesOf(config)}}},
 	}}}
 	moves := func(c *v1alpha1.Collector) {
 		c.Spec.Collector.Configuration = nil
-		c.Spec.Collector.ConfigurationSecret = &v1alpha1.ConfigurationSecret{Name: "team-config", Key: "config.yaml"}
+		c.Spec.Collector.ConfigurationSecret = &v1alpha1.ConfigurationSecret{Name: "team-config", Key: "config.yaml", Copy: new(false)}
 	}
 	for _, row := range []struct {
 		name, object string
@@ -49,8 +49,8 @@ func TestWhatOldPodsUseStaysUntilTheyHaveGone(t *testing.T) {
 		{"the ServiceAccount, when another is named", "ServiceAccount/gateway", mounted, func(c *v1alpha1.Collector) {
 			c.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Name: "another"}
 		}},
-		{"the configuration's Secret, when it moves to another", "Secret/gateway-config", mounted, moves},
-		{"a Secret that is projected beside others", "Secret/gateway-config", projected, moves},
+		{"the configuration's Secret, when it moves to another", "Secret/gateway" + filesOf(config), mounted, moves},
+		{"a Secret that is projected beside others", "Secret/gateway" + filesOf(config), projected, moves},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"helm.sh/helm/v3/pkg/chartutil"
 )
 
 // The rules that hold for whatever is given.
@@ -212,6 +214,34 @@ func TestRefusals(t *testing.T) {
 			_, err := render(t, "edge", smallest(t, row.over))
 			if err == nil || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("error %v, want one that says: %s", err, row.want)
+			}
+		})
+	}
+}
+
+// A node has two pods of a daemonset for a while, if nothing speaks against it.
+func TestADaemonSetSurges(t *testing.T) {
+	for name, row := range map[string]struct{ over, surge, unavailable string }{
+		"by default":                {`{}`, "1", "0"},
+		"with the node's logs":      {`presets: {logs: {enabled: true}}`, "1", "0"},
+		"with another surge":        {`updateStrategy: {rollingUpdate: {maxSurge: 10%}}`, `"10%"`, "0"},
+		"not with the host network": {`hostNetwork: true`, "0", "1"},
+		"not if pods may go first":  {`updateStrategy: {rollingUpdate: {maxUnavailable: 2}}`, "0", "2"},
+		"not with a device":         {`resources: {limits: {example.com/device: 1}}`, "0", "1"},
+		"with a directory of the node that it reads": {
+			`{extraVolumes: [{name: sys, hostPath: {path: /sys}}], extraVolumeMounts: [{name: sys, mountPath: /sys, readOnly: true}]}`, "1", "0",
+		},
+		"not with one that it writes": {
+			`{extraVolumes: [{name: queue, hostPath: {path: /q}}], extraVolumeMounts: [{name: queue, mountPath: /q}]}`, "0", "1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			manifest, err := render(t, "edge", chartutil.CoalesceTables(map[string]any{"mode": "daemonset"}, smallest(t, row.over)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := "maxSurge: " + row.surge + "\n      maxUnavailable: " + row.unavailable + "\n"; !strings.Contains(manifest, want) {
+				t.Errorf("no %q in\n%s", want, manifest)
 			}
 		})
 	}

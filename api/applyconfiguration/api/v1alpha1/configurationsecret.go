@@ -6,14 +6,18 @@ package v1alpha1
 // with apply.
 //
 // ConfigurationSecret points at one key of a Secret. The same is demanded of it as of configuration, and a change rolls
-// the pods. The operator never changes or deletes the Secret. A pod that starts for another reason gets what is in it
-// then, even if the operator refuses to deploy it.
+// the pods. The operator never changes or deletes the Secret.
 type ConfigurationSecretApplyConfiguration struct {
 	// Name of the Secret, in the Collector's namespace. The Secret needs the label kube8.dev/collector, by which the
 	// operator follows its changes: with the Collector's name as the value, or any value when several share it.
 	Name *string `json:"name,omitempty"`
 	// Key in the Secret that holds the configuration.
 	Key *string `json:"key,omitempty"`
+	// Copy has the operator copy the configuration, once it is checked, into a Secret of the Collector that nobody can
+	// change, which pods mount; true by default. If it is false, pods mount the Secret itself: a pod that starts again
+	// gets what is in it then, even if the operator refuses to deploy it. A Collector of an earlier version that does not
+	// say gets its copy with the next change of the configuration, so that an upgrade rolls no pods.
+	Copy *bool `json:"copy,omitempty"`
 }
 
 // ConfigurationSecretApplyConfiguration constructs a declarative configuration of the ConfigurationSecret type for use with
@@ -35,5 +39,13 @@ func (b *ConfigurationSecretApplyConfiguration) WithName(value string) *Configur
 // If called multiple times, the Key field is set to the value of the last call.
 func (b *ConfigurationSecretApplyConfiguration) WithKey(value string) *ConfigurationSecretApplyConfiguration {
 	b.Key = &value
+	return b
+}
+
+// WithCopy sets the Copy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Copy field is set to the value of the last call.
+func (b *ConfigurationSecretApplyConfiguration) WithCopy(value bool) *ConfigurationSecretApplyConfiguration {
+	b.Copy = &value
 	return b
 }

@@ -1,0 +1,86 @@
+package postrender
+
+import (
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+const (
+	// suffixLength is how many digits of the hash of its content a Secret's name has.
+	suffixLength = 10
+
+	// filesVolume is the chart's volume of /etc/collector.
+	filesVolume = "config"
+)
+
+// contentName is the end of a name that a Secret of files has from its content.
+var contentName = regexp.MustCompile(`-config-[0-9a-f]{10}$`)
+
+// files is what a Secret of files has for the pods that mount it.
+type files struct {
+	stamps stamps // for the pod template
+	suffix string // of the Secret's name, from its content; empty for a Secret of the user
+}
+
+// rename gives the Secret the name that it has from its content, under which nobody can change it.
+func (f *files) rename(secret *yaml.RNode) error {
+	if err := secret.SetName(secret.GetName() + f.suffix); err != nil {
+		return err
+	}
+	return secret.PipeE(yaml.SetField("immutable", yaml.MustParse("true")))
+}
+
+// Running says what the pods of a live workload mount that was named without regard to its content: the names of the
+// Secrets, and the hashes that are stamped on the pod template. It is empty if their Secret has its name from its content.
+// It is for Renderer.Running: as long as the same content runs under such a name, which a version of the operator that did
+// not name Secrets after their content has deployed, another name would roll the pods for nothing.
+func Running(template *corev1.PodTemplateSpec) string {
+	var parts []string
+	for i := range template.Spec.Volumes {
+		if template.Spec.Volumes[i].Name == filesVolume {
+			parts = append(parts, secretsOf(&template.Spec.Volumes[i])...)
+		}
+	}
+	if len(parts) == 0 || len(parts) == 1 && contentName.MatchString(parts[0]) {
+		return ""
+	}
+	for _, annotation := range []string{ConfigHashAnnotation, FilesHashAnnotation} {
+		if hash := template.Annotations[annotation]; hash != "" {
+			parts = append(parts, hash)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// secretsOf returns the names of the Secrets that a volume shows.
+func secretsOf(volume *corev1.Volume) (names []string) {
+	if volume.Secret != nil {
+		names = append(names, volume.Secret.SecretName)
+	}
+	if volume.Projected != nil {
+		for _, source := range volume.Projected.Sources {
+			if source.Secret != nil {
+				names = append(names, source.Secret.Name)
+			}
+		}
+	}
+	return names
+}
+
+// running says what Running would say if the object ran with the names that the chart gives.
+func (o *object) running() string {
+	var workload struct {
+		Spec struct {
+			Template corev1.PodTemplateSpec `json:"template"`
+		} `json:"spec"`
+	}
+	text, err := o.node.String()
+	if err != nil || len(o.mounts) == 0 || sigsyaml.Unmarshal([]byte(text), &workload) != nil {
+		return "" // the API server says what is wrong with it
+	}
+	return Running(&workload.Spec.Template)
+}
