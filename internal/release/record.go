@@ -1,10 +1,13 @@
 package release
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,26 +128,31 @@ func (r *actionClient) create(revision int) (int, error) {
 		Config: r.values, Manifest: r.rendered.public(),
 		Info: &release.Info{
 			FirstDeployed: helmtime.Time{Time: r.collector.GetCreationTimestamp().Time}, LastDeployed: helmtime.Now(),
-			Status: release.StatusDeployed, Description: "deployed by kube8-operator",
+			Description: "deployed by kube8-operator",
 		},
 	}
-	var content []byte
+	var deployed, superseded []byte
 	for _, shorten := range []func(){
 		func() {},
 		func() { rel.Config, rel.Info.Description = nil, tooLarge+"the values, see the Collector" },
 		func() { rel.Manifest, rel.Info.Description = "", tooLarge+"values and manifest, see the Collector" },
 	} {
 		shorten()
-		text, err := json.Marshal(rel)
-		if err != nil {
-			return 0, fmt.Errorf("write the record of revision %d: %w", revision, err)
+		var errs [2]error
+		rel.Info.Status = release.StatusSuperseded
+		superseded, errs[0] = pack(rel)
+		rel.Info.Status = release.StatusDeployed
+		deployed, errs[1] = pack(rel)
+		if err := errors.Join(errs[:]...); err != nil {
+			return 0, fmt.Errorf("pack the record of revision %d: %w", revision, err)
 		}
-		if content, err = pack(text); err != nil {
-			return 0, err
-		}
-		if len(content) <= maxRecord {
+		if len(deployed) <= maxRecord {
 			break
 		}
+	}
+	content := map[string][]byte{"release": deployed}
+	if len(deployed)+len(superseded) <= maxRecord {
+		content[release.StatusSuperseded.String()] = superseded
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -157,7 +165,7 @@ func (r *actionClient) create(revision int) (int, error) {
 				*metav1.NewControllerRef(r.collector, r.collector.GetObjectKind().GroupVersionKind()),
 			},
 		},
-		Type: recordType, Data: map[string][]byte{"release": content},
+		Type: recordType, Data: content,
 	}
 	err := r.cluster.Create(r.ctx, secret)
 	if apierrors.IsAlreadyExists(err) {
@@ -184,34 +192,30 @@ func (r *actionClient) skip(revision int) (int, error) {
 	return r.create(revision + 1)
 }
 
-// statusInRecord is the first status in the text of a release, which is the release's own.
-var statusInRecord = regexp.MustCompile(`^(.*?"status":")[a-z-]+"`)
-
-// supersede notes in the record of a revision that there is a later one. Where the record is damaged, only its label says
-// so. Only the text of the record is changed: what the rest would become in memory is unbounded.
+// supersede notes in the record of a revision that there is a later one. The Secret has had the text for that since it was
+// created, so nothing is read. Where it has none, only its label says so: in a very large record, a damaged one, and one of
+// an earlier version of the operator.
 func (r *actionClient) supersede(revision int) error {
-	secret := &corev1.Secret{}
-	err := r.live.Get(r.ctx, r.keyOf(revision), secret)
-	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, r.collector) {
+	key, uid, status := r.keyOf(revision), r.records[revision].uid, release.StatusSuperseded.String()
+	note := fmt.Sprintf(`{"op": "test", "path": "/metadata/uid", "value": %q},
+		{"op": "add", "path": "/metadata/labels/status", "value": %q},
+		{"op": "add", "path": "/metadata/labels/modifiedAt", "value": "%d"}`, uid, status, time.Now().Unix())
+	var err error
+	for _, text := range []string{fmt.Sprintf(`, {"op": "move", "from": "/data/%s", "path": "/data/release"}`, status), ""} {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		err = r.cluster.Patch(r.ctx, secret, client.RawPatch(types.JSONPatchType, []byte("["+note+text+"]")))
+		if !apierrors.IsInvalid(err) {
+			break
+		}
+	}
+	if apierrors.IsNotFound(err) {
 		r.records = nil // somebody has deleted it, and perhaps others
 		return r.readRecords()
 	}
 	if err != nil {
-		return fmt.Errorf("read the record of revision %d: %w", revision, err)
-	}
-	superseded := release.StatusSuperseded.String()
-	if text, err := unpack(secret.Data["release"]); err == nil {
-		content, err := pack(statusInRecord.ReplaceAll(text, []byte("${1}"+superseded+`"`)))
-		if err == nil && len(content) <= maxRecord {
-			secret.Data["release"] = content
-		}
-	}
-	metav1.SetMetaDataLabel(&secret.ObjectMeta, "status", superseded)
-	metav1.SetMetaDataLabel(&secret.ObjectMeta, "modifiedAt", strconv.FormatInt(time.Now().Unix(), 10))
-	if err := r.cluster.Update(r.ctx, secret); err != nil {
 		return fmt.Errorf("write the record of revision %d: %w", revision, err)
 	}
-	r.records[revision] = recorded{secret.UID, superseded}
+	r.records[revision] = recorded{uid, status}
 	return nil
 }
 
@@ -238,4 +242,13 @@ func (r *actionClient) forgetRecord(revision int) error {
 
 func (r *actionClient) keyOf(revision int) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.collector.GetNamespace(), Name: recordName(r.collector.GetName(), revision)}
+}
+
+// pack packs a release as Helm stores it.
+func pack(rel *release.Release) ([]byte, error) {
+	var packed bytes.Buffer
+	encoder := base64.NewEncoder(base64.StdEncoding, &packed)
+	writer := gzip.NewWriter(encoder)
+	err := errors.Join(json.NewEncoder(writer).Encode(rel), writer.Close(), encoder.Close())
+	return packed.Bytes(), err
 }

@@ -158,8 +158,9 @@ func TestANewerChangeReplacesTheCheckOfTheOneBefore(t *testing.T) {
 		Equal(get(t, collector, "", &v1alpha1.Collector{}).Generation))
 	acceptCheck(t, awaitCheck(t, collector, first.UID))
 	awaitRevision(t, collector, 2)
-	secret := get(t, collector, "-config", &corev1.Secret{})
+	secret := get(t, collector, filesOf(config+" # 19"), &corev1.Secret{})
 	NewWithT(t).Expect(secret.Data).To(HaveKeyWithValue("config.yaml", []byte(config+" # 19")))
+	NewWithT(t).Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Spec.Volumes[0].Secret.SecretName).To(Equal(secret.Name))
 }
 
 // Not parallel: it kills the shared operator.

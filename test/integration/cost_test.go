@@ -37,15 +37,15 @@ func TestWhatACollectorCostsTheAPIServer(t *testing.T) {
 			})
 		}, []string{
 			"patch secrets", "patch deployments",
-			"create secrets",                // the record
-			"get secrets", "update secrets", // the revision before is superseded
+			"patch secrets",  // the revision before is superseded
+			"create secrets", // the record
 			"update collectors/status", "create events",
 		}},
 		{"for the third one", func() { configure(t, collector, "third: {}") }, []string{
-			"patch secrets", "patch deployments", "create secrets", "get secrets", "update secrets", "update collectors/status", "create events",
+			"patch secrets", "patch deployments", "create secrets", "patch secrets", "update collectors/status", "create events",
 		}},
 		{"for each further one", func() { configure(t, collector, "fourth: {}") }, []string{
-			"patch secrets", "patch deployments", "create secrets", "get secrets", "update secrets", "update collectors/status", "create events",
+			"patch secrets", "patch deployments", "create secrets", "patch secrets", "update collectors/status", "create events",
 			"delete secrets", // the oldest record
 			"delete secrets", // the oldest configuration
 		}},
