@@ -97,7 +97,7 @@ const filesAnnotation = "kube8.dev/files"
 
 func keepFiles(kept *metav1.ObjectMeta, template *corev1.PodTemplateSpec) {
 	if files := postrender.Running(template); files != "" {
-		kept.Annotations = map[string]string{filesAnnotation: files}
+		metav1.SetMetaDataAnnotation(kept, filesAnnotation, files)
 	}
 }
 
@@ -126,7 +126,7 @@ func Strip(in any) (any, error) {
 		kept.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
 	if job, marked := object.GetAnnotations()[checkedAnnotation]; marked {
-		kept.Annotations = map[string]string{checkedAnnotation: job}
+		metav1.SetMetaDataAnnotation(&kept, checkedAnnotation, job)
 	}
 	switch whole := object.(type) {
 	case *corev1.Secret:
