@@ -103,6 +103,15 @@ type PodSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="self.mountPath != '/etc/collector' && !self.mountPath.startsWith('/etc/collector/')",message="mountPath: /etc/collector is for the configuration; add a file there by collector.files, or mount elsewhere"
 	ExtraVolumeMounts []corev1.VolumeMount `json:"extraVolumeMounts,omitempty"`
 
+	// ReloadedVolumes are names of extraVolumes whose changes the collector reads by itself. Other Secrets and ConfigMaps
+	// that env, envFrom and extraVolumes refer to roll the pods when their data changes, if they have the label
+	// kube8.dev/collector.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	ReloadedVolumes []string `json:"reloadedVolumes,omitempty"`
+
 	// HostNetwork runs the pods in the node's network. The namespace must then allow the Pod Security level
 	// "privileged". The default is false.
 	// +optional

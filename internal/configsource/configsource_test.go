@@ -50,7 +50,10 @@ func reader(secrets ...client.Object) client.Reader {
 	return fake.NewClientBuilder().WithObjects(secrets...).Build()
 }
 
-func digest(secret *corev1.Secret) string { return fmt.Sprint(secret.Data) }
+func digest(object client.Object) string {
+	secret, _ := object.(*corev1.Secret)
+	return fmt.Sprint(secret.Data)
+}
 
 func TestConfiguration(t *testing.T) {
 	labelled := map[string]string{"kube8.dev/collector": ""}
@@ -182,7 +185,7 @@ func TestReferring(t *testing.T) {
 		collector("inline", map[string]any{"configuration": "YToge30="}),
 		elsewhere, another,
 	}
-	builder := fake.NewClientBuilder().WithIndex(objects[0], nameField, referencedName)
+	builder := fake.NewClientBuilder().WithIndex(objects[0], index, referencedBy)
 	for _, object := range objects {
 		builder = builder.WithObjects(object)
 	}
@@ -217,13 +220,13 @@ func TestContentChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := before.DeepCopy()
 			test.change(after)
-			if got := contentChanged(digest).Update(event.TypedUpdateEvent[*corev1.Secret]{ObjectOld: before, ObjectNew: after}); got != test.want {
+			if got := contentChanged(digest).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})
 	}
-	if !contentChanged(digest).Create(event.TypedCreateEvent[*corev1.Secret]{Object: before}) ||
-		!contentChanged(digest).Delete(event.TypedDeleteEvent[*corev1.Secret]{Object: before}) {
+	if !contentChanged(digest).Create(event.CreateEvent{Object: before}) ||
+		!contentChanged(digest).Delete(event.DeleteEvent{Object: before}) {
 		t.Error("a Secret that appears or goes is passed over")
 	}
 }

@@ -71,7 +71,7 @@ func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, wa
 	events := mgr.GetEventRecorderFor("kube8-operator")
 	configurations := &configsource.Source{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DataDigest: release.DataDigest}
 	clients, err := release.New(mgr, watch, release.Options{
-		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version,
+		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version, References: configurations.References,
 		Events: events, Metrics: measured, Period: period, Alone: opts.Manager.LeaderElection,
 	})
 	if err != nil {

@@ -2,8 +2,8 @@
 // configuration into the chart's Secret.
 //
 // It is a Helm post-renderer. The Renderer is pure: a manifest in, the hash of a configuration that the manifest only refers
-// to, and what runs; a manifest or one clear error out. The same input always gives the same output. No error carries
-// configuration content.
+// to, digests of what else its pods refer to, and what runs; a manifest or one clear error out. The same input always gives the
+// same output. No error carries configuration content.
 package postrender
 
 import (
@@ -37,7 +37,14 @@ type Renderer struct {
 
 	// Running is what Running says of the live workload; empty for none.
 	Running string
+
+	// References tells versions of the Secrets and ConfigMaps apart to which pods refer; empty for none.
+	References string
 }
+
+// ReferencesAnnotation is on each pod template whose pods refer to Secrets and ConfigMaps that the operator follows, so that a
+// change of their data rolls the pods. It has a digest of each, which tells nothing of the data.
+const ReferencesAnnotation = "kube8.dev/references"
 
 // Run returns the manifest with the configuration decoded and hashed, in a Secret that is named after its content and that
 // nobody can change. A Job is named after its spec. Other objects that neither have nor mount the configuration come out byte
@@ -62,7 +69,7 @@ func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 	}
 	keeps := false
 	for _, object := range objects {
-		if err := object.stamp(secrets); err != nil {
+		if err := errors.Join(object.stamp(secrets), object.stampReferences(r.References)); err != nil {
 			return nil, fmt.Errorf("stamp hashes on %s %q: %w", object.node.GetKind(), object.node.GetName(), err)
 		}
 		keeps = keeps || r.Running != "" && object.running() == r.Running
@@ -86,6 +93,7 @@ type object struct {
 	node   *yaml.RNode
 	own    *files       // of the chart's Secret of files
 	mounts []*yaml.Node // the names of Secrets of files that its pods mount
+	refers bool         // it is stamped with what its pods refer to
 }
 
 func split(manifest io.Reader) ([]*object, error) {
@@ -138,11 +146,21 @@ func (o *object) stamp(secrets map[string]*files) error {
 	return nil
 }
 
+// stampReferences stamps references on a pod template.
+func (o *object) stampReferences(references string) error {
+	template, err := o.node.Pipe(yaml.Lookup("spec", "template", "spec"))
+	if err != nil || template == nil || references == "" {
+		return err
+	}
+	o.refers = true
+	return stamps{ReferencesAnnotation: references}.on(o.node, "spec", "template")
+}
+
 // finish has the object name Secrets of files after their content, unless it keeps the chart's names, and writes the text of
 // one that was changed.
 func (o *object) finish(secrets map[string]*files, keeps bool) error {
 	isJob := o.node.GetKind() == "Job"
-	if o.own == nil && o.mounts == nil && !isJob {
+	if o.own == nil && o.mounts == nil && !isJob && !o.refers {
 		return nil
 	}
 	for _, name := range o.mounts {

@@ -32,7 +32,10 @@ type Options struct {
 	// ConfigurationVersion tells versions of that apart, by what the informer cache has.
 	ConfigurationVersion func(*unstructured.Unstructured) string
 
-	// Events takes the events DriftRepaired and Contested.
+	// References tells versions of what a Collector's pods refer to apart, and names what is not followed.
+	References func(collector *unstructured.Unstructured, running string) (references string, unfollowed []string)
+
+	// Events takes the events NotFollowed, DriftRepaired and Contested.
 	Events record.EventRecorder
 
 	// Metrics counts and times what is done.
@@ -68,6 +71,7 @@ type actionClient struct {
 	observed map[ref]client.Object // what the Collector controls, by the informer cache
 	values   map[string]any
 	rendered *Rendered
+	lacking  string // what is to be said of references that are not followed
 	version  inputs // of what it was rendered from
 	hasEnded bool
 }
@@ -163,6 +167,7 @@ func (r *actionClient) act(action string) (*release.Release, error) {
 	err := r.deploy(true)
 	if r.checking == "" {
 		r.Metrics.Acted(action, err)
+		r.tellUnfollowed(err)
 	}
 	return r.end(err)
 }

@@ -18,12 +18,14 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/releaseutil"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
@@ -158,9 +160,11 @@ func (r *actionClient) render() error {
 		return err
 	}
 	r.version = inputs{r.collector.GetGeneration(), r.ConfigurationVersion(r.collector), current.version}
-	running := r.running()
+	running := r.running(filesAnnotation)
+	references, unfollowed := r.References(r.collector, r.running(postrender.ReferencesAnnotation))
+	r.lacking = strings.Join(unfollowed, ", ")
 	rendered, err := Render(r.chart.Chart, client.ObjectKeyFromObject(r.collector), r.withCopy(referenced, running), current.capabilities,
-		postrender.Renderer{Referenced: referenced, Running: running})
+		postrender.Renderer{Referenced: referenced, Running: running, References: references})
 	if err != nil {
 		return err
 	}
@@ -168,14 +172,26 @@ func (r *actionClient) render() error {
 	return r.own(rendered.Objects)
 }
 
-// running returns what postrender.Running says of the Collector's workload, by the informer cache.
-func (r *actionClient) running() string {
+// running returns what an annotation says of the pod template of the Collector's workload, by the informer cache.
+func (r *actionClient) running(annotation string) string {
 	for _, object := range r.observed {
-		if files := object.GetAnnotations()[filesAnnotation]; files != "" {
-			return files
+		if found := object.GetAnnotations()[annotation]; found != "" {
+			return found
 		}
 	}
 	return ""
+}
+
+// tellUnfollowed says with a new revision, once as long as the operator runs, what its pods refer to without being rolled.
+func (r *actionClient) tellUnfollowed(err error) {
+	if err == nil && r.lacking != "" && r.lacking != r.lacked {
+		r.Events.Eventf(r.collector, corev1.EventTypeNormal, "NotFollowed",
+			"without the label %s, or not there: %.800s; pods keep what they have when it changes, until you add %[1]s=%[3]s to it",
+			v1alpha1.CollectorLabel, r.lacking, r.collector.GetName())
+	}
+	if err == nil {
+		r.lacked = r.lacking
+	}
 }
 
 // withCopy returns the values with a configuration of the user's Secret in place of the reference to it. It returns them as

@@ -85,24 +85,28 @@ func digestOfFields(object client.Object, entry metav1.ManagedFieldsEntry) strin
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// DataDigest tells versions of a Secret's data apart. secret is as the informer cache has it.
-func DataDigest(secret *corev1.Secret) string { return secret.Annotations[dataAnnotation] }
+// DataDigest tells versions of the data of a Secret or ConfigMap apart. object is as the informer cache has it.
+func DataDigest(object client.Object) string { return object.GetAnnotations()[dataAnnotation] }
 
-// dataAnnotation is where the informer cache keeps a digest of a Secret's data.
+// dataAnnotation is where the informer cache keeps a digest of the data of a Secret or ConfigMap.
 const dataAnnotation = "kube8.dev/data"
 
 // filesAnnotation is where the informer cache keeps which files a workload's pods have, if an earlier version or a user named
 // them.
 const filesAnnotation = "kube8.dev/files"
 
-func keepFiles(kept *metav1.ObjectMeta, template *corev1.PodTemplateSpec) {
+// keepStamps keeps of a pod template what the next one is rendered from.
+func keepStamps(kept *metav1.ObjectMeta, template *corev1.PodTemplateSpec) {
+	if references := template.Annotations[postrender.ReferencesAnnotation]; references != "" {
+		metav1.SetMetaDataAnnotation(kept, postrender.ReferencesAnnotation, references)
+	}
 	if files := postrender.Running(template); files != "" {
 		metav1.SetMetaDataAnnotation(kept, filesAnnotation, files)
 	}
 }
 
-// Strip leaves of an object what the informer cache is for: metadata, its sight, and a workload's account of its pods. A
-// Secret's data would let whoever can label Secrets fill the operator's memory. It is for cache.Options.
+// Strip leaves of an object what the informer cache is for: metadata, its sight, and a workload's account of its pods. The
+// data of Secrets and ConfigMaps would let whoever can label them fill the operator's memory. It is for cache.Options.
 func Strip(in any) (any, error) {
 	object, ok := in.(client.Object)
 	if !ok {
@@ -130,19 +134,24 @@ func Strip(in any) (any, error) {
 	}
 	switch whole := object.(type) {
 	case *corev1.Secret:
-		sum := sha256.New()
-		writeData(sum, whole.Data)
-		metav1.SetMetaDataAnnotation(&kept, dataAnnotation, hex.EncodeToString(sum.Sum(nil)[:16]))
+		keepDigest(&kept, whole.Data)
 		return &corev1.Secret{ObjectMeta: kept}, nil
+	case *corev1.ConfigMap:
+		texts := map[string][]byte{}
+		for key, text := range whole.Data {
+			texts[key] = []byte(text)
+		}
+		keepDigest(&kept, texts, whole.BinaryData)
+		return &corev1.ConfigMap{ObjectMeta: kept}, nil
 	case *appsv1.Deployment:
-		keepFiles(&kept, &whole.Spec.Template)
+		keepStamps(&kept, &whole.Spec.Template)
 		return &appsv1.Deployment{ObjectMeta: kept, Status: whole.Status, Spec: appsv1.DeploymentSpec{Replicas: whole.Spec.Replicas}}, nil
 	case *appsv1.StatefulSet:
-		keepFiles(&kept, &whole.Spec.Template)
+		keepStamps(&kept, &whole.Spec.Template)
 		spec := appsv1.StatefulSetSpec{Replicas: whole.Spec.Replicas, UpdateStrategy: whole.Spec.UpdateStrategy}
 		return &appsv1.StatefulSet{ObjectMeta: kept, Status: whole.Status, Spec: spec}, nil
 	case *appsv1.DaemonSet:
-		keepFiles(&kept, &whole.Spec.Template)
+		keepStamps(&kept, &whole.Spec.Template)
 		spec := appsv1.DaemonSetSpec{UpdateStrategy: whole.Spec.UpdateStrategy}
 		return &appsv1.DaemonSet{ObjectMeta: kept, Status: whole.Status, Spec: spec}, nil
 	case *batchv1.Job:
@@ -152,6 +161,14 @@ func Strip(in any) (any, error) {
 		return &metav1.PartialObjectMetadata{TypeMeta: kind, ObjectMeta: kept}, nil
 	}
 	return in, nil
+}
+
+func keepDigest(kept *metav1.ObjectMeta, parts ...map[string][]byte) {
+	sum := sha256.New()
+	for _, data := range parts {
+		writeData(sum, data)
+	}
+	metav1.SetMetaDataAnnotation(kept, dataAnnotation, hex.EncodeToString(sum.Sum(nil)[:16]))
 }
 
 // shared returns text that all equal texts share: the objects of a Collector have their names and owner in common.

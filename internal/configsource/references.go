@@ -1,0 +1,119 @@
+package configsource
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Kinds of what pods refer to, as they begin what is said of it.
+const (
+	secretKind    = "Secret/"
+	configMapKind = "ConfigMap/"
+)
+
+// digestLength is how many digits of a digest are stamped on pods.
+const digestLength = 16
+
+// places are where the fields of a spec name what pods refer to; * is each item of a list.
+var places = []struct {
+	field, path, kind string
+}{
+	{"env", "*.valueFrom.secretKeyRef.name", secretKind},
+	{"env", "*.valueFrom.configMapKeyRef.name", configMapKind},
+	{"envFrom", "*.secretRef.name", secretKind},
+	{"envFrom", "*.configMapRef.name", configMapKind},
+	{"extraVolumes", "*.secret.secretName", secretKind},
+	{"extraVolumes", "*.configMap.name", configMapKind},
+	{"extraVolumes", "*.projected.sources.*.secret.name", secretKind},
+	{"extraVolumes", "*.projected.sources.*.configMap.name", configMapKind},
+}
+
+// References returns what tells versions of the Secrets and ConfigMaps apart that the Collector's pods refer to and the
+// informer cache has: their names, each with a digest. The digest has the object's UID as its key, so that nobody guesses the
+// data from it who cannot read the object. What the cache does not have keeps the digest that running, which is what
+// References returned for the pods that run, has for it: that an object goes, or loses its label, rolls no pod. It is among
+// what is unfollowed, with the field that refers to it.
+func (s *Source) References(collector *unstructured.Unstructured, running string) (references string, unfollowed []string) {
+	known := map[string]string{}
+	for entry := range strings.FieldsSeq(running) {
+		what, digest, _ := strings.Cut(entry, "=")
+		known[what] = digest
+	}
+	var entries []string
+	found := referred(collector)
+	for _, what := range slices.Sorted(maps.Keys(found)) {
+		digest := s.digest(collector.GetNamespace(), what)
+		if digest == "" {
+			kind, name, _ := strings.Cut(what, "/")
+			unfollowed = append(unfollowed, fmt.Sprintf("%s %q in %s", kind, name, found[what]))
+			digest = known[what]
+		}
+		if digest != "" {
+			entries = append(entries, what+"="+digest)
+		}
+	}
+	return strings.Join(entries, " "), unfollowed
+}
+
+// digest returns the digest of a Secret or ConfigMap, or nothing if the informer cache does not have it.
+func (s *Source) digest(namespace, what string) string {
+	var object client.Object = &corev1.Secret{}
+	name, is := strings.CutPrefix(what, configMapKind)
+	if is {
+		object = &corev1.ConfigMap{}
+	} else {
+		name = strings.TrimPrefix(what, secretKind)
+	}
+	// It does not wait: the reconciler watches both kinds, and starts when the cache has them.
+	key := client.ObjectKey{Namespace: namespace, Name: name}
+	if err := s.Cache.Get(context.Background(), key, object, client.UnsafeDisableDeepCopy); err != nil {
+		return ""
+	}
+	sum := hmac.New(sha256.New, []byte(object.GetUID()))
+	sum.Write([]byte(s.DataDigest(object)))
+	return hex.EncodeToString(sum.Sum(nil))[:digestLength]
+}
+
+// referred returns what a Collector's pods refer to, by kind and name, with the field of the spec. Volumes are left out whose
+// changes the collector reads by itself.
+func referred(collector *unstructured.Unstructured) map[string]string {
+	spec, _ := collector.Object["spec"].(map[string]any)
+	reloaded, _ := spec["reloadedVolumes"].([]any)
+	found := map[string]string{}
+	for _, place := range places {
+		items, _ := spec[place.field].([]any)
+		items = slices.DeleteFunc(slices.Clone(items), func(item any) bool {
+			volume, _ := item.(map[string]any)
+			return place.field == "extraVolumes" && slices.Contains(reloaded, volume["name"])
+		})
+		each(items, strings.Split(place.path, "."), func(name string) {
+			if found[place.kind+name] == "" {
+				found[place.kind+name] = place.field
+			}
+		})
+	}
+	return found
+}
+
+// each calls do with the texts at a path.
+func each(value any, path []string, do func(string)) {
+	if text, is := value.(string); is && text != "" && len(path) == 0 {
+		do(text)
+	} else if list, is := value.([]any); is && len(path) > 0 {
+		for _, item := range list {
+			each(item, path[1:], do)
+		}
+	} else if fields, is := value.(map[string]any); is && len(path) > 0 {
+		each(fields[path[0]], path[1:], do)
+	}
+}

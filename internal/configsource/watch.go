@@ -1,0 +1,94 @@
+package configsource
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
+	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// index is the index by which a Secret or ConfigMap finds the Collectors that refer to it.
+const index = "references"
+
+// Watch has the reconciler of an entry of the watches file reconcile the Collectors that refer to a Secret or ConfigMap when
+// it appears, changes or goes. It shares the informer of the reconciler's own Secret watch.
+func (s *Source) Watch(mgr ctrl.Manager, watch watches.Watch) reconciler.ControllerSetupFunc {
+	return func(controller reconciler.ControllerSetup) error {
+		selector, err := metav1.LabelSelectorAsSelector(watch.Selector)
+		if err != nil {
+			return fmt.Errorf("read the watch's selector: %w", err)
+		}
+		collector := &unstructured.Unstructured{}
+		collector.SetGroupVersionKind(watch.GroupVersionKind)
+		if err := mgr.GetFieldIndexer().IndexField(context.Background(), collector, index, referencedBy); err != nil {
+			return fmt.Errorf("index %s by %s: %w", watch.Kind, index, err)
+		}
+		toReferring := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+			return referring(ctx, s.Cache, watch.GroupVersionKind, selector, object)
+		})
+		for _, object := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
+			if err := controller.Watch(source.Kind(mgr.GetCache(), object, toReferring, contentChanged(s.DataDigest))); err != nil {
+				return fmt.Errorf("watch %T: %w", object, err)
+			}
+		}
+		return nil
+	}
+}
+
+// referencedBy returns what a Collector refers to, as the index has it.
+func referencedBy(object client.Object) (found []string) {
+	collector, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	if name, _ := reference(collector); name != "" {
+		found = append(found, secretKind+name)
+	}
+	for what := range referred(collector) {
+		found = append(found, what)
+	}
+	return found
+}
+
+// referring returns the Collectors that refer to a Secret or ConfigMap, by the informer cache.
+func referring(
+	ctx context.Context, cache client.Reader, kind schema.GroupVersionKind, selector labels.Selector, object client.Object,
+) []reconcile.Request {
+	what := secretKind + object.GetName()
+	if _, is := object.(*corev1.ConfigMap); is {
+		what = configMapKind + object.GetName()
+	}
+	collectors := &unstructured.UnstructuredList{}
+	collectors.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err := cache.List(ctx, collectors, client.InNamespace(object.GetNamespace()), client.MatchingFields{index: what},
+		client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the Collectors that refer to an object", "namespace", object.GetNamespace(), "object", what)
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(collectors.Items))
+	for i := range collectors.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&collectors.Items[i])})
+	}
+	return requests
+}
+
+// contentChanged passes over changes of metadata. An object that gets the label appears, and one that loses it goes.
+func contentChanged(digest func(client.Object) string) predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || digest(e.ObjectOld) != digest(e.ObjectNew)
+	}}
+}
