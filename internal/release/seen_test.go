@@ -65,6 +65,18 @@ func TestStripKeepsTheSightAndNoContent(t *testing.T) {
 		}
 		whole = secret
 	}
+	digests := map[string]bool{}
+	for _, configMap := range []corev1.ConfigMap{
+		{Data: map[string]string{"a": "hunter2"}}, {Data: map[string]string{"a": "hunter3"}}, {Data: map[string]string{"b": "hunter2"}},
+		{Data: map[string]string{"a": "hunter2"}, BinaryData: map[string][]byte{"b": []byte("hunter2")}},
+	} {
+		kept, _ := Strip(&configMap)
+		stripped, ok := kept.(*corev1.ConfigMap)
+		if !ok || stripped.Data != nil || stripped.BinaryData != nil || digests[DataDigest(stripped)] {
+			t.Errorf("kept %+v", kept)
+		}
+		digests[DataDigest(stripped)] = true
+	}
 	deployment := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32(3)), Paused: true}}
 	kept, _ := Strip(deployment)
 	if stripped, ok := kept.(*appsv1.Deployment); !ok || *stripped.Spec.Replicas != 3 || stripped.Spec.Paused {

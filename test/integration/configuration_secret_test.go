@@ -262,11 +262,17 @@ func beside(t *testing.T, collector *v1alpha1.Collector) map[string]unstructured
 func TestTheOperatorKeepsOnlySecretsThatHaveTheLabel(t *testing.T) {
 	t.Parallel()
 	install(t) // the operator has its cache by then
-	var watches []string
+	NewWithT(t).Expect(watchesOf(t, "secrets")).To(And(
+		Not(BeEmpty()), HaveEach(ContainSubstring("labelSelector=kube8.dev%2Fcollector&"))))
+}
+
+// watchesOf returns the requests by which operators watch a resource in all namespaces.
+func watchesOf(t *testing.T, resource string) (watches []string) {
+	t.Helper()
 	for _, r := range plane.audit.read(t) {
-		if r.ObjectRef.Resource == "secrets" && slices.Contains([]string{"list", "watch"}, r.Verb) && r.ObjectRef.Namespace == "" {
+		if r.ObjectRef.Resource == resource && slices.Contains([]string{"list", "watch"}, r.Verb) && r.ObjectRef.Namespace == "" {
 			watches = append(watches, r.RequestURI)
 		}
 	}
-	NewWithT(t).Expect(watches).To(HaveEach(ContainSubstring("labelSelector=kube8.dev%2Fcollector&")))
+	return watches
 }

@@ -343,6 +343,16 @@ func (b *CollectorSpecApplyConfiguration) WithExtraVolumeMounts(values ...v1.Vol
 	return b
 }
 
+// WithReloadedVolumes adds the given value to the ReloadedVolumes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ReloadedVolumes field.
+func (b *CollectorSpecApplyConfiguration) WithReloadedVolumes(values ...string) *CollectorSpecApplyConfiguration {
+	for i := range values {
+		b.PodSpecApplyConfiguration.ReloadedVolumes = append(b.PodSpecApplyConfiguration.ReloadedVolumes, values[i])
+	}
+	return b
+}
+
 // WithHostNetwork sets the HostNetwork field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the HostNetwork field is set to the value of the last call.

@@ -61,6 +61,10 @@ type PodSpecApplyConfiguration struct {
 	ExtraVolumes []v1.Volume `json:"extraVolumes,omitempty"`
 	// ExtraVolumeMounts are added to the collector's container, outside of /etc/collector.
 	ExtraVolumeMounts []v1.VolumeMount `json:"extraVolumeMounts,omitempty"`
+	// ReloadedVolumes are names of extraVolumes whose changes the collector reads by itself. Other Secrets and ConfigMaps
+	// that env, envFrom and extraVolumes refer to roll the pods when their data changes, if they have the label
+	// kube8.dev/collector.
+	ReloadedVolumes []string `json:"reloadedVolumes,omitempty"`
 	// HostNetwork runs the pods in the node's network. The namespace must then allow the Pod Security level
 	// "privileged". The default is false.
 	HostNetwork *bool `json:"hostNetwork,omitempty"`
@@ -240,6 +244,16 @@ func (b *PodSpecApplyConfiguration) WithExtraVolumes(values ...v1.Volume) *PodSp
 func (b *PodSpecApplyConfiguration) WithExtraVolumeMounts(values ...v1.VolumeMount) *PodSpecApplyConfiguration {
 	for i := range values {
 		b.ExtraVolumeMounts = append(b.ExtraVolumeMounts, values[i])
+	}
+	return b
+}
+
+// WithReloadedVolumes adds the given value to the ReloadedVolumes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ReloadedVolumes field.
+func (b *PodSpecApplyConfiguration) WithReloadedVolumes(values ...string) *PodSpecApplyConfiguration {
+	for i := range values {
+		b.ReloadedVolumes = append(b.ReloadedVolumes, values[i])
 	}
 	return b
 }

@@ -1,0 +1,324 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+const referencesAnnotation = "kube8.dev/references"
+
+// local is the reference to what createBackend creates.
+var local = corev1.LocalObjectReference{Name: "backend"}
+
+// places are where pods refer to a Secret or ConfigMap.
+var places = []struct {
+	name   string
+	object client.Object // empty, of the kind that is referred to
+	refer  func(*v1alpha1.Collector)
+}{
+	{"a Secret in env", &corev1.Secret{}, func(c *v1alpha1.Collector) {
+		c.Spec.Env = []corev1.EnvVar{{Name: "PASSWORD", ValueFrom: &corev1.EnvVarSource{
+			SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: local, Key: "password"},
+		}}}
+	}},
+	{"a Secret in envFrom", &corev1.Secret{}, func(c *v1alpha1.Collector) {
+		c.Spec.EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: local}}}
+	}},
+	{"a Secret in a volume", &corev1.Secret{}, func(c *v1alpha1.Collector) {
+		mount(c, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "backend"}})
+	}},
+	{"a Secret in a projected volume", &corev1.Secret{}, func(c *v1alpha1.Collector) {
+		mount(c, corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+			{Secret: &corev1.SecretProjection{LocalObjectReference: local}},
+		}}})
+	}},
+	{"a ConfigMap in env", &corev1.ConfigMap{}, func(c *v1alpha1.Collector) {
+		c.Spec.Env = []corev1.EnvVar{{Name: "PASSWORD", ValueFrom: &corev1.EnvVarSource{
+			ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: local, Key: "password"},
+		}}}
+	}},
+	{"a ConfigMap in envFrom", &corev1.ConfigMap{}, func(c *v1alpha1.Collector) {
+		c.Spec.EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: local}}}
+	}},
+	{"a ConfigMap in a volume", &corev1.ConfigMap{}, func(c *v1alpha1.Collector) {
+		mount(c, corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: local}})
+	}},
+	{"a ConfigMap in a projected volume", &corev1.ConfigMap{}, func(c *v1alpha1.Collector) {
+		mount(c, corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: local}},
+		}}})
+	}},
+}
+
+func mount(collector *v1alpha1.Collector, source corev1.VolumeSource) {
+	collector.Spec.ExtraVolumes = []corev1.Volume{{Name: "backend", VolumeSource: source}}
+	collector.Spec.ExtraVolumeMounts = []corev1.VolumeMount{{Name: "backend", MountPath: "/backend"}}
+}
+
+// createBackend creates an object called backend of the kind of empty, with some data, and the label if it is to be followed.
+func createBackend(t *testing.T, namespace string, empty client.Object, followed bool) client.Object {
+	t.Helper()
+	metadata := metav1.ObjectMeta{Namespace: namespace, Name: "backend"}
+	if followed {
+		metadata.Labels = map[string]string{collectorLabel: ""}
+	}
+	var created client.Object = &corev1.Secret{ObjectMeta: metadata, Data: map[string][]byte{"password": []byte(secret)}}
+	if _, is := empty.(*corev1.ConfigMap); is {
+		created = &corev1.ConfigMap{ObjectMeta: metadata, Data: map[string]string{"password": "first"}}
+	}
+	if err := plane.client.Create(t.Context(), created); err != nil {
+		t.Fatal(err)
+	}
+	return created
+}
+
+// rotate writes another password to what createBackend has created.
+func rotate(t *testing.T, backend client.Object, password string) {
+	t.Helper()
+	before, _ := backend.DeepCopyObject().(client.Object)
+	switch changed := backend.(type) {
+	case *corev1.Secret:
+		changed.Data = map[string][]byte{"password": []byte(password)}
+	case *corev1.ConfigMap:
+		changed.Data = map[string]string{"password": password}
+	}
+	if err := plane.client.Patch(t.Context(), backend, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// label writes a label or, without a value, removes it.
+func label(t *testing.T, object client.Object, key string, value *string) {
+	t.Helper()
+	before, _ := object.DeepCopyObject().(client.Object)
+	labels := map[string]string{}
+	for other, text := range object.GetLabels() {
+		labels[other] = text
+	}
+	delete(labels, key)
+	if value != nil {
+		labels[key] = *value
+	}
+	object.SetLabels(labels)
+	if err := plane.client.Patch(t.Context(), object, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// template returns the pod template that a Collector has become.
+func template(t *testing.T, collector *v1alpha1.Collector) corev1.PodTemplateSpec {
+	t.Helper()
+	return get(t, collector, "", &appsv1.Deployment{}).Spec.Template
+}
+
+func references(t *testing.T, collector *v1alpha1.Collector) string {
+	t.Helper()
+	return template(t, collector).Annotations[referencesAnnotation]
+}
+
+// expectNoRoll expects that what do does rolls no pod of the Collectors, and that a reconcile later still has not.
+func expectNoRoll(t *testing.T, do func(), collectors ...*v1alpha1.Collector) {
+	t.Helper()
+	var before []corev1.PodTemplateSpec
+	for _, collector := range collectors {
+		before = append(before, template(t, collector))
+	}
+	do()
+	for i, collector := range collectors {
+		NewWithT(t).Consistently(func() corev1.PodTemplateSpec { return template(t, collector) }, time.Second).Should(Equal(before[i]))
+		touch(t, collector)
+		NewWithT(t).Expect(template(t, collector)).To(Equal(before[i]))
+	}
+}
+
+func TestWhatPodsReferToRollsThem(t *testing.T) {
+	t.Parallel()
+	for _, place := range places {
+		t.Run(place.name, func(t *testing.T) {
+			t.Parallel()
+			namespace := newNamespace(t)
+			backend := createBackend(t, namespace, place.object, true)
+			one, two, other := newCollector(namespace, "one"), newCollector(namespace, "two"), newCollector(namespace, "other")
+			for _, collector := range []*v1alpha1.Collector{one, two} {
+				place.refer(collector)
+			}
+			for _, collector := range []*v1alpha1.Collector{one, two, other} {
+				create(t, collector)
+			}
+			g := NewWithT(t)
+			first := references(t, one)
+			g.Expect(first).To(MatchRegexp(`^(Secret|ConfigMap)/backend=[0-9a-f]{16}$`))
+			g.Expect(references(t, other)).To(BeEmpty())
+
+			rotate(t, backend, "second")
+			for _, collector := range []*v1alpha1.Collector{one, two} {
+				g.Eventually(func() string { return references(t, collector) }).WithTimeout(5 * time.Second).ShouldNot(Equal(first))
+				awaitRevision(t, collector, 2)
+				settle(t, collector)
+			}
+			g.Expect(references(t, one)).To(Equal(references(t, two)), "they share it")
+			for _, told := range []string{"second", sha256Of("second")[:16]} {
+				g.Expect(references(t, one)).NotTo(ContainSubstring(told))
+			}
+			g.Expect(deployedRevision(t, other)).To(Equal(1))
+			expectNoRoll(t, func() { label(t, backend, "example.com/team", new("telemetry")) }, one, two)
+		})
+	}
+}
+
+func TestTheDigestOfAReferenceIsNoPlainHashOfItsContent(t *testing.T) {
+	t.Parallel()
+	var found []string
+	for range 2 {
+		collector := newCollector(newNamespace(t), "gateway")
+		places[0].refer(collector)
+		createBackend(t, collector.Namespace, places[0].object, true)
+		create(t, collector)
+		found = append(found, references(t, collector))
+	}
+	NewWithT(t).Expect(found[0]).NotTo(Equal(found[1]), "the same content in two Secrets")
+}
+
+func TestWhatIsNotFollowedRollsNoPod(t *testing.T) {
+	t.Parallel()
+	for _, place := range places {
+		t.Run(place.name, func(t *testing.T) {
+			t.Parallel()
+			collector := newCollector(newNamespace(t), "gateway")
+			place.refer(collector)
+			backend := createBackend(t, collector.Namespace, place.object, false)
+			create(t, collector)
+			NewWithT(t).Expect(references(t, collector)).To(BeEmpty())
+			expectNoRoll(t, func() { rotate(t, backend, "second") }, collector)
+
+			kind, field, _ := strings.Cut(strings.TrimPrefix(place.name, "a "), " in ")
+			if strings.Contains(field, "volume") {
+				field = "extraVolumes"
+			}
+			told := fmt.Sprintf("Normal NotFollowed: without the label kube8.dev/collector, or not there: %s \"backend\" in %s; "+
+				"pods keep what they have when it changes, until you add kube8.dev/collector=gateway to it", kind, field)
+			upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+			NewWithT(t).Eventually(func() map[string]int { return events(t, collector) }).Should(HaveKeyWithValue(told, 1))
+		})
+	}
+}
+
+func TestAVolumeThatTheCollectorReloadsRollsNoPod(t *testing.T) {
+	t.Parallel()
+	for _, place := range places {
+		if !strings.Contains(place.name, "volume") {
+			continue
+		}
+		t.Run(place.name, func(t *testing.T) {
+			t.Parallel()
+			collector := newCollector(newNamespace(t), "gateway")
+			place.refer(collector)
+			collector.Spec.ReloadedVolumes = []string{"backend"}
+			backend := createBackend(t, collector.Namespace, place.object, true)
+			create(t, collector)
+			NewWithT(t).Expect(references(t, collector)).To(BeEmpty())
+			expectNoRoll(t, func() { rotate(t, backend, "second") }, collector)
+			NewWithT(t).Expect(events(t, collector)).NotTo(HaveKey(ContainSubstring("NotFollowed")))
+		})
+	}
+}
+
+func TestAReferenceThatGoesOrLosesItsLabelRollsNoPod(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(newNamespace(t), "gateway")
+	places[0].refer(collector)
+	backend := createBackend(t, collector.Namespace, places[0].object, false)
+	create(t, collector)
+	g := NewWithT(t)
+	label(t, backend, collectorLabel, new(""))
+	g.Eventually(func() string { return references(t, collector) }).ShouldNot(BeEmpty(), "once it has the label")
+	awaitRevision(t, collector, 2)
+	settle(t, collector)
+	followed := references(t, collector)
+
+	expectNoRoll(t, func() { label(t, backend, collectorLabel, nil) }, collector)
+	expectNoRoll(t, func() { rotate(t, backend, "second") }, collector)
+	label(t, backend, collectorLabel, new(""))
+	g.Eventually(func() string { return references(t, collector) }).ShouldNot(Equal(followed), "what changed meanwhile")
+	awaitRevision(t, collector, 3)
+	settle(t, collector)
+	expectNoRoll(t, func() {
+		if err := plane.client.Delete(t.Context(), backend); err != nil {
+			t.Fatal(err)
+		}
+	}, collector)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Env = nil })
+	g.Expect(references(t, collector)).To(BeEmpty(), "once the spec does not refer to it")
+}
+
+func TestARotatedCredentialIsCheckedBeforePodsGetIt(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.Check = &v1alpha1.Check{}
+	places[0].refer(collector)
+	backend := createBackend(t, collector.Namespace, places[0].object, true)
+	if err := plane.client.Create(t.Context(), collector); err != nil {
+		t.Fatal(err)
+	}
+	first := awaitCheck(t, collector)
+	acceptCheck(t, first)
+	awaitRevision(t, collector, 1)
+	settle(t, collector)
+	g, old := NewWithT(t), references(t, collector)
+	g.Expect(first.Spec.Template.Annotations[referencesAnnotation]).To(Equal(old))
+
+	rotate(t, backend, "second")
+	second := awaitCheck(t, collector, first.UID)
+	g.Expect(second.Name).NotTo(Equal(first.Name))
+	g.Expect(references(t, collector)).To(Equal(old), "pods wait for the check")
+	acceptCheck(t, second)
+	g.Eventually(func() string { return references(t, collector) }).
+		Should(Equal(second.Spec.Template.Annotations[referencesAnnotation]))
+}
+
+// Not parallel: it stops the shared operator.
+func TestARestartRollsNothingThatRefersToSecrets(t *testing.T) {
+	namespace := newNamespace(t)
+	collector := newCollector(namespace, "gateway")
+	places[0].refer(collector)
+	backend := createBackend(t, namespace, places[0].object, true)
+	create(t, collector)
+	touch(t, collector)
+	g := NewWithT(t)
+	for _, gone := range []bool{false, true} {
+		if gone {
+			expectNoRoll(t, func() {
+				if err := plane.client.Delete(t.Context(), backend); err != nil {
+					t.Fatal(err)
+				}
+			}, collector)
+		}
+		before, requests, since := template(t, collector), plane.audit.mark(t), shared.log.mark()
+		if err := shared.stop(); err != nil {
+			t.Error(err)
+		}
+		if err := shared.start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
+		g.Expect(plane.audit.all(t, requests, namespace)).To(BeEmpty(), "requests about the Collector")
+		g.Expect(template(t, collector)).To(Equal(before))
+	}
+}
+
+func TestTheOperatorKeepsOnlyConfigMapsThatHaveTheLabel(t *testing.T) {
+	t.Parallel()
+	install(t) // the operator has its cache by then
+	NewWithT(t).Expect(watchesOf(t, "configmaps")).To(And(
+		Not(BeEmpty()), HaveEach(ContainSubstring("labelSelector=kube8.dev%2Fcollector&"))))
+}
