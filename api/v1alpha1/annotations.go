@@ -2,7 +2,7 @@ package v1alpha1
 
 const (
 	// CollectorLabel is on every object and pod that a Collector becomes, with the Collector's name as its value, and
-	// on Secrets that Collectors refer to, with any value.
+	// on Secrets and ConfigMaps that Collectors refer to, with any value.
 	CollectorLabel = "kube8.dev/collector"
 
 	// PausedAnnotation pauses a Collector while its value is "true": its spec is not followed, and its objects are left
