@@ -76,7 +76,7 @@ func (b *bench) verify(ctx context.Context, wanted objects) error {
 				return fmt.Errorf("there is a %s %s/%s that should not be", kind.Kind, got.GetNamespace(), got.GetName())
 			}
 			if err := sameAs(object, got); err != nil {
-				if keyOf(got).Name != got.GetName() {
+				if isConfiguration(got) {
 					continue // a configuration of before, which a revert would find
 				}
 				return fmt.Errorf("%s %s/%s: %w", kind.Kind, got.GetNamespace(), got.GetName(), err)
@@ -97,6 +97,9 @@ var contentName = regexp.MustCompile(`-config-[0-9a-f]{10}$`)
 func keyOf(object client.Object) client.ObjectKey {
 	return client.ObjectKey{Namespace: object.GetNamespace(), Name: contentName.ReplaceAllString(object.GetName(), "-config")}
 }
+
+// isConfiguration tells whether an object is the Secret of a configuration that is named after its content.
+func isConfiguration(object client.Object) bool { return keyOf(object).Name != object.GetName() }
 
 // sameAs compares what the phases change: labels, and a Secret's content.
 func sameAs(want, got *unstructured.Unstructured) error {
