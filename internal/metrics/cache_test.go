@@ -76,6 +76,8 @@ func TestCollectorsByReadiness(t *testing.T) {
 # HELP kube8_collectors Collectors by status and reason of their condition Ready.
 # TYPE kube8_collectors gauge
 kube8_collectors{reason="Available",status="True"} 1
+kube8_collectors{reason="CheckFailed",status="False"} 0
+kube8_collectors{reason="Checking",status="False"} 0
 kube8_collectors{reason="ConfigInvalid",status="False"} 0
 kube8_collectors{reason="ConfigMissing",status="False"} 0
 kube8_collectors{reason="Conflict",status="False"} 0

@@ -33,7 +33,7 @@ func TestTheKindsOfTheCollectorsChart(t *testing.T) {
 	slices.Sort(kinds)
 	slices.Sort(offered)
 	if diff := cmp.Diff([]string{
-		"DaemonSet", "Deployment", "HorizontalPodAutoscaler", "NetworkPolicy", "PodDisruptionBudget", "Secret", "Service",
+		"DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Job", "NetworkPolicy", "PodDisruptionBudget", "Secret", "Service",
 		"ServiceAccount", "StatefulSet",
 	}, kinds); diff != "" {
 		t.Errorf("kinds that every cluster has (-want +got):\n%s", diff)

@@ -72,6 +72,7 @@ func (b *bench) floorSteps(ctx context.Context) ([]step, error) {
 			return nil, err
 		}
 	}
+	create := func(ctx context.Context, object *unstructured.Unstructured) error { return writer.Create(ctx, object) }
 	patch := func(ctx context.Context, object *unstructured.Unstructured) error {
 		text, err := json.Marshal(object)
 		if err != nil {
@@ -80,12 +81,15 @@ func (b *bench) floorSteps(ctx context.Context) ([]step, error) {
 		return writer.Patch(ctx, object, client.RawPatch(types.MergePatchType, text))
 	}
 	return []step{
-		{"install", installed, installed, func(ctx context.Context, object *unstructured.Unstructured) error {
-			return writer.Create(ctx, object)
+		{"install", installed, installed, create},
+		{"configChange", difference(installed, configured), configured, func(ctx context.Context, object *unstructured.Unstructured) error {
+			if isConfiguration(object) {
+				return create(ctx, object)
+			}
+			return patch(ctx, object)
 		}},
-		{"configChange", difference(installed, configured), configured, patch},
 		{"chartUpgrade", difference(configured, upgraded), upgraded, patch},
-		{"delete", upgraded, nil, func(ctx context.Context, object *unstructured.Unstructured) error {
+		{"delete", withConfigurations(installed, upgraded), nil, func(ctx context.Context, object *unstructured.Unstructured) error {
 			return writer.Delete(ctx, object)
 		}},
 	}, nil
@@ -157,4 +161,18 @@ func difference(before, after objects) objects {
 		}
 	}
 	return changed
+}
+
+// withConfigurations returns objects with the Secrets of the configurations of before.
+func withConfigurations(before, after objects) objects {
+	all := make(objects, len(after))
+	for i := range after {
+		all[i] = slices.Clone(after[i])
+		for _, object := range before[i] {
+			if isConfiguration(object) {
+				all[i] = append(all[i], object)
+			}
+		}
+	}
+	return all
 }

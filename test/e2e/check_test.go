@@ -26,8 +26,9 @@ func TestARefusedConfigurationReachesNoPodThatServes(t *testing.T) {
 		replicas *int32
 		check    *v1alpha1.Check
 	}{
+		// A DaemonSet that surges deletes an old pod that is not ready for a moment (k8s.io/kubernetes,
+		// pkg/controller/daemon/update.go), so there is no row of one that is not checked.
 		"deployment":                  {mode: v1alpha1.ModeDeployment},
-		"daemonset":                   {mode: v1alpha1.ModeDaemonSet},
 		"statefulset":                 {mode: v1alpha1.ModeStatefulSet, replicas: new(int32(2))},
 		"deployment that is checked":  {mode: v1alpha1.ModeDeployment, check: &v1alpha1.Check{}},
 		"daemonset that is checked":   {mode: v1alpha1.ModeDaemonSet, check: &v1alpha1.Check{}},

@@ -150,7 +150,7 @@ func TestANewerChangeReplacesTheCheckOfTheOneBefore(t *testing.T) {
 	collector := checked(t, v1alpha1.ModeDeployment)
 	reconfigure(t, collector, config+" # first")
 	first := awaitCheck(t, collector)
-	for i := range 20 {
+	for i := range 100 {
 		reconfigure(t, collector, fmt.Sprintf("%s # %d", config, i))
 		NewWithT(t).Expect(len(checks(t, collector))).To(BeNumerically("<=", 1), "checks at a time")
 	}
@@ -158,8 +158,8 @@ func TestANewerChangeReplacesTheCheckOfTheOneBefore(t *testing.T) {
 		Equal(get(t, collector, "", &v1alpha1.Collector{}).Generation))
 	acceptCheck(t, awaitCheck(t, collector, first.UID))
 	awaitRevision(t, collector, 2)
-	secret := get(t, collector, filesOf(config+" # 19"), &corev1.Secret{})
-	NewWithT(t).Expect(secret.Data).To(HaveKeyWithValue("config.yaml", []byte(config+" # 19")))
+	secret := get(t, collector, filesOf(config+" # 99"), &corev1.Secret{})
+	NewWithT(t).Expect(secret.Data).To(HaveKeyWithValue("config.yaml", []byte(config+" # 99")))
 	NewWithT(t).Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Spec.Volumes[0].Secret.SecretName).To(Equal(secret.Name))
 }
 
