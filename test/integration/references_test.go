@@ -9,9 +9,11 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/test/docs"
 )
 
 const referencesAnnotation = "kube8.dev/references"
@@ -160,6 +162,22 @@ func TestAReferenceThatGoesOrLosesItsLabelRollsNoPod(t *testing.T) {
 	}, collector)
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Env = nil })
 	g.Expect(references(t, collector)).To(BeEmpty(), "once the spec does not refer to it")
+}
+
+func TestTheCommandOfThePageHasASecretFollowed(t *testing.T) {
+	t.Parallel()
+	collector := newCollector("tenant-globex", "vendor")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: collector.Namespace}}
+	if err := client.IgnoreAlreadyExists(plane.client.Create(t.Context(), namespace)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeAll(t, collector) })
+	createBackend(t, collector.Namespace, &corev1.Secret{}, false)
+	places[0].refer(collector)
+	create(t, collector)
+	script, err := docs.Script("docs/configuration.md", "Secrets and ConfigMaps that pods refer to")
+	runScript(t, "", script, err)
+	NewWithT(t).Eventually(func() string { return references(t, collector) }).Should(HavePrefix("Secret/backend="))
 }
 
 func TestARotatedCredentialIsCheckedBeforePodsGetIt(t *testing.T) {
