@@ -68,12 +68,10 @@ func (s *Source) References(collector *unstructured.Unstructured, running string
 // digest returns the digest of a Secret or ConfigMap, or nothing if the informer cache does not have it.
 func (s *Source) digest(namespace, what string) string {
 	var object client.Object = &corev1.Secret{}
-	name, is := strings.CutPrefix(what, configMapKind)
-	if is {
+	if strings.HasPrefix(what, configMapKind) {
 		object = &corev1.ConfigMap{}
-	} else {
-		name = strings.TrimPrefix(what, secretKind)
 	}
+	_, name, _ := strings.Cut(what, "/")
 	// It does not wait: the reconciler watches both kinds, and starts when the cache has them.
 	key := client.ObjectKey{Namespace: namespace, Name: name}
 	if err := s.Cache.Get(context.Background(), key, object, client.UnsafeDisableDeepCopy); err != nil {

@@ -3,6 +3,8 @@ package configsource
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
@@ -57,10 +59,7 @@ func referencedBy(object client.Object) (found []string) {
 	if name, _ := reference(collector); name != "" {
 		found = append(found, secretKind+name)
 	}
-	for what := range referred(collector) {
-		found = append(found, what)
-	}
-	return found
+	return slices.AppendSeq(found, maps.Keys(referred(collector)))
 }
 
 // referring returns the Collectors that refer to a Secret or ConfigMap, by the informer cache.
