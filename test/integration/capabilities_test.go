@@ -36,7 +36,7 @@ func discoveries(t *testing.T, since int) (paths []string) {
 }
 
 // Not parallel: it counts requests that do not tell for whom they are.
-func TestPassesDoNotAskWhatTheClusterOffers(t *testing.T) {
+func TestReconcilesDoNotAskWhatTheClusterOffers(t *testing.T) {
 	collector := install(t)
 	begin, since := time.Now(), plane.audit.mark(t)
 	for range 5 {
@@ -56,7 +56,7 @@ func TestACollectorFollowsWhatTheClusterOffers(t *testing.T) {
 	since := shared.log.mark()
 	create(t, collector) // before the operator asks again
 	g.Expect(deployedRevision(t, collector)).To(Equal(1))
-	g.Expect(shared.log.passes(since, client.ObjectKeyFromObject(collector))).To(HaveEach(BeEmpty()), "failures of passes")
+	g.Expect(shared.log.reconciles(since, client.ObjectKeyFromObject(collector))).To(HaveEach(BeEmpty()), "failures of reconciles")
 
 	installMonitors(t)
 	g.Eventually(func() []unstructured.Unstructured {

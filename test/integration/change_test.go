@@ -52,7 +52,7 @@ func TestAnotherBase64OfTheSameConfigurationChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
+	shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
 
 	g := NewWithT(t)
 	g.Expect(contents(t, collector.Namespace, client.HasLabels{collectorLabel})).To(Equal(before))

@@ -62,17 +62,17 @@ func TestChaosANamespaceIsDeletedUnderTheOperator(t *testing.T) {
 		return names(contents(t, namespace))
 	}).Should(BeEmpty())
 	seconds := int(time.Since(began).Seconds())
-	passes := 0
+	reconciles := 0
 	for _, collector := range fleet {
-		count := len(shared.log.passes(since, client.ObjectKeyFromObject(collector)))
+		count := len(shared.log.reconciles(since, client.ObjectKeyFromObject(collector)))
 		// Each object that goes is news; beyond that, retries come after 2, 4, 8 … seconds.
-		g.Expect(count).To(BeNumerically("<=", 20+seconds), "passes over %s in %d seconds", collector.Name, seconds)
-		passes += count
+		g.Expect(count).To(BeNumerically("<=", 20+seconds), "reconciles of %s in %d seconds", collector.Name, seconds)
+		reconciles += count
 	}
 	upgrade(t, other, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.152.0" })
 	recordFigure(t, "Collectors in namespaces that were deleted under them", len(fleet))
 	recordFigure(t, "Of these, still there in the end", len(list(t, namespace, "kube8.dev/v1alpha1", "Collector")))
-	recordFigure(t, "Passes that this took, all in all", passes)
+	recordFigure(t, "Reconciles that this took, all in all", reconciles)
 }
 
 // deleteAll deletes what is in a namespace and of certain kinds, in the order of shuffle.

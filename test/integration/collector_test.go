@@ -52,7 +52,7 @@ func create(t *testing.T, collector *v1alpha1.Collector) {
 		t.Fatal(err)
 	}
 	awaitRevision(t, collector, 1)
-	shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
+	shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
 	settle(t, collector)
 }
 
@@ -94,7 +94,7 @@ func upgrade(t *testing.T, collector *v1alpha1.Collector, edit func(*v1alpha1.Co
 	since := shared.log.mark()
 	change(t, collector, edit)
 	awaitRevision(t, collector, revision+1)
-	shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
+	shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
 	settle(t, collector)
 }
 
@@ -106,7 +106,7 @@ func touch(t *testing.T, collector *v1alpha1.Collector) {
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, "example.com/touched", strconv.Itoa(since))
 		metav1.SetMetaDataLabel(&c.ObjectMeta, "example.com/touched", strconv.Itoa(since))
 	})
-	shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
+	shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
 }
 
 // awaitRevision waits until a revision of a Collector's release is deployed; Helm says so once all objects are applied.

@@ -121,7 +121,7 @@ func TestAChangedSecretRollsThePodsOfTheCollectorsThatReferToIt(t *testing.T) {
 			s.Labels[collectorLabel] = "another"
 		})
 		for _, collector := range []*v1alpha1.Collector{one, two} {
-			shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
+			shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
 		}
 		NewWithT(t).Expect(beside(t, one)).To(Equal(before))
 	})
@@ -208,7 +208,7 @@ func TestACollectorIsDeployedAsSoonAsItsSecretCanBe(t *testing.T) {
 			if err := plane.client.Create(t.Context(), collector); err != nil {
 				t.Fatal(err)
 			}
-			// By then the operator waits longer between two passes than the test does for the deployment.
+			// By then the operator waits longer between two reconciles than the test does for the deployment.
 			awaitFailures(t, since, collector, 4)
 			awaitRefusal(t, collector, row.reason, row.want)
 			NewWithT(t).Expect(names(contents(t, collector.Namespace))).To(

@@ -30,7 +30,7 @@ func TestWhatACollectorCostsTheAPIServer(t *testing.T) {
 			"create secrets", // the record
 			"update collectors/status", "create events",
 		}},
-		{"for a pass that a label brings", func() { touch(t, collector) }, nil},
+		{"for a reconcile that a label brings", func() { touch(t, collector) }, nil},
 		{"for another configuration", func() {
 			upgrade(t, collector, func(c *v1alpha1.Collector) {
 				c.Spec.Collector.Configuration = append([]byte("# another\n"), c.Spec.Collector.Configuration...)

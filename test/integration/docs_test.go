@@ -89,7 +89,7 @@ func removeAll(t *testing.T, collector *v1alpha1.Collector) {
 		t.Error(err)
 	}
 	NewWithT(t).Eventually(collectors).Should(BeEmpty())
-	shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
+	shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
 }
 
 func TestTheCommandsOfOperationsLookAtAndPauseACollector(t *testing.T) {

@@ -41,7 +41,7 @@ func TestEveryFeatureIsInstalledThenLeftAloneThenRemoved(t *testing.T) {
 			touch(t, collector)
 			touch(t, collector)
 			g := NewWithT(t)
-			g.Expect(plane.audit.writes(t, since, collector.Namespace)).To(BeEmpty(), "writes of a pass over an unchanged Collector")
+			g.Expect(plane.audit.writes(t, since, collector.Namespace)).To(BeEmpty(), "writes of a reconcile of an unchanged Collector")
 
 			// Somebody's own field is no drift, even where a field of the Collector's is stored in another form than it was given in.
 			for _, object := range contents(t, collector.Namespace, client.HasLabels{collectorLabel}) {

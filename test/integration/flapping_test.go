@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// betweenPasses is the least time between two passes that news of pods brings.
-const betweenPasses = 2 * time.Second
+// betweenReconciles is the least time between two reconciles that news of pods brings.
+const betweenReconciles = 2 * time.Second
 
 // Not parallel: it flaps faster than the operator looks, which other tests would slow down.
 func TestAPodThatFlapsIsNotFollowedFlapByFlap(t *testing.T) {
@@ -34,8 +34,8 @@ func TestAPodThatFlapsIsNotFollowedFlapByFlap(t *testing.T) {
 	awaitReady(t, collector, "False", "PodsNotReady", "0/1 available; pod "+flapping.Name+": CrashLoopBackOff")
 	took := time.Since(began) // until the operator has seen them all, which can be a while after they were written
 
-	// One pass for the first flap, one after the last, and as many as fit in between.
-	atMost := 2 + int(took/betweenPasses)
+	// One reconcile for the first flap, one after the last, and as many as fit in between.
+	atMost := 2 + int(took/betweenReconciles)
 	NewWithT(t).Expect(atMost).To(BeNumerically("<", flaps), "the machine is too slow for flaps in quick succession: it took %s to see them", took)
 	NewWithT(t).Expect(plane.audit.all(t, requests, collector.Namespace)).To(And(
 		HaveEach(HavePrefix("update collectors/status")), WithTransform(func(made []string) int { return len(made) }, BeNumerically("<=", atMost))))

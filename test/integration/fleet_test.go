@@ -41,7 +41,7 @@ func TestAnUnrelatedCRDWakesNobody(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	NewWithT(t).Consistently(func() []string { return shared.log.passes(since, client.ObjectKeyFromObject(collector)) },
+	NewWithT(t).Consistently(func() []string { return shared.log.reconciles(since, client.ObjectKeyFromObject(collector)) },
 		pollInterval+5*time.Second, time.Second).Should(BeEmpty(), "reconciles")
 }
 

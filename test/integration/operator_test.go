@@ -44,7 +44,7 @@ func (o *operator) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// At this verbosity controller-runtime logs when a pass begins and ends, and Helm logs what it can.
+	// At this verbosity controller-runtime logs when a reconcile begins and ends, and Helm logs what it can.
 	o.cmd = exec.Command(o.binary, append([]string{
 		"--zap-log-level=10", "--metrics-bind-address=0", "--health-probe-bind-address=" + probes,
 	}, o.args...)...)
@@ -162,8 +162,8 @@ func (l *logbook) tail(namespace string) string {
 	return strings.Join(lines[max(0, len(lines)-60):], "")
 }
 
-// passes returns how the passes over a Collector ended that began since a mark: "" or the line that says why not.
-func (l *logbook) passes(mark int, key types.NamespacedName) []string {
+// reconciles returns how the reconciles of a Collector ended that began since a mark: "" or the line that says why not.
+func (l *logbook) reconciles(mark int, key types.NamespacedName) []string {
 	begun := map[string]bool{}
 	var ended []string
 	for _, line := range l.since(mark) {
@@ -181,9 +181,9 @@ func (l *logbook) passes(mark int, key types.NamespacedName) []string {
 	return ended
 }
 
-// awaitPass waits until a pass over a Collector, begun since a mark, has ended.
-func (o *operator) awaitPass(t *testing.T, mark int, key types.NamespacedName) {
+// awaitReconcile waits until a reconcile of a Collector, begun since a mark, has ended.
+func (o *operator) awaitReconcile(t *testing.T, mark int, key types.NamespacedName) {
 	t.Helper()
-	NewWithT(t).Eventually(func() []string { return o.log.passes(mark, key) }).
-		ShouldNot(BeEmpty(), "passes over Collector %s", key)
+	NewWithT(t).Eventually(func() []string { return o.log.reconciles(mark, key) }).
+		ShouldNot(BeEmpty(), "reconciles of Collector %s", key)
 }

@@ -229,7 +229,7 @@ func TestARestartRollsNothingThatRefersToSecrets(t *testing.T) {
 		if err := shared.start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
+		shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
 		g.Expect(plane.audit.all(t, requests, namespace)).To(BeEmpty(), "requests about the Collector")
 		g.Expect(template(t, collector)).To(Equal(before))
 	}

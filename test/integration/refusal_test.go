@@ -37,17 +37,17 @@ func createRefused(t *testing.T, collector *v1alpha1.Collector) {
 	awaitFailures(t, since, collector, 2)
 }
 
-// awaitFailures waits until a number of passes over a Collector, begun since a mark, have failed.
+// awaitFailures waits until a number of reconciles of a Collector, begun since a mark, have failed.
 func awaitFailures(t *testing.T, since int, collector *v1alpha1.Collector, count int) {
 	t.Helper()
 	NewWithT(t).Eventually(func() (failures int) {
-		for _, failure := range shared.log.passes(since, client.ObjectKeyFromObject(collector)) {
+		for _, failure := range shared.log.reconciles(since, client.ObjectKeyFromObject(collector)) {
 			if failure != "" {
 				failures++
 			}
 		}
 		return failures
-	}).Should(BeNumerically(">=", count), "failed passes over Collector %s", client.ObjectKeyFromObject(collector))
+	}).Should(BeNumerically(">=", count), "failed reconciles of Collector %s", client.ObjectKeyFromObject(collector))
 }
 
 func TestAConfigurationThatIsNoYAMLMappingIsNeverDeployed(t *testing.T) {

@@ -47,7 +47,7 @@ func TestTheOperatorRestartsWithoutTouchingAnything(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, collector := range fleet {
-				shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
+				shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
 			}
 			NewWithT(t).Expect(plane.audit.writes(t, requests, namespace)).To(BeEmpty())
 			NewWithT(t).Expect(plane.audit.all(t, requests, namespace)).To(BeEmpty(), "requests about single Collectors")

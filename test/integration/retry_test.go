@@ -64,26 +64,26 @@ func refuse(t *testing.T, collector *v1alpha1.Collector, operation admissionv1.O
 	}
 }
 
-// fiveMinutesOfPasses watches the passes over a Collector, begun since a mark, until they are 8 s apart, and returns how
+// fiveMinutesOfReconciles watches the reconciles of a Collector, begun since a mark, until they are 8 s apart, and returns how
 // many there will have been after 5 minutes: each doubles the time to the next, up to 2 minutes.
-func fiveMinutesOfPasses(t *testing.T, since int, collector *v1alpha1.Collector) int {
+func fiveMinutesOfReconciles(t *testing.T, since int, collector *v1alpha1.Collector) int {
 	t.Helper()
 	start := time.Now()
-	var passes []time.Duration
-	var last time.Duration // between two passes
+	var reconciles []time.Duration
+	var last time.Duration // between two reconciles
 	NewWithT(t).Eventually(func() time.Duration {
-		for range len(shared.log.passes(since, client.ObjectKeyFromObject(collector))) - len(passes) {
-			passes = append(passes, time.Since(start))
+		for range len(shared.log.reconciles(since, client.ObjectKeyFromObject(collector))) - len(reconciles) {
+			reconciles = append(reconciles, time.Since(start))
 		}
-		if len(passes) > 1 {
-			last = passes[len(passes)-1] - passes[len(passes)-2]
+		if len(reconciles) > 1 {
+			last = reconciles[len(reconciles)-1] - reconciles[len(reconciles)-2]
 		}
 		return last.Round(time.Second)
-	}).Should(BeNumerically(">=", 8*time.Second), "from one pass to the next")
-	t.Logf("passes after %s", passes)
+	}).Should(BeNumerically(">=", 8*time.Second), "from one reconcile to the next")
+	t.Logf("reconciles after %s", reconciles)
 
-	count := len(passes)
-	for next := passes[count-1]; ; count++ {
+	count := len(reconciles)
+	for next := reconciles[count-1]; ; count++ {
 		last = min(2*last, 2*time.Minute)
 		if next += last; next > 5*time.Minute {
 			return count
@@ -103,12 +103,12 @@ func TestACollectorThatCannotBeDeployedIsTriedTwelveTimesInFiveMinutes(t *testin
 				t.Fatal(err)
 			}
 			g := NewWithT(t)
-			g.Expect(fiveMinutesOfPasses(t, since, collector)).To(BeNumerically("<=", 12))
+			g.Expect(fiveMinutesOfReconciles(t, since, collector)).To(BeNumerically("<=", 12))
 
 			since = shared.log.mark()
 			change(t, collector, func(c *v1alpha1.Collector) { c.Spec = newCollector("", "").Spec })
-			shared.awaitPass(t, since, client.ObjectKeyFromObject(collector))
-			g.Expect(shared.log.passes(since, client.ObjectKeyFromObject(collector))[0]).To(BeEmpty(), "the first pass after it was fixed")
+			shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
+			g.Expect(shared.log.reconciles(since, client.ObjectKeyFromObject(collector))[0]).To(BeEmpty(), "the first reconcile after it was fixed")
 			g.Expect(deployedRevision(t, collector)).To(BeNumerically(">", 0))
 		})
 	}
@@ -164,7 +164,7 @@ func TestACollectorThatCannotBeUninstalledIsTriedTwelveTimesInFiveMinutes(t *tes
 		t.Fatal(err)
 	}
 	g := NewWithT(t)
-	g.Expect(fiveMinutesOfPasses(t, since, collector)).To(BeNumerically("<=", 12))
+	g.Expect(fiveMinutesOfReconciles(t, since, collector)).To(BeNumerically("<=", 12))
 	g.Expect(condition(t, collector, "ReleaseFailed").Status).To(Equal(corev1.ConditionTrue))
 
 	allow()

@@ -66,7 +66,7 @@ func TestReadyFollowsThePodsWithoutHelm(t *testing.T) {
 	collector.Spec.Replicas = new(int32(2))
 	create(t, collector)
 	awaitReady(t, collector, "False", "Progressing", "the change is not worked on yet")
-	// The passes that follow the installation have seen everything once the status says nothing new.
+	// The reconciles that follow the installation have seen everything once the status says nothing new.
 	since, requests := shared.log.mark(), plane.audit.mark(t)
 
 	const lastWords = "what a collector prints when it ends, such as its configuration"

@@ -227,6 +227,6 @@ func touchBoth(t *testing.T, collector *v1alpha1.Collector, both []*operator) {
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, "example.com/touched", fmt.Sprint(marks))
 	})
 	for i, one := range both {
-		one.awaitPass(t, marks[i], client.ObjectKeyFromObject(collector))
+		one.awaitReconcile(t, marks[i], client.ObjectKeyFromObject(collector))
 	}
 }

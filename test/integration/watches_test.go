@@ -71,8 +71,8 @@ func TestTheWatchesFileIsHonoured(t *testing.T) {
 	awaitRevision(t, watched, 1)
 	g := NewWithT(t)
 	g.Expect(get(t, watched, "", &appsv1.Deployment{}).Spec.Replicas).To(HaveValue(BeEquivalentTo(4)), "overrideValues")
-	for range 8 { // more passes than the install's own events can start, so reconcilePeriod does
-		custom.awaitPass(t, custom.log.mark(), client.ObjectKeyFromObject(watched))
+	for range 8 { // more reconciles than the install's own events can start, so reconcilePeriod does
+		custom.awaitReconcile(t, custom.log.mark(), client.ObjectKeyFromObject(watched))
 	}
 	g.Expect(get(t, ignored, "", &v1alpha1.Collector{})).To(Equal(ignored), "selector")
 	g.Expect(custom.log.about(namespace)).To(ContainSubstring(`"worker count":3`), "maxConcurrentReconciles")
