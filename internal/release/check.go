@@ -58,7 +58,7 @@ func (r *actionClient) unchecked() *unstructured.Unstructured {
 // check applies what a Job needs and the Job itself, and returns while it runs: the Job's end starts the next reconcile. A
 // Collector has one check at a time. The error says that the Job has refused the change, or has no verdict.
 func (r *actionClient) check(job *unstructured.Unstructured) error {
-	for what, object := range r.observed {
+	for what, object := range r.controlled() {
 		if what.kind.Kind == job.GetKind() && what.name != job.GetName() {
 			if err := r.remove(what, object); err != nil {
 				return err

@@ -70,11 +70,9 @@ func giveUpCheck(t *testing.T, job *batchv1.Job) {
 	end(t, job, batchv1.JobFailureTarget, batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
 }
 
-// checked creates a Collector in mode whose first change was checked.
-func checked(t *testing.T, mode v1alpha1.Mode) *v1alpha1.Collector {
+// createChecked creates a Collector whose first change is checked and accepted, and waits until the operator has done with it.
+func createChecked(t *testing.T, collector *v1alpha1.Collector) {
 	t.Helper()
-	collector := newCollector(newNamespace(t), "gateway")
-	collector.Spec.Mode, collector.Spec.Check = mode, &v1alpha1.Check{}
 	if err := plane.client.Create(t.Context(), collector); err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +82,14 @@ func checked(t *testing.T, mode v1alpha1.Mode) *v1alpha1.Collector {
 	awaitRevision(t, collector, 1)
 	settle(t, collector)
 	NewWithT(t).Eventually(func() []batchv1.Job { return checks(t, collector) }).Should(BeEmpty())
+}
+
+// checked creates a Collector in mode whose first change was checked.
+func checked(t *testing.T, mode v1alpha1.Mode) *v1alpha1.Collector {
+	t.Helper()
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.Mode, collector.Spec.Check = mode, &v1alpha1.Check{}
+	createChecked(t, collector)
 	return collector
 }
 

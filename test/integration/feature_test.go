@@ -35,7 +35,11 @@ func TestEveryFeatureIsInstalledThenLeftAloneThenRemoved(t *testing.T) {
 				createSecret(t, collector.Namespace, reference.Name, config)
 			}
 			before := names(contents(t, collector.Namespace))
-			create(t, collector)
+			if collector.Spec.Check == nil {
+				create(t, collector)
+			} else {
+				createChecked(t, collector)
+			}
 
 			since := plane.audit.mark(t)
 			touch(t, collector)
