@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -68,7 +67,7 @@ func (r *actionClient) check(job *unstructured.Unstructured) error {
 	}
 	if observed, _ := r.observed[refTo(job)].(*batchv1.Job); observed != nil {
 		if end := ended(observed); end.Type != "" {
-			if err := r.refusal(job, end); err != nil {
+			if err := r.refusal(observed, end); err != nil {
 				return err
 			}
 			if err := r.remove(refTo(job), observed); err != nil {
@@ -90,14 +89,15 @@ func (r *actionClient) check(job *unstructured.Unstructured) error {
 var exitCode = regexp.MustCompile(`exit code (\d+)`)
 
 // refusal returns the error of a Job that has not accepted the change, or nil if it is to be tried again now.
-func (r *actionClient) refusal(job *unstructured.Unstructured, end batchv1.JobCondition) error {
+func (r *actionClient) refusal(job *batchv1.Job, end batchv1.JobCondition) error {
 	if code := exitCode.FindStringSubmatch(end.Message); end.Reason == batchv1.JobReasonPodFailurePolicy && code != nil {
 		return &postrender.ConfigurationError{Field: postrender.ConfigurationField, Reason: fmt.Sprintf(
 			"check exited with %s; run `kubectl logs -n %s job/%s`", code[1], job.GetNamespace(), job.GetName())}
 	}
-	if time.Since(end.LastTransitionTime.Time) >= max(firstDelay, r.queue.delay(r.collector)) {
+	if r.unjudged == job.GetUID() && !r.queue.isWaiting(r.collector) {
 		return nil
 	}
+	r.unjudged = job.GetUID()
 	return &CheckError{fmt.Sprintf("the check has no verdict: %s; it is tried again, see `kubectl describe -n %s job/%s`",
 		end.Reason, job.GetNamespace(), job.GetName())}
 }

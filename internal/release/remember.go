@@ -33,8 +33,9 @@ type entry struct {
 	begun     bool             // a revision was begun, and is not deployed yet
 	waiting   map[ref]bool     // what is pruned once the pods that use it have gone
 	contested string
-	lacked    string // what was last said of references that are not followed
-	checking  string // which Job is yet to accept the change
+	lacked    string    // what was last said of references that are not followed
+	checking  string    // which Job is yet to accept the change
+	unjudged  types.UID // of the Job that ended without a verdict, and was told
 	err       error
 }
 

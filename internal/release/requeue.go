@@ -73,9 +73,9 @@ func (q *queue) failed(collector client.Object) {
 	q.after(collector, q.backoff.Get(id))
 }
 
-// delay returns the delay after the last failure, or 0.
-func (q *queue) delay(collector client.Object) time.Duration {
-	return q.backoff.Get(generationOf(collector))
+// isWaiting tells whether a Collector waits for the delay after its last failure.
+func (q *queue) isWaiting(collector client.Object) bool {
+	return q.backoff.IsInBackOffSinceUpdate(generationOf(collector), time.Now())
 }
 
 func (q *queue) succeeded(collector client.Object) { q.backoff.DeleteEntry(generationOf(collector)) }

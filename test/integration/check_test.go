@@ -186,3 +186,18 @@ func TestAnOperatorThatIsKilledDuringACheckGoesOn(t *testing.T) {
 	settle(t, collector)
 	NewWithT(t).Eventually(func() []batchv1.Job { return checks(t, collector) }).Should(BeEmpty())
 }
+
+func TestWhatACheckCostsTheAPIServer(t *testing.T) {
+	t.Parallel()
+	collector := checked(t, v1alpha1.ModeDeployment)
+	for i := range 4 { // from the fourth configuration on, the oldest one goes
+		since := plane.audit.mark(t)
+		reconfigure(t, collector, fmt.Sprintf("%s # %d", config, i))
+		acceptCheck(t, awaitCheck(t, collector))
+		awaitRevision(t, collector, i+2)
+		settle(t, collector)
+		NewWithT(t).Eventually(func() []batchv1.Job { return checks(t, collector) }).Should(BeEmpty())
+		made := plane.audit.all(t, since, collector.Namespace)
+		NewWithT(t).Expect(len(made)).To(BeNumerically("<=", 13), "%v", made)
+	}
+}
