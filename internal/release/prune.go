@@ -39,11 +39,12 @@ func (r *actionClient) prune() error {
 	for _, object := range r.rendered.Objects {
 		wanted[refTo(object)] = true
 	}
-	surplus, recent := r.controlled(), r.recent(wanted)
+	surplus := r.controlled()
+	recent := r.recent(surplus, wanted)
 	maps.DeleteFunc(surplus, func(what ref, _ client.Object) bool { return wanted[what] || recent[what] })
 	maps.DeleteFunc(r.objects, func(what ref, _ *state) bool { return !wanted[what] })
-	for what, stays := range recent {
-		if object := r.observed[what]; object != nil && stays && !wanted[what] {
+	for what := range recent {
+		if object := r.observed[what]; object != nil && !wanted[what] {
 			r.objects[what] = stateOf(object)
 		}
 	}
@@ -70,21 +71,26 @@ func (r *actionClient) prune() error {
 	return nil
 }
 
-// recent returns the newest Secrets of configurations, as many as there are records of revisions: a pod of the revision
-// before this one may be about to start, and who goes back finds the Secret. There are none if no configuration is wanted.
-func (r *actionClient) recent(wanted map[ref]bool) map[ref]bool {
-	all, isWanted := r.controlled(), false
-	maps.DeleteFunc(all, func(what ref, _ client.Object) bool {
-		isWanted = isWanted || r.isConfiguration(what) && wanted[what]
-		return !r.isConfiguration(what)
-	})
-	newest := slices.SortedFunc(maps.Keys(all), func(a, b ref) int { // by version, which tells more than the second of creation
+// recent returns the newest Secrets of configurations among all objects, as many as there are records of revisions: a pod of
+// the revision before this one may be about to start, and who goes back finds the Secret. There are none if no configuration
+// is wanted.
+func (r *actionClient) recent(all map[ref]client.Object, wanted map[ref]bool) map[ref]bool {
+	var newest []ref
+	for what := range all {
+		if r.isConfiguration(what) {
+			newest = append(newest, what)
+		}
+	}
+	if !slices.ContainsFunc(newest, func(what ref) bool { return wanted[what] }) {
+		return nil
+	}
+	slices.SortFunc(newest, func(a, b ref) int { // by version, which tells more than the second of creation
 		order, _ := resourceversion.CompareResourceVersion(all[b].GetResourceVersion(), all[a].GetResourceVersion())
 		return order
 	})
 	recent := map[ref]bool{}
-	for i, what := range newest {
-		recent[what] = isWanted && i < maxHistory
+	for _, what := range newest[:min(len(newest), maxHistory)] {
+		recent[what] = true
 	}
 	return recent
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -131,28 +132,26 @@ func (r *actionClient) create(revision int) (int, error) {
 			Description: "deployed by kube8-operator",
 		},
 	}
-	var deployed, superseded []byte
+	packed := map[release.Status][]byte{}
 	for _, shorten := range []func(){
 		func() {},
 		func() { rel.Config, rel.Info.Description = nil, tooLarge+"the values, see the Collector" },
 		func() { rel.Manifest, rel.Info.Description = "", tooLarge+"values and manifest, see the Collector" },
 	} {
 		shorten()
-		var errs [2]error
-		rel.Info.Status = release.StatusSuperseded
-		superseded, errs[0] = pack(rel)
-		rel.Info.Status = release.StatusDeployed
-		deployed, errs[1] = pack(rel)
-		if err := errors.Join(errs[:]...); err != nil {
-			return 0, fmt.Errorf("pack the record of revision %d: %w", revision, err)
+		for _, rel.Info.Status = range []release.Status{release.StatusSuperseded, release.StatusDeployed} {
+			var err error
+			if packed[rel.Info.Status], err = pack(rel); err != nil {
+				return 0, fmt.Errorf("pack the record of revision %d: %w", revision, err)
+			}
 		}
-		if len(deployed) <= maxRecord {
+		if len(packed[release.StatusDeployed]) <= maxRecord {
 			break
 		}
 	}
-	content := map[string][]byte{"release": deployed}
-	if len(deployed)+len(superseded) <= maxRecord {
-		content[release.StatusSuperseded.String()] = superseded
+	content := map[string][]byte{"release": packed[release.StatusDeployed]}
+	if len(packed[release.StatusDeployed])+len(packed[release.StatusSuperseded]) <= maxRecord {
+		content[release.StatusSuperseded.String()] = packed[release.StatusSuperseded]
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -244,11 +243,16 @@ func (r *actionClient) keyOf(revision int) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.collector.GetNamespace(), Name: recordName(r.collector.GetName(), revision)}
 }
 
+// writers are kept, because each has buffers of nearly a megabyte.
+var writers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
 // pack packs a release as Helm stores it.
 func pack(rel *release.Release) ([]byte, error) {
 	var packed bytes.Buffer
 	encoder := base64.NewEncoder(base64.StdEncoding, &packed)
-	writer := gzip.NewWriter(encoder)
+	writer, _ := writers.Get().(*gzip.Writer) // nothing else is in there
+	defer writers.Put(writer)
+	writer.Reset(encoder)
 	err := errors.Join(json.NewEncoder(writer).Encode(rel), writer.Close(), encoder.Close())
 	return packed.Bytes(), err
 }

@@ -184,14 +184,15 @@ func (r *actionClient) running(annotation string) string {
 
 // tellUnfollowed says with a new revision, once as long as the operator runs, what its pods refer to without being rolled.
 func (r *actionClient) tellUnfollowed(err error) {
-	if err == nil && r.lacking != "" && r.lacking != r.lacked {
+	if err != nil {
+		return
+	}
+	if r.lacking != "" && r.lacking != r.lacked {
 		r.Events.Eventf(r.collector, corev1.EventTypeNormal, "NotFollowed",
 			"without the label %s, or not there: %.800s; pods keep what they have when it changes, until you add %[1]s=%[3]s to it",
 			v1alpha1.CollectorLabel, r.lacking, r.collector.GetName())
 	}
-	if err == nil {
-		r.lacked = r.lacking
-	}
+	r.lacked = r.lacking
 }
 
 // withCopy returns the values with a configuration of the user's Secret in place of the reference to it. It returns them as

@@ -182,7 +182,7 @@ func writeData(sum interface{ Write([]byte) (int, error) }, data map[string][]by
 }
 
 // typed are the kinds that the informer cache has with more than their metadata: the stock reconciler watches Secrets so,
-// and the status has to know what workloads say of their pods.
+// the status has to know what workloads say of their pods, and a check ends with its Job.
 var typed = sets.New(
 	corev1.SchemeGroupVersion.WithKind("Secret"), appsv1.SchemeGroupVersion.WithKind("Deployment"),
 	appsv1.SchemeGroupVersion.WithKind("StatefulSet"), appsv1.SchemeGroupVersion.WithKind("DaemonSet"),

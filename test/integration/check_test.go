@@ -112,7 +112,6 @@ func TestAConfigurationThatItsCheckRefusesReachesNoPod(t *testing.T) {
 	t.Parallel()
 	collector := checked(t, v1alpha1.ModeDeployment)
 	before := get(t, collector, "", &appsv1.Deployment{})
-	before.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
 	reconfigure(t, collector, config+" # refused")
 	job := awaitCheck(t, collector)
 	refuseCheck(t, job)
@@ -132,7 +131,6 @@ func TestACheckWithoutAVerdictIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	collector := checked(t, v1alpha1.ModeDeployment)
 	before := get(t, collector, "", &appsv1.Deployment{})
-	before.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
 	reconfigure(t, collector, config+" # slow")
 	job := awaitCheck(t, collector)
 	tried := []types.UID{job.UID}

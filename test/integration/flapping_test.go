@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// betweenReconciles is the least time between two reconciles that news of pods brings.
+// betweenReconciles is less than the time between two reconciles that news of pods brings, on average: it doubles each time.
 const betweenReconciles = 2 * time.Second
 
 // Not parallel: it flaps faster than the operator looks, which other tests would slow down.

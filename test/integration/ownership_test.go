@@ -83,7 +83,11 @@ func createForeign(t *testing.T, namespace, text string) *unstructured.Unstructu
 func expectUntouched(t *testing.T, object client.Object) {
 	t.Helper()
 	now := &unstructured.Unstructured{}
-	now.SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
+	kind, err := plane.client.GroupVersionKindFor(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.SetGroupVersionKind(kind)
 	if err := plane.client.Get(t.Context(), client.ObjectKeyFromObject(object), now); err != nil {
 		t.Fatal(err)
 	}

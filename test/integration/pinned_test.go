@@ -55,6 +55,5 @@ func replaceDeployment(t *testing.T, collector client.Object) *appsv1.Deployment
 	if err := plane.client.Create(context.Background(), theirs); err != nil {
 		t.Error(err)
 	}
-	theirs.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
 	return theirs
 }
