@@ -60,8 +60,11 @@ func (r *actionClient) apply(objects []*unstructured.Unstructured, revise bool) 
 	r.begun = r.begun || revise
 	var repaired []string
 	for i := range steps {
+		if r.Shard != "" && !r.isChosen() {
+			return errors.New("another operator is for the Collector now, by its labels")
+		}
 		together(steps[i], func(s *step) { s.err = r.applyStep(s) })
-		if err := r.note(steps[i], !revise && !r.begun, &repaired); err != nil {
+		if err := r.note(steps[i], !revise && !r.begun && !r.moved, &repaired); err != nil {
 			return r.undo(err)
 		}
 	}
@@ -124,6 +127,13 @@ func (r *actionClient) avoidConflict(s *step) error {
 		return gone(err)
 	}
 	return r.verify(found, s.ref.kind)
+}
+
+// isChosen tells whether the Collector is still one of those that the operator is for.
+func (r *actionClient) isChosen() bool {
+	now := &unstructured.Unstructured{}
+	now.SetGroupVersionKind(r.collector.GroupVersionKind())
+	return r.cluster.Get(r.ctx, client.ObjectKeyFromObject(r.collector), now, client.UnsafeDisableDeepCopy) == nil
 }
 
 // isCached tells whether the informer cache has an object, whosever it is.
