@@ -207,6 +207,9 @@ func (r *actionClient) deploy(revise bool) error {
 
 // sync is the sequence.
 func (r *actionClient) sync(revise bool) error {
+	if err := r.discard(); err != nil {
+		return err
+	}
 	if job := r.unchecked(); job != nil {
 		return r.check(job)
 	}
