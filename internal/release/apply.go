@@ -137,13 +137,6 @@ func (r *actionClient) avoidConflict(s *step) error {
 	return r.verify(found, s.ref.kind)
 }
 
-// isChosen tells whether the Collector is still one of those that the operator is for.
-func (r *actionClient) isChosen() bool {
-	now := &unstructured.Unstructured{}
-	now.SetGroupVersionKind(r.collector.GroupVersionKind())
-	return r.cluster.Get(r.ctx, client.ObjectKeyFromObject(r.collector), now, client.UnsafeDisableDeepCopy) == nil
-}
-
 // isCached tells whether the informer cache has an object, whosever it is.
 func (r *actionClient) isCached(what ref) bool {
 	if !slices.Contains(r.chart.kinds, what.kind) {

@@ -155,6 +155,13 @@ func (r *actionClient) observeMoved(ctx context.Context) error {
 	return nil
 }
 
+// isChosen tells whether the Collector is still one of those that the operator is for.
+func (r *actionClient) isChosen() bool {
+	now := &unstructured.Unstructured{}
+	now.SetGroupVersionKind(r.collector.GroupVersionKind())
+	return r.cluster.Get(r.ctx, client.ObjectKeyFromObject(r.collector), now, client.UnsafeDisableDeepCopy) == nil
+}
+
 // find reads an object from the API server. It returns nil if there is none.
 func (r *actionClient) find(ctx context.Context, what ref) (client.Object, error) {
 	found := &metav1.PartialObjectMetadata{}
