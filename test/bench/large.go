@@ -191,7 +191,7 @@ var largePhases = []string{"install", "restart", "configChange"}
 
 // largeTable writes what fleets cost, and how the figures of each Collector grow with the fleet.
 func largeTable(out io.Writer, points []largePoint) {
-	fmt.Fprintf(out, "\n%d configurations changed at once; CPU and requests are for each Collector that is installed, restarted or changed.\n\n"+
+	fmt.Fprintf(out, "\n%d configurations changed at once; CPU and requests are for each that is installed, restarted or changed.\n\n"+
 		"| Collectors of %d objects | operators | install, ms, requests | a second | restart, ms, requests | quiet after, s | "+
 		"config change, ms, requests | done after, s | peak after install, MiB | after restart, MiB | etcd, MiB | API server, MiB |\n"+
 		"|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", changedAtOnce, largeObjects)
