@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -37,10 +36,8 @@ type Revision struct {
 	// Status is Helm's: deployed or superseded.
 	Status string
 
-	// Spec is the Collector's spec of that revision. It is nil if it was too large to be recorded.
-	Spec map[string]any
-
-	// Version is the collector's version, or the image's digest or tag that replaces it. It is empty without a spec.
+	// Version is the collector's version, or the image's digest or tag that replaces it. It is empty if the spec was too
+	// large to be recorded.
 	Version string
 
 	// ConfigHash is the SHA-256 of the decoded configuration, in hex, or empty.
@@ -49,6 +46,8 @@ type Revision struct {
 	// Secret is the name of the Secret that has the configuration and the further files. It is empty if there is none, or if
 	// the manifest was too large to be recorded.
 	Secret string
+
+	values, defaults map[string]any // the spec with the chart's defaults in it, and these
 }
 
 // Of returns the recorded revisions of a Collector, newest first. A Secret that is damaged, or that the Collector does not
@@ -86,23 +85,11 @@ func Find(revisions []Revision, number int) (Revision, error) {
 // Other returns the newest revision whose spec is not the given one: what a Collector can be rolled back to.
 func Other(revisions []Revision, spec map[string]any) (Revision, error) {
 	for _, revision := range revisions {
-		if revision.Spec != nil && !Same(revision.Spec, spec) {
+		if back := revision.Spec(spec); back != nil && !Same(back, spec) {
 			return revision, nil
 		}
 	}
 	return Revision{}, errors.New("no recorded revision differs from the Collector's spec, so there is nothing to roll back to")
-}
-
-// Same tells whether two specs say the same.
-func Same(a, b map[string]any) bool { return reflect.DeepEqual(normal(a), normal(b)) }
-
-// normal returns a spec as it is once it was written and read: with one type for all numbers.
-func normal(spec map[string]any) (read any) {
-	text, err := json.Marshal(spec)
-	if err != nil || json.Unmarshal(text, &read) != nil {
-		return spec
-	}
-	return read
 }
 
 // Files returns the configuration and the further files of a revision, by file name. It reads the Secret that the pods of
@@ -136,7 +123,10 @@ func unpack(record []byte) (*release.Release, error) {
 }
 
 func revisionOf(rel *release.Release, status string) Revision {
-	found := Revision{Number: rel.Version, Status: status, Spec: rel.Config}
+	found := Revision{Number: rel.Version, Status: status, values: rel.Config}
+	if rel.Chart != nil {
+		found.defaults = rel.Chart.Values
+	}
 	if rel.Info != nil {
 		found.Deployed = rel.Info.LastDeployed.Time
 	}

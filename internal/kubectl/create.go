@@ -26,15 +26,15 @@ const DefaultVersion = "0.150.0"
 
 // creation is what a Collector is created from.
 type creation struct {
-	from, fileName, format            string
-	collector, version                string
-	tenant, tenantID, cluster         string
-	instance, mode                    string
-	check                             bool
-	replicas                          int32
-	printed                           *genericclioptions.PrintFlags
-	strategy                          cmdutil.DryRunStrategy
-	withReplicas bool
+	from, fileName, format    string
+	collector, version        string
+	tenant, tenantID, cluster string
+	instance, mode            string
+	check                     bool
+	replicas                  int32
+	printed                   *genericclioptions.PrintFlags
+	strategy                  cmdutil.DryRunStrategy
+	withReplicas              bool
 }
 
 func (c *creation) addFlags(flags *pflag.FlagSet) {

@@ -39,8 +39,8 @@ const readme = `A support bundle of kubectl collector. It has the Collectors and
 events, and the log of the operator.
 
 It has no configuration, no file, no data of a Secret or ConfigMap, no value of an
-environment variable, no argument or probe, and no log of a collector. In their place it
-says "(hidden, N bytes)". Each text is hidden that is not known to be harmless.
+environment variable, no argument, no probe and no log of a collector. In their place it
+says "(hidden)". It hides every text that is not known to be harmless.
 
 unread.txt names what the account may not read.
 `

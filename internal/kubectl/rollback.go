@@ -3,6 +3,7 @@ package kubectl
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -63,19 +64,19 @@ func (p *plugin) rollback(ctx context.Context, s *session, read *v1alpha1.Collec
 	if err != nil {
 		return err
 	}
-	if revision.Spec == nil {
+	spec := revision.Spec(current)
+	if spec == nil {
 		return fmt.Errorf("the spec of revision %d was too large to be recorded; its configuration is there: kubectl collector config get %s -n %s --revision %[1]d",
 			revision.Number, read.Name, s.namespace)
 	}
-	if history.Same(revision.Spec, current) {
+	if history.Same(spec, current) {
 		return p.done(read.Name, fmt.Sprintf("unchanged: its spec is that of revision %d", revision.Number))
 	}
-	if err := p.compareSpecs(read, revision, current); err != nil {
+	if err := p.compareSpecs(read, revision.Number, current, spec); err != nil {
 		return err
 	}
-	back := read.DeepCopy()
-	back.Spec = v1alpha1.CollectorSpec{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(revision.Spec, &back.Spec); err != nil {
+	back, err := read.DeepCopy(), error(nil)
+	if back.Spec, err = typed(spec); err != nil {
 		return fmt.Errorf("read the spec of revision %d: %w", revision.Number, err)
 	}
 	if err := check(ctx, back); err != nil {
@@ -84,7 +85,12 @@ func (p *plugin) rollback(ctx context.Context, s *session, read *v1alpha1.Collec
 	if err := p.confirm(given, read); err != nil {
 		return err
 	}
-	return p.replace(ctx, s, read, whole, revision)
+	return p.replace(ctx, s, read, whole, revision.Number, spec)
+}
+
+func typed(spec map[string]any) (read v1alpha1.CollectorSpec, err error) {
+	text, err := json.Marshal(spec)
+	return read, errors.Join(err, json.Unmarshal(text, &read))
 }
 
 // whole returns a Collector with all its fields, also those that this version does not know.
@@ -99,16 +105,16 @@ func (s *session) whole(ctx context.Context, name string) (*unstructured.Unstruc
 
 // replace writes the spec of a revision, unless somebody has changed the Collector's meanwhile.
 func (p *plugin) replace(
-	ctx context.Context, s *session, read *v1alpha1.Collector, whole *unstructured.Unstructured, revision history.Revision,
+	ctx context.Context, s *session, read *v1alpha1.Collector, whole *unstructured.Unstructured, number int, spec map[string]any,
 ) error {
 	for {
 		if whole.GetUID() != read.UID || whole.GetGeneration() != read.Generation {
 			return changedError{read.Namespace, read.Name}
 		}
-		whole.Object["spec"] = revision.Spec
+		whole.Object["spec"] = spec
 		err := s.client.Update(ctx, whole, client.FieldValidation(metav1.FieldValidationStrict))
 		if err == nil {
-			return p.done(read.Name, fmt.Sprintf("rolled back to the spec of revision %d", revision.Number))
+			return p.done(read.Name, fmt.Sprintf("rolled back to the spec of revision %d", number))
 		}
 		if !apierrors.IsConflict(err) {
 			return s.failed("change", read.Name, err)
@@ -120,20 +126,20 @@ func (p *plugin) replace(
 }
 
 // compareSpecs prints what a rollback changes, without configurations, and what it cannot bring back.
-func (p *plugin) compareSpecs(read *v1alpha1.Collector, revision history.Revision, current map[string]any) error {
+func (p *plugin) compareSpecs(read *v1alpha1.Collector, number int, current, spec map[string]any) error {
 	before, err := describe(current)
 	if err != nil {
 		return err
 	}
-	after, err := describe(revision.Spec)
+	after, err := describe(spec)
 	if err != nil {
 		return err
 	}
-	text, err := unified(read.Name+"/spec", before, fmt.Sprintf("%s/spec (revision %d)", read.Name, revision.Number), after)
+	text, err := unified(read.Name+"/spec", before, fmt.Sprintf("%s/spec (revision %d)", read.Name, number), after)
 	if err != nil {
 		return err
 	}
-	if reference, found, _ := unstructured.NestedString(revision.Spec, "collector", "configurationSecret", "name"); found {
+	if reference, found, _ := unstructured.NestedString(spec, "collector", "configurationSecret", "name"); found {
 		fmt.Fprintf(p.ErrOut, "The configuration is in Secret %s, which a rollback does not change.\n", reference)
 	}
 	_, err = fmt.Fprint(p.Out, text)

@@ -51,7 +51,9 @@ spec.podAnnotations, which is a change of the pods.`,
 	return cmd
 }
 
-func isPaused(collector *v1alpha1.Collector) bool { return collector.Annotations[v1alpha1.PausedAnnotation] == "true" }
+func isPaused(collector *v1alpha1.Collector) bool {
+	return collector.Annotations[v1alpha1.PausedAnnotation] == "true"
+}
 
 func (p *plugin) pauseCommand() *cobra.Command {
 	return p.about("pause", "Have the operator leave a Collector's objects as they are",

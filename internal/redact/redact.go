@@ -21,7 +21,7 @@ var harmless = fields(`
 	port targetPort containerPort nodePort service maxSurge maxUnavailable minAvailable policy interval scrapeTimeout
 	podManagementPolicy volumeMode accessModes clusterIP ipFamilies ipFamilyPolicy internalTrafficPolicy sessionAffinity
 	reportingComponent component signal resource averageUtilization seccompProfile add drop apiGroup manager operation time
-	holderIdentity gitVersion goVersion platform`)
+	driver holderIdentity gitVersion goVersion platform`)
 
 // labels are maps all of whose values are kept: labels, which select objects, and quantities.
 var labels = fields("labels matchLabels nodeSelector selector podLabels limits requests hard used capacity")
@@ -114,7 +114,7 @@ func walk(value any, path []string) any {
 		if keep(path) {
 			return value
 		}
-		return hide(value)
+		return "(hidden)" // without its length, which would say something of a password
 	}
 	return value // a number, a boolean or nothing
 }
@@ -138,8 +138,6 @@ func keep(path []string) bool {
 	}
 	return harmless[name]
 }
-
-func hide(text string) string { return fmt.Sprintf("(hidden, %d bytes)", len(text)) }
 
 // JSON is Object for any object that can be written as JSON.
 func JSON(object any) (map[string]any, error) {

@@ -203,3 +203,11 @@ func specOf(t *testing.T, collector *v1alpha1.Collector) v1alpha1.CollectorSpec 
 	t.Helper()
 	return get(t, collector, "", &v1alpha1.Collector{}).Spec
 }
+
+// interrupt types Ctrl-C.
+func (s *terminal) interrupt() {
+	s.t.Helper()
+	if _, err := s.file.WriteString("\x03"); err != nil {
+		s.t.Fatal(err)
+	}
+}
