@@ -101,7 +101,7 @@ func (r Revision) Files(ctx context.Context, c client.Client, namespace string) 
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: r.Secret}, secret)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("Secret %s, which had the configuration of revision %d, is gone: the operator keeps the newest 3", r.Secret, r.Number)
+		return nil, fmt.Errorf("the configuration of revision %d is gone, with Secret %s: the operator keeps the newest 3", r.Number, r.Secret)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration of revision %d: %w", r.Number, err)

@@ -39,37 +39,42 @@ func (p *plugin) mayAsk(c consent) error {
 	return errors.New("nobody can confirm this, because standard input is no terminal; add --yes to change without a confirmation")
 }
 
-// ask asks a question that is answered by y or n, and returns the answer. No answer is no.
-func (p *plugin) ask(question string) (bool, error) {
+// ask asks a question that is answered by y or n, and returns the answer. No answer is no, and so is Ctrl-C.
+func (p *plugin) ask(ctx context.Context, question string) bool {
 	fmt.Fprintf(p.ErrOut, "%s [y/N] ", question)
-	var answer []byte
-	for letter := make([]byte, 1); ; {
-		n, err := p.In.Read(letter) // letter by letter: what follows the line is for the editor, or for the next question
-		if n == 0 || letter[0] == '\n' {
-			break
+	answered := make(chan string, 1)
+	go func() {
+		var answer []byte
+		for letter := make([]byte, 1); ; { // letter by letter: what follows the line is for the next question
+			if n, err := p.In.Read(letter); n == 0 || err != nil || letter[0] == '\n' {
+				answered <- strings.ToLower(strings.TrimSpace(string(answer)))
+				return
+			}
+			answer = append(answer, letter[0])
 		}
-		answer = append(answer, letter[0])
-		if err != nil {
-			break
-		}
+	}()
+	select {
+	case answer := <-answered:
+		return answer == "y" || answer == "yes"
+	case <-ctx.Done():
+		fmt.Fprintln(p.ErrOut)
+		return false
 	}
-	text := strings.ToLower(strings.TrimSpace(string(answer)))
-	return text == "y" || text == "yes", nil
 }
 
 // errDeclined says that somebody has answered no.
 var errDeclined = errors.New("nothing was changed")
 
 // confirm asks whether to change a Collector, unless the answer is known.
-func (p *plugin) confirm(c consent, collector *v1alpha1.Collector) error {
+func (p *plugin) confirm(ctx context.Context, c consent, collector *v1alpha1.Collector) error {
 	if c.yes {
 		return nil
 	}
 	if err := p.mayAsk(c); err != nil {
 		return err
 	}
-	if yes, err := p.ask(fmt.Sprintf("Change Collector %s/%s?", collector.Namespace, collector.Name)); err != nil || !yes {
-		return errors.Join(err, errDeclined)
+	if !p.ask(ctx, fmt.Sprintf("Change Collector %s/%s?", collector.Namespace, collector.Name)) {
+		return errDeclined
 	}
 	return nil
 }
@@ -105,7 +110,8 @@ type changedError struct{ namespace, name string }
 
 // Error says what to do.
 func (e changedError) Error() string {
-	return fmt.Sprintf("somebody else has changed Collector %s/%s meanwhile, so nothing was changed; look at it, and try again", e.namespace, e.name)
+	return fmt.Sprintf("somebody else has changed Collector %s/%s meanwhile, so nothing was changed; look at it, and try again",
+		e.namespace, e.name)
 }
 
 // send changes what a JSON merge patch says of a Collector, unless somebody has changed its spec since it was read. A status

@@ -43,7 +43,8 @@ func (c *creation) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.tenantID, "tenant-id", "", "the tenant's id; default is what --tenant says")
 	flags.StringVar(&c.instance, "tenant-instance", "", "which of several instances of the tenant, such as staging")
 	flags.StringVar(&c.cluster, "cluster", "", "the cluster that the collector observes, as telemetry shall carry it")
-	flags.StringVar(&c.collector, "collector", "opentelemetry-collector", "the collector's distribution, or an image's repository, such as grafana/alloy")
+	flags.StringVar(&c.collector, "collector", "opentelemetry-collector",
+		"the collector's distribution, or an image's repository, such as grafana/alloy")
 	flags.StringVar(&c.version, "version", "", "the collector's version; default is "+DefaultVersion+" of the OpenTelemetry Collector")
 	flags.StringVar(&c.fileName, "file-name", "", "the configuration's name in /etc/collector; default is config.yaml")
 	flags.StringVar(&c.format, "format", "", "yaml (the default), or raw for a configuration that is not YAML")

@@ -74,10 +74,10 @@ func (s *session) contentOf(ctx context.Context, collector *v1alpha1.Collector, 
 		return content, nil
 	}
 	if f.configuration {
-		return nil, fmt.Errorf("Collector %s/%s has no configuration; `kubectl collector config set` gives it one",
+		return nil, fmt.Errorf("collector %s/%s has no configuration; `kubectl collector config set` gives it one",
 			collector.Namespace, collector.Name)
 	}
-	return nil, fmt.Errorf("Collector %s/%s has no file %s; it has %s", collector.Namespace, collector.Name, f.name,
+	return nil, fmt.Errorf("collector %s/%s has no file %s; it has %s", collector.Namespace, collector.Name, f.name,
 		strings.Join(append(slices.Sorted(maps.Keys(collector.Spec.Collector.Files)), fileOf(collector, "").name), ", "))
 }
 
@@ -91,7 +91,7 @@ func (s *session) secret(ctx context.Context, name, key string) ([]byte, error) 
 	case err != nil:
 		return nil, fmt.Errorf("read the configuration from Secret %s: %w", name, err)
 	case !found:
-		return nil, fmt.Errorf("Secret %s has no key %s, in which the configuration should be", name, key)
+		return nil, fmt.Errorf("the Secret %s has no key %s, in which the configuration should be", name, key)
 	default:
 		return content, nil
 	}

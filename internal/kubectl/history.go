@@ -53,7 +53,7 @@ events of the Collector tell.`,
 				fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\n", revision.Number, ago(revision.Deployed), revision.Status,
 					cmp.Or(revision.Version, "not recorded"), cmp.Or(short(revision.ConfigHash), "none"))
 			}
-			return out.Flush() //nolint:wrapcheck // of standard output
+			return out.Flush()
 		})
 }
 

@@ -34,12 +34,12 @@ func (p *plugin) logsCommand() *cobra.Command {
 				return fmt.Errorf("find the pods: %w", err)
 			}
 			if pods, ok := options.Object.(*corev1.PodList); ok && len(pods.Items) == 0 {
-				return fmt.Errorf("Collector %s/%s has no %s; `kubectl collector status %[2]s -n %[1]s` says what there is", s.namespace, name, what)
+				return fmt.Errorf("collector %s/%s has no %s; `kubectl collector status %[2]s -n %[1]s` says what there is", s.namespace, name, what)
 			}
 			if err := options.Validate(); err != nil {
 				return err //nolint:wrapcheck // it names the flag
 			}
-			return options.RunLogsContext(ctx) //nolint:wrapcheck // it names the pod
+			return options.RunLogsContext(ctx)
 		})
 	options.AddFlags(command)
 	for _, name := range []string{"all-pods", "all-containers", "selector"} {

@@ -66,8 +66,8 @@ func (p *plugin) rollback(ctx context.Context, s *session, read *v1alpha1.Collec
 	}
 	spec := revision.Spec(current)
 	if spec == nil {
-		return fmt.Errorf("the spec of revision %d was too large to be recorded; its configuration is there: kubectl collector config get %s -n %s --revision %[1]d",
-			revision.Number, read.Name, s.namespace)
+		return fmt.Errorf("the spec of revision %d was too large to be recorded; its configuration is there: "+
+			"kubectl collector config get %s -n %s --revision %[1]d", revision.Number, read.Name, s.namespace)
 	}
 	if history.Same(spec, current) {
 		return p.done(read.Name, fmt.Sprintf("unchanged: its spec is that of revision %d", revision.Number))
@@ -75,14 +75,14 @@ func (p *plugin) rollback(ctx context.Context, s *session, read *v1alpha1.Collec
 	if err := p.compareSpecs(read, revision.Number, current, spec); err != nil {
 		return err
 	}
-	back, err := read.DeepCopy(), error(nil)
+	back := read.DeepCopy()
 	if back.Spec, err = typed(spec); err != nil {
 		return fmt.Errorf("read the spec of revision %d: %w", revision.Number, err)
 	}
 	if err := check(ctx, back); err != nil {
 		return err
 	}
-	if err := p.confirm(given, read); err != nil {
+	if err := p.confirm(ctx, given, read); err != nil {
 		return err
 	}
 	return p.replace(ctx, s, read, whole, revision.Number, spec)

@@ -71,7 +71,7 @@ func (p *plugin) write(ctx context.Context, s *session, read *v1alpha1.Collector
 	if _, err := fmt.Fprint(p.Out, difference); err != nil {
 		return err
 	}
-	if err := p.confirm(given, read); err != nil {
+	if err := p.confirm(ctx, given, read); err != nil {
 		return err
 	}
 	if err := s.send(ctx, read, patch); err != nil {
@@ -124,11 +124,7 @@ func (p *plugin) edit(ctx context.Context, s *session, read *v1alpha1.Collector,
 		err = p.write(ctx, s, read, f, content, given)
 		if refused := (refusedError{}); errors.As(err, &refused) && term.IsTerminal(p.In) {
 			fmt.Fprintln(p.ErrOut, err)
-			again, err := p.ask("Edit again?")
-			if err != nil {
-				return err
-			}
-			if again {
+			if p.ask(ctx, "Edit again?") {
 				continue
 			}
 		}

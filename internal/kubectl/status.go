@@ -26,8 +26,8 @@ const (
 	// period is how often `status --watch` looks. The operator writes news of pods at most that often, too.
 	period = 2 * time.Second
 
-	// clear empties a terminal, and goes to its first line.
-	clear = "\x1b[2J\x1b[H"
+	// clearScreen empties a terminal, and goes to its first line.
+	clearScreen = "\x1b[2J\x1b[H"
 )
 
 func (p *plugin) statusCommand() *cobra.Command {
@@ -67,7 +67,7 @@ func (p *plugin) watch(ctx context.Context, s *session, name string) error {
 		case err != nil:
 			return err
 		case screen.String() != before && terminal:
-			fmt.Fprint(p.Out, clear+screen.String())
+			fmt.Fprint(p.Out, clearScreen+screen.String())
 		case screen.String() != before:
 			fmt.Fprint(p.Out, screen.String()+"\n")
 		}
@@ -145,8 +145,8 @@ func (o *observed) check() string {
 	if o.collector.Spec.Check == nil {
 		return "none; with spec.check, the collector itself checks each change before pods get it"
 	}
-	for i := range o.checks {
-		job := &o.checks[i]
+	if len(o.checks) > 0 { // there is one at a time
+		job := &o.checks[0]
 		for _, condition := range job.Status.Conditions {
 			if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobFailed || condition.Type == batchv1.JobComplete) {
 				return fmt.Sprintf("Job %s: %s %s", job.Name, condition.Type, condition.Reason)

@@ -35,7 +35,7 @@ spec.podAnnotations, which is a change of the pods.`,
 				return err
 			}
 			if isPaused(read) {
-				return fmt.Errorf("Collector %s/%s is paused, so nothing would restart; first: kubectl collector resume %[2]s -n %[1]s",
+				return fmt.Errorf("collector %s/%s is paused, so nothing would restart; first: kubectl collector resume %[2]s -n %[1]s",
 					s.namespace, name)
 			}
 			restarted := map[string]any{restartedAnnotation: time.Now().Format(time.RFC3339)}

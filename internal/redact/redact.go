@@ -44,7 +44,7 @@ var told = fields(`Pulling Pulled Killing Created Started BackOff FailedMount Fa
 
 func fields(names string) map[string]bool {
 	set := map[string]bool{}
-	for _, name := range strings.Fields(names) {
+	for name := range strings.FieldsSeq(names) {
 		set[name] = true
 	}
 	return set

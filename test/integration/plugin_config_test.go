@@ -193,6 +193,12 @@ func TestNothingThatWasEditedIsLost(t *testing.T) {
 	screen.answer("y")
 	g.Expect(screen.end()).To(Succeed())
 
+	screen = p.open(`echo '# left' >>"$1"`, "config", "edit", "gateway")
+	screen.expect("[y/N]")
+	screen.interrupt()
+	g.Expect(screen.end()).NotTo(Succeed())
+	g.Expect(p.read(keptIn(t, screen.text()))).To(HaveSuffix("# left\n"), "after Ctrl-C")
+
 	screen = p.open(`exit 3`, "config", "edit", "gateway")
 	g.Expect(screen.end()).NotTo(Succeed())
 	g.Expect(screen.text()).To(And(ContainSubstring("set $KUBE_EDITOR to your editor"), ContainSubstring("the text is in ")))

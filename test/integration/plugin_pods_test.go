@@ -70,7 +70,7 @@ func TestThePluginPrintsLogs(t *testing.T) {
 	t.Parallel()
 	collector := install(t)
 	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
-	p.refuses("Collector "+collector.Namespace+"/gateway has no pod;", "logs", "gateway")
+	p.refuses("collector "+collector.Namespace+"/gateway has no pod;", "logs", "gateway")
 	p.refuses("has no check that still has its pod", "logs", "gateway", "--check")
 	p.refuses("there is no Collector agent", "logs", "agent")
 
