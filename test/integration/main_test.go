@@ -66,7 +66,7 @@ func run(m *testing.M) (code int, err error) {
 	}
 	defer os.RemoveAll(dir)
 	binary := filepath.Join(dir, "kube8-operator")
-	if err := build(binary, "./cmd/kube8-operator"); err != nil {
+	if err := build(binary); err != nil {
 		return 1, err
 	}
 	ctx := context.Background()
@@ -96,12 +96,12 @@ func run(m *testing.M) (code int, err error) {
 	return code, nil
 }
 
-// build builds a command with the flags of the Makefile, so that they share the build cache.
-func build(binary, command string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-o", binary, command)
+// build builds the operator with the flags of the Makefile, so that they share the build cache.
+func build(binary string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-o", binary, "./cmd/kube8-operator")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", command, err, out)
+		return fmt.Errorf("build the operator: %w\n%s", err, out)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func TestThePluginReplacesAConfiguration(t *testing.T) {
 	awaitRevision(t, collector, 2)
 
 	out, failure := p.tryWith("three\n", "config", "set", "gateway", "--from-file", "-", "--file", "parsers.conf", "--yes")
-	g.Expect(out+failure).To(ContainSubstring("-one\n-two\n+three\n"))
+	g.Expect(out + failure).To(ContainSubstring("-one\n-two\n+three\n"))
 	_, failure = p.tryWith("new\n", "config", "set", "gateway", "--from-file", "-", "--file", "more.conf", "--yes")
 	g.Expect(failure).To(BeEmpty())
 	g.Expect(specOf(t, collector).Collector.Files).To(Equal(map[string]v1alpha1.FileContent{

@@ -20,8 +20,10 @@ import (
 
 // pluginBinary builds the plugin once, for the tests that need it.
 var pluginBinary = sync.OnceValues(func() (string, error) {
-	binary := filepath.Join(plane.dir, "plugin", "kubectl-collector")
-	return binary, build(binary, "./cmd/kubectl-collector")
+	if out, err := exec.Command("make", "plugin").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the plugin: %w\n%s", err, out)
+	}
+	return filepath.Abs("bin/kubectl-collector")
 })
 
 // plugin is the plugin as somebody in a namespace runs it.
@@ -132,7 +134,19 @@ type terminal struct {
 // open runs the plugin in a terminal, with an editor that is a shell script with the file as $1.
 func (p *plugin) open(editor string, arguments ...string) *terminal {
 	p.t.Helper()
-	cmd := p.command(arguments...)
+	return p.start(editor, p.command(arguments...))
+}
+
+// shell runs a line of a shell in a terminal, with that editor.
+func (p *plugin) shell(editor, line string) *terminal {
+	p.t.Helper()
+	cmd := exec.CommandContext(p.t.Context(), "bash", "-c", line)
+	cmd.Env, cmd.Dir = p.env, p.dir
+	return p.start(editor, cmd)
+}
+
+func (p *plugin) start(editor string, cmd *exec.Cmd) *terminal {
+	p.t.Helper()
 	cmd.Env = append(cmd.Env, "KUBE_EDITOR="+filepath.Join(p.dir, p.write("editor", "#!/bin/sh\nset -e\n"+editor+"\n")))
 	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 200})
 	if err != nil {
