@@ -162,7 +162,7 @@ func (r *actionClient) render() error {
 	r.version = inputs{r.collector.GetGeneration(), r.ConfigurationVersion(r.collector), current.version}
 	running := r.running(filesAnnotation)
 	references, unfollowed := r.References(r.collector, r.running(postrender.ReferencesAnnotation))
-	r.lacking = strings.Join(unfollowed, ", ")
+	r.references, r.lacking = references, strings.Join(unfollowed, ", ")
 	rendered, err := Render(r.chart.Chart, client.ObjectKeyFromObject(r.collector), r.withCopy(referenced, running), current.capabilities,
 		postrender.Renderer{Referenced: referenced, Running: running, References: references})
 	if err != nil {
