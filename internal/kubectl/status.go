@@ -94,6 +94,11 @@ func (o *observed) print(to io.Writer) error {
 	row("Revision", "%s", revisionOf(o.collector))
 	row("Pods", "%d of %d ready, mode %s", status.ReadyReplicas, status.Replicas, cmp.Or(string(spec.Mode), "deployment"))
 	row("Check", "%s", o.check())
+	for _, condition := range status.Conditions {
+		if condition.Type == v1alpha1.UpdatePending && condition.Status == corev1.ConditionTrue {
+			row("Update", "%s: %s", condition.Reason, condition.Message)
+		}
+	}
 	if tool := keeper(o.collector); tool != "" {
 		row("Managed by", "%s", tool)
 	}
