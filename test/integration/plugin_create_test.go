@@ -73,7 +73,7 @@ func TestThePluginCreatesNothingThatIsWrong(t *testing.T) {
 		{"an output that does not exist", "gateway -f config.yaml --tenant acme --cluster c -o xml", "--output"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p.refuses(row.words, append([]string{"create"}, strings.Fields(row.arguments)...)...)
+			p.in(t).refuses(row.words, append([]string{"create"}, strings.Fields(row.arguments)...)...)
 		})
 	}
 	NewWithT(t).Expect(list(t, namespace, "kube8.dev/v1alpha1", "Collector")).To(BeEmpty())

@@ -47,7 +47,7 @@ func newKubelet(t *testing.T) string {
 		}
 	})
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host}}
-	node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(number) //nolint:gosec // a port
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(number)
 	if err := plane.client.Status().Update(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func pluginOf(t *testing.T, kubeconfig []byte) *plugin {
 // write writes a file to the folder in which the plugin runs, and returns its name.
 func (p *plugin) write(name, content string) string {
 	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(content), 0o700); err != nil { //nolint:gosec // some are scripts
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(content), 0o700); err != nil {
 		p.t.Fatal(err)
 	}
 	return name
@@ -112,6 +112,14 @@ func (p *plugin) tryWith(input string, arguments ...string) (out, failure string
 		failure = err.Error() + ": " + stderr.String()
 	}
 	return stdout.String(), failure
+}
+
+// in returns the plugin for a subtest.
+func (p *plugin) in(t *testing.T) *plugin {
+	t.Helper()
+	other := *p
+	other.t = t
+	return &other
 }
 
 // refuses fails the test unless the plugin refuses that, with these words.
