@@ -21,8 +21,8 @@ import (
 	collectors "github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// DefaultVersion is the version of the OpenTelemetry Collector that a Collector gets unless another one is named.
-const DefaultVersion = "0.150.0"
+// defaultVersion is the version of the OpenTelemetry Collector that a Collector gets unless another one is named.
+const defaultVersion = "0.150.0"
 
 // creation is what a Collector is created from.
 type creation struct {
@@ -45,7 +45,7 @@ func (c *creation) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.cluster, "cluster", "", "the cluster that the collector observes, as telemetry shall carry it")
 	flags.StringVar(&c.collector, "collector", "opentelemetry-collector",
 		"the collector's distribution, or an image's repository, such as grafana/alloy")
-	flags.StringVar(&c.version, "version", "", "the collector's version; default is "+DefaultVersion+" of the OpenTelemetry Collector")
+	flags.StringVar(&c.version, "version", "", "the collector's version; default is "+defaultVersion+" of the OpenTelemetry Collector")
 	flags.StringVar(&c.fileName, "file-name", "", "the configuration's name in /etc/collector; default is config.yaml")
 	flags.StringVar(&c.format, "format", "", "yaml (the default), or raw for a configuration that is not YAML")
 	flags.StringVar(&c.mode, "mode", "", "deployment (the default), daemonset or statefulset")
@@ -122,7 +122,7 @@ func (p *plugin) collector(ctx context.Context, namespace, name string, c *creat
 		return nil, err
 	}
 	config := v1alpha1.CollectorConfig().WithName(c.collector).WithConfiguration(content)
-	config.WithVersion(cmp.Or(c.version, DefaultVersion))
+	config.WithVersion(cmp.Or(c.version, defaultVersion))
 	if c.fileName != "" {
 		config.WithFileName(c.fileName)
 	}
