@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -42,7 +43,7 @@ func newKubelet(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := plane.client.Delete(t.Context(), node); err != nil && t.Context().Err() == nil {
+		if err := plane.client.Delete(context.WithoutCancel(t.Context()), node); err != nil {
 			t.Error(err)
 		}
 	})

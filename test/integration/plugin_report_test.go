@@ -72,6 +72,19 @@ func planted(namespace string) *v1alpha1.Collector {
 	return collector
 }
 
+// operatorPod creates a pod as the operator's Deployment would, and returns its name.
+func operatorPod(t *testing.T, namespace string) string {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "controller-manager-", Labels: map[string]string{"app.kubernetes.io/name": "kube8-operator"}},
+		Spec:       corev1.PodSpec{NodeName: newKubelet(t), Containers: []corev1.Container{{Name: "manager", Image: "operator"}}},
+	}
+	if err := plane.client.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	return pod.Name
+}
+
 func TestAReportHasNoConfigurationAndNoSecret(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -97,9 +110,11 @@ func TestAReportHasNoConfigurationAndNoSecret(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	operators := newNamespace(t)
+	ofOperator := operatorPod(t, operators)
 	p, g := pluginIn(t, namespace), NewWithT(t)
 	for name, arguments := range map[string][]string{"of a namespace": {"report", "-o", "-"}, "of all namespaces": {"report", "-A", "-o", "-"}} {
-		files := unpackReport(t, []byte(p.run(arguments...)))
+		files := unpackReport(t, []byte(p.run(append(arguments, "--operator-namespace", operators)...)))
 		for file, text := range files {
 			for _, form := range append(secretForms(), formsOf(canary)...) {
 				g.Expect(text).NotTo(ContainSubstring(form), "%s: %s", name, file)
@@ -112,6 +127,7 @@ func TestAReportHasNoConfigurationAndNoSecret(t *testing.T) {
 		g.Expect(files[namespace+"/event/pull.yaml"]).To(ContainSubstring("Failed to pull image"))
 		g.Expect(files).To(And(HaveKey("README.txt"), HaveKey(namespace+"/deployment/gateway.yaml"), HaveKey(namespace+"/secret/sh.helm.release.v1.gateway.v1.yaml"),
 			HaveKey(namespace+"/secret/backend.yaml")), name)
+		g.Expect(files[operators+"/pod/"+ofOperator+".log"]).To(HavePrefix("log of "+operators+"/"+ofOperator+"/manager"), name)
 		g.Expect(files["version.txt"]).To(And(ContainSubstring("kubectl-collector "), ContainSubstring("Kubernetes v1.")))
 	}
 
