@@ -35,13 +35,17 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(cfg, opts.Manager, ws)
+	shard, err := narrow(ws, opts.WatchLabelSelector)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(cfg, opts.Manager, ws, shard)
 	if err != nil {
 		return err
 	}
 	measured := metrics.New(runtimemetrics.Registry)
 	for _, watch := range ws {
-		if err := addReconciler(mgr, measured, opts, watch); err != nil {
+		if err := addReconciler(mgr, measured, opts, watch, shard); err != nil {
 			return fmt.Errorf("set up the reconciler of %s: %w", watch.Kind, err)
 		}
 	}
@@ -68,7 +72,7 @@ func limitMemory() {
 }
 
 // addReconciler adds the stock reconciler of one watch to mgr.
-func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, watch watches.Watch) error {
+func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, watch watches.Watch, shard string) error {
 	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
 	events := mgr.GetEventRecorderFor("kube8-operator")
 	budget := intstr.Parse(opts.RolloutBudget)
@@ -79,7 +83,7 @@ func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, wa
 	configurations := &configsource.Source{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DataDigest: release.DataDigest}
 	clients, err := release.New(mgr, watch, release.Options{
 		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version, References: configurations.References,
-		Events: events, Metrics: measured, Period: period, Waves: waves, Alone: opts.Manager.LeaderElection,
+		Events: events, Metrics: measured, Period: period, Waves: waves, Shard: shard, Alone: opts.Manager.LeaderElection,
 	})
 	if err != nil {
 		return fmt.Errorf("create action clients: %w", err)

@@ -20,6 +20,9 @@ type Options struct {
 	// Collector can still set its own. Empty means the chart's default.
 	CollectorRegistry string
 
+	// WatchLabelSelector says by their labels which Collectors the operator is for, so that several share a fleet. Empty means all.
+	WatchLabelSelector string
+
 	// ReconcilePeriod is how often a Collector is checked when nothing happens, unless its watch says otherwise.
 	ReconcilePeriod time.Duration
 
@@ -41,6 +44,8 @@ type Options struct {
 // AddFlags binds the options to flags, with their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.AddChartFlags(flags)
+	flags.StringVar(&o.WatchLabelSelector, "watch-label-selector", "",
+		"labels of the resources that this operator is for, as in kubectl get -l; each other operator needs another selector and Lease")
 	flags.DurationVar(&o.ReconcilePeriod, "reconcile-period", time.Hour,
 		"how often a resource is checked when nothing happens; reconcilePeriod in the watches file wins")
 	// Two for each CPU, because each waits for the API server most of the time.

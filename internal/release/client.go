@@ -45,6 +45,9 @@ type Options struct {
 	// Waves decide when a change that the operator brings is deployed.
 	Waves *rollout.Waves
 
+	// Shard tells the objects of this operator's Collectors from those of others, by a label. Empty says that there are no others.
+	Shard string
+
 	// Alone says that no other operator works on the same Collectors.
 	Alone bool
 
@@ -73,6 +76,7 @@ type actionClient struct {
 	*entry
 
 	observed map[ref]client.Object // what the Collector controls, by the informer cache
+	moved    bool                  // from another operator, whose objects the informer cache does not have
 	values   map[string]any
 	rendered *Rendered
 	lacking  string // what is to be said of references that are not followed
@@ -92,7 +96,7 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 	}
 	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, began: time.Now(), entry: c.memory.of(collector.GetUID())}
 	r.err, r.contested, r.checking, r.update = nil, "", "", nil
-	if err := r.observe(ctx); err != nil {
+	if err := errors.Join(r.observe(ctx), r.observeMoved(ctx)); err != nil {
 		return nil, r.failed(err)
 	}
 	return r, nil
@@ -123,14 +127,14 @@ func (r *actionClient) Upgrade(
 	if !isDryRun(opts) {
 		return r.act(metrics.Upgrade)
 	}
-	if r.isUnchanged() || r.isStillDeferred() {
+	if !r.moved && (r.isUnchanged() || r.isStillDeferred()) {
 		return r.answer(r.hash), nil
 	}
 	if err := r.render(); err != nil {
 		r.Metrics.Acted(metrics.Upgrade, err)
 		return r.end(err)
 	}
-	if r.rendersTheSame() || r.isDeferred() {
+	if !r.moved && r.rendersTheSame() || r.isDeferred() {
 		return r.answer(r.hash), nil
 	}
 	return r.answer(r.rendered.hash), nil
@@ -203,6 +207,9 @@ func (r *actionClient) deploy(revise bool) error {
 
 // sync is the sequence.
 func (r *actionClient) sync(revise bool) error {
+	if err := r.discard(); err != nil {
+		return err
+	}
 	if job := r.unchecked(); job != nil {
 		return r.check(job)
 	}

@@ -56,6 +56,7 @@ type state struct {
 	version string // in which it was last seen in order
 	digest  string // of its sight then
 	seen    bool   // the informer cache has shown it
+	fresh   bool   // it was created for a change that has reached no workload yet
 	at      time.Time
 
 	repairs int // in a row, after which it waits until next

@@ -45,17 +45,22 @@ func (r *actionClient) isByOperator() bool {
 
 // hasDrifted tells whether somebody has changed or deleted an object since the operator last saw it, or there is no workload.
 func (r *actionClient) hasDrifted() bool {
-	hasWorkload := false
-	for what := range r.observed {
-		hasWorkload = hasWorkload || stageOf[what.kind.Kind] == workloads
-	}
 	for what, known := range r.objects {
 		object := r.observed[what]
 		if !known.isBehind(object) && (object == nil || !known.isInOrder(object)) && time.Now().After(known.next) {
 			return true
 		}
 	}
-	return !hasWorkload
+	return !r.hasWorkload()
+}
+
+func (r *actionClient) hasWorkload() bool {
+	for what := range r.observed {
+		if stageOf[what.kind.Kind] == workloads {
+			return true
+		}
+	}
+	return false
 }
 
 // settle lets others go first no longer, unless the Collector waits itself.

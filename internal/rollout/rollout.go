@@ -91,7 +91,7 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 		mine = turn{ring: ring, place: w.lines[ring]}
 		w.turns[collector.GetUID()] = mine
 	}
-	pending := &v1alpha1.Condition{Type: v1alpha1.UpdatePending, Status: corev1.ConditionTrue}
+	pending := &v1alpha1.Condition{Type: v1alpha1.UpdatePending, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonWaiting}
 	switch {
 	case mine.admitted:
 		pending.Status, pending.Reason = corev1.ConditionFalse, v1alpha1.ReasonRollingOut
@@ -99,9 +99,9 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	case w.wish(collector) == v1alpha1.RolloutHold:
 		pending.Reason, pending.Message = v1alpha1.ReasonLeftOut, "label "+v1alpha1.RolloutLabel+" holds the operator's change back"
 	case ring == lastRing:
-		pending.Reason, pending.Message = v1alpha1.ReasonWaiting, fmt.Sprintf("the operator's change waits: after all rings, place %d", mine.place)
+		pending.Message = fmt.Sprintf("the operator's change waits: after all rings, place %d", mine.place)
 	default:
-		pending.Reason, pending.Message = v1alpha1.ReasonWaiting, fmt.Sprintf("the operator's change waits: ring %d, place %d", ring, mine.place)
+		pending.Message = fmt.Sprintf("the operator's change waits: ring %d, place %d", ring, mine.place)
 	}
 	return pending
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/test/docs"
 )
 
 // The tests in this file have the operator bring a change, by another default registry, and so are not parallel.
@@ -179,7 +181,7 @@ func TestAChangeByTheOperatorThatBreaksPodsHolds(t *testing.T) {
 	g := NewWithT(t)
 	labels := map[string]map[string]string{}
 	for i := range 9 {
-		labels[fmt.Sprintf("gateway-%d", i)] = ring(fmt.Sprint(i / 3))
+		labels[fmt.Sprintf("gateway-%d", i)] = ring(strconv.Itoa(i / 3))
 	}
 	w := newWave(t, labels)
 	w.mutex.Lock()
@@ -252,4 +254,20 @@ func TestAnotherVersionOfTheOperatorThatRendersTheSameWritesNoObject(t *testing.
 	for _, request := range plane.audit.writes(t, requests, w.namespace) {
 		NewWithT(t).Expect(request).To(Or(HavePrefix("update collectors/status"), HavePrefix("update deployments/status")))
 	}
+}
+
+func TestTheCommandsForChangesThatTheOperatorBringsDoWhatThePageSays(t *testing.T) {
+	gateway := installSample(t)
+	edge := newCollector(gateway.Namespace, "edge")
+	create(t, edge)
+	defer runScript(t, t.TempDir(), "kubectl label namespace "+gateway.Namespace+" "+v1alpha1.RolloutLabel+"-", nil)
+	script, err := docs.Script("docs/operations.md", "Changes that the operator brings")
+	shown := runScript(t, t.TempDir(), script, err)
+	g := NewWithT(t)
+	g.Expect(shown).To(MatchRegexp(`tenant-acme +gateway +<none>`))
+	g.Expect(get(t, gateway, "", &v1alpha1.Collector{}).Labels).To(HaveKeyWithValue(v1alpha1.RingLabel, "0"))
+	g.Expect(get(t, edge, "", &v1alpha1.Collector{}).Labels).To(HaveKeyWithValue(v1alpha1.RolloutLabel, v1alpha1.RolloutHold))
+	namespace := &corev1.Namespace{}
+	g.Expect(plane.client.Get(t.Context(), client.ObjectKey{Name: gateway.Namespace}, namespace)).To(Succeed())
+	g.Expect(namespace.Labels).To(HaveKeyWithValue(v1alpha1.RolloutLabel, v1alpha1.RolloutNow))
 }

@@ -23,7 +23,8 @@ type CollectorStatusApplyConfiguration struct {
 	// Conditions are the observations. Ready says whether what the spec asks for is deployed and its pods serve, with
 	// one of the reasons Available, Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking, CheckFailed, Conflict,
 	// ReleaseFailed and Paused. UpdatePending is there while a change that the operator brings, such as a new chart, is not
-	// rolled out: it is True with reason Waiting or LeftOut, and then False with reason RollingOut. Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused are conditions of the stock reconciler.
+	// rolled out: it is True with reason Waiting or LeftOut, and then False with reason RollingOut. Initialized, Deployed,
+	// ReleaseFailed, Irreconcilable and Paused are conditions of the stock reconciler.
 	Conditions []ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
