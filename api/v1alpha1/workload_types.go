@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -39,11 +40,24 @@ type WorkloadSpec struct {
 	UpdateStrategy *UpdateStrategy `json:"updateStrategy,omitempty"`
 
 	// VolumeClaimTemplates are volumes of each pod's own, for mode statefulset; extraVolumeMounts mounts them. The claims
-	// stay when pods are scaled away, and go when the Collector is deleted or changes its mode. The templates cannot be
-	// changed afterwards.
+	// stay when pods are scaled away, and go when the Collector is deleted or changes its mode, unless
+	// persistentVolumeClaimRetentionPolicy says otherwise. Afterwards only requests.storage can be changed, to more: the
+	// claims grow, where their StorageClass lets them, and the pods run on.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	VolumeClaimTemplates []VolumeClaimTemplate `json:"volumeClaimTemplates,omitempty"`
+
+	// PersistentVolumeClaimRetentionPolicy says what becomes of the claims of volumeClaimTemplates when the Collector goes
+	// (whenDeleted, Delete by default) and when pods are scaled away (whenScaled, Retain by default).
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="[has(self.whenDeleted) ? self.whenDeleted : 'Delete', has(self.whenScaled) ? self.whenScaled : 'Retain'].all(policy, policy in ['Delete', 'Retain'])",message="whenDeleted, whenScaled: Delete or Retain"
+	PersistentVolumeClaimRetentionPolicy *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy `json:"persistentVolumeClaimRetentionPolicy,omitempty"` //nolint:lll // Kubernetes has such names
+
+	// VolumeClaims are volumes that all pods share; extraVolumeMounts mounts them. A claim has the names of the Collector and
+	// of the volume, and goes with the Collector. Only its requests.storage can be changed, to more.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	VolumeClaims []VolumeClaimTemplate `json:"volumeClaims,omitempty"`
 }
 
 // VolumeClaimTemplate is what each pod's own claim is made from.
@@ -62,7 +76,8 @@ type VolumeClaimTemplate struct {
 
 // ClaimMetadata is what a claim is called.
 type ClaimMetadata struct {
-	// Name of the volume, which extraVolumeMounts mounts. A claim's own name is followed by that of its pod.
+	// Name of the volume, which extraVolumeMounts mounts. In the name of a claim of volumeClaimTemplates it is followed by
+	// that of the pod, and in that of a claim of volumeClaims it comes after the Collector's.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="a claim's name has lower-case letters, digits and '-', and starts and ends with a letter or digit"

@@ -33,8 +33,8 @@ func TestTheKindsOfTheCollectorsChart(t *testing.T) {
 	slices.Sort(kinds)
 	slices.Sort(offered)
 	if diff := cmp.Diff([]string{
-		"DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Ingress", "Job", "NetworkPolicy", "PodDisruptionBudget", "Secret",
-		"Service", "ServiceAccount", "StatefulSet",
+		"DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Ingress", "Job", "NetworkPolicy", "PersistentVolumeClaim",
+		"PodDisruptionBudget", "Secret", "Service", "ServiceAccount", "StatefulSet",
 	}, kinds); diff != "" {
 		t.Errorf("kinds that every cluster has (-want +got):\n%s", diff)
 	}

@@ -14,6 +14,9 @@ var rules = map[string][]rule{
 	),
 	"ServiceAccount": same("metadata.", "spec.serviceAccount.", "name", "annotations"),
 	"Secret":         {{"data", files}},
+	"PersistentVolumeClaim": {
+		{"spec", sharedClaim}, {"metadata.labels", sharedClaim}, {"metadata.annotations", sharedClaim},
+	},
 	"HorizontalPodAutoscaler": append(same("spec.", "spec.autoscaling.", "minReplicas", "maxReplicas", "behavior"),
 		rule{"spec.metrics", metrics},
 	),
@@ -75,7 +78,7 @@ var workload = slices.Concat([]rule{
 	{container + "volumeMounts", items("spec.extraVolumeMounts")},
 },
 	[]rule{{pod + "containers", items("spec.extraContainers")}, {pod + "dnsPolicy", given("spec.dnsPolicy")}},
-	same("spec.", "spec.", "replicas", "updateStrategy", "volumeClaimTemplates"),
+	same("spec.", "spec.", "replicas", "updateStrategy", "volumeClaimTemplates", "persistentVolumeClaimRetentionPolicy"),
 	same(pod, "spec.", "affinity", "dnsConfig", "hostAliases", "hostNetwork", "hostPID", "imagePullSecrets", "initContainers",
 		"nodeSelector", "os", "priorityClassName", "runtimeClassName", "schedulerName", "shareProcessNamespace",
 		"terminationGracePeriodSeconds", "tolerations", "topologySpreadConstraints"),

@@ -115,6 +115,18 @@ func volumes(p place) string {
 	return "spec.volumeClaimTemplates[0].metadata.name"
 }
 
+// sharedClaim is one of those that all pods of the Collector share, by its name.
+func sharedClaim(p place) string {
+	given, _ := at(p.collector, "spec.volumeClaims").([]any)
+	for i := range given {
+		field := fmt.Sprintf("spec.volumeClaims[%d].", i)
+		if at(p.object, "metadata.name") == fmt.Sprint(at(p.collector, "metadata.name"), "-", at(p.collector, field+"metadata.name")) {
+			return field + p.from + p.rest
+		}
+	}
+	return ""
+}
+
 // ports is the map of the Collector that the chart makes a list of. It has one number for those of the list, and the port's
 // name is its key.
 func ports(p place) string {

@@ -20,6 +20,7 @@ spec:
   extraVolumes: [{name: a}, {name: b}]
   extraVolumeMounts: [{name: a, mountPath: /a}, {name: b, mountPath: /etc/collector}]
   extraContainers: [{name: proxy}]
+  volumeClaims: [{metadata: {name: other}}, {metadata: {name: way}}]
   ports: {moved: {port: 80, targetPort: 8080, hostPort: 80}}
 `
 
@@ -120,6 +121,10 @@ func TestOf(t *testing.T) {
 			"metadata.name":        "spec.serviceAccount.name",
 			"metadata.annotations": "spec.serviceAccount.annotations",
 		},
+		"PersistentVolumeClaim": {
+			"spec.resources.requests.storage": "spec.volumeClaims[1].spec.resources.requests.storage",
+			"metadata.labels":                 "spec.volumeClaims[1].metadata.labels",
+		},
 		"Secret": {"data[config.yaml]": "spec.collector.configuration", "data[a.lua]": "spec.collector.files[a.lua]"},
 		"HorizontalPodAutoscaler": {
 			"spec.minReplicas": "spec.autoscaling.minReplicas",
@@ -188,7 +193,11 @@ func rendered(t *testing.T, kind string) *unstructured.Unstructured {
 		"Service":                 parse(t, "ports: [{name: metrics}, {name: syslog}]").Object,
 		"HorizontalPodAutoscaler": parse(t, "metrics: [{resource: {name: cpu}}, {resource: {name: memory}}]").Object,
 	}[kind]
-	return &unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": "gateway"}, "spec": spec}}
+	name := "gateway"
+	if kind == "PersistentVolumeClaim" {
+		name += "-way"
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": name}, "spec": spec}}
 }
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {

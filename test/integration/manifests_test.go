@@ -71,6 +71,12 @@ var manifests = []manifestRow{
 		offline: `spec.mode: Unsupported value: supported values: "deployment", "daemonset", "statefulset"`},
 	{name: "volumeClaimTemplates of a deployment", patch: `{spec: {volumeClaimTemplates: [{metadata: {name: queue}, spec: ` + sized + `}]}}`,
 		refusal: `volumeClaimTemplates: only with mode statefulset`},
+	{name: "claims of a deployment's pods that are kept", patch: `{spec: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain}}}`,
+		refusal: `persistentVolumeClaimRetentionPolicy: only with mode statefulset`},
+	{name: "claims that are neither kept nor deleted", patch: `{spec: {mode: statefulset, persistentVolumeClaimRetentionPolicy: {whenDeleted: Recycle}}}`,
+		refusal: `whenDeleted, whenScaled: Delete or Retain`},
+	{name: "a shared claim without a size", patch: `{spec: {volumeClaims: [{metadata: {name: queue}, spec: {accessModes: [ReadWriteMany]}}]}}`,
+		refusal: `a claim needs a size; set requests.storage`},
 	{name: "Recreate of a statefulset", patch: `{spec: {mode: statefulset, updateStrategy: {type: Recreate}}}`,
 		refusal: `updateStrategy.type: Recreate only with mode deployment`},
 	{name: "OnDelete of a deployment", patch: `{spec: {updateStrategy: {type: OnDelete}}}`,
@@ -177,6 +183,10 @@ spec:
   volumeClaimTemplates:
   - metadata: {name: queue}
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+  persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Delete}
+  volumeClaims:
+  - metadata: {name: archive}
+    spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}
   resources: {requests: {cpu: 100m, memory: 128Mi}, limits: {memory: 1Gi}}
   livenessProbe: {httpGet: {path: /, port: 13133}}
   readinessProbe: {httpGet: {path: /, port: 13133}, periodSeconds: 5}

@@ -138,10 +138,10 @@ pod is the target.
 {{- end }}
 {{- $keys = append $keys $key }}
 {{- end }}
-{{- range concat $v.extraVolumes $v.volumeClaimTemplates }}
+{{- range concat $v.extraVolumes $v.volumeClaimTemplates $v.volumeClaims }}
 {{- $name := .name | default (get (.metadata | default dict) "name") | default "" }}
 {{- if has $name (list "config" "varlogpods") }}
-{{- fail (printf "extraVolumes, volumeClaimTemplates: the name %s is the chart's own; choose another" $name) }}
+{{- fail (printf "extraVolumes, volumeClaimTemplates, volumeClaims: the name %s is the chart's own; choose another" $name) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -184,7 +184,7 @@ volumes:
   {{- end }}
   {{- $names := list }}
   {{- range $v.extraVolumes }}{{ $names = append $names .name }}{{ end }}
-  {{- range $v.volumeClaimTemplates }}{{ $names = append $names .metadata.name }}{{ end }}
+  {{- range concat $v.volumeClaimTemplates $v.volumeClaims }}{{ $names = append $names .metadata.name }}{{ end }}
   {{- if not (or (has "tmp" $names) (has "/tmp" $paths)) }}
   - name: tmp
     emptyDir:
@@ -196,11 +196,18 @@ volumes:
       path: /var/log/pods
       type: ""
   {{- end }}
+  {{- if not $checks }}
+  {{- range $v.volumeClaims }}
+  - name: {{ .metadata.name | quote }}
+    persistentVolumeClaim:
+      claimName: {{ printf "%s-%s" $.root.Release.Name .metadata.name | quote }}
+  {{- end }}
+  {{- end }}
   {{- with $v.extraVolumes }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- if $checks }}
-  {{- range $v.volumeClaimTemplates }}
+  {{- range concat $v.volumeClaimTemplates $v.volumeClaims }}
   - name: {{ .metadata.name | quote }}
     emptyDir: {}
   {{- end }}

@@ -222,7 +222,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"a volume with the name of one of the chart's": {
 			`extraVolumes: [{name: config, emptyDir: {}}]`,
-			"extraVolumes, volumeClaimTemplates: the name config is the chart's own; choose another",
+			"extraVolumes, volumeClaimTemplates, volumeClaims: the name config is the chart's own; choose another",
 		},
 		"two spread constraints of one topology key and policy": {
 			`topologySpreadConstraints: [{topologyKey: z, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}, ` +

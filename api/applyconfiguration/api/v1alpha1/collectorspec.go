@@ -4,6 +4,7 @@ package v1alpha1
 
 import (
 	apiv1alpha1 "github.com/kube8/kube8-operator/api/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -171,6 +172,27 @@ func (b *CollectorSpecApplyConfiguration) WithVolumeClaimTemplates(values ...*Vo
 			panic("nil value passed to WithVolumeClaimTemplates")
 		}
 		b.WorkloadSpecApplyConfiguration.VolumeClaimTemplates = append(b.WorkloadSpecApplyConfiguration.VolumeClaimTemplates, *values[i])
+	}
+	return b
+}
+
+// WithPersistentVolumeClaimRetentionPolicy sets the PersistentVolumeClaimRetentionPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PersistentVolumeClaimRetentionPolicy field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithPersistentVolumeClaimRetentionPolicy(value appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy) *CollectorSpecApplyConfiguration {
+	b.WorkloadSpecApplyConfiguration.PersistentVolumeClaimRetentionPolicy = &value
+	return b
+}
+
+// WithVolumeClaims adds the given value to the VolumeClaims field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the VolumeClaims field.
+func (b *CollectorSpecApplyConfiguration) WithVolumeClaims(values ...*VolumeClaimTemplateApplyConfiguration) *CollectorSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithVolumeClaims")
+		}
+		b.WorkloadSpecApplyConfiguration.VolumeClaims = append(b.WorkloadSpecApplyConfiguration.VolumeClaims, *values[i])
 	}
 	return b
 }
