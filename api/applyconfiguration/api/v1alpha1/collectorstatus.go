@@ -21,8 +21,10 @@ type CollectorStatusApplyConfiguration struct {
 	// DeployedRelease is the Helm release that the Collector became.
 	DeployedRelease *DeployedReleaseApplyConfiguration `json:"deployedRelease,omitempty"`
 	// Conditions are the observations. Ready says whether what the spec asks for is deployed and its pods serve, with
-	// one of the reasons Available, Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Conflict, ReleaseFailed and
-	// Paused. Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused are conditions of the stock reconciler.
+	// one of the reasons Available, Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking, CheckFailed, Conflict,
+	// ReleaseFailed and Paused. UpdatePending is there while a change that the operator brings, such as a new chart, is not
+	// rolled out: it is True with reason Waiting or LeftOut, and then False with reason RollingOut. Initialized, Deployed,
+	// ReleaseFailed, Irreconcilable and Paused are conditions of the stock reconciler.
 	Conditions []ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
