@@ -36,8 +36,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ConfigurationSecretApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DeployedRelease"):
 		return &apiv1alpha1.DeployedReleaseApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HostMetricsPreset"):
+		return &apiv1alpha1.HostMetricsPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Image"):
 		return &apiv1alpha1.ImageApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("KubeletMetricsPreset"):
+		return &apiv1alpha1.KubeletMetricsPresetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("KubernetesPreset"):
+		return &apiv1alpha1.KubernetesPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LogsPreset"):
 		return &apiv1alpha1.LogsPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Monitor"):

@@ -9,6 +9,7 @@ package release
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
@@ -243,9 +245,22 @@ func (r *actionClient) end(err error) (*release.Release, error) {
 
 func (r *actionClient) succeeded(result string) {
 	r.Metrics.Reconciled(result, time.Since(r.began))
-	if r.checking == "" {
+	switch {
+	case r.lacksRole():
+		r.queue.failed(r.collector) // asked again after a growing delay, until somebody has bound the role
+	case r.checking == "":
 		r.queue.succeeded(r.collector)
 	}
+}
+
+// lacksRole tells whether the status says that a preset's role is yet to be bound.
+func (r *actionClient) lacksRole() bool {
+	found, _, _ := unstructured.NestedFieldNoCopy(r.collector.Object, "status", "conditions")
+	conditions, _ := found.([]any)
+	return slices.ContainsFunc(conditions, func(condition any) bool {
+		fields, _ := condition.(map[string]any)
+		return fields["type"] == v1alpha1.PresetsReady && fields["status"] == "False"
+	})
 }
 
 func (r *actionClient) failed(err error) error {

@@ -119,6 +119,8 @@ var limited = []struct{ name, patch, refusal string }{
 		refusal: refused("spec.extraVolumes[b].hostPath.path", "/etc", "host-access")},
 	{name: "the host's logs", patch: `{spec: {presets: {logs: {enabled: true}}}}`,
 		refusal: refused("spec.presets.logs.enabled", "true", "host-access")},
+	{name: "the host's files", patch: `{spec: {presets: {hostMetrics: {enabled: true}}}}`,
+		refusal: refused("spec.presets.hostMetrics.enabled", "true", "host-access")},
 
 	{name: "no privileges, in so many words", patch: `
 spec:

@@ -121,9 +121,10 @@ labels:
 {{- end }}
 {{- $keys = append $keys $key }}
 {{- end }}
+{{- $own := ternary (list "config" "varlogpods" "hostfs") (list "config" "varlogpods") $v.presets.hostMetrics.enabled }}
 {{- range concat $v.extraVolumes $v.volumeClaimTemplates }}
 {{- $name := .name | default (get (.metadata | default dict) "name") | default "" }}
-{{- if has $name (list "config" "varlogpods") }}
+{{- if has $name $own }}
 {{- fail (printf "extraVolumes, volumeClaimTemplates: the name %s is the chart's own; choose another" $name) }}
 {{- end }}
 {{- end }}

@@ -22,7 +22,9 @@ type CollectorStatusApplyConfiguration struct {
 	DeployedRelease *DeployedReleaseApplyConfiguration `json:"deployedRelease,omitempty"`
 	// Conditions are the observations. Ready says whether what the spec asks for is deployed and its pods serve, with
 	// one of the reasons Available, Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Conflict, ReleaseFailed and
-	// Paused. Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused are conditions of the stock reconciler.
+	// Paused. PresetsReady says whether the pods may read what their presets read; it is False with the reason RoleMissing
+	// and the command that binds the role. Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused are conditions
+	// of the stock reconciler.
 	Conditions []ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
