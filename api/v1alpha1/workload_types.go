@@ -17,7 +17,8 @@ type WorkloadSpec struct {
 
 	// Ports are the ports that the collector listens on, by name. They are added to the defaults: otlp (4317),
 	// otlp-http (4318) and metrics (8888); a default is turned off by enabled: false. Names are at most 15 characters
-	// of lower-case letters, digits and "-". No two enabled ports of one protocol may have the same number.
+	// of lower-case letters, digits and "-". No two enabled ports of one protocol may have the same number, be it on the
+	// Service, in the pod or on the node.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$') && name.matches('[a-z]') && !name.matches('--'))",message="ports: a name is at most 15 lower-case letters, digits and single '-', with at least one letter"
@@ -108,51 +109,6 @@ type Image struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty"`
-}
-
-// Port is one port that the collector listens on.
-type Port struct {
-	// Port is the port number, in the pod and on the Service.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
-	Port int32 `json:"port,omitempty"`
-
-	// Protocol is TCP (the default), UDP or SCTP.
-	// +optional
-	// +kubebuilder:validation:Enum=TCP;UDP;SCTP
-	Protocol corev1.Protocol `json:"protocol,omitempty"`
-
-	// AppProtocol tells meshes and load balancers what is spoken on the port, such as grpc or http.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	AppProtocol string `json:"appProtocol,omitempty"`
-
-	// Enabled is true by default; false removes the port, a default one included.
-	// +optional
-	Enabled *bool `json:"enabled,omitempty"`
-}
-
-// Service makes the collector's ports reachable inside the cluster, or outside of it.
-type Service struct {
-	// Enabled is true by default.
-	// +optional
-	Enabled *bool `json:"enabled,omitempty"`
-
-	// Type is ClusterIP (the default), NodePort or LoadBalancer.
-	// +optional
-	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
-	Type corev1.ServiceType `json:"type,omitempty"`
-
-	// Annotations of the Service, such as those that a cloud's load balancer reads.
-	// +optional
-	Annotations Annotations `json:"annotations,omitempty"`
-
-	// InternalTrafficPolicy is Cluster (the default) or Local, which keeps traffic on the node it came from: usual for
-	// mode daemonset.
-	// +optional
-	// +kubebuilder:validation:Enum=Cluster;Local
-	InternalTrafficPolicy corev1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
 }
 
 // ServiceAccount is the identity of the collector's pods.

@@ -64,6 +64,16 @@ func field(name string) origin {
 	return func(p place) string { return name + p.rest }
 }
 
+// given is a field that the chart sets by itself where the Collector has none.
+func given(name string) origin {
+	return func(p place) string {
+		if at(p.collector, name) == nil {
+			return ""
+		}
+		return name + p.rest
+	}
+}
+
 // files are the configuration and the further files of the Collector, which the chart puts into one Secret.
 func files(p place) string {
 	given, _ := at(p.collector, "spec.collector.files").(map[string]any)
@@ -112,10 +122,14 @@ func ports(p place) string {
 	if name == "" {
 		return "spec.ports"
 	}
-	switch p.below {
-	case ".containerPort", ".hostPort":
+	has := func(field string) bool { return at(p.collector, "spec.ports."+name+field) != nil }
+	switch {
+	case p.below == ".hostPort" && has(".hostPort"):
+	case (p.below == ".containerPort" || p.below == ".targetPort") && has(".targetPort"):
+		p.below = ".targetPort"
+	case p.below == ".containerPort", p.below == ".hostPort":
 		p.below = ".port"
-	case ".name", ".targetPort":
+	case p.below == ".name", p.below == ".targetPort":
 		p.below = ""
 	}
 	return fmt.Sprintf("spec.ports[%s]%s", name, p.below)

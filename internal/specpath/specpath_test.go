@@ -19,17 +19,20 @@ spec:
   env: [{name: CLUSTER_NAME}, {name: TOKEN}, {name: TOKEN}]
   extraVolumes: [{name: a}, {name: b}]
   extraVolumeMounts: [{name: a, mountPath: /a}, {name: b, mountPath: /etc/collector}]
+  extraContainers: [{name: proxy}]
+  ports: {moved: {port: 80, targetPort: 8080, hostPort: 80}}
 `
 
 const podSpec = `
 containers:
 - env: [{name: TENANT_ID}, {name: CLUSTER_NAME}, {name: TOKEN}, {name: TOKEN}]
-  ports: [{name: metrics, containerPort: 8888}, {name: syslog, containerPort: 514}]
+  ports: [{name: metrics, containerPort: 8888}, {name: syslog, containerPort: 514}, {name: moved, containerPort: 8080}]
   volumeMounts:
   - {name: config, mountPath: /etc/collector}
   - {name: tmp, mountPath: /tmp}
   - {name: a, mountPath: /a}
   - {name: b, mountPath: /etc/collector}
+- name: proxy
 volumes: [{name: config}, {name: tmp}, {name: a}, {name: b}]
 `
 
@@ -81,7 +84,14 @@ func TestOf(t *testing.T) {
 			"spec.selector":                                   `Deployment "gateway": spec.selector`,
 			"metadata.labels":                                 `Deployment "gateway": metadata.labels`,
 			"<nil>":                                           `Deployment "gateway": <nil>`,
-			pod + "containers[1].env[2].name":                 `Deployment "gateway": ` + pod + "containers[1].env[2].name",
+			pod + "containers[1].env[2].name":                 "spec.extraContainers[0].env[2].name",
+			pod + "initContainers[1].name":                    "spec.initContainers[1].name",
+			pod + "hostPID":                                   "spec.hostPID",
+			pod + "os.name":                                   "spec.os.name",
+			pod + "dnsPolicy":                                 `Deployment "gateway": ` + pod + "dnsPolicy",
+			container + "command[0]":                          "spec.command[0]",
+			container + "ports[2].containerPort":              "spec.ports[moved].targetPort",
+			container + "ports[2].hostPort":                   "spec.ports[moved].hostPort",
 			container + "environment":                         `Deployment "gateway": ` + container + "environment",
 		},
 		"DaemonSet": {
@@ -102,6 +112,7 @@ func TestOf(t *testing.T) {
 			"spec.ports":                 "spec.ports",
 			"spec.type":                  "spec.service.type",
 			"spec.internalTrafficPolicy": "spec.service.internalTrafficPolicy",
+			"spec.loadBalancerClass":     "spec.service.loadBalancerClass",
 			"metadata.annotations":       "spec.service.annotations",
 			"metadata.name":              `Service "gateway": metadata.name`,
 		},

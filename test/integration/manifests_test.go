@@ -93,6 +93,24 @@ var manifests = []manifestRow{
 	{name: "port name of 16 characters", patch: `{spec: {ports: {abcdefghijklmnop: {port: 1}}}}`,
 		refusal: `ports: a name is at most 15 lower-case letters`},
 	{name: "port number above 65535", patch: `{spec: {ports: {otlp: {port: 65536}}}}`, refusal: `spec.ports.otlp.port: Invalid value`},
+	{name: "a port of the node in the node's network", patch: `{spec: {hostNetwork: true, ports: {otlp: {hostPort: 4317}}}}`,
+		refusal: `ports: hostPort not with hostNetwork, with which each port is the node's; remove it`},
+	{name: "a target port by number and one by name", patch: `{spec: {ports: {otlp: {targetPort: 1}, https: {port: 443, targetPort: otlp}}}}`},
+	{name: "two views of processes", patch: `{spec: {hostPID: true, shareProcessNamespace: true}}`,
+		refusal: `shareProcessNamespace: not with hostPID, with which the pods see all processes of the node`},
+	{name: "no name servers", patch: `{spec: {dnsPolicy: None, dnsConfig: {searches: [a]}}}`, refusal: `dnsPolicy: None needs dnsConfig.nameservers`},
+	{name: "an operating system that there is not", patch: `{spec: {os: {name: plan9}}}`, refusal: `name: linux or windows`},
+	{name: "a container with the collector's name", patch: `{spec: {extraContainers: [{name: collector}]}}`,
+		refusal: `name: collector is the collector's own container; choose another`},
+	{name: "two init containers of one name", patch: `{spec: {initContainers: [{name: a}, {name: a}]}}`,
+		refusal: `spec.initContainers[1]: Duplicate value`},
+	{name: "a way from outside to a Service inside", patch: `{spec: {service: {externalTrafficPolicy: Local}}}`,
+		refusal: `externalTrafficPolicy: only with type NodePort or LoadBalancer`},
+	{name: "addresses of a load balancer that there is not", patch: `{spec: {service: {type: NodePort, loadBalancerSourceRanges: [10.0.0.0/8]}}}`,
+		refusal: `loadBalancerClass, loadBalancerSourceRanges: only with type LoadBalancer`},
+	{name: "a load balancer without an address", patch: `{spec: {service: {type: LoadBalancer, clusterIP: None}}}`,
+		refusal: `clusterIP: None only with type ClusterIP`},
+	{name: "a Service without an address", patch: `{spec: {service: {clusterIP: None}}}`},
 	{name: "environment variable twice", patch: `{spec: {env: [{name: A, value: a}, {name: A, value: b}]}}`,
 		refusal: `spec.env[1]: Duplicate value`},
 	{name: "scrape interval that is no duration", patch: `{spec: {podMonitor: {interval: often}}}`,
@@ -113,14 +131,28 @@ spec:
     digest: sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
     pullPolicy: IfNotPresent
   imagePullSecrets: [{name: registry}]
+  command: [/otelcol]
   args: [--config=/etc/collector/config.yaml]
+  workingDir: /work
   env:
   - {name: TOKEN, valueFrom: {secretKeyRef: {name: credentials, key: token}}}
   envFrom: [{secretRef: {name: credentials}}]
   ports:
     otlp: {enabled: false}
     statsd: {port: 8125, protocol: UDP, appProtocol: statsd}
-  service: {enabled: true, type: NodePort, annotations: {example.com/a: b}, internalTrafficPolicy: Local}
+    syslog: {port: 514, targetPort: 5514, hostPort: 514, service: true}
+  service:
+    enabled: true
+    type: LoadBalancer
+    annotations: {example.com/a: b}
+    headless: true
+    clusterIP: 10.0.0.10
+    internalTrafficPolicy: Local
+    externalTrafficPolicy: Local
+    loadBalancerClass: example.com/a
+    loadBalancerSourceRanges: [10.0.0.0/8]
+    sessionAffinity: ClientIP
+    trafficDistribution: PreferClose
   serviceAccount: {create: true, name: bound, annotations: {example.com/a: b}, automount: true}
   updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1, partition: 1}}
   volumeClaimTemplates:
@@ -130,6 +162,10 @@ spec:
   livenessProbe: {httpGet: {path: /, port: 13133}}
   readinessProbe: {httpGet: {path: /, port: 13133}, periodSeconds: 5}
   startupProbe: {tcpSocket: {port: 13133}, failureThreshold: 30}
+  lifecycle: {preStop: {sleep: {seconds: 1}}}
+  initContainers: [{name: first, image: a, restartPolicy: Always}]
+  extraContainers: [{name: second, image: a}]
+  shareProcessNamespace: true
   podAnnotations: {example.com/a: b}
   podLabels: {example.com/a: b}
   podSecurityContext: {fsGroup: 10001}
@@ -141,11 +177,18 @@ spec:
       requiredDuringSchedulingIgnoredDuringExecution:
       - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {a: b}}}
   topologySpreadConstraints: [{topologyKey: topology.kubernetes.io/zone, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway}]
+  os: {name: linux}
+  runtimeClassName: gvisor
+  schedulerName: other
+  dnsPolicy: ClusterFirst
+  dnsConfig: {searches: [example.com]}
+  hostAliases: [{ip: 10.0.0.1, hostnames: [a]}]
   priorityClassName: system-cluster-critical
   terminationGracePeriodSeconds: 60
   extraVolumes: [{name: certificates, secret: {secretName: certificates}}]
   extraVolumeMounts: [{name: certificates, mountPath: /etc/certificates}, {name: queue, mountPath: /queue}]
   hostNetwork: false
+  hostPID: false
   autoscaling:
     enabled: true
     minReplicas: 2

@@ -37,21 +37,40 @@ enableServiceLinks: false
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- if and $v.hostNetwork (not $checks) }}
+{{- $onNode := and $v.hostNetwork (not $checks) }}
+{{- if $onNode }}
 hostNetwork: true
-dnsPolicy: ClusterFirstWithHostNet
 {{- end }}
-{{- with $v.priorityClassName }}
-priorityClassName: {{ . | quote }}
+{{- if not $checks }}
+{{- range list "hostPID" "shareProcessNamespace" }}
+{{- if get $v . }}
+{{ . }}: true
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with $v.dnsPolicy | default (ternary "ClusterFirstWithHostNet" "" $onNode) }}
+dnsPolicy: {{ . }}
+{{- end }}
+{{- range $field := list "priorityClassName" "runtimeClassName" "schedulerName" }}
+{{- with get $v $field }}
+{{ $field }}: {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- range $field := list "dnsConfig" "hostAliases" "os" }}
+{{- with get $v $field }}
+{{ $field }}:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 {{- if hasKey $v "terminationGracePeriodSeconds" }}
 terminationGracePeriodSeconds: {{ $v.terminationGracePeriodSeconds | int64 }}
 {{- end }}
-{{- with $v.podSecurityContext }}
+{{- $windows := eq (get ($v.os | default dict) "name" | toString) "windows" }}
+{{- with ternary (omit ($v.podSecurityContext | default dict) "seccompProfile") $v.podSecurityContext $windows }}
 securityContext:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $v.nodeSelector }}
+{{- with merge dict $v.nodeSelector (ternary (dict "kubernetes.io/os" "windows") dict $windows) }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -70,11 +89,19 @@ topologySpreadConstraints:
   - {{ ternary . (set (deepCopy .) "labelSelector" $selector) (hasKey . "labelSelector") | toYaml | nindent 4 | trim }}
   {{- end }}
 {{- end }}
+{{- with $v.initContainers }}
+initContainers:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 containers:
   - name: collector
     image: {{ include "collector.image" .root | quote }}
     {{- $moving := and (eq ($v.image.tag | default (toString $v.collector.version)) "latest") (not $v.image.digest) }}
     imagePullPolicy: {{ $v.image.pullPolicy | default (ternary "Always" "IfNotPresent" $moving) }}
+    {{- with $v.command }}
+    command:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
     {{- $args := list }}
     {{- if hasKey $v "args" }}
     {{- $args = $v.args }}
@@ -88,20 +115,23 @@ containers:
     args:
       {{- toYaml . | nindent 6 }}
     {{- end }}
+    {{- with $v.workingDir }}
+    workingDir: {{ . | quote }}
+    {{- end }}
     env:
       {{- include "collector.env" .root | nindent 6 }}
     {{- with $v.envFrom }}
     envFrom:
       {{- toYaml . | nindent 6 }}
     {{- end }}
-    {{- $ports := (include "collector.ports" .root | fromJson).ports }}
+    {{- $ports := (include "collector.ports" .root | fromJson).inPod }}
     {{- if and $ports (not $checks) }}
     ports:
       {{- range $ports }}
       - name: {{ .name | quote }}
-        containerPort: {{ .port }}
-        {{- if $v.hostNetwork }}
-        hostPort: {{ .port }}
+        containerPort: {{ .number }}
+        {{- with ternary .number .hostPort $v.hostNetwork }}
+        hostPort: {{ . }}
         {{- end }}
         protocol: {{ .protocol }}
       {{- end }}
@@ -110,18 +140,18 @@ containers:
     {{- toYaml . | nindent 4 }}
     {{- end }}
     {{- $grace := ternary $v.terminationGracePeriodSeconds 30 (hasKey $v "terminationGracePeriodSeconds") | int64 }}
-    {{- if and (gt $grace 5) (not $checks) }}
     {{- /* Nodes send a Service's connections to a pod for a moment after it was told to end. */}}
+    {{- $lifecycle := ternary (dict "preStop" (dict "sleep" (dict "seconds" 5))) dict (gt $grace 5) }}
+    {{- with ternary dict (ternary $v.lifecycle $lifecycle (hasKey $v "lifecycle")) $checks }}
     lifecycle:
-      preStop:
-        sleep:
-          seconds: 5
+      {{- toYaml . | nindent 6 }}
     {{- end }}
     {{- with $check.resources | default (include "collector.resources" .root | fromYaml) }}
     resources:
       {{- toYaml . | nindent 6 }}
     {{- end }}
-    {{- with $v.securityContext }}
+    {{- with ternary (omit ($v.securityContext | default dict) "allowPrivilegeEscalation" "capabilities" "readOnlyRootFilesystem")
+      $v.securityContext $windows }}
     securityContext:
       {{- toYaml . | nindent 6 }}
     {{- end }}
@@ -152,6 +182,9 @@ containers:
       {{- with $v.extraVolumeMounts }}
       {{- toYaml . | nindent 6 }}
       {{- end }}
+  {{- if and $v.extraContainers (not $checks) }}
+  {{- toYaml $v.extraContainers | nindent 2 }}
+  {{- end }}
 volumes:
   {{- with $files }}
   - name: config

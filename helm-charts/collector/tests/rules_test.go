@@ -42,7 +42,7 @@ func checkRules(t *testing.T, name string, values map[string]any) {
 			}
 			continue
 		}
-		if len(o.Spec.Template.Spec.Containers) == 1 {
+		if len(o.Spec.Template.Spec.Containers) > 0 {
 			checkPod(t, id, name, o)
 		}
 		if want := "kube8.dev/collector: \"" + name + "\"\n"; strings.Contains(strings.ToLower(o.raw), "selector:\n") &&
@@ -156,6 +156,22 @@ func TestRefusals(t *testing.T) {
 			`ports: {zipkin: {port: 4317}}`,
 			"ports.otlp and ports.zipkin are both 4317/TCP; change one of the numbers, or remove one with enabled: false",
 		},
+		"two ports of one number in the pod": {
+			`ports: {zipkin: {port: 9411, targetPort: 4317}}`,
+			"ports.otlp and ports.zipkin are both 4317/TCP; change one of the numbers, or remove one with enabled: false",
+		},
+		"two ports of one number on the Service": {
+			`ports: {zipkin: {port: 4317, targetPort: 9411}}`,
+			"ports.otlp and ports.zipkin are both 4317/TCP; change one of the numbers, or remove one with enabled: false",
+		},
+		"two ports of one number on the node": {
+			`ports: {otlp: {hostPort: 80}, otlp-http: {hostPort: 80}}`,
+			"ports.otlp and ports.otlp-http are both 80/TCP; change one of the numbers, or remove one with enabled: false",
+		},
+		"a ServiceMonitor of metrics that are on no Service": {
+			`{ports: {metrics: {service: false}}, serviceMonitor: {enabled: true}}`,
+			"serviceMonitor: needs the Service and its port metrics; enable both, or use podMonitor",
+		},
 		"a port without a number": {
 			`ports: {zipkin: {protocol: TCP}}`,
 			"ports.zipkin: port is missing; give it a number, or remove it with enabled: false",
@@ -226,13 +242,14 @@ func TestRefusals(t *testing.T) {
 // A node has two pods of a daemonset for a while, if nothing speaks against it.
 func TestADaemonSetSurges(t *testing.T) {
 	for name, row := range map[string]struct{ over, surge, unavailable string }{
-		"by default":                {`{}`, "1", "0"},
-		"with the node's logs":      {`presets: {logs: {enabled: true}}`, "1", "0"},
-		"with the node's files":     {`presets: {hostMetrics: {enabled: true}}`, "1", "0"},
-		"with another surge":        {`updateStrategy: {rollingUpdate: {maxSurge: 10%}}`, `"10%"`, "0"},
-		"not with the host network": {`hostNetwork: true`, "0", "1"},
-		"not if pods may go first":  {`updateStrategy: {rollingUpdate: {maxUnavailable: 2}}`, "0", "2"},
-		"not with a device":         {`resources: {limits: {example.com/device: 1}}`, "0", "1"},
+		"by default":                  {`{}`, "1", "0"},
+		"with the node's logs":        {`presets: {logs: {enabled: true}}`, "1", "0"},
+		"with the node's files":       {`presets: {hostMetrics: {enabled: true}}`, "1", "0"},
+		"with another surge":          {`updateStrategy: {rollingUpdate: {maxSurge: 10%}}`, `"10%"`, "0"},
+		"not with the host network":   {`hostNetwork: true`, "0", "1"},
+		"not if pods may go first":    {`updateStrategy: {rollingUpdate: {maxUnavailable: 2}}`, "0", "2"},
+		"not with a port of the node": {`ports: {otlp: {hostPort: 4317}}`, "0", "1"},
+		"not with a device":           {`resources: {limits: {example.com/device: 1}}`, "0", "1"},
 		"with a directory of the node that it reads": {
 			`{extraVolumes: [{name: sys, hostPath: {path: /sys}}], extraVolumeMounts: [{name: sys, mountPath: /sys, readOnly: true}]}`, "1", "0",
 		},

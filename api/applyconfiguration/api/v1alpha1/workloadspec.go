@@ -17,7 +17,8 @@ type WorkloadSpecApplyConfiguration struct {
 	ImagePullSecrets []v1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 	// Ports are the ports that the collector listens on, by name. They are added to the defaults: otlp (4317),
 	// otlp-http (4318) and metrics (8888); a default is turned off by enabled: false. Names are at most 15 characters
-	// of lower-case letters, digits and "-". No two enabled ports of one protocol may have the same number.
+	// of lower-case letters, digits and "-". No two enabled ports of one protocol may have the same number, be it on the
+	// Service, in the pod or on the node.
 	Ports map[string]PortApplyConfiguration `json:"ports,omitempty"`
 	// Service makes the ports reachable under the Collector's name.
 	Service *ServiceApplyConfiguration `json:"service,omitempty"`
