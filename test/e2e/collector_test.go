@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -127,9 +128,12 @@ func configurationOf(ctx context.Context, collector *v1alpha1.Collector) ([]byte
 }
 
 // readyOf returns status and reason of a Collector's condition Ready.
-func readyOf(collector *v1alpha1.Collector) string {
+func readyOf(collector *v1alpha1.Collector) string { return conditionOf(collector, "Ready") }
+
+// conditionOf returns status and reason of one of a Collector's conditions.
+func conditionOf(collector *v1alpha1.Collector, conditionType string) string {
 	for _, condition := range collector.Status.Conditions {
-		if condition.Type == "Ready" {
+		if condition.Type == conditionType {
 			return string(condition.Status) + " " + condition.Reason
 		}
 	}
@@ -183,12 +187,22 @@ func podsOf(t *testing.T, collector *v1alpha1.Collector) []corev1.Pod {
 
 // send sends one span as OTLP/HTTP to a Collector's Service, through the API server.
 func send(ctx context.Context, collector *v1alpha1.Collector, span string) error {
+	return sendSpan(ctx, collector, span, 0)
+}
+
+// sendError sends a span that ended with an error.
+func sendError(ctx context.Context, collector *v1alpha1.Collector) error {
+	return sendSpan(ctx, collector, "an-error", 2)
+}
+
+func sendSpan(ctx context.Context, collector *v1alpha1.Collector, span string, status int) error {
 	return cluster.CoreV1().RESTClient().Post().
 		Namespace(collector.Namespace).Resource("services").Name(collector.Name+":otlp-http").SubResource("proxy").
 		Suffix("v1/traces").SetHeader("Content-Type", "application/json").
 		Body([]byte(`{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "` + span + `", "kind": 1,
 			"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174",
-			"startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000001000000000"}]}]}]}`)).
+			"startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000001000000000",
+			"status": {"code": ` + strconv.Itoa(status) + `}}]}]}]}`)).
 		Do(ctx).Error()
 }
 
