@@ -135,13 +135,19 @@ func ports(p place) string {
 	return fmt.Sprintf("spec.ports[%s]%s", name, p.below)
 }
 
-// metrics are the two targets of the Collector that the chart makes a list of metrics of.
+// metrics are the two targets of the Collector that the chart makes metrics of, and its metrics.
 func metrics(p place) string {
+	if name := items("spec.autoscaling.metrics")(p); name != "" && p.index >= 0 {
+		return name
+	}
 	return "spec.autoscaling" + map[string]string{
 		"cpu":    ".targetCPUUtilizationPercentage",
 		"memory": ".targetMemoryUtilizationPercentage",
 	}[p.name("resource.name")]
 }
+
+// hosts are those of the Collector's Ingress.
+func hosts(p place) string { return "spec.ingress.hosts" + strings.Replace(p.rest, ".http.", ".", 1) }
 
 // image says where the image's name comes from in this Collector.
 func image(p place) string {

@@ -130,6 +130,21 @@ func TestOf(t *testing.T) {
 			"spec.behavior.scaleUp.policies[0]": "spec.autoscaling.behavior.scaleUp.policies[0]",
 			"spec.scaleTargetRef.kind":          `HorizontalPodAutoscaler "gateway": spec.scaleTargetRef.kind`,
 		},
+		"ScaledObject": {
+			"spec.triggers[0].type": "spec.autoscaling.keda.triggers[0].type",
+			"spec.maxReplicaCount":  "spec.autoscaling.maxReplicas",
+		},
+		"VerticalPodAutoscaler": {
+			"spec.updatePolicy.updateMode":                                 "spec.verticalPodAutoscaler.updateMode",
+			"spec.resourcePolicy.containerPolicies[0].controlledResources": "spec.verticalPodAutoscaler.controlledResources",
+		},
+		"Ingress": {
+			"spec.rules[0].http.paths[1].pathType": "spec.ingress.hosts[0].paths[1].pathType",
+			"spec.rules[1].host":                   "spec.ingress.hosts[1].host",
+			"spec.tls[0].hosts[0]":                 "spec.ingress.tls[0].hosts[0]",
+		},
+		"HTTPRoute": {"spec.parentRefs[0].name": "spec.httpRoute.parentRefs[0].name"},
+		"GRPCRoute": {"spec.hostnames[0]": "spec.grpcRoute.hostnames[0]"},
 		"PodDisruptionBudget": {
 			"spec.minAvailable":   "spec.podDisruptionBudget.minAvailable",
 			"spec.maxUnavailable": "spec.podDisruptionBudget.maxUnavailable",

@@ -47,7 +47,7 @@ func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
 		return p, err
 	}
 	p.env = &envtest.Environment{
-		CRDDirectoryPaths:     []string{"config/crd/bases", "test/integration/testdata/crds"},
+		CRDDirectoryPaths:     append([]string{"config/crd/bases"}, offeredCRDs.Paths...),
 		ErrorIfCRDPathMissing: true,
 	}
 	server := p.env.ControlPlane.GetAPIServer()

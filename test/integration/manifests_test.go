@@ -82,6 +82,22 @@ var manifests = []manifestRow{
 
 	{name: "minReplicas above maxReplicas", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 3, maxReplicas: 2}}}`,
 		refusal: `spec.autoscaling: Invalid value: autoscaling: minReplicas must not be larger than maxReplicas`},
+	{name: "two who scale", patch: `{spec: {autoscaling: {enabled: true, maxReplicas: 2, external: true}}}`,
+		refusal: `autoscaling: external means that somebody else scales; disable enabled or external`},
+	{name: "daemonset that somebody else scales", patch: `{spec: {mode: daemonset, autoscaling: {external: true}}}`,
+		refusal: `autoscaling: not with mode daemonset`},
+	{name: "scaling to none", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 0, maxReplicas: 2}}}`,
+		refusal: `autoscaling: minReplicas 0 only with keda`},
+	{name: "scaling to none with keda", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 0, maxReplicas: 2, keda: {triggers: [{type: cron, metadata: {}}]}}}}`},
+	{name: "keda with a target", patch: `{spec: {autoscaling: {targetCPUUtilizationPercentage: 70, keda: {triggers: [{type: cron, metadata: {}}]}}}}`,
+		refusal: `autoscaling: keda scales by its triggers alone; write metrics and targets as triggers`},
+	{name: "pods without requests that a metric scales", patch: `{spec: {resources: {}, autoscaling: {enabled: true, maxReplicas: 2, metrics: [` + queue + `]}}}`},
+	{name: "two who look at the requests", patch: `{spec: {verticalPodAutoscaler: {enabled: true}, autoscaling: {enabled: true, maxReplicas: 2}}}`,
+		refusal: `verticalPodAutoscaler: not with autoscaling by a percentage of the requests, which it changes; set updateMode Off`},
+	{name: "one who looks at the requests, and one who recommends", patch: `{spec: {verticalPodAutoscaler: {enabled: true, updateMode: "Off"}, autoscaling: {enabled: true, maxReplicas: 2}}}`},
+	{name: "requests that are changed, and pods that a metric scales", patch: `{spec: {verticalPodAutoscaler: {enabled: true}, autoscaling: {enabled: true, maxReplicas: 2, metrics: [` + queue + `]}}}`},
+	{name: "an Ingress without hosts", patch: `{spec: {ingress: {enabled: true}}}`, refusal: `ingress: hosts is required when enabled`},
+	{name: "a route to nowhere", patch: `{spec: {httpRoute: {enabled: true}}}`, refusal: `spec.httpRoute: Invalid value: parentRefs is required when enabled`},
 	{name: "autoscaling without maxReplicas", patch: `{spec: {autoscaling: {enabled: true}}}`,
 		refusal: `spec.autoscaling: Invalid value: autoscaling: maxReplicas is required when enabled`},
 	{name: "negative replicas", patch: `{spec: {replicas: -1}}`,
@@ -116,6 +132,9 @@ var manifests = []manifestRow{
 	{name: "scrape interval that is no duration", patch: `{spec: {podMonitor: {interval: often}}}`,
 		refusal: `spec.podMonitor.interval: Invalid value`},
 }
+
+// queue is a metric to scale by.
+const queue = `{type: Pods, pods: {metric: {name: queue}, target: {type: AverageValue, averageValue: "500"}}}`
 
 // everything sets each field of the spec once, but for those that exclude each other.
 const everything = `
@@ -195,7 +214,23 @@ spec:
     maxReplicas: 5
     targetCPUUtilizationPercentage: 70
     targetMemoryUtilizationPercentage: 70
+    metrics: [` + queue + `]
     behavior: {scaleDown: {stabilizationWindowSeconds: 60}}
+  verticalPodAutoscaler:
+    enabled: true
+    updateMode: "Off"
+    minAllowed: {cpu: 100m}
+    maxAllowed: {memory: 1Gi}
+    controlledResources: [memory]
+    controlledValues: RequestsOnly
+  ingress:
+    enabled: true
+    ingressClassName: nginx
+    annotations: {example.com/a: b}
+    hosts: [{host: a.example.com, paths: [{path: /, pathType: Prefix, port: statsd}]}]
+    tls: [{hosts: [a.example.com], secretName: tls}]
+  httpRoute: {enabled: true, annotations: {example.com/a: b}, parentRefs: [{name: a, namespace: b, sectionName: c}], hostnames: [a.example.com], port: statsd}
+  grpcRoute: {enabled: true, parentRefs: [{name: a, group: b, kind: C, port: 1}], port: statsd}
   podDisruptionBudget: {enabled: true, minAvailable: 50%}
   networkPolicy:
     enabled: true

@@ -55,6 +55,7 @@ var clusterLimits = map[string]string{
 	"host-access":      "forbidden",
 	"privileges":       "forbidden",
 	"exposure":         "forbidden",
+	"hostnames":        "otlp.example.com *.acme.example.com",
 	"containers":       "3",
 	"runtime-classes":  "gvisor kata",
 	"default-registry": "ghcr.io/open-telemetry/releases",
@@ -186,6 +187,23 @@ spec:
 	{name: "a Service inside the cluster", patch: `{spec: {service: {type: ClusterIP, headless: true}}}`},
 	{name: "a Service for the world", patch: `{spec: {service: {type: LoadBalancer}}}`, refusal: refused("spec.service.type", "LoadBalancer", "exposure")},
 
+	{name: "an Ingress", patch: `{spec: {ingress: {enabled: true, hosts: [{host: otlp.example.com}]}}}`,
+		refusal: refused("spec.ingress.enabled", "true", "exposure")},
+	{name: "names that are the tenant's, and one that is not", patch: `{spec: {ingress: {hosts: [{host: a.acme.example.com}, {host: acme.example.com}, {}]}}}`,
+		refusal: refused("spec.ingress.hosts", "acme.example.com", "hostnames") + ". " + refused("spec.ingress.hosts", "every host", "hostnames")},
+	{name: "a certificate for another name", patch: `{spec: {ingress: {tls: [{hosts: [otlp.example.com, a.example.com]}, {secretName: a}]}}}`,
+		refusal: refused("spec.ingress.tls", "otlp.example.com a.example.com", "hostnames")},
+	{name: "routes of the tenant's names and of all", patch: `
+spec:
+	httpRoute: {enabled: true, parentRefs: [{name: a}], hostnames: [otlp.example.com, b.acme.example.com]}
+	grpcRoute: {enabled: true, parentRefs: [{name: a}]}`,
+		refusal: refused("spec.httpRoute.enabled", "true", "exposure") + ". " + refused("spec.grpcRoute.enabled", "true", "exposure") + ". " +
+			refused("spec.grpcRoute.hostnames", "every host", "hostnames")},
+	{name: "requests that grow within the limits", patch: `{spec: {verticalPodAutoscaler: {enabled: true, maxAllowed: {cpu: 500m, memory: 512Mi}}}}`},
+	{name: "requests that grow for ever", patch: `{spec: {verticalPodAutoscaler: {enabled: true, maxAllowed: {cpu: 1}}}}`,
+		refusal: refused("spec.verticalPodAutoscaler.maxAllowed.cpu", "1", "requests.cpu") + ". " +
+			refused("spec.verticalPodAutoscaler.maxAllowed.memory", "not set", "requests.memory")},
+
 	{name: "further containers within the limits", patch: further("initContainers", ``)},
 	{name: "more containers", patch: `{spec: {initContainers: [{name: a, ` + modest + `}, {name: b, ` + modest + `}, {name: c, ` + modest + `}]}}`,
 		refusal: refused("the number of containers", "4", "containers")},
@@ -244,5 +262,6 @@ var wrongLimits = []struct{ limit, value, refusal string }{
 	{"privileges", "none", "it must be allowed or forbidden"},
 	{"exposure", "internal", "it must be allowed or forbidden"},
 	{"containers", "two", "it must be a whole number"},
+	{"hostnames", "", "it must be host names, separated by spaces, of which *.example.com is every one below example.com"},
 	{"runtime-classes", "", "it must be names of RuntimeClasses, separated by spaces"},
 }

@@ -118,7 +118,7 @@ pod is the target.
 {{- fail "extraVolumeMounts: /etc/collector is for the configuration; add a file there by collector.files, or mount elsewhere" }}
 {{- end }}
 {{- end }}
-{{- if and (eq $v.mode "daemonset") $v.autoscaling.enabled }}
+{{- if and (eq $v.mode "daemonset") (or $v.autoscaling.enabled $v.autoscaling.external) }}
 {{- fail "autoscaling: not with mode daemonset, which runs one pod on each node; disable it or choose another mode" }}
 {{- end }}
 {{- if and (eq $v.mode "daemonset") $v.podDisruptionBudget.enabled }}

@@ -18,7 +18,7 @@ func TestRules(t *testing.T) {
 
 func checkRules(t *testing.T, name string, values map[string]any) {
 	t.Helper()
-	manifest, err := render(t, name, values, monitoring...)
+	manifest, err := render(t, name, values, all...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +107,29 @@ func checkLabels(t *testing.T, id, release string, labels map[string]string) {
 	}
 }
 
+func TestObjectsOfOtherProjectsNeedTheirAPI(t *testing.T) {
+	values := smallest(t, `{verticalPodAutoscaler: {enabled: true}, autoscaling: {enabled: true, maxReplicas: 2, keda: {triggers: [{type: cron, metadata: {}}]}},
+		httpRoute: {enabled: true, parentRefs: [{name: a}]}, grpcRoute: {enabled: true, parentRefs: [{name: a}]}}`)
+	for _, api := range []string{"", all[4], all[5], all[6], all[7]} {
+		manifest, err := render(t, "edge", values, api)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, o := range objects(t, manifest) {
+			if name := o.APIVersion + "/" + o.Kind; slices.Contains(all, name) {
+				found = append(found, name)
+			}
+			if o.Kind == "HorizontalPodAutoscaler" || o.Kind == "Deployment" && strings.Contains(o.raw, "replicas:") {
+				t.Errorf("with %q there is somebody beside KEDA to scale:\n%s", api, o.raw)
+			}
+		}
+		if got := strings.Join(found, " "); got != api {
+			t.Errorf("with %q there is %q", api, got)
+		}
+	}
+}
+
 func TestMonitorsNeedTheirAPI(t *testing.T) {
 	values := smallest(t, `{serviceMonitor: {enabled: true}, podMonitor: {enabled: true}, prometheusRule: {enabled: true}}`)
 	for name, row := range map[string]struct {
@@ -184,6 +207,11 @@ func TestRefusals(t *testing.T) {
 			`{mode: daemonset, podDisruptionBudget: {enabled: true}}`,
 			"podDisruptionBudget: not with mode daemonset",
 		},
+		"an Ingress of a port that is not on the Service": {
+			`{ports: {otlp-http: {service: false}}, ingress: {enabled: true, hosts: [{host: a.example.com}]}}`,
+			"ingress: needs the Service and its port otlp-http; enable both, or name another port",
+		},
+		"a daemonset that somebody else scales": {`{mode: daemonset, autoscaling: {external: true}}`, "autoscaling: not with mode daemonset"},
 		"scaling without a limit": {
 			`autoscaling: {enabled: true}`,
 			"autoscaling: maxReplicas is required when enabled",

@@ -28,9 +28,13 @@ type CollectorSpecApplyConfiguration struct {
 	// Check has each change checked by the collector itself before it reaches the pods. Without it, no Job runs.
 	Check                          *CheckApplyConfiguration `json:"check,omitempty"`
 	WorkloadSpecApplyConfiguration `json:",inline"`
+	ExposureSpecApplyConfiguration `json:",inline"`
 	PodSpecApplyConfiguration      `json:",inline"`
-	// Autoscaling adds a HorizontalPodAutoscaler.
+	// Autoscaling adds a HorizontalPodAutoscaler, or has KEDA or somebody else scale.
 	Autoscaling *AutoscalingApplyConfiguration `json:"autoscaling,omitempty"`
+	// VerticalPodAutoscaler has the requests of the collector's container follow its usage. It is ignored on clusters without
+	// the autoscaling.k8s.io API.
+	VerticalPodAutoscaler *VerticalPodAutoscalerApplyConfiguration `json:"verticalPodAutoscaler,omitempty"`
 	// PodDisruptionBudget limits how many pods a node drain may evict at once.
 	PodDisruptionBudget *PodDisruptionBudgetApplyConfiguration `json:"podDisruptionBudget,omitempty"`
 	// NetworkPolicy limits who may reach the collector's ports, and whom the collector may reach.
@@ -168,6 +172,30 @@ func (b *CollectorSpecApplyConfiguration) WithVolumeClaimTemplates(values ...*Vo
 		}
 		b.WorkloadSpecApplyConfiguration.VolumeClaimTemplates = append(b.WorkloadSpecApplyConfiguration.VolumeClaimTemplates, *values[i])
 	}
+	return b
+}
+
+// WithIngress sets the Ingress field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Ingress field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithIngress(value *IngressApplyConfiguration) *CollectorSpecApplyConfiguration {
+	b.ExposureSpecApplyConfiguration.Ingress = value
+	return b
+}
+
+// WithHTTPRoute sets the HTTPRoute field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HTTPRoute field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithHTTPRoute(value *RouteApplyConfiguration) *CollectorSpecApplyConfiguration {
+	b.ExposureSpecApplyConfiguration.HTTPRoute = value
+	return b
+}
+
+// WithGRPCRoute sets the GRPCRoute field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the GRPCRoute field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithGRPCRoute(value *RouteApplyConfiguration) *CollectorSpecApplyConfiguration {
+	b.ExposureSpecApplyConfiguration.GRPCRoute = value
 	return b
 }
 
@@ -478,6 +506,14 @@ func (b *CollectorSpecApplyConfiguration) WithHostPID(value bool) *CollectorSpec
 // If called multiple times, the Autoscaling field is set to the value of the last call.
 func (b *CollectorSpecApplyConfiguration) WithAutoscaling(value *AutoscalingApplyConfiguration) *CollectorSpecApplyConfiguration {
 	b.Autoscaling = value
+	return b
+}
+
+// WithVerticalPodAutoscaler sets the VerticalPodAutoscaler field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VerticalPodAutoscaler field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithVerticalPodAutoscaler(value *VerticalPodAutoscalerApplyConfiguration) *CollectorSpecApplyConfiguration {
+	b.VerticalPodAutoscaler = value
 	return b
 }
 
