@@ -29,8 +29,9 @@ programs() {
   cp --parents --dereference "$@" $(ldd "$@" | grep -oE '[[:space:]]/[^ ]+' | sort -u) "$folder"
 }
 programs bin/prometheus /usr/bin/prometheus
+# The C library loads the last one by itself.
 programs bin/syslog-ng /usr/sbin/syslog-ng /usr/bin/loggen /usr/lib/syslog-ng/[0-9]*/lib{affile,afsocket,syslogformat}.so \
-  /usr/lib/syslog-ng/[0-9]*/loggen/libloggen_socket_plugin.so
+  /usr/lib/syslog-ng/[0-9]*/loggen/libloggen_socket_plugin.so /lib/*-linux-gnu/libgcc_s.so.1
 
 rm -rf bin/images
 mkdir -p bin/images
