@@ -8,4 +8,22 @@ const (
 	// PausedAnnotation pauses a Collector while its value is "true": its spec is not followed, and its objects are left
 	// alone. A paused Collector can be deleted.
 	PausedAnnotation = "kube8.dev/paused"
+
+	// RingLabel on a Collector is a whole number from 0. A change that the operator brings reaches lower rings first, and
+	// Collectors without the label last.
+	RingLabel = "kube8.dev/ring"
+
+	// RolloutLabel on a Collector, or on a namespace for all of its Collectors that do not have it, says when they take a change
+	// that the operator brings: RolloutNow or RolloutHold.
+	RolloutLabel = "kube8.dev/rollout"
+
+	// OperatorLabel is on each object that an operator with --watch-label-selector has applied, and tells it from those of other
+	// operators: their informer caches do not have it.
+	OperatorLabel = "kube8.dev/operator"
+
+	// RolloutNow lets a change in at once, before all rings and beyond the budget.
+	RolloutNow = "now"
+
+	// RolloutHold keeps a change out, and nobody waits for it.
+	RolloutHold = "hold"
 )

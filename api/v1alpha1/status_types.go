@@ -33,10 +33,11 @@ type CollectorStatus struct {
 	DeployedRelease *DeployedRelease `json:"deployedRelease,omitempty"`
 
 	// Conditions are the observations. Ready says whether what the spec asks for is deployed and its pods serve, with
-	// one of the reasons Available, Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Conflict, ReleaseFailed and
-	// Paused. PresetsReady says whether the pods may read what their presets read; it is False with the reason RoleMissing
-	// and the command that binds the role. Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused are conditions
-	// of the stock reconciler.
+	// one of the reasons Available, Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking, CheckFailed, Conflict,
+	// ReleaseFailed and Paused. PresetsReady says whether the pods may read what their presets read; it is False with the
+	// reason RoleMissing and the command that binds the role. UpdatePending is there while a change that the operator brings,
+	// such as a new chart, is not rolled out: it is True with reason Waiting or LeftOut, and then False with reason RollingOut.
+	// Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused are conditions of the stock reconciler.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -92,6 +93,21 @@ const (
 	ReasonNotAsked = "NotAsked"
 )
 
+// UpdatePending is the condition that says where a change is that the operator brings.
+const UpdatePending = "UpdatePending"
+
+// The reasons of the condition UpdatePending.
+const (
+	// ReasonWaiting: the change waits for its turn; the message says in which ring, and at which place.
+	ReasonWaiting = "Waiting"
+
+	// ReasonLeftOut: the label kube8.dev/rollout holds the change back.
+	ReasonLeftOut = "LeftOut"
+
+	// ReasonRollingOut: the change is on its way to the pods.
+	ReasonRollingOut = "RollingOut"
+)
+
 // DeployedRelease names a Helm release.
 type DeployedRelease struct {
 	// Name of the release: that of the Collector.
@@ -101,6 +117,10 @@ type DeployedRelease struct {
 	// Revision of the release, from 1. Each change that is deployed makes one.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
+
+	// Generation is the metadata.generation that is deployed.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
 
 	// Digest is a SHA-256, in hex, over the release and all that it was made from. By it the operator sees after a
 	// restart that there is nothing to do.

@@ -8,6 +8,7 @@
 package configsource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -80,13 +81,7 @@ func (s *Source) Version(collector *unstructured.Unstructured) string {
 	if name == "" {
 		return references
 	}
-	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: collector.GetNamespace(), Name: name}
-	// It does not wait: the reconciler watches Secrets too, and starts when the cache has them.
-	if err := s.Cache.Get(context.Background(), key, secret, client.UnsafeDisableDeepCopy); err != nil {
-		return "missing " + references
-	}
-	return s.DataDigest(secret) + " " + references
+	return cmp.Or(s.digest(collector.GetNamespace(), secretKind+name), "missing") + " " + references
 }
 
 // reference returns the name of the Secret to which collector refers, and the key in it. Both are empty if its own spec

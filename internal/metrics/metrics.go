@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 // The values of the labels action and result.
@@ -39,6 +40,7 @@ type Metrics struct {
 	actions    *prometheus.CounterVec
 	reconciles *prometheus.HistogramVec
 	repairs    prometheus.Counter
+	rollout    *prometheus.GaugeVec
 }
 
 // New returns the metrics of an operator, and panics if registry has such already. All counters begin with 0, so that
@@ -56,6 +58,9 @@ func New(registry prometheus.Registerer) *Metrics {
 		repairs: register.NewCounter(prometheus.CounterOpts{
 			Name: "kube8_drift_repairs_total", Help: "Reconciles that brought objects back to what their release says.",
 		}),
+		rollout: register.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "kube8_rollout_collectors", Help: "Collectors that a change by the operator is yet to reach, by where it is.",
+		}, []string{"state"}),
 	}
 	for _, action := range []string{Install, Upgrade, Uninstall} {
 		for _, result := range []string{success, failure, rejected} {
@@ -84,6 +89,15 @@ func (m *Metrics) Acted(action string, err error) {
 // Reconciled tells how long a reconcile took, and how it ended.
 func (m *Metrics) Reconciled(result string, took time.Duration) {
 	m.reconciles.WithLabelValues(result).Observe(took.Seconds())
+}
+
+// RolledOut tells how many Collectors a change by the operator is yet to reach.
+func (m *Metrics) RolledOut(now rollout.Counts) {
+	for state, count := range map[string]int{
+		"waiting": now.Waiting, "held": now.Held, "left_out": now.LeftOut, "rolling_out": now.RollingOut, "overdue": now.Overdue,
+	} {
+		m.rollout.WithLabelValues(state).Set(float64(count))
+	}
 }
 
 // Repaired counts a reconcile that brought objects back to what their release says.

@@ -9,6 +9,7 @@ import (
 	helmmanager "github.com/operator-framework/helm-operator-plugins/pkg/manager"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
@@ -31,16 +32,28 @@ const requestTimeout = 30 * time.Second
 
 // newManager makes the manager that runs the reconcilers of ws: its cache holds the Collectors and what they became,
 // not the rest of the cluster.
-func newManager(cfg *rest.Config, options manager.Options, ws []watches.Watch) (ctrl.Manager, error) {
+func newManager(cfg *rest.Config, options manager.Options, ws []watches.Watch, shard string) (ctrl.Manager, error) {
 	labelled, err := labels.Parse(v1alpha1.CollectorLabel)
 	if err != nil {
 		return nil, fmt.Errorf("select by label %s: %w", v1alpha1.CollectorLabel, err)
 	}
-	objects := map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: status.StripPod}}
+	// Users label what Collectors refer to, and a pod keeps its labels: neither says which operator it is for.
+	objects := map[client.Object]cache.ByObject{
+		&corev1.Pod{}: {Label: labelled, Transform: status.StripPod}, &corev1.Secret{}: {Label: labelled}, &corev1.ConfigMap{}: {Label: labelled},
+	}
 	for _, watch := range ws {
+		selector, err := metav1.LabelSelectorAsSelector(watch.Selector)
+		if err != nil {
+			return nil, fmt.Errorf("read the selector in the watches file: %w", err)
+		}
 		primary := &unstructured.Unstructured{}
 		primary.SetGroupVersionKind(watch.GroupVersionKind)
-		objects[primary] = cache.ByObject{Label: labels.Everything(), Transform: cache.TransformStripManagedFields()}
+		objects[primary] = cache.ByObject{Label: selector, Transform: cache.TransformStripManagedFields()}
+	}
+	if shard != "" {
+		if labelled, err = labels.Parse(v1alpha1.CollectorLabel + "," + v1alpha1.OperatorLabel + "=" + shard); err != nil {
+			return nil, fmt.Errorf("select by label %s: %w", v1alpha1.OperatorLabel, err)
+		}
 	}
 
 	cfg = rest.CopyConfig(cfg)

@@ -11,6 +11,7 @@ import (
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,6 +20,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/configsource"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/release"
+	"github.com/kube8/kube8-operator/internal/rollout"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -33,13 +35,17 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(cfg, opts.Manager, ws)
+	shard, err := narrow(ws, opts.WatchLabelSelector)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(cfg, opts.Manager, ws, shard)
 	if err != nil {
 		return err
 	}
 	measured := metrics.New(runtimemetrics.Registry)
 	for _, watch := range ws {
-		if err := addReconciler(mgr, measured, opts, watch); err != nil {
+		if err := addReconciler(mgr, measured, opts, watch, shard); err != nil {
 			return fmt.Errorf("set up the reconciler of %s: %w", watch.Kind, err)
 		}
 	}
@@ -66,13 +72,18 @@ func limitMemory() {
 }
 
 // addReconciler adds the stock reconciler of one watch to mgr.
-func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, watch watches.Watch) error {
+func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, watch watches.Watch, shard string) error {
 	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
 	events := mgr.GetEventRecorderFor("kube8-operator")
+	budget := intstr.Parse(opts.RolloutBudget)
+	if scaled, err := intstr.GetScaledValueFromIntOrPercent(&budget, 100, false); err != nil || scaled < 0 {
+		return fmt.Errorf("--rollout-budget: %q is neither a number nor a percentage", opts.RolloutBudget)
+	}
+	waves := &rollout.Waves{Budget: budget, Deadline: opts.RolloutDeadline, Events: events, Count: measured.RolledOut}
 	configurations := &configsource.Source{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DataDigest: release.DataDigest}
 	clients, err := release.New(mgr, watch, release.Options{
 		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version, References: configurations.References,
-		Events: events, Metrics: measured, Period: period, Alone: opts.Manager.LeaderElection,
+		Events: events, Metrics: measured, Period: period, Waves: waves, Shard: shard, Alone: opts.Manager.LeaderElection,
 	})
 	if err != nil {
 		return fmt.Errorf("create action clients: %w", err)

@@ -20,11 +20,21 @@ type Options struct {
 	// Collector can still set its own. Empty means the chart's default.
 	CollectorRegistry string
 
+	// WatchLabelSelector says by their labels which Collectors the operator is for, so that several share a fleet. Empty means all.
+	WatchLabelSelector string
+
 	// ReconcilePeriod is how often a Collector is checked when nothing happens, unless its watch says otherwise.
 	ReconcilePeriod time.Duration
 
 	// MaxConcurrentReconciles is how many Collectors are worked on at a time, unless their watch says otherwise.
 	MaxConcurrentReconciles int
+
+	// RolloutBudget is how many Collectors may be on their way at once with a change that the operator brings: a number, or a
+	// percentage of the fleet.
+	RolloutBudget string
+
+	// RolloutDeadline is how long a Collector may take to become ready with such a change.
+	RolloutDeadline time.Duration
 
 	// Manager are the options of controller-runtime's manager that have a flag: leader election, probes and metrics. Run
 	// sets the others.
@@ -34,11 +44,17 @@ type Options struct {
 // AddFlags binds the options to flags, with their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.AddChartFlags(flags)
+	flags.StringVar(&o.WatchLabelSelector, "watch-label-selector", "",
+		"labels of the resources that this operator is for, as in kubectl get -l; each other operator needs another selector and Lease")
 	flags.DurationVar(&o.ReconcilePeriod, "reconcile-period", time.Hour,
 		"how often a resource is checked when nothing happens; reconcilePeriod in the watches file wins")
 	// Two for each CPU, because each waits for the API server most of the time.
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 2*runtime.GOMAXPROCS(0),
 		"how many resources are worked on at a time; maxConcurrentReconciles in the watches file wins")
+	flags.StringVar(&o.RolloutBudget, "rollout-budget", "5%",
+		"how many resources may be on their way at once with a change that the operator brings, a number or a percentage; one always may")
+	flags.DurationVar(&o.RolloutDeadline, "rollout-deadline", 10*time.Minute,
+		"how long a resource may take to become ready with such a change, until the change holds when the budget is used up")
 	flags.StringVar(&o.Manager.Metrics.BindAddress, "metrics-bind-address", ":8443",
 		"address of the metrics endpoint, or 0 for none")
 	flags.BoolVar(&o.Manager.Metrics.SecureServing, "metrics-secure", true,

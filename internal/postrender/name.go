@@ -2,11 +2,12 @@ package postrender
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
-	sigsyaml "sigs.k8s.io/yaml"
 )
 
 const (
@@ -39,48 +40,36 @@ func (f *files) rename(secret *yaml.RNode) error {
 // It is for Renderer.Running: as long as the same content runs under such a name, which a version of the operator that did
 // not name Secrets after their content has deployed, another name would roll the pods for nothing.
 func Running(template *corev1.PodTemplateSpec) string {
-	var parts []string
-	for i := range template.Spec.Volumes {
-		if template.Spec.Volumes[i].Name == filesVolume {
-			parts = append(parts, secretsOf(&template.Spec.Volumes[i])...)
+	var names []string
+	for _, volume := range template.Spec.Volumes {
+		if volume.Name != filesVolume {
+			continue
 		}
-	}
-	if len(parts) == 0 || len(parts) == 1 && contentName.MatchString(parts[0]) {
-		return ""
-	}
-	for _, annotation := range []string{ConfigHashAnnotation, FilesHashAnnotation} {
-		if hash := template.Annotations[annotation]; hash != "" {
-			parts = append(parts, hash)
+		if volume.Secret != nil {
+			names = append(names, volume.Secret.SecretName)
 		}
-	}
-	return strings.Join(parts, " ")
-}
-
-// secretsOf returns the names of the Secrets that a volume shows.
-func secretsOf(volume *corev1.Volume) (names []string) {
-	if volume.Secret != nil {
-		names = append(names, volume.Secret.SecretName)
-	}
-	if volume.Projected != nil {
-		for _, source := range volume.Projected.Sources {
+		for _, source := range ptr.Deref(volume.Projected, corev1.ProjectedVolumeSource{}).Sources {
 			if source.Secret != nil {
 				names = append(names, source.Secret.Name)
 			}
 		}
 	}
-	return names
+	if len(names) == 0 || len(names) == 1 && contentName.MatchString(names[0]) {
+		return ""
+	}
+	return running(names, template.Annotations)
+}
+
+func running(names []string, stamps map[string]string) string {
+	slices.Sort(names)
+	return strings.Join(append(slices.Compact(names), stamps[ConfigHashAnnotation], stamps[FilesHashAnnotation]), " ")
 }
 
 // running says what Running would say if the object ran with the names that the chart gives.
 func (o *object) running() string {
-	var workload struct {
-		Spec struct {
-			Template corev1.PodTemplateSpec `json:"template"`
-		} `json:"spec"`
+	var names []string
+	for _, name := range o.mounts {
+		names = append(names, name.Value)
 	}
-	text, err := o.node.String()
-	if err != nil || len(o.mounts) == 0 || sigsyaml.Unmarshal([]byte(text), &workload) != nil {
-		return "" // the API server says what is wrong with it
-	}
-	return Running(&workload.Spec.Template)
+	return running(names, o.stamps)
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
@@ -93,6 +94,7 @@ type object struct {
 	node   *yaml.RNode
 	own    *files       // of the chart's Secret of files
 	mounts []*yaml.Node // the names of Secrets of files that its pods mount
+	stamps stamps       // of these Secrets
 	refers bool         // it is stamped with what its pods refer to
 }
 
@@ -115,7 +117,7 @@ func split(manifest io.Reader) ([]*object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("rendered object %d is not YAML%s", len(objects)+1, nearLine(err))
 		}
-		objects = append(objects, &object{text: text, node: node})
+		objects = append(objects, &object{text: text, node: node, stamps: stamps{}})
 	}
 }
 
@@ -141,6 +143,7 @@ func (o *object) stamp(secrets map[string]*files) error {
 				return err
 			}
 			o.mounts = append(o.mounts, name)
+			maps.Copy(o.stamps, mounted.stamps)
 		}
 	}
 	return nil

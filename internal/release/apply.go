@@ -43,6 +43,9 @@ type step struct {
 	err     error
 }
 
+// isRefused tells whether the API server has refused the object, so that nothing of it is there.
+func (s *step) isRefused() bool { return apierrors.IsInvalid(s.err) || apierrors.IsForbidden(s.err) }
+
 // apply applies what is not known to be in order. If a revision begins, nothing is written if somebody else is in the way.
 func (r *actionClient) apply(objects []*unstructured.Unstructured, revise bool) error {
 	ordered := inOrder(objects)
@@ -60,8 +63,16 @@ func (r *actionClient) apply(objects []*unstructured.Unstructured, revise bool) 
 	r.begun = r.begun || revise
 	var repaired []string
 	for i := range steps {
+		if r.Shard != "" && !r.isChosen() {
+			return errors.New("another operator is for the Collector now, by its labels")
+		}
 		together(steps[i], func(s *step) { s.err = r.applyStep(s) })
-		if err := r.note(steps[i], !revise && !r.begun, &repaired); err != nil {
+		if i == workloads && r.checking == "" && !slices.ContainsFunc(steps[i], (*step).isRefused) {
+			for _, known := range r.objects {
+				known.fresh = false
+			}
+		}
+		if err := r.note(steps[i], !revise && !r.begun && !r.moved, &repaired); err != nil {
 			return r.undo(err)
 		}
 	}
@@ -124,6 +135,13 @@ func (r *actionClient) avoidConflict(s *step) error {
 		return gone(err)
 	}
 	return r.verify(found, s.ref.kind)
+}
+
+// isChosen tells whether the Collector is still one of those that the operator is for.
+func (r *actionClient) isChosen() bool {
+	now := &unstructured.Unstructured{}
+	now.SetGroupVersionKind(r.collector.GroupVersionKind())
+	return r.cluster.Get(r.ctx, client.ObjectKeyFromObject(r.collector), now, client.UnsafeDisableDeepCopy) == nil
 }
 
 // isCached tells whether the informer cache has an object, whosever it is.
@@ -213,7 +231,8 @@ func (r *actionClient) note(steps []*step, repairing bool, repaired *[]string) e
 		known := r.objects[s.ref]
 		next := &state{
 			want: s.want, uid: s.after.GetUID(), version: s.after.GetResourceVersion(), digest: sightOf(s.after).digest, at: time.Now(),
-			seen: s.before != nil && s.before.GetUID() == s.after.GetUID(),
+			seen:  s.before != nil && s.before.GetUID() == s.after.GetUID(),
+			fresh: s.created && known == nil || known != nil && known.fresh,
 		}
 		r.objects[s.ref] = next
 		if !repairing || !s.created && s.before != nil && s.before.GetResourceVersion() == next.version {

@@ -41,40 +41,22 @@ func (r *actionClient) unchecked() *unstructured.Unstructured {
 	}
 	r.rendered.Objects, r.rendered.texts = slices.Delete(r.rendered.Objects, at, at+1), slices.Delete(r.rendered.texts, at, at+1)
 	for _, object := range r.rendered.Objects {
-		annotations := object.GetAnnotations()
-		if _, hasFiles := annotations[postrender.ConfigurationAnnotation]; !hasFiles && stage(object) != workloads {
-			continue
+		if _, hasFiles := object.GetAnnotations()[postrender.ConfigurationAnnotation]; hasFiles || stage(object) == workloads {
+			_ = unstructured.SetNestedField(object.Object, job.GetName(), "metadata", "annotations", checkedAnnotation) // a map, if any
 		}
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[checkedAnnotation] = job.GetName()
-		object.SetAnnotations(annotations)
 	}
 	return nil
 }
 
-// check applies what a Job needs and the Job itself, and returns while it runs: the Job's end starts the next reconcile. A
-// Collector has one check at a time. The error says that the Job has refused the change, or has no verdict.
+// check applies what a Job needs and the Job itself, and returns while it runs: the Job's end starts the next reconcile. The
+// error says that the Job has refused the change, or has no verdict.
 func (r *actionClient) check(job *unstructured.Unstructured) error {
-	for what, object := range r.controlled() {
-		if what.kind.Kind == job.GetKind() && what.name != job.GetName() {
-			if err := r.remove(what, object); err != nil {
-				return err
-			}
-			delete(r.objects, what)
+	if observed, _ := r.observed[refTo(job)].(*batchv1.Job); observed != nil && ended(observed).Type != "" {
+		if err := r.refusal(observed, ended(observed)); err != nil {
+			return err
 		}
-	}
-	if observed, _ := r.observed[refTo(job)].(*batchv1.Job); observed != nil {
-		if end := ended(observed); end.Type != "" {
-			if err := r.refusal(observed, end); err != nil {
-				return err
-			}
-			if err := r.remove(refTo(job), observed); err != nil {
-				return err
-			}
-			delete(r.observed, refTo(job)) // and is created anew
-			delete(r.objects, refTo(job))
+		if err := r.drop(refTo(job), observed); err != nil {
+			return err
 		}
 	}
 	before := slices.DeleteFunc(slices.Clone(r.rendered.Objects), func(object *unstructured.Unstructured) bool {

@@ -24,6 +24,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 // Options are what the operator gives to the action clients.
@@ -42,6 +43,12 @@ type Options struct {
 
 	// Metrics counts and times what is done.
 	Metrics *metrics.Metrics
+
+	// Waves decide when a change that the operator brings is deployed.
+	Waves *rollout.Waves
+
+	// Shard tells the objects of this operator's Collectors from those of others, by a label. Empty says that there are no others.
+	Shard string
 
 	// Alone says that no other operator works on the same Collectors.
 	Alone bool
@@ -71,11 +78,14 @@ type actionClient struct {
 	*entry
 
 	observed map[ref]client.Object // what the Collector controls, by the informer cache
+	moved    bool                  // from another operator, whose objects the informer cache does not have
 	values   map[string]any
 	rendered *Rendered
 	lacking  string // what is to be said of references that are not followed
-	version  inputs // of what it was rendered from
-	hasEnded bool
+
+	references string // tells versions of those that are followed apart
+	version    inputs // of what it was rendered from
+	hasEnded   bool
 }
 
 var _ helmclient.ActionInterface = &actionClient{}
@@ -87,8 +97,8 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 		return nil, errors.New("a Collector must be unstructured")
 	}
 	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, began: time.Now(), entry: c.memory.of(collector.GetUID())}
-	r.err, r.contested, r.checking = nil, "", ""
-	if err := r.observe(ctx); err != nil {
+	r.err, r.contested, r.checking, r.update = nil, "", "", nil
+	if err := errors.Join(r.observe(ctx), r.observeMoved(ctx)); err != nil {
 		return nil, r.failed(err)
 	}
 	return r, nil
@@ -119,19 +129,22 @@ func (r *actionClient) Upgrade(
 	if !isDryRun(opts) {
 		return r.act(metrics.Upgrade)
 	}
-	if r.isUnchanged() {
+	if !r.moved && (r.isUnchanged() || r.isStillDeferred()) {
 		return r.answer(r.hash), nil
 	}
 	if err := r.render(); err != nil {
 		r.Metrics.Acted(metrics.Upgrade, err)
 		return r.end(err)
 	}
+	if !r.moved && r.rendersTheSame() || r.isDeferred() {
+		return r.answer(r.hash), nil
+	}
 	return r.answer(r.rendered.hash), nil
 }
 
 // Reconcile repairs the objects of the deployed revision, if they need it.
 func (r *actionClient) Reconcile(*release.Release) error {
-	if r.rendered == nil { // the dry run found nothing to do
+	if r.rendered == nil || r.update != nil { // the dry run found nothing to do now
 		r.succeeded(metrics.Fast)
 		return nil
 	}
@@ -196,6 +209,9 @@ func (r *actionClient) deploy(revise bool) error {
 
 // sync is the sequence.
 func (r *actionClient) sync(revise bool) error {
+	if err := r.discard(); err != nil {
+		return err
+	}
 	if job := r.unchecked(); job != nil {
 		return r.check(job)
 	}
@@ -244,6 +260,7 @@ func (r *actionClient) end(err error) (*release.Release, error) {
 }
 
 func (r *actionClient) succeeded(result string) {
+	r.settle()
 	r.Metrics.Reconciled(result, time.Since(r.began))
 	switch {
 	case r.lacksRole():
@@ -265,6 +282,7 @@ func (r *actionClient) lacksRole() bool {
 
 func (r *actionClient) failed(err error) error {
 	r.err, r.whole = err, false
+	r.settle()
 	if !r.hasEnded {
 		r.hasEnded = true
 		r.Metrics.Reconciled(metrics.Failed, time.Since(r.began))

@@ -3,6 +3,7 @@ package release
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,6 +58,9 @@ func (r *actionClient) own(objects []*unstructured.Unstructured) error {
 			labels = map[string]string{}
 		}
 		labels[v1alpha1.CollectorLabel] = r.collector.GetName() // by which the informer cache has it
+		if r.Shard != "" {
+			labels[v1alpha1.OperatorLabel] = r.Shard
+		}
 		object.SetLabels(labels)
 	}
 	return nil
@@ -120,6 +124,34 @@ func (r *actionClient) observeKind(ctx context.Context, kind schema.GroupVersion
 		return fmt.Errorf("list the objects of kind %s in the informer cache: %w", kind.Kind, err)
 	}
 	eachItem(list, func(object client.Object) { r.observed[ref{kind, object.GetName()}] = object })
+	return nil
+}
+
+// observeMoved reads from the API server what the Collector controls, if another operator has deployed it: the label that the
+// informer cache goes by is that operator's until this one has applied each object.
+func (r *actionClient) observeMoved(ctx context.Context) error {
+	_, isDeployed, _ := unstructured.NestedMap(r.collector.Object, "status", "deployedRelease")
+	if r.Shard == "" || !isDeployed || r.hasWorkload() {
+		return nil
+	}
+	r.moved = true
+	current, err := r.offers.get(ctx)
+	if err != nil {
+		return err
+	}
+	for _, kind := range slices.Concat(r.chart.kinds, current.kinds) {
+		list := listOf(kind)
+		err := r.live.List(ctx, list, client.InNamespace(r.collector.GetNamespace()),
+			client.MatchingLabels{v1alpha1.CollectorLabel: r.collector.GetName()})
+		if err != nil {
+			return fmt.Errorf("list the objects of kind %s: %w", kind.Kind, err)
+		}
+		eachItem(list, func(object client.Object) {
+			if seen, err := Strip(object); err == nil && metav1.IsControlledBy(object, r.collector) {
+				r.observed[ref{kind, object.GetName()}], _ = seen.(client.Object)
+			}
+		})
+	}
 	return nil
 }
 

@@ -35,10 +35,7 @@ const (
 // prune deletes what the Collector controls and was not rendered. What one of its pods still uses stays until the pod has
 // gone.
 func (r *actionClient) prune() error {
-	wanted := map[ref]bool{}
-	for _, object := range r.rendered.Objects {
-		wanted[refTo(object)] = true
-	}
+	wanted := r.wanted()
 	surplus := r.controlled()
 	recent := r.recent(surplus, wanted)
 	maps.DeleteFunc(surplus, func(what ref, _ client.Object) bool { return wanted[what] || recent[what] })
@@ -69,6 +66,40 @@ func (r *actionClient) prune() error {
 		}
 	}
 	return nil
+}
+
+// discard deletes what was created for an earlier change that has reached no pod, and earlier checks: a Collector has one
+// check at a time.
+func (r *actionClient) discard() error {
+	wanted := r.wanted()
+	for what, object := range r.controlled() {
+		known := r.objects[what]
+		if wanted[what] || stageOf[what.kind.Kind] != checks && (known == nil || !known.fresh) {
+			continue
+		}
+		if err := r.drop(what, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop deletes an object and forgets it, so that this reconcile can create it anew.
+func (r *actionClient) drop(what ref, object client.Object) error {
+	err := r.remove(what, object)
+	if err == nil {
+		delete(r.objects, what)
+		delete(r.observed, what)
+	}
+	return err
+}
+
+func (r *actionClient) wanted() map[ref]bool {
+	wanted := map[ref]bool{}
+	for _, object := range r.rendered.Objects {
+		wanted[refTo(object)] = true
+	}
+	return wanted
 }
 
 // recent returns the newest Secrets of configurations among all objects, as many as there are records of revisions: a pod of

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 // behind is how long the informer cache may take to show what was applied, until the API server is asked.
@@ -33,9 +35,11 @@ type entry struct {
 	begun     bool             // a revision was begun, and is not deployed yet
 	waiting   map[ref]bool     // what is pruned once the pods that use it have gone
 	contested string
-	lacked    string    // what was last said of references that are not followed
-	checking  string    // which Job is yet to accept the change
-	unjudged  types.UID // of the Job that ended without a verdict, and was told
+	lacked    string              // what was last said of references that are not followed
+	checking  string              // which Job is yet to accept the change
+	unjudged  types.UID           // of the Job that ended without a verdict, and was told
+	update    *v1alpha1.Condition // says that a change by the operator is not deployed yet
+	deferred  inputs              // with which a change by the operator waits for its turn
 	err       error
 }
 
@@ -52,6 +56,7 @@ type state struct {
 	version string // in which it was last seen in order
 	digest  string // of its sight then
 	seen    bool   // the informer cache has shown it
+	fresh   bool   // it was created for a change that has reached no workload yet
 	at      time.Time
 
 	repairs int // in a row, after which it waits until next
@@ -62,6 +67,9 @@ type state struct {
 type Deployed struct {
 	// Revision is the release's revision, from 1.
 	Revision int
+
+	// Generation is the Collector's generation that is deployed.
+	Generation int64
 
 	// Version is what the image is chosen by: its digest, its tag, or the collector's version, as the spec has them.
 	Version string
@@ -87,6 +95,9 @@ type Outcome struct {
 	// Checking says which Job is yet to accept a change, or is empty.
 	Checking string
 
+	// Update says that a change by the operator is not deployed yet, or is nil.
+	Update *v1alpha1.Condition
+
 	// Err is the error that ended the reconcile, or nil.
 	Err error
 }
@@ -99,7 +110,7 @@ func (c *Clients) Of(uid types.UID) Outcome {
 	if !found {
 		return Outcome{}
 	}
-	return Outcome{Deployed: e.deployed, InOrder: e.whole, Contested: e.contested, Checking: e.checking, Err: e.err}
+	return Outcome{Deployed: e.deployed, InOrder: e.whole, Contested: e.contested, Checking: e.checking, Update: e.update, Err: e.err}
 }
 
 func (m *memory) of(uid types.UID) *entry {
@@ -139,7 +150,11 @@ func (r *actionClient) recall() {
 	if r.deployed != nil && (hash != r.hash || int(revision) <= r.deployed.Revision) {
 		return
 	}
-	r.deployed, r.hash = &Deployed{Revision: int(revision), Digest: digest}, hash
+	generation, _, _ := unstructured.NestedInt64(status, "deployedRelease", "generation")
+	if generation == 0 { // an earlier version does not say it
+		generation, _, _ = unstructured.NestedInt64(status, "observedGeneration")
+	}
+	r.deployed, r.hash = &Deployed{Revision: int(revision), Generation: generation, Digest: digest}, hash
 	r.deployed.Version, _, _ = unstructured.NestedString(status, "version")
 	r.deployed.ConfigHash, _, _ = unstructured.NestedString(status, "configHash")
 }
@@ -157,12 +172,32 @@ func (r *actionClient) isUnchanged() bool {
 	if hash == "" || inputs != r.digestOfInputs(now) || objects != r.digestOfObjects() {
 		return false
 	}
-	r.objects = map[ref]*state{}
+	r.adopt()
+	r.inputs, r.since = now, time.Now()
+	return true
+}
+
+// rendersTheSame tells whether what was rendered is deployed and in order, by what the status says: then another version of
+// the operator writes nothing but the status.
+func (r *actionClient) rendersTheSame() bool {
+	_, hash, objects := splitDigest(r.deployed.Digest)
+	if r.objects != nil || hash != r.rendered.hash || objects != r.digestOfObjects() {
+		return false
+	}
+	r.adopt()
+	r.inputs, r.since, r.rendered = r.version, time.Now(), nil
+	deployed := *r.deployed
+	deployed.Digest = r.digestOfInputs(r.version) + hash + objects
+	r.deployed = &deployed
+	return true
+}
+
+// adopt takes the objects to be in order as the informer cache has them.
+func (r *actionClient) adopt() {
+	r.objects, r.whole = map[ref]*state{}, true
 	for what, object := range r.observed {
 		r.objects[what] = stateOf(object)
 	}
-	r.inputs, r.since, r.whole = now, time.Now(), true
-	return true
 }
 
 // stateOf returns the state of an object that is in order as the informer cache has it.
@@ -228,7 +263,7 @@ func (r *actionClient) remember() {
 	r.inputs, r.since, r.hash = r.version, time.Now(), r.rendered.hash
 	r.begun, r.conflicts = false, false
 	r.deployed = &Deployed{
-		Revision: r.deployed.Revision, Version: versionOf(r.collector), ConfigHash: r.rendered.configHash(),
+		Revision: r.deployed.Revision, Generation: r.version.generation, Version: versionOf(r.collector), ConfigHash: r.rendered.configHash(),
 		Digest: r.digestOfInputs(r.version) + r.rendered.hash + strings.Repeat("-", digestLength-2*partLength), // not seen yet
 	}
 	r.awaitCache()

@@ -162,7 +162,7 @@ func (r *actionClient) render() error {
 	r.version = inputs{r.collector.GetGeneration(), r.ConfigurationVersion(r.collector), current.version}
 	running := r.running(filesAnnotation)
 	references, unfollowed := r.References(r.collector, r.running(postrender.ReferencesAnnotation))
-	r.lacking = strings.Join(unfollowed, ", ")
+	r.references, r.lacking = references, strings.Join(unfollowed, ", ")
 	rendered, err := Render(r.chart.Chart, client.ObjectKeyFromObject(r.collector), r.withCopy(referenced, running), current.capabilities,
 		postrender.Renderer{Referenced: referenced, Running: running, References: references})
 	if err != nil {
@@ -184,10 +184,10 @@ func (r *actionClient) running(annotation string) string {
 
 // tellUnfollowed says with a new revision, once as long as the operator runs, what its pods refer to without being rolled.
 func (r *actionClient) tellUnfollowed(err error) {
-	if err != nil {
+	if err != nil || r.lacking == r.lacked {
 		return
 	}
-	if r.lacking != "" && r.lacking != r.lacked {
+	if r.lacking != "" {
 		r.Events.Eventf(r.collector, corev1.EventTypeNormal, "NotFollowed",
 			"without the label %s, or not there: %.800s; pods keep what they have when it changes, until you add %[1]s=%[3]s to it",
 			v1alpha1.CollectorLabel, r.lacking, r.collector.GetName())

@@ -2,6 +2,7 @@ package release
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,8 +52,11 @@ func New(mgr ctrl.Manager, watch watches.Watch, options Options) (*Clients, erro
 		kind: watch.GroupVersionKind, selector: selector, dependents: *watch.WatchDependentResources, clients: c, mgr: mgr,
 	}
 	c.offers = &offers{client: apis, chart: chrt, log: ctrl.Log.WithName("offers"), follow: c.watcher.follow, changed: c.watcher.changed}
-	if err := mgr.Add(c.offers); err != nil {
-		return nil, fmt.Errorf("follow what the cluster offers: %w", err)
+	c.Waves.Fleet, c.Waves.Live = c.watcher.collectors, c.live
+	c.Waves.Requeue = func(collector client.Object) { c.queue.after(collector, 0) }
+	c.Waves.Reset()
+	if err := errors.Join(mgr.Add(c.offers), mgr.Add(c.Waves)); err != nil {
+		return nil, fmt.Errorf("follow what the cluster offers, and the fleet: %w", err)
 	}
 	return c, nil
 }
@@ -146,19 +150,25 @@ func (w *watcher) changed(ctx context.Context, vanished []schema.GroupVersionKin
 	for _, kind := range vanished {
 		_ = w.mgr.GetCache().RemoveInformer(ctx, objectOf(kind)) // fails only for what is no object
 	}
-	w.requeueAll(ctx)
+	w.clients.Waves.Reset()
+	collectors, err := w.collectors(ctx)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot reconcile each Collector now that the cluster offers something else")
+		return
+	}
+	for i := range collectors {
+		delay := time.Duration(i) * min(pace, spread/time.Duration(len(collectors)))
+		w.clients.queue.after(&collectors[i], delay)
+	}
 }
 
-func (w *watcher) requeueAll(ctx context.Context) {
+// collectors returns those that the reconciler is for, as the informer cache has them.
+func (w *watcher) collectors(ctx context.Context) ([]unstructured.Unstructured, error) {
 	collectors := &unstructured.UnstructuredList{}
 	collectors.SetGroupVersionKind(w.kind.GroupVersion().WithKind(w.kind.Kind + "List"))
 	err := w.mgr.GetCache().List(ctx, collectors, client.MatchingLabelsSelector{Selector: w.selector}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot list what to reconcile now that the cluster offers something else")
-		return
+		return nil, fmt.Errorf("list Collectors in the informer cache: %w", err)
 	}
-	for i := range collectors.Items {
-		delay := time.Duration(i) * min(pace, spread/time.Duration(len(collectors.Items)))
-		w.clients.queue.after(&collectors.Items[i], delay)
-	}
+	return collectors.Items, nil
 }

@@ -22,9 +22,9 @@ const (
 type urgency int
 
 const (
-	detail  urgency = iota // changes what is said
-	turn                   // changes whether the workload is ready
-	rollout                // follows a change of the workload's spec
+	detail urgency = iota // changes what is said
+	turn                  // changes whether the workload is ready
+	change                // follows a change of the workload's spec
 )
 
 // pacer delays the reconciles of a Collector that news of its pods asks for, ever longer as long as there is news: a rollout
@@ -50,7 +50,7 @@ func (p *pacer) ask(
 	}
 	id := request.String()
 	switch urgent {
-	case rollout:
+	case change:
 		p.delays.DeleteEntry(id)
 		p.delays.DeleteEntry(id + " turn")
 	case turn:

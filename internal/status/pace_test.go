@@ -82,11 +82,11 @@ func TestThePaceOfReconciles(t *testing.T) {
 			want:    []float64{0.5, 70.5, 140.5, 210.5, 280.5},
 		},
 		"a rollout of three pods is followed as it happens, and its end is seen at once": {
-			happens: slices.Concat([]news{{0, rollout}}, every(1, 1, 12, detail), []news{{12, turn}}),
+			happens: slices.Concat([]news{{0, change}}, every(1, 1, 12, detail), []news{{12, turn}}),
 			want:    []float64{0.5, 2, 4, 8, 12.5},
 		},
 		"a rollout of ten pods is followed ever more slowly, and its end is seen at once": {
-			happens: slices.Concat([]news{{0, rollout}}, every(1, 2, 60, detail), []news{{61, turn}}),
+			happens: slices.Concat([]news{{0, change}}, every(1, 2, 60, detail), []news{{61, turn}}),
 			want:    []float64{0.5, 2, 5, 9, 17, 33, 61.5},
 		},
 		"a workload that becomes ready is not kept waiting by details": {
@@ -94,7 +94,7 @@ func TestThePaceOfReconciles(t *testing.T) {
 			want:    []float64{0.5, 1.5, 3.5, 7.5, 15.5, 20.75},
 		},
 		"a new spec is followed as if nothing had been before it": {
-			happens: slices.Concat(every(0, 1, 120, turn), []news{{121, rollout}}, every(122, 1, 126, detail)),
+			happens: slices.Concat(every(0, 1, 120, turn), []news{{121, change}}, every(122, 1, 126, detail)),
 			want:    []float64{0.5, 2, 4, 8, 16, 32, 62, 92, 121.5, 123, 125, 129},
 		},
 		"calm for twice the longest time between reconciles makes them come at once again": {

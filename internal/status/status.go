@@ -187,6 +187,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 		return err
 	}
 	set(after, ready.condition())
+	describeUpdate(before, after, w.outcomes.Of(collector.GetUID()).Update)
 	keepTransitionTimes(before, after)
 	return nil
 }
@@ -199,7 +200,9 @@ func describeRelease(before, after *v1alpha1.CollectorStatus, deployed *release.
 	}
 	after.DeployedRelease, after.Version, after.ConfigHash = before.DeployedRelease, before.Version, before.ConfigHash
 	if deployed != nil && name != "" {
-		after.DeployedRelease = &v1alpha1.DeployedRelease{Name: name, Revision: int64(deployed.Revision), Digest: deployed.Digest}
+		after.DeployedRelease = &v1alpha1.DeployedRelease{
+			Name: name, Revision: int64(deployed.Revision), Generation: deployed.Generation, Digest: deployed.Digest,
+		}
 		if was := before.DeployedRelease; was != nil && was.Revision == after.DeployedRelease.Revision && deployed.Digest == "" {
 			after.DeployedRelease.Digest = was.Digest // not known again yet
 		}

@@ -114,7 +114,7 @@ func sameReadiness(before, after client.Object) bool {
 func workloadUrgency(before, after client.Object) urgency {
 	switch {
 	case before.GetGeneration() != after.GetGeneration():
-		return rollout
+		return change
 	case workloadOf(before).readiness(nil).status != workloadOf(after).readiness(nil).status:
 		return turn
 	}

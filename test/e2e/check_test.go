@@ -3,12 +3,17 @@
 package e2e
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -18,55 +23,139 @@ func refusedByTheCollector() string {
 	return strings.Replace(printing("basic"), "{debug: {verbosity: basic}}", "{debug: {}, no_such_exporter: {}}", 1)
 }
 
-// A pod that starts again during a rollout starts with the configuration that it was rolled out with.
+// TestARefusedConfigurationReachesNoPodThatServes has 200 requests a second go to each Collector. A pod that starts again during
+// a rollout starts with the configuration that it was rolled out with.
 func TestARefusedConfigurationReachesNoPodThatServes(t *testing.T) {
 	t.Parallel()
-	for name, row := range map[string]struct {
-		mode     v1alpha1.Mode
-		replicas *int32
-		check    *v1alpha1.Check
-	}{
-		// A DaemonSet that surges deletes an old pod that is not ready for a moment (k8s.io/kubernetes,
-		// pkg/controller/daemon/update.go), so there is no row of one that is not checked.
-		"deployment":                  {mode: v1alpha1.ModeDeployment},
-		"statefulset":                 {mode: v1alpha1.ModeStatefulSet, replicas: new(int32(2))},
-		"deployment that is checked":  {mode: v1alpha1.ModeDeployment, check: &v1alpha1.Check{}},
-		"daemonset that is checked":   {mode: v1alpha1.ModeDaemonSet, check: &v1alpha1.Check{}},
-		"statefulset that is checked": {mode: v1alpha1.ModeStatefulSet, check: &v1alpha1.Check{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			collector := newCollector(newNamespace(t, "restricted"), "gateway", printing("basic"))
-			collector.Spec.Mode, collector.Spec.Replicas, collector.Spec.Check = row.mode, row.replicas, row.check
-			create(t, collector)
-			awaitReady(t, collector)
-			before := podsOf(t, collector)
-			old := before[0]
-			for _, pod := range before {
-				if pod.Name < old.Name {
-					old = pod // a StatefulSet rolls from the last pod on
-				}
-			}
-			killer := newKiller(t, old)
-
-			change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(refusedByTheCollector()) })
-			g := NewWithT(t)
-			if row.check != nil {
-				awaitReadySays(t, collector, "False ConfigInvalid", "check exited with 1")
-				g.Expect(uids(podsOf(t, collector))).To(Equal(uids(before)), "no pod is touched")
-			} else {
-				g.Eventually(func() string { return exits(t, collector, old) }).Should(Equal("exit 1, again and again"))
-			}
-			killer.send(t, "-KILL $process")
-			g.Eventually(func() corev1.Pod { return *get(t, &old, &corev1.Pod{}) }).Should(And(
-				HaveField("UID", old.UID), Satisfy(isReady),
-				HaveField("Status.ContainerStatuses", ConsistOf(HaveField("RestartCount", BeEquivalentTo(1))))))
-			g.Eventually(func() error { return send(t.Context(), collector, "after-the-restart") }).Should(Succeed())
-
-			change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(printing("basic")) })
-			awaitReady(t, collector)
-		})
+	namespace := newNamespace(t, "restricted")
+	rows := map[string]refusal{
+		"deployment":  {mode: v1alpha1.ModeDeployment, killed: true},
+		"statefulset": {mode: v1alpha1.ModeStatefulSet, replicas: new(int32(2)), killed: true},
+		// One that surges deletes an old pod that is not ready for a moment (k8s.io/kubernetes,
+		// pkg/controller/daemon/update.go): only a check protects from that.
+		"daemonset":           {mode: v1alpha1.ModeDaemonSet},
+		"daemonset-checked":   {mode: v1alpha1.ModeDaemonSet, check: &v1alpha1.Check{}, killed: true},
+		"statefulset-checked": {mode: v1alpha1.ModeStatefulSet, check: &v1alpha1.Check{}, killed: true},
 	}
+	var collectors []*v1alpha1.Collector
+	for name, row := range rows {
+		collector := newCollector(namespace, name, printing("basic"))
+		collector.Spec.Mode, collector.Spec.Replicas, collector.Spec.Check = row.mode, row.replicas, row.check
+		create(t, collector)
+		collectors = append(collectors, collector)
+	}
+	steady := newRetryingClient(t, collectors)
+	for _, collector := range collectors {
+		awaitReady(t, collector)
+	}
+	steady.start(t)
+	steady.awaitMore(t, 50)
+	began := time.Now()
+	t.Run("meanwhile", func(t *testing.T) {
+		for _, collector := range collectors {
+			t.Run(collector.Name, func(t *testing.T) {
+				t.Parallel()
+				rows[collector.Name].tryOn(t, collector)
+			})
+		}
+	})
+	steady.awaitMore(t, 50)
+	_, failures := steady.stop()
+	NewWithT(t).Expect(failures).To(BeEmpty(), "what the client itself refuses")
+	t.Logf("%d requests to each in %s, and all were answered", steady.awaitAnswered(t), time.Since(began).Round(time.Second))
+}
+
+// refusal is how a configuration that the collector refuses comes to a Collector.
+type refusal struct {
+	mode     v1alpha1.Mode
+	replicas *int32
+	check    *v1alpha1.Check
+	killed   bool // an old container is, in the middle
+}
+
+func (r refusal) tryOn(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	g := NewWithT(t)
+	before := podsOf(t, collector)
+	old := before[0]
+	for _, pod := range before {
+		if pod.Name < old.Name {
+			old = pod // a StatefulSet rolls from the last pod on
+		}
+	}
+	restarts := 0
+	var killer killer
+	if r.killed {
+		killer, restarts = newKiller(t, old), 1
+	}
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(refusedByTheCollector()) })
+	if r.check != nil {
+		awaitReadySays(t, collector, "False ConfigInvalid", "check exited with 1")
+		g.Expect(uids(podsOf(t, collector))).To(Equal(uids(before)), "no pod is touched")
+	} else {
+		g.Eventually(func() string { return exits(t, collector, old) }).Should(Equal("exit 1, again and again"))
+	}
+	if r.killed {
+		killer.send(t, "-KILL $process")
+	}
+	g.Eventually(func() corev1.Pod { return *get(t, &old, &corev1.Pod{}) }).Should(And(
+		HaveField("UID", old.UID), Satisfy(isReady),
+		HaveField("Status.ContainerStatuses", ConsistOf(HaveField("RestartCount", BeEquivalentTo(restarts))))))
+
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(printing("basic")) })
+	awaitReady(t, collector)
+}
+
+// checksOf returns the names of the Jobs by which a Collector's changes were ever checked: their events stay.
+func checksOf(t *testing.T, collector *v1alpha1.Collector) []string {
+	t.Helper()
+	var events corev1.EventList
+	if err := cluster.List(t.Context(), &events, client.InNamespace(collector.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, event := range events.Items {
+		if event.Reason == "SuccessfulCreate" && strings.HasPrefix(event.InvolvedObject.Name, collector.Name+"-check-") {
+			found = append(found, event.InvolvedObject.Name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func TestAHundredEditsEndAtTheLastOne(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(newNamespace(t, "restricted"), "gateway", printing("basic"))
+	collector.Spec.Check = &v1alpha1.Check{}
+	create(t, collector)
+	awaitReady(t, collector)
+	template := get(t, collector, &appsv1.Deployment{}).Spec.Template
+
+	for i := range 100 {
+		text := fmt.Sprintf("%s# edit %d\n", printing("basic"), i)
+		if i == 99 {
+			text = printing("detailed")
+		}
+		change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(text) })
+	}
+	awaitReady(t, collector)
+	g := NewWithT(t)
+	g.Eventually(func() error { return send(t.Context(), collector, "after-the-edits") }).Should(Succeed())
+	awaitPrinted(t, collector, "after-the-edits") // which only the last one does
+
+	g.Eventually(func() ([]corev1.Secret, error) {
+		var secrets corev1.SecretList
+		err := cluster.List(t.Context(), &secrets, client.InNamespace(collector.Namespace), client.HasLabels{collectorLabel})
+		return secrets.Items, err
+	}).Should(HaveLen(2), "Secrets with the first and the last configuration")
+
+	// The first one was checked before, so going back to it needs no other check.
+	checks := checksOf(t, collector)
+	t.Logf("%d checks", len(checks))
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(printing("basic")) })
+	awaitReady(t, collector)
+	g.Expect(get(t, collector, &appsv1.Deployment{}).Spec.Template).To(Equal(template))
+	g.Expect(checksOf(t, collector)).To(Equal(checks), "checks")
 }
 
 func uids(pods []corev1.Pod) (uids []types.UID) {
@@ -80,7 +169,7 @@ func TestACheckWithoutAVerdictIsNotTakenForARefusal(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ spoil, mend func(*v1alpha1.Collector) }{
 		"an image that is nowhere": {
-			spoil: func(c *v1alpha1.Collector) { c.Spec.Image = &v1alpha1.Image{Tag: "none", PullPolicy: corev1.PullNever} },
+			spoil: func(c *v1alpha1.Collector) { c.Spec.Image = &v1alpha1.Image{Registry: "registry.invalid"} },
 			mend:  func(c *v1alpha1.Collector) { c.Spec.Image = nil },
 		},
 		"a check that does not end": {

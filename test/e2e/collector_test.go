@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -185,24 +184,17 @@ func podsOf(t *testing.T, collector *v1alpha1.Collector) []corev1.Pod {
 	return podsWith(t, collector.Namespace, collectorLabel, collector.Name)
 }
 
-// send sends one span as OTLP/HTTP to a Collector's Service, through the API server.
-func send(ctx context.Context, collector *v1alpha1.Collector, span string) error {
-	return sendSpan(ctx, collector, span, 0)
-}
-
-// sendError sends a span that ended with an error.
-func sendError(ctx context.Context, collector *v1alpha1.Collector) error {
-	return sendSpan(ctx, collector, "an-error", 2)
-}
-
-func sendSpan(ctx context.Context, collector *v1alpha1.Collector, span string, status int) error {
+// send sends spans in one request as OTLP/HTTP to a Collector's Service, through the API server.
+func send(ctx context.Context, collector *v1alpha1.Collector, spans ...string) error {
+	var list []string
+	for _, span := range spans {
+		list = append(list, `{"name": "`+span+`", "kind": 1, "traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174",
+			"startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000001000000000"}`)
+	}
 	return cluster.CoreV1().RESTClient().Post().
 		Namespace(collector.Namespace).Resource("services").Name(collector.Name+":otlp-http").SubResource("proxy").
 		Suffix("v1/traces").SetHeader("Content-Type", "application/json").
-		Body([]byte(`{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "` + span + `", "kind": 1,
-			"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174",
-			"startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000001000000000",
-			"status": {"code": ` + strconv.Itoa(status) + `}}]}]}]}`)).
+		Body([]byte(`{"resourceSpans": [{"scopeSpans": [{"spans": [` + strings.Join(list, ", ") + `]}]}]}`)).
 		Do(ctx).Error()
 }
 

@@ -25,7 +25,8 @@ import (
 
 const fleetSize = 20
 
-func TestAnOperatorThatIsKilledInTheMiddleOfInstallsFinishesThemLater(t *testing.T) {
+func TestAnOperatorThatIsKilledInTheMiddleOfInstallsAndChecksFinishesThemLater(t *testing.T) {
+	accepted, refused := createWaiting(t, newNamespace(t, "restricted"))
 	namespace, pod := newNamespace(t, "restricted"), operatorPod(t)
 	killer, leader := newKiller(t, pod), holder(t)
 	killer.send(t, "-STOP $process")
@@ -44,6 +45,7 @@ func TestAnOperatorThatIsKilledInTheMiddleOfInstallsFinishesThemLater(t *testing
 	killer.send(t, "-KILL $process")
 	killed := time.Now()
 	t.Logf("killed with releases %v", at)
+	create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: accepted.Namespace, Name: "late"}, StringData: map[string]string{"key": "value"}})
 
 	g := NewWithT(t)
 	g.Eventually(func() string { return holder(t) }).ShouldNot(Equal(leader), "the holder of the Lease")
@@ -55,7 +57,10 @@ func TestAnOperatorThatIsKilledInTheMiddleOfInstallsFinishesThemLater(t *testing
 	for _, collector := range fleet.Items {
 		awaitReady(t, &collector)
 	}
+	awaitReady(t, accepted)
+	awaitReadySays(t, refused, "False ConfigInvalid", "check exited with 1")
 	t.Logf("all ready after %s", time.Since(killed).Round(time.Second))
+	revert(t, accepted)
 
 	after := releases(t, namespace)
 	g.Expect(after).To(And(HaveKeyWithValue("deployed", fleetSize), Not(HaveKey(HavePrefix("pending")))))
@@ -69,6 +74,36 @@ func TestAnOperatorThatIsKilledInTheMiddleOfInstallsFinishesThemLater(t *testing
 	}
 	g.Expect(operatorPod(t)).To(And(HaveField("UID", pod.UID), HaveField("Status.ContainerStatuses",
 		ConsistOf(HaveField("LastTerminationState.Terminated.ExitCode", BeEquivalentTo(137))))), "the operator was killed, and restarted")
+}
+
+// createWaiting creates two Collectors, one whose check accepts its configuration, and one whose check refuses it. The checks
+// wait for a Secret with the name late.
+func createWaiting(t *testing.T, namespace string) (accepted, refused *v1alpha1.Collector) {
+	t.Helper()
+	accepted, refused = newCollector(namespace, "accepted", printing("basic")), newCollector(namespace, "refused", refusedByTheCollector())
+	for _, collector := range []*v1alpha1.Collector{accepted, refused} {
+		collector.Spec.Check = &v1alpha1.Check{}
+		collector.Spec.Env = []corev1.EnvVar{{Name: "LATE", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "late"}, Key: "key",
+		}}}}
+		create(t, collector)
+		awaitReadySays(t, collector, "False Checking", "checks the change")
+	}
+	return accepted, refused
+}
+
+// revert goes back from a configuration that the check of a Collector refuses to the one before, which was checked.
+func revert(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	before := collector.Spec.Collector.Configuration
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(refusedByTheCollector()) })
+	awaitReadySays(t, collector, "False ConfigInvalid", "check exited with 1")
+	checks, began := checksOf(t, collector), time.Now()
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = before })
+	awaitReady(t, collector)
+	g := NewWithT(t)
+	g.Expect(time.Since(began)).To(BeNumerically("<", 2*time.Second), "the time of a revert to what was checked")
+	g.Expect(checksOf(t, collector)).To(Equal(checks), "checks")
 }
 
 // releases returns how many releases in a namespace have which status.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -183,6 +184,11 @@ service:
 
 	awaitPrinted(t, backend, "system.memory.usage")
 	awaitPrinted(t, backend, "system.filesystem.usage")
-	// The agent has read the pods' files, and the API server knows of them what the files do not say.
-	awaitPrinted(t, backend, "k8s.deployment.name: Str(speaker)")
+	// What the speaker prints from now on comes with what only the API server knows of its pod.
+	g.Eventually(func(g Gomega) {
+		g.Expect(send(t.Context(), speaker, "a-span-of-scenario-17")).To(Succeed())
+		printed, err := logs(t.Context(), podsOf(t, backend)[0])
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(strings.Contains(printed, "k8s.deployment.name: Str(speaker)")).To(BeTrue(), "the backend prints the Deployment's name")
+	}).WithPolling(2 * time.Second).Should(Succeed())
 }

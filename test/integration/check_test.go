@@ -160,7 +160,10 @@ func TestANewerChangeReplacesTheCheckOfTheOneBefore(t *testing.T) {
 	}
 	NewWithT(t).Eventually(func() int64 { return get(t, collector, "", &v1alpha1.Collector{}).Status.ObservedGeneration }).Should(
 		Equal(get(t, collector, "", &v1alpha1.Collector{}).Generation))
-	acceptCheck(t, awaitCheck(t, collector, first.UID))
+	last := awaitCheck(t, collector, first.UID)
+	NewWithT(t).Eventually(func() []string { return configurationsOf(t, collector) }).Should(
+		ConsistOf(filesOf(config), filesOf(config+" # 99")), "none of a check that was replaced")
+	acceptCheck(t, last)
 	awaitRevision(t, collector, 2)
 	secret := get(t, collector, filesOf(config+" # 99"), &corev1.Secret{})
 	NewWithT(t).Expect(secret.Data).To(HaveKeyWithValue("config.yaml", []byte(config+" # 99")))

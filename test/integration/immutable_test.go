@@ -95,6 +95,21 @@ func TestEachConfigurationHasASecretOfItsOwn(t *testing.T) {
 	})
 }
 
+func TestAConfigurationThatNoWorkloadCouldGetLeavesNoSecret(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	g := NewWithT(t)
+	for _, text := range []string{"a: {}", "b: {}", "c: {}"} {
+		change(t, collector, func(c *v1alpha1.Collector) {
+			c.Spec.Collector.Configuration = []byte(text)
+			c.Spec.ExtraVolumeMounts = []corev1.VolumeMount{{Name: "none", MountPath: "/none"}}
+		})
+		g.Eventually(func() []string { return configurationsOf(t, collector) }).Should(ConsistOf(filesOf(config), filesOf(text)))
+	}
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.ExtraVolumeMounts = nil })
+	g.Expect(configurationsOf(t, collector)).To(ConsistOf(filesOf(config), filesOf("c: {}")))
+}
+
 func TestASecretThatIsNotWhatItsNameSaysIsReplaced(t *testing.T) {
 	t.Parallel()
 	collector := install(t)

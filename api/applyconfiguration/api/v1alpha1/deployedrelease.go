@@ -11,6 +11,8 @@ type DeployedReleaseApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// Revision of the release, from 1. Each change that is deployed makes one.
 	Revision *int64 `json:"revision,omitempty"`
+	// Generation is the metadata.generation that is deployed.
+	Generation *int64 `json:"generation,omitempty"`
 	// Digest is a SHA-256, in hex, over the release and all that it was made from. By it the operator sees after a
 	// restart that there is nothing to do.
 	Digest *string `json:"digest,omitempty"`
@@ -35,6 +37,14 @@ func (b *DeployedReleaseApplyConfiguration) WithName(value string) *DeployedRele
 // If called multiple times, the Revision field is set to the value of the last call.
 func (b *DeployedReleaseApplyConfiguration) WithRevision(value int64) *DeployedReleaseApplyConfiguration {
 	b.Revision = &value
+	return b
+}
+
+// WithGeneration sets the Generation field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Generation field is set to the value of the last call.
+func (b *DeployedReleaseApplyConfiguration) WithGeneration(value int64) *DeployedReleaseApplyConfiguration {
+	b.Generation = &value
 	return b
 }
 

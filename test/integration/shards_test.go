@@ -1,0 +1,132 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/test/kustomize"
+)
+
+// shardLabel is by which config/sharded shares a fleet out.
+const shardLabel = "kube8.dev/shard"
+
+// startShards starts the operators of config/sharded until the test ends, by the value of the label that they are for, and
+// returns where the metrics of each are.
+func startShards(t *testing.T) (operators map[string]*operator, metrics map[string]string) {
+	t.Helper()
+	objects, err := kustomize.Build("config/sharded")
+	if err != nil {
+		t.Fatal(err)
+	}
+	operators, metrics = map[string]*operator{}, map[string]string{}
+	for _, object := range objects {
+		switch object.GetKind() {
+		case "Role": // of the Leases
+			before := object.DeepCopy()
+			if err := plane.client.Get(t.Context(), client.ObjectKeyFromObject(object), before); err != nil {
+				t.Fatal(err)
+			}
+			object.SetResourceVersion(before.GetResourceVersion())
+			if err := plane.client.Update(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				before.SetResourceVersion("")
+				if err := plane.client.Update(context.Background(), before); err != nil {
+					t.Error(err)
+				}
+			})
+		case "Deployment":
+			deployment := &appsv1.Deployment{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {
+				t.Fatal(err)
+			}
+			shard := deployment.Labels[shardLabel]
+			if metrics[shard], err = freeAddress(); err != nil {
+				t.Fatal(err)
+			}
+			args := slices.DeleteFunc(deployment.Spec.Template.Spec.Containers[0].Args, func(arg string) bool {
+				return strings.Contains(arg, "-bind-address") || strings.Contains(arg, "--metrics-secure")
+			})
+			operators[shard] = startAnother(t, "", append(args, "--leader-election-namespace="+systemNamespace,
+				"--metrics-bind-address="+metrics[shard], "--metrics-secure=false")...)
+		}
+	}
+	return operators, metrics
+}
+
+// Not parallel: it stops the shared operator.
+func TestOperatorsShareAFleetByLabels(t *testing.T) {
+	g, namespace := NewWithT(t), newNamespace(t)
+	if err := shared.stop(); err != nil {
+		t.Error(err)
+	}
+	startSharedAgain(t)
+	operators, metrics := startShards(t)
+	g.Expect(operators).To(HaveLen(3))
+	var fleet []*v1alpha1.Collector
+	for i, shard := range []string{"a", "a", "a", "b", "b", "elsewhere", ""} {
+		collector := newCollector(namespace, fmt.Sprintf("collector-%d", i))
+		if shard != "" {
+			collector.Labels = map[string]string{shardLabel: shard}
+		}
+		if err := plane.client.Create(t.Context(), collector); err != nil {
+			t.Fatal(err)
+		}
+		fleet = append(fleet, collector)
+	}
+	for _, collector := range fleet {
+		g.Eventually(func() *v1alpha1.DeployedRelease {
+			return get(t, collector, "", &v1alpha1.Collector{}).Status.DeployedRelease
+		}).
+			ShouldNot(BeNil(), "or the next operator would not know of the revision")
+	}
+	moved := fleet[0]
+	for shard, number := range map[string]int{"a": 3, "b": 2, "others": 2} {
+		g.Eventually(func() string { return scrapeInsecurely(t, metrics[shard]) }).Should(And(
+			ContainSubstring(`kube8_cache_objects{kind="Collector"} %d`, number), ContainSubstring(`kube8_cache_objects{kind="Deployment"} %d`, number)))
+	}
+
+	before := get(t, moved, "", &appsv1.Deployment{})
+	unused := get(t, moved, filesOf(config), &corev1.Secret{})
+	change(t, moved, func(c *v1alpha1.Collector) { c.Labels[shardLabel] = "b" })
+	g.Eventually(func() map[string]string { return get(t, moved, "", &corev1.Service{}).Labels }).
+		ShouldNot(HaveKeyWithValue(v1alpha1.OperatorLabel, before.Labels[v1alpha1.OperatorLabel]))
+	g.Eventually(func() string { return scrapeInsecurely(t, metrics["a"]) }).Should(ContainSubstring(`kube8_cache_objects{kind="Deployment"} 2`))
+	after := get(t, moved, "", &appsv1.Deployment{})
+	g.Expect(after.UID).To(Equal(before.UID))
+	g.Expect(after.Spec).To(Equal(before.Spec), "no pod is restarted")
+	g.Expect(deployedRevision(t, moved)).To(Equal(1))
+	g.Expect(events(t, moved)).NotTo(HaveKey(ContainSubstring("DriftRepaired")))
+
+	a, last := operators["a"], operators["a"].log.mark()
+	if err := plane.client.Delete(t.Context(), get(t, moved, "", &corev1.Service{})); err != nil {
+		t.Fatal(err)
+	}
+	g.Eventually(func() error {
+		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(moved), &corev1.Service{})
+	}).Should(Succeed())
+	change(t, moved, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("moved: {}") })
+	awaitRevision(t, moved, 2)
+	for _, line := range a.log.since(last) {
+		g.Expect(strings.Contains(line.text, "Release ") && line.Object.Name == moved.Name).To(BeFalse(), line.text)
+	}
+
+	// Back, and gone before the first operator has applied anything: nothing is left.
+	change(t, moved, func(c *v1alpha1.Collector) { c.Labels[shardLabel] = "a" })
+	if err := plane.client.Delete(t.Context(), moved); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, moved)
+	g.Eventually(func() error { return plane.client.Get(t.Context(), client.ObjectKeyFromObject(unused), unused) }).ShouldNot(Succeed())
+}
