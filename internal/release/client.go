@@ -9,7 +9,6 @@ package release
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
@@ -21,7 +20,6 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/rollout"
@@ -268,16 +266,6 @@ func (r *actionClient) succeeded(result string) {
 	case r.checking == "":
 		r.queue.succeeded(r.collector)
 	}
-}
-
-// lacksRole tells whether the status says that a preset's role is yet to be bound.
-func (r *actionClient) lacksRole() bool {
-	found, _, _ := unstructured.NestedFieldNoCopy(r.collector.Object, "status", "conditions")
-	conditions, _ := found.([]any)
-	return slices.ContainsFunc(conditions, func(condition any) bool {
-		fields, _ := condition.(map[string]any)
-		return fields["type"] == v1alpha1.PresetsReady && fields["status"] == "False"
-	})
 }
 
 func (r *actionClient) failed(err error) error {
