@@ -1,4 +1,4 @@
-// Command kubectl-collector is the kubectl plugin for Collectors. It decides nothing: internal/kubectl has the commands, and
+// Command kubectl-collector is the kubectl plugin for Collectors. It decides nothing: its internal/kubectl has the commands, and
 // an error becomes the exit code.
 package main
 
@@ -10,7 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/kube8/kube8-operator/internal/kubectl"
+	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/kubectl"
 )
 
 // version and commit are set by the linker.

@@ -142,7 +142,7 @@ func unproven(command string, made map[string]bool, elsewhere func(string) bool)
 }
 
 func TestTheREADMERendersTheSamples(t *testing.T) {
-	script, err := Script(filepath.Join(root, "README.md"), "A Collector")
+	script, err := Script(filepath.Join(root, "README.md"), "Check a Collector without a cluster")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubectl/pkg/util/term"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/explain"
+	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/explain"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheDefaultVersionIsThatOfTheSample(t *testing.T) {
-	text, err := os.ReadFile("../../config/samples/kube8_v1alpha1_collector.yaml")
+	text, err := os.ReadFile("../../../../config/samples/kube8_v1alpha1_collector.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

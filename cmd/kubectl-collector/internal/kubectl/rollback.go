@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/history"
+	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/history"
 )
 
 func (p *plugin) rollbackCommand() *cobra.Command {

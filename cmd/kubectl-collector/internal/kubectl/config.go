@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/history"
+	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/history"
 )
 
 func (p *plugin) configCommand() *cobra.Command {

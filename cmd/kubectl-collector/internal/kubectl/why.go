@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/explain"
+	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/explain"
 )
 
 func (p *plugin) whyCommand() *cobra.Command {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/history"
+	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/history"
 )
 
 // revisions returns what is recorded of a Collector, newest first.

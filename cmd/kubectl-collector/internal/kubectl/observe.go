@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/explain"
+	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/explain"
 )
 
 // observed is what there is to see of a Collector.
