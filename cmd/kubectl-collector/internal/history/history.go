@@ -64,7 +64,7 @@ func Of(ctx context.Context, c client.Client, collector metav1.Object) ([]Revisi
 		if !metav1.IsControlledBy(secret, collector) {
 			continue
 		}
-		if rel, err := unpack(secret.Data["release"]); err == nil && rel.Version > 0 {
+		if rel, err := Unpack(secret.Data["release"]); err == nil && rel.Version > 0 {
 			found = append(found, revisionOf(rel, secret.Labels["status"]))
 		}
 	}
@@ -110,7 +110,8 @@ func (r Revision) Files(ctx context.Context, c client.Client, namespace string) 
 }
 
 // unpack reads a record as Helm packs it.
-func unpack(record []byte) (*release.Release, error) {
+// Unpack reads the data of a Secret in which Helm records a revision of a release.
+func Unpack(record []byte) (*release.Release, error) {
 	compressed, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(record)))
 	if err != nil {
 		return nil, fmt.Errorf("unpack the record of a revision: %w", err)
