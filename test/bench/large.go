@@ -42,9 +42,9 @@ type largePoint struct {
 	APIServerMiB float64 `json:"apiServerMiB"`
 }
 
-// large is the mode that compares a large fleet with a small one, in one operator and in four shards.
+// large is the mode that compares a large fleet with a small one, in one operator and in several that share it.
 func (b *bench) large(ctx context.Context) error {
-	for _, operators := range []int{1, 4} {
+	for _, operators := range b.operators {
 		for _, n := range []int{smallFleet, b.options.large} {
 			point := largePoint{Operators: operators, Collectors: n}
 			err := b.onPlane(ctx, fmt.Sprintf("%d-Collectors-%d-operators", n, operators), func(ctx context.Context) (err error) {
