@@ -38,6 +38,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.DeployedReleaseApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ExposureSpec"):
 		return &apiv1alpha1.ExposureSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HostMetricsPreset"):
+		return &apiv1alpha1.HostMetricsPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Image"):
 		return &apiv1alpha1.ImageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Ingress"):
@@ -52,6 +54,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.KEDAAuthenticationRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("KEDATrigger"):
 		return &apiv1alpha1.KEDATriggerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("KubeletMetricsPreset"):
+		return &apiv1alpha1.KubeletMetricsPresetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("KubernetesPreset"):
+		return &apiv1alpha1.KubernetesPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LogsPreset"):
 		return &apiv1alpha1.LogsPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Monitor"):

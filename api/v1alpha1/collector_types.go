@@ -142,7 +142,7 @@ type CollectorSpec struct {
 	// +optional
 	PrometheusRule *PrometheusRule `json:"prometheusRule,omitempty"`
 
-	// Presets are host resources that common collector set-ups need.
+	// Presets give the pods what common receivers and processors need of the node and of the Kubernetes API.
 	// +optional
 	Presets *Presets `json:"presets,omitempty"`
 }

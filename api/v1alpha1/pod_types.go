@@ -166,7 +166,8 @@ type PodSpec struct {
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
 
 	// ExtraVolumes are added to the pods; extraVolumeMounts mounts them. One named tmp, or a mount at /tmp, takes the
-	// place of the emptyDir of 256Mi that is otherwise there. The names config and varlogpods are taken.
+	// place of the emptyDir of 256Mi that is otherwise there. The names config and varlogpods are taken, and
+	// hostfs with presets.hostMetrics.
 	// +optional
 	ExtraVolumes []corev1.Volume `json:"extraVolumes,omitempty"`
 
@@ -193,19 +194,4 @@ type PodSpec struct {
 	// default is false.
 	// +optional
 	HostPID bool `json:"hostPID,omitempty"`
-}
-
-// Presets are host resources that common collector set-ups need.
-type Presets struct {
-	// Logs mounts the node's pod logs.
-	// +optional
-	Logs *LogsPreset `json:"logs,omitempty"`
-}
-
-// LogsPreset mounts the node's pod logs, /var/log/pods, read-only and nothing else. The namespace must then allow the
-// Pod Security level "privileged", and the log files must be readable to the collector's user.
-type LogsPreset struct {
-	// Enabled is false by default.
-	// +optional
-	Enabled bool `json:"enabled,omitempty"`
 }

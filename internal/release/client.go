@@ -260,7 +260,10 @@ func (r *actionClient) end(err error) (*release.Release, error) {
 func (r *actionClient) succeeded(result string) {
 	r.settle()
 	r.Metrics.Reconciled(result, time.Since(r.began))
-	if r.checking == "" {
+	switch {
+	case r.lacksRole():
+		r.queue.failed(r.collector) // asked again after a growing delay, until somebody has bound the role
+	case r.checking == "":
 		r.queue.succeeded(r.collector)
 	}
 }

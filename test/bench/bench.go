@@ -65,13 +65,23 @@ func (b *bench) prepare(ctx context.Context) error {
 	return nil
 }
 
-// run measures in one mode, on a control plane of its own.
-func (b *bench) run(ctx context.Context, mode string) (err error) {
-	dir, err := os.MkdirTemp(b.dir, mode+"-")
+// run measures in one mode.
+func (b *bench) run(ctx context.Context, mode string) error {
+	if mode == "fleet10k" {
+		return b.large(ctx)
+	}
+	return b.onPlane(ctx, mode, map[string]func(context.Context) error{
+		"fleet": b.fleet, "scale": b.scaling, "memory": b.memory, "churn": b.churning, "start": b.starting,
+	}[mode])
+}
+
+// onPlane measures on a control plane of its own.
+func (b *bench) onPlane(ctx context.Context, name string, measure func(context.Context) error) (err error) {
+	dir, err := os.MkdirTemp(b.dir, name+"-")
 	if err != nil {
 		return err
 	}
-	b.say("%s: starting etcd and kube-apiserver", mode)
+	b.say("%s: starting etcd and kube-apiserver", name)
 	b.plane, err = startPlane(ctx, dir)
 	defer func() { err = errors.Join(err, b.plane.stop()) }()
 	if err != nil {
@@ -79,12 +89,10 @@ func (b *bench) run(ctx context.Context, mode string) (err error) {
 	}
 	following, stop := context.WithCancel(ctx)
 	defer stop()
-	if b.releases, err = follow(following, b.plane.client); err != nil {
+	if b.releases, err = follow(following, b.plane.env.Config); err != nil {
 		return err
 	}
-	return map[string]func(context.Context) error{
-		"fleet": b.fleet, "scale": b.scaling, "memory": b.memory, "churn": b.churning, "start": b.starting,
-	}[mode](ctx)
+	return measure(ctx)
 }
 
 // systems returns what is to be measured, in the order of one run: it alternates.
@@ -100,8 +108,8 @@ func (b *bench) systems(run int) []string {
 }
 
 // operate starts an operator in one of the roots, as its ServiceAccount and with the flags that it has in a cluster. The
-// phase is the one that its profile begins with, if any.
-func (b *bench) operate(ctx context.Context, system, root, phase string) (*process, error) {
+// phase is the one that its profile begins with, if any. More flags win over these.
+func (b *bench) operate(ctx context.Context, system, root, phase string, more ...string) (*process, error) {
 	// An operator that does not give its Lease back when it ends would have the next one wait for it.
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: leaseOf(system)}}
 	if err := client.IgnoreNotFound(b.plane.client.Delete(ctx, lease)); err != nil {
@@ -139,7 +147,7 @@ func (b *bench) operate(ctx context.Context, system, root, phase string) (*proce
 			env = append(env, "BENCH_CPUPROFILE="+b.profilePath(phase))
 		}
 	}
-	p, err := start(root, account, filepath.Join(b.plane.dir, system+".log"), env, binary, args...)
+	p, err := start(root, account, filepath.Join(b.plane.dir, system+".log"), env, binary, append(args, more...)...)
 	if err == nil && profiled {
 		p.profiler = addresses[2]
 	}

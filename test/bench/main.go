@@ -28,6 +28,7 @@ type options struct {
 	only                    string
 	scale                   []int
 	memorySecrets           int
+	large                   int // Collectors of mode fleet10k
 	churn, churnSeconds     int
 	operator                string // the operator's binary
 	cpuProfile              string // folder, or "" for no profiles
@@ -38,7 +39,7 @@ type options struct {
 // The phases and modes, in the order in which they run.
 var (
 	allPhases = []string{"install", "restart", "configChange", "chartUpgrade", "delete"}
-	allModes  = []string{"fleet", "scale", "memory", "churn", "start"}
+	allModes  = []string{"fleet", "scale", "memory", "churn", "start", "fleet10k"}
 )
 
 func main() {
@@ -73,15 +74,16 @@ func run(ctx context.Context) error {
 		return err
 	}
 	for _, mode := range opts.modes {
-		if err := b.run(ctx, mode); err != nil {
-			return fmt.Errorf("%s: %w", mode, err)
+		if err = b.run(ctx, mode); err != nil {
+			err = fmt.Errorf("%s: %w", mode, err)
+			break // what was measured before took long
 		}
 	}
 	b.result.print(os.Stdout)
 	if path := os.Getenv("BENCH_JSON"); path != "" {
-		return b.result.write(path)
+		err = errors.Join(err, b.result.write(path))
 	}
-	return nil
+	return err
 }
 
 func parseFlags(args []string) (options, error) {
@@ -98,6 +100,7 @@ func parseFlags(args []string) (options, error) {
 	flags.StringVar(&modes, "modes", "fleet", "what to measure, of "+strings.Join(allModes, ","))
 	flags.StringVar(&o.only, "only", "", "measure only ours or only stock")
 	flags.StringVar(&scale, "scale", "10,25,50,100,250,500,1000", "numbers of Collectors of mode scale; stock is measured up to 100")
+	flags.IntVar(&o.large, "fleet", 10000, "Collectors of mode fleet10k, which measures 100 too")
 	flags.IntVar(&o.memorySecrets, "memory-secrets", 20000, "unrelated Secrets of mode memory")
 	flags.IntVar(&o.churn, "churn", 50, "Collectors with a pod that flaps once a second, of mode churn")
 	flags.IntVar(&o.churnSeconds, "churn-seconds", 60, "seconds that mode churn measures")
@@ -137,6 +140,8 @@ func (o *options) check() error {
 		return errors.New("-runs: must be odd, so that there is a median")
 	case o.n < 1 || o.churn < 1 || o.workers < 0:
 		return errors.New("-n and -churn must be at least 1, and -workers not negative")
+	case o.large <= smallFleet:
+		return fmt.Errorf("-fleet: must be more than %d, with which it is compared", smallFleet)
 	case o.only != "" && o.only != ours && o.only != stock:
 		return errors.New("-only: must be ours or stock")
 	case o.report != "" && len(o.measurements) == 0:

@@ -25,6 +25,7 @@ type measurements struct {
 	Scale  *scaleFigures           `json:"scale,omitempty"`
 	Memory *memoryFigures          `json:"memory,omitempty"`
 	Churn  *churnFigures           `json:"churn,omitempty"`
+	Large  []largePoint            `json:"large,omitempty"`
 	Start  map[string]startFigures `json:"start,omitempty"`
 }
 
@@ -88,6 +89,9 @@ func (m *measurements) merge(next measurements) {
 	}
 	if next.Memory != nil {
 		m.Memory = next.Memory
+	}
+	if next.Large != nil {
+		m.Large = next.Large
 	}
 	if next.Churn != nil {
 		m.Churn = next.Churn

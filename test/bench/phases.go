@@ -64,13 +64,13 @@ func (l *life) run(ctx context.Context, phases []string) error {
 		return err
 	}
 	err = l.measure(ctx, "install", l.profiled(ctx, "install", func() error { return l.create(ctx, fleet) }),
-		l.deployedAbove(ctx, 0), before)
+		l.deployedAbove(ctx, 0), l.has(before))
 	if err != nil {
 		return err
 	}
 	if slices.Contains(phases, "restart") {
 		revision := l.releases.revision()
-		err := l.measure(ctx, "restart", func() error { return l.start(ctx, 0, "restart") }, nil, before)
+		err := l.measure(ctx, "restart", func() error { return l.start(ctx, 0, "restart") }, nil, l.has(before))
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (l *life) run(ctx context.Context, phases []string) error {
 			return err
 		}
 		act := l.profiled(ctx, "configChange", func() error { return l.configure(ctx, changed) })
-		if err := l.measure(ctx, "configChange", act, l.deployedAbove(ctx, l.releases.revision()), before); err != nil {
+		if err := l.measure(ctx, "configChange", act, l.deployedAbove(ctx, l.releases.revision()), l.has(before)); err != nil {
 			return err
 		}
 	} else {
@@ -94,12 +94,12 @@ func (l *life) run(ctx context.Context, phases []string) error {
 			return err
 		}
 		act := func() error { return l.start(ctx, 1, "chartUpgrade") }
-		if err := l.measure(ctx, "chartUpgrade", act, l.deployedAbove(ctx, l.releases.revision()), before); err != nil {
+		if err := l.measure(ctx, "chartUpgrade", act, l.deployedAbove(ctx, l.releases.revision()), l.has(before)); err != nil {
 			return err
 		}
 	}
 	err = l.measure(ctx, "delete", l.profiled(ctx, "delete", func() error { return l.remove(ctx, fleet) }),
-		func() error { return l.releases.awaitGone(ctx, l.process) }, nil)
+		func() error { return l.releases.awaitGone(ctx, l.process) }, l.has(nil))
 	for name := range l.figures.Phases {
 		if !slices.Contains(phases, name) {
 			delete(l.figures.Phases, name) // it only had to be
@@ -121,9 +121,15 @@ func (l *life) deployedAbove(ctx context.Context, revision int) func() error {
 	return func() error { return l.releases.await(ctx, l.process, l.n, revision) }
 }
 
+// has returns what checks that the cluster has exactly these objects of Collectors.
+func (l *life) has(wanted objects) func(context.Context) error {
+	return func(ctx context.Context) error { return l.verify(ctx, wanted) }
+}
+
 // measure measures a phase: what begins it, and what ends it, apart from the operator's quiet. A phase that starts
-// another operator is measured from that one's start. Without await, the phase is done when the operator is quiet.
-func (l *life) measure(ctx context.Context, name string, begin, await func() error, wanted objects) error {
+// another operator is measured from that one's start. Without await, the phase is done when the operator is quiet. In the
+// end it checks what the cluster has.
+func (l *life) measure(ctx context.Context, name string, begin, await func() error, check func(context.Context) error) error {
 	if _, err := l.plane.audit.since(l.process.account); err != nil { // what was before
 		return err
 	}
@@ -175,7 +181,7 @@ func (l *life) measure(ctx context.Context, name string, begin, await func() err
 	l.figures.PeakMiB = max(l.figures.PeakMiB, peak)
 	l.say("  %-12s done after %.1f s, quiet after %.1f s: %.1f ms, %.1f requests, %.1f writes per Collector, peak %.0f MiB",
 		name, measured.DoneSeconds, measured.QuietSeconds, measured.CPUMillis, measured.Requests, measured.Writes, peak)
-	if err := l.verify(ctx, wanted); err != nil {
+	if err := check(ctx); err != nil {
 		return fmt.Errorf("after %s: %w", name, err)
 	}
 	return nil

@@ -49,7 +49,7 @@ rules:
 type plane struct {
 	dir    string
 	env    *envtest.Environment
-	client client.WithWatch // of the administrator, without limits
+	client client.Client // of the administrator, without limits
 	audit  *auditLog
 }
 
@@ -65,7 +65,8 @@ func startPlane(ctx context.Context, dir string) (*plane, error) {
 	p.env.ControlPlane.GetAPIServer().Configure().
 		Set("service-cluster-ip-range", "10.96.0.0/12"). // as in clusters; by default there are but 254 Services
 		Append("audit-policy-file", policy).
-		Append("audit-log-path", p.audit.Path)
+		Append("audit-log-path", p.audit.Path).
+		Append("audit-log-maxsize", "100000") // MB; a new file would be missed
 	config, err := p.env.Start()
 	if err != nil {
 		return p, fmt.Errorf("start etcd and kube-apiserver: %w", err)
@@ -79,14 +80,14 @@ func startPlane(ctx context.Context, dir string) (*plane, error) {
 	return p, errors.Join(p.addAccount(ctx, stock), p.addAccount(ctx, floorAccount))
 }
 
-func newClient(config *rest.Config) (client.WithWatch, error) {
+func newClient(config *rest.Config) (client.Client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	return client.NewWithWatch(config, client.Options{Scheme: scheme})
+	return client.New(config, client.Options{Scheme: scheme})
 }
 
 func (p *plane) stop() error {

@@ -20,8 +20,9 @@ type process struct {
 	account  string // whose requests are its requests
 	cmd      *exec.Cmd
 	started  time.Time
-	profiler string // address, or "" if it cannot profile itself
-	log      string // path
+	profiler string     // address, or "" if it cannot profile itself
+	shards   []*process // the operators that share the fleet with this one, whose cost is counted with its own
+	log      string     // path
 	ended    chan struct{}
 	err      error // once it has ended
 }
@@ -50,10 +51,15 @@ func start(dir, account, log string, env []string, binary string, args ...string
 	return p, nil
 }
 
-// stop asks the operator to end, and returns once it has.
+// stop asks the operator, and those that share its fleet, to end, and returns once they have.
 func (p *process) stop() error {
 	if p == nil {
 		return nil
+	}
+	for _, shard := range p.shards {
+		if err := shard.stop(); err != nil {
+			return err
+		}
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -68,6 +74,11 @@ func (p *process) stop() error {
 
 // alive returns an error with the end of the log if the operator has ended.
 func (p *process) alive() error {
+	for _, shard := range p.shards {
+		if err := shard.alive(); err != nil {
+			return err
+		}
+	}
 	select {
 	case <-p.ended:
 		text, _ := os.ReadFile(p.log) // what there is
@@ -84,7 +95,16 @@ func (p *process) cpu() (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read CPU time: %w", errors.Join(err, p.alive()))
 	}
-	return parseStat(text)
+	used, err := parseStat(text)
+	for _, shard := range p.shards {
+		if err != nil {
+			return 0, err
+		}
+		var more time.Duration
+		more, err = shard.cpu()
+		used += more
+	}
+	return used, err
 }
 
 // tick is the unit of CPU times in /proc, on every architecture.
@@ -111,7 +131,16 @@ func (p *process) memory() (now, peak float64, err error) {
 	if err != nil {
 		return 0, 0, fmt.Errorf("read memory: %w", errors.Join(err, p.alive()))
 	}
-	return parseStatus(text)
+	now, peak, err = parseStatus(text)
+	for _, shard := range p.shards {
+		if err != nil {
+			return 0, 0, err
+		}
+		var moreNow, morePeak float64
+		moreNow, morePeak, err = shard.memory()
+		now, peak = now+moreNow, peak+morePeak
+	}
+	return now, peak, err
 }
 
 // parseStatus returns VmRSS and VmHWM of /proc/PID/status, in MiB; see proc_pid_status(5).

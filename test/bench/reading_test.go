@@ -90,7 +90,7 @@ func TestQuietIsNoRequestAndNoCPUForSomeSeconds(t *testing.T) {
 			var last activity
 			quiet := false
 			for _, s := range test.samples {
-				quiet = last.observe(began.Add(s.after), s.cpu, s.requests)
+				quiet = last.observe(began.Add(s.after), s.cpu, idle, s.requests)
 			}
 			if since := last.since.Sub(began); quiet != test.quiet || since != test.since {
 				t.Errorf("got %v since %v, want %v since %v", quiet, since, test.quiet, test.since)

@@ -8,11 +8,16 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// releases follows, by watches of metadata, which revision of each Collector's release is deployed, and which
+// releases follows, by informers of metadata, which revision of each Collector's release is deployed, and which
 // Collectors there are. Watching costs the control plane the same whichever operator works, and next to nothing.
 type releases struct {
 	mutex      sync.Mutex
@@ -28,43 +33,46 @@ type secret struct {
 }
 
 // follow begins to follow the releases until ctx ends.
-func follow(ctx context.Context, c client.WithWatch) (*releases, error) {
+func follow(ctx context.Context, config *rest.Config) (*releases, error) {
 	r := &releases{secrets: map[client.ObjectKey]secret{}, collectors: map[client.ObjectKey]bool{}}
-	secrets := &metav1.PartialObjectMetadataList{}
-	secrets.APIVersion, secrets.Kind = "v1", "SecretList"
-	collectors := &metav1.PartialObjectMetadataList{}
-	collectors.APIVersion, collectors.Kind = "kube8.dev/v1alpha1", "CollectorList"
-	return r, errors.Join(
-		r.watch(ctx, c, secrets, r.secretNews, client.MatchingLabels{"owner": "helm"}),
-		r.watch(ctx, c, collectors, r.collectorNews),
-	)
+	secrets := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}
+	collectors := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Collector"}}
+	informers, err := cache.New(config, cache.Options{ByObject: map[client.Object]cache.ByObject{
+		secrets: {Label: labels.SelectorFromSet(labels.Set{"owner": "helm"})}, collectors: {},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	for object, news := range map[client.Object]func(*metav1.PartialObjectMetadata, bool){secrets: r.secretNews, collectors: r.collectorNews} {
+		informer, err := informers.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, err
+		}
+		tell := func(object any, gone bool) {
+			r.mutex.Lock()
+			defer r.mutex.Unlock()
+			if last, isGone := object.(toolscache.DeletedFinalStateUnknown); isGone {
+				object = last.Obj
+			}
+			news(object.(*metav1.PartialObjectMetadata), gone)
+		}
+		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { tell(object, false) },
+			UpdateFunc: func(_, object any) { tell(object, false) },
+			DeleteFunc: func(object any) { tell(object, true) },
+		}); err != nil {
+			return nil, err
+		}
+	}
+	go func() { r.end(informers.Start(ctx)) }()
+	return r, nil
 }
 
-func (r *releases) watch(
-	ctx context.Context, c client.WithWatch, list *metav1.PartialObjectMetadataList,
-	news func(object *metav1.PartialObjectMetadata, gone bool), options ...client.ListOption,
-) error {
-	day := int64(24 * 60 * 60)
-	// Without a resource version, a watch begins with what there is.
-	options = append(options, &client.ListOptions{Raw: &metav1.ListOptions{TimeoutSeconds: &day}})
-	watcher, err := c.Watch(ctx, list, options...)
-	if err != nil {
-		return fmt.Errorf("watch %s: %w", list.Kind, err)
-	}
-	go func() {
-		defer watcher.Stop()
-		for event := range watcher.ResultChan() {
-			r.mutex.Lock()
-			if object, ok := event.Object.(*metav1.PartialObjectMetadata); ok {
-				news(object, event.Type == watch.Deleted)
-			}
-			r.mutex.Unlock()
-		}
-		r.mutex.Lock()
-		defer r.mutex.Unlock()
-		r.lost = fmt.Errorf("the watch of %s has ended", list.Kind)
-	}()
-	return nil
+// end notes that there is no news any more.
+func (r *releases) end(err error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.lost = err
 }
 
 func (r *releases) secretNews(object *metav1.PartialObjectMetadata, gone bool) {

@@ -44,6 +44,9 @@ func (m *measurements) markdown() string {
 	if m.Scale != nil {
 		m.Scale.table(&out)
 	}
+	if m.Large != nil {
+		largeTable(&out, m.Large)
+	}
 	m.otherTable(&out)
 	return out.String()
 }

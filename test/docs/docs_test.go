@@ -23,7 +23,6 @@ var elsewhere = []struct {
 	{command: `make bundle-build`, test: "TestOLM"},
 	{command: `make undeploy-olm`, test: "TestOLM"},
 	{command: `kubectl apply --server-side -k config/namespaced`, test: "TestTheNamespacedInstallServesItsNamespacesAndNoOther"},
-	{command: `kubectl apply --server-side -f install.yaml`, test: "TestTheCommandsOfOperationsWriteAnInstallerThatTheAPIServerTakes"},
 	{command: `(cosign|gh attestation) verify.*|sha256sum --check checksums.txt`, why: "it needs a release that was published"},
 	{command: `git clone --branch v0.1.0 .*|cd kube8-operator|diff dist/checksums.txt \S+`, test: "TestTheSameCommitGivesTheSameRelease"},
 	{command: `mkdir image|tar -xf \S+ -C image|crane push .*|cat >kustomization.yaml <<EOF|kubectl apply --server-side -k \.`, why: "it needs a registry"},

@@ -155,6 +155,8 @@ var limited = []struct{ name, patch, refusal string }{
 	{name: "hooks and probes of its own", patch: `{spec: {lifecycle: {preStop: {sleep: {seconds: 1}}}, livenessProbe: {httpGet: {port: 1}}}}`},
 	{name: "the host's logs", patch: `{spec: {presets: {logs: {enabled: true}}}}`,
 		refusal: refused("spec.presets.logs.enabled", "true", "host-access")},
+	{name: "the host's files", patch: `{spec: {presets: {hostMetrics: {enabled: true}}}}`,
+		refusal: refused("spec.presets.hostMetrics.enabled", "true", "host-access")},
 
 	{name: "no privileges, in so many words", patch: `
 spec:

@@ -138,9 +138,10 @@ pod is the target.
 {{- end }}
 {{- $keys = append $keys $key }}
 {{- end }}
+{{- $own := ternary (list "config" "varlogpods" "hostfs") (list "config" "varlogpods") $v.presets.hostMetrics.enabled }}
 {{- range concat $v.extraVolumes $v.volumeClaimTemplates $v.volumeClaims }}
 {{- $name := .name | default (get (.metadata | default dict) "name") | default "" }}
-{{- if has $name (list "config" "varlogpods") }}
+{{- if has $name $own }}
 {{- fail (printf "extraVolumes, volumeClaimTemplates, volumeClaims: the name %s is the chart's own; choose another" $name) }}
 {{- end }}
 {{- end }}

@@ -29,7 +29,9 @@ template:
 {{- $checks := hasKey . "check" -}}
 {{- $check := .check | default dict -}}
 serviceAccountName: {{ include "collector.serviceAccountName" .root | quote }}
-automountServiceAccountToken: {{ $v.serviceAccount.automount }}
+{{- $presets := $v.presets }}
+automountServiceAccountToken: {{ or $v.serviceAccount.automount $presets.kubeletMetrics.enabled $presets.kubernetesAttributes.enabled
+  $presets.clusterMetrics.enabled }}
 enableServiceLinks: false
 {{- with $v.imagePullSecrets }}
 imagePullSecrets:
@@ -171,6 +173,12 @@ containers:
         mountPath: /var/log/pods
         readOnly: true
       {{- end }}
+      {{- if $presets.hostMetrics.enabled }}
+      - name: hostfs
+        mountPath: /hostfs
+        readOnly: true
+        mountPropagation: HostToContainer
+      {{- end }}
       {{- with $v.extraVolumeMounts }}
       {{- toYaml . | nindent 6 }}
       {{- end }}
@@ -203,6 +211,12 @@ volumes:
       claimName: {{ printf "%s-%s" $.root.Release.Name .metadata.name | quote }}
   {{- end }}
   {{- end }}
+  {{- if $presets.hostMetrics.enabled }}
+  - name: hostfs
+    hostPath:
+      path: /
+      type: ""
+  {{- end }}
   {{- with $v.extraVolumes }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -227,7 +241,15 @@ volumes:
 {{- $attributes = append $attributes (print "k8s.cluster.name=" .Values.cluster) }}
 {{- $own = append $own (dict "name" "CLUSTER_NAME" "value" (toString .Values.cluster)) }}
 {{- $own = append $own (dict "name" "OTEL_RESOURCE_ATTRIBUTES" "value" (join "," $attributes)) }}
-{{- range $name, $path := dict "K8S_NODE_NAME" "spec.nodeName" "K8S_POD_NAME" "metadata.name" }}
+{{- if .Values.presets.hostMetrics.enabled }}
+{{- range $name := list "PROC" "SYS" "ETC" "VAR" "RUN" "DEV" }}
+{{- $own = append $own (dict "name" (print "HOST_" $name) "value" (print "/hostfs/" (lower $name))) }}
+{{- end }}
+{{- $own = append $own (dict "name" "HOST_MOUNT_PREFIX" "value" "/hostfs") }}
+{{- end }}
+{{- $fields := dict "K8S_NODE_NAME" "spec.nodeName" "K8S_POD_NAME" "metadata.name" }}
+{{- if .Values.presets.kubeletMetrics.enabled }}{{ $_ := set $fields "K8S_NODE_IP" "status.hostIP" }}{{ end }}
+{{- range $name, $path := $fields }}
 {{- $own = append $own (dict "name" $name "valueFrom" (dict "fieldRef" (dict "apiVersion" "v1" "fieldPath" $path))) }}
 {{- end }}
 {{- $limits := get (include "collector.resources" . | fromYaml) "limits" | default dict }}

@@ -224,6 +224,10 @@ func TestRefusals(t *testing.T) {
 			`extraVolumes: [{name: config, emptyDir: {}}]`,
 			"extraVolumes, volumeClaimTemplates, volumeClaims: the name config is the chart's own; choose another",
 		},
+		"a volume with the name of that of a preset": {
+			`{presets: {hostMetrics: {enabled: true}}, extraVolumes: [{name: hostfs, emptyDir: {}}]}`,
+			"extraVolumes, volumeClaimTemplates, volumeClaims: the name hostfs is the chart's own; choose another",
+		},
 		"two spread constraints of one topology key and policy": {
 			`topologySpreadConstraints: [{topologyKey: z, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}, ` +
 				`{topologyKey: z, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}]`,
@@ -268,6 +272,7 @@ func TestADaemonSetSurges(t *testing.T) {
 	for name, row := range map[string]struct{ over, surge, unavailable string }{
 		"by default":                  {`{}`, "1", "0"},
 		"with the node's logs":        {`presets: {logs: {enabled: true}}`, "1", "0"},
+		"with the node's files":       {`presets: {hostMetrics: {enabled: true}}`, "1", "0"},
 		"with another surge":          {`updateStrategy: {rollingUpdate: {maxSurge: 10%}}`, `"10%"`, "0"},
 		"not with the host network":   {`hostNetwork: true`, "0", "1"},
 		"not if pods may go first":    {`updateStrategy: {rollingUpdate: {maxUnavailable: 2}}`, "0", "2"},

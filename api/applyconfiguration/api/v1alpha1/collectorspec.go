@@ -49,7 +49,7 @@ type CollectorSpecApplyConfiguration struct {
 	// PrometheusRule has Prometheus raise alerts about the collector's own metrics, which ServiceMonitor or PodMonitor
 	// must have scraped. It is ignored on clusters without the monitoring.coreos.com API.
 	PrometheusRule *PrometheusRuleApplyConfiguration `json:"prometheusRule,omitempty"`
-	// Presets are host resources that common collector set-ups need.
+	// Presets give the pods what common receivers and processors need of the node and of the Kubernetes API.
 	Presets *PresetsApplyConfiguration `json:"presets,omitempty"`
 }
 

@@ -88,7 +88,8 @@ type PodSpecApplyConfiguration struct {
 	// flush its queues.
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
 	// ExtraVolumes are added to the pods; extraVolumeMounts mounts them. One named tmp, or a mount at /tmp, takes the
-	// place of the emptyDir of 256Mi that is otherwise there. The names config and varlogpods are taken.
+	// place of the emptyDir of 256Mi that is otherwise there. The names config and varlogpods are taken, and
+	// hostfs with presets.hostMetrics.
 	ExtraVolumes []v1.Volume `json:"extraVolumes,omitempty"`
 	// ExtraVolumeMounts are added to the collector's container, outside of /etc/collector.
 	ExtraVolumeMounts []v1.VolumeMount `json:"extraVolumeMounts,omitempty"`

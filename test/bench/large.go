@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+const (
+	// smallFleet is what a large fleet is compared with.
+	smallFleet = 100
+
+	// changedAtOnce is how many configurations are changed at once: 1 % of 10,000, and as many in each fleet, so that they compare.
+	changedAtOnce = 100
+
+	// largeObjects is how many objects each Collector of a large fleet has.
+	largeObjects = 4
+
+	shardLabel = "example.com/shard"
+)
+
+// largePoint is what a fleet cost, in one operator or in several that share it. Figures of memory are sums over them. Those of
+// configChange are for each Collector that was changed.
+type largePoint struct {
+	Operators  int     `json:"operators"`
+	Collectors int     `json:"collectors"`
+	Figures    figures `json:"phases"`
+
+	// EtcdMiB is what etcd's database has in use after the phases, and APIServerMiB the API server's resident memory.
+	EtcdMiB      float64 `json:"etcdMiB"`
+	APIServerMiB float64 `json:"apiServerMiB"`
+}
+
+// large is the mode that compares a large fleet with a small one, in one operator and in four shards.
+func (b *bench) large(ctx context.Context) error {
+	for _, operators := range []int{1, 4} {
+		for _, n := range []int{smallFleet, b.options.large} {
+			point := largePoint{Operators: operators, Collectors: n}
+			err := b.onPlane(ctx, fmt.Sprintf("%d-Collectors-%d-operators", n, operators), func(ctx context.Context) (err error) {
+				if point.Figures, err = b.largeLife(ctx, operators, n); err != nil {
+					return err
+				}
+				return b.sizes(ctx, &point)
+			})
+			if err != nil {
+				return err
+			}
+			b.result.Large = append(b.result.Large, point)
+		}
+	}
+	return nil
+}
+
+// largeLife measures the phases of operators that share a fleet.
+func (b *bench) largeLife(ctx context.Context, operators, n int) (_ figures, err error) {
+	if err := b.createNamespaces(ctx, "tenant", (n-1)/perNamespace+1); err != nil {
+		return figures{}, err
+	}
+	l := &life{bench: b, system: ours, n: n, figures: figures{Phases: map[string]phase{}}}
+	defer func() { err = errors.Join(err, l.process.stop()) }()
+	if err := l.startShards(ctx, operators, ""); err != nil {
+		return l.figures, err
+	}
+	if _, err := l.awaitQuiet(ctx, l.process); err != nil { // not a part of any phase
+		return l.figures, err
+	}
+	fleet := largeFleet(n, operators, "1s")
+	err = l.measure(ctx, "install", l.profiled(ctx, "install", func() error { return l.create(ctx, fleet) }),
+		l.deployedAbove(ctx, 0), l.countFleet(n, 0))
+	if err != nil {
+		return l.figures, err
+	}
+	restart := func() error { return l.startShards(ctx, operators, "restart") }
+	if err := l.measure(ctx, "restart", restart, nil, l.countFleet(n, 0)); err != nil {
+		return l.figures, err
+	}
+	all, changed := largeFleet(n, operators, "2s"), make([]*v1alpha1.Collector, changedAtOnce)
+	for i := range changed {
+		changed[i] = all[i*n/changedAtOnce] // spread over the fleet
+	}
+	l.n = changedAtOnce
+	return l.figures, l.measure(ctx, "configChange", l.profiled(ctx, "configChange", func() error { return l.configure(ctx, changed) }),
+		l.deployedAbove(ctx, 1), l.countFleet(n, changedAtOnce))
+}
+
+// startShards starts operators that share the fleet, in place of those that run. One alone has no selector.
+func (l *life) startShards(ctx context.Context, operators int, phase string) error {
+	if operators == 1 {
+		return l.start(ctx, 0, phase)
+	}
+	if err := l.process.stop(); err != nil {
+		return err
+	}
+	l.process = nil
+	for i := range operators {
+		// Without Leases: the role names but one.
+		shard, err := l.operate(ctx, ours, l.roots[0], "", "--leader-elect=false", fmt.Sprintf("--watch-label-selector=%s=%d", shardLabel, i))
+		switch {
+		case err != nil:
+			return err
+		case l.process == nil:
+			l.process = shard
+		default:
+			l.process.shards = append(l.process.shards, shard)
+		}
+	}
+	return nil
+}
+
+// largeFleet returns n Collectors of largeObjects objects each, which as many operators share as there are.
+func largeFleet(n, operators int, timeout string) []*v1alpha1.Collector {
+	fleet := newFleet(n, timeout)
+	for i, collector := range fleet {
+		collector.Labels = map[string]string{shardLabel: strconv.Itoa(i % operators)}
+		collector.Spec.PodDisruptionBudget, collector.Spec.NetworkPolicy = nil, nil
+	}
+	return fleet
+}
+
+// countFleet returns what checks that the cluster has as many objects of each kind as n Collectors have, of which some have a
+// configuration of before, too. To render them all would take as long as to install them.
+func (l *life) countFleet(n, changed int) func(context.Context) error {
+	notOfHelm := &client.ListOptions{Raw: &metav1.ListOptions{LabelSelector: v1alpha1.CollectorLabel + ",owner!=helm"}}
+	return func(ctx context.Context) error {
+		for kind, want := range map[string]int{"apps/v1 Deployment": n, "v1 Service": n, "v1 ServiceAccount": n, "v1 Secret": n + changed} {
+			list := &metav1.PartialObjectMetadataList{}
+			list.APIVersion, list.Kind, _ = strings.Cut(kind, " ")
+			list.Kind += "List"
+			if err := l.plane.client.List(ctx, list, notOfHelm); err != nil {
+				return err
+			}
+			if len(list.Items) != want {
+				return fmt.Errorf("there are %d of the kind %s, want %d", len(list.Items), kind, want)
+			}
+		}
+		return nil
+	}
+}
+
+// sizes reads how large etcd and the API server are.
+func (b *bench) sizes(ctx context.Context, point *largePoint) error {
+	const mebibyte = 1 << 20
+	used, err := gauge(ctx, http.DefaultClient, b.plane.env.ControlPlane.Etcd.URL.String(), "etcd_mvcc_db_total_size_in_use_in_bytes")
+	if err != nil {
+		return err
+	}
+	administrator, err := rest.HTTPClientFor(b.plane.env.Config)
+	if err != nil {
+		return err
+	}
+	resident, err := gauge(ctx, administrator, strings.TrimSuffix(b.plane.env.Config.Host, "/"), "process_resident_memory_bytes")
+	point.EtcdMiB, point.APIServerMiB = used/mebibyte, resident/mebibyte
+	return err
+}
+
+// gauge reads a metric that has no labels.
+func gauge(ctx context.Context, from *http.Client, address, name string) (float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/metrics", http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	response, err := from.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("read metrics: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("read metrics: %s", response.Status)
+	}
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if value, found := strings.CutPrefix(lines.Text(), name+" "); found {
+			return strconv.ParseFloat(value, 64)
+		}
+	}
+	return 0, fmt.Errorf("there is no metric %s", name)
+}
+
+// largePhases are the phases of mode fleet10k.
+var largePhases = []string{"install", "restart", "configChange"}
+
+// largeTable writes what fleets cost, and how the figures of each Collector grow with the fleet.
+func largeTable(out io.Writer, points []largePoint) {
+	fmt.Fprintf(out, "\n%d configurations changed at once; CPU and requests are for each Collector that is installed, restarted or changed.\n\n"+
+		"| Collectors of %d objects | operators | install, ms, requests | a second | restart, ms, requests | quiet after, s | "+
+		"config change, ms, requests | done after, s | peak after install, MiB | after restart, MiB | etcd, MiB | API server, MiB |\n"+
+		"|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", changedAtOnce, largeObjects)
+	for _, point := range points {
+		install, restart, change := point.Figures.Phases["install"], point.Figures.Phases["restart"], point.Figures.Phases["configChange"]
+		fmt.Fprintf(out, "| %d | %d | %.1f, %.2f | %.0f | %.1f, %.2f | %.1f | %.1f, %.2f | %.1f | %.0f | %.0f | %.0f | %.0f |\n",
+			point.Collectors, point.Operators, install.CPUMillis, install.Requests, float64(point.Collectors)/install.DoneSeconds,
+			restart.CPUMillis, restart.Requests, restart.QuietSeconds, change.CPUMillis, change.Requests, change.DoneSeconds,
+			install.PeakMiB, restart.PeakMiB, point.EtcdMiB, point.APIServerMiB)
+	}
+	for i := 1; i < len(points); i++ {
+		small, large := points[i-1], points[i]
+		if small.Operators != large.Operators {
+			continue
+		}
+		fmt.Fprintf(out, "\n%d Collectors beside %d, operators: %d.", large.Collectors, small.Collectors, large.Operators)
+		cpu := ratios(&large.Figures, &small.Figures, func(p phase) float64 { return p.CPUMillis })
+		requests := ratios(&large.Figures, &small.Figures, func(p phase) float64 { return p.Requests })
+		for _, name := range largePhases {
+			fmt.Fprintf(out, " %s: CPU × %.2f, requests × %.3f.", name, cpu[name], requests[name])
+		}
+		perAdded := func(mebibytes func(largePoint) float64) float64 {
+			return (mebibytes(large) - mebibytes(small)) * 1024 / float64(large.Collectors-small.Collectors)
+		}
+		fmt.Fprintf(out, " KiB for each added Collector: operators after restart %.0f, after install %.0f; etcd %.0f, API server %.0f.\n",
+			perAdded(func(p largePoint) float64 { return p.Figures.Phases["restart"].PeakMiB }),
+			perAdded(func(p largePoint) float64 { return p.Figures.Phases["install"].PeakMiB }),
+			perAdded(func(p largePoint) float64 { return p.EtcdMiB }), perAdded(func(p largePoint) float64 { return p.APIServerMiB }))
+	}
+}
