@@ -7,7 +7,7 @@ CATALOG_IMG ?= $(IMAGE_TAG_BASE)-catalog:v$(VERSION)
 # The catalog's channels that this version is in: docs/olm.md says when to leave one out.
 CHANNELS ?= candidate,fast,stable
 PLATFORMS ?= linux/amd64,linux/arm64
-# What people run `render` on; a release has an archive for each.
+# What people run `render` and the kubectl plugin on; a release has an archive of each for each.
 CLI_PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 CONTAINER_TOOL ?= docker
 KUBECTL ?= kubectl
@@ -103,14 +103,21 @@ e2e-olm: $(if $(E2E_LOAD),image-archives) ## Have OLM install, upgrade and remov
 build: ## Build bin/kube8-operator.
 	$(GO_BUILD) -o bin/kube8-operator ./cmd/kube8-operator
 
+plugin: ## Build bin/kubectl-collector: with bin in $PATH, it is `kubectl collector`.
+	$(GO_BUILD) -o bin/kubectl-collector ./cmd/kubectl-collector
+
+session: plugin ## Record docs/session.svg on the cluster of the current kubeconfig, such as that of the demo.
+	cd test/session && PATH="$(CURDIR)/bin:$$PATH" go run . session.sh ../../docs/session.svg
+
 run: build ## Run the operator on this machine, against the cluster of the current kubeconfig; flags in ARGS.
 	bin/kube8-operator run $(ARGS)
 
 bin/linux-%/kube8-operator: FORCE
 	GOOS=linux GOARCH=$* $(GO_BUILD) -tags runonly -o $@ ./cmd/kube8-operator
 
-bin/cli-%/kube8-operator: FORCE
-	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(GO_BUILD) -o $@ ./cmd/kube8-operator
+bin/cli-%: FORCE
+	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(GO_BUILD) -o $@/kube8-operator ./cmd/kube8-operator
+	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(GO_BUILD) -o $@/kubectl-collector ./cmd/kubectl-collector
 
 docker-build: bin/linux-$(shell go env GOARCH)/kube8-operator ## Build the image IMG for this machine's architecture.
 	$(CONTAINER_TOOL) build --build-arg TARGETARCH=$(shell go env GOARCH) --build-arg VERSION=$(VERSION) -t $(IMG) .
@@ -172,7 +179,7 @@ no-collectors:
 ##@ Release
 
 release release-check: export GOTOOLCHAIN = $(shell sed -n 's/^toolchain //p' go.mod)
-CLIS := $(patsubst %,bin/cli-%/kube8-operator,$(subst /,-,$(subst $(comma), ,$(CLI_PLATFORMS))))
+CLIS := $(patsubst %,bin/cli-%,$(subst /,-,$(subst $(comma), ,$(CLI_PLATFORMS))))
 release: $(BINARIES) $(CLIS) ## Write all that the release of VERSION holds to dist/: the same commit gives the same bytes.
 	go -C tools/release run . --version=$(VERSION) --platforms=$(PLATFORMS) --cli-platforms=$(CLI_PLATFORMS) ../.. ../../dist
 

@@ -36,14 +36,36 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ConfigurationSecretApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DeployedRelease"):
 		return &apiv1alpha1.DeployedReleaseApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ExposureSpec"):
+		return &apiv1alpha1.ExposureSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HostMetricsPreset"):
+		return &apiv1alpha1.HostMetricsPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Image"):
 		return &apiv1alpha1.ImageApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Ingress"):
+		return &apiv1alpha1.IngressApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("IngressHost"):
+		return &apiv1alpha1.IngressHostApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("IngressPath"):
+		return &apiv1alpha1.IngressPathApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("KEDA"):
+		return &apiv1alpha1.KEDAApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("KEDAAuthenticationRef"):
+		return &apiv1alpha1.KEDAAuthenticationRefApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("KEDATrigger"):
+		return &apiv1alpha1.KEDATriggerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("KubeletMetricsPreset"):
+		return &apiv1alpha1.KubeletMetricsPresetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("KubernetesPreset"):
+		return &apiv1alpha1.KubernetesPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LogsPreset"):
 		return &apiv1alpha1.LogsPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Monitor"):
 		return &apiv1alpha1.MonitorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NetworkPolicy"):
 		return &apiv1alpha1.NetworkPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ParentReference"):
+		return &apiv1alpha1.ParentReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodDisruptionBudget"):
 		return &apiv1alpha1.PodDisruptionBudgetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodSpec"):
@@ -56,6 +78,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PrometheusRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RollingUpdate"):
 		return &apiv1alpha1.RollingUpdateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Route"):
+		return &apiv1alpha1.RouteApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Service"):
 		return &apiv1alpha1.ServiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServiceAccount"):
@@ -64,6 +88,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TenantApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("UpdateStrategy"):
 		return &apiv1alpha1.UpdateStrategyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("VerticalPodAutoscaler"):
+		return &apiv1alpha1.VerticalPodAutoscalerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumeClaimTemplate"):
 		return &apiv1alpha1.VolumeClaimTemplateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WorkloadSpec"):

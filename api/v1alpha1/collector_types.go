@@ -1,7 +1,6 @@
 package v1alpha1
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -59,16 +58,21 @@ func init() {
 
 // CollectorSpec is what a collector should be. Everything but collector, tenant and cluster has a default.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.mode) && self.mode == 'daemonset' && has(self.autoscaling) && has(self.autoscaling.enabled) && self.autoscaling.enabled)",message="autoscaling: not with mode daemonset, which runs one pod on each node; disable autoscaling or choose mode deployment or statefulset"
+// +kubebuilder:validation:XValidation:rule="!(has(self.mode) && self.mode == 'daemonset' && has(self.autoscaling) && ((has(self.autoscaling.enabled) && self.autoscaling.enabled) || (has(self.autoscaling.external) && self.autoscaling.external)))",message="autoscaling: not with mode daemonset, which runs one pod on each node; disable autoscaling or choose mode deployment or statefulset"
 // +kubebuilder:validation:XValidation:rule="!(has(self.mode) && self.mode == 'daemonset' && has(self.replicas))",message="replicas: not with mode daemonset, which runs one pod on each node; remove replicas or choose mode deployment or statefulset"
 // +kubebuilder:validation:XValidation:rule="!(has(self.mode) && self.mode == 'daemonset' && has(self.podDisruptionBudget) && has(self.podDisruptionBudget.enabled) && self.podDisruptionBudget.enabled)",message="podDisruptionBudget: not with mode daemonset, whose pods a drain does not evict; disable it"
 // +kubebuilder:validation:XValidation:rule="!has(self.volumeClaimTemplates) || (has(self.mode) && self.mode == 'statefulset')",message="volumeClaimTemplates: only with mode statefulset"
+// +kubebuilder:validation:XValidation:rule="!has(self.persistentVolumeClaimRetentionPolicy) || (has(self.mode) && self.mode == 'statefulset')",message="persistentVolumeClaimRetentionPolicy: only with mode statefulset"
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || !has(self.updateStrategy.type) || self.updateStrategy.type != 'Recreate' || !has(self.mode) || self.mode == 'deployment'",message="updateStrategy.type: Recreate only with mode deployment"
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || !has(self.updateStrategy.type) || self.updateStrategy.type != 'OnDelete' || (has(self.mode) && self.mode != 'deployment')",message="updateStrategy.type: OnDelete only with mode daemonset or statefulset"
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || !has(self.updateStrategy.rollingUpdate) || !has(self.updateStrategy.rollingUpdate.partition) || (has(self.mode) && self.mode == 'statefulset')",message="updateStrategy.rollingUpdate.partition: only with mode statefulset"
 // +kubebuilder:validation:XValidation:rule="!has(self.updateStrategy) || !has(self.updateStrategy.rollingUpdate) || !has(self.updateStrategy.rollingUpdate.maxSurge) || !has(self.mode) || self.mode != 'statefulset'",message="updateStrategy.rollingUpdate.maxSurge: not with mode statefulset, whose pods have fixed names"
-// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.autoscaling.enabled) || !self.autoscaling.enabled || !has(self.resources) || (has(self.autoscaling.targetMemoryUtilizationPercentage) && !has(self.autoscaling.targetCPUUtilizationPercentage)) || (has(self.resources.requests) && 'cpu' in self.resources.requests) || (has(self.resources.limits) && 'cpu' in self.resources.limits)",message="autoscaling: it aims at a percentage of the CPU request, and the pods have none; set resources.requests.cpu, or only targetMemoryUtilizationPercentage"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.autoscaling.enabled) || !self.autoscaling.enabled || !has(self.resources) || (!has(self.autoscaling.targetCPUUtilizationPercentage) && (has(self.autoscaling.targetMemoryUtilizationPercentage) || has(self.autoscaling.metrics) || has(self.autoscaling.keda))) || (has(self.resources.requests) && 'cpu' in self.resources.requests) || (has(self.resources.limits) && 'cpu' in self.resources.limits)",message="autoscaling: it aims at a percentage of the CPU request, and the pods have none; set resources.requests.cpu, or only targetMemoryUtilizationPercentage"
 // +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.autoscaling.enabled) || !self.autoscaling.enabled || !has(self.resources) || !has(self.autoscaling.targetMemoryUtilizationPercentage) || (has(self.resources.requests) && 'memory' in self.resources.requests) || (has(self.resources.limits) && 'memory' in self.resources.limits)",message="autoscaling: it aims at a percentage of the memory request, and the pods have none; set resources.requests.memory"
+// +kubebuilder:validation:XValidation:rule="!has(self.hostNetwork) || !self.hostNetwork || !has(self.ports) || !self.ports.exists(name, has(self.ports[name].hostPort))",message="ports: hostPort not with hostNetwork, with which each port is the node's; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.hostPID) || !self.hostPID || !has(self.shareProcessNamespace) || !self.shareProcessNamespace",message="shareProcessNamespace: not with hostPID, with which the pods see all processes of the node"
+// +kubebuilder:validation:XValidation:rule="!has(self.dnsPolicy) || self.dnsPolicy != 'None' || (has(self.dnsConfig) && has(self.dnsConfig.nameservers) && self.dnsConfig.nameservers.size() > 0)",message="dnsPolicy: None needs dnsConfig.nameservers"
+// +kubebuilder:validation:XValidation:rule="!has(self.verticalPodAutoscaler) || !has(self.verticalPodAutoscaler.enabled) || !self.verticalPodAutoscaler.enabled || (has(self.verticalPodAutoscaler.updateMode) && self.verticalPodAutoscaler.updateMode == 'Off') || !has(self.autoscaling) || !has(self.autoscaling.enabled) || !self.autoscaling.enabled || (!has(self.autoscaling.targetCPUUtilizationPercentage) && !has(self.autoscaling.targetMemoryUtilizationPercentage) && (has(self.autoscaling.metrics) || has(self.autoscaling.keda)))",message="verticalPodAutoscaler: not with autoscaling by a percentage of the requests, which it changes; set updateMode Off, or scale by autoscaling.metrics or keda"
 type CollectorSpec struct {
 	// Collector names the collector and carries its configuration.
 	// +required
@@ -103,11 +107,17 @@ type CollectorSpec struct {
 	Check *Check `json:"check,omitempty"`
 
 	WorkloadSpec `json:",inline"`
+	ExposureSpec `json:",inline"`
 	PodSpec      `json:",inline"`
 
-	// Autoscaling adds a HorizontalPodAutoscaler.
+	// Autoscaling adds a HorizontalPodAutoscaler, or has KEDA or somebody else scale.
 	// +optional
 	Autoscaling *Autoscaling `json:"autoscaling,omitempty"`
+
+	// VerticalPodAutoscaler has the requests of the collector's container follow its usage. It is ignored on clusters without
+	// the autoscaling.k8s.io API.
+	// +optional
+	VerticalPodAutoscaler *VerticalPodAutoscaler `json:"verticalPodAutoscaler,omitempty"`
 
 	// PodDisruptionBudget limits how many pods a node drain may evict at once.
 	// +optional
@@ -132,7 +142,7 @@ type CollectorSpec struct {
 	// +optional
 	PrometheusRule *PrometheusRule `json:"prometheusRule,omitempty"`
 
-	// Presets are host resources that common collector set-ups need.
+	// Presets give the pods what common receivers and processors need of the node and of the Kubernetes API.
 	// +optional
 	Presets *Presets `json:"presets,omitempty"`
 }
@@ -201,27 +211,6 @@ type CollectorConfig struct {
 	// +optional
 	// +kubebuilder:validation:Enum=yaml;raw
 	Format Format `json:"format,omitempty"`
-}
-
-// Check runs the collector once, in a Job with the image, environment, files, volumes, security context, node selection and
-// ServiceAccount of the pods. Pods get a change once it has exited with 0; until then those of the last revision serve on.
-type Check struct {
-	// Args are the arguments with which the collector checks its configuration and exits. The default is that of the
-	// OpenTelemetry Collector: validate, and the arguments of the pods.
-	// +optional
-	// +listType=atomic
-	Args []string `json:"args,omitempty"`
-
-	// TimeoutSeconds is for how many seconds the check may take, with the time to schedule its pod and to pull the image;
-	// 120 by default.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=3600
-	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
-
-	// Resources of the check's container. The default is those of the pods.
-	// +optional
-	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
 // Format is the syntax of a configuration.

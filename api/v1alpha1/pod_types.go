@@ -5,10 +5,19 @@ import corev1 "k8s.io/api/core/v1"
 // PodSpec is what the collector's pods are: the fields of a Kubernetes pod that a fleet of collectors needs, with their
 // own names and types.
 type PodSpec struct {
+	// Command replaces the entrypoint of the collector's image. args are its arguments.
+	// +optional
+	// +listType=atomic
+	Command []string `json:"command,omitempty"`
+
 	// Args are the collector's arguments. The default, for an OpenTelemetry Collector, is --config= with the path of the
 	// configuration's file, where there is a configuration; a list given here replaces it.
 	// +optional
 	Args []string `json:"args,omitempty"`
+
+	// WorkingDir is the directory in which the collector starts. The default is that of its image.
+	// +optional
+	WorkingDir string `json:"workingDir,omitempty"`
 
 	// Env are environment variables of the collector, such as credentials, to which the configuration refers as
 	// ${env:NAME}. The operator sets TENANT_ID, TENANT_REFERENCE, TENANT_INSTANCE, CLUSTER_NAME,
@@ -45,6 +54,34 @@ type PodSpec struct {
 	// +kubebuilder:validation:XValidation:rule="[has(self.exec), has(self.grpc), has(self.httpGet), has(self.tcpSocket)].filter(set, set).size() <= 1",message="a probe has one handler: exec, grpc, httpGet or tcpSocket; remove the others"
 	StartupProbe *corev1.Probe `json:"startupProbe,omitempty"`
 
+	// Lifecycle has the collector's container do something after it has started, or before it is told to end. It replaces the
+	// default, a sleep of 5 seconds before the end, as a whole; an empty object removes that.
+	// +optional
+	Lifecycle *corev1.Lifecycle `json:"lifecycle,omitempty"`
+
+	// InitContainers run before the collector, one after the other; one with restartPolicy Always is a sidecar that starts
+	// before the collector and ends after it. Nothing of the collector's container is theirs but the volumes, which are
+	// config, tmp, extraVolumes and the claims; what meets the Pod Security level of the namespace, they say themselves. A
+	// check runs them too.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:XValidation:rule="self.name != 'collector'",message="name: collector is the collector's own container; choose another"
+	InitContainers []corev1.Container `json:"initContainers,omitempty"`
+
+	// ExtraContainers run beside the collector, under the same terms as initContainers. A check runs without them.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:XValidation:rule="self.name != 'collector'",message="name: collector is the collector's own container; choose another"
+	ExtraContainers []corev1.Container `json:"extraContainers,omitempty"`
+
+	// ShareProcessNamespace lets the containers of a pod see each other's processes. The default is false.
+	// +optional
+	ShareProcessNamespace bool `json:"shareProcessNamespace,omitempty"`
+
 	// PodAnnotations are added to the pods.
 	// +optional
 	PodAnnotations Annotations `json:"podAnnotations,omitempty"`
@@ -53,13 +90,16 @@ type PodSpec struct {
 	// +optional
 	PodLabels Labels `json:"podLabels,omitempty"`
 
-	// PodSecurityContext of the pods, merged over the default, which meets the Pod Security level "restricted".
+	// PodSecurityContext of the pods, merged over the default, which meets the Pod Security level "restricted". null means
+	// none: not even the default.
 	// +optional
+	// +nullable
 	PodSecurityContext *corev1.PodSecurityContext `json:"podSecurityContext,omitempty"`
 
 	// SecurityContext of the collector's container, merged over the default, which meets the Pod Security level
-	// "restricted" and has a read-only root file system.
+	// "restricted" and has a read-only root file system. null means none: not even the default.
 	// +optional
+	// +nullable
 	SecurityContext *corev1.SecurityContext `json:"securityContext,omitempty"`
 
 	// NodeSelector limits the pods to nodes with these labels.
@@ -81,6 +121,38 @@ type PodSpec struct {
 	// +optional
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 
+	// OS is the operating system of the image, linux or windows. With windows, the pods run on nodes with the label
+	// kubernetes.io/os=windows, and the security contexts go without what only Linux has.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.name in ['linux', 'windows']",message="name: linux or windows"
+	OS *corev1.PodOS `json:"os,omitempty"`
+
+	// RuntimeClassName of the pods, such as that of a runtime for GPUs or for sandboxes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	RuntimeClassName string `json:"runtimeClassName,omitempty"`
+
+	// SchedulerName of the pods. The default is that of Kubernetes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	SchedulerName string `json:"schedulerName,omitempty"`
+
+	// DNSPolicy of the pods: ClusterFirst (the default), ClusterFirstWithHostNet (the default with hostNetwork), Default,
+	// which is that of the node, or None, which needs dnsConfig.
+	// +optional
+	// +kubebuilder:validation:Enum=ClusterFirst;ClusterFirstWithHostNet;Default;None
+	DNSPolicy corev1.DNSPolicy `json:"dnsPolicy,omitempty"`
+
+	// DNSConfig is added to what dnsPolicy gives the pods.
+	// +optional
+	DNSConfig *corev1.PodDNSConfig `json:"dnsConfig,omitempty"`
+
+	// HostAliases are lines of the pods' /etc/hosts.
+	// +optional
+	// +listType=map
+	// +listMapKey=ip
+	HostAliases []corev1.HostAlias `json:"hostAliases,omitempty"`
+
 	// PriorityClassName of the pods.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -94,7 +166,8 @@ type PodSpec struct {
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
 
 	// ExtraVolumes are added to the pods; extraVolumeMounts mounts them. One named tmp, or a mount at /tmp, takes the
-	// place of the emptyDir of 256Mi that is otherwise there. The names config and varlogpods are taken.
+	// place of the emptyDir of 256Mi that is otherwise there. The names config and varlogpods are taken, and
+	// hostfs with presets.hostMetrics.
 	// +optional
 	ExtraVolumes []corev1.Volume `json:"extraVolumes,omitempty"`
 
@@ -116,19 +189,9 @@ type PodSpec struct {
 	// "privileged". The default is false.
 	// +optional
 	HostNetwork bool `json:"hostNetwork,omitempty"`
-}
 
-// Presets are host resources that common collector set-ups need.
-type Presets struct {
-	// Logs mounts the node's pod logs.
+	// HostPID lets the pods see the node's processes. The namespace must then allow the Pod Security level "privileged". The
+	// default is false.
 	// +optional
-	Logs *LogsPreset `json:"logs,omitempty"`
-}
-
-// LogsPreset mounts the node's pod logs, /var/log/pods, read-only and nothing else. The namespace must then allow the
-// Pod Security level "privileged", and the log files must be readable to the collector's user.
-type LogsPreset struct {
-	// Enabled is false by default.
-	// +optional
-	Enabled bool `json:"enabled,omitempty"`
+	HostPID bool `json:"hostPID,omitempty"`
 }

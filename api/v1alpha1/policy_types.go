@@ -1,46 +1,9 @@
 package v1alpha1
 
 import (
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
-
-// Autoscaling adds a HorizontalPodAutoscaler, for the modes deployment and statefulset.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",message="autoscaling: minReplicas must not be larger than maxReplicas"
-// +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || has(self.maxReplicas)",message="autoscaling: maxReplicas is required when enabled"
-type Autoscaling struct {
-	// Enabled is false by default. When it becomes true, replicas is left to the autoscaler, and a running collector
-	// keeps the pods that it has until the autoscaler has made up its mind.
-	// +optional
-	Enabled bool `json:"enabled,omitempty"`
-
-	// MinReplicas is the smallest number of pods, 1 by default.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	MinReplicas *int32 `json:"minReplicas,omitempty"`
-
-	// MaxReplicas is the largest number of pods. It is required when enabled.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
-
-	// TargetCPUUtilizationPercentage is the average CPU usage to aim at, in percent of the CPU request. The default is
-	// 80 where no target is set.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	TargetCPUUtilizationPercentage *int32 `json:"targetCPUUtilizationPercentage,omitempty"`
-
-	// TargetMemoryUtilizationPercentage is the average memory usage to aim at, in percent of the memory request.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	TargetMemoryUtilizationPercentage *int32 `json:"targetMemoryUtilizationPercentage,omitempty"`
-
-	// Behavior tunes how fast pods are added and removed.
-	// +optional
-	Behavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"behavior,omitempty"`
-}
 
 // PodDisruptionBudget limits how many pods a node drain may evict at once, for the modes deployment and statefulset.
 // Pods that are not ready may always be evicted.

@@ -34,9 +34,10 @@ type CollectorStatus struct {
 
 	// Conditions are the observations. Ready says whether what the spec asks for is deployed and its pods serve, with
 	// one of the reasons Available, Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking, CheckFailed, Conflict,
-	// ReleaseFailed and Paused. UpdatePending is there while a change that the operator brings, such as a new chart, is not
-	// rolled out: it is True with reason Waiting or LeftOut, and then False with reason RollingOut. Initialized, Deployed,
-	// ReleaseFailed, Irreconcilable and Paused are conditions of the stock reconciler.
+	// ReleaseFailed and Paused. PresetsReady says whether the pods may read what their presets read; it is False with the
+	// reason RoleMissing and the command that binds the role. UpdatePending is there while a change that the operator brings,
+	// such as a new chart, is not rolled out: it is True with reason Waiting or LeftOut, and then False with reason RollingOut.
+	// Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused are conditions of the stock reconciler.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -74,6 +75,22 @@ const (
 
 	// ReasonPaused: the annotation kube8.dev/paused is set.
 	ReasonPaused = "Paused"
+)
+
+// PresetsReady is the type of the condition that says whether the pods' ServiceAccount has the rights that the presets need. A
+// Collector whose presets need none has no such condition.
+const PresetsReady = "PresetsReady"
+
+// The reasons of the condition PresetsReady.
+const (
+	// ReasonAllowed: the API server allows what the presets need. It is asked again when the spec changes.
+	ReasonAllowed = "Allowed"
+
+	// ReasonRoleMissing: the API server refuses it; the message has the command that binds the role.
+	ReasonRoleMissing = "RoleMissing"
+
+	// ReasonNotAsked: the operator has no right to ask the API server what the ServiceAccount may do.
+	ReasonNotAsked = "NotAsked"
 )
 
 // UpdatePending is the condition that says where a change is that the operator brings.

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -17,7 +18,8 @@ type WorkloadSpec struct {
 
 	// Ports are the ports that the collector listens on, by name. They are added to the defaults: otlp (4317),
 	// otlp-http (4318) and metrics (8888); a default is turned off by enabled: false. Names are at most 15 characters
-	// of lower-case letters, digits and "-". No two enabled ports of one protocol may have the same number.
+	// of lower-case letters, digits and "-". No two enabled ports of one protocol may have the same number, be it on the
+	// Service, in the pod or on the node.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$') && name.matches('[a-z]') && !name.matches('--'))",message="ports: a name is at most 15 lower-case letters, digits and single '-', with at least one letter"
@@ -38,11 +40,24 @@ type WorkloadSpec struct {
 	UpdateStrategy *UpdateStrategy `json:"updateStrategy,omitempty"`
 
 	// VolumeClaimTemplates are volumes of each pod's own, for mode statefulset; extraVolumeMounts mounts them. The claims
-	// stay when pods are scaled away, and go when the Collector is deleted or changes its mode. The templates cannot be
-	// changed afterwards.
+	// stay when pods are scaled away, and go when the Collector is deleted or changes its mode, unless
+	// persistentVolumeClaimRetentionPolicy says otherwise. Afterwards only requests.storage can be changed, to more: the
+	// claims grow, where their StorageClass lets them, and the pods run on.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	VolumeClaimTemplates []VolumeClaimTemplate `json:"volumeClaimTemplates,omitempty"`
+
+	// PersistentVolumeClaimRetentionPolicy says what becomes of the claims of volumeClaimTemplates when the Collector goes
+	// (whenDeleted, Delete by default) and when pods are scaled away (whenScaled, Retain by default).
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="[has(self.whenDeleted) ? self.whenDeleted : 'Delete', has(self.whenScaled) ? self.whenScaled : 'Retain'].all(policy, policy in ['Delete', 'Retain'])",message="whenDeleted, whenScaled: Delete or Retain"
+	PersistentVolumeClaimRetentionPolicy *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy `json:"persistentVolumeClaimRetentionPolicy,omitempty"` //nolint:lll // Kubernetes has such names
+
+	// VolumeClaims are volumes that all pods share; extraVolumeMounts mounts them. A claim has the names of the Collector and
+	// of the volume, and goes with the Collector. Only its requests.storage can be changed, to more.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	VolumeClaims []VolumeClaimTemplate `json:"volumeClaims,omitempty"`
 }
 
 // VolumeClaimTemplate is what each pod's own claim is made from.
@@ -61,7 +76,8 @@ type VolumeClaimTemplate struct {
 
 // ClaimMetadata is what a claim is called.
 type ClaimMetadata struct {
-	// Name of the volume, which extraVolumeMounts mounts. A claim's own name is followed by that of its pod.
+	// Name of the volume, which extraVolumeMounts mounts. In the name of a claim of volumeClaimTemplates it is followed by
+	// that of the pod, and in that of a claim of volumeClaims it comes after the Collector's.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="a claim's name has lower-case letters, digits and '-', and starts and ends with a letter or digit"
@@ -108,51 +124,6 @@ type Image struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty"`
-}
-
-// Port is one port that the collector listens on.
-type Port struct {
-	// Port is the port number, in the pod and on the Service.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
-	Port int32 `json:"port,omitempty"`
-
-	// Protocol is TCP (the default), UDP or SCTP.
-	// +optional
-	// +kubebuilder:validation:Enum=TCP;UDP;SCTP
-	Protocol corev1.Protocol `json:"protocol,omitempty"`
-
-	// AppProtocol tells meshes and load balancers what is spoken on the port, such as grpc or http.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	AppProtocol string `json:"appProtocol,omitempty"`
-
-	// Enabled is true by default; false removes the port, a default one included.
-	// +optional
-	Enabled *bool `json:"enabled,omitempty"`
-}
-
-// Service makes the collector's ports reachable inside the cluster, or outside of it.
-type Service struct {
-	// Enabled is true by default.
-	// +optional
-	Enabled *bool `json:"enabled,omitempty"`
-
-	// Type is ClusterIP (the default), NodePort or LoadBalancer.
-	// +optional
-	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
-	Type corev1.ServiceType `json:"type,omitempty"`
-
-	// Annotations of the Service, such as those that a cloud's load balancer reads.
-	// +optional
-	Annotations Annotations `json:"annotations,omitempty"`
-
-	// InternalTrafficPolicy is Cluster (the default) or Local, which keeps traffic on the node it came from: usual for
-	// mode daemonset.
-	// +optional
-	// +kubebuilder:validation:Enum=Cluster;Local
-	InternalTrafficPolicy corev1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
 }
 
 // ServiceAccount is the identity of the collector's pods.

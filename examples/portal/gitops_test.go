@@ -15,7 +15,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// TestTheHealthChecksForGitOps runs the checks in docs/clients.md as Argo CD and Flux do. Both wait while
+// TestTheHealthChecksForGitOps runs the checks in docs/gitops.md as Argo CD and Flux do. Both wait while
 // observedGeneration is behind: Argo CD by the check, Flux before it asks.
 func TestTheHealthChecksForGitOps(t *testing.T) {
 	flux, argo := healthChecks(t)
@@ -56,13 +56,13 @@ func ready(generation int64, status corev1.ConditionStatus, reason string) v1alp
 // healthChecks returns what Flux and Argo CD think of a Collector, by the checks in the document.
 func healthChecks(t *testing.T) (flux, argo func(object map[string]any) (string, error)) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/clients.md")
+	text, err := os.ReadFile("../../docs/gitops.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)\n```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1)
 	if len(blocks) != 2 {
-		t.Fatalf("docs/clients.md has %d blocks of YAML, not one for Flux and one for Argo CD", len(blocks))
+		t.Fatalf("docs/gitops.md has %d blocks of YAML, not one for Flux and one for Argo CD", len(blocks))
 	}
 	var kustomization struct {
 		Spec struct {

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,7 +35,7 @@ const grace = 10 * time.Second
 
 // options are the flags.
 type options struct {
-	listen, kubeconfig, hosts string
+	listen, kubeconfig, namespaces, hosts string
 }
 
 func main() {
@@ -41,6 +43,8 @@ func main() {
 	flag.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to serve on")
 	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "file that says which cluster, and as whom "+
 		"(default $KUBECONFIG, then ~/.kube/config, then the ServiceAccount of the pod)")
+	flag.StringVar(&o.namespaces, "namespaces", "", "further namespaces, separated by commas, that the page offers if the account "+
+		"may not list namespaces; it never offers one whose Collectors the account may not list")
 	flag.StringVar(&o.hosts, "hosts", "localhost", "names, separated by commas, by which browsers reach the portal; "+
 		"an IP address is always one")
 	flag.Usage = func() {
@@ -63,12 +67,16 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	namespaces := []string{namespace}
+	if o.namespaces != "" {
+		namespaces = append(namespaces, strings.Split(o.namespaces, ",")...)
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
 	if err != nil {
 		return fmt.Errorf("listen on --listen=%s: %w", o.listen, err)
 	}
 	server := &http.Server{
-		Handler:           newPortal(ctx, collectors, namespace, strings.Split(o.hosts, ",")),
+		Handler:           newPortal(ctx, collectors, namespaces, strings.Split(o.hosts, ",")),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -104,8 +112,9 @@ func connect(kubeconfig string) (client.WithWatch, string, error) {
 		return nil, "", fmt.Errorf("find the kubeconfig's namespace: %w", err)
 	}
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return nil, "", fmt.Errorf("add Collectors to the client: %w", err)
+	err = errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme))
+	if err != nil {
+		return nil, "", fmt.Errorf("tell the client about kinds: %w", err)
 	}
 	collectors, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {

@@ -96,7 +96,7 @@ func runTests(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	server := httptest.NewServer(newPortal(ctx, collectors, namespace, []string{"localhost"}))
+	server := httptest.NewServer(newPortal(ctx, collectors, []string{namespace, "tenant-globex", "tenant-initech"}, []string{"localhost"}))
 	defer server.Close()
 	portalURL = server.URL
 	return m.Run(), nil
@@ -127,6 +127,12 @@ func install(ctx context.Context, config *rest.Config) error {
 			Name: tenant, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 		}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant-globex"}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant-initech"}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-initech", Name: "portal"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: tenant, Name: "portal"}},
+		},
 	} {
 		if err := admin.Create(ctx, object); err != nil {
 			return fmt.Errorf("create %s: %w", object.GetName(), err)

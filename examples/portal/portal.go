@@ -32,6 +32,9 @@ const (
 
 	// answerWithin is how long the API server may take for anything but a stream.
 	answerWithin = 10 * time.Second
+
+	// contentPolicy lets pages load nothing but what the portal serves.
+	contentPolicy = "default-src 'self'; img-src data:; frame-ancestors 'none'"
 )
 
 //go:embed page
@@ -40,25 +43,28 @@ var page embed.FS
 // portal answers requests for Collectors.
 type portal struct {
 	collectors client.WithWatch
+	namespaces []string        // that the account may see, if it may not list namespaces
 	streams    context.Context // they end with it
 }
 
-// newPortal returns what serves the page and the Collectors. The page shows a namespace unless its address names another.
-func newPortal(streams context.Context, collectors client.WithWatch, namespace string, hosts []string) http.Handler {
-	p := &portal{collectors: collectors, streams: streams}
+// newPortal returns what serves the page and the Collectors. The page shows the first namespace unless its address names another.
+func newPortal(streams context.Context, collectors client.WithWatch, namespaces, hosts []string) http.Handler {
+	p := &portal{collectors: collectors, namespaces: namespaces, streams: streams}
 	mux := http.NewServeMux()
 	mux.Handle("PUT /collectors/{namespace}/{name}", brief(p.put))
 	mux.Handle("DELETE /collectors/{namespace}/{name}", brief(p.delete))
 	mux.Handle("GET /collectors/{namespace}", brief(p.list))
 	mux.Handle("GET /collectors/{namespace}/events", handler(p.events))
+	mux.Handle("GET /about/{namespace}/{name}", brief(p.about))
+	mux.Handle("GET /namespaces", brief(p.listNamespaces))
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.Handle("GET /page/", http.FileServerFS(page))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		if !r.URL.Query().Has("namespace") {
-			http.Redirect(w, r, "/?namespace="+url.QueryEscape(namespace), http.StatusFound)
+			http.Redirect(w, r, "/?namespace="+url.QueryEscape(namespaces[0]), http.StatusFound)
 			return
 		}
-		w.Header().Set("Content-Security-Policy", "default-src 'self'; img-src data:; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy", contentPolicy)
 		http.ServeFileFS(w, r, page, "page/index.html")
 	})
 	// A page of another site can neither write here nor, by giving this address a name of its own, read.
@@ -73,6 +79,9 @@ type wanted struct {
 	Tenant        string `json:"tenant"`                  // its name for people
 	TenantID      string `json:"tenantID"`
 	Cluster       string `json:"cluster"`
+
+	// ConfigurationSecret is where the configuration is if it is not in the Collector.
+	ConfigurationSecret *v1alpha1.ConfigurationSecret `json:"configurationSecret,omitempty"`
 }
 
 // shown is what the list and the stream say of a Collector.
@@ -89,6 +98,7 @@ func show(c *v1alpha1.Collector) shown {
 	s := shown{Name: c.Name, Ready: string(metav1.ConditionUnknown), wanted: wanted{
 		Collector: c.Spec.Collector.Name, Version: c.Spec.Collector.Version,
 		Tenant: c.Spec.Tenant.Reference, TenantID: c.Spec.Tenant.ID, Cluster: c.Spec.Cluster,
+		ConfigurationSecret: c.Spec.Collector.ConfigurationSecret,
 	}}
 	if c.DeletionTimestamp != nil {
 		s.Reason = "Deleting"
@@ -128,8 +138,14 @@ func (p *portal) put(w http.ResponseWriter, r *http.Request) error {
 		}
 		return fmt.Errorf("read the body: %w", apierrors.NewBadRequest("the body is not the JSON of a collector: "+err.Error()))
 	}
+	config := apply.CollectorConfig().WithName(c.Collector).WithVersion(c.Version)
+	if source := c.ConfigurationSecret; source != nil {
+		config.WithConfigurationSecret(apply.ConfigurationSecret().WithName(source.Name).WithKey(source.Key))
+	} else {
+		config.WithConfiguration([]byte(c.Configuration))
+	}
 	collector := apply.Collector(r.PathValue("name"), r.PathValue("namespace")).WithSpec(apply.CollectorSpec().
-		WithCollector(apply.CollectorConfig().WithName(c.Collector).WithVersion(c.Version).WithConfiguration([]byte(c.Configuration))).
+		WithCollector(config).
 		WithTenant(apply.Tenant().WithID(c.TenantID).WithReference(c.Tenant)).
 		WithCluster(c.Cluster))
 	// What somebody else has set in one of these fields gives way: the portal is where they are set.
@@ -157,12 +173,16 @@ func (p *portal) list(w http.ResponseWriter, r *http.Request) error {
 	if err := p.collectors.List(r.Context(), &list, client.InNamespace(r.PathValue("namespace"))); err != nil {
 		return fmt.Errorf("list Collectors: %w", err)
 	}
-	text, err := json.Marshal(showAll(list.Items, r.URL.Query().Get("configuration") == "true"))
+	return answer(w, showAll(list.Items, r.URL.Query().Get("configuration") == "true"))
+}
+
+func answer(w http.ResponseWriter, list any) error {
+	text, err := json.Marshal(list)
 	if err != nil {
 		return fmt.Errorf("encode the list: %w", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(text) // whoever went away has no need of it
+	_, _ = w.Write(text) // a client that has gone does not need it
 	return nil
 }
 
@@ -184,7 +204,8 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := h(w, r)
 	refusal, isRefusal := errors.AsType[*apierrors.StatusError](err)
 	if isRefusal && refusal.ErrStatus.Code/100 == 4 && !apierrors.IsUnauthorized(err) {
-		http.Error(w, refusal.ErrStatus.Message, int(refusal.ErrStatus.Code))
+		// The API server writes "<nil>" for the field of a rule on the whole object. The rule's message names the field.
+		http.Error(w, strings.ReplaceAll(refusal.ErrStatus.Message, "<nil>: ", ""), int(refusal.ErrStatus.Code))
 	} else if err != nil { // not the fault of whoever asks
 		http.Error(w, "the Kubernetes API server does not answer as it should; try again", http.StatusBadGateway)
 	}

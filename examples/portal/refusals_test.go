@@ -52,7 +52,7 @@ func TestWhoeverAsksIsToldWhyNot(t *testing.T) {
 		message            string
 	}{
 		{name: "a name that no Service can have", path: "/collectors/tenant-acme/1st",
-			code: 422, message: "metadata.name: lower-case letters, digits and '-', starting with a letter"},
+			code: 422, message: `is invalid: Invalid value: metadata.name: lower-case letters, digits and '-', starting with a letter`},
 		{name: "a secret where it does not belong, which the answer quotes and the log does not", patch: `{"tenantID": "` + secret + `!"}`,
 			code: 422, message: `spec.tenant.id: Invalid value: "` + secret + `!"`},
 		{name: "another tenant for the same Collector", path: "/collectors/tenant-acme/gateway", patch: `{"tenantID": "1043"}`,
@@ -109,7 +109,7 @@ func TestWithoutAnAPIServerThePortalSaysSo(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(namespace).To(Equal(tenant))
 	answer := httptest.NewRecorder()
-	newPortal(t.Context(), collectors, namespace, nil).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/collectors/a", nil))
+	newPortal(t.Context(), collectors, []string{namespace}, nil).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/collectors/a", nil))
 	g.Expect(answer.Code).To(Equal(http.StatusBadGateway))
 	g.Expect(answer.Body.String()).To(ContainSubstring("the Kubernetes API server does not answer as it should"))
 }

@@ -40,10 +40,18 @@ envFrom: [{secretRef: {name: c}}, {configMapRef: {name: d}}]
 extraVolumes:
 - {name: e, secret: {secretName: e}}
 - {name: f, configMap: {name: f}}
-- {name: g, projected: {sources: [{secret: {name: g}}, {configMap: {name: h}}, {serviceAccountToken: {path: t}}]}}`,
+- {name: g, projected: {sources: [{secret: {name: g}}, {configMap: {name: h}}, {serviceAccountToken: {path: t}}]}}
+initContainers:
+- {name: a, env: [{name: A, valueFrom: {secretKeyRef: {name: i, key: k}}}, {name: B, valueFrom: {configMapKeyRef: {name: j, key: k}}}]}
+- {name: b, envFrom: [{secretRef: {name: k}}, {configMapRef: {name: l}}]}
+extraContainers:
+- {name: c, env: [{name: A, valueFrom: {secretKeyRef: {name: m, key: k}}}, {name: B, valueFrom: {configMapKeyRef: {name: z, key: k}}}]}
+- {name: d, envFrom: [{secretRef: {name: o}}, {configMapRef: {name: p}}]}`,
 			[]string{
 				"ConfigMap/b env", "ConfigMap/d envFrom", "ConfigMap/f extraVolumes", "ConfigMap/h extraVolumes",
+				"ConfigMap/j initContainers", "ConfigMap/l initContainers", "ConfigMap/p extraContainers", "ConfigMap/z extraContainers",
 				"Secret/a env", "Secret/c envFrom", "Secret/e extraVolumes", "Secret/g extraVolumes",
+				"Secret/i initContainers", "Secret/k initContainers", "Secret/m extraContainers", "Secret/o extraContainers",
 			}},
 		"a Secret and a ConfigMap of one name": {`envFrom: [{secretRef: {name: a}}, {configMapRef: {name: a}}]`, []string{
 			"ConfigMap/a envFrom", "Secret/a envFrom",

@@ -155,6 +155,14 @@ func (r *actionClient) applyStep(s *step) error {
 			s.created = before == nil
 			return nil
 		}
+		if apierrors.IsInvalid(err) && before != nil && s.ref.kind.Kind == "StatefulSet" {
+			if grown, err := r.grow(s, before); err != nil {
+				return fmt.Errorf("apply %s: %w", s.ref, err)
+			} else if grown {
+				before = nil
+				continue
+			}
+		}
 		if apierrors.IsInvalid(err) && !isOtherUID(err) && before != nil && !replaced && r.replace(s, before) == nil {
 			replaced = true
 			continue

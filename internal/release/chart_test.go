@@ -33,12 +33,14 @@ func TestTheKindsOfTheCollectorsChart(t *testing.T) {
 	slices.Sort(kinds)
 	slices.Sort(offered)
 	if diff := cmp.Diff([]string{
-		"DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Job", "NetworkPolicy", "PodDisruptionBudget", "Secret", "Service",
-		"ServiceAccount", "StatefulSet",
+		"DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Ingress", "Job", "NetworkPolicy", "PersistentVolumeClaim",
+		"PodDisruptionBudget", "Secret", "Service", "ServiceAccount", "StatefulSet",
 	}, kinds); diff != "" {
 		t.Errorf("kinds that every cluster has (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{
+		"autoscaling.k8s.io/v1/VerticalPodAutoscaler", "gateway.networking.k8s.io/v1/GRPCRoute", "gateway.networking.k8s.io/v1/HTTPRoute",
+		"keda.sh/v1alpha1/ScaledObject",
 		"monitoring.coreos.com/v1/PodMonitor", "monitoring.coreos.com/v1/PrometheusRule", "monitoring.coreos.com/v1/ServiceMonitor",
 	}, offered); diff != "" {
 		t.Errorf("kinds that the chart tests for (-want +got):\n%s", diff)

@@ -115,7 +115,7 @@ func (r *actionClient) Get(string, ...helmclient.GetOption) (*release.Release, e
 func (r *actionClient) Install(
 	_, _ string, _ *chart.Chart, values map[string]any, _ ...helmclient.InstallOption,
 ) (*release.Release, error) {
-	r.values = values
+	r.values = withNulls(values, r.collector)
 	return r.act(metrics.Install)
 }
 
@@ -123,7 +123,7 @@ func (r *actionClient) Install(
 func (r *actionClient) Upgrade(
 	_, _ string, _ *chart.Chart, values map[string]any, opts ...helmclient.UpgradeOption,
 ) (*release.Release, error) {
-	r.values = values
+	r.values = withNulls(values, r.collector)
 	if !isDryRun(opts) {
 		return r.act(metrics.Upgrade)
 	}
@@ -260,7 +260,10 @@ func (r *actionClient) end(err error) (*release.Release, error) {
 func (r *actionClient) succeeded(result string) {
 	r.settle()
 	r.Metrics.Reconciled(result, time.Since(r.began))
-	if r.checking == "" {
+	switch {
+	case r.lacksRole():
+		r.queue.failed(r.collector) // asked again after a growing delay, until somebody has bound the role
+	case r.checking == "":
 		r.queue.succeeded(r.collector)
 	}
 }

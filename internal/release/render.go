@@ -195,6 +195,18 @@ func (r *actionClient) tellUnfollowed(err error) {
 	r.lacked = r.lacking
 }
 
+// withNulls returns the values with null for the fields that are null in the spec: the stock reconciler has taken them out with
+// the chart's defaults, and rendering would put the defaults back.
+func withNulls(values map[string]any, collector *unstructured.Unstructured) map[string]any {
+	spec, _ := collector.Object["spec"].(map[string]any)
+	for field, value := range spec {
+		if value == nil {
+			values[field] = nil
+		}
+	}
+	return values
+}
+
 // withCopy returns the values with a configuration of the user's Secret in place of the reference to it. It returns them as
 // they are if the Collector wants no copy, or if it does not say and the same content runs from the user's Secret: an earlier
 // version has deployed that, and a copy would roll the pods for nothing.

@@ -30,8 +30,13 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// interval is the time between two looks at the fleet while a change is on its way.
-const interval = time.Second
+const (
+	// interval is the time between two looks at the fleet while a change is on its way.
+	interval = time.Second
+
+	// standstill is that time while nobody can be admitted: the change is held, or left out.
+	standstill = 15 * time.Second
+)
 
 // lastRing is that of Collectors without the label.
 const lastRing = math.MaxInt
@@ -63,7 +68,7 @@ type Waves struct {
 	turns      map[types.UID]turn // of the Collectors that were reconciled since the start or the last Reset
 	lines      map[int]int        // by ring, how many Collectors have begun to wait
 	namespaces map[string]string  // those with the label, and its value
-	calm       bool               // nobody waits, and nobody is on the way
+	due        *time.Time         // when to look at the fleet again; nil while there is nothing to see
 	held       bool
 }
 
@@ -84,9 +89,12 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.calm = false
 	mine, ring := w.turns[collector.GetUID()], ringOf(collector)
-	if mine.place == 0 || mine.ring != ring {
+	isNew := mine.place == 0 || mine.ring != ring
+	if isNew || w.wish(collector) == v1alpha1.RolloutNow {
+		w.due = &time.Time{}
+	}
+	if isNew {
 		w.lines[ring]++
 		mine = turn{ring: ring, place: w.lines[ring]}
 		w.turns[collector.GetUID()] = mine
@@ -117,7 +125,7 @@ func (w *Waves) Settle(collector types.UID) {
 func (w *Waves) Reset() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.turns, w.lines, w.calm = map[types.UID]turn{}, map[int]int{}, false
+	w.turns, w.lines, w.due = map[types.UID]turn{}, map[int]int{}, &time.Time{}
 }
 
 // Start admits Collectors, until ctx ends.
@@ -134,7 +142,7 @@ func (w *Waves) Start(ctx context.Context) error {
 func (w *Waves) admit(ctx context.Context) error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if w.calm {
+	if w.due == nil || time.Now().Before(*w.due) {
 		return nil
 	}
 	fleet, err := w.Fleet(ctx)
@@ -162,7 +170,12 @@ func (w *Waves) admit(ctx context.Context) error {
 	}
 	w.hold(next, max(1, budget))
 	w.Count(next.Counts)
-	w.calm = next.Counts == Counts{} && next.open == lastRing
+	switch next.Counts {
+	case Counts{}:
+		w.due = nil
+	case Counts{Held: next.Held, LeftOut: next.LeftOut, Overdue: next.Overdue}:
+		w.due = new(time.Now().Add(standstill))
+	}
 	return nil
 }
 

@@ -64,6 +64,16 @@ func field(name string) origin {
 	return func(p place) string { return name + p.rest }
 }
 
+// given is a field that the chart sets by itself where the Collector has none.
+func given(name string) origin {
+	return func(p place) string {
+		if at(p.collector, name) == nil {
+			return ""
+		}
+		return name + p.rest
+	}
+}
+
 // files are the configuration and the further files of the Collector, which the chart puts into one Secret.
 func files(p place) string {
 	given, _ := at(p.collector, "spec.collector.files").(map[string]any)
@@ -105,6 +115,18 @@ func volumes(p place) string {
 	return "spec.volumeClaimTemplates[0].metadata.name"
 }
 
+// sharedClaim is one of those that all pods of the Collector share, by its name.
+func sharedClaim(p place) string {
+	given, _ := at(p.collector, "spec.volumeClaims").([]any)
+	for i := range given {
+		field := fmt.Sprintf("spec.volumeClaims[%d].", i)
+		if at(p.object, "metadata.name") == fmt.Sprint(at(p.collector, "metadata.name"), "-", at(p.collector, field+"metadata.name")) {
+			return field + p.from + p.rest
+		}
+	}
+	return ""
+}
+
 // ports is the map of the Collector that the chart makes a list of. It has one number for those of the list, and the port's
 // name is its key.
 func ports(p place) string {
@@ -112,22 +134,32 @@ func ports(p place) string {
 	if name == "" {
 		return "spec.ports"
 	}
-	switch p.below {
-	case ".containerPort", ".hostPort":
+	has := func(field string) bool { return at(p.collector, "spec.ports."+name+field) != nil }
+	switch {
+	case p.below == ".hostPort" && has(".hostPort"):
+	case (p.below == ".containerPort" || p.below == ".targetPort") && has(".targetPort"):
+		p.below = ".targetPort"
+	case p.below == ".containerPort", p.below == ".hostPort":
 		p.below = ".port"
-	case ".name", ".targetPort":
+	case p.below == ".name", p.below == ".targetPort":
 		p.below = ""
 	}
 	return fmt.Sprintf("spec.ports[%s]%s", name, p.below)
 }
 
-// metrics are the two targets of the Collector that the chart makes a list of metrics of.
+// metrics are the two targets of the Collector that the chart makes metrics of, and its metrics.
 func metrics(p place) string {
+	if name := items("spec.autoscaling.metrics")(p); name != "" && p.index >= 0 {
+		return name
+	}
 	return "spec.autoscaling" + map[string]string{
 		"cpu":    ".targetCPUUtilizationPercentage",
 		"memory": ".targetMemoryUtilizationPercentage",
 	}[p.name("resource.name")]
 }
+
+// hosts are those of the Collector's Ingress.
+func hosts(p place) string { return "spec.ingress.hosts" + strings.Replace(p.rest, ".http.", ".", 1) }
 
 // image says where the image's name comes from in this Collector.
 func image(p place) string {

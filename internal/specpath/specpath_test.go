@@ -19,17 +19,21 @@ spec:
   env: [{name: CLUSTER_NAME}, {name: TOKEN}, {name: TOKEN}]
   extraVolumes: [{name: a}, {name: b}]
   extraVolumeMounts: [{name: a, mountPath: /a}, {name: b, mountPath: /etc/collector}]
+  extraContainers: [{name: proxy}]
+  volumeClaims: [{metadata: {name: other}}, {metadata: {name: way}}]
+  ports: {moved: {port: 80, targetPort: 8080, hostPort: 80}}
 `
 
 const podSpec = `
 containers:
 - env: [{name: TENANT_ID}, {name: CLUSTER_NAME}, {name: TOKEN}, {name: TOKEN}]
-  ports: [{name: metrics, containerPort: 8888}, {name: syslog, containerPort: 514}]
+  ports: [{name: metrics, containerPort: 8888}, {name: syslog, containerPort: 514}, {name: moved, containerPort: 8080}]
   volumeMounts:
   - {name: config, mountPath: /etc/collector}
   - {name: tmp, mountPath: /tmp}
   - {name: a, mountPath: /a}
   - {name: b, mountPath: /etc/collector}
+- name: proxy
 volumes: [{name: config}, {name: tmp}, {name: a}, {name: b}]
 `
 
@@ -81,7 +85,14 @@ func TestOf(t *testing.T) {
 			"spec.selector":                                   `Deployment "gateway": spec.selector`,
 			"metadata.labels":                                 `Deployment "gateway": metadata.labels`,
 			"<nil>":                                           `Deployment "gateway": <nil>`,
-			pod + "containers[1].env[2].name":                 `Deployment "gateway": ` + pod + "containers[1].env[2].name",
+			pod + "containers[1].env[2].name":                 "spec.extraContainers[0].env[2].name",
+			pod + "initContainers[1].name":                    "spec.initContainers[1].name",
+			pod + "hostPID":                                   "spec.hostPID",
+			pod + "os.name":                                   "spec.os.name",
+			pod + "dnsPolicy":                                 `Deployment "gateway": ` + pod + "dnsPolicy",
+			container + "command[0]":                          "spec.command[0]",
+			container + "ports[2].containerPort":              "spec.ports[moved].targetPort",
+			container + "ports[2].hostPort":                   "spec.ports[moved].hostPort",
 			container + "environment":                         `Deployment "gateway": ` + container + "environment",
 		},
 		"DaemonSet": {
@@ -102,12 +113,17 @@ func TestOf(t *testing.T) {
 			"spec.ports":                 "spec.ports",
 			"spec.type":                  "spec.service.type",
 			"spec.internalTrafficPolicy": "spec.service.internalTrafficPolicy",
+			"spec.loadBalancerClass":     "spec.service.loadBalancerClass",
 			"metadata.annotations":       "spec.service.annotations",
 			"metadata.name":              `Service "gateway": metadata.name`,
 		},
 		"ServiceAccount": {
 			"metadata.name":        "spec.serviceAccount.name",
 			"metadata.annotations": "spec.serviceAccount.annotations",
+		},
+		"PersistentVolumeClaim": {
+			"spec.resources.requests.storage": "spec.volumeClaims[1].spec.resources.requests.storage",
+			"metadata.labels":                 "spec.volumeClaims[1].metadata.labels",
 		},
 		"Secret": {"data[config.yaml]": "spec.collector.configuration", "data[a.lua]": "spec.collector.files[a.lua]"},
 		"HorizontalPodAutoscaler": {
@@ -119,6 +135,21 @@ func TestOf(t *testing.T) {
 			"spec.behavior.scaleUp.policies[0]": "spec.autoscaling.behavior.scaleUp.policies[0]",
 			"spec.scaleTargetRef.kind":          `HorizontalPodAutoscaler "gateway": spec.scaleTargetRef.kind`,
 		},
+		"ScaledObject": {
+			"spec.triggers[0].type": "spec.autoscaling.keda.triggers[0].type",
+			"spec.maxReplicaCount":  "spec.autoscaling.maxReplicas",
+		},
+		"VerticalPodAutoscaler": {
+			"spec.updatePolicy.updateMode":                                 "spec.verticalPodAutoscaler.updateMode",
+			"spec.resourcePolicy.containerPolicies[0].controlledResources": "spec.verticalPodAutoscaler.controlledResources",
+		},
+		"Ingress": {
+			"spec.rules[0].http.paths[1].pathType": "spec.ingress.hosts[0].paths[1].pathType",
+			"spec.rules[1].host":                   "spec.ingress.hosts[1].host",
+			"spec.tls[0].hosts[0]":                 "spec.ingress.tls[0].hosts[0]",
+		},
+		"HTTPRoute": {"spec.parentRefs[0].name": "spec.httpRoute.parentRefs[0].name"},
+		"GRPCRoute": {"spec.hostnames[0]": "spec.grpcRoute.hostnames[0]"},
 		"PodDisruptionBudget": {
 			"spec.minAvailable":   "spec.podDisruptionBudget.minAvailable",
 			"spec.maxUnavailable": "spec.podDisruptionBudget.maxUnavailable",
@@ -162,7 +193,11 @@ func rendered(t *testing.T, kind string) *unstructured.Unstructured {
 		"Service":                 parse(t, "ports: [{name: metrics}, {name: syslog}]").Object,
 		"HorizontalPodAutoscaler": parse(t, "metrics: [{resource: {name: cpu}}, {resource: {name: memory}}]").Object,
 	}[kind]
-	return &unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": "gateway"}, "spec": spec}}
+	name := "gateway"
+	if kind == "PersistentVolumeClaim" {
+		name += "-way"
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": name}, "spec": spec}}
 }
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {

@@ -28,6 +28,11 @@ func (w writer) announce(collector *unstructured.Unstructured, before, after *v1
 	default:
 		w.events.Event(collector, corev1.EventTypeNormal, "Upgraded", upgrade(before, after))
 	}
+	if news := find(after, v1alpha1.PresetsReady); news != nil && news.Reason == v1alpha1.ReasonRoleMissing {
+		if old := find(before, news.Type); old == nil || old.Message != news.Message {
+			w.events.Event(collector, corev1.EventTypeWarning, news.Reason, shorten(news.Message))
+		}
+	}
 	if news := find(after, "Ready"); failed[news.Reason] != "" {
 		if old := find(before, "Ready"); old == nil || old.Reason != news.Reason || old.Message != news.Message {
 			w.events.Event(collector, corev1.EventTypeWarning, failed[news.Reason], shorten(news.Message))

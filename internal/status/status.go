@@ -11,6 +11,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -91,12 +92,15 @@ const uninstallFinalizer = "uninstall-helm-release"
 
 // Status returns the decorated status writer.
 func (c decoratedClient) Status() client.SubResourceWriter {
-	return writer{SubResourceWriter: c.Client.Status(), reader: c.Client, outcomes: c.outcomes, events: c.events, written: c.written}
+	return writer{
+		SubResourceWriter: c.Client.Status(), reader: c.Client, reviews: c.Client, outcomes: c.outcomes, events: c.events, written: c.written,
+	}
 }
 
 type writer struct {
 	client.SubResourceWriter
 	reader   client.Reader
+	reviews  client.Writer // asks the API server what a ServiceAccount may do
 	outcomes Outcomes
 	events   record.EventRecorder
 	written  *written
@@ -161,6 +165,14 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 		describeRelease(before, after, outcome.Deployed)
 		after.ObservedGeneration = collector.GetGeneration()
 		keepErrors(before, after)
+		presets, err := w.presetsReady(ctx, collector, before)
+		if err != nil {
+			return err
+		}
+		after.Conditions = slices.DeleteFunc(after.Conditions, func(c v1alpha1.Condition) bool { return c.Type == v1alpha1.PresetsReady })
+		if presets != nil {
+			set(after, *presets)
+		}
 	}
 	workload, err := w.workloadOf(ctx, collector)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/api/service"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	"k8s.io/kubernetes/pkg/apis/core"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
@@ -83,6 +84,9 @@ func validate(kind string, obj runtime.Object) (refused field.ErrorList) {
 	case *core.Service:
 		if obj.Spec.ClusterIP != "" && obj.Spec.ClusterIPs == nil {
 			obj.Spec.ClusterIPs = []string{obj.Spec.ClusterIP}
+		}
+		if service.NeedsHealthCheck(obj) && obj.Spec.HealthCheckNodePort == 0 {
+			obj.Spec.HealthCheckNodePort = 1 // the API server allocates one
 		}
 		return corevalidation.ValidateServiceCreate(obj)
 	case *core.ServiceAccount:

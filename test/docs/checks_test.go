@@ -40,9 +40,9 @@ func TestEveryPageNamesTheSameOldestKubernetes(t *testing.T) {
 	}
 }
 
-// TestTheREADMEChecksPullRequests runs the README's step for GitHub Actions and its hook for pre-commit as these do, with a
+// TestThePageForClientsChecksPullRequests runs its step for GitHub Actions and hook for pre-commit as these do, with a
 // curl that answers with what was built here.
-func TestTheREADMEChecksPullRequests(t *testing.T) {
+func TestThePageForClientsChecksPullRequests(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "make", "-C", root, "build").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -81,12 +81,12 @@ func TestTheREADMEChecksPullRequests(t *testing.T) {
 	}
 }
 
-// readChecks returns the command of the README's step, and that of its hook for a changed file.
+// readChecks returns the command of the page's step, and that of its hook for a changed file.
 func readChecks(t *testing.T) (step, hook string) {
 	t.Helper()
-	block := regexp.MustCompile("(?s)```yaml\n(# \\.github/workflows.*?)```").FindStringSubmatch(readFile(t, "README.md"))
+	block := regexp.MustCompile("(?s)```yaml\n(# \\.github/workflows.*?)```").FindStringSubmatch(readFile(t, "docs/clients.md"))
 	if block == nil {
-		t.Fatal("README.md has no block that begins with .github/workflows")
+		t.Fatal("docs/clients.md has no block that begins with .github/workflows")
 	}
 	var items []struct {
 		Run   string
@@ -101,7 +101,7 @@ func readChecks(t *testing.T) (step, hook string) {
 	}
 	const file = "collectors/gateway.yaml"
 	if used := items[1].Hooks[0]; used.ID != hooks[0].ID || !regexp.MustCompile(used.Files).MatchString(file) {
-		t.Errorf("the README's hook %+v is not %s for %s", used, hooks[0].ID, file)
+		t.Errorf("the page's hook %+v is not %s for %s", used, hooks[0].ID, file)
 	}
 	return items[0].Run, hooks[0].Entry + " " + file
 }

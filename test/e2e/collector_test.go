@@ -127,9 +127,12 @@ func configurationOf(ctx context.Context, collector *v1alpha1.Collector) ([]byte
 }
 
 // readyOf returns status and reason of a Collector's condition Ready.
-func readyOf(collector *v1alpha1.Collector) string {
+func readyOf(collector *v1alpha1.Collector) string { return conditionOf(collector, "Ready") }
+
+// conditionOf returns status and reason of one of a Collector's conditions.
+func conditionOf(collector *v1alpha1.Collector, conditionType string) string {
 	for _, condition := range collector.Status.Conditions {
-		if condition.Type == "Ready" {
+		if condition.Type == conditionType {
 			return string(condition.Status) + " " + condition.Reason
 		}
 	}

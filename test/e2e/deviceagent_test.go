@@ -14,14 +14,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// device is the name of the device of the device-agent sample: as a label, as a taint, and as a resource.
+// device is the name of the device of the sample telegraf: as a label, as a taint, and as a resource.
 const device = "example.com/capture-card"
 
-// Scenario 8. It takes the node's ports, as the same sample in scenario 10 does, and so is not parallel.
+// Scenario 8. The sample's program is not built here, so an OpenTelemetry Collector runs in its pods, which also takes OTLP
+// at the node's own address. The node has one device, as for the same sample in scenario 10, and so this is not parallel.
 
 func TestTheDeviceAgentRunsOnTheNodesThatHaveWhatItAsksFor(t *testing.T) {
-	agent := readSample(t, "config/samples/kube8_v1alpha1_collector_device_agent.yaml")
+	agent := readSample(t, "config/samples/kube8_v1alpha1_collector_telegraf.yaml")
 	agent.Namespace = newNamespace(t, "privileged")
+	program := newCollector(agent.Namespace, agent.Name, printing("detailed"))
+	agent.Spec.Collector, agent.Spec.Command, agent.Spec.Args = program.Spec.Collector, nil, nil
+	agent.Spec.Ports, agent.Spec.LivenessProbe, agent.Spec.Service, agent.Spec.HostNetwork = nil, nil, nil, true
 	create(t, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: agent.Namespace, Name: "registry-credentials"},
 		Type:       corev1.SecretTypeDockerConfigJson,
@@ -44,7 +48,7 @@ func TestTheDeviceAgentRunsOnTheNodesThatHaveWhatItAsksFor(t *testing.T) {
 	g.Eventually(func() error { return send(t.Context(), agent, "a-span-for-the-agent") }).Should(Succeed())
 }
 
-// prepareNode gives a node the label and the resource by which the device-agent sample knows a node with the device, until
+// prepareNode gives a node the label and the resource by which the sample telegraf knows a node with the device, until
 // the test ends.
 func prepareNode(t *testing.T) (name string) {
 	t.Helper()

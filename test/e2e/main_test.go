@@ -111,6 +111,9 @@ func cleanUp(ctx context.Context) error {
 	if err != nil {
 		err = fmt.Errorf("wait until the %d namespaces with the label %s are gone: %w", len(left.Items), suiteLabel, err)
 	}
+	if out, deleteErr := kubectl(ctx, "delete", "-k", "config/collector-roles", "--ignore-not-found"); deleteErr != nil {
+		err = errors.Join(err, fmt.Errorf("delete the collectors' roles: %w\n%s", deleteErr, out))
+	}
 	return errors.Join(err, undeploy(ctx))
 }
 

@@ -50,9 +50,12 @@ func TestThePortalMakesCollectors(t *testing.T) {
 	})
 
 	t.Run("on its page, by click", func(t *testing.T) {
+		kept := newCollector(namespace, "kept", "")
+		kept.Spec.Collector.ConfigurationSecret = &v1alpha1.ConfigurationSecret{Name: "kept", Key: "config.yaml"}
+		create(t, kept)
 		// Its browser is a dependency of the example, and not of the operator.
 		test := exec.CommandContext(t.Context(), "go", "-C", "examples/portal", "test", "-tags=e2e", "-count=1", "./browser")
-		test.Env = append(os.Environ(), "PORTAL_URL="+portal+"/?namespace="+namespace)
+		test.Env = append(os.Environ(), "PORTAL_URL="+portal+"/?namespace="+namespace, "NAMESPACES="+namespace)
 		if out, err := test.CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ import (
 func TestTheSamplesBecomeReady(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("config/samples/kube8_v1alpha1_collector*.yaml")
-	if err != nil || len(files) != 5 {
+	if err != nil || len(files) != 11 {
 		t.Fatalf("the samples: found %q, %v", files, err)
 	}
 	samples := map[string]*v1alpha1.Collector{}
@@ -33,6 +34,8 @@ func TestTheSamplesBecomeReady(t *testing.T) {
 		sample := readSample(t, file)
 		samples[sample.Name] = sample
 	}
+	// Their programs are not built here. What they become is deployed all the same.
+	absent := []string{"load-balancer", "fluent-bit", "aggregator", "telegraf"}
 
 	t.Cleanup(func() {
 		for _, sample := range samples {
@@ -45,11 +48,19 @@ func TestTheSamplesBecomeReady(t *testing.T) {
 			t.Errorf("delete the samples: %v\n%s", err, out)
 		}
 	})
-	prepareNode(t)
-	if out, err := kubectl(t.Context(), "apply", "--server-side", "-k", "config/samples"); err != nil {
-		t.Fatalf("apply the samples: %v\n%s", err, out)
+	for _, folder := range []string{"config/collector-roles", "config/samples"} {
+		if out, err := kubectl(t.Context(), "apply", "--server-side", "-k", folder); err != nil {
+			t.Fatalf("apply %s: %v\n%s", folder, err, out)
+		}
 	}
-	for _, sample := range samples {
+	certified := certificates(t, samples["mtls-gateway"].Namespace, "mtls-gateway")
+	create(t, certified)
+	for name, sample := range samples {
+		if slices.Contains(absent, name) {
+			NewWithT(t).Eventually(func() (string, error) { return waitsFor(t.Context(), sample) }).
+				Should(HavePrefix("its pods: "), "what Collector %s waits for", name)
+			continue
+		}
 		awaitReady(t, sample)
 	}
 	gateway := samples["gateway"]
@@ -59,9 +70,18 @@ func TestTheSamplesBecomeReady(t *testing.T) {
 	t.Run("and the logs of the tenant's pods do", func(t *testing.T) {
 		awaitPrinted(t, gateway, `"otelcol.signal": "logs"`)
 	})
-	t.Run("and what the device agent takes does", func(t *testing.T) {
-		NewWithT(t).Eventually(func() error { return send(t.Context(), samples["device-agent"], "a-span") }).Should(Succeed())
+	t.Run("and a trace that the tail sampler keeps, because it is slow, does", func(t *testing.T) {
+		NewWithT(t).Eventually(func() error { return send(t.Context(), samples["tail-sampler"], "a-slow-span") }).Should(Succeed())
 		awaitPrinted(t, gateway, `"otelcol.signal": "traces"`)
+	})
+	t.Run("and the gateway with mTLS takes telemetry from who has a certificate only", func(t *testing.T) {
+		checkMTLS(t, samples["mtls-gateway"], certified)
+	})
+	t.Run("and the node agent may read what its preset reads", func(t *testing.T) {
+		NewWithT(t).Eventually(func() string {
+			return conditionOf(get(t, samples["node-agent"], &v1alpha1.Collector{}), v1alpha1.PresetsReady)
+		}).
+			Should(Equal("True Allowed"))
 	})
 	t.Run("and the gateway has the pods of its autoscaler, which says whether anybody measures them", func(t *testing.T) {
 		g := NewWithT(t)

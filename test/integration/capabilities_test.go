@@ -2,7 +2,11 @@ package integration
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +14,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -21,7 +25,38 @@ import (
 // pollInterval is how often the operator asks what the cluster offers.
 const pollInterval = 30 * time.Second
 
-var monitorCRDs = envtest.CRDInstallOptions{Paths: []string{"test/integration/testdata/crds"}, ErrorIfPathMissing: true}
+// offeredCRDs are the CRDs of what a Collector has only on a cluster with them.
+var offeredCRDs = envtest.CRDInstallOptions{Paths: []string{"test/integration/testdata/crds"}, ErrorIfPathMissing: true}
+
+// otherProjects are files with CRDs, by the module that has them.
+var otherProjects = map[string][]string{
+	"github.com/kedacore/keda/v2":               {"config/crd/bases/keda.sh_scaledobjects.yaml"},
+	"k8s.io/autoscaler/vertical-pod-autoscaler": {"deploy/vpa-v1-crd-gen.yaml"},
+	"sigs.k8s.io/gateway-api": {
+		"config/crd/standard/gateway.networking.k8s.io_grpcroutes.yaml", "config/crd/standard/gateway.networking.k8s.io_httproutes.yaml",
+	},
+}
+
+// findOfferedCRDs adds the CRDs of other projects, as they are in Go's module cache.
+func findOfferedCRDs() error {
+	for module, files := range otherProjects {
+		out, err := exec.Command("go", "-C", "test/integration/crds", "mod", "download", "-json", module).Output()
+		if err != nil {
+			return fmt.Errorf("download module %s: %w\n%s", module, err, out)
+		}
+		var found struct{ Dir string }
+		if err := json.Unmarshal(out, &found); err != nil {
+			return err
+		}
+		for _, file := range files {
+			offeredCRDs.Paths = append(offeredCRDs.Paths, filepath.Join(found.Dir, file))
+		}
+	}
+	return nil
+}
+
+// offeredGroups are their API groups.
+var offeredGroups = []string{"monitoring.coreos.com/", "keda.sh/", "autoscaling.k8s.io/", "gateway.networking.k8s.io/"}
 
 // discoveries returns the requests since a mark by which operators found out what the cluster offers.
 func discoveries(t *testing.T, since int) (paths []string) {
@@ -50,6 +85,25 @@ func TestReconcilesDoNotAskWhatTheClusterOffers(t *testing.T) {
 func TestACollectorFollowsWhatTheClusterOffers(t *testing.T) {
 	g := NewWithT(t)
 	known, collector := newMonitored(t), newMonitored(t)
+	offered := func() (kinds []string) {
+		for _, kind := range []schema.GroupVersionKind{
+			{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}, {Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"},
+			{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"},
+			{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "HTTPRoute"},
+			{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "GRPCRoute"},
+		} {
+			for range list(t, collector.Namespace, kind.GroupVersion().String(), kind.Kind) {
+				kinds = append(kinds, kind.Kind)
+			}
+		}
+		return kinds
+	}
+	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(0)), MaxReplicas: new(int32(3)), KEDA: &v1alpha1.KEDA{
+		Triggers: []v1alpha1.KEDATrigger{{Type: "cron", Metadata: map[string]string{"timezone": "UTC", "start": "0 6 * * *", "end": "0 20 * * *"}}},
+	}}
+	collector.Spec.VerticalPodAutoscaler = &v1alpha1.VerticalPodAutoscaler{Enabled: true}
+	route := &v1alpha1.Route{Enabled: true, ParentRefs: []v1alpha1.ParentReference{{Name: "shared"}}, Hostnames: []string{"otlp.example.com"}}
+	collector.Spec.HTTPRoute, collector.Spec.GRPCRoute = route, route
 	create(t, known)
 
 	removeMonitors(t)
@@ -59,14 +113,14 @@ func TestACollectorFollowsWhatTheClusterOffers(t *testing.T) {
 	g.Expect(shared.log.reconciles(since, client.ObjectKeyFromObject(collector))).To(HaveEach(BeEmpty()), "failures of reconciles")
 
 	installMonitors(t)
-	g.Eventually(func() []unstructured.Unstructured {
-		return list(t, collector.Namespace, "monitoring.coreos.com/v1", "ServiceMonitor")
-	}).WithTimeout(time.Minute).Should(HaveLen(1))
+	g.Eventually(offered).WithTimeout(time.Minute).Should(ConsistOf(
+		"ServiceMonitor", "ScaledObject", "VerticalPodAutoscaler", "HTTPRoute", "GRPCRoute"))
 	awaitRevision(t, collector, 2)
 	settle(t, collector)
 
+	revision := deployedRevision(t, collector) // by more than one, if the operator looks when only some of the CRDs are there
 	uninstallMonitors(t)
-	g.Eventually(func() int { return deployedRevision(t, collector) }).WithTimeout(time.Minute).Should(Equal(3))
+	g.Eventually(func() int { return deployedRevision(t, collector) }).WithTimeout(time.Minute).Should(BeNumerically(">", revision))
 	settle(t, collector)
 	g.Expect(condition(t, collector, "Irreconcilable").Status).To(Equal(corev1.ConditionFalse))
 	g.Expect(condition(t, collector, "ReleaseFailed").Status).To(Equal(corev1.ConditionFalse))
@@ -74,7 +128,7 @@ func TestACollectorFollowsWhatTheClusterOffers(t *testing.T) {
 
 func installMonitors(t *testing.T) {
 	t.Helper()
-	if _, err := envtest.InstallCRDs(plane.env.Config, monitorCRDs); err != nil {
+	if _, err := envtest.InstallCRDs(plane.env.Config, offeredCRDs); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -95,14 +149,14 @@ func removeMonitors(t *testing.T) {
 // uninstallMonitors removes the CRDs of the monitors, and waits until nobody is told of them any more.
 func uninstallMonitors(t *testing.T) {
 	t.Helper()
-	if err := envtest.UninstallCRDs(plane.env.Config, monitorCRDs); err != nil {
+	if err := envtest.UninstallCRDs(plane.env.Config, offeredCRDs); err != nil {
 		t.Fatal(err)
 	}
 	offered := discovery.NewDiscoveryClientForConfigOrDie(plane.env.Config)
 	NewWithT(t).Eventually(func() (left []string, err error) {
 		_, lists, err := offered.ServerGroupsAndResources() // which is another answer than that of one group, and a later one
 		for _, list := range lists {
-			if strings.HasPrefix(list.GroupVersion, "monitoring.coreos.com/") {
+			if slices.ContainsFunc(offeredGroups, func(group string) bool { return strings.HasPrefix(list.GroupVersion, group) }) {
 				left = append(left, list.GroupVersion)
 			}
 		}

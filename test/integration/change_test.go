@@ -193,3 +193,18 @@ func TestAPodMonitorCanBeAddedLater(t *testing.T) {
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.PodMonitor = &v1alpha1.Monitor{Enabled: true} })
 	NewWithT(t).Expect(list(t, collector.Namespace, "monitoring.coreos.com/v1", "PodMonitor")).To(HaveLen(1))
 }
+
+func TestAnIngressAndAClaimCanBeAddedLater(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	collector := install(t)
+	upgrade(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.Ingress = &v1alpha1.Ingress{Enabled: true, Hosts: []v1alpha1.IngressHost{{Host: "otlp.example.com"}}}
+		c.Spec.VolumeClaims = queueOf("shared", "1Gi")
+	})
+	g.Expect(list(t, collector.Namespace, "networking.k8s.io/v1", "Ingress")).To(HaveLen(1))
+	g.Expect(list(t, collector.Namespace, "v1", "PersistentVolumeClaim")).To(ConsistOf(HaveField("GetName()", "gateway-queue")))
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Ingress, c.Spec.VolumeClaims = nil, nil })
+	g.Expect(list(t, collector.Namespace, "networking.k8s.io/v1", "Ingress")).To(BeEmpty())
+	g.Expect(list(t, collector.Namespace, "v1", "PersistentVolumeClaim")).To(BeEmpty())
+}

@@ -47,7 +47,7 @@ func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
 		return p, err
 	}
 	p.env = &envtest.Environment{
-		CRDDirectoryPaths:     []string{"config/crd/bases", "test/integration/testdata/crds"},
+		CRDDirectoryPaths:     append([]string{"config/crd/bases"}, offeredCRDs.Paths...),
 		ErrorIfCRDPathMissing: true,
 	}
 	server := p.env.ControlPlane.GetAPIServer()
@@ -66,7 +66,9 @@ func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
 		Append("audit-policy-file", policy).
 		Append("audit-log-path", p.audit.log.Path).
 		// Some distributions let only those who may set a finalizer set a blocking owner reference.
-		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement").
+		// It adds finalizers that a controller would remove.
+		Append("disable-admission-plugins", "StorageObjectInUseProtection")
 	config, err := p.env.Start()
 	if err != nil {
 		return p, fmt.Errorf("start etcd and kube-apiserver: %w", err)

@@ -16,10 +16,16 @@ import (
 // editorKubeconfig returns a kubeconfig of somebody who has the role collector-editor in a namespace, and nothing else.
 func editorKubeconfig(t *testing.T, namespace string) []byte {
 	t.Helper()
+	return kubeconfigWith(t, namespace, tenantRoles[0])
+}
+
+// kubeconfigWith returns a kubeconfig of somebody who has a ClusterRole in a namespace, and nothing else.
+func kubeconfigWith(t *testing.T, namespace, role string) []byte {
+	t.Helper()
 	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "editor"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: tenantRoles[0]},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "editor-of-" + namespace}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: role},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: role + "-of-" + namespace}},
 	}
 	if err := plane.client.Create(t.Context(), binding); err != nil {
 		t.Fatal(err)

@@ -85,11 +85,14 @@ func leakIn(place, text string) string {
 }
 
 // secretForms are the secret itself, and what is left of it in the base64 of a text that has it at any position.
-func secretForms() []string {
-	forms := []string{secret}
+func secretForms() []string { return formsOf(secret) }
+
+// formsOf is secretForms for another word.
+func formsOf(word string) []string {
+	forms := []string{word}
 	for skip := range 3 {
-		whole := (len(secret) - skip) / 3 * 3
-		forms = append(forms, base64.StdEncoding.EncodeToString([]byte(secret[skip:skip+whole])))
+		whole := (len(word) - skip) / 3 * 3
+		forms = append(forms, base64.StdEncoding.EncodeToString([]byte(word[skip:skip+whole])))
 	}
 	return forms
 }

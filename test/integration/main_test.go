@@ -69,6 +69,9 @@ func run(m *testing.M) (code int, err error) {
 	if err := build(binary); err != nil {
 		return 1, err
 	}
+	if err := findOfferedCRDs(); err != nil {
+		return 1, err
+	}
 	ctx := context.Background()
 	if plane, err = startControlPlane(ctx, dir); err != nil {
 		return 1, errors.Join(err, plane.stop())

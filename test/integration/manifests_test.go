@@ -71,6 +71,12 @@ var manifests = []manifestRow{
 		offline: `spec.mode: Unsupported value: supported values: "deployment", "daemonset", "statefulset"`},
 	{name: "volumeClaimTemplates of a deployment", patch: `{spec: {volumeClaimTemplates: [{metadata: {name: queue}, spec: ` + sized + `}]}}`,
 		refusal: `volumeClaimTemplates: only with mode statefulset`},
+	{name: "claims of a deployment's pods that are kept", patch: `{spec: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain}}}`,
+		refusal: `persistentVolumeClaimRetentionPolicy: only with mode statefulset`},
+	{name: "claims that are neither kept nor deleted", patch: `{spec: {mode: statefulset, persistentVolumeClaimRetentionPolicy: {whenDeleted: Recycle}}}`,
+		refusal: `whenDeleted, whenScaled: Delete or Retain`},
+	{name: "a shared claim without a size", patch: `{spec: {volumeClaims: [{metadata: {name: queue}, spec: {accessModes: [ReadWriteMany]}}]}}`,
+		refusal: `a claim needs a size; set requests.storage`},
 	{name: "Recreate of a statefulset", patch: `{spec: {mode: statefulset, updateStrategy: {type: Recreate}}}`,
 		refusal: `updateStrategy.type: Recreate only with mode deployment`},
 	{name: "OnDelete of a deployment", patch: `{spec: {updateStrategy: {type: OnDelete}}}`,
@@ -82,6 +88,22 @@ var manifests = []manifestRow{
 
 	{name: "minReplicas above maxReplicas", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 3, maxReplicas: 2}}}`,
 		refusal: `spec.autoscaling: Invalid value: autoscaling: minReplicas must not be larger than maxReplicas`},
+	{name: "two who scale", patch: `{spec: {autoscaling: {enabled: true, maxReplicas: 2, external: true}}}`,
+		refusal: `autoscaling: external means that somebody else scales; disable enabled or external`},
+	{name: "daemonset that somebody else scales", patch: `{spec: {mode: daemonset, autoscaling: {external: true}}}`,
+		refusal: `autoscaling: not with mode daemonset`},
+	{name: "scaling to none", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 0, maxReplicas: 2}}}`,
+		refusal: `autoscaling: minReplicas 0 only with keda`},
+	{name: "scaling to none with keda", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 0, maxReplicas: 2, keda: {triggers: [{type: cron, metadata: {}}]}}}}`},
+	{name: "keda with a target", patch: `{spec: {autoscaling: {targetCPUUtilizationPercentage: 70, keda: {triggers: [{type: cron, metadata: {}}]}}}}`,
+		refusal: `autoscaling: keda scales by its triggers alone; write metrics and targets as triggers`},
+	{name: "pods without requests that a metric scales", patch: `{spec: {resources: {}, autoscaling: {enabled: true, maxReplicas: 2, metrics: [` + queue + `]}}}`},
+	{name: "two who look at the requests", patch: `{spec: {verticalPodAutoscaler: {enabled: true}, autoscaling: {enabled: true, maxReplicas: 2}}}`,
+		refusal: `verticalPodAutoscaler: not with autoscaling by a percentage of the requests, which it changes; set updateMode Off`},
+	{name: "one who looks at the requests, and one who recommends", patch: `{spec: {verticalPodAutoscaler: {enabled: true, updateMode: "Off"}, autoscaling: {enabled: true, maxReplicas: 2}}}`},
+	{name: "requests that are changed, and pods that a metric scales", patch: `{spec: {verticalPodAutoscaler: {enabled: true}, autoscaling: {enabled: true, maxReplicas: 2, metrics: [` + queue + `]}}}`},
+	{name: "an Ingress without hosts", patch: `{spec: {ingress: {enabled: true}}}`, refusal: `ingress: hosts is required when enabled`},
+	{name: "a route to nowhere", patch: `{spec: {httpRoute: {enabled: true}}}`, refusal: `spec.httpRoute: Invalid value: parentRefs is required when enabled`},
 	{name: "autoscaling without maxReplicas", patch: `{spec: {autoscaling: {enabled: true}}}`,
 		refusal: `spec.autoscaling: Invalid value: autoscaling: maxReplicas is required when enabled`},
 	{name: "negative replicas", patch: `{spec: {replicas: -1}}`,
@@ -93,11 +115,32 @@ var manifests = []manifestRow{
 	{name: "port name of 16 characters", patch: `{spec: {ports: {abcdefghijklmnop: {port: 1}}}}`,
 		refusal: `ports: a name is at most 15 lower-case letters`},
 	{name: "port number above 65535", patch: `{spec: {ports: {otlp: {port: 65536}}}}`, refusal: `spec.ports.otlp.port: Invalid value`},
+	{name: "a port of the node in the node's network", patch: `{spec: {hostNetwork: true, ports: {otlp: {hostPort: 4317}}}}`,
+		refusal: `ports: hostPort not with hostNetwork, with which each port is the node's; remove it`},
+	{name: "a target port by number and one by name", patch: `{spec: {ports: {otlp: {targetPort: 1}, https: {port: 443, targetPort: otlp}}}}`},
+	{name: "two views of processes", patch: `{spec: {hostPID: true, shareProcessNamespace: true}}`,
+		refusal: `shareProcessNamespace: not with hostPID, with which the pods see all processes of the node`},
+	{name: "no name servers", patch: `{spec: {dnsPolicy: None, dnsConfig: {searches: [a]}}}`, refusal: `dnsPolicy: None needs dnsConfig.nameservers`},
+	{name: "an operating system that there is not", patch: `{spec: {os: {name: plan9}}}`, refusal: `name: linux or windows`},
+	{name: "a container with the collector's name", patch: `{spec: {extraContainers: [{name: collector}]}}`,
+		refusal: `name: collector is the collector's own container; choose another`},
+	{name: "two init containers of one name", patch: `{spec: {initContainers: [{name: a}, {name: a}]}}`,
+		refusal: `spec.initContainers[1]: Duplicate value`},
+	{name: "a way from outside to a Service inside", patch: `{spec: {service: {externalTrafficPolicy: Local}}}`,
+		refusal: `externalTrafficPolicy: only with type NodePort or LoadBalancer`},
+	{name: "addresses of a load balancer that there is not", patch: `{spec: {service: {type: NodePort, loadBalancerSourceRanges: [10.0.0.0/8]}}}`,
+		refusal: `loadBalancerClass, loadBalancerSourceRanges: only with type LoadBalancer`},
+	{name: "a load balancer without an address", patch: `{spec: {service: {type: LoadBalancer, clusterIP: None}}}`,
+		refusal: `clusterIP: None only with type ClusterIP`},
+	{name: "a Service without an address", patch: `{spec: {service: {clusterIP: None}}}`},
 	{name: "environment variable twice", patch: `{spec: {env: [{name: A, value: a}, {name: A, value: b}]}}`,
 		refusal: `spec.env[1]: Duplicate value`},
 	{name: "scrape interval that is no duration", patch: `{spec: {podMonitor: {interval: often}}}`,
 		refusal: `spec.podMonitor.interval: Invalid value`},
 }
+
+// queue is a metric to scale by.
+const queue = `{type: Pods, pods: {metric: {name: queue}, target: {type: AverageValue, averageValue: "500"}}}`
 
 // everything sets each field of the spec once, but for those that exclude each other.
 const everything = `
@@ -113,23 +156,45 @@ spec:
     digest: sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
     pullPolicy: IfNotPresent
   imagePullSecrets: [{name: registry}]
+  command: [/otelcol]
   args: [--config=/etc/collector/config.yaml]
+  workingDir: /work
   env:
   - {name: TOKEN, valueFrom: {secretKeyRef: {name: credentials, key: token}}}
   envFrom: [{secretRef: {name: credentials}}]
   ports:
     otlp: {enabled: false}
     statsd: {port: 8125, protocol: UDP, appProtocol: statsd}
-  service: {enabled: true, type: NodePort, annotations: {example.com/a: b}, internalTrafficPolicy: Local}
+    syslog: {port: 514, targetPort: 5514, hostPort: 514, service: true}
+  service:
+    enabled: true
+    type: LoadBalancer
+    annotations: {example.com/a: b}
+    headless: true
+    clusterIP: 10.0.0.10
+    internalTrafficPolicy: Local
+    externalTrafficPolicy: Local
+    loadBalancerClass: example.com/a
+    loadBalancerSourceRanges: [10.0.0.0/8]
+    sessionAffinity: ClientIP
+    trafficDistribution: PreferClose
   serviceAccount: {create: true, name: bound, annotations: {example.com/a: b}, automount: true}
   updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1, partition: 1}}
   volumeClaimTemplates:
   - metadata: {name: queue}
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+  persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Delete}
+  volumeClaims:
+  - metadata: {name: archive}
+    spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}
   resources: {requests: {cpu: 100m, memory: 128Mi}, limits: {memory: 1Gi}}
   livenessProbe: {httpGet: {path: /, port: 13133}}
   readinessProbe: {httpGet: {path: /, port: 13133}, periodSeconds: 5}
   startupProbe: {tcpSocket: {port: 13133}, failureThreshold: 30}
+  lifecycle: {preStop: {sleep: {seconds: 1}}}
+  initContainers: [{name: first, image: a, restartPolicy: Always}]
+  extraContainers: [{name: second, image: a}]
+  shareProcessNamespace: true
   podAnnotations: {example.com/a: b}
   podLabels: {example.com/a: b}
   podSecurityContext: {fsGroup: 10001}
@@ -141,18 +206,41 @@ spec:
       requiredDuringSchedulingIgnoredDuringExecution:
       - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {a: b}}}
   topologySpreadConstraints: [{topologyKey: topology.kubernetes.io/zone, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway}]
+  os: {name: linux}
+  runtimeClassName: gvisor
+  schedulerName: other
+  dnsPolicy: ClusterFirst
+  dnsConfig: {searches: [example.com]}
+  hostAliases: [{ip: 10.0.0.1, hostnames: [a]}]
   priorityClassName: system-cluster-critical
   terminationGracePeriodSeconds: 60
   extraVolumes: [{name: certificates, secret: {secretName: certificates}}]
   extraVolumeMounts: [{name: certificates, mountPath: /etc/certificates}, {name: queue, mountPath: /queue}]
   hostNetwork: false
+  hostPID: false
   autoscaling:
     enabled: true
     minReplicas: 2
     maxReplicas: 5
     targetCPUUtilizationPercentage: 70
     targetMemoryUtilizationPercentage: 70
+    metrics: [` + queue + `]
     behavior: {scaleDown: {stabilizationWindowSeconds: 60}}
+  verticalPodAutoscaler:
+    enabled: true
+    updateMode: "Off"
+    minAllowed: {cpu: 100m}
+    maxAllowed: {memory: 1Gi}
+    controlledResources: [memory]
+    controlledValues: RequestsOnly
+  ingress:
+    enabled: true
+    ingressClassName: nginx
+    annotations: {example.com/a: b}
+    hosts: [{host: a.example.com, paths: [{path: /, pathType: Prefix, port: statsd}]}]
+    tls: [{hosts: [a.example.com], secretName: tls}]
+  httpRoute: {enabled: true, annotations: {example.com/a: b}, parentRefs: [{name: a, namespace: b, sectionName: c}], hostnames: [a.example.com], port: statsd}
+  grpcRoute: {enabled: true, parentRefs: [{name: a, group: b, kind: C, port: 1}], port: statsd}
   podDisruptionBudget: {enabled: true, minAvailable: 50%}
   networkPolicy:
     enabled: true

@@ -1,6 +1,12 @@
 package integration
 
-import "strings"
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
 
 // tenancyNamespaces are the namespaces of the tables: name, labels and annotations.
 const tenancyNamespaces = `
@@ -49,6 +55,10 @@ var clusterLimits = map[string]string{
 	"check-args":       "forbidden",
 	"host-access":      "forbidden",
 	"privileges":       "forbidden",
+	"exposure":         "forbidden",
+	"hostnames":        "otlp.example.com *.acme.example.com",
+	"containers":       "3",
+	"runtime-classes":  "gvisor kata",
 	"default-registry": "ghcr.io/open-telemetry/releases",
 }
 
@@ -56,6 +66,22 @@ var clusterLimits = map[string]string{
 func refused(field, found, limit string) string {
 	value := strings.ReplaceAll(strings.TrimSpace(clusterLimits[limit]), "\n", " ")
 	return field + " is " + found + "; the limit " + limit + " is " + value + ", by ConfigMap kube8-operator-system/collector-limits"
+}
+
+// modest is what the limits demand of a further container; its last fields count.
+const modest = `image: quay.io/one/collector, securityContext: {allowPrivilegeEscalation: false}, resources: {requests: {memory: 1Mi}, limits: {cpu: 100m, memory: 64Mi}}`
+
+// further is a patch with one further container that has other fields than a modest one.
+func further(list, fields string) string {
+	var container map[string]any
+	if err := errors.Join(yaml.Unmarshal([]byte("{"+modest+"}"), &container), yaml.Unmarshal([]byte("{name: one, "+fields+"}"), &container)); err != nil {
+		panic(err)
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{list: []any{container}}})
+	if err != nil {
+		panic(err)
+	}
+	return string(patch)
 }
 
 // limited are merge patches for the valid manifest, in namespace acme, with resources that meet clusterLimits, and what
@@ -121,8 +147,16 @@ var limited = []struct{ name, patch, refusal string }{
 	{name: "the host's network", patch: `{spec: {hostNetwork: true}}`, refusal: refused("spec.hostNetwork", "true", "host-access")},
 	{name: "a path of the host", patch: `{spec: {extraVolumes: [{name: a, emptyDir: {}}, {name: b, hostPath: {path: /etc}}]}}`,
 		refusal: refused("spec.extraVolumes[b].hostPath.path", "/etc", "host-access")},
+	{name: "the host's processes", patch: `{spec: {hostPID: true}}`, refusal: refused("spec.hostPID", "true", "host-access")},
+	{name: "ports of the host", patch: `{spec: {ports: {otlp: {hostPort: 4317}, metrics: {port: 1}}}}`,
+		refusal: refused("spec.ports.otlp.hostPort", "4317", "host-access")},
+	{name: "a request that the node sends to another host", patch: `{spec: {lifecycle: {preStop: {httpGet: {host: a, port: 80}}}}}`,
+		refusal: refused("spec has a probe or lifecycle whose host", "set", "host-access")},
+	{name: "hooks and probes of its own", patch: `{spec: {lifecycle: {preStop: {sleep: {seconds: 1}}}, livenessProbe: {httpGet: {port: 1}}}}`},
 	{name: "the host's logs", patch: `{spec: {presets: {logs: {enabled: true}}}}`,
 		refusal: refused("spec.presets.logs.enabled", "true", "host-access")},
+	{name: "the host's files", patch: `{spec: {presets: {hostMetrics: {enabled: true}}}}`,
+		refusal: refused("spec.presets.hostMetrics.enabled", "true", "host-access")},
 
 	{name: "no privileges, in so many words", patch: `
 spec:
@@ -132,8 +166,7 @@ spec:
 		refusal: refused("spec.securityContext.privileged", "true", "privileges") + ". " +
 			refused("spec.securityContext.allowPrivilegeEscalation", "true", "privileges")},
 	{name: "capabilities", patch: `{spec: {securityContext: {capabilities: {add: [NET_ADMIN, SYS_TIME]}}}}`,
-		refusal: refused("spec.securityContext.capabilities.add", "NET_ADMIN", "privileges") + ". " +
-			refused("spec.securityContext.capabilities.add", "SYS_TIME", "privileges")},
+		refusal: refused("spec.securityContext.capabilities.add", "NET_ADMIN SYS_TIME", "privileges")},
 	{name: "root", patch: `{spec: {securityContext: {runAsNonRoot: false}, podSecurityContext: {runAsNonRoot: false}}}`,
 		refusal: refused("spec.securityContext.runAsNonRoot", "false", "privileges") + ". " +
 			refused("spec.podSecurityContext.runAsNonRoot", "false", "privileges")},
@@ -151,6 +184,47 @@ spec:
 	podSecurityContext: {windowsOptions: {hostProcess: true}}`,
 		refusal: refused("spec.securityContext.windowsOptions.hostProcess", "true", "privileges") + ". " +
 			refused("spec.podSecurityContext.windowsOptions.hostProcess", "true", "privileges")},
+
+	{name: "an allowed runtime class", patch: `{spec: {runtimeClassName: kata}}`},
+	{name: "another runtime class", patch: `{spec: {runtimeClassName: runc}}`, refusal: refused("spec.runtimeClassName", "runc", "runtime-classes")},
+
+	{name: "a Service inside the cluster", patch: `{spec: {service: {type: ClusterIP, headless: true}}}`},
+	{name: "a Service for the world", patch: `{spec: {service: {type: LoadBalancer}}}`, refusal: refused("spec.service.type", "LoadBalancer", "exposure")},
+
+	{name: "an Ingress", patch: `{spec: {ingress: {enabled: true, hosts: [{host: otlp.example.com}]}}}`,
+		refusal: refused("spec.ingress.enabled", "true", "exposure")},
+	{name: "names that are the tenant's, and one that is not", patch: `{spec: {ingress: {hosts: [{host: a.acme.example.com}, {host: acme.example.com}, {}]}}}`,
+		refusal: refused("spec.ingress.hosts", "acme.example.com", "hostnames") + ". " + refused("spec.ingress.hosts", "every host", "hostnames")},
+	{name: "a certificate for another name", patch: `{spec: {ingress: {tls: [{hosts: [otlp.example.com, a.example.com]}, {secretName: a}]}}}`,
+		refusal: refused("spec.ingress.tls", "otlp.example.com a.example.com", "hostnames")},
+	{name: "routes of the tenant's names and of all", patch: `
+spec:
+	httpRoute: {enabled: true, parentRefs: [{name: a}], hostnames: [otlp.example.com, b.acme.example.com]}
+	grpcRoute: {enabled: true, parentRefs: [{name: a}]}`,
+		refusal: refused("spec.httpRoute.enabled", "true", "exposure") + ". " + refused("spec.grpcRoute.enabled", "true", "exposure") + ". " +
+			refused("spec.grpcRoute.hostnames", "every host", "hostnames")},
+	{name: "requests that grow within the limits", patch: `{spec: {verticalPodAutoscaler: {enabled: true, maxAllowed: {cpu: 500m, memory: 512Mi}}}}`},
+	{name: "requests that grow for ever", patch: `{spec: {verticalPodAutoscaler: {enabled: true, maxAllowed: {cpu: 1}}}}`,
+		refusal: refused("spec.verticalPodAutoscaler.maxAllowed.cpu", "1", "requests.cpu") + ". " +
+			refused("spec.verticalPodAutoscaler.maxAllowed.memory", "not set", "requests.memory")},
+
+	{name: "further containers within the limits", patch: further("initContainers", ``)},
+	{name: "more containers", patch: `{spec: {initContainers: [{name: a, ` + modest + `}, {name: b, ` + modest + `}, {name: c, ` + modest + `}]}}`,
+		refusal: refused("the number of containers", "4", "containers")},
+	{name: "a further container of another registry", patch: further("extraContainers", `image: "evil.example.com/a:1"`),
+		refusal: refused("spec.extraContainers[one].image", "evil.example.com/a", "registries")},
+	{name: "an init container with limits that are more", patch: further("initContainers", `resources: {requests: {cpu: 600m}, limits: {cpu: 3, memory: 1Gi}}`),
+		refusal: refused("spec.initContainers[one].resources.requests.cpu", "600m", "requests.cpu") + ". " +
+			refused("spec.initContainers[one].resources.requests.memory", "1Gi", "requests.memory") + ". " +
+			refused("spec.initContainers[one].resources.limits.cpu", "3", "limits.cpu")},
+	{name: "a further container without limits", patch: further("extraContainers", `resources: {limits: {cpu: 500m}}`),
+		refusal: refused("spec.extraContainers[one].resources.limits.memory", "not set", "limits.memory")},
+	{name: "a further container with privileges", patch: further("extraContainers", `securityContext: {privileged: true, capabilities: {add: [SYS_ADMIN]}}`),
+		refusal: refused("spec.extraContainers[one].securityContext.capabilities.add", "SYS_ADMIN", "privileges") + ". " +
+			refused("spec.extraContainers[one].securityContext.privileged", "true", "privileges") + ". " +
+			refused("spec.extraContainers[one].securityContext.allowPrivilegeEscalation", "true", "privileges")},
+	{name: "a further container with a port of the host", patch: further("extraContainers", `ports: [{containerPort: 80, hostPort: 80}]`),
+		refusal: refused("spec.extraContainers[one].ports.hostPort", "set", "host-access")},
 
 	{name: "more than a message holds", patch: `{spec: {extraVolumes: [` +
 		strings.Repeat(`{name: a, hostPath: {path: /}}, `, 500) + `], collector: {configuration: ` + encoded(256<<10) + `}}}`,
@@ -191,4 +265,8 @@ var wrongLimits = []struct{ limit, value, refusal string }{
 	{"check-args", "validate", "it must be allowed or forbidden"},
 	{"host-access", "false", "it must be allowed or forbidden"},
 	{"privileges", "none", "it must be allowed or forbidden"},
+	{"exposure", "internal", "it must be allowed or forbidden"},
+	{"containers", "two", "it must be a whole number"},
+	{"hostnames", "", "it must be host names, separated by spaces, of which *.example.com is every one below example.com"},
+	{"runtime-classes", "", "it must be names of RuntimeClasses, separated by spaces"},
 }

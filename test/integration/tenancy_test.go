@@ -171,6 +171,7 @@ func TestTenancyOfAllNamespaces(t *testing.T) {
 			})
 		}
 	})
+	t.Run("null in place of a security context is a privilege", func(t *testing.T) { p.tryNulls(t) })
 	t.Run("a Collector that breaks a limit is refused changes of its spec, and nothing else", func(t *testing.T) { p.tryUpdates(t) })
 	t.Run("what a Collector does not say is what the chart says", func(t *testing.T) { p.tryDefaults(t) })
 	t.Run("a limit that cannot be right is named", func(t *testing.T) {

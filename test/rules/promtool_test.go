@@ -38,8 +38,19 @@ func TestPromtoolAcceptsTheRulesAndTheirUnitTestsPass(t *testing.T) {
 	}
 }
 
-func TestPromtoolReadsTheQueriesOfTheDashboard(t *testing.T) {
-	content, err := os.ReadFile("../../config/grafana/dashboard.json")
+func TestPromtoolReadsTheQueriesOfTheDashboards(t *testing.T) {
+	files, err := filepath.Glob("../../config/grafana/*.json")
+	if err != nil || len(files) != 2 {
+		t.Fatalf("dashboards: %q, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { checkQueries(t, file) })
+	}
+}
+
+func checkQueries(t *testing.T, file string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +67,7 @@ func TestPromtoolReadsTheQueriesOfTheDashboard(t *testing.T) {
 	var rules []map[string]string
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
-			query := strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")
+			query := strings.NewReplacer("$__rate_interval", "5m", "$signal", "spans", "${signal}", "spans").Replace(target.Expr)
 			rules = append(rules, map[string]string{"record": fmt.Sprintf("query:%d", len(rules)), "expr": query})
 		}
 	}

@@ -15,15 +15,31 @@ import (
 	"testing"
 )
 
-// checkCommandLines unpacks the archive of each platform, and renders the samples with that of this machine, in a folder
-// where nothing else is.
+// checkCommandLines unpacks the archives of each platform, and renders the samples with those of this machine, in a folder
+// where nothing else is. It checks krew's manifest against the archives.
 func checkCommandLines(t *testing.T, dir, version string) {
+	t.Helper()
+	plugins := map[string][]byte{}
+	for _, name := range []string{operator, plugin} {
+		for _, archive := range checkCommandLine(t, dir, name, version) {
+			if name == plugin {
+				plugins[filepath.Base(archive)] = readFile(t, archive)
+			}
+		}
+	}
+	if err := checkKrew(readFile(t, filepath.Join(dir, "dist", "collector.yaml")), version, plugins); err != nil {
+		t.Error(err)
+	}
+}
+
+func checkCommandLine(t *testing.T, dir, name, version string) (archives []string) {
 	t.Helper()
 	for _, platform := range []string{
 		"linux_amd64.tar.gz", "linux_arm64.tar.gz", "darwin_amd64.tar.gz", "darwin_arm64.tar.gz", "windows_amd64.zip", "windows_arm64.zip",
 	} {
-		archive := filepath.Join(dir, "dist", "kube8-operator_"+version+"_"+platform)
-		unpacked, program := t.TempDir(), "kube8-operator"
+		archive := filepath.Join(dir, "dist", name+"_"+version+"_"+platform)
+		archives = append(archives, archive)
+		unpacked, program := t.TempDir(), name
 		if strings.HasSuffix(archive, ".zip") {
 			program += ".exe"
 			unzip(t, archive, unpacked)
@@ -48,14 +64,15 @@ func checkCommandLines(t *testing.T, dir, version string) {
 			t.Errorf("%s is built for %s", platform, got)
 		}
 		if strings.HasPrefix(platform, runtime.GOOS+"_"+runtime.GOARCH+".") {
-			renderSamples(t, program, filepath.Join(dir, "config/samples"), version)
+			renderSamples(t, program, filepath.Join(dir, "config/samples"), name+" v"+version+" ")
 		}
 	}
+	return archives
 }
 
 func renderSamples(t *testing.T, program, samples, version string) {
 	t.Helper()
-	if out := command(t, program, "version"); !strings.HasPrefix(out, "kube8-operator v"+version+" ") {
+	if out := command(t, program, "version"); !strings.HasPrefix(out, version) {
 		t.Errorf("the command line says %q", out)
 	}
 	cmd := exec.CommandContext(t.Context(), program, "render", samples)

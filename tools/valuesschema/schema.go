@@ -44,9 +44,10 @@ func Generate(crdYAML []byte) ([]byte, error) {
 // simplify removes what JSON schema cannot say (CEL rules, list types: the API server checks those) and what it need not
 // say to Helm. It refuses what has another meaning in draft-07, so that nothing is lost unseen.
 func simplify(p *props, path string) error {
-	if p.Nullable || p.ExclusiveMaximum || p.ExclusiveMinimum {
-		return fmt.Errorf("%s: nullable and exclusive limits mean something else in JSON schema; teach simplify about them", path)
+	if p.ExclusiveMaximum || p.ExclusiveMinimum {
+		return fmt.Errorf("%s: exclusive limits mean something else in JSON schema; teach simplify about them", path)
 	}
+	p.Nullable = false // with null, Helm removes the chart's default and the key before it looks at the schema
 	p.Description, p.Title, p.Format, p.Default, p.Example = "", "", "", nil, nil
 	p.XValidations, p.XListType, p.XListMapKeys, p.XMapType, p.XEmbeddedResource = nil, nil, nil, nil, false
 	open := p.XPreserveUnknownFields != nil && *p.XPreserveUnknownFields

@@ -76,6 +76,17 @@ func TestGenerate(t *testing.T) {
 }
 `,
 	}, {
+		name: "a nullable field is any other: Helm removes it, if it is null",
+		spec: `{type: object, properties: {a: {type: string, nullable: true}}}`,
+		want: `"type":"object","additionalProperties":false,
+"properties":{
+"a":{"type":"string"},
+"global":{"type":"object"}
+},
+"definitions":{
+}
+`,
+	}, {
 		name: "a large part that occurs again is written once",
 		spec: `{type: object, properties: {a: ` + long + `, b: {type: array, items: ` + long + `}}}`,
 		want: `"type":"object","additionalProperties":false,
@@ -111,7 +122,7 @@ func TestGenerateRefuses(t *testing.T) {
 		{"what is not a CRD", []byte("kind: ["), "not a CustomResourceDefinition"},
 		{"a CRD without a schema", []byte("spec: {versions: [{name: v1}]}"), "has no schema"},
 		{"a spec without properties", crdWithSpec(`{type: object}`), "has no spec, or one without properties"},
-		{"a nullable field, naming it", crdWithSpec(`{type: object, properties: {a: {type: object, properties: {b: {type: string, nullable: true}}}}}`), "spec.a.b: nullable"},
+		{"an exclusive limit, naming it", crdWithSpec(`{type: object, properties: {a: {type: object, properties: {b: {type: integer, exclusiveMinimum: true}}}}}`), "spec.a.b: exclusive"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := Generate(tt.crd); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -167,8 +178,9 @@ func TestCollectorSchema(t *testing.T) {
 	}
 }
 
-// TestCRDCanBeApplied: client-side kubectl apply keeps a copy of the CRD in an annotation, and the API server refuses more
-// than 256 KiB of annotations. Set maxDescLen in the Makefile's controller-gen call when this fails.
+// TestCRDCanBeApplied: server-side, as everything here applies it. Client-side kubectl apply would keep a copy of the CRD in an
+// annotation, and the API server refuses more than 256 KiB of those. etcd takes 1.5 MiB, and OLM unpacks a bundle into a
+// ConfigMap of 1 MiB. Set maxDescLen in the Makefile's controller-gen call when this fails.
 func TestCRDCanBeApplied(t *testing.T) {
 	in, err := os.ReadFile(crdFile)
 	if err != nil {
@@ -182,9 +194,9 @@ func TestCRDCanBeApplied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const limit, reserve = 256 << 10, 4 << 10
+	const limit, reserve = 1 << 20, 256 << 10
 	if len(out) > limit-reserve {
-		t.Errorf("the CRD has %d bytes as JSON; client-side kubectl apply refuses more than %d", len(out), limit-reserve)
+		t.Errorf("the CRD has %d bytes as JSON; it shall stay below %d", len(out), limit-reserve)
 	}
 	t.Logf("the CRD has %d bytes as JSON, of at most %d", len(out), limit-reserve)
 }

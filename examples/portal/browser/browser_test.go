@@ -1,7 +1,8 @@
 //go:build e2e
 
-// Package browser goes through the portal's page as a person would, in a headless Chromium. test/e2e starts the portal and
-// runs this with PORTAL_URL, the address of a page whose namespace has no Collectors.
+// Package browser goes through the portal's page as a person would, in a headless Chromium. The portal's own test and
+// test/e2e start the portal and run this with PORTAL_URL, the address of a page. Its namespace has one Collector, "kept",
+// whose configuration is key config.yaml of Secret kept. NAMESPACES has the namespaces that the page offers.
 package browser
 
 import (
@@ -33,25 +34,49 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 	field := func(name string) chromedp.CSS { return chromedp.CSS("[name=" + name + "]") }
 	save := chromedp.Click(chromedp.CSS("[type=submit]"))
 
-	step(ctx, t, "the page opens and has no rows", chromedp.Navigate(address), chromedp.WaitVisible(chromedp.ID("none")))
+	row := func(name string) string { return `//tr[th[.="` + name + `"]]` }
+	edit := func(name string) chromedp.Action[chromedp.Void] {
+		return chromedp.Click(chromedp.Search(row(name) + `//*[.="Edit"]`))
+	}
+	says := func(id, text string) chromedp.Action[chromedp.Void] {
+		return chromedp.WaitVisible(chromedp.Search(`//*[@id="` + id + `"][contains(., "` + text + `")]`))
+	}
+
+	step(ctx, t, "the page opens and has a row", chromedp.Navigate(address), chromedp.WaitVisible(chromedp.Search(row("kept"))))
+	for namespace := range strings.SplitSeq(os.Getenv("NAMESPACES"), ",") {
+		step(ctx, t, "the page offers the namespace "+namespace, chromedp.WaitReady(chromedp.Search(`//*[@id="namespace"]/option[.="`+namespace+`"]`)))
+	}
+	step(ctx, t, "a configuration in a Secret is named, and saved as it is", edit("kept"),
+		says("elsewhere", "The configuration is key config.yaml of Secret kept."), chromedp.WaitNotVisible(field("configuration")),
+		chromedp.SetValue(field("cluster"), "prod-eu-2"), save, says("saved", "Saved kept."),
+		chromedp.WaitVisible(chromedp.Search(row("kept")+`//*[.="prod-eu-2"]`)))
+	step(ctx, t, "New empties the form", chromedp.Click(chromedp.CSS("[type=reset]")),
+		chromedp.WaitVisible(chromedp.CSS("[name=name]:not([readonly]):invalid")), chromedp.WaitVisible(field("configuration")))
 	step(ctx, t, "what the API server has against the form is said",
 		chromedp.SendKeys(field("name"), "gateway"), chromedp.SendKeys(field("tenant"), "acme"),
 		chromedp.SendKeys(field("tenantID"), "a b"), chromedp.SendKeys(field("cluster"), "prod-eu-1"),
 		chromedp.SetValue(field("configuration"), configuration), save,
-		chromedp.WaitVisible(chromedp.Search(`//*[@id="refusal"][contains(., "spec.tenant.id: Invalid value")]`)))
+		says("refusal", "spec.tenant.id: Invalid value"))
 	step(ctx, t, "the mended form makes a row",
 		chromedp.SetValue(field("tenantID"), "1042"), save,
-		chromedp.WaitVisible(chromedp.Search(`//tbody//th[.="gateway"]`)),
+		chromedp.WaitVisible(chromedp.Search(row("gateway"))), says("saved", "Saved gateway."),
 		chromedp.WaitNotPresent(chromedp.Search(`//*[@id="refusal"][text()]`)))
 	step(ctx, t, "the collector becomes ready, and the row says so by itself",
-		chromedp.WaitVisible(chromedp.Search(`//tr[@data-ready="True"]//*[.="Available"]`)))
+		chromedp.WaitVisible(chromedp.Search(row("gateway")+`[@data-ready="True"]//*[.="Available"]`)))
 	step(ctx, t, "on another visit, the form takes the row, to change it",
-		chromedp.Reload(), chromedp.Click(chromedp.CSS("button.edit")), chromedp.WaitVisible(chromedp.CSS("[name=name]:valid")))
+		chromedp.Reload(), edit("gateway"), chromedp.WaitVisible(chromedp.CSS("[name=name][readonly]")))
 	edited, err := chromedp.Run(ctx, chromedp.Value(field("configuration")))
 	if err != nil || edited != configuration {
 		t.Errorf("the form has the configuration %q (%v), want %q", edited, err, configuration)
 	}
-	step(ctx, t, "deleted, the row goes", chromedp.Click(chromedp.CSS("button.delete")), chromedp.WaitVisible(chromedp.ID("none")))
+	step(ctx, t, "the row leads to the status and the history", chromedp.Click(chromedp.Search(row("gateway")+`//a`)),
+		chromedp.WaitVisible(chromedp.Search(`//tr[th[.="Ready"]]/td[.="Available"]`)), chromedp.WaitVisible(chromedp.ID("history")),
+		chromedp.Click(chromedp.CSS("header a")), chromedp.WaitVisible(chromedp.Search(row("gateway"))))
+	remove := func(name string) chromedp.Action[chromedp.Void] {
+		return chromedp.Click(chromedp.Search(row(name) + `//*[.="Delete"]`))
+	}
+	step(ctx, t, "deleted, the rows go", remove("gateway"), chromedp.WaitNotPresent(chromedp.Search(row("gateway"))),
+		remove("kept"), chromedp.WaitVisible(chromedp.ID("none")))
 
 	if err := chromedp.Cancel(ctx); err != nil {
 		t.Error(err)

@@ -5,11 +5,11 @@ const at = (id) => document.getElementById(id);
 const form = at("form");
 const rows = new Map(); // by name
 
-at("namespace").textContent = namespace;
+let source; // of the configuration of the collector in the form, if that is in a Secret
 
 // call answers with what the portal answers, and shows a refusal beside the form.
 async function call(method, path, body) {
-  at("refusal").textContent = "";
+  at("refusal").textContent = at("saved").textContent = "";
   try {
     const response = await fetch(path, { method, body: body && JSON.stringify(body) });
     if (!response.ok) throw new Error(await response.text());
@@ -21,6 +21,7 @@ async function call(method, path, body) {
 
 function newRow(name) {
   const row = at("row").content.firstElementChild.cloneNode(true);
+  row.querySelector(".about").href = `/about/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
   row.querySelector(".edit").addEventListener("click", () => edit(name));
   row.querySelector(".delete").addEventListener("click", () => {
     if (confirm(`Delete the collector ${name}? It stops taking telemetry.`)) {
@@ -57,15 +58,41 @@ async function edit(name) {
   const collector = (await response?.json())?.find((other) => other.name === name);
   if (!collector) return;
   for (const field of form.elements) {
-    if (field.name) field.value = collector[field.name];
+    if (field.name) field.value = collector[field.name] ?? "";
   }
+  begin(`Change ${name}`, collector.configurationSecret);
   form.scrollIntoView();
 }
 
-form.addEventListener("submit", (event) => {
+// begin sets what the form does. Without a Secret that has the configuration, the form has it.
+function begin(does, secret) {
+  source = secret;
+  at("does").textContent = does;
+  form.elements.name.readOnly = does.startsWith("Change");
+  form.elements.configuration.disabled = form.elements.configuration.parentElement.hidden = Boolean(source);
+  at("elsewhere").hidden = !source;
+  at("elsewhere").textContent = source ? `The configuration is key ${source.key} of Secret ${source.name}. Change it there.` : "";
+}
+
+form.addEventListener("reset", () => {
+  at("refusal").textContent = at("saved").textContent = "";
+  begin("Create a collector");
+});
+
+form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const { name, ...collector } = Object.fromEntries(new FormData(form));
-  call("PUT", `${collectors}/${encodeURIComponent(name)}`, collector);
+  const body = { ...collector, configurationSecret: source };
+  if (await call("PUT", `${collectors}/${encodeURIComponent(name)}`, body)) {
+    at("saved").textContent = `Saved ${name}.`;
+    begin(`Change ${name}`, source);
+  }
+});
+
+at("namespace").add(new Option(namespace, namespace, true, true));
+at("namespace").addEventListener("change", ({ target }) => { location.search = new URLSearchParams({ namespace: target.value }); });
+call("GET", "/namespaces").then((response) => response?.json()).then((names) => {
+  if (names) at("namespace").replaceChildren(...names.map((name) => new Option(name, name, name === namespace, name === namespace)));
 });
 
 // The browser comes back by itself when the stream breaks, and says which event it saw last.

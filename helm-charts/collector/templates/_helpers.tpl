@@ -65,26 +65,43 @@ labels:
 {{- with $kept }}{{ toYaml . }}{{ end }}
 {{- end }}
 
-{{/* The enabled ports, sorted by name, as JSON: {"ports": [{name, port, protocol, appProtocol?}]}. */}}
+{{/*
+The enabled ports, sorted by name, as JSON: {"all": […], "inPod": […], "onService": […], "onHeadless": […]}, each a list of
+{name, port, number, hostPort, target, protocol, appProtocol}. number is that in the pod; there is none where another port of the
+pod is the target.
+*/}}
 {{- define "collector.ports" -}}
-{{- $ports := list }}
+{{- $found := dict "all" list "inPod" list "onService" list "onHeadless" list }}
 {{- $taken := dict }}
+{{- $balanced := eq .Values.service.type "LoadBalancer" }}
 {{- range $name, $port := .Values.ports }}
 {{- if ne (toString $port.enabled) "false" }}
 {{- if not $port.port }}
 {{- fail (printf "ports.%s: port is missing; give it a number, or remove it with enabled: false" $name) }}
 {{- end }}
-{{- $item := dict "name" $name "port" (int $port.port) "protocol" ($port.protocol | default "TCP") }}
-{{- with $port.appProtocol }}{{ $_ := set $item "appProtocol" . }}{{ end }}
-{{- $number := printf "%d/%s" $item.port $item.protocol }}
-{{- with get $taken $number }}
-{{- fail (printf "ports.%s and ports.%s are both %s; change one of the numbers, or remove one with enabled: false" . $name $number) }}
+{{- $target := $port.targetPort | default $port.port }}
+{{- $named := kindIs "string" $target }}
+{{- $item := dict "name" $name "port" (int $port.port) "number" (ternary 0 $target $named | int) "hostPort" (int $port.hostPort)
+  "target" (ternary $target $name $named) "protocol" ($port.protocol | default "TCP") "appProtocol" $port.appProtocol }}
+{{- $places := ternary (list "all") (list "all" "inPod") $named }}
+{{- $service := toString $port.service }}
+{{- if ne $service "false" }}{{ $places = append $places "onHeadless" }}{{ end }}
+{{- if or (eq $service "true") (not (or (eq $service "false") (and $balanced (eq $name "metrics")))) }}
+{{- $places = append $places "onService" }}
 {{- end }}
-{{- $_ := set $taken $number $name }}
-{{- $ports = append $ports $item }}
+{{- range $place, $number := dict "inPod" $item.number "onHeadless" $item.port "on the node" $item.hostPort }}
+{{- $key := printf "%d/%s" $number $item.protocol }}
+{{- if and $number (or (has $place $places) (eq $place "on the node")) }}
+{{- with get $taken (print $place $key) }}
+{{- fail (printf "ports.%s and ports.%s are both %s; change one of the numbers, or remove one with enabled: false" . $name $key) }}
+{{- end }}
+{{- $_ := set $taken (print $place $key) $name }}
 {{- end }}
 {{- end }}
-{{- toJson (dict "ports" $ports) }}
+{{- range $places }}{{ $_ := set $found . (append (get $found .) $item) }}{{ end }}
+{{- end }}
+{{- end }}
+{{- toJson $found }}
 {{- end }}
 
 {{/* Refuses what the Collector's schema refuses but a JSON schema cannot say. */}}
@@ -101,7 +118,7 @@ labels:
 {{- fail "extraVolumeMounts: /etc/collector is for the configuration; add a file there by collector.files, or mount elsewhere" }}
 {{- end }}
 {{- end }}
-{{- if and (eq $v.mode "daemonset") $v.autoscaling.enabled }}
+{{- if and (eq $v.mode "daemonset") (or $v.autoscaling.enabled $v.autoscaling.external) }}
 {{- fail "autoscaling: not with mode daemonset, which runs one pod on each node; disable it or choose another mode" }}
 {{- end }}
 {{- if and (eq $v.mode "daemonset") $v.podDisruptionBudget.enabled }}
@@ -121,10 +138,11 @@ labels:
 {{- end }}
 {{- $keys = append $keys $key }}
 {{- end }}
-{{- range concat $v.extraVolumes $v.volumeClaimTemplates }}
+{{- $own := ternary (list "config" "varlogpods" "hostfs") (list "config" "varlogpods") $v.presets.hostMetrics.enabled }}
+{{- range concat $v.extraVolumes $v.volumeClaimTemplates $v.volumeClaims }}
 {{- $name := .name | default (get (.metadata | default dict) "name") | default "" }}
-{{- if has $name (list "config" "varlogpods") }}
-{{- fail (printf "extraVolumes, volumeClaimTemplates: the name %s is the chart's own; choose another" $name) }}
+{{- if has $name $own }}
+{{- fail (printf "extraVolumes, volumeClaimTemplates, volumeClaims: the name %s is the chart's own; choose another" $name) }}
 {{- end }}
 {{- end }}
 {{- end }}

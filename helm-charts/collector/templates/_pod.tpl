@@ -29,27 +29,48 @@ template:
 {{- $checks := hasKey . "check" -}}
 {{- $check := .check | default dict -}}
 serviceAccountName: {{ include "collector.serviceAccountName" .root | quote }}
-automountServiceAccountToken: {{ $v.serviceAccount.automount }}
+{{- $presets := $v.presets }}
+automountServiceAccountToken: {{ or $v.serviceAccount.automount $presets.kubeletMetrics.enabled $presets.kubernetesAttributes.enabled
+  $presets.clusterMetrics.enabled }}
 enableServiceLinks: false
 {{- with $v.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- if and $v.hostNetwork (not $checks) }}
+{{- $onNode := and $v.hostNetwork (not $checks) }}
+{{- if $onNode }}
 hostNetwork: true
-dnsPolicy: ClusterFirstWithHostNet
 {{- end }}
-{{- with $v.priorityClassName }}
-priorityClassName: {{ . | quote }}
+{{- if not $checks }}
+{{- range list "hostPID" "shareProcessNamespace" }}
+{{- if get $v . }}
+{{ . }}: true
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with $v.dnsPolicy | default (ternary "ClusterFirstWithHostNet" "" $onNode) }}
+dnsPolicy: {{ . }}
+{{- end }}
+{{- range $field := list "priorityClassName" "runtimeClassName" "schedulerName" }}
+{{- with get $v $field }}
+{{ $field }}: {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- range $field := list "dnsConfig" "hostAliases" "os" }}
+{{- with get $v $field }}
+{{ $field }}:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 {{- if hasKey $v "terminationGracePeriodSeconds" }}
 terminationGracePeriodSeconds: {{ $v.terminationGracePeriodSeconds | int64 }}
 {{- end }}
-{{- with $v.podSecurityContext }}
+{{- $windows := eq (get ($v.os | default dict) "name" | toString) "windows" }}
+{{- with ternary (omit ($v.podSecurityContext | default dict) "seccompProfile") $v.podSecurityContext $windows }}
 securityContext:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $v.nodeSelector }}
+{{- with merge dict $v.nodeSelector (ternary (dict "kubernetes.io/os" "windows") dict $windows) }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -68,11 +89,19 @@ topologySpreadConstraints:
   - {{ ternary . (set (deepCopy .) "labelSelector" $selector) (hasKey . "labelSelector") | toYaml | nindent 4 | trim }}
   {{- end }}
 {{- end }}
+{{- with $v.initContainers }}
+initContainers:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 containers:
   - name: collector
     image: {{ include "collector.image" .root | quote }}
     {{- $moving := and (eq ($v.image.tag | default (toString $v.collector.version)) "latest") (not $v.image.digest) }}
     imagePullPolicy: {{ $v.image.pullPolicy | default (ternary "Always" "IfNotPresent" $moving) }}
+    {{- with $v.command }}
+    command:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
     {{- $args := list }}
     {{- if hasKey $v "args" }}
     {{- $args = $v.args }}
@@ -86,20 +115,23 @@ containers:
     args:
       {{- toYaml . | nindent 6 }}
     {{- end }}
+    {{- with $v.workingDir }}
+    workingDir: {{ . | quote }}
+    {{- end }}
     env:
       {{- include "collector.env" .root | nindent 6 }}
     {{- with $v.envFrom }}
     envFrom:
       {{- toYaml . | nindent 6 }}
     {{- end }}
-    {{- $ports := (include "collector.ports" .root | fromJson).ports }}
+    {{- $ports := (include "collector.ports" .root | fromJson).inPod }}
     {{- if and $ports (not $checks) }}
     ports:
       {{- range $ports }}
       - name: {{ .name | quote }}
-        containerPort: {{ .port }}
-        {{- if $v.hostNetwork }}
-        hostPort: {{ .port }}
+        containerPort: {{ .number }}
+        {{- with ternary .number .hostPort $v.hostNetwork }}
+        hostPort: {{ . }}
         {{- end }}
         protocol: {{ .protocol }}
       {{- end }}
@@ -108,18 +140,18 @@ containers:
     {{- toYaml . | nindent 4 }}
     {{- end }}
     {{- $grace := ternary $v.terminationGracePeriodSeconds 30 (hasKey $v "terminationGracePeriodSeconds") | int64 }}
-    {{- if and (gt $grace 5) (not $checks) }}
     {{- /* Nodes send a Service's connections to a pod for a moment after it was told to end. */}}
+    {{- $lifecycle := ternary (dict "preStop" (dict "sleep" (dict "seconds" 5))) dict (gt $grace 5) }}
+    {{- with ternary dict (ternary $v.lifecycle $lifecycle (hasKey $v "lifecycle")) $checks }}
     lifecycle:
-      preStop:
-        sleep:
-          seconds: 5
+      {{- toYaml . | nindent 6 }}
     {{- end }}
     {{- with $check.resources | default (include "collector.resources" .root | fromYaml) }}
     resources:
       {{- toYaml . | nindent 6 }}
     {{- end }}
-    {{- with $v.securityContext }}
+    {{- with ternary (omit ($v.securityContext | default dict) "allowPrivilegeEscalation" "capabilities" "readOnlyRootFilesystem")
+      $v.securityContext $windows }}
     securityContext:
       {{- toYaml . | nindent 6 }}
     {{- end }}
@@ -141,9 +173,18 @@ containers:
         mountPath: /var/log/pods
         readOnly: true
       {{- end }}
+      {{- if $presets.hostMetrics.enabled }}
+      - name: hostfs
+        mountPath: /hostfs
+        readOnly: true
+        mountPropagation: HostToContainer
+      {{- end }}
       {{- with $v.extraVolumeMounts }}
       {{- toYaml . | nindent 6 }}
       {{- end }}
+  {{- if and $v.extraContainers (not $checks) }}
+  {{- toYaml $v.extraContainers | nindent 2 }}
+  {{- end }}
 volumes:
   {{- with $files }}
   - name: config
@@ -151,7 +192,7 @@ volumes:
   {{- end }}
   {{- $names := list }}
   {{- range $v.extraVolumes }}{{ $names = append $names .name }}{{ end }}
-  {{- range $v.volumeClaimTemplates }}{{ $names = append $names .metadata.name }}{{ end }}
+  {{- range concat $v.volumeClaimTemplates $v.volumeClaims }}{{ $names = append $names .metadata.name }}{{ end }}
   {{- if not (or (has "tmp" $names) (has "/tmp" $paths)) }}
   - name: tmp
     emptyDir:
@@ -163,11 +204,24 @@ volumes:
       path: /var/log/pods
       type: ""
   {{- end }}
+  {{- if not $checks }}
+  {{- range $v.volumeClaims }}
+  - name: {{ .metadata.name | quote }}
+    persistentVolumeClaim:
+      claimName: {{ printf "%s-%s" $.root.Release.Name .metadata.name | quote }}
+  {{- end }}
+  {{- end }}
+  {{- if $presets.hostMetrics.enabled }}
+  - name: hostfs
+    hostPath:
+      path: /
+      type: ""
+  {{- end }}
   {{- with $v.extraVolumes }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- if $checks }}
-  {{- range $v.volumeClaimTemplates }}
+  {{- range concat $v.volumeClaimTemplates $v.volumeClaims }}
   - name: {{ .metadata.name | quote }}
     emptyDir: {}
   {{- end }}
@@ -187,7 +241,15 @@ volumes:
 {{- $attributes = append $attributes (print "k8s.cluster.name=" .Values.cluster) }}
 {{- $own = append $own (dict "name" "CLUSTER_NAME" "value" (toString .Values.cluster)) }}
 {{- $own = append $own (dict "name" "OTEL_RESOURCE_ATTRIBUTES" "value" (join "," $attributes)) }}
-{{- range $name, $path := dict "K8S_NODE_NAME" "spec.nodeName" "K8S_POD_NAME" "metadata.name" }}
+{{- if .Values.presets.hostMetrics.enabled }}
+{{- range $name := list "PROC" "SYS" "ETC" "VAR" "RUN" "DEV" }}
+{{- $own = append $own (dict "name" (print "HOST_" $name) "value" (print "/hostfs/" (lower $name))) }}
+{{- end }}
+{{- $own = append $own (dict "name" "HOST_MOUNT_PREFIX" "value" "/hostfs") }}
+{{- end }}
+{{- $fields := dict "K8S_NODE_NAME" "spec.nodeName" "K8S_POD_NAME" "metadata.name" }}
+{{- if .Values.presets.kubeletMetrics.enabled }}{{ $_ := set $fields "K8S_NODE_IP" "status.hostIP" }}{{ end }}
+{{- range $name, $path := $fields }}
 {{- $own = append $own (dict "name" $name "valueFrom" (dict "fieldRef" (dict "apiVersion" "v1" "fieldPath" $path))) }}
 {{- end }}
 {{- $limits := get (include "collector.resources" . | fromYaml) "limits" | default dict }}

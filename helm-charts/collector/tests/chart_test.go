@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,10 @@ var monitoring = []string{
 	"monitoring.coreos.com/v1/PodMonitor",
 	"monitoring.coreos.com/v1/PrometheusRule",
 }
+
+// all are the APIs that the chart tests for.
+var all = append(slices.Clone(monitoring), "keda.sh/v1alpha1/ScaledObject", "autoscaling.k8s.io/v1/VerticalPodAutoscaler",
+	"gateway.networking.k8s.io/v1/HTTPRoute", "gateway.networking.k8s.io/v1/GRPCRoute")
 
 // render does what `helm install --dry-run=client` does, on a cluster that also has the given APIs.
 func render(t *testing.T, release string, values map[string]any, apis ...string) (string, error) {
@@ -133,11 +138,11 @@ func TestGolden(t *testing.T) {
 
 func checkGolden(t *testing.T, name string, values map[string]any) {
 	t.Helper()
-	got, err := render(t, name, values, monitoring...)
+	got, err := render(t, name, values, all...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := render(t, name, values, monitoring...); err != nil || again != got {
+	if again, err := render(t, name, values, all...); err != nil || again != got {
 		t.Errorf("rendered twice, it differs (error: %v)", err)
 	}
 	golden := filepath.Join(chartDir, "ci", "golden", name+".yaml")
@@ -227,6 +232,7 @@ func TestTemplatesAreDeterministicAndKeepToTheirValues(t *testing.T) {
 	}
 }
 
+// The operator records a release without the templates; `helm install` stores them with each.
 func TestWhatHelmStoresOfTheChartStaysSmall(t *testing.T) {
 	chart, err := loader.Load(chartDir)
 	if err != nil {
@@ -249,7 +255,7 @@ func TestWhatHelmStoresOfTheChartStaysSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d bytes, gzip'd, without the schema", packed.Len())
-	if limit := 14 << 10; packed.Len() > limit {
+	if limit := 24 << 10; packed.Len() > limit {
 		t.Errorf("the chart takes %d bytes of every release; keep it under %d", packed.Len(), limit)
 	}
 }

@@ -18,7 +18,7 @@ func TestRules(t *testing.T) {
 
 func checkRules(t *testing.T, name string, values map[string]any) {
 	t.Helper()
-	manifest, err := render(t, name, values, monitoring...)
+	manifest, err := render(t, name, values, all...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func checkRules(t *testing.T, name string, values map[string]any) {
 			}
 			continue
 		}
-		if len(o.Spec.Template.Spec.Containers) == 1 {
+		if len(o.Spec.Template.Spec.Containers) > 0 {
 			checkPod(t, id, name, o)
 		}
 		if want := "kube8.dev/collector: \"" + name + "\"\n"; strings.Contains(strings.ToLower(o.raw), "selector:\n") &&
@@ -107,6 +107,29 @@ func checkLabels(t *testing.T, id, release string, labels map[string]string) {
 	}
 }
 
+func TestObjectsOfOtherProjectsNeedTheirAPI(t *testing.T) {
+	values := smallest(t, `{verticalPodAutoscaler: {enabled: true}, autoscaling: {enabled: true, maxReplicas: 2, keda: {triggers: [{type: cron, metadata: {}}]}},
+		httpRoute: {enabled: true, parentRefs: [{name: a}]}, grpcRoute: {enabled: true, parentRefs: [{name: a}]}}`)
+	for _, api := range []string{"", all[4], all[5], all[6], all[7]} {
+		manifest, err := render(t, "edge", values, api)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, o := range objects(t, manifest) {
+			if name := o.APIVersion + "/" + o.Kind; slices.Contains(all, name) {
+				found = append(found, name)
+			}
+			if o.Kind == "HorizontalPodAutoscaler" || o.Kind == "Deployment" && strings.Contains(o.raw, "replicas:") {
+				t.Errorf("with %q there is somebody beside KEDA to scale:\n%s", api, o.raw)
+			}
+		}
+		if got := strings.Join(found, " "); got != api {
+			t.Errorf("with %q there is %q", api, got)
+		}
+	}
+}
+
 func TestMonitorsNeedTheirAPI(t *testing.T) {
 	values := smallest(t, `{serviceMonitor: {enabled: true}, podMonitor: {enabled: true}, prometheusRule: {enabled: true}}`)
 	for name, row := range map[string]struct {
@@ -156,6 +179,22 @@ func TestRefusals(t *testing.T) {
 			`ports: {zipkin: {port: 4317}}`,
 			"ports.otlp and ports.zipkin are both 4317/TCP; change one of the numbers, or remove one with enabled: false",
 		},
+		"two ports of one number in the pod": {
+			`ports: {zipkin: {port: 9411, targetPort: 4317}}`,
+			"ports.otlp and ports.zipkin are both 4317/TCP; change one of the numbers, or remove one with enabled: false",
+		},
+		"two ports of one number on the Service": {
+			`ports: {zipkin: {port: 4317, targetPort: 9411}}`,
+			"ports.otlp and ports.zipkin are both 4317/TCP; change one of the numbers, or remove one with enabled: false",
+		},
+		"two ports of one number on the node": {
+			`ports: {otlp: {hostPort: 80}, otlp-http: {hostPort: 80}}`,
+			"ports.otlp and ports.otlp-http are both 80/TCP; change one of the numbers, or remove one with enabled: false",
+		},
+		"a ServiceMonitor of metrics that are on no Service": {
+			`{ports: {metrics: {service: false}}, serviceMonitor: {enabled: true}}`,
+			"serviceMonitor: needs the Service and its port metrics; enable both, or use podMonitor",
+		},
 		"a port without a number": {
 			`ports: {zipkin: {protocol: TCP}}`,
 			"ports.zipkin: port is missing; give it a number, or remove it with enabled: false",
@@ -168,6 +207,11 @@ func TestRefusals(t *testing.T) {
 			`{mode: daemonset, podDisruptionBudget: {enabled: true}}`,
 			"podDisruptionBudget: not with mode daemonset",
 		},
+		"an Ingress of a port that is not on the Service": {
+			`{ports: {otlp-http: {service: false}}, ingress: {enabled: true, hosts: [{host: a.example.com}]}}`,
+			"ingress: needs the Service and its port otlp-http; enable both, or name another port",
+		},
+		"a daemonset that somebody else scales": {`{mode: daemonset, autoscaling: {external: true}}`, "autoscaling: not with mode daemonset"},
 		"scaling without a limit": {
 			`autoscaling: {enabled: true}`,
 			"autoscaling: maxReplicas is required when enabled",
@@ -178,7 +222,11 @@ func TestRefusals(t *testing.T) {
 		},
 		"a volume with the name of one of the chart's": {
 			`extraVolumes: [{name: config, emptyDir: {}}]`,
-			"extraVolumes, volumeClaimTemplates: the name config is the chart's own; choose another",
+			"extraVolumes, volumeClaimTemplates, volumeClaims: the name config is the chart's own; choose another",
+		},
+		"a volume with the name of that of a preset": {
+			`{presets: {hostMetrics: {enabled: true}}, extraVolumes: [{name: hostfs, emptyDir: {}}]}`,
+			"extraVolumes, volumeClaimTemplates, volumeClaims: the name hostfs is the chart's own; choose another",
 		},
 		"two spread constraints of one topology key and policy": {
 			`topologySpreadConstraints: [{topologyKey: z, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}, ` +
@@ -222,12 +270,14 @@ func TestRefusals(t *testing.T) {
 // A node has two pods of a daemonset for a while, if nothing speaks against it.
 func TestADaemonSetSurges(t *testing.T) {
 	for name, row := range map[string]struct{ over, surge, unavailable string }{
-		"by default":                {`{}`, "1", "0"},
-		"with the node's logs":      {`presets: {logs: {enabled: true}}`, "1", "0"},
-		"with another surge":        {`updateStrategy: {rollingUpdate: {maxSurge: 10%}}`, `"10%"`, "0"},
-		"not with the host network": {`hostNetwork: true`, "0", "1"},
-		"not if pods may go first":  {`updateStrategy: {rollingUpdate: {maxUnavailable: 2}}`, "0", "2"},
-		"not with a device":         {`resources: {limits: {example.com/device: 1}}`, "0", "1"},
+		"by default":                  {`{}`, "1", "0"},
+		"with the node's logs":        {`presets: {logs: {enabled: true}}`, "1", "0"},
+		"with the node's files":       {`presets: {hostMetrics: {enabled: true}}`, "1", "0"},
+		"with another surge":          {`updateStrategy: {rollingUpdate: {maxSurge: 10%}}`, `"10%"`, "0"},
+		"not with the host network":   {`hostNetwork: true`, "0", "1"},
+		"not if pods may go first":    {`updateStrategy: {rollingUpdate: {maxUnavailable: 2}}`, "0", "2"},
+		"not with a port of the node": {`ports: {otlp: {hostPort: 4317}}`, "0", "1"},
+		"not with a device":           {`resources: {limits: {example.com/device: 1}}`, "0", "1"},
 		"with a directory of the node that it reads": {
 			`{extraVolumes: [{name: sys, hostPath: {path: /sys}}], extraVolumeMounts: [{name: sys, mountPath: /sys, readOnly: true}]}`, "1", "0",
 		},

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds what the end-to-end tests run, and writes it and the operator's image IMG to bin/images/*.tar: `make image-archives`.
-# The images have the names that the samples ask for.
+# The images have the names that the samples ask for. Prometheus and syslog-ng are those of Debian's packages.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 releases=ghcr.io/open-telemetry/opentelemetry-collector-releases
@@ -19,6 +19,20 @@ save() {
   esac
 }
 
+# programs FOLDER FILE... copies programs of this machine, which is a Debian, and the libraries that they load.
+programs() {
+  local folder=$1
+  shift
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  # shellcheck disable=SC2046 # a list of paths
+  cp --parents --dereference "$@" $(ldd "$@" | grep -oE '[[:space:]]/[^ ]+' | sort -u) "$folder"
+}
+programs bin/prometheus /usr/bin/prometheus
+# The C library loads the last one by itself.
+programs bin/syslog-ng /usr/sbin/syslog-ng /usr/bin/loggen /usr/lib/syslog-ng/[0-9]*/lib{affile,afsocket,syslogformat}.so \
+  /usr/lib/syslog-ng/[0-9]*/loggen/libloggen_socket_plugin.so /lib/*-linux-gnu/libgcc_s.so.1
+
 rm -rf bin/images
 mkdir -p bin/images
 save "$IMG"
@@ -29,5 +43,7 @@ done <<EOF
 $releases/opentelemetry-collector:0.150.0 bin/collector test/e2e/collector/Dockerfile
 $releases/opentelemetry-collector-k8s:0.150.0 bin/collector test/e2e/collector/Dockerfile
 docker.io/grafana/alloy:v1.11.3 bin/vendor test/e2e/collector/Dockerfile
+docker.io/prom/prometheus:v2.42.0 bin/prometheus test/e2e/collector/debian.Dockerfile
+docker.io/balabit/syslog-ng:3.38.1 bin/syslog-ng test/e2e/collector/debian.Dockerfile
 kube8.dev/portal:v0 bin/portal examples/portal/Dockerfile
 EOF

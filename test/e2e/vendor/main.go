@@ -27,6 +27,8 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	address := flags.String("server.http.listen-addr", "127.0.0.1:12345", "where to say that it is ready")
 	storage := flags.String("storage.path", "data-alloy", "folder for what it keeps")
+	flags.Bool("cluster.enabled", false, "not done")
+	flags.String("cluster.join-addresses", "", "not joined")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}

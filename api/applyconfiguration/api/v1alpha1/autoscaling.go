@@ -9,22 +9,31 @@ import (
 // AutoscalingApplyConfiguration represents a declarative configuration of the Autoscaling type for use
 // with apply.
 //
-// Autoscaling adds a HorizontalPodAutoscaler, for the modes deployment and statefulset.
+// Autoscaling says who sets the number of pods, for the modes deployment and statefulset: a HorizontalPodAutoscaler, KEDA, or
+// somebody else.
 type AutoscalingApplyConfiguration struct {
 	// Enabled is false by default. When it becomes true, replicas is left to the autoscaler, and a running collector
 	// keeps the pods that it has until the autoscaler has made up its mind.
 	Enabled *bool `json:"enabled,omitempty"`
-	// MinReplicas is the smallest number of pods, 1 by default.
+	// External leaves the number of pods to an autoscaler that somebody else has made, such as a HorizontalPodAutoscaler of
+	// the workload, which has the Collector's name. replicas is ignored, and the pods that run stay. The default is false.
+	External *bool `json:"external,omitempty"`
+	// MinReplicas is the smallest number of pods, 1 by default; 0 only with keda.
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 	// MaxReplicas is the largest number of pods. It is required when enabled.
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
 	// TargetCPUUtilizationPercentage is the average CPU usage to aim at, in percent of the CPU request. The default is
-	// 80 where no target is set.
+	// 80 where neither a target nor metrics are set.
 	TargetCPUUtilizationPercentage *int32 `json:"targetCPUUtilizationPercentage,omitempty"`
 	// TargetMemoryUtilizationPercentage is the average memory usage to aim at, in percent of the memory request.
 	TargetMemoryUtilizationPercentage *int32 `json:"targetMemoryUtilizationPercentage,omitempty"`
+	// Metrics are further metrics to scale by, such as one of the pods' own or of a queue outside of the cluster.
+	Metrics []v2.MetricSpec `json:"metrics,omitempty"`
 	// Behavior tunes how fast pods are added and removed.
 	Behavior *v2.HorizontalPodAutoscalerBehavior `json:"behavior,omitempty"`
+	// KEDA has KEDA scale, by a ScaledObject, in place of a HorizontalPodAutoscaler. Without KEDA in the cluster nothing
+	// scales, and the pods that run stay.
+	KEDA *KEDAApplyConfiguration `json:"keda,omitempty"`
 }
 
 // AutoscalingApplyConfiguration constructs a declarative configuration of the Autoscaling type for use with
@@ -38,6 +47,14 @@ func Autoscaling() *AutoscalingApplyConfiguration {
 // If called multiple times, the Enabled field is set to the value of the last call.
 func (b *AutoscalingApplyConfiguration) WithEnabled(value bool) *AutoscalingApplyConfiguration {
 	b.Enabled = &value
+	return b
+}
+
+// WithExternal sets the External field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the External field is set to the value of the last call.
+func (b *AutoscalingApplyConfiguration) WithExternal(value bool) *AutoscalingApplyConfiguration {
+	b.External = &value
 	return b
 }
 
@@ -73,10 +90,28 @@ func (b *AutoscalingApplyConfiguration) WithTargetMemoryUtilizationPercentage(va
 	return b
 }
 
+// WithMetrics adds the given value to the Metrics field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Metrics field.
+func (b *AutoscalingApplyConfiguration) WithMetrics(values ...v2.MetricSpec) *AutoscalingApplyConfiguration {
+	for i := range values {
+		b.Metrics = append(b.Metrics, values[i])
+	}
+	return b
+}
+
 // WithBehavior sets the Behavior field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Behavior field is set to the value of the last call.
 func (b *AutoscalingApplyConfiguration) WithBehavior(value v2.HorizontalPodAutoscalerBehavior) *AutoscalingApplyConfiguration {
 	b.Behavior = &value
+	return b
+}
+
+// WithKEDA sets the KEDA field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the KEDA field is set to the value of the last call.
+func (b *AutoscalingApplyConfiguration) WithKEDA(value *KEDAApplyConfiguration) *AutoscalingApplyConfiguration {
+	b.KEDA = value
 	return b
 }

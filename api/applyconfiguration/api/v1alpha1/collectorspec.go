@@ -4,6 +4,7 @@ package v1alpha1
 
 import (
 	apiv1alpha1 "github.com/kube8/kube8-operator/api/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -28,9 +29,13 @@ type CollectorSpecApplyConfiguration struct {
 	// Check has each change checked by the collector itself before it reaches the pods. Without it, no Job runs.
 	Check                          *CheckApplyConfiguration `json:"check,omitempty"`
 	WorkloadSpecApplyConfiguration `json:",inline"`
+	ExposureSpecApplyConfiguration `json:",inline"`
 	PodSpecApplyConfiguration      `json:",inline"`
-	// Autoscaling adds a HorizontalPodAutoscaler.
+	// Autoscaling adds a HorizontalPodAutoscaler, or has KEDA or somebody else scale.
 	Autoscaling *AutoscalingApplyConfiguration `json:"autoscaling,omitempty"`
+	// VerticalPodAutoscaler has the requests of the collector's container follow its usage. It is ignored on clusters without
+	// the autoscaling.k8s.io API.
+	VerticalPodAutoscaler *VerticalPodAutoscalerApplyConfiguration `json:"verticalPodAutoscaler,omitempty"`
 	// PodDisruptionBudget limits how many pods a node drain may evict at once.
 	PodDisruptionBudget *PodDisruptionBudgetApplyConfiguration `json:"podDisruptionBudget,omitempty"`
 	// NetworkPolicy limits who may reach the collector's ports, and whom the collector may reach.
@@ -44,7 +49,7 @@ type CollectorSpecApplyConfiguration struct {
 	// PrometheusRule has Prometheus raise alerts about the collector's own metrics, which ServiceMonitor or PodMonitor
 	// must have scraped. It is ignored on clusters without the monitoring.coreos.com API.
 	PrometheusRule *PrometheusRuleApplyConfiguration `json:"prometheusRule,omitempty"`
-	// Presets are host resources that common collector set-ups need.
+	// Presets give the pods what common receivers and processors need of the node and of the Kubernetes API.
 	Presets *PresetsApplyConfiguration `json:"presets,omitempty"`
 }
 
@@ -171,6 +176,61 @@ func (b *CollectorSpecApplyConfiguration) WithVolumeClaimTemplates(values ...*Vo
 	return b
 }
 
+// WithPersistentVolumeClaimRetentionPolicy sets the PersistentVolumeClaimRetentionPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PersistentVolumeClaimRetentionPolicy field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithPersistentVolumeClaimRetentionPolicy(value appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy) *CollectorSpecApplyConfiguration {
+	b.WorkloadSpecApplyConfiguration.PersistentVolumeClaimRetentionPolicy = &value
+	return b
+}
+
+// WithVolumeClaims adds the given value to the VolumeClaims field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the VolumeClaims field.
+func (b *CollectorSpecApplyConfiguration) WithVolumeClaims(values ...*VolumeClaimTemplateApplyConfiguration) *CollectorSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithVolumeClaims")
+		}
+		b.WorkloadSpecApplyConfiguration.VolumeClaims = append(b.WorkloadSpecApplyConfiguration.VolumeClaims, *values[i])
+	}
+	return b
+}
+
+// WithIngress sets the Ingress field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Ingress field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithIngress(value *IngressApplyConfiguration) *CollectorSpecApplyConfiguration {
+	b.ExposureSpecApplyConfiguration.Ingress = value
+	return b
+}
+
+// WithHTTPRoute sets the HTTPRoute field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HTTPRoute field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithHTTPRoute(value *RouteApplyConfiguration) *CollectorSpecApplyConfiguration {
+	b.ExposureSpecApplyConfiguration.HTTPRoute = value
+	return b
+}
+
+// WithGRPCRoute sets the GRPCRoute field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the GRPCRoute field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithGRPCRoute(value *RouteApplyConfiguration) *CollectorSpecApplyConfiguration {
+	b.ExposureSpecApplyConfiguration.GRPCRoute = value
+	return b
+}
+
+// WithCommand adds the given value to the Command field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Command field.
+func (b *CollectorSpecApplyConfiguration) WithCommand(values ...string) *CollectorSpecApplyConfiguration {
+	for i := range values {
+		b.PodSpecApplyConfiguration.Command = append(b.PodSpecApplyConfiguration.Command, values[i])
+	}
+	return b
+}
+
 // WithArgs adds the given value to the Args field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Args field.
@@ -178,6 +238,14 @@ func (b *CollectorSpecApplyConfiguration) WithArgs(values ...string) *CollectorS
 	for i := range values {
 		b.PodSpecApplyConfiguration.Args = append(b.PodSpecApplyConfiguration.Args, values[i])
 	}
+	return b
+}
+
+// WithWorkingDir sets the WorkingDir field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WorkingDir field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithWorkingDir(value string) *CollectorSpecApplyConfiguration {
+	b.PodSpecApplyConfiguration.WorkingDir = &value
 	return b
 }
 
@@ -230,6 +298,42 @@ func (b *CollectorSpecApplyConfiguration) WithReadinessProbe(value v1.Probe) *Co
 // If called multiple times, the StartupProbe field is set to the value of the last call.
 func (b *CollectorSpecApplyConfiguration) WithStartupProbe(value v1.Probe) *CollectorSpecApplyConfiguration {
 	b.PodSpecApplyConfiguration.StartupProbe = &value
+	return b
+}
+
+// WithLifecycle sets the Lifecycle field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Lifecycle field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithLifecycle(value v1.Lifecycle) *CollectorSpecApplyConfiguration {
+	b.PodSpecApplyConfiguration.Lifecycle = &value
+	return b
+}
+
+// WithInitContainers adds the given value to the InitContainers field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the InitContainers field.
+func (b *CollectorSpecApplyConfiguration) WithInitContainers(values ...v1.Container) *CollectorSpecApplyConfiguration {
+	for i := range values {
+		b.PodSpecApplyConfiguration.InitContainers = append(b.PodSpecApplyConfiguration.InitContainers, values[i])
+	}
+	return b
+}
+
+// WithExtraContainers adds the given value to the ExtraContainers field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ExtraContainers field.
+func (b *CollectorSpecApplyConfiguration) WithExtraContainers(values ...v1.Container) *CollectorSpecApplyConfiguration {
+	for i := range values {
+		b.PodSpecApplyConfiguration.ExtraContainers = append(b.PodSpecApplyConfiguration.ExtraContainers, values[i])
+	}
+	return b
+}
+
+// WithShareProcessNamespace sets the ShareProcessNamespace field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ShareProcessNamespace field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithShareProcessNamespace(value bool) *CollectorSpecApplyConfiguration {
+	b.PodSpecApplyConfiguration.ShareProcessNamespace = &value
 	return b
 }
 
@@ -307,6 +411,56 @@ func (b *CollectorSpecApplyConfiguration) WithTopologySpreadConstraints(values .
 	return b
 }
 
+// WithOS sets the OS field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OS field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithOS(value v1.PodOS) *CollectorSpecApplyConfiguration {
+	b.PodSpecApplyConfiguration.OS = &value
+	return b
+}
+
+// WithRuntimeClassName sets the RuntimeClassName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RuntimeClassName field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithRuntimeClassName(value string) *CollectorSpecApplyConfiguration {
+	b.PodSpecApplyConfiguration.RuntimeClassName = &value
+	return b
+}
+
+// WithSchedulerName sets the SchedulerName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SchedulerName field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithSchedulerName(value string) *CollectorSpecApplyConfiguration {
+	b.PodSpecApplyConfiguration.SchedulerName = &value
+	return b
+}
+
+// WithDNSPolicy sets the DNSPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DNSPolicy field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithDNSPolicy(value v1.DNSPolicy) *CollectorSpecApplyConfiguration {
+	b.PodSpecApplyConfiguration.DNSPolicy = &value
+	return b
+}
+
+// WithDNSConfig sets the DNSConfig field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DNSConfig field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithDNSConfig(value v1.PodDNSConfig) *CollectorSpecApplyConfiguration {
+	b.PodSpecApplyConfiguration.DNSConfig = &value
+	return b
+}
+
+// WithHostAliases adds the given value to the HostAliases field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the HostAliases field.
+func (b *CollectorSpecApplyConfiguration) WithHostAliases(values ...v1.HostAlias) *CollectorSpecApplyConfiguration {
+	for i := range values {
+		b.PodSpecApplyConfiguration.HostAliases = append(b.PodSpecApplyConfiguration.HostAliases, values[i])
+	}
+	return b
+}
+
 // WithPriorityClassName sets the PriorityClassName field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the PriorityClassName field is set to the value of the last call.
@@ -361,11 +515,27 @@ func (b *CollectorSpecApplyConfiguration) WithHostNetwork(value bool) *Collector
 	return b
 }
 
+// WithHostPID sets the HostPID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HostPID field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithHostPID(value bool) *CollectorSpecApplyConfiguration {
+	b.PodSpecApplyConfiguration.HostPID = &value
+	return b
+}
+
 // WithAutoscaling sets the Autoscaling field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Autoscaling field is set to the value of the last call.
 func (b *CollectorSpecApplyConfiguration) WithAutoscaling(value *AutoscalingApplyConfiguration) *CollectorSpecApplyConfiguration {
 	b.Autoscaling = value
+	return b
+}
+
+// WithVerticalPodAutoscaler sets the VerticalPodAutoscaler field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VerticalPodAutoscaler field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithVerticalPodAutoscaler(value *VerticalPodAutoscalerApplyConfiguration) *CollectorSpecApplyConfiguration {
+	b.VerticalPodAutoscaler = value
 	return b
 }
 

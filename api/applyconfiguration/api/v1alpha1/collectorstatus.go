@@ -22,9 +22,10 @@ type CollectorStatusApplyConfiguration struct {
 	DeployedRelease *DeployedReleaseApplyConfiguration `json:"deployedRelease,omitempty"`
 	// Conditions are the observations. Ready says whether what the spec asks for is deployed and its pods serve, with
 	// one of the reasons Available, Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking, CheckFailed, Conflict,
-	// ReleaseFailed and Paused. UpdatePending is there while a change that the operator brings, such as a new chart, is not
-	// rolled out: it is True with reason Waiting or LeftOut, and then False with reason RollingOut. Initialized, Deployed,
-	// ReleaseFailed, Irreconcilable and Paused are conditions of the stock reconciler.
+	// ReleaseFailed and Paused. PresetsReady says whether the pods may read what their presets read; it is False with the
+	// reason RoleMissing and the command that binds the role. UpdatePending is there while a change that the operator brings,
+	// such as a new chart, is not rolled out: it is True with reason Waiting or LeftOut, and then False with reason RollingOut.
+	// Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused are conditions of the stock reconciler.
 	Conditions []ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

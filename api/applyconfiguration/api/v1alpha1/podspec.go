@@ -13,9 +13,13 @@ import (
 // PodSpec is what the collector's pods are: the fields of a Kubernetes pod that a fleet of collectors needs, with their
 // own names and types.
 type PodSpecApplyConfiguration struct {
+	// Command replaces the entrypoint of the collector's image. args are its arguments.
+	Command []string `json:"command,omitempty"`
 	// Args are the collector's arguments. The default, for an OpenTelemetry Collector, is --config= with the path of the
 	// configuration's file, where there is a configuration; a list given here replaces it.
 	Args []string `json:"args,omitempty"`
+	// WorkingDir is the directory in which the collector starts. The default is that of its image.
+	WorkingDir *string `json:"workingDir,omitempty"`
 	// Env are environment variables of the collector, such as credentials, to which the configuration refers as
 	// ${env:NAME}. The operator sets TENANT_ID, TENANT_REFERENCE, TENANT_INSTANCE, CLUSTER_NAME,
 	// OTEL_RESOURCE_ATTRIBUTES, K8S_NODE_NAME, K8S_POD_NAME and GOMEMLIMIT; one of those names given here replaces it.
@@ -32,14 +36,27 @@ type PodSpecApplyConfiguration struct {
 	ReadinessProbe *v1.Probe `json:"readinessProbe,omitempty"`
 	// StartupProbe holds the other probes back while the collector starts. There is none by default.
 	StartupProbe *v1.Probe `json:"startupProbe,omitempty"`
+	// Lifecycle has the collector's container do something after it has started, or before it is told to end. It replaces the
+	// default, a sleep of 5 seconds before the end, as a whole; an empty object removes that.
+	Lifecycle *v1.Lifecycle `json:"lifecycle,omitempty"`
+	// InitContainers run before the collector, one after the other; one with restartPolicy Always is a sidecar that starts
+	// before the collector and ends after it. Nothing of the collector's container is theirs but the volumes, which are
+	// config, tmp, extraVolumes and the claims; what meets the Pod Security level of the namespace, they say themselves. A
+	// check runs them too.
+	InitContainers []v1.Container `json:"initContainers,omitempty"`
+	// ExtraContainers run beside the collector, under the same terms as initContainers. A check runs without them.
+	ExtraContainers []v1.Container `json:"extraContainers,omitempty"`
+	// ShareProcessNamespace lets the containers of a pod see each other's processes. The default is false.
+	ShareProcessNamespace *bool `json:"shareProcessNamespace,omitempty"`
 	// PodAnnotations are added to the pods.
 	PodAnnotations *apiv1alpha1.Annotations `json:"podAnnotations,omitempty"`
 	// PodLabels are added to the pods. They cannot replace the operator's own.
 	PodLabels *apiv1alpha1.Labels `json:"podLabels,omitempty"`
-	// PodSecurityContext of the pods, merged over the default, which meets the Pod Security level "restricted".
+	// PodSecurityContext of the pods, merged over the default, which meets the Pod Security level "restricted". null means
+	// none: not even the default.
 	PodSecurityContext *v1.PodSecurityContext `json:"podSecurityContext,omitempty"`
 	// SecurityContext of the collector's container, merged over the default, which meets the Pod Security level
-	// "restricted" and has a read-only root file system.
+	// "restricted" and has a read-only root file system. null means none: not even the default.
 	SecurityContext *v1.SecurityContext `json:"securityContext,omitempty"`
 	// NodeSelector limits the pods to nodes with these labels.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
@@ -50,6 +67,20 @@ type PodSpecApplyConfiguration struct {
 	// TopologySpreadConstraints of the pods, at most one for each topologyKey and whenUnsatisfiable. One without a
 	// labelSelector counts the Collector's own pods.
 	TopologySpreadConstraints []v1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+	// OS is the operating system of the image, linux or windows. With windows, the pods run on nodes with the label
+	// kubernetes.io/os=windows, and the security contexts go without what only Linux has.
+	OS *v1.PodOS `json:"os,omitempty"`
+	// RuntimeClassName of the pods, such as that of a runtime for GPUs or for sandboxes.
+	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
+	// SchedulerName of the pods. The default is that of Kubernetes.
+	SchedulerName *string `json:"schedulerName,omitempty"`
+	// DNSPolicy of the pods: ClusterFirst (the default), ClusterFirstWithHostNet (the default with hostNetwork), Default,
+	// which is that of the node, or None, which needs dnsConfig.
+	DNSPolicy *v1.DNSPolicy `json:"dnsPolicy,omitempty"`
+	// DNSConfig is added to what dnsPolicy gives the pods.
+	DNSConfig *v1.PodDNSConfig `json:"dnsConfig,omitempty"`
+	// HostAliases are lines of the pods' /etc/hosts.
+	HostAliases []v1.HostAlias `json:"hostAliases,omitempty"`
 	// PriorityClassName of the pods.
 	PriorityClassName *string `json:"priorityClassName,omitempty"`
 	// TerminationGracePeriodSeconds is how long, in seconds, a pod may take to end. The default is Kubernetes' 30. Where
@@ -57,7 +88,8 @@ type PodSpecApplyConfiguration struct {
 	// flush its queues.
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
 	// ExtraVolumes are added to the pods; extraVolumeMounts mounts them. One named tmp, or a mount at /tmp, takes the
-	// place of the emptyDir of 256Mi that is otherwise there. The names config and varlogpods are taken.
+	// place of the emptyDir of 256Mi that is otherwise there. The names config and varlogpods are taken, and
+	// hostfs with presets.hostMetrics.
 	ExtraVolumes []v1.Volume `json:"extraVolumes,omitempty"`
 	// ExtraVolumeMounts are added to the collector's container, outside of /etc/collector.
 	ExtraVolumeMounts []v1.VolumeMount `json:"extraVolumeMounts,omitempty"`
@@ -68,12 +100,25 @@ type PodSpecApplyConfiguration struct {
 	// HostNetwork runs the pods in the node's network. The namespace must then allow the Pod Security level
 	// "privileged". The default is false.
 	HostNetwork *bool `json:"hostNetwork,omitempty"`
+	// HostPID lets the pods see the node's processes. The namespace must then allow the Pod Security level "privileged". The
+	// default is false.
+	HostPID *bool `json:"hostPID,omitempty"`
 }
 
 // PodSpecApplyConfiguration constructs a declarative configuration of the PodSpec type for use with
 // apply.
 func PodSpec() *PodSpecApplyConfiguration {
 	return &PodSpecApplyConfiguration{}
+}
+
+// WithCommand adds the given value to the Command field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Command field.
+func (b *PodSpecApplyConfiguration) WithCommand(values ...string) *PodSpecApplyConfiguration {
+	for i := range values {
+		b.Command = append(b.Command, values[i])
+	}
+	return b
 }
 
 // WithArgs adds the given value to the Args field in the declarative configuration
@@ -83,6 +128,14 @@ func (b *PodSpecApplyConfiguration) WithArgs(values ...string) *PodSpecApplyConf
 	for i := range values {
 		b.Args = append(b.Args, values[i])
 	}
+	return b
+}
+
+// WithWorkingDir sets the WorkingDir field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WorkingDir field is set to the value of the last call.
+func (b *PodSpecApplyConfiguration) WithWorkingDir(value string) *PodSpecApplyConfiguration {
+	b.WorkingDir = &value
 	return b
 }
 
@@ -135,6 +188,42 @@ func (b *PodSpecApplyConfiguration) WithReadinessProbe(value v1.Probe) *PodSpecA
 // If called multiple times, the StartupProbe field is set to the value of the last call.
 func (b *PodSpecApplyConfiguration) WithStartupProbe(value v1.Probe) *PodSpecApplyConfiguration {
 	b.StartupProbe = &value
+	return b
+}
+
+// WithLifecycle sets the Lifecycle field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Lifecycle field is set to the value of the last call.
+func (b *PodSpecApplyConfiguration) WithLifecycle(value v1.Lifecycle) *PodSpecApplyConfiguration {
+	b.Lifecycle = &value
+	return b
+}
+
+// WithInitContainers adds the given value to the InitContainers field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the InitContainers field.
+func (b *PodSpecApplyConfiguration) WithInitContainers(values ...v1.Container) *PodSpecApplyConfiguration {
+	for i := range values {
+		b.InitContainers = append(b.InitContainers, values[i])
+	}
+	return b
+}
+
+// WithExtraContainers adds the given value to the ExtraContainers field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ExtraContainers field.
+func (b *PodSpecApplyConfiguration) WithExtraContainers(values ...v1.Container) *PodSpecApplyConfiguration {
+	for i := range values {
+		b.ExtraContainers = append(b.ExtraContainers, values[i])
+	}
+	return b
+}
+
+// WithShareProcessNamespace sets the ShareProcessNamespace field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ShareProcessNamespace field is set to the value of the last call.
+func (b *PodSpecApplyConfiguration) WithShareProcessNamespace(value bool) *PodSpecApplyConfiguration {
+	b.ShareProcessNamespace = &value
 	return b
 }
 
@@ -212,6 +301,56 @@ func (b *PodSpecApplyConfiguration) WithTopologySpreadConstraints(values ...v1.T
 	return b
 }
 
+// WithOS sets the OS field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OS field is set to the value of the last call.
+func (b *PodSpecApplyConfiguration) WithOS(value v1.PodOS) *PodSpecApplyConfiguration {
+	b.OS = &value
+	return b
+}
+
+// WithRuntimeClassName sets the RuntimeClassName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RuntimeClassName field is set to the value of the last call.
+func (b *PodSpecApplyConfiguration) WithRuntimeClassName(value string) *PodSpecApplyConfiguration {
+	b.RuntimeClassName = &value
+	return b
+}
+
+// WithSchedulerName sets the SchedulerName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SchedulerName field is set to the value of the last call.
+func (b *PodSpecApplyConfiguration) WithSchedulerName(value string) *PodSpecApplyConfiguration {
+	b.SchedulerName = &value
+	return b
+}
+
+// WithDNSPolicy sets the DNSPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DNSPolicy field is set to the value of the last call.
+func (b *PodSpecApplyConfiguration) WithDNSPolicy(value v1.DNSPolicy) *PodSpecApplyConfiguration {
+	b.DNSPolicy = &value
+	return b
+}
+
+// WithDNSConfig sets the DNSConfig field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DNSConfig field is set to the value of the last call.
+func (b *PodSpecApplyConfiguration) WithDNSConfig(value v1.PodDNSConfig) *PodSpecApplyConfiguration {
+	b.DNSConfig = &value
+	return b
+}
+
+// WithHostAliases adds the given value to the HostAliases field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the HostAliases field.
+func (b *PodSpecApplyConfiguration) WithHostAliases(values ...v1.HostAlias) *PodSpecApplyConfiguration {
+	for i := range values {
+		b.HostAliases = append(b.HostAliases, values[i])
+	}
+	return b
+}
+
 // WithPriorityClassName sets the PriorityClassName field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the PriorityClassName field is set to the value of the last call.
@@ -263,5 +402,13 @@ func (b *PodSpecApplyConfiguration) WithReloadedVolumes(values ...string) *PodSp
 // If called multiple times, the HostNetwork field is set to the value of the last call.
 func (b *PodSpecApplyConfiguration) WithHostNetwork(value bool) *PodSpecApplyConfiguration {
 	b.HostNetwork = &value
+	return b
+}
+
+// WithHostPID sets the HostPID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HostPID field is set to the value of the last call.
+func (b *PodSpecApplyConfiguration) WithHostPID(value bool) *PodSpecApplyConfiguration {
+	b.HostPID = &value
 	return b
 }

@@ -4,6 +4,7 @@ package v1alpha1
 
 import (
 	v1 "k8s.io/api/core/v1"
+	intstr "k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // PortApplyConfiguration represents a declarative configuration of the Port type for use
@@ -11,8 +12,17 @@ import (
 //
 // Port is one port that the collector listens on.
 type PortApplyConfiguration struct {
-	// Port is the port number, in the pod and on the Service.
+	// Port is the port number on the Service and, where targetPort says no other, in the pod.
 	Port *int32 `json:"port,omitempty"`
+	// TargetPort is the port number in the pod, where it is not that of the Service; or the name of another port of the
+	// pod, such as one of extraContainers, for which the Service then has a further number.
+	TargetPort *intstr.IntOrString `json:"targetPort,omitempty"`
+	// HostPort opens the port on the node too, with this number. With hostNetwork each port is the node's, and this is not
+	// set. The namespace must then allow the Pod Security level "privileged".
+	HostPort *int32 `json:"hostPort,omitempty"`
+	// Service is true by default; false leaves the port out of the Service. The port metrics is on a Service of type
+	// LoadBalancer only if this is true in so many words.
+	Service *bool `json:"service,omitempty"`
 	// Protocol is TCP (the default), UDP or SCTP.
 	Protocol *v1.Protocol `json:"protocol,omitempty"`
 	// AppProtocol tells meshes and load balancers what is spoken on the port, such as grpc or http.
@@ -32,6 +42,30 @@ func Port() *PortApplyConfiguration {
 // If called multiple times, the Port field is set to the value of the last call.
 func (b *PortApplyConfiguration) WithPort(value int32) *PortApplyConfiguration {
 	b.Port = &value
+	return b
+}
+
+// WithTargetPort sets the TargetPort field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TargetPort field is set to the value of the last call.
+func (b *PortApplyConfiguration) WithTargetPort(value intstr.IntOrString) *PortApplyConfiguration {
+	b.TargetPort = &value
+	return b
+}
+
+// WithHostPort sets the HostPort field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HostPort field is set to the value of the last call.
+func (b *PortApplyConfiguration) WithHostPort(value int32) *PortApplyConfiguration {
+	b.HostPort = &value
+	return b
+}
+
+// WithService sets the Service field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Service field is set to the value of the last call.
+func (b *PortApplyConfiguration) WithService(value bool) *PortApplyConfiguration {
+	b.Service = &value
 	return b
 }
 

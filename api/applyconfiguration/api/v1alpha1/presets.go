@@ -5,10 +5,21 @@ package v1alpha1
 // PresetsApplyConfiguration represents a declarative configuration of the Presets type for use
 // with apply.
 //
-// Presets are host resources that common collector set-ups need.
+// Presets give the pods what common receivers and processors need of the node and of the Kubernetes API. A preset never
+// changes the configuration, which has to name the receiver or processor.
 type PresetsApplyConfiguration struct {
 	// Logs mounts the node's pod logs.
 	Logs *LogsPresetApplyConfiguration `json:"logs,omitempty"`
+	// HostMetrics mounts the node's file system, for what measures the node.
+	HostMetrics *HostMetricsPresetApplyConfiguration `json:"hostMetrics,omitempty"`
+	// KubeletMetrics gives the pods what they need to read the usage of pods and volumes from the node's kubelet.
+	KubeletMetrics *KubeletMetricsPresetApplyConfiguration `json:"kubeletMetrics,omitempty"`
+	// KubernetesAttributes gives the pods what they need to find out which pod, workload and node telemetry comes from. An
+	// administrator binds the ClusterRole kube8-collector-kubernetes-attributes.
+	KubernetesAttributes *KubernetesPresetApplyConfiguration `json:"kubernetesAttributes,omitempty"`
+	// ClusterMetrics gives the pods what they need to count the cluster's objects and read their states. An administrator
+	// binds the ClusterRole kube8-collector-cluster-metrics.
+	ClusterMetrics *KubernetesPresetApplyConfiguration `json:"clusterMetrics,omitempty"`
 }
 
 // PresetsApplyConfiguration constructs a declarative configuration of the Presets type for use with
@@ -22,5 +33,37 @@ func Presets() *PresetsApplyConfiguration {
 // If called multiple times, the Logs field is set to the value of the last call.
 func (b *PresetsApplyConfiguration) WithLogs(value *LogsPresetApplyConfiguration) *PresetsApplyConfiguration {
 	b.Logs = value
+	return b
+}
+
+// WithHostMetrics sets the HostMetrics field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HostMetrics field is set to the value of the last call.
+func (b *PresetsApplyConfiguration) WithHostMetrics(value *HostMetricsPresetApplyConfiguration) *PresetsApplyConfiguration {
+	b.HostMetrics = value
+	return b
+}
+
+// WithKubeletMetrics sets the KubeletMetrics field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the KubeletMetrics field is set to the value of the last call.
+func (b *PresetsApplyConfiguration) WithKubeletMetrics(value *KubeletMetricsPresetApplyConfiguration) *PresetsApplyConfiguration {
+	b.KubeletMetrics = value
+	return b
+}
+
+// WithKubernetesAttributes sets the KubernetesAttributes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the KubernetesAttributes field is set to the value of the last call.
+func (b *PresetsApplyConfiguration) WithKubernetesAttributes(value *KubernetesPresetApplyConfiguration) *PresetsApplyConfiguration {
+	b.KubernetesAttributes = value
+	return b
+}
+
+// WithClusterMetrics sets the ClusterMetrics field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ClusterMetrics field is set to the value of the last call.
+func (b *PresetsApplyConfiguration) WithClusterMetrics(value *KubernetesPresetApplyConfiguration) *PresetsApplyConfiguration {
+	b.ClusterMetrics = value
 	return b
 }

@@ -18,9 +18,28 @@ type ServiceApplyConfiguration struct {
 	Type *v1.ServiceType `json:"type,omitempty"`
 	// Annotations of the Service, such as those that a cloud's load balancer reads.
 	Annotations *apiv1alpha1.Annotations `json:"annotations,omitempty"`
+	// Headless adds a second Service, <name>-headless, whose name stands for the addresses of all pods: for exporters that
+	// balance the load by themselves. Mode statefulset always has it.
+	Headless *bool `json:"headless,omitempty"`
+	// ClusterIP is the address of the Service, or None for a Service without one. The default is one that Kubernetes
+	// chooses. It cannot be changed afterwards.
+	ClusterIP *string `json:"clusterIP,omitempty"`
 	// InternalTrafficPolicy is Cluster (the default) or Local, which keeps traffic on the node it came from: usual for
 	// mode daemonset.
 	InternalTrafficPolicy *v1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
+	// ExternalTrafficPolicy is Cluster (the default) or Local, which keeps the sender's address and traffic from outside
+	// on the node that it reaches.
+	ExternalTrafficPolicy *v1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
+	// LoadBalancerClass says which controller makes the load balancer. It cannot be changed afterwards.
+	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
+	// LoadBalancerSourceRanges are the addresses, such as 10.0.0.0/8, from which the load balancer takes traffic. The
+	// default is all.
+	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
+	// SessionAffinity is None (the default) or ClientIP, which sends one client's connections to one pod.
+	SessionAffinity *v1.ServiceAffinity `json:"sessionAffinity,omitempty"`
+	// TrafficDistribution prefers pods that are near the sender: in its zone, or on its node. The default is none.
+	// PreferSameZone and PreferSameNode need a cluster that knows them.
+	TrafficDistribution *string `json:"trafficDistribution,omitempty"`
 }
 
 // ServiceApplyConfiguration constructs a declarative configuration of the Service type for use with
@@ -53,10 +72,68 @@ func (b *ServiceApplyConfiguration) WithAnnotations(value apiv1alpha1.Annotation
 	return b
 }
 
+// WithHeadless sets the Headless field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Headless field is set to the value of the last call.
+func (b *ServiceApplyConfiguration) WithHeadless(value bool) *ServiceApplyConfiguration {
+	b.Headless = &value
+	return b
+}
+
+// WithClusterIP sets the ClusterIP field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ClusterIP field is set to the value of the last call.
+func (b *ServiceApplyConfiguration) WithClusterIP(value string) *ServiceApplyConfiguration {
+	b.ClusterIP = &value
+	return b
+}
+
 // WithInternalTrafficPolicy sets the InternalTrafficPolicy field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the InternalTrafficPolicy field is set to the value of the last call.
 func (b *ServiceApplyConfiguration) WithInternalTrafficPolicy(value v1.ServiceInternalTrafficPolicy) *ServiceApplyConfiguration {
 	b.InternalTrafficPolicy = &value
+	return b
+}
+
+// WithExternalTrafficPolicy sets the ExternalTrafficPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ExternalTrafficPolicy field is set to the value of the last call.
+func (b *ServiceApplyConfiguration) WithExternalTrafficPolicy(value v1.ServiceExternalTrafficPolicy) *ServiceApplyConfiguration {
+	b.ExternalTrafficPolicy = &value
+	return b
+}
+
+// WithLoadBalancerClass sets the LoadBalancerClass field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LoadBalancerClass field is set to the value of the last call.
+func (b *ServiceApplyConfiguration) WithLoadBalancerClass(value string) *ServiceApplyConfiguration {
+	b.LoadBalancerClass = &value
+	return b
+}
+
+// WithLoadBalancerSourceRanges adds the given value to the LoadBalancerSourceRanges field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the LoadBalancerSourceRanges field.
+func (b *ServiceApplyConfiguration) WithLoadBalancerSourceRanges(values ...string) *ServiceApplyConfiguration {
+	for i := range values {
+		b.LoadBalancerSourceRanges = append(b.LoadBalancerSourceRanges, values[i])
+	}
+	return b
+}
+
+// WithSessionAffinity sets the SessionAffinity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SessionAffinity field is set to the value of the last call.
+func (b *ServiceApplyConfiguration) WithSessionAffinity(value v1.ServiceAffinity) *ServiceApplyConfiguration {
+	b.SessionAffinity = &value
+	return b
+}
+
+// WithTrafficDistribution sets the TrafficDistribution field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TrafficDistribution field is set to the value of the last call.
+func (b *ServiceApplyConfiguration) WithTrafficDistribution(value string) *ServiceApplyConfiguration {
+	b.TrafficDistribution = &value
 	return b
 }

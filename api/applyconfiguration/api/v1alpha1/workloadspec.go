@@ -3,6 +3,7 @@
 package v1alpha1
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -17,7 +18,8 @@ type WorkloadSpecApplyConfiguration struct {
 	ImagePullSecrets []v1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 	// Ports are the ports that the collector listens on, by name. They are added to the defaults: otlp (4317),
 	// otlp-http (4318) and metrics (8888); a default is turned off by enabled: false. Names are at most 15 characters
-	// of lower-case letters, digits and "-". No two enabled ports of one protocol may have the same number.
+	// of lower-case letters, digits and "-". No two enabled ports of one protocol may have the same number, be it on the
+	// Service, in the pod or on the node.
 	Ports map[string]PortApplyConfiguration `json:"ports,omitempty"`
 	// Service makes the ports reachable under the Collector's name.
 	Service *ServiceApplyConfiguration `json:"service,omitempty"`
@@ -28,9 +30,16 @@ type WorkloadSpecApplyConfiguration struct {
 	// readiness probe is taken for ready when it has run for 10 seconds.
 	UpdateStrategy *UpdateStrategyApplyConfiguration `json:"updateStrategy,omitempty"`
 	// VolumeClaimTemplates are volumes of each pod's own, for mode statefulset; extraVolumeMounts mounts them. The claims
-	// stay when pods are scaled away, and go when the Collector is deleted or changes its mode. The templates cannot be
-	// changed afterwards.
+	// stay when pods are scaled away, and go when the Collector is deleted or changes its mode, unless
+	// persistentVolumeClaimRetentionPolicy says otherwise. Afterwards only requests.storage can be changed, to more: the
+	// claims grow, where their StorageClass lets them, and the pods run on.
 	VolumeClaimTemplates []VolumeClaimTemplateApplyConfiguration `json:"volumeClaimTemplates,omitempty"`
+	// PersistentVolumeClaimRetentionPolicy says what becomes of the claims of volumeClaimTemplates when the Collector goes
+	// (whenDeleted, Delete by default) and when pods are scaled away (whenScaled, Retain by default).
+	PersistentVolumeClaimRetentionPolicy *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy `json:"persistentVolumeClaimRetentionPolicy,omitempty"`
+	// VolumeClaims are volumes that all pods share; extraVolumeMounts mounts them. A claim has the names of the Collector and
+	// of the volume, and goes with the Collector. Only its requests.storage can be changed, to more.
+	VolumeClaims []VolumeClaimTemplateApplyConfiguration `json:"volumeClaims,omitempty"`
 }
 
 // WorkloadSpecApplyConfiguration constructs a declarative configuration of the WorkloadSpec type for use with
@@ -104,6 +113,27 @@ func (b *WorkloadSpecApplyConfiguration) WithVolumeClaimTemplates(values ...*Vol
 			panic("nil value passed to WithVolumeClaimTemplates")
 		}
 		b.VolumeClaimTemplates = append(b.VolumeClaimTemplates, *values[i])
+	}
+	return b
+}
+
+// WithPersistentVolumeClaimRetentionPolicy sets the PersistentVolumeClaimRetentionPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PersistentVolumeClaimRetentionPolicy field is set to the value of the last call.
+func (b *WorkloadSpecApplyConfiguration) WithPersistentVolumeClaimRetentionPolicy(value appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy) *WorkloadSpecApplyConfiguration {
+	b.PersistentVolumeClaimRetentionPolicy = &value
+	return b
+}
+
+// WithVolumeClaims adds the given value to the VolumeClaims field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the VolumeClaims field.
+func (b *WorkloadSpecApplyConfiguration) WithVolumeClaims(values ...*VolumeClaimTemplateApplyConfiguration) *WorkloadSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithVolumeClaims")
+		}
+		b.VolumeClaims = append(b.VolumeClaims, *values[i])
 	}
 	return b
 }

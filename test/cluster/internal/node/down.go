@@ -34,6 +34,7 @@ func (c *Cluster) Down(ctx context.Context) error {
 		{"kubelet and control plane", c.stopDaemons},
 		{"pods", c.killPods},
 		{"mounts", c.unmount},
+		{"root", c.restoreRoot},
 		{"cgroups", removeCgroups},
 		{"network", c.removeNetwork},
 		{"files", c.removeFiles},

@@ -19,6 +19,7 @@ var packages = []struct{ program, name string }{
 	{"iptables", "iptables"},
 	{"ip", "iproute2"},
 	{"mount", "mount"},
+	{"findmnt", "util-linux"},
 }
 
 // Up brings the cluster up and returns once its node is ready. If it is up
@@ -55,6 +56,9 @@ func (c *Cluster) Up(ctx context.Context) error {
 func (c *Cluster) bringUp(ctx context.Context) error {
 	c.steps.Out = c.Out
 	if err := c.steps.Do("files", func() (string, error) { return c.Dir, c.prepare() }); err != nil {
+		return err
+	}
+	if err := c.steps.Do("root", func() (string, error) { return "its mounts are shared with pods", c.shareRoot(ctx) }); err != nil {
 		return err
 	}
 	if err := c.steps.Do("bridge "+bridge, func() (string, error) {

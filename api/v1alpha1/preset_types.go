@@ -1,0 +1,71 @@
+package v1alpha1
+
+// Presets give the pods what common receivers and processors need of the node and of the Kubernetes API. A preset never
+// changes the configuration, which has to name the receiver or processor.
+type Presets struct {
+	// Logs mounts the node's pod logs.
+	// +optional
+	Logs *LogsPreset `json:"logs,omitempty"`
+
+	// HostMetrics mounts the node's file system, for what measures the node.
+	// +optional
+	HostMetrics *HostMetricsPreset `json:"hostMetrics,omitempty"`
+
+	// KubeletMetrics gives the pods what they need to read the usage of pods and volumes from the node's kubelet.
+	// +optional
+	KubeletMetrics *KubeletMetricsPreset `json:"kubeletMetrics,omitempty"`
+
+	// KubernetesAttributes gives the pods what they need to find out which pod, workload and node telemetry comes from. An
+	// administrator binds the ClusterRole kube8-collector-kubernetes-attributes.
+	// +optional
+	KubernetesAttributes *KubernetesPreset `json:"kubernetesAttributes,omitempty"`
+
+	// ClusterMetrics gives the pods what they need to count the cluster's objects and read their states. An administrator
+	// binds the ClusterRole kube8-collector-cluster-metrics.
+	// +optional
+	ClusterMetrics *KubernetesPreset `json:"clusterMetrics,omitempty"`
+}
+
+// LogsPreset mounts the node's pod logs, /var/log/pods, read-only and nothing else. The namespace must then allow the
+// Pod Security level "privileged", and the log files must be readable to the collector's user.
+type LogsPreset struct {
+	// Enabled is false by default.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+}
+
+// HostMetricsPreset mounts the node's whole file system at /hostfs, read-only, and sets HOST_PROC, HOST_SYS, HOST_ETC,
+// HOST_VAR, HOST_RUN, HOST_DEV and HOST_MOUNT_PREFIX to what is there. An OpenTelemetry Collector's hostmetrics receiver
+// needs root_path: /hostfs as well. The namespace must allow the Pod Security level "privileged".
+type HostMetricsPreset struct {
+	// Enabled is false by default.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+}
+
+// KubeletMetricsPreset gives the pods a token for the kubelet, and its address as K8S_NODE_IP: the kubeletstats receiver
+// has auth_type: serviceAccount and endpoint: ${env:K8S_NODE_IP}:10250. An administrator binds the ClusterRole
+// kube8-collector-kubelet-metrics.
+type KubeletMetricsPreset struct {
+	// Enabled is false by default.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+}
+
+// KubernetesPreset gives the pods a token for the Kubernetes API. The condition PresetsReady says which ClusterRole their
+// ServiceAccount lacks, until it is bound.
+type KubernetesPreset struct {
+	// Enabled is false by default.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+
+	// Namespaces that the configuration limits the receiver or processor to. The role is then needed in these, by a
+	// RoleBinding. Without any, it is needed in the whole cluster.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="a namespace has lower-case letters, digits and '-', and starts and ends with a letter or digit"
+	Namespaces []string `json:"namespaces,omitempty"`
+}

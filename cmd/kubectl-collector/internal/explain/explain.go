@@ -1,0 +1,103 @@
+// Package explain says what the reasons of a Collector's condition Ready mean and what to do about them. It takes that from
+// docs/operations.md and from the runbooks, so that each fact is written once.
+package explain
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/docs"
+)
+
+// Unknown is the reason of a Collector that the operator has not looked at yet. It has no condition Ready.
+const Unknown = "Unknown"
+
+// runbooks are the runbooks that help with a reason.
+var runbooks = map[string]string{
+	v1alpha1.ReasonProgressing:   "Kube8CollectorNotReady",
+	v1alpha1.ReasonPodsNotReady:  "Kube8CollectorNotReady",
+	v1alpha1.ReasonConflict:      "Kube8CollectorNotReady",
+	v1alpha1.ReasonCheckFailed:   "Kube8CollectorNotReady",
+	v1alpha1.ReasonConfigInvalid: "Kube8ConfigRejected",
+	v1alpha1.ReasonConfigMissing: "Kube8ConfigRejected",
+	v1alpha1.ReasonReleaseFailed: "Kube8ReleasesFailing",
+	Unknown:                      "Kube8OperatorDown",
+}
+
+// Explanation is what the documents say of a reason.
+type Explanation struct {
+	// Meaning and Action are a sentence or two. Both are empty for Unknown.
+	Meaning, Action string
+
+	// Runbook is the name of the runbook. Empty means that there is none, because nothing has to be mended.
+	Runbook string
+
+	// Commands are those of the runbook, with the Collector's namespace and name in them.
+	Commands []string
+
+	// Mitigation is that section of the runbook, as plain text.
+	Mitigation string
+}
+
+// URL is where people read the runbook.
+func (e Explanation) URL() string {
+	return "https://github.com/kube8/kube8-operator/blob/main/docs/runbooks/" + e.Runbook + ".md"
+}
+
+// Reason returns what the documents say of a reason, about the Collector of that namespace and name.
+func Reason(reason, namespace, name string) (Explanation, error) {
+	found := Explanation{Runbook: runbooks[reason]}
+	if reason != Unknown {
+		page, err := docs.Files.ReadFile("operations.md")
+		if err != nil {
+			return found, fmt.Errorf("read the documents: %w", err)
+		}
+		if found.Meaning, found.Action, err = row(section(string(page), "What to look at"), reason); err != nil {
+			return found, err
+		}
+	}
+	if found.Runbook == "" {
+		return found, nil
+	}
+	page, err := docs.Files.ReadFile(path.Join("runbooks", found.Runbook+".md"))
+	if err != nil {
+		return found, fmt.Errorf("read the runbook: %w", err)
+	}
+	names := strings.NewReplacer("NAMESPACE", namespace, "NAME", name)
+	for line := range strings.Lines(section(string(page), "Diagnosis")) {
+		if command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ "); ok {
+			found.Commands = append(found.Commands, names.Replace(command))
+		}
+	}
+	found.Mitigation = plain(names.Replace(section(string(page), "Mitigation")))
+	return found, nil
+}
+
+// section returns what is between a heading of a page and the next one.
+func section(page, heading string) string {
+	_, rest, _ := strings.Cut(page, "\n## "+heading+"\n")
+	text, _, _ := strings.Cut(rest, "\n## ")
+	return strings.TrimSpace(text)
+}
+
+// row returns the second and the third cell of the table's row that begins with a reason.
+func row(table, reason string) (meaning, action string, err error) {
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		if len(cells) == 3 && strings.TrimSpace(cells[0]) == "`"+reason+"`" {
+			return plain(cells[1]), plain(cells[2]), nil
+		}
+	}
+	return "", "", fmt.Errorf("this version of the plugin does not know the reason %s; "+
+		"read docs/operations.md of the operator's version", reason)
+}
+
+var link = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+
+// plain returns Markdown as text for a terminal: links without their target.
+func plain(markdown string) string {
+	return strings.TrimSpace(link.ReplaceAllString(markdown, "$1"))
+}

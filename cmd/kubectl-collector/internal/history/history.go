@@ -1,0 +1,152 @@
+// Package history reads which revisions of a Collector were deployed: from the Helm release Secrets in which the operator
+// records them, and from the Secrets of their configurations, which nobody can change.
+package history
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// maxUnpacked is how many bytes a record may have when it is unpacked. A record that the operator wrote has less.
+const maxUnpacked = 64 << 20
+
+// Revision is one deployed revision of a Collector.
+type Revision struct {
+	// Number counts from 1.
+	Number int
+
+	// Deployed is when the revision was deployed.
+	Deployed time.Time
+
+	// Status is Helm's: deployed or superseded.
+	Status string
+
+	// Version is the collector's version, or the image's digest or tag that replaces it. It is empty if the spec was too
+	// large to be recorded.
+	Version string
+
+	// ConfigHash is the SHA-256 of the decoded configuration, in hex, or empty.
+	ConfigHash string
+
+	// Secret is the name of the Secret that has the configuration and the further files. It is empty if there is none, or if
+	// the manifest was too large to be recorded.
+	Secret string
+
+	values, defaults map[string]any // the spec with the chart's defaults in it, and these
+}
+
+// Of returns the recorded revisions of a Collector, newest first. A Secret that is damaged, or that the Collector does not
+// control, is left out. The error is the API server's if the Secrets may not be read.
+func Of(ctx context.Context, c client.Client, collector metav1.Object) ([]Revision, error) {
+	var secrets corev1.SecretList
+	if err := c.List(ctx, &secrets, client.InNamespace(collector.GetNamespace()),
+		client.MatchingLabels{"owner": "helm", "name": collector.GetName()}); err != nil {
+		return nil, fmt.Errorf("list the Secrets of release %s: %w", collector.GetName(), err)
+	}
+	var found []Revision
+	for i := range secrets.Items {
+		secret := &secrets.Items[i]
+		if !metav1.IsControlledBy(secret, collector) {
+			continue
+		}
+		if rel, err := Unpack(secret.Data["release"]); err == nil && rel.Version > 0 {
+			found = append(found, revisionOf(rel, secret.Labels["status"]))
+		}
+	}
+	slices.SortFunc(found, func(a, b Revision) int { return b.Number - a.Number })
+	return found, nil
+}
+
+// Find returns the revision of a number.
+func Find(revisions []Revision, number int) (Revision, error) {
+	at := slices.IndexFunc(revisions, func(r Revision) bool { return r.Number == number })
+	if at < 0 {
+		return Revision{}, fmt.Errorf("revision %d is not recorded; the operator keeps the newest 3, and `kubectl collector history` lists them",
+			number)
+	}
+	return revisions[at], nil
+}
+
+// Other returns the newest revision whose spec is not the given one: what a Collector can be rolled back to.
+func Other(revisions []Revision, spec map[string]any) (Revision, error) {
+	for _, revision := range revisions {
+		if back := revision.Spec(spec); back != nil && !Same(back, spec) {
+			return revision, nil
+		}
+	}
+	return Revision{}, errors.New("no recorded revision differs from the Collector's spec, so there is nothing to roll back to")
+}
+
+// Files returns the configuration and the further files of a revision, by file name. It reads the Secret that the pods of
+// that revision mounted.
+func (r Revision) Files(ctx context.Context, c client.Client, namespace string) (map[string][]byte, error) {
+	if r.Secret == "" {
+		return nil, fmt.Errorf("it is not recorded which Secret has the configuration of revision %d", r.Number)
+	}
+	secret := &corev1.Secret{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: r.Secret}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("the configuration of revision %d is gone, with Secret %s: the operator keeps the newest 3", r.Number, r.Secret)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration of revision %d: %w", r.Number, err)
+	}
+	return secret.Data, nil
+}
+
+// unpack reads a record as Helm packs it.
+// Unpack reads the data of a Secret in which Helm records a revision of a release.
+func Unpack(record []byte) (*release.Release, error) {
+	compressed, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(record)))
+	if err != nil {
+		return nil, fmt.Errorf("unpack the record of a revision: %w", err)
+	}
+	rel := &release.Release{}
+	if err := json.NewDecoder(io.LimitReader(compressed, maxUnpacked)).Decode(rel); err != nil {
+		return nil, fmt.Errorf("read the record of a revision: %w", err)
+	}
+	return rel, nil
+}
+
+func revisionOf(rel *release.Release, status string) Revision {
+	found := Revision{Number: rel.Version, Status: status, values: rel.Config}
+	if rel.Chart != nil {
+		found.defaults = rel.Chart.Values
+	}
+	if rel.Info != nil {
+		found.Deployed = rel.Info.LastDeployed.Time
+	}
+	found.Version = versionOf(rel.Config)
+	found.ConfigHash, found.Secret = mounted(rel.Manifest)
+	return found
+}
+
+// versionOf returns what decides which image runs.
+func versionOf(spec map[string]any) string {
+	image, _ := spec["image"].(map[string]any)
+	collector, _ := spec["collector"].(map[string]any)
+	for _, version := range []any{image["digest"], image["tag"], collector["version"]} {
+		if text, ok := version.(string); ok && text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// String names a revision for people.
+func (r Revision) String() string { return "revision " + strconv.Itoa(r.Number) }

@@ -1,0 +1,47 @@
+package history
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+func TestTheSpecOfARevisionHasNoDefaultsThatTheSpecDoesNotHave(t *testing.T) {
+	const defaults = "{mode: deployment, replicas: 1, env: [], image: {}, collector: {format: yaml}, ports: {otlp: {port: 4317}}}"
+	for name, row := range map[string]struct{ values, current, want string }{
+		"nothing but defaults": {
+			values: "{mode: deployment, replicas: 1, env: [], image: {}, collector: {format: yaml}, ports: {otlp: {port: 4317}}}",
+			want:   "{}",
+		},
+		"a default that the spec says, too": {
+			values: "{mode: deployment, replicas: 1, image: {}}", current: "{mode: deployment, image: {}, collector: {format: yaml}}",
+			want: "{mode: deployment, image: {}}",
+		},
+		"a value that is no default": {
+			values: "{replicas: 3, env: [{name: A}], collector: {format: yaml, name: a}}", current: "{replicas: 2}",
+			want: "{replicas: 3, env: [{name: A}], collector: {name: a}}",
+		},
+		"a default that the spec has changed": {values: "{replicas: 1}", current: "{replicas: 2}", want: "{}"},
+		"an object without a default":         {values: "{check: {}}", want: "{check: {}}"},
+		"a map that has more than its default": {
+			values: "{ports: {otlp: {port: 4317}, zipkin: {port: 9411}}}", want: "{ports: {zipkin: {port: 9411}}}",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read := func(text string) (fields map[string]any) {
+				if err := yaml.Unmarshal([]byte(text), &fields); err != nil {
+					t.Fatal(err)
+				}
+				return fields
+			}
+			revision := Revision{values: read(row.values), defaults: read(defaults)}
+			if difference := cmp.Diff(read(row.want), revision.Spec(read(row.current))); difference != "" {
+				t.Error(difference)
+			}
+		})
+	}
+	if got := (Revision{}).Spec(map[string]any{"mode": "deployment"}); got != nil {
+		t.Errorf("of a spec that is not recorded: %v", got)
+	}
+}

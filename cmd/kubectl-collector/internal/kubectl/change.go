@@ -1,0 +1,153 @@
+package kubectl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubectl/pkg/util/term"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/operator"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// consent is what somebody has agreed to beforehand.
+type consent struct{ yes, force bool }
+
+func (c *consent) addFlags(flags *pflag.FlagSet) {
+	flags.BoolVarP(&c.yes, "yes", "y", false, "do not ask for a confirmation")
+	c.addForce(flags)
+}
+
+func (c *consent) addForce(flags *pflag.FlagSet) {
+	flags.BoolVar(&c.force, "force", false, "also change a Collector that a GitOps tool manages, and that this tool will change back")
+}
+
+// mayAsk returns an error if a confirmation is needed and nobody is there to give it.
+func (p *plugin) mayAsk(c consent) error {
+	if c.yes || term.IsTerminal(p.In) {
+		return nil
+	}
+	return errors.New("nobody can confirm this, because standard input is no terminal; add --yes to change without a confirmation")
+}
+
+// ask asks a question that is answered by y or n, and returns the answer. No answer is no, and so is Ctrl-C.
+func (p *plugin) ask(ctx context.Context, question string) bool {
+	fmt.Fprintf(p.ErrOut, "%s [y/N] ", question)
+	answered := make(chan string, 1)
+	go func() {
+		var answer []byte
+		for letter := make([]byte, 1); ; { // letter by letter: what follows the line is for the next question
+			if n, err := p.In.Read(letter); n == 0 || err != nil || letter[0] == '\n' {
+				answered <- strings.ToLower(strings.TrimSpace(string(answer)))
+				return
+			}
+			answer = append(answer, letter[0])
+		}
+	}()
+	select {
+	case answer := <-answered:
+		return answer == "y" || answer == "yes"
+	case <-ctx.Done():
+		fmt.Fprintln(p.ErrOut)
+		return false
+	}
+}
+
+// errDeclined says that somebody has answered no.
+var errDeclined = errors.New("nothing was changed")
+
+// confirm asks whether to change a Collector, unless the answer is known.
+func (p *plugin) confirm(ctx context.Context, c consent, collector *v1alpha1.Collector) error {
+	if c.yes {
+		return nil
+	}
+	if err := p.mayAsk(c); err != nil {
+		return err
+	}
+	if !p.ask(ctx, fmt.Sprintf("Change Collector %s/%s?", collector.Namespace, collector.Name)) {
+		return errDeclined
+	}
+	return nil
+}
+
+// refusedError says why a Collector would be refused.
+type refusedError struct{ error }
+
+// check returns a refusedError if the API server or the operator would refuse a Collector. It asks neither.
+func check(ctx context.Context, collector *v1alpha1.Collector) error {
+	watches, err := operator.LoadWatches(operator.Options{})
+	if err != nil {
+		return fmt.Errorf("load the chart: %w", err)
+	}
+	renderer, err := render.New(watches, nil)
+	if err != nil {
+		return fmt.Errorf("load the schema: %w", err)
+	}
+	bare := &v1alpha1.Collector{Spec: collector.Spec}
+	bare.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
+	bare.Namespace, bare.Name = collector.Namespace, collector.Name
+	text, err := json.Marshal(bare)
+	if err != nil {
+		return fmt.Errorf("write the Collector: %w", err)
+	}
+	if _, err := renderer.Render(ctx, bytes.NewReader(text)); err != nil {
+		return refusedError{fmt.Errorf("refused, and not sent:\n%w", err)}
+	}
+	return nil
+}
+
+// changedError says that somebody else has changed a Collector.
+type changedError struct{ namespace, name string }
+
+// Error says what to do.
+func (e changedError) Error() string {
+	return fmt.Sprintf("somebody else has changed Collector %s/%s meanwhile, so nothing was changed; look at it, and try again",
+		e.namespace, e.name)
+}
+
+// send changes what a JSON merge patch says of a Collector, unless somebody has changed its spec since it was read. A status
+// that was written since is no obstacle.
+func (s *session) send(ctx context.Context, read *v1alpha1.Collector, patch map[string]any) error {
+	metadata, _ := patch["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		patch["metadata"] = metadata
+	}
+	for {
+		now, err := s.read(ctx, read.Name)
+		if err != nil {
+			return err
+		}
+		if now.UID != read.UID || now.Generation != read.Generation {
+			return changedError{read.Namespace, read.Name}
+		}
+		metadata["resourceVersion"] = now.ResourceVersion
+		body, err := json.Marshal(patch)
+		if err != nil {
+			return fmt.Errorf("write the change: %w", err)
+		}
+		err = s.client.Patch(ctx, now, client.RawPatch(types.MergePatchType, body))
+		if apierrors.IsConflict(err) {
+			continue // by a status, or the next reading will tell
+		}
+		if err != nil {
+			return s.failed("change", read.Name, err)
+		}
+		return nil
+	}
+}
+
+// done says what was done to a Collector, as kubectl does.
+func (p *plugin) done(name, what string) error {
+	_, err := fmt.Fprintf(p.Out, "collector.kube8.dev/%s %s\n", name, what)
+	return err
+}

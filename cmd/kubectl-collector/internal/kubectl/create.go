@@ -1,0 +1,155 @@
+package kubectl
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/kubernetes/scheme"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/applyconfiguration/api/v1alpha1"
+	collectors "github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// defaultVersion is the version of the OpenTelemetry Collector that a Collector gets unless another one is named.
+const defaultVersion = "0.150.0"
+
+// creation is what a Collector is created from.
+type creation struct {
+	from, fileName, format    string
+	collector, version        string
+	tenant, tenantID, cluster string
+	instance, mode            string
+	check                     bool
+	replicas                  int32
+	printed                   *genericclioptions.PrintFlags
+	strategy                  cmdutil.DryRunStrategy
+	withReplicas              bool
+}
+
+func (c *creation) addFlags(flags *pflag.FlagSet) {
+	flags.StringVarP(&c.from, "from-file", "f", "", "the configuration, or - for standard input")
+	flags.StringVar(&c.tenant, "tenant", "", "whose collector it is: the tenant's name for people")
+	flags.StringVar(&c.tenantID, "tenant-id", "", "the tenant's id; default is what --tenant says")
+	flags.StringVar(&c.instance, "tenant-instance", "", "which of several instances of the tenant, such as staging")
+	flags.StringVar(&c.cluster, "cluster", "", "the cluster that the collector observes, as telemetry shall carry it")
+	flags.StringVar(&c.collector, "collector", "opentelemetry-collector",
+		"the collector's distribution, or an image's repository, such as grafana/alloy")
+	flags.StringVar(&c.version, "version", "", "the collector's version; default is "+defaultVersion+" of the OpenTelemetry Collector")
+	flags.StringVar(&c.fileName, "file-name", "", "the configuration's name in /etc/collector; default is config.yaml")
+	flags.StringVar(&c.format, "format", "", "yaml (the default), or raw for a configuration that is not YAML")
+	flags.StringVar(&c.mode, "mode", "", "deployment (the default), daemonset or statefulset")
+	flags.Int32Var(&c.replicas, "replicas", 1, "the number of pods; not with --mode=daemonset")
+	flags.BoolVar(&c.check, "check", false, "have the collector itself check each change before pods get it")
+}
+
+func (p *plugin) createCommand() *cobra.Command {
+	c := &creation{printed: genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme.Scheme)}
+	cmd := p.about("create", "Create a Collector from a configuration",
+		`Create a Collector from a configuration, once it is checked as the operator and the
+API server check it. For other fields, write it to a file and change that:
+
+  kubectl collector create gateway --from-file config.yaml --tenant acme \
+    --cluster prod-eu-1 --dry-run=client -o yaml >gateway.yaml`,
+		func(ctx context.Context, s *session, name string) error { return p.create(ctx, s, name, c) })
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		c.withReplicas = cmd.Flags().Changed("replicas")
+		if c.strategy, err = cmdutil.GetDryRunStrategy(cmd); err != nil {
+			return fmt.Errorf("--dry-run: %w", err)
+		}
+		cmdutil.PrintFlagsWithDryRunStrategy(c.printed, c.strategy)
+		return run(cmd, args)
+	}
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	c.addFlags(cmd.Flags())
+	c.printed.AddFlags(cmd)
+	cmdutil.AddDryRunFlag(cmd)
+	return cmd
+}
+
+func (p *plugin) create(ctx context.Context, s *session, name string, c *creation) error {
+	object, err := p.collector(ctx, s.namespace, name, c)
+	if err != nil {
+		return err
+	}
+	printer, err := c.printed.ToPrinter()
+	if err != nil {
+		return fmt.Errorf("--output: %w", err)
+	}
+	if c.strategy != cmdutil.DryRunClient {
+		options := []client.CreateOption{client.FieldValidation(metav1.FieldValidationStrict)}
+		if c.strategy == cmdutil.DryRunServer {
+			options = append(options, client.DryRunAll)
+		}
+		err := s.client.Create(ctx, object, options...)
+		if apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("there is a Collector %s in namespace %s already; change its configuration by `kubectl collector config set`",
+				name, s.namespace)
+		}
+		if err != nil {
+			return s.failed("create", name, err)
+		}
+		object.SetManagedFields(nil)
+	}
+	return printer.PrintObj(object, p.Out) //nolint:wrapcheck // of standard output
+}
+
+// collector returns the Collector to create, checked, with no field that nobody has asked for.
+func (p *plugin) collector(ctx context.Context, namespace, name string, c *creation) (*unstructured.Unstructured, error) {
+	for _, required := range []struct{ flag, value string }{
+		{"from-file", c.from}, {"tenant", c.tenant}, {"cluster", c.cluster},
+	} {
+		if required.value == "" {
+			return nil, fmt.Errorf("--%s is missing; see `kubectl collector create --help`", required.flag)
+		}
+	}
+	if c.version == "" && c.collector != "opentelemetry-collector" {
+		return nil, errors.New("--version is missing; only the OpenTelemetry Collector has a default")
+	}
+	content, err := p.input(c.from)
+	if err != nil {
+		return nil, err
+	}
+	config := v1alpha1.CollectorConfig().WithName(c.collector).WithConfiguration(content)
+	config.WithVersion(cmp.Or(c.version, defaultVersion))
+	if c.fileName != "" {
+		config.WithFileName(c.fileName)
+	}
+	if c.format != "" {
+		config.WithFormat(collectors.Format(c.format))
+	}
+	tenant := v1alpha1.Tenant().WithReference(c.tenant).WithID(cmp.Or(c.tenantID, c.tenant))
+	if c.instance != "" {
+		tenant.WithInstance(c.instance)
+	}
+	spec := v1alpha1.CollectorSpec().WithCollector(config).WithTenant(tenant).WithCluster(c.cluster)
+	if c.mode != "" {
+		spec.WithMode(collectors.Mode(c.mode))
+	}
+	if c.withReplicas {
+		spec.WithReplicas(c.replicas)
+	}
+	if c.check {
+		spec.WithCheck(v1alpha1.Check())
+	}
+	text, err := json.Marshal(v1alpha1.Collector(name, namespace).WithSpec(spec))
+	if err != nil {
+		return nil, fmt.Errorf("write the Collector: %w", err)
+	}
+	object, checked := &unstructured.Unstructured{}, &collectors.Collector{}
+	if err := errors.Join(json.Unmarshal(text, &object.Object), json.Unmarshal(text, checked)); err != nil {
+		return nil, fmt.Errorf("write the Collector: %w", err)
+	}
+	return object, check(ctx, checked)
+}

@@ -1,0 +1,88 @@
+package kubectl
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/history"
+)
+
+// revisions returns what is recorded of a Collector, newest first.
+func (s *session) revisions(ctx context.Context, collector *v1alpha1.Collector) ([]history.Revision, error) {
+	revisions, err := history.Of(ctx, s.client, collector)
+	if apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("revisions are recorded in Secrets of namespace %s, which your account may not read; "+
+			"ask for the verbs get and list on secrets there: %w", s.namespace, err)
+	}
+	return revisions, err
+}
+
+func (p *plugin) historyCommand() *cobra.Command {
+	return p.about("history", "List the revisions that were deployed",
+		`List the revisions that were deployed: the newest 3, which the operator records.
+
+They are recorded in Secrets. An account that may not read Secrets sees what the
+events of the Collector tell.`,
+		func(ctx context.Context, s *session, name string) error {
+			collector, err := s.read(ctx, name)
+			if err != nil {
+				return err
+			}
+			revisions, err := s.revisions(ctx, collector)
+			if apierrors.IsForbidden(err) {
+				fmt.Fprintf(p.ErrOut, "%v\nthe events tell:\n", err)
+				return p.deployments(ctx, s, collector)
+			}
+			if err != nil {
+				return err
+			}
+			if len(revisions) == 0 {
+				_, err := fmt.Fprintf(p.Out, "nothing was deployed yet; `kubectl collector why %s -n %s` says why\n", name, s.namespace)
+				return err
+			}
+			out := printers.GetNewTabWriter(p.Out)
+			fmt.Fprintln(out, "REVISION\tAGE\tSTATUS\tVERSION\tCONFIGURATION")
+			for _, revision := range revisions {
+				fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\n", revision.Number, ago(revision.Deployed), revision.Status,
+					cmp.Or(revision.Version, "not recorded"), cmp.Or(short(revision.ConfigHash), "none"))
+			}
+			return out.Flush()
+		})
+}
+
+// deployments prints the events of deployed revisions.
+func (p *plugin) deployments(ctx context.Context, s *session, collector *v1alpha1.Collector) error {
+	events, err := s.events(ctx, collector)
+	if err != nil {
+		return err
+	}
+	printed := false
+	for i := range events {
+		if reason := events[i].Reason; reason == "Installed" || reason == "Upgraded" {
+			fmt.Fprintf(p.Out, "%s  %s %s\n", ago(lastSeen(&events[i])), reason, events[i].Message)
+			printed = true
+		}
+	}
+	if !printed {
+		fmt.Fprintf(p.Out, "nothing: events are kept for an hour. The deployed revision is %s\n", revisionOf(collector))
+	}
+	return nil
+}
+
+// revisionOf returns the number of the revision that the status says is deployed.
+func revisionOf(collector *v1alpha1.Collector) string {
+	if collector.Status.DeployedRelease == nil {
+		return "none"
+	}
+	return strconv.FormatInt(collector.Status.DeployedRelease.Revision, 10)
+}
+
+// short is what people compare of a hash.
+func short(hash string) string { return hash[:min(len(hash), 10)] }

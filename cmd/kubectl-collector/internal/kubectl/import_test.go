@@ -1,0 +1,155 @@
+package kubectl
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "write testdata/imported.yaml")
+
+// values are of a release: all of them, as helm prints them.
+func values(t *testing.T) map[string]any {
+	t.Helper()
+	var values map[string]any
+	text, err := os.ReadFile("testdata/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &values); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// importing runs the import in a namespace that has a release.
+func importing(t *testing.T, i imported, found *release.Release) (out, left string, err error) {
+	t.Helper()
+	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
+	s := &session{namespace: "tenant-acme", client: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(record(t, found)).Build()}
+	i.tenant, i.cluster = "acme", "prod-eu-1"
+	err = (&plugin{IOStreams: streams}).importValues(t.Context(), s, "gateway", &i)
+	return stdout.String(), stderr.String(), err
+}
+
+// record is the Secret in which Helm records a release.
+func record(t *testing.T, found *release.Release) *corev1.Secret {
+	t.Helper()
+	text, err := json.Marshal(found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	if _, err := writer.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "tenant-acme", Name: "sh.helm.release.v1.otel.v1",
+			Labels: map[string]string{"owner": "helm", "name": "otel", "status": "deployed"},
+		},
+		Data: map[string][]byte{"release": []byte(base64.StdEncoding.EncodeToString(packed.Bytes()))},
+	}
+}
+
+// otel is a release whose values are partly the chart's.
+func otel(t *testing.T) *release.Release {
+	t.Helper()
+	return &release.Release{
+		Name: "otel", Config: map[string]any{"image": map[string]any{"tag": ""}},
+		Chart: &chart.Chart{Metadata: &chart.Metadata{Name: "opentelemetry-collector", Version: "0.130.0", AppVersion: "0.149.0"}, Values: values(t)},
+		Manifest: "---\napiVersion: v1\nkind: Service\nmetadata: {name: otel}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: otel}\n" +
+			"data:\n  relay: |\n    receivers: {filelog: {}} # as rendered\n",
+	}
+}
+
+func TestAFileOfValuesBecomesACollector(t *testing.T) {
+	out, left, err := importing(t, imported{file: "testdata/values.yaml"}, otel(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := out + "---\n" + left
+	if *update {
+		if err := os.WriteFile("testdata/imported.yaml", []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("testdata/imported.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("testdata/imported.yaml differs; if this is right, run `go test ./cmd/kubectl-collector/internal/kubectl -update`:\n%s", got)
+	}
+}
+
+func TestAReleaseBecomesACollectorWithItsRenderedConfiguration(t *testing.T) {
+	out, left, err := importing(t, imported{release: "otel"}, otel(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rendered := base64.StdEncoding.EncodeToString([]byte("receivers: {filelog: {}} # as rendered\n"))
+	for _, words := range []string{"configuration: " + rendered, "version: 0.149.0", "repository: otel/opentelemetry-collector-k8s", "name: collectors"} {
+		if !strings.Contains(out, words) {
+			t.Errorf("no %q in:\n%s", words, out)
+		}
+	}
+	if strings.Contains(out, "MY_POD_IP") || strings.Contains(left, "their part of the configuration") {
+		t.Errorf("the rendered configuration needs neither:\n%s%s", out, left)
+	}
+}
+
+func TestWhatCannotBeImportedSaysWhy(t *testing.T) {
+	other := otel(t)
+	other.Chart.Metadata.Name = "nginx"
+	for _, row := range []struct {
+		name, words string
+		i           imported
+		found       *release.Release
+		values      string
+	}{
+		{name: "a release that is not there", words: "has no deployed release web", i: imported{release: "web"}},
+		{name: "a release of another chart", words: "is not of the chart opentelemetry-collector", i: imported{release: "otel"}, found: other},
+		{name: "a release of the Collector's name", words: "choose a name other than gateway", i: imported{release: "gateway"}},
+		{name: "a file that is not there", words: "read --values", i: imported{file: "nothing.yaml"}},
+		{name: "values without the chart's", words: "helm get values RELEASE --all", values: "mode: deployment"},
+		{name: "values without a configuration", words: "the values have no config", values: "image: {repository: a/b, tag: c}"},
+		{name: "values without a version", words: "--version", values: "image: {repository: a/b}\nconfig: {a: b}"},
+		{name: "a value of another type", words: "of another type", values: "image: {repository: a/b, tag: c}\nconfig: {a: b}\nreplicaCount: many"},
+		{name: "a value that a Collector may not have", words: "spec.mode", values: "image: {repository: a/b, tag: c}\nconfig: {a: b}\nmode: job"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if row.values != "" {
+				row.i.file = t.TempDir() + "/values.yaml"
+				if err := os.WriteFile(row.i.file, []byte(row.values), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if row.found == nil {
+				row.found = otel(t)
+			}
+			_, _, err := importing(t, row.i, row.found)
+			if err == nil || !strings.Contains(err.Error(), row.words) {
+				t.Errorf("got %v, want %q", err, row.words)
+			}
+		})
+	}
+}

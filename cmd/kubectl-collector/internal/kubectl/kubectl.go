@@ -1,0 +1,171 @@
+// Package kubectl is the plugin `kubectl collector`: the tasks of people who work with Collectors, one command each. It
+// reads and writes Collectors as any client does, and decides nothing that the operator decides: it checks by the code of
+// internal/render, and explains by the documents.
+package kubectl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/util/completion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// manager is the field manager of what the plugin writes.
+const manager = "kubectl-collector"
+
+// plugin is what all commands share.
+type plugin struct {
+	genericiooptions.IOStreams
+	flags   *genericclioptions.ConfigFlags
+	factory cmdutil.Factory
+	version string
+}
+
+// NewCommand returns the command line. version is what `version` prints.
+func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Command {
+	p := &plugin{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), version: version}
+	p.flags.ClusterName = nil // --cluster is the Collector's
+	p.factory = cmdutil.NewFactory(p.flags)
+	root := &cobra.Command{
+		Use:   "kubectl-collector",
+		Short: "Create, change, explain and roll back Collectors",
+		Long: `Create, change, explain and roll back Collectors of the kube8 operator.
+
+Nothing prints a configuration but the commands below config. The role
+collector-viewer suffices for what only reads Collectors. Each command says
+what it leaves out because your account may not read it.`,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl collector"},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(p.In)
+	root.SetOut(p.Out)
+	root.SetErr(p.ErrOut)
+	p.flags.AddFlags(root.PersistentFlags())
+	root.AddCommand(p.createCommand(), p.importCommand(), p.configCommand(), p.statusCommand(), p.whyCommand(), p.historyCommand(), p.rollbackCommand(),
+		p.restartCommand(), p.pauseCommand(), p.resumeCommand(), p.logsCommand(), p.reportCommand(), render.NewCommand(), p.versionCommand())
+	for name, complete := range map[string]cobra.CompletionFunc{
+		"namespace": completion.ResourceNameCompletionFunc(p.factory, "namespaces"),
+		"context": func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			completion.SetFactoryForCompletion(p.factory)
+			return completion.ListContextsInConfig(prefix), cobra.ShellCompDirectiveNoFileComp
+		},
+	} {
+		if err := root.RegisterFlagCompletionFunc(name, complete); err != nil {
+			panic(err) // the flag is not there: a mistake in this function
+		}
+	}
+	return root
+}
+
+// about is a command whose one argument is the name of a Collector.
+func (p *plugin) about(use, short, long string, run func(context.Context, *session, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use + " NAME", Short: short, Long: long,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("name one Collector; `kubectl get collectors` lists those of the namespace, got %d names", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: completion.ResourceNameCompletionFunc(p.factory, "collectors.kube8.dev"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := p.connect()
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), s, args[0])
+		},
+	}
+}
+
+func (p *plugin) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version of the plugin", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(p.Out, p.version)
+			return err
+		},
+	}
+}
+
+// session is a connection to a cluster, and the namespace to work in.
+type session struct {
+	client    client.Client
+	namespace string
+}
+
+func (p *plugin) connect() (*session, error) {
+	config, err := p.factory.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find a cluster, set --kubeconfig or $KUBECONFIG: %w", err)
+	}
+	namespace, _, err := p.factory.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("find the namespace, set --namespace: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("set up a client: %w", err)
+	}
+	config.UserAgent = manager
+	config.WarningHandler = rest.NewWarningWriter(p.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("set up a client: %w", err)
+	}
+	return &session{client: client.WithFieldOwner(c, manager), namespace: namespace}, nil
+}
+
+// read reads a Collector.
+func (s *session) read(ctx context.Context, name string) (*v1alpha1.Collector, error) {
+	collector := &v1alpha1.Collector{}
+	err := s.client.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, collector)
+	if err != nil {
+		return nil, s.failed("read", name, err)
+	}
+	return collector, nil
+}
+
+// failed says what the API server refused, and what to do.
+func (s *session) failed(verb, name string, err error) error {
+	switch {
+	case meta.IsNoMatchError(err):
+		return errors.New("the cluster does not know Collectors; install the operator, or choose another cluster with --context")
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("there is no Collector %s in namespace %s; `kubectl get collectors -A` lists all that there are", name, s.namespace)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("your account may not %s Collector %s/%s; ask for one of the roles collector-viewer and collector-editor: %w",
+			verb, s.namespace, name, err)
+	}
+	return fmt.Errorf("%s Collector %s/%s: %w", verb, s.namespace, name, err)
+}
+
+// ofCollector selects a Collector's pods.
+func (s *session) ofCollector(name string) []client.ListOption {
+	return []client.ListOption{client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.CollectorLabel: name}}
+}
+
+// pods lists a Collector's pods.
+func (s *session) pods(ctx context.Context, name string) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	if err := s.client.List(ctx, &list, s.ofCollector(name)...); err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	return list.Items, nil
+}

@@ -1,0 +1,160 @@
+package kubectl
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/explain"
+)
+
+// observed is what there is to see of a Collector.
+type observed struct {
+	collector *v1alpha1.Collector
+	ready     v1alpha1.Condition // its reason is explain.Unknown if there is no such condition
+	pods      []corev1.Pod       // newest first
+	checks    []batchv1.Job
+	events    []corev1.Event // newest first
+	unseen    []string       // what the account may not read
+}
+
+// observe reads all that the account may read about a Collector.
+func (s *session) observe(ctx context.Context, name string) (*observed, error) {
+	collector, err := s.read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	o := &observed{collector: collector, ready: v1alpha1.Condition{Reason: explain.Unknown}}
+	for _, condition := range collector.Status.Conditions {
+		if condition.Type == "Ready" {
+			o.ready = condition
+		}
+	}
+	var jobs batchv1.JobList
+	for _, part := range []struct {
+		what string
+		read func() error
+	}{
+		{"pods", func() error { o.pods, err = s.pods(ctx, name); return err }},
+		{"events", func() error { o.events, err = s.events(ctx, collector); return err }},
+		{"jobs", func() error { return s.client.List(ctx, &jobs, s.ofCollector(name)...) }},
+	} {
+		if part.what == "jobs" && collector.Spec.Check == nil {
+			continue
+		}
+		err := part.read()
+		if apierrors.IsForbidden(err) {
+			o.unseen = append(o.unseen, part.what)
+		} else if err != nil {
+			return nil, fmt.Errorf("read the %s of Collector %s/%s: %w", part.what, s.namespace, name, err)
+		}
+	}
+	o.checks = jobs.Items
+	slices.SortFunc(o.pods, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	return o, nil
+}
+
+// events returns the events of a Collector, newest first.
+func (s *session) events(ctx context.Context, collector *v1alpha1.Collector) ([]corev1.Event, error) {
+	var list corev1.EventList
+	if err := s.client.List(ctx, &list, client.InNamespace(s.namespace),
+		client.MatchingFields{"involvedObject.uid": string(collector.UID)}); err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Event) int { return lastSeen(&b).Compare(lastSeen(&a)) })
+	return list.Items, nil
+}
+
+// lastSeen returns when an event last happened.
+func lastSeen(event *corev1.Event) time.Time {
+	for _, seen := range []time.Time{event.LastTimestamp.Time, event.EventTime.Time} {
+		if !seen.IsZero() {
+			return seen
+		}
+	}
+	return event.CreationTimestamp.Time
+}
+
+// ago says how long ago something was, as kubectl does.
+func ago(then time.Time) string {
+	if then.IsZero() {
+		return "unknown"
+	}
+	return duration.HumanDuration(time.Since(then))
+}
+
+// isBehind tells whether the operator has not come to the last change yet.
+func (o *observed) isBehind() bool {
+	return o.ready.Reason != explain.Unknown && o.ready.Reason != v1alpha1.ReasonPaused &&
+		o.collector.Status.ObservedGeneration < o.collector.Generation
+}
+
+// state is the condition Ready in one line.
+func (o *observed) state() string {
+	switch {
+	case o.ready.Reason == explain.Unknown:
+		return "Unknown: the operator has not looked at it yet"
+	case o.isBehind():
+		return "Progressing: the operator has not come to the last change yet; before it: " + o.ready.Reason
+	}
+	return o.ready.Reason + ": " + o.ready.Message
+}
+
+// podState is what kubectl get pods says of a pod, in short.
+func podState(pod *corev1.Pod) string {
+	if pod.DeletionTimestamp != nil {
+		return "Terminating"
+	}
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if waiting := container.State.Waiting; waiting != nil && waiting.Reason != "" {
+			return waiting.Reason
+		}
+		if ended := container.State.Terminated; ended != nil && ended.ExitCode != 0 {
+			return cmp.Or(ended.Reason, "Error")
+		}
+	}
+	return cmp.Or(pod.Status.Reason, string(pod.Status.Phase), "Unknown")
+}
+
+// lastExit says how the container of a pod that ended last did, or "-".
+func lastExit(pod *corev1.Pod) string {
+	var last *corev1.ContainerStateTerminated
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		for _, ended := range []*corev1.ContainerStateTerminated{container.LastTerminationState.Terminated, container.State.Terminated} {
+			if ended != nil && (last == nil || last.FinishedAt.Before(&ended.FinishedAt)) {
+				last = ended
+			}
+		}
+	}
+	if last == nil {
+		return "-"
+	}
+	reason := ""
+	if last.Reason != "" {
+		reason = " (" + last.Reason + ")"
+	}
+	return fmt.Sprintf("code %d%s, %s ago", last.ExitCode, reason, ago(last.FinishedAt.Time))
+}
+
+// images returns which images run, each once.
+func (o *observed) images() string {
+	var images []string
+	for i := range o.pods {
+		for _, container := range o.pods[i].Spec.Containers {
+			if container.Name == "collector" && !slices.Contains(images, container.Image) {
+				images = append(images, container.Image)
+			}
+		}
+	}
+	return strings.Join(images, ", ")
+}

@@ -1,0 +1,175 @@
+package kubectl
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/history"
+)
+
+func (p *plugin) rollbackCommand() *cobra.Command {
+	var number int
+	var given consent
+	cmd := p.about("rollback", "Give a Collector the spec of an earlier revision",
+		`Give a Collector the spec of an earlier revision: of the newest one that differs from
+its spec, or of --to-revision.
+
+This writes the Collector's spec, as any change does, and the operator deploys it as a
+new revision. The difference is shown without the configuration; kubectl collector
+config diff shows that.`,
+		func(ctx context.Context, s *session, name string) error {
+			read, err := s.read(ctx, name)
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(given.mayChange(read), p.mayAsk(given)); err != nil {
+				return err
+			}
+			return p.rollback(ctx, s, read, number, given)
+		})
+	cmd.Flags().IntVar(&number, "to-revision", 0, "the revision; `kubectl collector history` lists them")
+	given.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (p *plugin) rollback(ctx context.Context, s *session, read *v1alpha1.Collector, number int, given consent) error {
+	revisions, err := s.revisions(ctx, read)
+	if err != nil {
+		return err
+	}
+	whole, err := s.whole(ctx, read.Name)
+	if err != nil {
+		return err
+	}
+	current, _, err := unstructured.NestedMap(whole.Object, "spec")
+	if err != nil {
+		return fmt.Errorf("read the spec: %w", err)
+	}
+	revision, err := history.Other(revisions, current)
+	if number != 0 {
+		revision, err = history.Find(revisions, number)
+	}
+	if err != nil {
+		return err
+	}
+	spec := revision.Spec(current)
+	if spec == nil {
+		return fmt.Errorf("the spec of revision %d was too large to be recorded; its configuration is there: "+
+			"kubectl collector config get %s -n %s --revision %[1]d", revision.Number, read.Name, s.namespace)
+	}
+	if history.Same(spec, current) {
+		return p.done(read.Name, fmt.Sprintf("unchanged: its spec is that of revision %d", revision.Number))
+	}
+	if err := p.compareSpecs(read, revision.Number, current, spec); err != nil {
+		return err
+	}
+	back := read.DeepCopy()
+	if back.Spec, err = typed(spec); err != nil {
+		return fmt.Errorf("read the spec of revision %d: %w", revision.Number, err)
+	}
+	if err := check(ctx, back); err != nil {
+		return err
+	}
+	if err := p.confirm(ctx, given, read); err != nil {
+		return err
+	}
+	return p.replace(ctx, s, read, whole, revision.Number, spec)
+}
+
+func typed(spec map[string]any) (read v1alpha1.CollectorSpec, err error) {
+	text, err := json.Marshal(spec)
+	return read, errors.Join(err, json.Unmarshal(text, &read))
+}
+
+// whole returns a Collector with all its fields, also those that this version does not know.
+func (s *session) whole(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	whole := &unstructured.Unstructured{}
+	whole.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
+	if err := s.client.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, whole); err != nil {
+		return nil, s.failed("read", name, err)
+	}
+	return whole, nil
+}
+
+// replace writes the spec of a revision, unless somebody has changed the Collector's meanwhile.
+func (p *plugin) replace(
+	ctx context.Context, s *session, read *v1alpha1.Collector, whole *unstructured.Unstructured, number int, spec map[string]any,
+) error {
+	for {
+		if whole.GetUID() != read.UID || whole.GetGeneration() != read.Generation {
+			return changedError{read.Namespace, read.Name}
+		}
+		whole.Object["spec"] = spec
+		err := s.client.Update(ctx, whole, client.FieldValidation(metav1.FieldValidationStrict))
+		if err == nil {
+			return p.done(read.Name, fmt.Sprintf("rolled back to the spec of revision %d", number))
+		}
+		if !apierrors.IsConflict(err) {
+			return s.failed("change", read.Name, err)
+		}
+		if whole, err = s.whole(ctx, read.Name); err != nil {
+			return err
+		}
+	}
+}
+
+// compareSpecs prints what a rollback changes, without configurations, and what it cannot bring back.
+func (p *plugin) compareSpecs(read *v1alpha1.Collector, number int, current, spec map[string]any) error {
+	before, err := describe(current)
+	if err != nil {
+		return err
+	}
+	after, err := describe(spec)
+	if err != nil {
+		return err
+	}
+	text, err := unified(read.Name+"/spec", before, fmt.Sprintf("%s/spec (revision %d)", read.Name, number), after)
+	if err != nil {
+		return err
+	}
+	if reference, found, _ := unstructured.NestedString(spec, "collector", "configurationSecret", "name"); found {
+		fmt.Fprintf(p.ErrOut, "The configuration is in Secret %s, which a rollback does not change.\n", reference)
+	}
+	_, err = fmt.Fprint(p.Out, text)
+	return err
+}
+
+// describe returns a spec as YAML, with a hash in place of each configuration.
+func describe(spec map[string]any) (string, error) {
+	spec = runtime.DeepCopyJSON(spec)
+	if collector, ok := spec["collector"].(map[string]any); ok {
+		stand(collector, "configuration")
+		files, _ := collector["files"].(map[string]any)
+		for name := range files {
+			stand(files, name)
+		}
+	}
+	text, err := yaml.Marshal(spec)
+	if err != nil {
+		return "", fmt.Errorf("write the spec: %w", err)
+	}
+	return string(text), nil
+}
+
+// stand puts a hash in place of a file.
+func stand(fields map[string]any, name string) {
+	if encoded, ok := fields[name].(string); ok {
+		content, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			content = []byte(encoded)
+		}
+		fields[name] = fmt.Sprintf("(%d bytes, SHA-256 %s…)", len(content), short(hashOf(content)))
+	}
+}

@@ -1,0 +1,145 @@
+package kubectl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	cmdeditor "k8s.io/kubectl/pkg/cmd/util/editor"
+	"k8s.io/kubectl/pkg/util/term"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+func (p *plugin) configSetCommand() *cobra.Command {
+	var name, from string
+	var given consent
+	cmd := p.about("set", "Replace the configuration by a file",
+		`Replace the configuration by a file, after a check, a look at the difference and a
+confirmation. A name that --file gives and that the Collector does not have yet
+becomes a further file.`,
+		func(ctx context.Context, s *session, collector string) error {
+			if from == "" {
+				return errors.New("name the new configuration by --from-file, or - for standard input")
+			}
+			read, f, err := p.writable(ctx, s, collector, name, given)
+			if err != nil {
+				return err
+			}
+			content, err := p.input(from)
+			if err != nil {
+				return err
+			}
+			return p.write(ctx, s, read, f, content, given)
+		})
+	cmd.Flags().StringVar(&name, "file", "", fileUsage)
+	cmd.Flags().StringVarP(&from, "from-file", "f", "", "the new content, or - for standard input")
+	given.addFlags(cmd.Flags())
+	return cmd
+}
+
+// writable reads a Collector, and returns an error if the file of that name is not to be changed here.
+func (p *plugin) writable(ctx context.Context, s *session, name, fileName string, given consent) (*v1alpha1.Collector, file, error) {
+	read, err := s.read(ctx, name)
+	if err != nil {
+		return nil, file{}, err
+	}
+	f := fileOf(read, fileName)
+	return read, f, errors.Join(f.isElsewhere(read), given.mayChange(read), p.mayAsk(given))
+}
+
+// write checks a new content of a file, shows the difference, asks for a confirmation, and sends it.
+func (p *plugin) write(ctx context.Context, s *session, read *v1alpha1.Collector, f file, content []byte, given consent) error {
+	if len(content) == 0 {
+		return refusedError{errors.New("refused, and not sent: the file is empty")}
+	}
+	before, _ := f.content(read)
+	difference, err := unified(read.Name+"/"+f.name, string(before), read.Name+"/"+f.name+" (new)", string(content))
+	if err != nil {
+		return err
+	}
+	if difference == "" {
+		return p.done(read.Name, "unchanged")
+	}
+	changed, patch := f.put(read, content)
+	if err := check(ctx, changed); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprint(p.Out, difference); err != nil {
+		return err
+	}
+	if err := p.confirm(ctx, given, read); err != nil {
+		return err
+	}
+	if err := s.send(ctx, read, patch); err != nil {
+		return err
+	}
+	return p.done(read.Name, "configured")
+}
+
+func (p *plugin) configEditCommand() *cobra.Command {
+	var name string
+	var given consent
+	cmd := p.about("edit", "Change the configuration in an editor",
+		`Change the configuration in the editor of $KUBE_EDITOR or $EDITOR.
+
+What cannot be sent is not lost: it stays in a file that the message names.`,
+		func(ctx context.Context, s *session, collector string) error {
+			read, f, err := p.writable(ctx, s, collector, name, given)
+			if err != nil {
+				return err
+			}
+			before, err := s.contentOf(ctx, read, f)
+			if err != nil {
+				return err
+			}
+			return p.edit(ctx, s, read, f, before, given)
+		})
+	cmd.Flags().StringVar(&name, "file", "", fileUsage)
+	given.addFlags(cmd.Flags())
+	return cmd
+}
+
+// edit has somebody edit a file until it can be sent. Its text stays in a file if it is not.
+func (p *plugin) edit(ctx context.Context, s *session, read *v1alpha1.Collector, f file, before []byte, given consent) error {
+	dir, err := os.MkdirTemp("", "kubectl-collector-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the text: %w", err)
+	}
+	path := filepath.Join(dir, f.name) // editors know the syntax by the name
+	if err := os.WriteFile(path, before, 0o600); err != nil {
+		return fmt.Errorf("write the text: %w", err)
+	}
+	for {
+		if err := cmdeditor.NewDefaultEditor([]string{"KUBE_EDITOR", "EDITOR"}).Launch(path); err != nil {
+			return fmt.Errorf("%w; set $KUBE_EDITOR to your editor; the text is in %s", err, path)
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("read what was edited: %w", err)
+		}
+		err = p.write(ctx, s, read, f, content, given)
+		if refused := (refusedError{}); errors.As(err, &refused) && term.IsTerminal(p.In) {
+			fmt.Fprintln(p.ErrOut, err)
+			if p.ask(ctx, "Edit again?") {
+				continue
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%w\nyour text is in %s; to send it: kubectl collector config set %s -n %s --from-file %s%s",
+				err, path, read.Name, read.Namespace, path, f.flag())
+		}
+		return os.RemoveAll(dir) //nolint:wrapcheck // it names the folder
+	}
+}
+
+// flag is what makes another command about this file.
+func (f file) flag() string {
+	if f.configuration {
+		return ""
+	}
+	return " --file " + f.name
+}

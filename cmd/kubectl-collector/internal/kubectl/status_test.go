@@ -1,0 +1,55 @@
+package kubectl
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/explain"
+)
+
+// The integration tests have the rest.
+func TestTheScreenHasWhatTheStatusSays(t *testing.T) {
+	condition := func(conditionType, status, reason, message string) v1alpha1.Condition {
+		return v1alpha1.Condition{Type: conditionType, Status: corev1.ConditionStatus(status), Reason: reason, Message: message}
+	}
+	for name, row := range map[string]struct {
+		ready, update v1alpha1.Condition
+		behind        bool
+		want, wantNot string
+	}{
+		"a Collector that nobody has looked at": {
+			ready: v1alpha1.Condition{Reason: explain.Unknown}, want: "Ready           Unknown: the operator has not looked at it yet",
+		},
+		"a change that nobody has looked at": {
+			ready: condition("Ready", "True", "Available", "1/1 available"), behind: true, want: "has not come to the last change yet; before it: Available",
+		},
+		"a reason of a later version": {ready: condition("Ready", "False", "Sleepy", ""), want: "does not know the reason Sleepy"},
+		"an update that waits": {
+			ready:  condition("Ready", "True", "Available", "1/1 available"),
+			update: condition(v1alpha1.UpdatePending, "True", "Waiting", "in ring 2"), want: "Update          Waiting: in ring 2",
+		},
+		"an update that rolls out": {
+			ready:  condition("Ready", "True", "Available", "1/1 available"),
+			update: condition(v1alpha1.UpdatePending, "False", "RollingOut", ""), want: "Next: Nothing.", wantNot: "Update",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			collector := &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-acme", Name: "gateway", Generation: 1}}
+			collector.Status.Conditions = []v1alpha1.Condition{row.update}
+			if !row.behind {
+				collector.Status.ObservedGeneration = 1
+			}
+			var out strings.Builder
+			if err := (&observed{collector: collector, ready: row.ready}).print(&out); err != nil {
+				t.Fatal(err)
+			}
+			if text := out.String(); !strings.Contains(text, row.want) || row.wantNot != "" && strings.Contains(text, row.wantNot) {
+				t.Errorf("want %q and not %q in:\n%s", row.want, row.wantNot, text)
+			}
+		})
+	}
+}

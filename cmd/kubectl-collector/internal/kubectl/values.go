@@ -1,0 +1,148 @@
+package kubectl
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// carried are the values of the chart opentelemetry-collector that a Collector has too, by the chart's names. A Collector
+// has those with a name in the same place under that name.
+var carried = map[string]string{
+	"affinity": "", "autoscaling": "", "dnsConfig": "", "dnsPolicy": "", "extraContainers": "", "extraEnvs": "env", "extraEnvsFrom": "envFrom",
+	"extraVolumeMounts": "", "extraVolumes": "", "hostAliases": "", "hostNetwork": "", "imagePullSecrets": "", "initContainers": "",
+	"lifecycleHooks": "lifecycle", "mode": "", "nodeSelector": "", "podAnnotations": "", "podDisruptionBudget": "", "podLabels": "",
+	"podSecurityContext": "", "priorityClassName": "", "replicaCount": "replicas", "resources": "", "runtimeClassName": "",
+	"schedulerName": "", "securityContext": "", "shareProcessNamespace": "",
+	"terminationGracePeriodSeconds": "", "tolerations": "", "topologySpreadConstraints": "",
+	"livenessProbe": "", "readinessProbe": "", "startupProbe": "",
+}
+
+// needless are values that a Collector does without: it has its own names, or the operator decides.
+var needless = []string{
+	"alternateConfig", "config", "fullnameOverride", "global", "image", "nameOverride", "ports", "revisionHistoryLimit", "useGOMEMLIMIT",
+}
+
+// specOfValues returns the spec's fields that come from values, and the values that no field can have.
+func specOfValues(values map[string]any) (spec map[string]any, left []string) {
+	spec = map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value := values[name]
+		field, isCarried := carried[name]
+		switch {
+		case name == "service" || name == "serviceAccount": // turned off, they say so
+			spec[name] = value
+		case slices.Contains(needless, name) || isOff(value):
+		case name == "replicaCount" && values["mode"] == "daemonset":
+		case isCarried && field == "":
+			spec[name] = value
+		case isCarried:
+			spec[field] = value
+		case name == "rollout":
+			spec["updateStrategy"] = compact(map[string]any{"type": at(value, "strategy"), "rollingUpdate": at(value, "rollingUpdate")})
+		case name == "statefulset":
+			if claims := at(value, "volumeClaimTemplates"); !isOff(claims) {
+				spec["volumeClaimTemplates"] = claims
+			}
+		case name == "command":
+			if arguments, ok := at(value, "extraArgs").([]any); ok && len(arguments) > 0 {
+				spec["args"] = append([]any{"--config=/etc/collector/config.yaml"}, arguments...)
+			}
+			if !isOff(at(value, "name")) {
+				left = append(left, "command.name: the image's entrypoint starts the collector")
+			}
+		case name == "configMap":
+			if existing := at(value, "existingName"); !isOff(existing) {
+				left = append(left, fmt.Sprintf("configMap.existingName: copy the configuration from ConfigMap %v", existing))
+			}
+		case name == "presets":
+			left = append(left, presets(spec, value)...)
+		default:
+			left = append(left, name)
+		}
+	}
+	if ports := ports(values); len(ports) > 0 {
+		spec["ports"] = ports
+	}
+	return spec, left
+}
+
+// presets turns on what a Collector has of the chart's presets, and returns the others.
+func presets(spec map[string]any, value any) (left []string) {
+	all, _ := value.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		switch {
+		case isOff(all[name]):
+		case name == "logsCollection":
+			spec["presets"] = map[string]any{"logs": map[string]any{"enabled": true}}
+		default:
+			left = append(left, "presets."+name+": create the rights and volumes that it had, and name them in the Collector")
+		}
+	}
+	return left
+}
+
+// ports returns the ports that the chart has open, in a Collector's form.
+func ports(values map[string]any) map[string]any {
+	ports := map[string]any{}
+	all, _ := values["ports"].(map[string]any)
+	for name, value := range all {
+		switch {
+		case at(value, "enabled") == true:
+			port := map[string]any{
+				"port": at(value, "servicePort"), "protocol": at(value, "protocol"), "appProtocol": at(value, "appProtocol"),
+			}
+			if inside := at(value, "containerPort"); inside != port["port"] {
+				port["targetPort"] = inside
+			}
+			if values["mode"] == "daemonset" { // the chart opens it in no other mode
+				port["hostPort"] = at(value, "hostPort")
+			}
+			ports[name] = compact(port)
+		case slices.Contains([]string{"otlp", "otlp-http", "metrics"}, name): // a Collector has them otherwise
+			ports[name] = map[string]any{"enabled": false}
+		}
+	}
+	return ports
+}
+
+// at returns a field of a map, or nil.
+func at(value any, path ...string) any {
+	for _, name := range path {
+		fields, _ := value.(map[string]any)
+		value = fields[name]
+	}
+	return value
+}
+
+// compact returns fields without those that say nothing.
+func compact(fields map[string]any) map[string]any {
+	maps.DeleteFunc(fields, func(_ string, value any) bool { return isOff(value) })
+	return fields
+}
+
+// isOff says whether a value asks for nothing.
+func isOff(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case bool:
+		return !value
+	case string:
+		return strings.TrimSpace(value) == ""
+	case []any:
+		return len(value) == 0
+	case map[string]any:
+		if value["enabled"] == false {
+			return true
+		}
+		for _, field := range value {
+			if !isOff(field) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}

@@ -1,0 +1,9 @@
+// Package docs carries pages of this folder into the kubectl plugin, so that what it says of a Collector is what they say.
+package docs
+
+import "embed"
+
+// Files are docs/operations.md, whose table says what the reasons of the condition Ready mean, and the runbooks.
+//
+//go:embed operations.md runbooks/*.md
+var Files embed.FS

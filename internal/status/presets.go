@@ -1,0 +1,96 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// demand is what a preset needs of the API server: a ClusterRole of config/collector-roles, of whose rights one that no
+// smaller role grants stands for all.
+type demand struct{ preset, role, verb, group, resource, subresource string }
+
+var demands = []demand{
+	{"kubeletMetrics", "kubelet-metrics", "get", "", "nodes", "stats"},
+	{"kubernetesAttributes", "kubernetes-attributes", "list", "apps", "replicasets", ""},
+	{"clusterMetrics", "cluster-metrics", "list", "", "resourcequotas", ""},
+}
+
+// presetsReady returns the condition PresetsReady of a Collector, or nil if its presets need nothing of the API server. That
+// is asked until it allows what they need, and again when the spec has changed.
+func (w writer) presetsReady(
+	ctx context.Context, collector *unstructured.Unstructured, before *v1alpha1.CollectorStatus,
+) (*v1alpha1.Condition, error) {
+	found := v1alpha1.Condition{Type: v1alpha1.PresetsReady, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonAllowed}
+	namespace, account, enabled := collector.GetNamespace(), accountOf(collector), false
+	var missing []string
+	for _, d := range demands {
+		preset, _, _ := unstructured.NestedMap(collector.Object, "spec", "presets", d.preset)
+		if preset["enabled"] != true {
+			continue
+		}
+		if enabled = true; isTrue(before, found.Type) && before.ObservedGeneration == collector.GetGeneration() {
+			return find(before, found.Type), nil
+		}
+		namespaces, _, _ := unstructured.NestedStringSlice(preset, "namespaces")
+		if len(namespaces) == 0 {
+			namespaces = []string{""}
+		}
+		for _, in := range namespaces {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User:   "system:serviceaccount:" + namespace + ":" + account,
+				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Namespace: in, Verb: d.verb, Group: d.group, Resource: d.resource, Subresource: d.subresource,
+				},
+			}}
+			switch err := w.reviews.Create(ctx, review); {
+			case apierrors.IsForbidden(err):
+				found.Status, found.Reason = corev1.ConditionUnknown, v1alpha1.ReasonNotAsked
+				found.Message = "the operator may not create subjectaccessreviews, so it cannot tell whether the presets' roles are bound"
+				return &found, nil
+			case err != nil:
+				return nil, fmt.Errorf("ask what ServiceAccount %s of %s may do: %w", account, collector.GetName(), err)
+			case !review.Status.Allowed:
+				missing = append(missing, d.lacks(namespace, account, in))
+			}
+		}
+	}
+	if !enabled {
+		return nil, nil
+	}
+	if len(missing) > 0 {
+		found.Status, found.Reason, found.Message = corev1.ConditionFalse, v1alpha1.ReasonRoleMissing, strings.Join(missing, "; ")
+	}
+	return &found, nil
+}
+
+// lacks says that a ServiceAccount lacks the role in a namespace, or in the cluster, and which command binds it.
+func (d demand) lacks(namespace, account, in string) string {
+	where, bind := "", "clusterrolebinding"
+	if in != "" {
+		where, bind = " in namespace "+in, "rolebinding -n "+in
+	}
+	return fmt.Sprintf("spec.presets.%s: ServiceAccount %s/%s may not %s %s%s; bind the role of config/collector-roles: "+
+		"kubectl create %s %s-%s-%s --clusterrole=kube8-collector-%s --serviceaccount=%s:%s",
+		d.preset, namespace, account, d.verb, strings.TrimSuffix(d.resource+"/"+d.subresource, "/"), where,
+		bind, namespace, account, d.role, d.role, namespace, account)
+}
+
+// accountOf returns the name of the ServiceAccount of a Collector's pods, as the chart does.
+func accountOf(collector *unstructured.Unstructured) string {
+	account, _, _ := unstructured.NestedMap(collector.Object, "spec", "serviceAccount")
+	name, _ := account["name"].(string)
+	if account["create"] == false {
+		return cmp.Or(name, "default")
+	}
+	return cmp.Or(name, collector.GetName())
+}

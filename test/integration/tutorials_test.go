@@ -1,0 +1,97 @@
+package integration
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/test/docs"
+)
+
+// follow runs commands of a page, in the folder of the plugin and in a namespace that the page calls tenant-acme.
+func (p *plugin) follow(namespace, script string, err error) string {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(p.t.Context(), "bash", "-euxo", "pipefail", "-c", strings.ReplaceAll(script, "tenant-acme", namespace))
+	cmd.Env, cmd.Dir = p.env, p.dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+func TestATenantsFirstHour(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	collector := newCollector(namespace, "gateway")
+	p, g := pluginIn(t, namespace), NewWithT(t)
+	script, err := docs.Script("docs/first-hour.md", "Create a Collector")
+	g.Expect(p.follow(namespace, script, err)).To(ContainSubstring("collector.kube8.dev/gateway created"))
+	awaitRevision(t, collector, 1)
+	serve(t, collector, 1)
+	script, err = docs.Script("docs/first-hour.md", "See that it runs")
+	g.Expect(p.follow(namespace, script, err)).To(ContainSubstring("condition met"))
+	script, err = docs.Script("docs/first-hour.md", "Send to your backend")
+	g.Expect(p.follow(namespace, script, err)).To(ContainSubstring("+exporters: {otlphttp"))
+	g.Expect(string(specOf(t, collector).Collector.Configuration)).To(And(ContainSubstring("${env:BACKEND_TOKEN}"), ContainSubstring("exporters: [otlphttp]")))
+	g.Eventually(func() int { return deployedRevision(t, collector) }).Should(BeNumerically(">=", 2))
+	script, err = docs.Script("docs/first-hour.md", "Make a mistake")
+	g.Expect(p.follow(namespace, script, err)).To(ContainSubstring("\nrefused\n"))
+	g.Expect(specOf(t, collector).Check).NotTo(BeNil())
+	script, err = docs.Script("docs/first-hour.md", "Find out why, and go back")
+	g.Expect(p.follow(namespace, script, err)).To(And(ContainSubstring("Collector "+namespace+"/gateway is"), ContainSubstring(".tar.gz")))
+	script, err = docs.Script("docs/first-hour.md", "Clean up")
+	p.follow(namespace, script, err)
+	g.Eventually(func() int { return len(list(t, namespace, "apps/v1", "Deployment")) }).Should(BeZero())
+}
+
+func TestAReleaseOfTheChartBecomesACollector(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	collector := newCollector(namespace, "gateway")
+	secrets := kubernetes.NewForConfigOrDie(plane.env.Config).CoreV1().Secrets(namespace)
+	err := storage.Init(driver.NewSecrets(secrets)).Create(&release.Release{
+		Name: "otel", Namespace: namespace, Version: 1, Info: &release.Info{Status: release.StatusDeployed},
+		Chart: &chart.Chart{
+			Metadata: &chart.Metadata{Name: "opentelemetry-collector", Version: "0.130.0", AppVersion: "0.150.0"},
+			Values:   map[string]any{"mode": "deployment", "image": map[string]any{"repository": "otel/opentelemetry-collector", "tag": ""}},
+		},
+		Config:   map[string]any{"replicaCount": 2, "extraManifests": []any{"a: b"}},
+		Manifest: "apiVersion: v1\nkind: ConfigMap\ndata:\n  relay: |\n    receivers: {}\n",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, g := pluginIn(t, namespace), NewWithT(t)
+	script, err := docs.Script("docs/from-a-helm-chart.md", "Write the Collector")
+	g.Expect(p.follow(namespace, script, err)).To(ContainSubstring("not carried over: extraManifests"))
+	script, err = docs.Script("docs/from-a-helm-chart.md", "Check it and apply it")
+	p.follow(namespace, script, err)
+	awaitRevision(t, collector, 1)
+	found := specOf(t, collector)
+	g.Expect(string(found.Collector.Configuration)).To(Equal("receivers: {}\n"))
+	g.Expect(found.Replicas).To(HaveValue(BeEquivalentTo(2)))
+}
+
+func TestARepositoryOfCollectors(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	p := pluginIn(t, namespace)
+	script, err := docs.Blocks("docs/gitops.md")
+	p.follow(namespace, script, err)
+	collector := newCollector(namespace, "gateway")
+	awaitRevision(t, collector, 1)
+	awaitReady(t, collector, corev1.ConditionFalse, v1alpha1.ReasonProgressing, "")
+}
