@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -291,13 +290,4 @@ func gone(err error) error {
 // isOtherUID tells whether an object was not changed because it is another one than was meant.
 func isOtherUID(err error) bool {
 	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.uid")
-}
-
-// together does something with each item, at the same time.
-func together[T any](items []T, do func(T)) {
-	var doing sync.WaitGroup
-	for _, item := range items {
-		doing.Go(func() { do(item) })
-	}
-	doing.Wait()
 }

@@ -1,6 +1,8 @@
 package release
 
 import (
+	"sync"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -33,4 +35,13 @@ func inOrder(objects []*unstructured.Unstructured) (ordered [stages][]*unstructu
 		ordered[stage(object)] = append(ordered[stage(object)], object)
 	}
 	return ordered
+}
+
+// together does something with each item, at the same time.
+func together[T any](items []T, do func(T)) {
+	var doing sync.WaitGroup
+	for _, item := range items {
+		doing.Go(func() { do(item) })
+	}
+	doing.Wait()
 }

@@ -44,9 +44,7 @@ func prose(content string) map[int][]string {
 	var words string
 	begin, inBlock := 0, false
 	end := func() {
-		for _, sentence := range sentences(words) {
-			found[begin] = append(found[begin], sentence)
-		}
+		found[begin] = append(found[begin], sentences(words)...)
 		words = ""
 	}
 	for i, line := range strings.Split(content, "\n") {

@@ -51,7 +51,7 @@ func run() error {
 			shown = append(shown, strings.Split(strings.TrimRight(string(out), "\n")+"\n", "\n")...)
 		}
 	}
-	return os.WriteFile(os.Args[2], draw(shown), 0o644) //nolint:gosec // a picture that everybody may read
+	return os.WriteFile(os.Args[2], draw(shown), 0o644)
 }
 
 // draw returns lines as a terminal shows them.

@@ -109,7 +109,6 @@ func (r Revision) Files(ctx context.Context, c client.Client, namespace string) 
 	return secret.Data, nil
 }
 
-// unpack reads a record as Helm packs it.
 // Unpack reads the data of a Secret in which Helm records a revision of a release.
 func Unpack(record []byte) (*release.Release, error) {
 	compressed, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(record)))

@@ -47,7 +47,8 @@ Standard error lists each value that the Collector does not have.`,
 	flags := cmd.Flags()
 	flags.StringVar(&i.release, "release", "", "the Helm release in the namespace")
 	flags.StringVar(&i.file, "values", "", "a file with all values of the release, in place of --release")
-	flags.StringVar(&i.version, "version", "", "the collector's version; default is the image's tag, or the version that the release's chart is for")
+	flags.StringVar(&i.version, "version", "",
+		"the collector's version; default is the image's tag, or the version that the release's chart is for")
 	flags.StringVar(&i.tenant, "tenant", "", "whose collector it is: the tenant's name for people")
 	flags.StringVar(&i.tenantID, "tenant-id", "", "the tenant's id; default is what --tenant says")
 	flags.StringVar(&i.cluster, "cluster", "", "the cluster that the collector observes, as telemetry shall carry it")
@@ -125,7 +126,8 @@ func (i *imported) read(ctx context.Context, s *session) (values map[string]any,
 // release reads the newest revision of a Helm release.
 func (s *session) release(ctx context.Context, name string) (*release.Release, error) {
 	var secrets corev1.SecretList
-	err := s.client.List(ctx, &secrets, client.InNamespace(s.namespace), client.MatchingLabels{"owner": "helm", "name": name, "status": "deployed"})
+	err := s.client.List(ctx, &secrets, client.InNamespace(s.namespace),
+		client.MatchingLabels{"owner": "helm", "name": name, "status": "deployed"})
 	if err != nil {
 		return nil, fmt.Errorf("list the Secrets of release %s: %w", name, err)
 	}

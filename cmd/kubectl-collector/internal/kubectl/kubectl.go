@@ -57,8 +57,9 @@ what it leaves out because your account may not read it.`,
 	root.SetOut(p.Out)
 	root.SetErr(p.ErrOut)
 	p.flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(p.createCommand(), p.importCommand(), p.configCommand(), p.statusCommand(), p.whyCommand(), p.historyCommand(), p.rollbackCommand(),
-		p.restartCommand(), p.pauseCommand(), p.resumeCommand(), p.logsCommand(), p.reportCommand(), render.NewCommand(), p.versionCommand())
+	root.AddCommand(p.createCommand(), p.importCommand(), p.configCommand(), p.statusCommand(), p.whyCommand(),
+		p.historyCommand(), p.rollbackCommand(), p.restartCommand(), p.pauseCommand(), p.resumeCommand(), p.logsCommand(),
+		p.reportCommand(), render.NewCommand(), p.versionCommand())
 	for name, complete := range map[string]cobra.CompletionFunc{
 		"namespace": completion.ResourceNameCompletionFunc(p.factory, "namespaces"),
 		"context": func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
