@@ -124,32 +124,33 @@ func (b *bench) operate(ctx context.Context, system, root, phase string, more ..
 	if err != nil {
 		return nil, err
 	}
-	var addresses [3]string
-	for i := range addresses {
-		if addresses[i], err = freeAddress(); err != nil {
-			return nil, err
-		}
+	profiler, err := freeAddress()
+	if err != nil {
+		return nil, err
 	}
 	args = append(args, "--watches-file=watches.yaml",
 		"--leader-elect", "--leader-election-id="+leaseOf(system), "--leader-election-namespace="+systemNamespace,
-		"--health-probe-bind-address="+addresses[0], "--metrics-bind-address="+addresses[1], "--metrics-secure",
+		"--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0", "--metrics-secure",
 		// As the operator ships. The stock operator's default of a minute would be more work yet, without an end.
 		"--reconcile-period=1h",
 	)
+	if system == ours {
+		args = append(args, "--rollout-budget=100%") // another chart reaches all at once, as with the stock operator
+	}
 	if b.workers > 0 {
 		args = append(args, fmt.Sprintf("--max-concurrent-reconciles=%d", b.workers))
 	}
 	env := []string{"KUBECONFIG=" + kubeconfig, "WATCH_NAMESPACE="}
 	profiled := b.cpuProfile != "" && system == ours
 	if profiled {
-		env = append(env, "BENCH_PROFILER="+addresses[2])
+		env = append(env, "BENCH_PROFILER="+profiler)
 		if phase != "" {
 			env = append(env, "BENCH_CPUPROFILE="+b.profilePath(phase))
 		}
 	}
-	p, err := start(root, account, filepath.Join(b.plane.dir, system+".log"), env, binary, append(args, more...)...)
+	p, err := start(root, account, filepath.Join(b.plane.dir, system+"-"+profiler+".log"), env, binary, append(args, more...)...)
 	if err == nil && profiled {
-		p.profiler = addresses[2]
+		p.profiler = profiler
 	}
 	return p, err
 }

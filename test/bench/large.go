@@ -42,9 +42,9 @@ type largePoint struct {
 	APIServerMiB float64 `json:"apiServerMiB"`
 }
 
-// large is the mode that compares a large fleet with a small one, in one operator and in four shards.
+// large is the mode that compares a large fleet with a small one, in one operator and in several that share it.
 func (b *bench) large(ctx context.Context) error {
-	for _, operators := range []int{1, 4} {
+	for _, operators := range b.operators {
 		for _, n := range []int{smallFleet, b.options.large} {
 			point := largePoint{Operators: operators, Collectors: n}
 			err := b.onPlane(ctx, fmt.Sprintf("%d-Collectors-%d-operators", n, operators), func(ctx context.Context) (err error) {
@@ -191,7 +191,7 @@ var largePhases = []string{"install", "restart", "configChange"}
 
 // largeTable writes what fleets cost, and how the figures of each Collector grow with the fleet.
 func largeTable(out io.Writer, points []largePoint) {
-	fmt.Fprintf(out, "\n%d configurations changed at once; CPU and requests are for each Collector that is installed, restarted or changed.\n\n"+
+	fmt.Fprintf(out, "\n%d configurations changed at once; CPU and requests are for each that is installed, restarted or changed.\n\n"+
 		"| Collectors of %d objects | operators | install, ms, requests | a second | restart, ms, requests | quiet after, s | "+
 		"config change, ms, requests | done after, s | peak after install, MiB | after restart, MiB | etcd, MiB | API server, MiB |\n"+
 		"|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", changedAtOnce, largeObjects)

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -28,7 +29,8 @@ type options struct {
 	only                    string
 	scale                   []int
 	memorySecrets           int
-	large                   int // Collectors of mode fleet10k
+	large                   int   // Collectors of mode fleet10k
+	operators               []int // that share them
 	churn, churnSeconds     int
 	operator                string // the operator's binary
 	cpuProfile              string // folder, or "" for no profiles
@@ -88,7 +90,7 @@ func run(ctx context.Context) error {
 
 func parseFlags(args []string) (options, error) {
 	o := options{}
-	var phases, modes, scale string
+	var phases, modes, scale, operators string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&o.n, "n", 100, "Collectors")
 	flags.IntVar(&o.secrets, "secrets", 5000, "unrelated Secrets in the cluster")
@@ -101,6 +103,7 @@ func parseFlags(args []string) (options, error) {
 	flags.StringVar(&o.only, "only", "", "measure only ours or only stock")
 	flags.StringVar(&scale, "scale", "10,25,50,100,250,500,1000", "numbers of Collectors of mode scale; stock is measured up to 100")
 	flags.IntVar(&o.large, "fleet", 10000, "Collectors of mode fleet10k, which measures 100 too")
+	flags.StringVar(&operators, "operators", "1,4", "numbers of operators that share the fleet of mode fleet10k")
 	flags.IntVar(&o.memorySecrets, "memory-secrets", 20000, "unrelated Secrets of mode memory")
 	flags.IntVar(&o.churn, "churn", 50, "Collectors with a pod that flaps once a second, of mode churn")
 	flags.IntVar(&o.churnSeconds, "churn-seconds", 60, "seconds that mode churn measures")
@@ -113,14 +116,27 @@ func parseFlags(args []string) (options, error) {
 		return o, err
 	}
 	o.phases, o.modes, o.measurements = strings.Split(phases, ","), strings.Split(modes, ","), flags.Args()
-	for number := range strings.SplitSeq(scale, ",") {
-		var n int
-		if _, err := fmt.Sscan(number, &n); err != nil || n < 1 {
-			return o, fmt.Errorf("-scale: %q is not a number of Collectors", number)
-		}
-		o.scale = append(o.scale, n)
+	var err error
+	if o.scale, err = numbers(scale); err != nil {
+		return o, fmt.Errorf("-scale: %w of Collectors", err)
+	}
+	if o.operators, err = numbers(operators); err != nil {
+		return o, fmt.Errorf("-operators: %w of operators", err)
 	}
 	return o, o.check()
+}
+
+// numbers reads numbers of which each is at least 1, separated by commas.
+func numbers(list string) ([]int, error) {
+	var found []int
+	for number := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("%q is not a number", number)
+		}
+		found = append(found, n)
+	}
+	return found, nil
 }
 
 func (o *options) check() error {

@@ -90,9 +90,7 @@ func (m *measurements) merge(next measurements) {
 	if next.Memory != nil {
 		m.Memory = next.Memory
 	}
-	if next.Large != nil {
-		m.Large = next.Large
-	}
+	m.Large = append(m.Large, next.Large...) // each may be of another number of operators
 	if next.Churn != nil {
 		m.Churn = next.Churn
 	}

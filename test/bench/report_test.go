@@ -95,6 +95,8 @@ func TestFlags(t *testing.T) {
 		"a mode that is none":             {args: "-modes fleet,speed", refusal: `"speed"`},
 		"a system that is none":           {args: "-only theirs", refusal: "-only"},
 		"a fleet of none":                 {args: "-n 0", refusal: "-n"},
+		"a fleet that is not larger":      {args: "-fleet 100", refusal: "-fleet"},
+		"operators that are none":         {args: "-operators 1,0", refusal: "-operators"},
 		"a scale that is no number":       {args: "-scale 10,many", refusal: `"many"`},
 		"a report of nothing":             {args: "-report docs/performance.md", refusal: "-report"},
 		"a report of a file":              {args: "-report docs/performance.md a.json"},

@@ -48,7 +48,7 @@ func TestTheQuickstartOfTheREADMEBecomesReady(t *testing.T) {
 	})
 	shell := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", strings.ReplaceAll(script, release, manifest))
 	shell.Dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(shell.Dir, "config.yaml"), []byte(config), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(shell.Dir, "config.yaml"), []byte(printing("basic")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	shell.Env = append(os.Environ(), "PATH="+filepath.Dir(filepath.Dir(manifest))+":"+filepath.Dir(os.Getenv("KUBECTL"))+":"+os.Getenv("PATH"))

@@ -1,6 +1,9 @@
 package integration
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -74,4 +77,21 @@ func TestEachThingThatHappensToACollectorIsToldOnce(t *testing.T) {
 
 	remove(t, collector)
 	expect("Normal Uninstalled: all objects of the Collector are gone")
+}
+
+// What bounds them is client-go's event correlator: 25 of one type about one object, and then one more every 5 minutes.
+func TestACollectorThatIsRefusedAgainAndAgainHasFewEvents(t *testing.T) {
+	t.Parallel()
+	g, collector := NewWithT(t), install(t)
+	since := plane.audit.mark(t)
+	for line := 1; line <= 100; line++ {
+		change(t, collector, func(c *v1alpha1.Collector) {
+			c.Spec.Collector.Configuration = []byte(strings.Repeat("\n", line-1) + "- " + secret)
+		})
+		g.Eventually(func() string { return condition(t, collector, "Ready").Message }).Should(ContainSubstring(fmt.Sprintf("line %d is", line)))
+	}
+	told := slices.DeleteFunc(plane.audit.writes(t, since, collector.Namespace), func(request string) bool {
+		return !strings.Contains(request, " events/")
+	})
+	g.Expect(len(told)).To(And(BeNumerically(">", 10), BeNumerically("<=", 25+2)), "2, as it takes minutes on a slow machine")
 }

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -51,6 +52,18 @@ func TestTheOperatorRestartsWithoutTouchingAnything(t *testing.T) {
 			}
 			NewWithT(t).Expect(plane.audit.writes(t, requests, namespace)).To(BeEmpty())
 			NewWithT(t).Expect(plane.audit.all(t, requests, namespace)).To(BeEmpty(), "requests about single Collectors")
+			streamed := map[string]bool{}
+			for _, request := range plane.audit.read(t)[requests:] {
+				switch of := request.ObjectRef; {
+				case request.Verb == "watch" && strings.Contains(request.RequestURI, "sendInitialEvents=true"):
+					streamed[of.Resource] = true
+				case request.Verb == "list" && of.Resource != "namespaces": // of these only those with a label are asked for
+					t.Errorf("the fleet is not streamed: %s", request.RequestURI)
+				}
+			}
+			for _, resource := range []string{"collectors", "deployments", "secrets", "pods"} {
+				NewWithT(t).Expect(streamed).To(HaveKey(resource))
+			}
 		})
 	}
 }
