@@ -3,9 +3,9 @@ package v1alpha1
 import corev1 "k8s.io/api/core/v1"
 
 // Check runs the collector once, in a Job with the image, environment, files, volumes, security context, node selection and
-// ServiceAccount of the pods. Pods get a change once it has exited with 0; until then those of the last revision serve on.
+// ServiceAccount of the pods. Pods get a change once it has exited with 0. Until then, pods of the last revision serve.
 type Check struct {
-	// Args are the arguments with which the collector checks its configuration and exits. The default is that of the
+	// Args are the arguments that make the collector check its configuration and exit. The default is for the
 	// OpenTelemetry Collector: validate, and the arguments of the pods.
 	// +optional
 	// +listType=atomic

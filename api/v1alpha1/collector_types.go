@@ -78,12 +78,12 @@ type CollectorSpec struct {
 	// +required
 	Collector CollectorConfig `json:"collector"`
 
-	// Tenant says whose collector this is. It reaches the pods as labels and environment, to which the
-	// configuration refers as ${env:TENANT_ID} and so on.
+	// Tenant says whose collector this is. It reaches the pods as labels and environment. The configuration
+	// refers to these as ${env:TENANT_ID} and so on.
 	// +required
 	Tenant Tenant `json:"tenant"`
 
-	// Cluster is the name of the cluster that the collector observes, as its telemetry shall carry it. It reaches the
+	// Cluster is the name of the cluster that the collector observes, as its telemetry names it. It reaches the
 	// pods as the label kube8.dev/cluster, as CLUSTER_NAME, and as k8s.cluster.name in OTEL_RESOURCE_ATTRIBUTES.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -222,11 +222,11 @@ const (
 	FormatRaw  Format = "raw"
 )
 
-// ConfigurationSecret points at one key of a Secret. The same is demanded of it as of configuration, and a change rolls
+// ConfigurationSecret points at one key of a Secret. It must meet the same rules as configuration, and a change rolls
 // the pods. The operator never changes or deletes the Secret.
 type ConfigurationSecret struct {
-	// Name of the Secret, in the Collector's namespace. The Secret needs the label kube8.dev/collector, by which the
-	// operator follows its changes: with the Collector's name as the value, or any value when several share it.
+	// Name of the Secret, in the Collector's namespace. The Secret needs the label kube8.dev/collector, so that
+	// the operator follows its changes. The value is the Collector's name, or any value when several share the Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -15,13 +15,13 @@ type PodSpec struct {
 	// +optional
 	Args []string `json:"args,omitempty"`
 
-	// WorkingDir is the directory in which the collector starts. The default is that of its image.
+	// WorkingDir is the directory that the collector starts in. The default is that of its image.
 	// +optional
 	WorkingDir string `json:"workingDir,omitempty"`
 
-	// Env are environment variables of the collector, such as credentials, to which the configuration refers as
+	// Env are environment variables of the collector, such as credentials. The configuration refers to them as
 	// ${env:NAME}. The operator sets TENANT_ID, TENANT_REFERENCE, TENANT_INSTANCE, CLUSTER_NAME,
-	// OTEL_RESOURCE_ATTRIBUTES, K8S_NODE_NAME, K8S_POD_NAME and GOMEMLIMIT; one of those names given here replaces it.
+	// OTEL_RESOURCE_ATTRIBUTES, K8S_NODE_NAME, K8S_POD_NAME and GOMEMLIMIT. A variable of the same name here replaces it.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -45,7 +45,7 @@ type Monitor struct {
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 
-	// Labels of the monitor, by which a Prometheus selects it.
+	// Labels of the monitor. A Prometheus selects it by them.
 	// +optional
 	Labels Labels `json:"labels,omitempty"`
 
@@ -65,7 +65,7 @@ type PrometheusRule struct {
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 
-	// Labels of the rule, by which a Prometheus selects it.
+	// Labels of the rule. A Prometheus selects it by them.
 	// +optional
 	Labels Labels `json:"labels,omitempty"`
 }

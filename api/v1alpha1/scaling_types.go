@@ -155,8 +155,8 @@ type VerticalPodAutoscaler struct {
 	// +kubebuilder:validation:items:Enum=cpu;memory
 	ControlledResources []corev1.ResourceName `json:"controlledResources,omitempty"`
 
-	// ControlledValues is RequestsOnly (the default), with which GOMEMLIMIT stays below the memory limit, or
-	// RequestsAndLimits.
+	// ControlledValues is RequestsOnly (the default) or RequestsAndLimits. With RequestsOnly, GOMEMLIMIT stays below the
+	// memory limit.
 	// +optional
 	// +kubebuilder:validation:Enum=RequestsOnly;RequestsAndLimits
 	ControlledValues string `json:"controlledValues,omitempty"`

@@ -13,8 +13,8 @@ type Port struct {
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
 
-	// TargetPort is the port number in the pod, where it is not that of the Service; or the name of another port of the
-	// pod, such as one of extraContainers, for which the Service then has a further number.
+	// TargetPort is the port number in the pod, if it differs from that of the Service. It can also be the name of another
+	// port of the pod, such as one of extraContainers. The Service then has a further number for that port.
 	// +optional
 	TargetPort *intstr.IntOrString `json:"targetPort,omitempty"`
 
@@ -92,8 +92,8 @@ type Service struct {
 	// +kubebuilder:validation:MaxLength=253
 	LoadBalancerClass string `json:"loadBalancerClass,omitempty"`
 
-	// LoadBalancerSourceRanges are the addresses, such as 10.0.0.0/8, from which the load balancer takes traffic. The
-	// default is all.
+	// LoadBalancerSourceRanges are the addresses, such as 10.0.0.0/8, that the load balancer takes traffic from.
+	// The default is all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

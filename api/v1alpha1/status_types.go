@@ -20,7 +20,7 @@ type CollectorStatus struct {
 	// +optional
 	ConfigHash string `json:"configHash,omitempty"`
 
-	// Replicas is the number of pods that there are.
+	// Replicas is the number of existing pods.
 	// +optional
 	Replicas int32 `json:"replicas"`
 
@@ -61,16 +61,16 @@ const (
 	// ReasonConfigMissing: the Secret that holds the configuration, or its key or label, is missing.
 	ReasonConfigMissing = "ConfigMissing"
 
-	// ReasonChecking: the collector checks a change before pods get it; those of the last revision serve on.
+	// ReasonChecking: the collector checks a change before pods get it. Pods of the last revision still serve.
 	ReasonChecking = "Checking"
 
 	// ReasonCheckFailed: a check ended without a verdict, for example because its image cannot be pulled. It is tried again.
 	ReasonCheckFailed = "CheckFailed"
 
-	// ReasonConflict: an object or a Helm release of the Collector's name belongs to somebody else, and is left alone.
+	// ReasonConflict: an object or a Helm release of the Collector's name has another owner. The operator leaves it alone.
 	ReasonConflict = "Conflict"
 
-	// ReasonReleaseFailed: the spec could not be deployed; the message says why. It is tried again.
+	// ReasonReleaseFailed: the spec could not be deployed; the message says why. The operator tries it again.
 	ReasonReleaseFailed = "ReleaseFailed"
 
 	// ReasonPaused: the annotation kube8.dev/paused is set.
@@ -98,7 +98,7 @@ const UpdatePending = "UpdatePending"
 
 // The reasons of the condition UpdatePending.
 const (
-	// ReasonWaiting: the change waits for its turn; the message says in which ring, and at which place.
+	// ReasonWaiting: the change waits for its turn; the message names its ring and its place.
 	ReasonWaiting = "Waiting"
 
 	// ReasonLeftOut: the label kube8.dev/rollout holds the change back.

@@ -96,7 +96,7 @@ func TestConfiguration(t *testing.T) {
 			spec: referring,
 			live: reader(secret(labelled, "collector.yaml", "a: [hunter2")),
 			wantError: `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config": ` +
-				`not YAML near line 1; mend it, or set format to raw`,
+				`not YAML near line 1; correct it, or set format to raw`,
 		},
 		"content that is not YAML, where none is asked for": {
 			spec: referringTo("team-config", "raw"),

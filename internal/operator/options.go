@@ -45,16 +45,16 @@ type Options struct {
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.AddChartFlags(flags)
 	flags.StringVar(&o.WatchLabelSelector, "watch-label-selector", "",
-		"labels of the resources that this operator is for, as in kubectl get -l; each other operator needs another selector and Lease")
+		"labels that select the resources of this operator, as in kubectl get -l; each further operator needs another selector and Lease")
 	flags.DurationVar(&o.ReconcilePeriod, "reconcile-period", time.Hour,
-		"how often a resource is checked when nothing happens; reconcilePeriod in the watches file wins")
+		"how often a resource is reconciled when nothing changes; reconcilePeriod in the watches file takes precedence")
 	// Two for each CPU, because each waits for the API server most of the time.
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 2*runtime.GOMAXPROCS(0),
-		"how many resources are worked on at a time; maxConcurrentReconciles in the watches file wins")
+		"how many resources are reconciled at a time; maxConcurrentReconciles in the watches file takes precedence")
 	flags.StringVar(&o.RolloutBudget, "rollout-budget", "5%",
-		"how many resources may be on their way at once with a change that the operator brings, a number or a percentage; one always may")
+		"how many resources may roll out a change of the operator at once, a number or a percentage; at least one may")
 	flags.DurationVar(&o.RolloutDeadline, "rollout-deadline", 10*time.Minute,
-		"how long a resource may take to become ready with such a change, until the change holds when the budget is used up")
+		"how long a resource may take to become ready with it; the rollout stops when as many resources as the budget allows are late")
 	flags.StringVar(&o.Manager.Metrics.BindAddress, "metrics-bind-address", ":8443",
 		"address of the metrics endpoint, or 0 for none")
 	flags.BoolVar(&o.Manager.Metrics.SecureServing, "metrics-secure", true,
@@ -74,7 +74,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 // AddChartFlags binds the options that decide what a Collector is rendered to.
 func (o *Options) AddChartFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.WatchesFile, "watches-file", "",
-		"path of a file that maps kinds to charts, whose paths are relative to its folder; default is what the binary embeds")
+		"path of a file that maps kinds to charts, whose paths are relative to its folder; default is the embedded file")
 	flags.StringVar(&o.CollectorRegistry, "collector-registry", "",
 		"default registry of collector images, instead of the chart's")
 }

@@ -93,7 +93,7 @@ func explainSyntax(text string, err error) error {
 			}
 		}
 	}
-	return fmt.Errorf("not YAML%s; mend it", nearLine(err))
+	return fmt.Errorf("not YAML%s; correct it", nearLine(err))
 }
 
 // explainValue says why the decoder refused what the parser read as root.
@@ -108,7 +108,7 @@ func explainValue(root *yaml.Node, err error) error {
 	case strings.Contains(err.Error(), "already defined"):
 		return fmt.Errorf("duplicate key%s; remove it", nearLine(err))
 	}
-	return fmt.Errorf("value or key of the wrong type%s; mend it", nearLine(err))
+	return fmt.Errorf("value or key of the wrong type%s; correct it", nearLine(err))
 }
 
 func unquotedTemplate(line int) error {

@@ -63,7 +63,7 @@ func (r *actionClient) apply(objects []*unstructured.Unstructured, revise bool) 
 	var repaired []string
 	for i := range steps {
 		if r.Shard != "" && !r.isChosen() {
-			return errors.New("another operator is for the Collector now, by its labels")
+			return errors.New("the Collector's labels select another operator now")
 		}
 		together(steps[i], func(s *step) { s.err = r.applyStep(s) })
 		if i == workloads && r.checking == "" && !slices.ContainsFunc(steps[i], (*step).isRefused) {
@@ -78,7 +78,7 @@ func (r *actionClient) apply(objects []*unstructured.Unstructured, revise bool) 
 	if len(repaired) > 0 {
 		r.Metrics.Repaired()
 		r.Events.Eventf(r.collector, corev1.EventTypeNormal, "DriftRepaired",
-			"brought back to what the release says: %s", strings.Join(repaired, ", "))
+			"restored to the release: %s", strings.Join(repaired, ", "))
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (r *actionClient) applyStep(s *step) error {
 			}
 		}
 	}
-	return fmt.Errorf("apply %s: it is replaced again and again", s.ref)
+	return fmt.Errorf("apply %s: something replaces it again and again", s.ref)
 }
 
 func (r *actionClient) applyTo(s *step, before client.Object) error {

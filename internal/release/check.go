@@ -62,7 +62,7 @@ func (r *actionClient) check(job *unstructured.Unstructured) error {
 	before := slices.DeleteFunc(slices.Clone(r.rendered.Objects), func(object *unstructured.Unstructured) bool {
 		return stage(object) > checks
 	})
-	r.checking = fmt.Sprintf("Job %q checks the change; pods of the last revision serve on", job.GetName())
+	r.checking = fmt.Sprintf("Job %q checks the change; pods of the last revision still serve", job.GetName())
 	return r.apply(before, true)
 }
 
@@ -80,7 +80,7 @@ func (r *actionClient) refusal(job *batchv1.Job, end batchv1.JobCondition) error
 		return nil
 	}
 	r.unjudged = job.GetUID()
-	return &CheckError{fmt.Sprintf("the check has no verdict: %s; it is tried again, see `kubectl describe -n %s job/%s`",
+	return &CheckError{fmt.Sprintf("the check has no verdict: %s; the operator tries it again; see `kubectl describe -n %s job/%s`",
 		end.Reason, job.GetNamespace(), job.GetName())}
 }
 

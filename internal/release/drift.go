@@ -51,6 +51,6 @@ func (r *actionClient) contest(what ref, before client.Object, known *state) {
 	if editor == "" {
 		editor = "an unknown client"
 	}
-	r.contested = fmt.Sprintf("%s is changed again and again by %s, and repaired ever more rarely", what, editor)
+	r.contested = fmt.Sprintf("%s changes %s again and again, so the operator repairs it less and less often", editor, what)
 	r.queue.after(r.collector, time.Until(known.next))
 }

@@ -108,7 +108,7 @@ func (r *actionClient) orphan(what ref, set *appsv1.StatefulSet) error {
 		return err == nil && (found == nil || found.GetUID() != set.UID), err
 	})
 	if err != nil {
-		return fmt.Errorf("%s is created anew with larger claims once the old one has gone; its pods run on: %w", what, err)
+		return fmt.Errorf("the operator creates %s again with larger claims when the old one is gone; its pods keep running: %w", what, err)
 	}
 	return nil
 }

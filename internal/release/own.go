@@ -71,27 +71,27 @@ func (r *actionClient) verify(live client.Object, kind schema.GroupVersionKind) 
 	if metav1.IsControlledBy(live, r.collector) {
 		return nil
 	}
-	return &ConflictError{fmt.Sprintf("%s exists and belongs to %s; delete or rename it, or rename the Collector",
+	return &ConflictError{fmt.Sprintf("%s exists and %s; delete or rename it, or rename the Collector",
 		describe(kind, live.GetName()), ownerOf(live, r.collector))}
 }
 
-// ownerOf says whose an object is, as far as it tells.
+// ownerOf says which owner an object has, as far as the object tells.
 func ownerOf(object, collector client.Object) string {
 	if owner := metav1.GetControllerOf(object); owner != nil {
 		name := owner.Kind + "/" + owner.Name
 		if name == "Collector/"+collector.GetName() {
-			return "an earlier " + name
+			return "belongs to an earlier " + name
 		}
-		return name
+		return "belongs to " + name
 	}
 	release, namespace := object.GetAnnotations()["meta.helm.sh/release-name"], object.GetAnnotations()["meta.helm.sh/release-namespace"]
 	switch {
 	case release == "":
-		return "nobody that it names"
+		return "has no owner"
 	case namespace == "" || namespace == object.GetNamespace():
-		return fmt.Sprintf("Helm release %q", release)
+		return fmt.Sprintf("belongs to Helm release %q", release)
 	}
-	return fmt.Sprintf("Helm release %q of namespace %q", release, namespace)
+	return fmt.Sprintf("belongs to Helm release %q of namespace %q", release, namespace)
 }
 
 // observe reads from the informer cache what the Collector controls, of all kinds that the chart can render.

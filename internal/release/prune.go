@@ -260,7 +260,7 @@ func (r *actionClient) awaitGone() error {
 	slices.Sort(left)
 	switch {
 	case len(left) > 0:
-		return fmt.Errorf("deleted, but not gone yet: %s; the Collector goes when they have, or after %s",
+		return fmt.Errorf("deleted, but still there: %s; the Collector goes when they are gone, or after %s",
 			strings.Join(left, ", "), uninstallTimeout)
 	case err != nil:
 		return fmt.Errorf("wait for what was deleted: %w", err)

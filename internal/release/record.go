@@ -76,7 +76,7 @@ func (r *actionClient) readRecords() error {
 func (r *actionClient) foreignRecord(secret client.Object) error {
 	r.conflicts = true
 	return &ConflictError{fmt.Sprintf(
-		"Helm release %q was not made by this operator: Secret %s belongs to %s; uninstall it, or rename the Collector",
+		"Helm release %q was not made by this operator: Secret %s %s; uninstall it, or rename the Collector",
 		r.collector.GetName(), secret.GetName(), ownerOf(secret, r.collector))}
 }
 

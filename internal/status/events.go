@@ -15,10 +15,10 @@ import (
 func (w writer) announce(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) {
 	if isTrue(after, "Paused") != isTrue(before, "Paused") {
 		if isTrue(after, "Paused") {
-			w.events.Event(collector, corev1.EventTypeNormal, "Paused", "the spec is not followed until annotation "+
+			w.events.Event(collector, corev1.EventTypeNormal, "Paused", "the operator does not follow the spec until annotation "+
 				v1alpha1.PausedAnnotation+" is removed")
 		} else {
-			w.events.Event(collector, corev1.EventTypeNormal, "Resumed", "the spec is followed again")
+			w.events.Event(collector, corev1.EventTypeNormal, "Resumed", "the operator follows the spec again")
 		}
 	}
 	switch from, to := before.DeployedRelease, after.DeployedRelease; {

@@ -53,11 +53,11 @@ func (w writer) readinessOf(
 	}
 	switch {
 	case isTrue(status, "Paused"):
-		message := "annotation " + v1alpha1.PausedAnnotation + " is true: the spec is not followed"
+		message := "annotation " + v1alpha1.PausedAnnotation + " is true: the operator does not follow the spec"
 		return readiness{corev1.ConditionUnknown, v1alpha1.ReasonPaused, message + "; " + found.message}, nil
 	case found.status == corev1.ConditionTrue && !outcome.InOrder:
 		// What was seen of the workload can be from before the last change.
-		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "applied, but not seen in full yet"}, nil
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "applied, but the informer cache does not have all objects yet"}, nil
 	}
 	return found, nil
 }

@@ -17,7 +17,7 @@ func TestReadinessOfWorkload(t *testing.T) {
 	}{
 		"a new Deployment that nobody has worked on": {
 			workload: `{kind: Deployment, metadata: {generation: 1}, spec: {replicas: 2}}`,
-			want:     readiness{"False", "Progressing", "the change is not worked on yet"},
+			want:     readiness{"False", "Progressing", "the workload's controller has not started the change yet"},
 		},
 		"a Deployment whose new pods are on their way": {
 			workload: `{kind: Deployment, metadata: {generation: 2}, spec: {replicas: 2},

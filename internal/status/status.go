@@ -135,7 +135,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 	if isUninstalled(updated, after) {
 		// The Collector goes with the next request, and its status with it.
 		w.written.Delete(updated.GetUID())
-		w.events.Event(updated, "Normal", "Uninstalled", "all that the Collector became is gone")
+		w.events.Event(updated, "Normal", "Uninstalled", "all objects of the Collector are gone")
 		return nil
 	}
 	written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(after)

@@ -81,7 +81,7 @@ deployedRelease: {name: gateway, revision: 3, digest: d2}
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Ready, status: "False", reason: Progressing, message: "applied, but not seen in full yet"}
+- {type: Ready, status: "False", reason: Progressing, message: "applied, but the informer cache does not have all objects yet"}
 `,
 			events: []string{"Normal Upgraded to revision 3, version 0.150.0 → 0.151.0, configuration changed"},
 		},
@@ -192,9 +192,9 @@ conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Paused, status: "True", reason: PauseReconcileAnnotationTrue}
-- {type: Ready, status: Unknown, reason: Paused, message: "annotation kube8.dev/paused is true: the spec is not followed; 1/1 available"}
+- {type: Ready, status: Unknown, reason: Paused, message: "annotation kube8.dev/paused is true: the operator does not follow the spec; 1/1 available"}
 `,
-			events: []string{"Normal Paused the spec is not followed until annotation kube8.dev/paused is removed"},
+			events: []string{"Normal Paused the operator does not follow the spec until annotation kube8.dev/paused is removed"},
 		},
 	}
 	for name, test := range tests {
@@ -239,7 +239,7 @@ func TestTheEndOfACollectorIsToldButNotWritten(t *testing.T) {
 	if err := status.NewClient(c, outcome{}, events).Status().Update(t.Context(), deleted); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := <-events.Events, "Normal Uninstalled all that the Collector became is gone"; got != want {
+	if got, want := <-events.Events, "Normal Uninstalled all objects of the Collector are gone"; got != want {
 		t.Errorf("event %q, want %q", got, want)
 	}
 }

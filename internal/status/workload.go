@@ -82,7 +82,7 @@ func (w *workload) isDone() bool {
 
 // readiness says whether the pods serve. troubles are what keeps them from that.
 func (w *workload) readiness(troubles []string) readiness {
-	reason, message := v1alpha1.ReasonProgressing, "the change is not worked on yet"
+	reason, message := v1alpha1.ReasonProgressing, "the workload's controller has not started the change yet"
 	switch {
 	case w.behind:
 	case w.updated < w.wanted:

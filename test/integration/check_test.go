@@ -32,7 +32,7 @@ func awaitCheck(t *testing.T, collector *v1alpha1.Collector, before ...types.UID
 	var found []batchv1.Job
 	NewWithT(t).Eventually(func() []batchv1.Job { found = checks(t, collector); return found }).Should(And(
 		HaveLen(1), HaveEach(WithTransform(func(job batchv1.Job) types.UID { return job.UID }, Not(BeElementOf(before))))))
-	awaitReady(t, collector, "False", "Checking", fmt.Sprintf("Job %q checks the change; pods of the last revision serve on", found[0].Name))
+	awaitReady(t, collector, "False", "Checking", fmt.Sprintf("Job %q checks the change; pods of the last revision still serve", found[0].Name))
 	return &found[0]
 }
 
@@ -139,7 +139,7 @@ func TestACheckWithoutAVerdictIsTriedAgain(t *testing.T) {
 		giveUpCheck(t, job)
 		began := time.Now()
 		awaitReady(t, collector, "False", "CheckFailed", fmt.Sprintf(
-			"the check has no verdict: DeadlineExceeded; it is tried again, see `kubectl describe -n %s job/%s`", job.Namespace, job.Name))
+			"the check has no verdict: DeadlineExceeded; the operator tries it again; see `kubectl describe -n %s job/%s`", job.Namespace, job.Name))
 		job = awaitCheck(t, collector, tried...)
 		waits, tried = append(waits, time.Since(began)), append(tried, job.UID)
 	}

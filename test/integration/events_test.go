@@ -52,7 +52,7 @@ func TestEachThingThatHappensToACollectorIsToldOnce(t *testing.T) {
 	if err := plane.client.Update(t.Context(), service); err != nil {
 		t.Fatal(err)
 	}
-	expect("Normal DriftRepaired: brought back to what the release says: Service gateway")
+	expect("Normal DriftRepaired: restored to the release: Service gateway")
 
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("- " + secret) })
 	expect("Warning Refused: spec.collector.configuration: line 1 is not a YAML mapping; " +
@@ -71,12 +71,12 @@ func TestEachThingThatHappensToACollectorIsToldOnce(t *testing.T) {
 	change(t, collector, func(c *v1alpha1.Collector) {
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.PausedAnnotation, "true")
 	})
-	expect("Normal Paused: the spec is not followed until annotation kube8.dev/paused is removed")
+	expect("Normal Paused: the operator does not follow the spec until annotation kube8.dev/paused is removed")
 	change(t, collector, func(c *v1alpha1.Collector) { delete(c.Annotations, v1alpha1.PausedAnnotation) })
-	expect("Normal Resumed: the spec is followed again")
+	expect("Normal Resumed: the operator follows the spec again")
 
 	remove(t, collector)
-	expect("Normal Uninstalled: all that the Collector became is gone")
+	expect("Normal Uninstalled: all objects of the Collector are gone")
 }
 
 // What bounds them is client-go's event correlator: 25 of one type about one object, and then one more every 5 minutes.

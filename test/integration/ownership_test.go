@@ -24,41 +24,41 @@ var foreignObjects = []struct{ name, object, owner string }{
 	{
 		"an applied Service",
 		`{apiVersion: v1, kind: Service, metadata: {name: gateway}, spec: {ports: [{port: 80}]}}`,
-		"nobody that it names",
+		"has no owner",
 	},
 	{
 		"a Service of another Helm release",
 		`{apiVersion: v1, kind: Service, metadata: {name: gateway, labels: {app.kubernetes.io/managed-by: Helm},
 			annotations: {meta.helm.sh/release-name: other}}, spec: {ports: [{port: 80}]}}`,
-		`Helm release "other"`,
+		`belongs to Helm release "other"`,
 	},
 	{
 		"a Service that Helm alone would adopt",
 		`{apiVersion: v1, kind: Service, metadata: {name: gateway, labels: {app.kubernetes.io/managed-by: Helm},
 			annotations: {meta.helm.sh/release-name: gateway, meta.helm.sh/release-namespace: its}}, spec: {ports: [{port: 80}]}}`,
-		`Helm release "gateway"`,
+		`belongs to Helm release "gateway"`,
 	},
 	{
 		"a Service that has the label by which the operator knows its own",
 		`{apiVersion: v1, kind: Service, metadata: {name: gateway, labels: {kube8.dev/collector: gateway}}, spec: {ports: [{port: 80}]}}`,
-		"nobody that it names",
+		"has no owner",
 	},
 	{
 		"a Deployment of another controller",
 		`{apiVersion: apps/v1, kind: Deployment, metadata: {name: gateway, ownerReferences: [
 			{apiVersion: example.com/v1, kind: Proxy, name: eu, uid: 5e9d8cc8-6a9f-4cb4-8b7e-9f1c7a2d3b10, controller: true}]},
 			spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}`,
-		"Proxy/eu",
+		"belongs to Proxy/eu",
 	},
 	{
 		"a Secret",
 		`{apiVersion: v1, kind: Secret, metadata: {name: gateway` + filesOf(config) + `}, stringData: {a: b}}`,
-		"nobody that it names",
+		"has no owner",
 	},
 	{
 		"a custom resource",
 		`{apiVersion: monitoring.coreos.com/v1, kind: ServiceMonitor, metadata: {name: gateway}, spec: {endpoints: []}}`,
-		"nobody that it names",
+		"has no owner",
 	},
 }
 
@@ -115,7 +115,7 @@ func TestAnObjectOfSomebodyElseIsNotTaken(t *testing.T) {
 			if err := plane.client.Create(t.Context(), collector); err != nil {
 				t.Fatal(err)
 			}
-			awaitConflict(t, collector, foreign.GetKind()+` "`+foreign.GetName()+`" exists and belongs to `+row.owner+
+			awaitConflict(t, collector, foreign.GetKind()+` "`+foreign.GetName()+`" exists and `+row.owner+
 				"; delete or rename it, or rename the Collector")
 			NewWithT(t).Expect(names(contents(t, namespace))).To(ConsistOf("Collector/gateway", before[0]), "nothing else is begun")
 			touch(t, collector)
@@ -135,7 +135,7 @@ func TestACollectorIsDeployedOnceNothingIsInItsWay(t *testing.T) {
 	if err := plane.client.Create(t.Context(), collector); err != nil {
 		t.Fatal(err)
 	}
-	awaitConflict(t, collector, `Service "gateway" exists and belongs to nobody that it names; `+
+	awaitConflict(t, collector, `Service "gateway" exists and has no owner; `+
 		"delete or rename it, or rename the Collector")
 	if err := plane.client.Delete(t.Context(), foreign); err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestAServiceThatHasTakenThePlaceOfOursIsNotTouched(t *testing.T) {
 			foreign := replaceService(t, collector, row.object)
 			before := contents(t, collector.Namespace, client.HasLabels{collectorLabel})
 
-			conflict := `Service "gateway" exists and belongs to ` + row.owner + "; delete or rename it, or rename the Collector"
+			conflict := `Service "gateway" exists and ` + row.owner + "; delete or rename it, or rename the Collector"
 			change(t, collector, unpause)
 			awaitConflict(t, collector, conflict)
 			change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
@@ -220,7 +220,7 @@ func TestAHelmReleaseOfSomebodyElseIsNotTaken(t *testing.T) {
 	}
 
 	awaitConflict(t, collector, `Helm release "gateway" was not made by this operator: Secret sh.helm.release.v1.gateway.v1 `+
-		"belongs to nobody that it names; uninstall it, or rename the Collector")
+		"has no owner; uninstall it, or rename the Collector")
 	touch(t, collector)
 	NewWithT(t).Expect(names(contents(t, namespace))).To(
 		ConsistOf("Collector/gateway", "ConfigMap/theirs", "Secret/sh.helm.release.v1.gateway.v1"))

@@ -34,7 +34,7 @@ func TestAnObjectThatIsReplacedJustBeforeItsRepairIsNotTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	NewWithT(t).Eventually(foreign.Load).ShouldNot(BeNil())
-	awaitConflict(t, collector, `Deployment "gateway" exists and belongs to nobody that it names; delete or rename it, or rename the Collector`)
+	awaitConflict(t, collector, `Deployment "gateway" exists and has no owner; delete or rename it, or rename the Collector`)
 	expectUntouched(t, foreign.Load())
 	remove(t, collector)
 	expectUntouched(t, foreign.Load())

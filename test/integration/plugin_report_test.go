@@ -122,7 +122,7 @@ func TestAReportHasNoConfigurationAndNoSecret(t *testing.T) {
 		}
 		g.Expect(files[namespace+"/collector/gateway.yaml"]).To(And(
 			ContainSubstring("configuration: (hidden)"), ContainSubstring("reason: "), ContainSubstring("version: 0.150.0"), ContainSubstring("name: TOKEN"),
-			ContainSubstring("reference: acme"), ContainSubstring("the change is not worked on yet")), name)
+			ContainSubstring("reference: acme"), MatchRegexp(`controller\s+has\s+not\s+started`)), name)
 		g.Expect(files[namespace+"/pod/"+crashedPod.Name+".yaml"]).To(And(ContainSubstring("CrashLoopBackOff"), ContainSubstring("exitCode: 2")))
 		g.Expect(files[namespace+"/event/pull.yaml"]).To(ContainSubstring("Failed to pull image"))
 		g.Expect(files).To(And(HaveKey("README.txt"), HaveKey(namespace+"/deployment/gateway.yaml"), HaveKey(namespace+"/secret/sh.helm.release.v1.gateway.v1.yaml"),

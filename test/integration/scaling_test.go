@@ -35,7 +35,7 @@ func TestSomebodyElseScalesACollector(t *testing.T) {
 	g.Expect(plane.audit.writes(t, since, collector.Namespace)).To(BeEmpty())
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
 	g.Expect(pods()).To(BeEquivalentTo(5), "with another revision")
-	g.Expect(events(t, collector)).NotTo(HaveKey(ContainSubstring("brought back")))
+	g.Expect(events(t, collector)).NotTo(HaveKey(ContainSubstring("restored to the release")))
 
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Autoscaling = nil })
 	g.Expect(pods()).To(BeEquivalentTo(3), "those of the spec, once nobody else scales")

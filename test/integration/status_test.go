@@ -65,7 +65,7 @@ func TestReadyFollowsThePodsWithoutHelm(t *testing.T) {
 	collector := newCollector(newNamespace(t), "gateway")
 	collector.Spec.Replicas = new(int32(2))
 	create(t, collector)
-	awaitReady(t, collector, "False", "Progressing", "the change is not worked on yet")
+	awaitReady(t, collector, "False", "Progressing", "the workload's controller has not started the change yet")
 	// The reconciles that follow the installation have seen everything once the status says nothing new.
 	since, requests := shared.log.mark(), plane.audit.mark(t)
 
@@ -142,7 +142,7 @@ func TestReadyKnowsEveryMode(t *testing.T) {
 			collector := newCollector(newNamespace(t), "gateway")
 			collector.Spec.Mode = mode
 			create(t, collector)
-			awaitReady(t, collector, "False", "Progressing", "the change is not worked on yet")
+			awaitReady(t, collector, "False", "Progressing", "the workload's controller has not started the change yet")
 			said.workload.SetNamespace(collector.Namespace)
 			said.workload.SetName(collector.Name)
 			if err := plane.client.Status().Patch(t.Context(), said.workload, client.Merge); err != nil {

@@ -48,8 +48,8 @@ func awaitHeld(t *testing.T, collector *v1alpha1.Collector) {
 	t.Helper()
 	NewWithT(t).Eventually(func() v1alpha1.Condition { return condition(t, collector, "ReleaseFailed") }).Should(And(
 		HaveField("Status", corev1.ConditionTrue),
-		HaveField("Message", `deleted, but not gone yet: Service "gateway" with finalizers `+holdFinalizer+
-			"; the Collector goes when they have, or after 30s")))
+		HaveField("Message", `deleted, but still there: Service "gateway" with finalizers `+holdFinalizer+
+			"; the Collector goes when they are gone, or after 30s")))
 }
 
 func TestACollectorStaysUntilWhatItBecameIsGone(t *testing.T) {

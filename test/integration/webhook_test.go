@@ -178,7 +178,7 @@ func TestAControllerThatFightsForAFieldIsNamed(t *testing.T) {
 	}()
 	g := NewWithT(t)
 	g.Eventually(func() string { return condition(t, collector, "Ready").Message }).Should(
-		ContainSubstring(`Deployment "gateway" is changed again and again by rival`))
+		ContainSubstring(`rival changes Deployment "gateway" again and again`))
 	requests := plane.audit.mark(t)
 	g.Consistently(func() int { return len(plane.audit.writes(t, requests, collector.Namespace)) }, 8*time.Second).Should(BeNumerically("<", 25))
 	close(stop)

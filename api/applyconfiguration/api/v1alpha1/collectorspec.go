@@ -15,10 +15,10 @@ import (
 type CollectorSpecApplyConfiguration struct {
 	// Collector names the collector and carries its configuration.
 	Collector *CollectorConfigApplyConfiguration `json:"collector,omitempty"`
-	// Tenant says whose collector this is. It reaches the pods as labels and environment, to which the
-	// configuration refers as ${env:TENANT_ID} and so on.
+	// Tenant says whose collector this is. It reaches the pods as labels and environment. The configuration
+	// refers to these as ${env:TENANT_ID} and so on.
 	Tenant *TenantApplyConfiguration `json:"tenant,omitempty"`
-	// Cluster is the name of the cluster that the collector observes, as its telemetry shall carry it. It reaches the
+	// Cluster is the name of the cluster that the collector observes, as its telemetry names it. It reaches the
 	// pods as the label kube8.dev/cluster, as CLUSTER_NAME, and as k8s.cluster.name in OTEL_RESOURCE_ATTRIBUTES.
 	Cluster *string `json:"cluster,omitempty"`
 	// Mode is the kind of workload that runs the collector: deployment (the default), daemonset (one pod on each

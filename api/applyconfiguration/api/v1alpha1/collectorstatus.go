@@ -14,7 +14,7 @@ type CollectorStatusApplyConfiguration struct {
 	Version *string `json:"version,omitempty"`
 	// ConfigHash is the SHA-256 of the decoded configuration that was last deployed, in hex, as `sha256sum` prints it.
 	ConfigHash *string `json:"configHash,omitempty"`
-	// Replicas is the number of pods that there are.
+	// Replicas is the number of existing pods.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// ReadyReplicas is the number of pods that are ready.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`

@@ -5,11 +5,11 @@ package v1alpha1
 // ConfigurationSecretApplyConfiguration represents a declarative configuration of the ConfigurationSecret type for use
 // with apply.
 //
-// ConfigurationSecret points at one key of a Secret. The same is demanded of it as of configuration, and a change rolls
+// ConfigurationSecret points at one key of a Secret. It must meet the same rules as configuration, and a change rolls
 // the pods. The operator never changes or deletes the Secret.
 type ConfigurationSecretApplyConfiguration struct {
-	// Name of the Secret, in the Collector's namespace. The Secret needs the label kube8.dev/collector, by which the
-	// operator follows its changes: with the Collector's name as the value, or any value when several share it.
+	// Name of the Secret, in the Collector's namespace. The Secret needs the label kube8.dev/collector, so that
+	// the operator follows its changes. The value is the Collector's name, or any value when several share the Secret.
 	Name *string `json:"name,omitempty"`
 	// Key in the Secret that holds the configuration.
 	Key *string `json:"key,omitempty"`

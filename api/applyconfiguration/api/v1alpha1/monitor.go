@@ -14,7 +14,7 @@ import (
 type MonitorApplyConfiguration struct {
 	// Enabled is false by default.
 	Enabled *bool `json:"enabled,omitempty"`
-	// Labels of the monitor, by which a Prometheus selects it.
+	// Labels of the monitor. A Prometheus selects it by them.
 	Labels *apiv1alpha1.Labels `json:"labels,omitempty"`
 	// Interval between two scrapes, such as 30s. The default is that of Prometheus.
 	Interval *apiv1alpha1.PrometheusDuration `json:"interval,omitempty"`

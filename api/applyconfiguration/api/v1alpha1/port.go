@@ -14,8 +14,8 @@ import (
 type PortApplyConfiguration struct {
 	// Port is the port number on the Service and, where targetPort says no other, in the pod.
 	Port *int32 `json:"port,omitempty"`
-	// TargetPort is the port number in the pod, where it is not that of the Service; or the name of another port of the
-	// pod, such as one of extraContainers, for which the Service then has a further number.
+	// TargetPort is the port number in the pod, if it differs from that of the Service. It can also be the name of another
+	// port of the pod, such as one of extraContainers. The Service then has a further number for that port.
 	TargetPort *intstr.IntOrString `json:"targetPort,omitempty"`
 	// HostPort opens the port on the node too, with this number. With hostNetwork each port is the node's, and this is not
 	// set. The namespace must then allow the Pod Security level "privileged".

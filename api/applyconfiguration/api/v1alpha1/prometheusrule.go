@@ -14,7 +14,7 @@ import (
 type PrometheusRuleApplyConfiguration struct {
 	// Enabled is false by default.
 	Enabled *bool `json:"enabled,omitempty"`
-	// Labels of the rule, by which a Prometheus selects it.
+	// Labels of the rule. A Prometheus selects it by them.
 	Labels *apiv1alpha1.Labels `json:"labels,omitempty"`
 }
 

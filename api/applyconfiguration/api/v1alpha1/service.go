@@ -32,8 +32,8 @@ type ServiceApplyConfiguration struct {
 	ExternalTrafficPolicy *v1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
 	// LoadBalancerClass says which controller makes the load balancer. It cannot be changed afterwards.
 	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
-	// LoadBalancerSourceRanges are the addresses, such as 10.0.0.0/8, from which the load balancer takes traffic. The
-	// default is all.
+	// LoadBalancerSourceRanges are the addresses, such as 10.0.0.0/8, that the load balancer takes traffic from.
+	// The default is all.
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
 	// SessionAffinity is None (the default) or ClientIP, which sends one client's connections to one pod.
 	SessionAffinity *v1.ServiceAffinity `json:"sessionAffinity,omitempty"`

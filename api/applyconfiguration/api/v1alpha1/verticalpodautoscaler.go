@@ -22,8 +22,8 @@ type VerticalPodAutoscalerApplyConfiguration struct {
 	MaxAllowed *v1.ResourceList `json:"maxAllowed,omitempty"`
 	// ControlledResources are cpu and memory, which is the default, or one of them.
 	ControlledResources []v1.ResourceName `json:"controlledResources,omitempty"`
-	// ControlledValues is RequestsOnly (the default), with which GOMEMLIMIT stays below the memory limit, or
-	// RequestsAndLimits.
+	// ControlledValues is RequestsOnly (the default) or RequestsAndLimits. With RequestsOnly, GOMEMLIMIT stays below the
+	// memory limit.
 	ControlledValues *string `json:"controlledValues,omitempty"`
 }
 

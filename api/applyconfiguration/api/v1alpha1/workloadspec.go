@@ -17,8 +17,8 @@ type WorkloadSpecApplyConfiguration struct {
 	// ImagePullSecrets are Secrets in the Collector's namespace with credentials for the registry.
 	ImagePullSecrets []v1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 	// Ports are the ports that the collector listens on, by name. They are added to the defaults: otlp (4317),
-	// otlp-http (4318) and metrics (8888); a default is turned off by enabled: false. Names are at most 15 characters
-	// of lower-case letters, digits and "-". No two enabled ports of one protocol may have the same number, be it on the
+	// otlp-http (4318) and metrics (8888). enabled: false turns a default off. Names are at most 15 characters
+	// of lower-case letters, digits and "-". Two enabled ports of one protocol must not have the same number: on the
 	// Service, in the pod or on the node.
 	Ports map[string]PortApplyConfiguration `json:"ports,omitempty"`
 	// Service makes the ports reachable under the Collector's name.

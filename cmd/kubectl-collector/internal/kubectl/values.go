@@ -68,17 +68,25 @@ func specOfValues(values map[string]any) (spec map[string]any, left []string) {
 	return spec, left
 }
 
+// presetsOf are a Collector's presets, by the chart's names.
+var presetsOf = map[string]string{
+	"clusterMetrics": "clusterMetrics", "hostMetrics": "hostMetrics", "kubeletMetrics": "kubeletMetrics",
+	"kubernetesAttributes": "kubernetesAttributes", "logsCollection": "logs",
+}
+
 // presets turns on what a Collector has of the chart's presets, and returns the others.
 func presets(spec map[string]any, value any) (left []string) {
 	all, _ := value.(map[string]any)
+	on := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		switch {
-		case isOff(all[name]):
-		case name == "logsCollection":
-			spec["presets"] = map[string]any{"logs": map[string]any{"enabled": true}}
-		default:
+		if own := presetsOf[name]; at(all[name], "enabled") == true && own != "" {
+			on[own] = map[string]any{"enabled": true}
+		} else if !isOff(all[name]) {
 			left = append(left, "presets."+name+": create the rights and volumes that it had, and name them in the Collector")
 		}
+	}
+	if len(on) > 0 {
+		spec["presets"] = on
 	}
 	return left
 }
