@@ -47,7 +47,8 @@ func TestACollectorBecomesARelease(t *testing.T) {
 		g := NewWithT(t)
 		status, _ := list(t, collector.Namespace, "kube8.dev/v1alpha1", "Collector")[0].Object["status"].(map[string]any)
 		g.Expect(status["deployedRelease"]).To(And(
-			HaveLen(4), HaveKeyWithValue("name", "gateway"), HaveKeyWithValue("generation", int64(1)), HaveKeyWithValue("revision", int64(1)), HaveKeyWithValue("digest", HaveLen(64))))
+			HaveLen(4), HaveKeyWithValue("name", "gateway"), HaveKeyWithValue("generation", int64(1)),
+			HaveKeyWithValue("revision", int64(1)), HaveKeyWithValue("digest", HaveLen(64))))
 		g.Expect(status).To(And(
 			HaveKeyWithValue("version", "0.150.0"),
 			HaveKeyWithValue("configHash", sha256Of(config)),
