@@ -187,7 +187,7 @@ func (r *actionClient) rendersTheSame() bool {
 	r.adopt()
 	r.inputs, r.since, r.rendered = r.version, time.Now(), nil
 	deployed := *r.deployed
-	deployed.Digest = r.digestOfInputs(r.version) + hash + objects
+	deployed.Generation, deployed.Digest = r.version.generation, r.digestOfInputs(r.version)+hash+objects
 	r.deployed = &deployed
 	return true
 }
