@@ -73,7 +73,7 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 
 test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
 	@$(ASSETS); for module in $(MODULES); do echo "go test: $$module"; \
-		go -C $$module test -count=1 $(GOTESTFLAGS) ./...; done # uncached: Go does not see that the operator's binary changed
+		go -C $$module test -count=1 -timeout=30m $(GOTESTFLAGS) ./...; done # uncached: Go does not see that the operator's binary changed
 
 chaos: ## Kill and mislead the operator, on a real API server, and print the figures in docs/operations.md.
 	@$(ASSETS); go test -count=1 -v -run '^TestChaos' $(GOTESTFLAGS) ./test/integration
