@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	helmmanager "github.com/operator-framework/helm-operator-plugins/pkg/manager"
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,6 +81,9 @@ func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, wa
 		return fmt.Errorf("--rollout-budget: %q is neither a number nor a percentage", opts.RolloutBudget)
 	}
 	waves := &rollout.Waves{Budget: budget, Deadline: opts.RolloutDeadline, Events: events, Count: measured.RolledOut}
+	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
+		waves.Live = mgr.GetAPIReader()
+	}
 	configurations := &configsource.Source{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DataDigest: release.DataDigest}
 	clients, err := release.New(mgr, watch, release.Options{
 		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version, References: configurations.References,

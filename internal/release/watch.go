@@ -52,7 +52,7 @@ func New(mgr ctrl.Manager, watch watches.Watch, options Options) (*Clients, erro
 		kind: watch.GroupVersionKind, selector: selector, dependents: *watch.WatchDependentResources, clients: c, mgr: mgr,
 	}
 	c.offers = &offers{client: apis, chart: chrt, log: ctrl.Log.WithName("offers"), follow: c.watcher.follow, changed: c.watcher.changed}
-	c.Waves.Fleet, c.Waves.Live = c.watcher.collectors, c.live
+	c.Waves.Fleet = c.watcher.collectors
 	c.Waves.Requeue = func(collector client.Object) { c.queue.after(collector, 0) }
 	c.Waves.Reset()
 	if err := errors.Join(mgr.Add(c.offers), mgr.Add(c.Waves)); err != nil {

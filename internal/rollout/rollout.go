@@ -17,7 +17,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,7 +54,7 @@ type Waves struct {
 	// Requeue has a Collector reconciled.
 	Requeue func(client.Object)
 
-	// Live reads namespaces from the API server.
+	// Live reads namespaces from the API server. It is nil for an operator that is for some namespaces only, and may not.
 	Live client.Reader
 
 	// Events takes the event RolloutHeld.
@@ -246,11 +245,14 @@ func (w *Waves) wish(collector client.Object) string {
 	return cmp.Or(collector.GetLabels()[v1alpha1.RolloutLabel], w.namespaces[collector.GetNamespace()])
 }
 
-// readNamespaces reads the labels of namespaces. An operator that may not has none with the label.
+// readNamespaces reads the labels of namespaces.
 func (w *Waves) readNamespaces(ctx context.Context) error {
+	if w.Live == nil {
+		return nil
+	}
 	found := &metav1.PartialObjectMetadataList{}
 	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-	if err := w.Live.List(ctx, found, client.HasLabels{v1alpha1.RolloutLabel}); err != nil && !apierrors.IsForbidden(err) {
+	if err := w.Live.List(ctx, found, client.HasLabels{v1alpha1.RolloutLabel}); err != nil {
 		return fmt.Errorf("list namespaces with the label %s: %w", v1alpha1.RolloutLabel, err)
 	}
 	w.namespaces = map[string]string{}
