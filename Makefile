@@ -107,7 +107,7 @@ plugin: ## Build bin/kubectl-collector: with bin in $PATH, it is `kubectl collec
 	$(GO_BUILD) -o bin/kubectl-collector ./cmd/kubectl-collector
 
 session: plugin ## Record docs/session.svg on the cluster of the current kubeconfig, such as that of the demo.
-	cd test/session && PATH="$(CURDIR)/bin:$$PATH" go run . session.sh ../../docs/session.svg
+	cd test/session && PATH="$(CURDIR)/bin:$$PATH" go run . commands.txt ../../docs/session.svg
 
 run: build ## Run the operator on this machine, against the cluster of the current kubeconfig; flags in ARGS.
 	bin/kube8-operator run $(ARGS)
