@@ -44,7 +44,9 @@ func prose(content string) map[int][]string {
 	var words string
 	begin, inBlock := 0, false
 	end := func() {
-		found[begin] = append(found[begin], sentences(words)...)
+		if said := sentences(words); len(said) > 0 {
+			found[begin] = append(found[begin], said...)
+		}
 		words = ""
 	}
 	for i, line := range strings.Split(content, "\n") {
