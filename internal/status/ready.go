@@ -29,9 +29,8 @@ func (r readiness) condition() v1alpha1.Condition {
 
 // readinessOf says whether the pods of collector serve, as its spec says. workload is nil if there is none.
 func (w writer) readinessOf(
-	ctx context.Context, collector *unstructured.Unstructured, workload *workload, status *v1alpha1.CollectorStatus,
+	ctx context.Context, collector *unstructured.Unstructured, workload *workload, status *v1alpha1.CollectorStatus, outcome release.Outcome,
 ) (readiness, error) {
-	outcome := w.outcomes.Of(collector.GetUID())
 	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
 		if condition := find(status, conditionType); isTrue(status, conditionType) && !isTrue(status, "Paused") {
 			return failure(outcome.Err, condition.Message), nil

@@ -11,7 +11,6 @@ package status
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -156,12 +155,12 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 
 // complete makes of what the reconciler says in after what there is to say.
 func (w writer) complete(ctx context.Context, collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) error {
+	outcome := w.outcomes.Of(collector.GetUID())
 	if isTrue(after, "Paused") {
 		paused := *find(after, "Paused")
 		*after = *before.DeepCopy() // the reconciler would say that it knows nothing any more
 		set(after, paused)
 	} else {
-		outcome := w.outcomes.Of(collector.GetUID())
 		describeRelease(before, after, outcome.Deployed)
 		after.ObservedGeneration = collector.GetGeneration()
 		keepErrors(before, after)
@@ -169,7 +168,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 		if err != nil {
 			return err
 		}
-		after.Conditions = slices.DeleteFunc(after.Conditions, func(c v1alpha1.Condition) bool { return c.Type == v1alpha1.PresetsReady })
+		unset(after, v1alpha1.PresetsReady)
 		if presets != nil {
 			set(after, *presets)
 		}
@@ -182,12 +181,12 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 	if workload != nil {
 		after.Replicas, after.ReadyReplicas = workload.all, workload.ready
 	}
-	ready, err := w.readinessOf(ctx, collector, workload, after)
+	ready, err := w.readinessOf(ctx, collector, workload, after, outcome)
 	if err != nil {
 		return err
 	}
 	set(after, ready.condition())
-	describeUpdate(before, after, w.outcomes.Of(collector.GetUID()).Update)
+	describeUpdate(before, after, outcome.Update)
 	keepTransitionTimes(before, after)
 	return nil
 }
