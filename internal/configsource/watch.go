@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// index is the index by which a Secret or ConfigMap finds the Collectors that refer to it.
+// index is the name of the index from a Secret or ConfigMap to the Collectors that refer to it.
 const index = "references"
 
 // Watch has the reconciler of an entry of the watches file reconcile the Collectors that refer to a Secret or ConfigMap when

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// controllerIndex is the index by which the informer cache finds what a Collector controls.
+	// controllerIndex is the name of the informer cache's index from a Collector to what it controls.
 	controllerIndex = "controller"
 
 	// pace is the time between the reconciles of two Collectors when the cluster offers something else. It leaves room for
@@ -75,8 +75,8 @@ type watcher struct {
 	controller reconciler.ControllerSetup
 }
 
-// watch has the informer cache hold the objects of a kind, and the controller follow them. What they are is known from
-// the chart, so no object of a user decides how a kind is watched.
+// watch has the informer cache hold the objects of a kind, and the controller follow them. The chart says which
+// kinds there are, so no object of a user decides how a kind is watched.
 func (w *watcher) watch(ctx context.Context, kind schema.GroupVersionKind) error {
 	if err := w.mgr.GetFieldIndexer().IndexField(ctx, objectOf(kind), controllerIndex, controllerOf); err != nil {
 		return fmt.Errorf("index %s by controller: %w", kind.Kind, err)

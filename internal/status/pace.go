@@ -41,7 +41,7 @@ func newPacer(exists func(context.Context, client.ObjectKey) bool) *pacer {
 	return &pacer{exists: exists, delays: flowcontrol.NewBackOff(together, longest)}
 }
 
-// ask has a Collector reconciled of which there is news. The reconcile always begins after the news.
+// ask has a Collector reconciled after news about it. The reconcile always begins after the news.
 func (p *pacer) ask(
 	ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request], request reconcile.Request, urgent urgency,
 ) {

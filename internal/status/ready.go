@@ -55,7 +55,7 @@ func (w writer) readinessOf(
 		message := "annotation " + v1alpha1.PausedAnnotation + " is true: the operator does not follow the spec"
 		return readiness{corev1.ConditionUnknown, v1alpha1.ReasonPaused, message + "; " + found.message}, nil
 	case found.status == corev1.ConditionTrue && !outcome.InOrder:
-		// What was seen of the workload can be from before the last change.
+		// The workload in the informer cache can be from before the last change.
 		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "applied, but the informer cache does not have all objects yet"}, nil
 	}
 	return found, nil

@@ -52,7 +52,7 @@ func WatchPods(mgr ctrl.Manager, kind schema.GroupVersionKind) reconciler.Contro
 	}
 }
 
-// reconcilesFor asks for reconciles of the Collectors of which objects tell news, as urgent as a change of the object is.
+// reconcilesFor returns a handler that asks for reconciles of the objects' Collectors. urgent says how soon they should begin.
 func reconcilesFor[object client.Object](
 	paced *pacer, urgent func(before, after object) urgency,
 ) handler.TypedEventHandler[object, reconcile.Request] {
@@ -109,7 +109,7 @@ var podNews = predicate.TypedFuncs[*corev1.Pod]{
 	CreateFunc: func(e event.TypedCreateEvent[*corev1.Pod]) bool {
 		return !e.IsInInitialList && troubleOf(e.Object) != ""
 	},
-	// What a pod used can be pruned when it has gone.
+	// Objects that a pod used can be pruned when it has gone.
 	DeleteFunc:  func(event.TypedDeleteEvent[*corev1.Pod]) bool { return true },
 	GenericFunc: func(event.TypedGenericEvent[*corev1.Pod]) bool { return false },
 	UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Pod]) bool {
