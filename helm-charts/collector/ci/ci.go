@@ -13,8 +13,8 @@ import (
 
 const suffix = "-values.yaml"
 
-// Cases returns the values in dir by the name of their case. What is in the folder with a case's name becomes its
-// collector.configuration, if it is called collector.fileName, or one of its collector.files.
+// Cases returns the values in dir by the name of their case. Each file in the folder
+// with a case's name becomes one of its collector.files. The file called collector.fileName becomes its collector.configuration.
 func Cases(dir string) (map[string]map[string]any, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
 	if err != nil {
