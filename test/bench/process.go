@@ -176,9 +176,9 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// poll calls check every 50 ms until it says that it is done, and fails after limit.
-func poll(ctx context.Context, limit time.Duration, check func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+// poll calls check every 50 ms until it says that it is done, and fails when patience ends.
+func poll(ctx context.Context, check func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
