@@ -77,7 +77,8 @@ func exit(ended *corev1.ContainerStateTerminated) string {
 	return fmt.Sprintf(", exit code %d", ended.ExitCode)
 }
 
-// StripPod leaves of a pod in the cache what is asked for here, and what the pod uses. It is for cache.ByObject.
+// StripPod leaves of a pod in the cache what keeps it from serving, and what the pod uses: an operator that shares a fleet with
+// others has the pods of all. It is for cache.ByObject.
 func StripPod(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -92,17 +93,21 @@ func StripPod(obj any) (any, error) {
 			uses.Volumes = append(uses.Volumes, projected(volume.Projected.Sources)...)
 		}
 	}
-	return &corev1.Pod{
+	stripped := &corev1.Pod{
 		Spec: uses,
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp, Labels: pod.Labels,
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+			Labels: map[string]string{v1alpha1.CollectorLabel: pod.Labels[v1alpha1.CollectorLabel]},
 		},
-		Status: corev1.PodStatus{
+	}
+	if troubleOf(pod) != "" {
+		stripped.Status = corev1.PodStatus{
 			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Conditions: pod.Status.Conditions,
 			InitContainerStatuses: pod.Status.InitContainerStatuses, ContainerStatuses: pod.Status.ContainerStatuses,
-		},
-	}, nil
+		}
+	}
+	return stripped, nil
 }
 
 // projected returns a volume for each Secret that a projected volume shows.

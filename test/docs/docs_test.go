@@ -19,6 +19,7 @@ var elsewhere = []struct {
 }{
 	{command: `make chaos`, test: "TestChaosTheOperatorIsKilledAtAnyMoment"},
 	{command: `make bench`, why: "it measures for many minutes"},
+	{command: `go test .* -bench .*`, why: "it measures, and demands nothing"},
 	{command: `bin/bench -report`, test: "TestReportReplacesWhatIsBetweenTheMarks"},
 	{command: `make bundle-build`, test: "TestOLM"},
 	{command: `make undeploy-olm`, test: "TestOLM"},

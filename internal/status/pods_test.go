@@ -1,0 +1,94 @@
+package status_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube8/kube8-operator/internal/status"
+)
+
+// servingPod is a collector's pod as the API server has it, without what StripPod never keeps: %[1]s differs from pod to pod.
+const servingPod = `{"metadata": {"namespace": "tenant-acme", "name": "gateway-%[1]s", "uid": "7c1c8a2e-0000-0000-0000-%[1]s",
+"resourceVersion": "%[1]s", "creationTimestamp": "2026-01-01T00:00:00Z", "labels": {"kube8.dev/collector": "gateway-%[1]s",
+"kube8.dev/tenant-id": "1000", "kube8.dev/tenant-reference": "tenant-acme", "kube8.dev/cluster": "production",
+"app.kubernetes.io/name": "collector", "app.kubernetes.io/instance": "gateway-%[1]s", "app.kubernetes.io/version": "0.150.0",
+"app.kubernetes.io/managed-by": "Helm", "pod-template-hash": "7784749d5d"}}, "spec": {"serviceAccountName": "gateway-%[1]s",
+"volumes": [{"name": "config", "secret": {"secretName": "gateway-%[1]s-config-0123456789"}}, {"name": "tmp", "emptyDir": {}}],
+"containers": [{"name": "collector", "image": "ghcr.io/open-telemetry/opentelemetry-collector:0.150.0"}]},
+"status": {"phase": "Running", "podIP": "10.0.0.1", "conditions": [
+{"type": "PodReadyToStartContainers", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+{"type": "Initialized", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+{"type": "ContainersReady", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+"containerStatuses": [{"name": "collector", "ready": true, "started": true, "restartCount": 0,
+"image": "ghcr.io/open-telemetry/opentelemetry-collector:0.150.0", "containerID": "containerd://0123456789abcdef0123456789abcdef0123456789abcdef%[1]s",
+"imageID": "ghcr.io/open-telemetry/opentelemetry-collector@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+"state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}}`
+
+func TestStripPodKeepsWhatKeepsAPodFromServing(t *testing.T) {
+	serving := &corev1.Pod{}
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(servingPod, "%[1]s", "1")), serving); err != nil {
+		t.Fatal(err)
+	}
+	broken := serving.DeepCopy()
+	broken.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
+	for name, test := range map[string]struct {
+		pod  *corev1.Pod
+		want corev1.PodStatus
+	}{
+		"nothing of a pod that serves": {pod: serving},
+		"the account of one that does not, also when it is stripped again": {pod: broken, want: corev1.PodStatus{
+			Phase: broken.Status.Phase, Conditions: broken.Status.Conditions, ContainerStatuses: broken.Status.ContainerStatuses,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stripped any = test.pod
+			for range 2 {
+				var err error
+				if stripped, err = status.StripPod(stripped); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := stripped.(*corev1.Pod)
+			if diff := cmp.Diff(test.want, got.Status); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(map[string]string{"kube8.dev/collector": "gateway-1"}, got.Labels); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.pod.Spec.Volumes[0].Secret, got.Spec.Volumes[0].Secret); diff != "" {
+				t.Errorf("what it uses (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// BenchmarkAPodInTheCache says how much memory a pod that serves takes in the informer cache, without the cache's own.
+func BenchmarkAPodInTheCache(b *testing.B) {
+	kept := make([]any, 0, b.N)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range b.N {
+		pod := &corev1.Pod{}
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(servingPod, "%[1]s", fmt.Sprintf("%012d", i))), pod); err != nil {
+			b.Fatal(err)
+		}
+		stripped, err := status.StripPod(pod)
+		if err != nil {
+			b.Fatal(err)
+		}
+		kept = append(kept, stripped)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(b.N), "B/pod")
+	runtime.KeepAlive(kept)
+}
