@@ -51,9 +51,7 @@ func newManager(cfg *rest.Config, options manager.Options, ws []watches.Watch, s
 		objects[primary] = cache.ByObject{Label: selector, Transform: cache.TransformStripManagedFields()}
 	}
 	if shard != "" {
-		if labelled, err = labels.Parse(v1alpha1.CollectorLabel + "," + v1alpha1.OperatorLabel + "=" + shard); err != nil {
-			return nil, fmt.Errorf("select by label %s: %w", v1alpha1.OperatorLabel, err)
-		}
+		labelled = labels.SelectorFromSet(labels.Set{v1alpha1.OperatorLabel: shard})
 	}
 
 	cfg = rest.CopyConfig(cfg)

@@ -57,13 +57,12 @@ func narrow(ws []watches.Watch, selector string) (shard string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("--watch-label-selector: %q is not a label selector: %w", selector, err)
 	}
-	requirements := narrower.MatchExpressions
 	for key, value := range narrower.MatchLabels {
-		one := metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value}}
-		requirements = append(requirements, one)
+		narrower.MatchExpressions = append(narrower.MatchExpressions,
+			metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value}})
 	}
 	for _, watch := range ws {
-		watch.Selector.MatchExpressions = append(watch.Selector.MatchExpressions, requirements...)
+		watch.Selector.MatchExpressions = append(watch.Selector.MatchExpressions, narrower.MatchExpressions...)
 	}
 	sum := sha256.Sum256([]byte(selector))
 	return hex.EncodeToString(sum[:5]), nil

@@ -82,7 +82,7 @@ type Counts struct{ Waiting, Held, LeftOut, RollingOut, Overdue int }
 // Ask returns nil if a Collector, as the informer cache has it, may take the operator's change now, or else the condition that
 // its status is to have. A Collector that is admitted may when its status says so.
 func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
-	if _, isOnItsWay := onItsWay(collector); isOnItsWay {
+	if !onItsWaySince(collector).IsZero() {
 		return nil
 	}
 	w.mutex.Lock()
@@ -158,16 +158,14 @@ func (w *Waves) admit(ctx context.Context) error {
 	if err := w.readNamespaces(ctx); err != nil {
 		return err
 	}
-	budget, err := intstr.GetScaledValueFromIntOrPercent(&w.Budget, len(fleet), false)
-	if err != nil {
-		return fmt.Errorf("read --rollout-budget: %w", err)
-	}
+	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, len(fleet), false)
+	budget = max(1, budget) // the error is about a flag that the operator has checked
 	next := w.look(fleet)
 	for _, collector := range next.waiting {
 		key := client.ObjectKeyFromObject(collector)
 		mine := w.turns[key]
 		isNow := w.wish(collector) == v1alpha1.RolloutNow
-		if isNow || mine.ring <= next.open && next.RollingOut+next.Overdue < max(1, budget) {
+		if isNow || mine.ring <= next.open && next.RollingOut+next.Overdue < budget {
 			mine.admitted = true
 			w.turns[key] = mine
 			next.Waiting--
@@ -175,12 +173,12 @@ func (w *Waves) admit(ctx context.Context) error {
 			w.Requeue(collector)
 		}
 	}
-	w.hold(next, max(1, budget))
+	w.hold(next, budget)
 	w.Count(next.Counts)
-	switch next.Counts {
-	case Counts{}:
+	switch {
+	case next.Counts == Counts{}:
 		w.due = nil
-	case Counts{Held: next.Held, LeftOut: next.LeftOut, Overdue: next.Overdue}:
+	case next.Waiting+next.RollingOut == 0:
 		w.due = new(time.Now().Add(standstill))
 	}
 	return nil
@@ -199,15 +197,15 @@ func (w *Waves) look(fleet []unstructured.Unstructured) *view {
 	for i := range fleet {
 		collector := &fleet[i]
 		mine, isKnown := w.turns[client.ObjectKeyFromObject(collector)]
-		since, isOnItsWay := onItsWay(collector)
+		since := onItsWaySince(collector)
 		switch {
 		case collector.GetDeletionTimestamp() != nil || collector.GetAnnotations()[v1alpha1.PausedAnnotation] == "true":
 			continue
-		case isOnItsWay && time.Since(since) > w.Deadline:
+		case !since.IsZero() && time.Since(since) > w.Deadline:
 			seen.Overdue++
 			seen.overdue = append(seen.overdue, collector)
 			continue
-		case isOnItsWay || mine.admitted:
+		case !since.IsZero() || mine.admitted:
 			seen.RollingOut++
 		case !isKnown:
 		case mine.place == 0:
@@ -254,8 +252,7 @@ func (w *Waves) readNamespaces(ctx context.Context) error {
 	if w.Live == nil {
 		return nil
 	}
-	found := &metav1.PartialObjectMetadataList{}
-	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	found := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}}
 	if err := w.Live.List(ctx, found, client.HasLabels{v1alpha1.RolloutLabel}); err != nil {
 		return fmt.Errorf("list namespaces with the label %s: %w", v1alpha1.RolloutLabel, err)
 	}
@@ -275,18 +272,17 @@ func ringOf(collector client.Object) int {
 	return int(ring)
 }
 
-// onItsWay tells whether a Collector's status says that the operator's change is on its way to its pods, and since when. It
-// copies nothing, because it is asked for each Collector of the fleet.
-func onItsWay(collector *unstructured.Unstructured) (since time.Time, is bool) {
+// onItsWaySince returns since when the operator's change is on its way to a Collector's pods, by its status, or the zero time. It
+// copies nothing, because each look at the fleet calls it for each Collector.
+func onItsWaySince(collector *unstructured.Unstructured) (since time.Time) {
 	status, _ := collector.Object["status"].(map[string]any)
 	conditions, _ := status["conditions"].([]any)
 	for _, item := range conditions {
 		condition, _ := item.(map[string]any)
 		if condition["type"] == v1alpha1.UpdatePending && condition["reason"] == v1alpha1.ReasonRollingOut {
 			text, _ := condition["lastTransitionTime"].(string)
-			since, err := time.Parse(time.RFC3339, text)
-			return since, err == nil
+			since, _ = time.Parse(time.RFC3339, text)
 		}
 	}
-	return time.Time{}, false
+	return since
 }
