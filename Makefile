@@ -80,7 +80,7 @@ chaos: ## Kill and mislead the operator, on a real API server, and print the fig
 	@$(ASSETS); go test -count=1 -v -run '^TestChaos' $(GOTESTFLAGS) ./test/integration
 
 bench: bin/linux-$(shell go env GOARCH)/kube8-operator ## Measure CPU, memory, requests and time beside the stock helm-operator; flags in ARGS.
-	@go build -o bin/bench ./test/bench && KUBEBUILDER_ASSETS="$$(go -C test/cluster run . assets etcd kube-apiserver helm-operator)" bin/bench $(ARGS)
+	@go build -o bin/bench ./test/bench && KUBEBUILDER_ASSETS="$$(go -C test/cluster run . assets etcd kwok helm-operator kube-{apiserver,controller-manager,scheduler})" bin/bench $(ARGS)
 
 cluster-up: ## Bring up a cluster of one real node, on a Debian machine, as root; it runs until cluster-down.
 cluster-down: ## Stop the cluster and remove all that it made.
