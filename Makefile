@@ -28,6 +28,7 @@ MODULES := . tools tools/release test/cluster examples/portal
 ASSETS = assets="$${KUBEBUILDER_ASSETS:-$$(go -C test/cluster run . assets etcd kube-apiserver kubectl)}"; export KUBEBUILDER_ASSETS="$$assets"
 GO_BUILD = go build -ldflags '-s -w -X main.version=v$(VERSION) -X main.commit=$(shell git rev-parse --short=12 HEAD)'
 
+comma := ,
 # Every target that the help shows is a command, not a file.
 .PHONY: FORCE no-collectors $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\#.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 SHELL := bash
@@ -79,7 +80,12 @@ chaos: ## Kill and mislead the operator, on a real API server, and print the fig
 	@$(ASSETS); go test -count=1 -v -run '^TestChaos' $(GOTESTFLAGS) ./test/integration
 
 bench: bin/linux-$(shell go env GOARCH)/kube8-operator ## Measure CPU, memory, requests and time beside the stock helm-operator; flags in ARGS.
-	@go build -o bin/bench ./test/bench && KUBEBUILDER_ASSETS="$$(go -C test/cluster run . assets etcd kube-apiserver helm-operator)" bin/bench $(ARGS)
+	@go build -o bin/bench ./test/bench && KUBEBUILDER_ASSETS="$$(go -C test/cluster run . assets etcd kwok helm-operator kube-{apiserver,controller-manager,scheduler})" bin/bench $(ARGS)
+
+cluster-up: ## Bring up a cluster of one real node, on a Debian machine, as root; it runs until cluster-down.
+cluster-down: ## Stop the cluster and remove all that it made.
+cluster-up cluster-down:
+	go -C test/cluster run . $(@:cluster-%=%)
 
 # Runs tests on the cluster of KUBECONFIG, or that of cluster-up.
 define e2e
@@ -100,14 +106,11 @@ e2e-olm: $(if $(E2E_LOAD),image-archives) ## Have OLM install, upgrade and remov
 
 ##@ Build
 
-build: ## Build bin/kube8-operator.
-	$(GO_BUILD) -o bin/kube8-operator ./cmd/kube8-operator
+build: bin/kube8-operator ## Build bin/kube8-operator.
+plugin: bin/kubectl-collector ## Build bin/kubectl-collector: with bin in $PATH, it is `kubectl collector`.
 
-plugin: ## Build bin/kubectl-collector: with bin in $PATH, it is `kubectl collector`.
-	$(GO_BUILD) -o bin/kubectl-collector ./cmd/kubectl-collector
-
-session: plugin ## Record docs/session.svg on the cluster of the current kubeconfig, such as that of the demo.
-	cd test/session && PATH="$(CURDIR)/bin:$$PATH" go run . commands.txt ../../docs/session.svg
+bin/kube8-operator bin/kubectl-collector: FORCE
+	$(GO_BUILD) -o $@ ./cmd/$(@F)
 
 run: build ## Run the operator on this machine, against the cluster of the current kubeconfig; flags in ARGS.
 	bin/kube8-operator run $(ARGS)
@@ -116,8 +119,7 @@ bin/linux-%/kube8-operator: FORCE
 	GOOS=linux GOARCH=$* $(GO_BUILD) -tags runonly -o $@ ./cmd/kube8-operator
 
 bin/cli-%: FORCE
-	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(GO_BUILD) -o $@/kube8-operator ./cmd/kube8-operator
-	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(GO_BUILD) -o $@/kubectl-collector ./cmd/kubectl-collector
+	for name in kube8-operator kubectl-collector; do GOOS=$(subst -, GOARCH=,$*) $(GO_BUILD) -o $@/$$name ./cmd/$$name; done
 
 docker-build: bin/linux-$(shell go env GOARCH)/kube8-operator ## Build the image IMG for this machine's architecture.
 	$(CONTAINER_TOOL) build --build-arg TARGETARCH=$(shell go env GOARCH) --build-arg VERSION=$(VERSION) -t $(IMG) .
@@ -125,21 +127,12 @@ docker-build: bin/linux-$(shell go env GOARCH)/kube8-operator ## Build the image
 docker-push: ## Push the image IMG.
 	$(CONTAINER_TOOL) push $(IMG)
 
-comma := ,
 BINARIES := $(patsubst linux/%,bin/linux-%/kube8-operator,$(subst $(comma), ,$(PLATFORMS)))
 docker-buildx: $(BINARIES) ## Build IMG for PLATFORMS and push it.
 	$(CONTAINER_TOOL) buildx build --push --platform=$(PLATFORMS) --build-arg VERSION=$(VERSION) -t $(IMG) .
 
 image-archives: docker-build ## Write IMG, and the collectors that the samples run, to bin/images/*.tar.
 	IMG=$(IMG) CONTAINER_TOOL=$(CONTAINER_TOOL) test/e2e/collector/archives.sh
-
-##@ A cluster of one real node, on a Debian machine, as root
-
-cluster-up: ## Bring the cluster up; it runs until cluster-down.
-	go -C test/cluster run . up
-
-cluster-down: ## Stop the cluster and remove all that it made.
-	go -C test/cluster run . down
 
 ##@ Deployment, on the cluster of the current kubeconfig
 

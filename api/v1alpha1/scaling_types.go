@@ -70,7 +70,7 @@ type KEDA struct {
 	// +kubebuilder:validation:MaxItems=16
 	Triggers []KEDATrigger `json:"triggers"`
 
-	// PollingInterval is every how many seconds the triggers are looked at. The default is that of KEDA.
+	// PollingInterval is the time between two looks at the triggers, in seconds. The default is that of KEDA.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	PollingInterval *int32 `json:"pollingInterval,omitempty"`

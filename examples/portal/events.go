@@ -24,7 +24,7 @@ const (
 	takeWithin = 10 * time.Second
 )
 
-// events streams the Collectors of a namespace as server-sent events: "list" has all that there are, then "changed" and
+// events streams the Collectors of a namespace as server-sent events: "list" has all of them, then "changed" and
 // "deleted" have one each. The id of an event is a resource version. A reader whose connection broke, or whose watch the
 // API server has ended, comes back with the last id it saw, as browsers do by themselves, and misses nothing. When that is
 // too long ago for the API server to know, it gets a "list" again.
@@ -103,7 +103,7 @@ func (s *eventStream) sendChange(change watch.Event) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("watch Collectors: an event has a %T", change.Object)
-	case change.Type == watch.Bookmark: // nothing but a newer version
+	case change.Type == watch.Bookmark: // only a newer version
 		return s.write("id: %s\n\n", collector.ResourceVersion)
 	case change.Type == watch.Deleted:
 		return s.send("deleted", collector.ResourceVersion, show(collector))

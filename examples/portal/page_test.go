@@ -40,7 +40,7 @@ func TestThePageByClick(t *testing.T) {
 	}
 }
 
-// observeAll plays the operator, for which all pods are ready at once, until the context ends.
+// observeAll plays the operator until the context ends. All pods are ready at once.
 func observeAll(ctx context.Context) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

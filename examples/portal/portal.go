@@ -33,7 +33,7 @@ const (
 	// answerWithin is how long the API server may take for anything but a stream.
 	answerWithin = 10 * time.Second
 
-	// contentPolicy lets pages load nothing but what the portal serves.
+	// contentPolicy lets pages load only what the portal serves.
 	contentPolicy = "default-src 'self'; img-src data:; frame-ancestors 'none'"
 )
 
@@ -148,7 +148,7 @@ func (p *portal) put(w http.ResponseWriter, r *http.Request) error {
 		WithCollector(config).
 		WithTenant(apply.Tenant().WithID(c.TenantID).WithReference(c.Tenant)).
 		WithCluster(c.Cluster))
-	// What somebody else has set in one of these fields gives way: the portal is where they are set.
+	// The portal overwrites a value of somebody else in one of these fields: they are set here.
 	if err := p.collectors.Apply(r.Context(), collector, fieldManager, client.ForceOwnership); err != nil {
 		return fmt.Errorf("apply the Collector: %w", err)
 	}

@@ -2,9 +2,9 @@
 // ConfigMaps that its pods refer to.
 //
 // It serves the post-renderer, which needs the hash of the content and refuses to deploy a configuration that is missing
-// or wrong, and decorates the set-up of the stock reconciler's controller with watches, so that a changed Secret or ConfigMap
-// starts a reconcile of the Collectors that refer to it. The informer cache holds only those with the Collector label; a
-// configuration's Secret without it is looked for on the API server, to tell its user what it lacks.
+// or wrong. It also adds watches to the stock reconciler's controller: a changed Secret or ConfigMap starts a reconcile of
+// the Collectors that refer to it. The informer cache holds only objects with the Collector label. The package looks for a
+// configuration's Secret without the label on the API server, to tell its user that the label is missing.
 package configsource
 
 import (
@@ -24,7 +24,7 @@ import (
 // field is where users refer to a Secret in their Collector.
 const field = "spec.collector.configurationSecret"
 
-// Source reads the Secrets and ConfigMaps to which Collectors refer.
+// Source reads the Secrets and ConfigMaps that Collectors refer to.
 type Source struct {
 	// Cache reads from the informer cache.
 	Cache client.Reader
@@ -36,7 +36,7 @@ type Source struct {
 	DataDigest func(client.Object) string
 }
 
-// Configuration returns the configuration to which a Collector refers, or the zero value if its own spec has it. The error
+// Configuration returns the configuration that a Collector refers to, or the zero value if its own spec has it. The error
 // is a *postrender.ConfigurationError if the user has to mend something.
 func (s *Source) Configuration(ctx context.Context, collector *unstructured.Unstructured) (postrender.Referenced, error) {
 	name, key := reference(collector)
@@ -84,7 +84,7 @@ func (s *Source) Version(collector *unstructured.Unstructured) string {
 	return cmp.Or(s.digest(collector.GetNamespace(), secretKind+name), "missing") + " " + references
 }
 
-// reference returns the name of the Secret to which collector refers, and the key in it. Both are empty if its own spec
+// reference returns the name of the Secret that collector refers to, and the key in it. Both are empty if its own spec
 // has the configuration.
 func reference(collector *unstructured.Unstructured) (name, key string) {
 	found, _, _ := unstructured.NestedFieldNoCopy(collector.Object, "spec", "collector", "configurationSecret")

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -176,26 +175,20 @@ func TestVersion(t *testing.T) {
 func TestReferring(t *testing.T) {
 	elsewhere := collector("elsewhere", referringTo("team-config", "yaml"))
 	elsewhere.SetNamespace("globex")
-	another := collector("of-another-operator", referringTo("team-config", "yaml"))
-	another.SetLabels(map[string]string{"operator": "another"})
 	objects := []*unstructured.Unstructured{
 		collector("one", referringTo("team-config", "yaml")),
 		collector("two", referringTo("team-config", "raw")),
 		collector("other", referringTo("other-config", "yaml")),
 		collector("inline", map[string]any{"configuration": "YToge30="}),
-		elsewhere, another,
+		elsewhere,
 	}
 	builder := fake.NewClientBuilder().WithIndex(objects[0], index, referencedBy)
 	for _, object := range objects {
 		builder = builder.WithObjects(object)
 	}
-	selector, err := labels.Parse("operator!=another")
-	if err != nil {
-		t.Fatal(err)
-	}
 
 	var got []string
-	for _, request := range referring(t.Context(), builder.Build(), objects[0].GroupVersionKind(), selector, secret(nil, "a", "b")) {
+	for _, request := range referring(t.Context(), builder.Build(), objects[0].GroupVersionKind(), secret(nil, "a", "b")) {
 		got = append(got, request.String())
 	}
 	if diff := cmp.Diff([]string{"acme/one", "acme/two"}, got); diff != "" {

@@ -46,11 +46,11 @@ var places = []struct {
 	{"extraVolumes", "*.projected.sources.*.configMap.name", configMapKind},
 }
 
-// References returns what tells versions of the Secrets and ConfigMaps apart that the Collector's pods refer to and the
-// informer cache has: their names, each with a digest. The digest has the object's UID as its key, so that nobody guesses the
-// data from it who cannot read the object. What the cache does not have keeps the digest that running, which is what
-// References returned for the pods that run, has for it: that an object goes, or loses its label, rolls no pod. It is among
-// what is unfollowed, with the field that refers to it.
+// References returns the names of the Secrets and ConfigMaps that the Collector's pods refer to, each with a digest of its
+// content. The digest has the object's UID as its key, so that nobody can guess the data without a right to read the object.
+// running is the result of References for the pods that run. An object that the informer cache does not have keeps its digest
+// of running: an object that goes, or loses its label, rolls no pod. unfollowed names such objects, each with the field that
+// refers to it.
 func (s *Source) References(collector *unstructured.Unstructured, running string) (references string, unfollowed []string) {
 	known := map[string]string{}
 	for entry := range strings.FieldsSeq(running) {

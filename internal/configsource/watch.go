@@ -9,9 +9,7 @@ import (
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,24 +20,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// index is the index by which a Secret or ConfigMap finds the Collectors that refer to it.
+// index is the name of the index from a Secret or ConfigMap to the Collectors that refer to it.
 const index = "references"
 
 // Watch has the reconciler of an entry of the watches file reconcile the Collectors that refer to a Secret or ConfigMap when
 // it appears, changes or goes. It shares the informer of the reconciler's own Secret watch.
 func (s *Source) Watch(mgr ctrl.Manager, watch watches.Watch) reconciler.ControllerSetupFunc {
 	return func(controller reconciler.ControllerSetup) error {
-		selector, err := metav1.LabelSelectorAsSelector(watch.Selector)
-		if err != nil {
-			return fmt.Errorf("read the watch's selector: %w", err)
-		}
 		collector := &unstructured.Unstructured{}
 		collector.SetGroupVersionKind(watch.GroupVersionKind)
 		if err := mgr.GetFieldIndexer().IndexField(context.Background(), collector, index, referencedBy); err != nil {
 			return fmt.Errorf("index %s by %s: %w", watch.Kind, index, err)
 		}
 		toReferring := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-			return referring(ctx, s.Cache, watch.GroupVersionKind, selector, object)
+			return referring(ctx, s.Cache, watch.GroupVersionKind, object)
 		})
 		for _, object := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
 			if err := controller.Watch(source.Kind(mgr.GetCache(), object, toReferring, contentChanged(s.DataDigest))); err != nil {
@@ -63,9 +57,7 @@ func referencedBy(object client.Object) (found []string) {
 }
 
 // referring returns the Collectors that refer to a Secret or ConfigMap, by the informer cache.
-func referring(
-	ctx context.Context, cache client.Reader, kind schema.GroupVersionKind, selector labels.Selector, object client.Object,
-) []reconcile.Request {
+func referring(ctx context.Context, cache client.Reader, kind schema.GroupVersionKind, object client.Object) []reconcile.Request {
 	what := secretKind + object.GetName()
 	if _, is := object.(*corev1.ConfigMap); is {
 		what = configMapKind + object.GetName()
@@ -73,7 +65,7 @@ func referring(
 	collectors := &unstructured.UnstructuredList{}
 	collectors.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	err := cache.List(ctx, collectors, client.InNamespace(object.GetNamespace()), client.MatchingFields{index: what},
-		client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
+		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot find the Collectors that refer to an object", "namespace", object.GetNamespace(), "object", what)
 		return nil

@@ -31,8 +31,8 @@ const (
 	Failed = "error"
 )
 
-// durations are the histogram's buckets, in seconds: a fast reconcile takes less than a millisecond, a full one some tens, and
-// one that waits for the API server or for objects to go up to 30 s and more.
+// durations are the histogram's buckets, in seconds. A fast reconcile takes less than a millisecond, a full one some tens of
+// milliseconds. A reconcile that waits for the API server, or for objects to go, takes 30 s and more.
 var durations = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 
 // Metrics are told what the operator does.
@@ -91,7 +91,7 @@ func (m *Metrics) Reconciled(result string, took time.Duration) {
 	m.reconciles.WithLabelValues(result).Observe(took.Seconds())
 }
 
-// RolledOut tells how many Collectors a change by the operator is yet to reach.
+// RolledOut tells how many Collectors still lack a change by the operator.
 func (m *Metrics) RolledOut(now rollout.Counts) {
 	for state, count := range map[string]int{
 		"waiting": now.Waiting, "held": now.Held, "left_out": now.LeftOut, "rolling_out": now.RollingOut, "overdue": now.Overdue,

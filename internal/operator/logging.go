@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// mostVerbose is below the verbosity 8, at which client-go v0.35 logs the bodies of requests and answers, and with them
+// mostVerbose is below the verbosity 8. There client-go v0.35 logs the bodies of requests and answers, and with them
 // configurations and credentials (rest/request.go, logBody).
 const mostVerbose = zapcore.Level(-7)
 

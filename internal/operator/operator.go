@@ -104,7 +104,7 @@ func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, wa
 		reconciler.WithActionClientGetter(clients),
 		reconciler.WithControllerSetupFunc(clients.Watch),
 		reconciler.WithClient(status.NewClient(mgr.GetClient(), clients, events)),
-		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind, watch.Selector)),
+		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind)),
 		reconciler.WithControllerSetupFunc(configurations.Watch(mgr, watch)),
 		reconciler.WithPauseReconcileHandler(isPaused),
 		reconciler.WithLog(ctrl.Log.WithName("helm")),

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Options are the operator's flags. Those that the stock helm-operator has keep its names.
+// Options are the operator's flags. Flags that the stock helm-operator has, too, have its names.
 type Options struct {
 	// WatchesFile is the path of a watches file; the chart paths in it are relative to its folder. Empty means the
 	// watches.yaml and the chart that are embedded in the binary.

@@ -34,8 +34,8 @@ func LoadWatches(opts Options) (loaded []watches.Watch, err error) {
 		return nil, fmt.Errorf("load watches from %q, see --watches-file: %w", opts.WatchesFile, err)
 	}
 	for _, watch := range loaded {
-		// The chart's schema is for those who use the chart without the operator: here the CRD's, from which it is
-		// derived, has checked the spec.
+		// The chart's schema is for people who use the chart without the operator. It is derived from the CRD's schema,
+		// which has checked the spec here.
 		watch.Chart.Schema = nil
 		if opts.CollectorRegistry != "" {
 			if watch.Chart.Metadata.Annotations == nil {

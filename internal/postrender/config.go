@@ -51,7 +51,7 @@ type ConfigurationError struct {
 	Reason string
 }
 
-// Error names the field, what is wrong with it, and the fix.
+// Error names the field, the fault and the fix.
 func (e *ConfigurationError) Error() string { return e.Field + ": " + e.Reason }
 
 func refuse(field string, reason error) error {
@@ -78,7 +78,7 @@ func decode(encoded string) ([]byte, error) {
 }
 
 // Check checks a decoded configuration, in a Collector's format, and returns its SHA-256 in hex. Its errors name the
-// line, what is wrong there, and the fix, never content.
+// line, the fault and the fix, never content.
 func Check(decoded []byte, format string) (hash string, err error) {
 	if len(decoded) > MaxConfigurationBytes {
 		return "", errTooLarge

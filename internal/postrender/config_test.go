@@ -68,7 +68,7 @@ func bomb() string {
 	return text.String()
 }
 
-// Whatever the bytes, these come out as they went in.
+// All bytes come out as they went in.
 func TestRunAccepts(t *testing.T) {
 	for name, text := range map[string]string{
 		"the smallest configuration whose base64 has a +": "a: bc?\n",

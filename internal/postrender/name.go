@@ -37,8 +37,8 @@ func (f *files) rename(secret *yaml.RNode) error {
 
 // Running says what the pods of a live workload mount that was named without regard to its content: the names of the
 // Secrets, and the hashes that are stamped on the pod template. It is empty if their Secret has its name from its content.
-// It is for Renderer.Running: as long as the same content runs under such a name, which a version of the operator that did
-// not name Secrets after their content has deployed, another name would roll the pods for nothing.
+// It is for Renderer.Running. An earlier version of the operator deployed such Secrets. As long as their content is the same,
+// another name would roll the pods for nothing.
 func Running(template *corev1.PodTemplateSpec) string {
 	var names []string
 	for _, volume := range template.Spec.Volumes {

@@ -1,9 +1,9 @@
 // Package postrender is step 5 of the data flow: between the chart and the release it decodes the Collector's
 // configuration into the chart's Secret.
 //
-// It is a Helm post-renderer. The Renderer is pure: a manifest in, the hash of a configuration that the manifest only refers
-// to, digests of what else its pods refer to, and what runs; a manifest or one clear error out. The same input always gives the
-// same output. No error carries configuration content.
+// It is a Helm post-renderer. The Renderer is pure. It takes a manifest, the hash of a configuration that the manifest only
+// refers to, digests of what else its pods refer to, and what runs. It returns a manifest or one clear error. The same input
+// always gives the same output. No error has content of a configuration.
 package postrender
 
 import (
@@ -39,7 +39,7 @@ type Renderer struct {
 	// Running is what Running says of the live workload; empty for none.
 	Running string
 
-	// References tells versions of the Secrets and ConfigMaps apart to which pods refer; empty for none.
+	// References tells versions of the Secrets and ConfigMaps apart that pods refer to; empty for none.
 	References string
 }
 
@@ -112,7 +112,7 @@ func split(manifest io.Reader) ([]*object, error) {
 		text := strings.TrimPrefix(string(read), separator) // the reader leaves the first one
 		node, err := yaml.Parse(text)
 		if errors.Is(err, io.EOF) {
-			continue // nothing but comments
+			continue // only comments
 		}
 		if err != nil {
 			return nil, fmt.Errorf("rendered object %d is not YAML%s", len(objects)+1, nearLine(err))

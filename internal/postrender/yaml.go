@@ -74,7 +74,7 @@ var (
 	unknownAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
 )
 
-// explainSyntax says why the parser refused text. What the parser says can quote the text.
+// explainSyntax says why the parser refused text. The parser's own message can quote the text.
 func explainSyntax(text string, err error) error {
 	if found := unknownAnchor.FindStringSubmatch(err.Error()); found != nil {
 		before, _, _ := strings.Cut(text, "*"+found[1])

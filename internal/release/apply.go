@@ -105,9 +105,10 @@ func (r *actionClient) plan(object *unstructured.Unstructured) *step {
 	return next
 }
 
-// avoidConflicts returns a *ConflictError if what is yet to be created is there, and is somebody else's. For the first
-// revision the API server is not asked: mostly nothing is there, and what was created until one is found is undone. Nor is it
-// for a configuration's Secret, of which each change has another: pods are not touched until it is there.
+// avoidConflicts returns a *ConflictError if an object that the Collector needs, and does not have yet, exists with another
+// owner. It does not ask the API server for the first revision: mostly nothing is there, and when a conflict is found, the
+// objects that were created before it are deleted. It does not ask for a configuration's Secret either. Each change has a new
+// one, and pods are not touched until it is there.
 func (r *actionClient) avoidConflicts(steps [stages][]*step) error {
 	for _, some := range steps {
 		together(some, func(s *step) {

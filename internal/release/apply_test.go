@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// What was verified in the cache is what is changed, and what is created is nothing that is there.
+// Only the object that was verified in the cache is changed. A creation never changes an object that exists.
 func TestAnApplyIsPinned(t *testing.T) {
 	kind := corev1.SchemeGroupVersion.WithKind("Secret")
 	for name, test := range map[string]struct {

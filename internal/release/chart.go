@@ -17,7 +17,7 @@ import (
 type Chart struct {
 	*chart.Chart
 
-	// kinds are those that every cluster has; offered are those for which the chart tests, by the name it tests for.
+	// kinds are those that every cluster has; offered are the kinds that the chart tests for, by the name in the test.
 	kinds   []schema.GroupVersionKind
 	offered map[string]schema.GroupVersionKind
 	digest  string

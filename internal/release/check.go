@@ -23,8 +23,8 @@ type CheckError struct{ message string }
 // Error names the Job, and says why it has no verdict.
 func (e *CheckError) Error() string { return e.message }
 
-// unchecked returns the Job that is yet to accept what was rendered, or nil. What a Job has accepted is marked so, and the
-// Job itself is no longer among what was rendered, so it is pruned.
+// unchecked returns the Job that has not accepted yet what was rendered, or nil. Once a Job has accepted it, the Secret is
+// marked so. The Job is then removed from what was rendered, so it is pruned.
 func (r *actionClient) unchecked() *unstructured.Unstructured {
 	at := slices.IndexFunc(r.rendered.Objects, func(object *unstructured.Unstructured) bool { return stage(object) == checks })
 	if at < 0 {
@@ -70,7 +70,7 @@ func (r *actionClient) check(job *unstructured.Unstructured) error {
 // (k8s.io/kubernetes, pkg/controller/job, pod_failure_policy.go).
 var exitCode = regexp.MustCompile(`exit code (\d+)`)
 
-// refusal returns the error of a Job that has not accepted the change, or nil if it is to be tried again now.
+// refusal returns the error of a Job that has not accepted the change, or nil if it must be tried again now.
 func (r *actionClient) refusal(job *batchv1.Job, end batchv1.JobCondition) error {
 	if code := exitCode.FindStringSubmatch(end.Message); end.Reason == batchv1.JobReasonPodFailurePolicy && code != nil {
 		return &postrender.ConfigurationError{Field: postrender.ConfigurationField, Reason: fmt.Sprintf(
@@ -84,7 +84,7 @@ func (r *actionClient) refusal(job *batchv1.Job, end batchv1.JobCondition) error
 		end.Reason, job.GetNamespace(), job.GetName())}
 }
 
-// ended returns the condition with which a Job has ended, or an empty one.
+// ended returns the condition that says how a Job ended, or an empty one.
 func ended(object client.Object) (end batchv1.JobCondition) {
 	if job, ok := object.(*batchv1.Job); ok {
 		for _, condition := range job.Status.Conditions {

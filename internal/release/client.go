@@ -2,8 +2,8 @@
 //
 // The stock reconciler asks one interface for everything, client.ActionInterface. This package is its one implementation.
 // It reads from top to bottom: render, own, order, check, apply, prune, record; a file has each verb. Helm renders and records,
-// and the API server merges. What to do follows from the spec and from what is in the cluster, never from a stored state:
-// an operator that was killed at any point leaves nothing to unlock, because the next reconcile applies, prunes and records.
+// and the API server merges. The client decides by the spec and by what is in the cluster, never by a stored state.
+// An operator that was killed at any point leaves nothing to unlock: the next reconcile applies, prunes and records.
 package release
 
 import (
@@ -79,7 +79,7 @@ type actionClient struct {
 	moved    bool                  // from another operator, whose objects the informer cache does not have
 	values   map[string]any
 	rendered *Rendered
-	lacking  string // what is to be said of references that are not followed
+	lacking  string // the message about references that are not followed
 
 	references string // tells versions of those that are followed apart
 	version    inputs // of what it was rendered from
@@ -175,7 +175,7 @@ func (r *actionClient) History(string, ...helmclient.HistoryOption) ([]*release.
 // Config is for what the stock reconciler does not do.
 func (r *actionClient) Config() *action.Configuration { return &action.Configuration{} }
 
-// act deploys a revision, unless a check is yet to accept it.
+// act deploys a revision, unless a check has not accepted it yet.
 func (r *actionClient) act(action string) (*release.Release, error) {
 	err := r.deploy(true)
 	if r.checking == "" {

@@ -46,7 +46,7 @@ func (r *actionClient) digestOfInputs(now inputs) string {
 }
 
 // digestOfObjects returns the digest of the objects that the informer cache has, without those that wait for pods to go:
-// they are to be pruned, also after a restart.
+// they must be pruned, also after a restart.
 func (r *actionClient) digestOfObjects() string {
 	var lines []string
 	for what, object := range r.observed {

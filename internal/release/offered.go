@@ -61,7 +61,7 @@ func (o *offers) get(ctx context.Context) (*offered, error) {
 	return o.update(ctx)
 }
 
-// ask asks the API server. While that fails, what was known goes on to count.
+// ask asks the API server. While that fails, the last answer counts.
 func (o *offers) ask(ctx context.Context) (*offered, error) {
 	o.asking.Lock()
 	defer o.asking.Unlock()

@@ -19,8 +19,7 @@ import (
 // cacheTimeout is how long a look into the informer cache may take. Only the first look at a kind takes any time.
 const cacheTimeout = 10 * time.Second
 
-// ConflictError says that something which the Collector needs is there and belongs to somebody else. Nothing but a
-// change by a user helps.
+// ConflictError says that an object which the Collector needs exists with another owner. Only a change by a user helps.
 type ConflictError struct{ message string }
 
 // Error names what is in the way, whose it is, and what to do.
@@ -57,7 +56,7 @@ func (r *actionClient) own(objects []*unstructured.Unstructured) error {
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		labels[v1alpha1.CollectorLabel] = r.collector.GetName() // by which the informer cache has it
+		labels[v1alpha1.CollectorLabel] = r.collector.GetName() // the informer cache has objects with this label only
 		if r.Shard != "" {
 			labels[v1alpha1.OperatorLabel] = r.Shard
 		}

@@ -32,8 +32,8 @@ const (
 	goneTimeout = time.Second
 )
 
-// prune deletes what the Collector controls and was not rendered. What one of its pods still uses stays until the pod has
-// gone.
+// prune deletes what the Collector controls and was not rendered. An object that a pod still uses stays until the
+// pod has gone.
 func (r *actionClient) prune() error {
 	wanted := r.wanted()
 	surplus := r.controlled()
@@ -144,7 +144,7 @@ func (r *actionClient) canPrune() bool {
 	return false
 }
 
-// controlled returns what the Collector controls: what the informer cache has, and what it is yet to show.
+// controlled returns what the Collector controls: what the informer cache has, and what it does not show yet.
 func (r *actionClient) controlled() map[ref]client.Object {
 	all := map[ref]client.Object{}
 	for what, known := range r.objects {

@@ -43,7 +43,7 @@ type recorded struct {
 	status string
 }
 
-// A record is the Secret of a revision, as Helm keeps it, for who uses the helm command. Nothing is decided by it.
+// A record is the Secret of a revision, as Helm keeps it, for people who use the helm command. The operator decides nothing by it.
 
 // readRecords finds out which revisions are recorded. It reads no content. A record of somebody else is a *ConflictError,
 // unless the Collector is being deleted.
@@ -84,7 +84,7 @@ func recordName(release string, revision int) string {
 	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, revision)
 }
 
-// revisionOf returns the revision of which a Secret is the record, by the Secret's name.
+// revisionOf returns the revision that a Secret records, by the Secret's name.
 func revisionOf(secret, release string) (int, bool) {
 	number, found := strings.CutPrefix(secret, "sh.helm.release.v1."+release+".v")
 	revision, err := strconv.Atoi(number)

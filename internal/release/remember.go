@@ -16,13 +16,13 @@ import (
 // behind is how long the informer cache may take to show what was applied, until the API server is asked.
 const behind = time.Second
 
-// memory is what the operator remembers of each Collector. It is empty after a start, but for what statuses say.
+// memory is what the operator remembers of each Collector. It is empty after a start, except for what statuses say.
 type memory struct {
 	mutex   sync.Mutex
 	entries map[types.UID]*entry
 }
 
-// entry is what is remembered of one Collector. Only its reconcile uses it, of which there is one at a time.
+// entry is what is remembered of one Collector. Only its reconcile uses it, and there is one at a time.
 type entry struct {
 	inputs    inputs    // that the objects were rendered from
 	since     time.Time // when they were
@@ -36,10 +36,10 @@ type entry struct {
 	waiting   map[ref]bool     // what is pruned once the pods that use it have gone
 	contested string
 	lacked    string              // what was last said of references that are not followed
-	checking  string              // which Job is yet to accept the change
+	checking  string              // which Job has not accepted the change yet
 	unjudged  types.UID           // of the Job that ended without a verdict, and was told
 	update    *v1alpha1.Condition // says that a change by the operator is not deployed yet
-	deferred  inputs              // with which a change by the operator waits for its turn
+	deferred  inputs              // of a change by the operator that waits for its turn
 	err       error
 }
 
@@ -53,7 +53,7 @@ type inputs struct {
 type state struct {
 	want    string // hash of what was applied
 	uid     types.UID
-	version string // in which it was last seen in order
+	version string // the last one that was seen in order
 	digest  string // of its sight then
 	seen    bool   // the informer cache has shown it
 	fresh   bool   // it was created for a change that has reached no workload yet
@@ -92,7 +92,7 @@ type Outcome struct {
 	// Contested says who changes an object again and again, or is empty.
 	Contested string
 
-	// Checking says which Job is yet to accept a change, or is empty.
+	// Checking says which Job has not accepted a change yet, or is empty.
 	Checking string
 
 	// Update says that a change by the operator is not deployed yet, or is nil.
@@ -178,7 +178,7 @@ func (r *actionClient) isUnchanged() bool {
 }
 
 // rendersTheSame tells whether what was rendered is deployed and in order, by what the status says: then another version of
-// the operator writes nothing but the status.
+// the operator writes only the status.
 func (r *actionClient) rendersTheSame() bool {
 	_, hash, objects := splitDigest(r.deployed.Digest)
 	if r.objects != nil || hash != r.rendered.hash || objects != r.digestOfObjects() {
@@ -205,7 +205,7 @@ func stateOf(object client.Object) *state {
 	return &state{uid: object.GetUID(), version: object.GetResourceVersion(), digest: sightOf(object).digest, seen: true}
 }
 
-// current tells what the Collector is to be rendered from.
+// current tells what the Collector must be rendered from.
 func (r *actionClient) current() (inputs, error) {
 	offered, err := r.offers.get(r.ctx)
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *state) isInOrder(object client.Object) bool {
 	return true
 }
 
-// isBehind tells whether the informer cache is yet to show what was applied.
+// isBehind tells whether the informer cache does not show yet what was applied.
 func (s *state) isBehind(object client.Object) bool {
 	if object == nil {
 		return !s.seen && time.Since(s.at) < behind

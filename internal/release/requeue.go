@@ -20,9 +20,9 @@ import (
 )
 
 // After a failed reconcile the controller makes the next one 5 ms later, and doubles that; it cannot be told otherwise. A
-// configuration that is wrong is still wrong 5 ms later. So the errors of the action client are such that the controller
-// does not requeue, and the client has the Collector requeued after 2 s, then 4 s, up to 2 minutes. A change of the
-// Collector still starts a reconcile at once.
+// configuration that is wrong is still wrong 5 ms later. So the errors of the action client tell the controller not to
+// requeue. The client requeues the Collector itself: after 2 s, then 4 s, up to 2 minutes. A change of the Collector still
+// starts a reconcile at once.
 const (
 	firstDelay   = 2 * time.Second
 	longestDelay = 2 * time.Minute
@@ -65,8 +65,8 @@ func (q *queue) after(collector client.Object, delay time.Duration) {
 	}
 }
 
-// failed requeues a Collector after a delay that grows with each failure. One that was changed since the last failure, or
-// deleted, starts anew. A reconcile that came before it was due does not make the delay grow: the news of a failure in the
+// failed requeues a Collector after a delay that grows with each failure. After a change or
+// the deletion of the Collector the delay starts anew. A reconcile that came before it was due does not make the delay grow: the news of a failure in the
 // status starts one, and would otherwise bring the longest delay within a second.
 func (q *queue) failed(collector client.Object) {
 	id, now := generationOf(collector), time.Now()
@@ -99,7 +99,7 @@ func (f failure) Is(target error) bool {
 	return errors.Is(reconcile.TerminalError(nil), target)
 }
 
-// lacksRole tells whether the status says that a preset's role is yet to be bound.
+// lacksRole tells whether the status says that a preset's role is not bound yet.
 func (r *actionClient) lacksRole() bool {
 	found, _, _ := unstructured.NestedFieldNoCopy(r.collector.Object, "status", "conditions")
 	conditions, _ := found.([]any)

@@ -29,8 +29,8 @@ const (
 	// manager is the operator's name among the field managers of an object.
 	manager = "kube8-operator"
 
-	// handover is the field manager that keeps spec.replicas from the moment in which the operator gives it up until an
-	// autoscaler sets it.
+	// handover is the field manager that keeps spec.replicas after the operator has given it up, until an autoscaler sets
+	// it.
 	handover = "kube8-operator-handover"
 )
 
@@ -189,7 +189,7 @@ var typed = sets.New(
 	batchv1.SchemeGroupVersion.WithKind("Job"),
 )
 
-// objectOf returns an empty object of a kind, of the type by which the informer cache has it.
+// objectOf returns an empty object of a kind, of the type that the informer cache has.
 func objectOf(kind schema.GroupVersionKind) client.Object {
 	if typed.Has(kind) {
 		made, _ := scheme.Scheme.New(kind) // which knows it

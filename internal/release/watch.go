@@ -10,7 +10,6 @@ import (
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,7 +21,7 @@ import (
 )
 
 const (
-	// controllerIndex is the index by which the informer cache finds what a Collector controls.
+	// controllerIndex is the name of the informer cache's index from a Collector to what it controls.
 	controllerIndex = "controller"
 
 	// pace is the time between the reconciles of two Collectors when the cluster offers something else. It leaves room for
@@ -39,18 +38,12 @@ func New(mgr ctrl.Manager, watch watches.Watch, options Options) (*Clients, erro
 	if err != nil {
 		return nil, err
 	}
-	selector, err := metav1.LabelSelectorAsSelector(watch.Selector)
-	if err != nil {
-		return nil, fmt.Errorf("read the selector in the watches file: %w", err)
-	}
 	apis, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("create discovery client: %w", err)
 	}
 	c := &Clients{Options: options, chart: chrt, cluster: mgr.GetClient(), live: mgr.GetAPIReader(), queue: newQueue()}
-	c.watcher = &watcher{
-		kind: watch.GroupVersionKind, selector: selector, dependents: *watch.WatchDependentResources, clients: c, mgr: mgr,
-	}
+	c.watcher = &watcher{kind: watch.GroupVersionKind, dependents: *watch.WatchDependentResources, clients: c, mgr: mgr}
 	c.offers = &offers{client: apis, chart: chrt, log: ctrl.Log.WithName("offers"), follow: c.watcher.follow, changed: c.watcher.changed}
 	c.Waves.Fleet = c.watcher.collectors
 	c.Waves.Requeue = func(collector client.Object) { c.queue.after(collector, 0) }
@@ -76,15 +69,14 @@ func (c *Clients) Watch(controller reconciler.ControllerSetup) error {
 
 type watcher struct {
 	kind       schema.GroupVersionKind // of Collectors
-	selector   labels.Selector         // of those that the reconciler is for
 	dependents bool                    // a change of an object starts a reconcile
 	clients    *Clients
 	mgr        ctrl.Manager
 	controller reconciler.ControllerSetup
 }
 
-// watch has the informer cache hold the objects of a kind, and the controller follow them. What they are is known from
-// the chart, so no object of a user decides how a kind is watched.
+// watch has the informer cache hold the objects of a kind, and the controller follow them. The chart says which
+// kinds there are, so no object of a user decides how a kind is watched.
 func (w *watcher) watch(ctx context.Context, kind schema.GroupVersionKind) error {
 	if err := w.mgr.GetFieldIndexer().IndexField(ctx, objectOf(kind), controllerIndex, controllerOf); err != nil {
 		return fmt.Errorf("index %s by controller: %w", kind.Kind, err)
@@ -162,12 +154,11 @@ func (w *watcher) changed(ctx context.Context, vanished []schema.GroupVersionKin
 	}
 }
 
-// collectors returns those that the reconciler is for, as the informer cache has them.
+// collectors returns the operator's Collectors as the informer cache has them.
 func (w *watcher) collectors(ctx context.Context) ([]unstructured.Unstructured, error) {
 	collectors := &unstructured.UnstructuredList{}
 	collectors.SetGroupVersionKind(w.kind.GroupVersion().WithKind(w.kind.Kind + "List"))
-	err := w.mgr.GetCache().List(ctx, collectors, client.MatchingLabelsSelector{Selector: w.selector}, client.UnsafeDisableDeepCopy)
-	if err != nil {
+	if err := w.mgr.GetCache().List(ctx, collectors, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list Collectors in the informer cache: %w", err)
 	}
 	return collectors.Items, nil

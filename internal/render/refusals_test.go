@@ -17,7 +17,7 @@ tenant: {id: t-1, reference: Team-A}
 cluster: prod
 `
 
-// What the API server says of names.
+// These are the API server's messages about names.
 const (
 	notALabel = `Invalid value: a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end ` +
 		`with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`
@@ -31,7 +31,7 @@ const (
 		`regex used for validation is '[0-9]+%')`
 )
 
-// claim is a volume claim template, but for its size.
+// claim is a volume claim template without its size.
 const claim = `mode: statefulset
 volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]
 `

@@ -1,5 +1,5 @@
 // Package render does the steps from Collector to release offline: it prints what the operator would apply, through the
-// same schema, chart and post-renderer, without a cluster. What only a cluster can give is missing: owner references,
+// same schema, chart and post-renderer, without a cluster. It leaves out what only a cluster can give: owner references,
 // the check, the hash and the copy of a configuration that is in a Secret of the user, and whatever the API server adds. Pods
 // then mount that Secret, as without a copy.
 package render
@@ -117,8 +117,8 @@ func (r *Renderer) one(ctx context.Context, watch *watches.Watch, collector *uns
 	return r.release(watch, collector)
 }
 
-// release renders a first release, with the code that the operator renders with. What the API server would refuse of its
-// objects is a RefusedError by collector's own fields.
+// release renders a first release, with the code that the operator renders with. If the API server would refuse one of its
+// objects, the error is a RefusedError that names collector's own fields.
 func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstructured) (*release.Rendered, error) {
 	values, _, err := unstructured.NestedMap(collector.Object, "spec")
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 )
 
 // FuzzConfiguration compares what the schema accepts with what the post-renderer accepts, for a configuration as it stands
-// in a Collector, or for one that is encoded first. Neither may refuse what the other accepts, but for YAML, which only the
-// post-renderer reads; both give the same reason; no answer repeats the configuration; what is accepted comes out byte for
-// byte.
+// in a Collector, or for one that is encoded first. Both accept the same, except YAML, which only the post-renderer reads.
+// Both give the same reason. No answer repeats the configuration. An accepted configuration comes out byte for byte.
 func FuzzConfiguration(f *testing.F) {
 	for _, text := range []string{
 		"a: bc?\n", "YTogYmM/Cg==", "YTogYmM_Cg==", "YTog\nYmM/\r\nCg==\n", "YTog YmM/Cg==", "YTogYmM/Cg", "YQ=\n=", "====", "\n", "", "=", "A===",

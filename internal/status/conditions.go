@@ -37,6 +37,11 @@ func set(status *v1alpha1.CollectorStatus, condition v1alpha1.Condition) {
 	slices.SortFunc(status.Conditions, func(a, b v1alpha1.Condition) int { return strings.Compare(a.Type, b.Type) })
 }
 
+// unset removes a condition of status.
+func unset(status *v1alpha1.CollectorStatus, conditionType string) {
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == conditionType })
+}
+
 // keepTransitionTimes gives each condition of after whose status is still that of before its transition time back.
 func keepTransitionTimes(before, after *v1alpha1.CollectorStatus) {
 	for i := range after.Conditions {

@@ -31,21 +31,21 @@ const (
 // is followed as it happens, and a pod that flaps for hours costs a reconcile every longest. News of readiness has delays
 // of its own, because somebody may wait for it.
 type pacer struct {
-	// chosen says whether there is a Collector, and whether it is for the reconciler.
-	chosen func(context.Context, client.ObjectKey) bool
+	// exists says whether the operator has a Collector of that name to look after.
+	exists func(context.Context, client.ObjectKey) bool
 
 	delays *flowcontrol.Backoff
 }
 
-func newPacer(chosen func(context.Context, client.ObjectKey) bool) *pacer {
-	return &pacer{chosen: chosen, delays: flowcontrol.NewBackOff(together, longest)}
+func newPacer(exists func(context.Context, client.ObjectKey) bool) *pacer {
+	return &pacer{exists: exists, delays: flowcontrol.NewBackOff(together, longest)}
 }
 
-// ask has a Collector reconciled of which there is news. The reconcile always begins after the news.
+// ask has a Collector reconciled after news about it. The reconcile always begins after the news.
 func (p *pacer) ask(
 	ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request], request reconcile.Request, urgent urgency,
 ) {
-	if !p.chosen(ctx, request.NamespacedName) {
+	if !p.exists(ctx, request.NamespacedName) {
 		return
 	}
 	id := request.String()

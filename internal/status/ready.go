@@ -29,9 +29,8 @@ func (r readiness) condition() v1alpha1.Condition {
 
 // readinessOf says whether the pods of collector serve, as its spec says. workload is nil if there is none.
 func (w writer) readinessOf(
-	ctx context.Context, collector *unstructured.Unstructured, workload *workload, status *v1alpha1.CollectorStatus,
+	ctx context.Context, collector *unstructured.Unstructured, workload *workload, status *v1alpha1.CollectorStatus, outcome release.Outcome,
 ) (readiness, error) {
-	outcome := w.outcomes.Of(collector.GetUID())
 	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
 		if condition := find(status, conditionType); isTrue(status, conditionType) && !isTrue(status, "Paused") {
 			return failure(outcome.Err, condition.Message), nil
@@ -56,7 +55,7 @@ func (w writer) readinessOf(
 		message := "annotation " + v1alpha1.PausedAnnotation + " is true: the operator does not follow the spec"
 		return readiness{corev1.ConditionUnknown, v1alpha1.ReasonPaused, message + "; " + found.message}, nil
 	case found.status == corev1.ConditionTrue && !outcome.InOrder:
-		// What was seen of the workload can be from before the last change.
+		// The workload in the informer cache can be from before the last change.
 		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "applied, but the informer cache does not have all objects yet"}, nil
 	}
 	return found, nil

@@ -1,17 +1,16 @@
 // Package status is the last step of the data flow: it keeps what the stock reconciler writes into a Collector's status
 // truthful and cheap, and tells the news in events.
 //
-// It decorates the reconciler's client. The reconciler rewrites the whole status each time, with the release's
-// manifest in it, with conditions that have flipped there and back within one reconcile, and without fields that it does not
-// know. The decorated client leaves the manifest out, adds the condition Ready and what there is to know of release and
-// pods, gives conditions that are what they were their transition time back, and drops a write that would change
-// nothing. Without that, each write would be an event that starts another reconcile.
+// It decorates the reconciler's client. The reconciler rewrites the whole status each time. It writes the release's manifest
+// and conditions that have flipped there and back within one reconcile, and drops fields that it does not know. The decorated
+// client leaves the manifest out, and adds the condition Ready and the state of release and pods. It gives a condition whose
+// status is the same its transition time back. It drops a write that would change nothing: each write would be an event that
+// starts another reconcile.
 package status
 
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -39,7 +38,7 @@ func NewClient(c client.Client, outcomes Outcomes, events record.EventRecorder) 
 	return decoratedClient{Client: c, outcomes: outcomes, events: events, written: &written{}}
 }
 
-// written has the Collectors whose status was written, and which the cache is yet to show so, by UID.
+// written has the Collectors whose status was written and is not in the cache yet, by UID.
 type written struct{ sync.Map }
 
 // newer returns what was written of a Collector, if that is newer than what the cache has, or else cached.
@@ -154,14 +153,14 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 	return nil
 }
 
-// complete makes of what the reconciler says in after what there is to say.
+// complete makes the whole status of what the reconciler says in after.
 func (w writer) complete(ctx context.Context, collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) error {
+	outcome := w.outcomes.Of(collector.GetUID())
 	if isTrue(after, "Paused") {
 		paused := *find(after, "Paused")
 		*after = *before.DeepCopy() // the reconciler would say that it knows nothing any more
 		set(after, paused)
 	} else {
-		outcome := w.outcomes.Of(collector.GetUID())
 		describeRelease(before, after, outcome.Deployed)
 		after.ObservedGeneration = collector.GetGeneration()
 		keepErrors(before, after)
@@ -169,7 +168,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 		if err != nil {
 			return err
 		}
-		after.Conditions = slices.DeleteFunc(after.Conditions, func(c v1alpha1.Condition) bool { return c.Type == v1alpha1.PresetsReady })
+		unset(after, v1alpha1.PresetsReady)
 		if presets != nil {
 			set(after, *presets)
 		}
@@ -182,12 +181,12 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 	if workload != nil {
 		after.Replicas, after.ReadyReplicas = workload.all, workload.ready
 	}
-	ready, err := w.readinessOf(ctx, collector, workload, after)
+	ready, err := w.readinessOf(ctx, collector, workload, after, outcome)
 	if err != nil {
 		return err
 	}
 	set(after, ready.condition())
-	describeUpdate(before, after, w.outcomes.Of(collector.GetUID()).Update)
+	describeUpdate(before, after, outcome.Update)
 	keepTransitionTimes(before, after)
 	return nil
 }
@@ -215,7 +214,7 @@ func describeRelease(before, after *v1alpha1.CollectorStatus, deployed *release.
 		// The reconciler takes any release for a deployed one, also one whose installation failed.
 		condition.Status, condition.Reason, condition.Message = "False", "", ""
 	case condition.Status == "Unknown" && find(before, "Deployed") != nil:
-		// What is deployed stays deployed when the reconciler cannot tell what to make of a new spec.
+		// A release stays deployed when the reconciler cannot process a new spec.
 		*condition = *find(before, "Deployed")
 	}
 }
@@ -225,7 +224,7 @@ func isUninstalled(collector *unstructured.Unstructured, status *v1alpha1.Collec
 	return collector.GetDeletionTimestamp() != nil && deployed != nil && deployed.Reason == "UninstallSuccessful"
 }
 
-// statusOf reads obj's status. What the schema does not have, such as the release's manifest, is left out.
+// statusOf reads obj's status. It leaves out what the schema does not have, such as the release's manifest.
 func statusOf(obj *unstructured.Unstructured) (*v1alpha1.CollectorStatus, error) {
 	status := &v1alpha1.CollectorStatus{}
 	fields, found, err := unstructured.NestedMap(obj.Object, "status")

@@ -23,7 +23,7 @@ func (o outcome) Of(types.UID) release.Outcome { return release.Outcome(o) }
 
 var deployed = &release.Deployed{Revision: 2, Version: "0.150.0", ConfigHash: "b740a6e4"}
 
-// steady is the status of a Collector with which all is well.
+// steady is the status of a Collector that works.
 const steady = `
 observedGeneration: 3
 version: 0.150.0

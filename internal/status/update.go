@@ -1,10 +1,6 @@
 package status
 
-import (
-	"slices"
-
-	"github.com/kube8/kube8-operator/api/v1alpha1"
-)
+import "github.com/kube8/kube8-operator/api/v1alpha1"
 
 // describeUpdate says where a change is that the operator brings. It is on its way from before it is applied until the
 // Collector is ready with it. A Collector that was not ready before the change is not waited for.
@@ -16,6 +12,6 @@ func describeUpdate(before, after *v1alpha1.CollectorStatus, update *v1alpha1.Co
 	case update != nil && !isTrue(after, "Paused"):
 		set(after, *update)
 	case !isOnItsWay && !isTrue(after, "Paused"):
-		after.Conditions = slices.DeleteFunc(after.Conditions, func(c v1alpha1.Condition) bool { return c.Type == v1alpha1.UpdatePending })
+		unset(after, v1alpha1.UpdatePending)
 	}
 }

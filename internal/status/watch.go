@@ -6,9 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
@@ -27,15 +25,14 @@ import (
 )
 
 // WatchPods has the reconciler of kind reconcile a Collector whenever its workload or one of its pods has news
-// for the status, or a pod has gone: the stock reconciler's own watches ignore changes of a status. chosen says which
-// Collectors the reconciler is for.
-func WatchPods(mgr ctrl.Manager, kind schema.GroupVersionKind, chosen *metav1.LabelSelector) reconciler.ControllerSetupFunc {
+// for the status, or a pod has gone: the stock reconciler's own watches ignore changes of a status.
+func WatchPods(mgr ctrl.Manager, kind schema.GroupVersionKind) reconciler.ControllerSetupFunc {
 	return func(controller reconciler.ControllerSetup) error {
-		selector, err := metav1.LabelSelectorAsSelector(chosen)
-		if err != nil {
-			return fmt.Errorf("read the watch's selector: %w", err)
-		}
-		paced := newPacer(collectors{reader: mgr.GetCache(), kind: kind, selector: selector}.chosen)
+		paced := newPacer(func(ctx context.Context, key client.ObjectKey) bool {
+			collector := &unstructured.Unstructured{}
+			collector.SetGroupVersionKind(kind)
+			return mgr.GetCache().Get(ctx, key, collector, client.UnsafeDisableDeepCopy) == nil
+		})
 		forget := manager.RunnableFunc(func(ctx context.Context) error {
 			wait.UntilWithContext(ctx, func(context.Context) { paced.delays.GC() }, longest)
 			return nil
@@ -55,7 +52,7 @@ func WatchPods(mgr ctrl.Manager, kind schema.GroupVersionKind, chosen *metav1.La
 	}
 }
 
-// reconcilesFor asks for reconciles of the Collectors of which objects tell news, as urgent as a change of the object is.
+// reconcilesFor returns a handler that asks for reconciles of the objects' Collectors. urgent says how soon they should begin.
 func reconcilesFor[object client.Object](
 	paced *pacer, urgent func(before, after object) urgency,
 ) handler.TypedEventHandler[object, reconcile.Request] {
@@ -81,20 +78,6 @@ func collectorOf(obj client.Object) reconcile.Request {
 		name = obj.GetLabels()[v1alpha1.CollectorLabel]
 	}
 	return reconcile.Request{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}}
-}
-
-// collectors are those that a reconciler is for.
-type collectors struct {
-	reader   client.Reader
-	kind     schema.GroupVersionKind
-	selector labels.Selector
-}
-
-func (c collectors) chosen(ctx context.Context, key client.ObjectKey) bool {
-	collector := &unstructured.Unstructured{}
-	collector.SetGroupVersionKind(c.kind)
-	err := c.reader.Get(ctx, key, collector, client.UnsafeDisableDeepCopy)
-	return err == nil && c.selector.Matches(labels.Set(collector.GetLabels()))
 }
 
 var workloadNews = predicate.TypedFuncs[client.Object]{
@@ -126,7 +109,7 @@ var podNews = predicate.TypedFuncs[*corev1.Pod]{
 	CreateFunc: func(e event.TypedCreateEvent[*corev1.Pod]) bool {
 		return !e.IsInInitialList && troubleOf(e.Object) != ""
 	},
-	// What a pod used can be pruned when it has gone.
+	// Objects that a pod used can be pruned when it has gone.
 	DeleteFunc:  func(event.TypedDeleteEvent[*corev1.Pod]) bool { return true },
 	GenericFunc: func(event.TypedGenericEvent[*corev1.Pod]) bool { return false },
 	UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Pod]) bool {

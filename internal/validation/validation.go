@@ -42,7 +42,7 @@ func init() { capabilities.Setup(true, 0) }
 // decoder reads objects as the API server does: unknown fields are errors, defaults are set, versions are converted.
 var decoder = serializer.NewCodecFactory(legacyscheme.Scheme, serializer.EnableStrict).UniversalDecoder()
 
-// strategies are what the API server does with new objects. Those of the other kinds depend on the API server's storage.
+// strategies are what the API server does with new objects. The strategies of other kinds depend on the API server's storage.
 var strategies = map[string]rest.RESTCreateStrategy{
 	"Deployment":              deployment.Strategy,
 	"DaemonSet":               daemonset.Strategy,
@@ -52,7 +52,7 @@ var strategies = map[string]rest.RESTCreateStrategy{
 	"PodDisruptionBudget":     poddisruptionbudget.Strategy,
 }
 
-// Create returns the error with which the API server would refuse to create obj, or nil. It knows the kinds that the chart
+// Create returns the error of an API server that would refuse to create obj, or nil. It knows the kinds that the chart
 // has of Kubernetes' own APIs, and accepts every other.
 func Create(obj *unstructured.Unstructured) error {
 	text, err := obj.MarshalJSON()

@@ -71,7 +71,7 @@ func (b *bench) run(ctx context.Context, mode string) error {
 		return b.large(ctx)
 	}
 	return b.onPlane(ctx, mode, map[string]func(context.Context) error{
-		"fleet": b.fleet, "scale": b.scaling, "memory": b.memory, "churn": b.churning, "start": b.starting,
+		"fleet": b.fleet, "scale": b.scaling, "memory": b.memory, "churn": b.churning, "start": b.starting, "wave": b.waving,
 	}[mode])
 }
 

@@ -32,6 +32,8 @@ type options struct {
 	large                   int   // Collectors of mode fleet10k
 	operators               []int // that share them
 	churn, churnSeconds     int
+	wave                    int // Collectors of mode wave
+	seed                    uint64
 	operator                string // the operator's binary
 	cpuProfile              string // folder, or "" for no profiles
 	report                  string // Markdown file, or "" to measure
@@ -41,7 +43,7 @@ type options struct {
 // The phases and modes, in the order in which they run.
 var (
 	allPhases = []string{"install", "restart", "configChange", "chartUpgrade", "delete"}
-	allModes  = []string{"fleet", "scale", "memory", "churn", "start", "fleet10k"}
+	allModes  = []string{"fleet", "scale", "memory", "churn", "start", "fleet10k", "wave"}
 )
 
 func main() {
@@ -107,6 +109,8 @@ func parseFlags(args []string) (options, error) {
 	flags.IntVar(&o.memorySecrets, "memory-secrets", 20000, "unrelated Secrets of mode memory")
 	flags.IntVar(&o.churn, "churn", 50, "Collectors with a pod that flaps once a second, of mode churn")
 	flags.IntVar(&o.churnSeconds, "churn-seconds", 60, "seconds that mode churn measures")
+	flags.IntVar(&o.wave, "wave", 1000, "Collectors of mode wave")
+	flags.Uint64Var(&o.seed, "seed", 1, "of the random moments at which mode wave kills the operator")
 	flags.StringVar(&o.operator, "operator", "bin/linux-"+runtime.GOARCH+"/kube8-operator", "binary of the operator")
 	flags.StringVar(&o.cpuProfile, "cpuprofile", "",
 		"folder for CPU profiles, one of each phase of ours, from a build that can profile itself")
@@ -158,6 +162,8 @@ func (o *options) check() error {
 		return errors.New("-n and -churn must be at least 1, and -workers not negative")
 	case o.large <= smallFleet:
 		return fmt.Errorf("-fleet: must be more than %d, with which it is compared", smallFleet)
+	case o.wave < 20:
+		return errors.New("-wave: must be at least 20, of which the budget is one")
 	case o.only != "" && o.only != ours && o.only != stock:
 		return errors.New("-only: must be ours or stock")
 	case o.report != "" && len(o.measurements) == 0:

@@ -27,6 +27,7 @@ type measurements struct {
 	Churn  *churnFigures           `json:"churn,omitempty"`
 	Large  []largePoint            `json:"large,omitempty"`
 	Start  map[string]startFigures `json:"start,omitempty"`
+	Wave   *waveFigures            `json:"wave,omitempty"`
 }
 
 // setting are the circumstances of a measurement.
@@ -93,6 +94,9 @@ func (m *measurements) merge(next measurements) {
 	m.Large = append(m.Large, next.Large...) // each may be of another number of operators
 	if next.Churn != nil {
 		m.Churn = next.Churn
+	}
+	if next.Wave != nil {
+		m.Wave = next.Wave
 	}
 	if next.Start != nil {
 		m.Start = next.Start

@@ -80,11 +80,16 @@ func startPlane(ctx context.Context, dir string) (*plane, error) {
 func newClient(config *rest.Config) (client.Client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	scheme, err := newScheme()
+	if err != nil {
 		return nil, err
 	}
 	return client.New(config, client.Options{Scheme: scheme})
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 }
 
 func (p *plane) stop() error {

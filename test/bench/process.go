@@ -77,6 +77,13 @@ func (p *process) stop() error {
 	return nil
 }
 
+// kill ends the operator at once, and returns when it has ended.
+func (p *process) kill() error {
+	err := p.cmd.Process.Kill()
+	<-p.ended
+	return err
+}
+
 // alive returns an error with the end of the log if the operator has ended.
 func (p *process) alive() error {
 	for _, shard := range p.shards {

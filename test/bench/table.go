@@ -47,6 +47,9 @@ func (m *measurements) markdown() string {
 	if m.Large != nil {
 		largeTable(&out, m.Large)
 	}
+	if m.Wave != nil {
+		m.Wave.table(&out)
+	}
 	m.otherTable(&out)
 	return out.String()
 }

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -121,7 +122,8 @@ func (p *controlPlane) grant(ctx context.Context) error {
 	return nil
 }
 
-// kubeconfig writes a kubeconfig that acts as a ServiceAccount.
+// kubeconfig writes a kubeconfig that acts as a ServiceAccount. Each has a file of its own: another operator of that account may
+// be about to read an earlier one.
 func (p *controlPlane) kubeconfig(ctx context.Context, account types.NamespacedName) (path string, err error) {
 	serviceAccount := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}
 	token := &authenticationv1.TokenRequest{}
@@ -133,6 +135,6 @@ func (p *controlPlane) kubeconfig(ctx context.Context, account types.NamespacedN
 	config.AuthInfos["operator"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
 	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "operator"}
 	config.CurrentContext = "test"
-	path = filepath.Join(p.dir, account.Namespace+"-"+account.Name+".kubeconfig")
+	path = filepath.Join(p.dir, rand.Text()+".kubeconfig")
 	return path, clientcmd.WriteToFile(*config, path)
 }

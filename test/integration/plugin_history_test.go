@@ -82,7 +82,7 @@ func TestThePluginHasNoUseForRecordsThatAreNotTheCollectors(t *testing.T) {
 	if err := plane.client.Update(t.Context(), damaged); err != nil {
 		t.Fatal(err)
 	}
-	g.Expect(p.run("history", "gateway")).To(HavePrefix("nothing was deployed yet"))
+	g.Expect(p.run("history", "gateway")).To(HavePrefix("nothing is deployed yet"))
 	if err := plane.client.DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(collector.Namespace), client.MatchingLabels{"owner": "helm"}); err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ import (
 
 // wave is a fleet whose pods become ready, or do not.
 type wave struct {
+	args      []string // that the shared operator had before, and gets back
 	namespace string
 	fleet     map[string]*v1alpha1.Collector
 
@@ -43,9 +44,10 @@ type wave struct {
 func newWave(t *testing.T, labels map[string]map[string]string) *wave {
 	t.Helper()
 	w := &wave{
-		namespace: newNamespace(t), fleet: map[string]*v1alpha1.Collector{},
+		args: shared.args, namespace: newNamespace(t), fleet: map[string]*v1alpha1.Collector{},
 		order: map[string][]string{}, atOnce: map[string]int{}, written: map[string]bool{},
 	}
+	t.Cleanup(func() { restart(t, w.args) })
 	for name, set := range labels {
 		w.fleet[name] = newCollector(w.namespace, name)
 		w.fleet[name].Labels = set
@@ -130,22 +132,7 @@ func (w *wave) awaitReady(t *testing.T, registry string, names ...string) {
 // bring starts the shared operator with another default registry.
 func (w *wave) bring(t *testing.T, registry string, args ...string) {
 	t.Helper()
-	restart(t, append(slices.Clone(w.args(t)), append(args, "--collector-registry="+strings.TrimSuffix(registry, "/"))...))
-}
-
-var argsBefore []string
-
-// args returns the flags that the shared operator had before the test, and has it get them back.
-func (w *wave) args(t *testing.T) []string {
-	t.Helper()
-	if argsBefore == nil {
-		argsBefore = shared.args
-		t.Cleanup(func() {
-			restart(t, argsBefore)
-			argsBefore = nil
-		})
-	}
-	return argsBefore
+	restart(t, append(slices.Clone(w.args), append(args, "--collector-registry="+strings.TrimSuffix(registry, "/"))...))
 }
 
 func ring(number string) map[string]string { return map[string]string{v1alpha1.RingLabel: number} }
@@ -249,7 +236,7 @@ func TestAnotherVersionOfTheOperatorThatRendersTheSameWritesNoObject(t *testing.
 		t.Fatal(err)
 	}
 	requests, since := plane.audit.mark(t), shared.log.mark()
-	restart(t, w.args(t))
+	restart(t, w.args)
 	shared.awaitReconcile(t, since, client.ObjectKeyFromObject(w.fleet["gateway"]))
 	for _, request := range plane.audit.writes(t, requests, w.namespace) {
 		NewWithT(t).Expect(request).To(Or(HavePrefix("update collectors/status"), HavePrefix("update deployments/status")))

@@ -1,5 +1,7 @@
-// Command session runs the commands of a script, one line each, and writes what a terminal would show as an SVG. `make session`
-// makes docs/session.svg with it, on the cluster of the current kubeconfig.
+// Command session runs the commands of a script, one line each, and writes what a terminal would show as an SVG. After
+// `make demo` and `make plugin`, on the demo's cluster, this makes docs/session.svg:
+//
+//	cd test/session && PATH="$PWD/../../bin:$PATH" go run . commands.txt ../../docs/session.svg
 package main
 
 import (

@@ -52,7 +52,7 @@ type entry struct {
 	version *semver.Version
 }
 
-// add writes the bundle's file, and puts it into exactly these channels. What else the catalog has stays.
+// add writes the bundle's file, and puts it into exactly these channels. The rest of the catalog stays.
 func add(dir string, bundle, svg []byte, channels []string) error {
 	var doc struct {
 		Schema, Name, Package, Image string

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// minShared is the size in bytes from which a part that occurs again is worth a definition.
+// minShared is the size in bytes of the smallest part that gets a definition when it occurs again.
 const minShared = 80
 
 type props = apiextensions.JSONSchemaProps

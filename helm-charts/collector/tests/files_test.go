@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What each set of files in the spec becomes: the arguments, the volume of /etc/collector, and the files in the Secret.
+// Each set of files in the spec becomes arguments, the volume of /etc/collector, and the files in the Secret.
 func TestFiles(t *testing.T) {
 	for name, row := range map[string]struct{ over, args, volume, secret string }{
 		"a configuration": {

@@ -9,7 +9,7 @@ package v1alpha1
 type KEDAApplyConfiguration struct {
 	// Triggers are what is scaled by.
 	Triggers []KEDATriggerApplyConfiguration `json:"triggers,omitempty"`
-	// PollingInterval is every how many seconds the triggers are looked at. The default is that of KEDA.
+	// PollingInterval is the time between two looks at the triggers, in seconds. The default is that of KEDA.
 	PollingInterval *int32 `json:"pollingInterval,omitempty"`
 	// CooldownPeriod is after how many seconds without an active trigger the last pod goes, with minReplicas 0. The default
 	// is that of KEDA.

@@ -12,7 +12,7 @@ import (
 	"github.com/kube8/kube8-operator/docs"
 )
 
-// Unknown is the reason of a Collector that the operator has not looked at yet. It has no condition Ready.
+// Unknown is the reason of a Collector that the operator has not reconciled yet. It has no condition Ready.
 const Unknown = "Unknown"
 
 // runbooks are the runbooks that help with a reason.

@@ -1,5 +1,5 @@
-// Package history reads which revisions of a Collector were deployed: from the Helm release Secrets in which the operator
-// records them, and from the Secrets of their configurations, which nobody can change.
+// Package history reads which revisions of a Collector were deployed. The operator records them in Helm release Secrets. Their
+// configurations are in Secrets that nobody can change.
 package history
 
 import (
@@ -109,7 +109,7 @@ func (r Revision) Files(ctx context.Context, c client.Client, namespace string) 
 	return secret.Data, nil
 }
 
-// Unpack reads the data of a Secret in which Helm records a revision of a release.
+// Unpack reads a Helm release, with one revision, from the data of its Secret.
 func Unpack(record []byte) (*release.Release, error) {
 	compressed, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(record)))
 	if err != nil {

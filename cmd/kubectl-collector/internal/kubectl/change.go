@@ -28,7 +28,7 @@ func (c *consent) addFlags(flags *pflag.FlagSet) {
 }
 
 func (c *consent) addForce(flags *pflag.FlagSet) {
-	flags.BoolVar(&c.force, "force", false, "also change a Collector that a GitOps tool manages, and that this tool will change back")
+	flags.BoolVar(&c.force, "force", false, "also change a Collector that a GitOps tool manages, although that tool will change it back")
 }
 
 // mayAsk returns an error if a confirmation is needed and nobody is there to give it.
@@ -36,10 +36,10 @@ func (p *plugin) mayAsk(c consent) error {
 	if c.yes || term.IsTerminal(p.In) {
 		return nil
 	}
-	return errors.New("nobody can confirm this, because standard input is no terminal; add --yes to change without a confirmation")
+	return errors.New("standard input is not a terminal, so you cannot confirm the change; add --yes to change without a confirmation")
 }
 
-// ask asks a question that is answered by y or n, and returns the answer. No answer is no, and so is Ctrl-C.
+// ask asks a question that is answered by y or n, and returns the answer. No answer and Ctrl-C mean no.
 func (p *plugin) ask(ctx context.Context, question string) bool {
 	fmt.Fprintf(p.ErrOut, "%s [y/N] ", question)
 	answered := make(chan string, 1)

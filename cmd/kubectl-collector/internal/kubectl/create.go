@@ -39,10 +39,10 @@ type creation struct {
 
 func (c *creation) addFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&c.from, "from-file", "f", "", "the configuration, or - for standard input")
-	flags.StringVar(&c.tenant, "tenant", "", "whose collector it is: the tenant's name for people")
+	flags.StringVar(&c.tenant, "tenant", "", "the tenant that the collector is for, by the name that people use")
 	flags.StringVar(&c.tenantID, "tenant-id", "", "the tenant's id; default is what --tenant says")
 	flags.StringVar(&c.instance, "tenant-instance", "", "which of several instances of the tenant, such as staging")
-	flags.StringVar(&c.cluster, "cluster", "", "the cluster that the collector observes, as telemetry shall carry it")
+	flags.StringVar(&c.cluster, "cluster", "", "the cluster that the collector observes, as telemetry names it")
 	flags.StringVar(&c.collector, "collector", "opentelemetry-collector",
 		"the collector's distribution, or an image's repository, such as grafana/alloy")
 	flags.StringVar(&c.version, "version", "", "the collector's version; default is "+defaultVersion+" of the OpenTelemetry Collector")

@@ -39,7 +39,7 @@ func (f file) content(collector *v1alpha1.Collector) (content []byte, found bool
 	return content, found
 }
 
-// put returns a copy of a Collector in which the file has that content, and the JSON merge patch that makes it so.
+// put returns a copy of a Collector whose file has that content, and the JSON merge patch for this change.
 func (f file) put(collector *v1alpha1.Collector, content []byte) (*v1alpha1.Collector, map[string]any) {
 	changed := collector.DeepCopy()
 	field := map[string]any{"configuration": content}

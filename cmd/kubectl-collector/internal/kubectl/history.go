@@ -44,7 +44,7 @@ events of the Collector tell.`,
 				return err
 			}
 			if len(revisions) == 0 {
-				_, err := fmt.Fprintf(p.Out, "nothing was deployed yet; `kubectl collector why %s -n %s` says why\n", name, s.namespace)
+				_, err := fmt.Fprintf(p.Out, "nothing is deployed yet; `kubectl collector why %s -n %s` says why\n", name, s.namespace)
 				return err
 			}
 			out := printers.GetNewTabWriter(p.Out)

@@ -49,9 +49,9 @@ Standard error lists each value that the Collector does not have.`,
 	flags.StringVar(&i.file, "values", "", "a file with all values of the release, in place of --release")
 	flags.StringVar(&i.version, "version", "",
 		"the collector's version; default is the image's tag, or the version that the release's chart is for")
-	flags.StringVar(&i.tenant, "tenant", "", "whose collector it is: the tenant's name for people")
+	flags.StringVar(&i.tenant, "tenant", "", "the tenant that the collector is for, by the name that people use")
 	flags.StringVar(&i.tenantID, "tenant-id", "", "the tenant's id; default is what --tenant says")
-	flags.StringVar(&i.cluster, "cluster", "", "the cluster that the collector observes, as telemetry shall carry it")
+	flags.StringVar(&i.cluster, "cluster", "", "the cluster that the collector observes, as telemetry names it")
 	cmd.MarkFlagsMutuallyExclusive("release", "values")
 	cmd.MarkFlagsOneRequired("release", "values")
 	return cmd

@@ -46,7 +46,7 @@ func importing(t *testing.T, i imported, found *release.Release) (out, left stri
 	return stdout.String(), stderr.String(), err
 }
 
-// record is the Secret in which Helm records a release.
+// record is the Secret that Helm writes for a release.
 func record(t *testing.T, found *release.Release) *corev1.Secret {
 	t.Helper()
 	text, err := json.Marshal(found)

@@ -18,7 +18,7 @@ import (
 	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/explain"
 )
 
-// observed is what there is to see of a Collector.
+// observed is a Collector with its pods, events and checks.
 type observed struct {
 	collector *v1alpha1.Collector
 	ready     v1alpha1.Condition // its reason is explain.Unknown if there is no such condition
@@ -93,7 +93,7 @@ func ago(then time.Time) string {
 	return duration.HumanDuration(time.Since(then))
 }
 
-// isBehind tells whether the operator has not come to the last change yet.
+// isBehind tells whether the operator has not reconciled the last change yet.
 func (o *observed) isBehind() bool {
 	return o.ready.Reason != explain.Unknown && o.ready.Reason != v1alpha1.ReasonPaused &&
 		o.collector.Status.ObservedGeneration < o.collector.Generation
@@ -103,9 +103,9 @@ func (o *observed) isBehind() bool {
 func (o *observed) state() string {
 	switch {
 	case o.ready.Reason == explain.Unknown:
-		return "Unknown: the operator has not looked at it yet"
+		return "Unknown: the operator has not reconciled it yet"
 	case o.isBehind():
-		return "Progressing: the operator has not come to the last change yet; before it: " + o.ready.Reason
+		return "Progressing: the operator has not reconciled the last change yet; before it: " + o.ready.Reason
 	}
 	return o.ready.Reason + ": " + o.ready.Message
 }

@@ -196,7 +196,7 @@ func (b *bundle) add(item runtime.Object) error {
 	return nil
 }
 
-// operatorLogs adds the end of the operator's log, in which there never is a configuration.
+// operatorLogs adds the end of the operator's log. The log never has a configuration.
 func (b *bundle) operatorLogs(ctx context.Context) error {
 	var pods corev1.PodList
 	err := b.client.List(ctx, &pods, client.InNamespace(b.operators), operatorLabels)

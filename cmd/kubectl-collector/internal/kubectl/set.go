@@ -41,7 +41,7 @@ becomes a further file.`,
 	return cmd
 }
 
-// writable reads a Collector, and returns an error if the file of that name is not to be changed here.
+// writable reads a Collector, and returns an error if the file of that name cannot be changed here.
 func (p *plugin) writable(ctx context.Context, s *session, name, fileName string, given consent) (*v1alpha1.Collector, file, error) {
 	read, err := s.read(ctx, name)
 	if err != nil {

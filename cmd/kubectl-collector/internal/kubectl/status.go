@@ -46,7 +46,7 @@ What your account may not read is named at the end.`,
 			}
 			return o.print(p.Out)
 		})
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again whenever it changes, until Ctrl-C")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again after each change, until Ctrl-C")
 	return cmd
 }
 

@@ -21,11 +21,11 @@ func TestTheScreenHasWhatTheStatusSays(t *testing.T) {
 		behind        bool
 		want, wantNot string
 	}{
-		"a Collector that nobody has looked at": {
-			ready: v1alpha1.Condition{Reason: explain.Unknown}, want: "Ready           Unknown: the operator has not looked at it yet",
+		"a Collector that was not reconciled yet": {
+			ready: v1alpha1.Condition{Reason: explain.Unknown}, want: "Ready           Unknown: the operator has not reconciled it yet",
 		},
-		"a change that nobody has looked at": {
-			ready: condition("Ready", "True", "Available", "1/1 available"), behind: true, want: "has not come to the last change yet; before it: Available",
+		"a change that was not reconciled yet": {
+			ready: condition("Ready", "True", "Available", "1/1 available"), behind: true, want: "has not reconciled the last change yet; before it: Available",
 		},
 		"a reason of a later version": {ready: condition("Ready", "False", "Sleepy", ""), want: "does not know the reason Sleepy"},
 		"an update that waits": {

@@ -34,9 +34,9 @@ func (o *observed) explain(out io.Writer) error {
 	}
 	switch {
 	case o.ready.Reason == explain.Unknown:
-		fmt.Fprintf(out, "The operator has not looked at Collector %s yet.\n", name)
+		fmt.Fprintf(out, "The operator has not reconciled Collector %s yet.\n", name)
 	case o.isBehind():
-		fmt.Fprintf(out, "The operator has not come to the last change of Collector %s yet: its status is about generation %d, "+
+		fmt.Fprintf(out, "The operator has not reconciled the last change of Collector %s yet: its status is about generation %d, "+
 			"and the Collector is at %d.\nBefore the change it said:\n", name, o.collector.Status.ObservedGeneration, o.collector.Generation)
 	}
 	if o.ready.Reason != explain.Unknown {

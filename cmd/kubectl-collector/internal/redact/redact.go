@@ -23,7 +23,7 @@ var harmless = fields(`
 	reportingComponent component signal resource averageUtilization seccompProfile add drop apiGroup manager operation time
 	driver holderIdentity gitVersion goVersion platform`)
 
-// labels are maps all of whose values are kept: labels, which select objects, and quantities.
+// labels are maps that keep all their values: labels, which select objects, and quantities.
 var labels = fields("labels matchLabels nodeSelector selector podLabels limits requests hard used capacity")
 
 // annotations are the annotations whose value is kept.
