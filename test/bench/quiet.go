@@ -44,7 +44,7 @@ type quiet struct {
 func (b *bench) awaitQuiet(ctx context.Context, p *process) (quiet, error) {
 	found := quiet{requests: counts{}}
 	var last activity
-	err := poll(ctx, patience, func() (bool, error) {
+	err := poll(ctx, func() (bool, error) {
 		requests, err := b.plane.audit.since(p.account)
 		if err != nil {
 			return false, err

@@ -149,7 +149,7 @@ func (r *releases) awaitGone(ctx context.Context, p *process) error {
 }
 
 func (r *releases) until(ctx context.Context, p *process, done func() bool) error {
-	return poll(ctx, patience, func() (bool, error) {
+	return poll(ctx, func() (bool, error) {
 		r.mutex.Lock()
 		lost := r.lost
 		r.mutex.Unlock()

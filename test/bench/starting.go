@@ -65,7 +65,7 @@ func (b *bench) firstReconcile(ctx context.Context, system string) (took time.Du
 	if _, err := b.plane.audit.since(p.account); err != nil { // what was before
 		return 0, err
 	}
-	err = poll(ctx, patience, func() (bool, error) {
+	err = poll(ctx, func() (bool, error) {
 		requests, err := b.plane.audit.since(p.account)
 		if err != nil {
 			return false, err

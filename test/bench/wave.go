@@ -173,7 +173,7 @@ func (w *waver) wave(ctx context.Context, broken string) (found wave, err error)
 
 // awaitReady waits until all Collectors are ready and none waits for a change.
 func (w *waver) awaitReady(ctx context.Context) error {
-	err := poll(ctx, patience, func() (bool, error) {
+	err := poll(ctx, func() (bool, error) {
 		return w.breakage.settled(w.n), errors.Join(w.process.alive(), w.controllers.alive())
 	})
 	if err != nil {
@@ -184,7 +184,7 @@ func (w *waver) awaitReady(ctx context.Context) error {
 
 // until waits for something, and fails if more Collectors than the budget are broken.
 func (w *waver) until(ctx context.Context, done func() bool) error {
-	return poll(ctx, patience, func() (bool, error) {
+	return poll(ctx, func() (bool, error) {
 		if most := w.breakage.atMost(); most > w.budget {
 			return false, fmt.Errorf("%d Collectors are broken at once, of which the budget allows %d", most, w.budget)
 		}

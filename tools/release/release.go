@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -42,7 +43,7 @@ func release(dir, dist, version string, platforms, cliPlatforms []string) error 
 		file{name: "images.txt", body: []byte(list)},
 		file{name: "notes.md", body: []byte(notes + "\n### Images\n\n```\n" + list + "```\n")},
 	)
-	files = sorted(files)
+	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	return write(dist, append(files, checksums(files)))
 }
 
