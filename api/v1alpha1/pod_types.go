@@ -138,8 +138,8 @@ type PodSpec struct {
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 
 	// OS is the operating system of the image, linux or windows. With windows, the
-	// pods run on nodes with the label kubernetes.io/os=windows, and the default
-	// security contexts do not set the fields that only Linux has.
+	// pods run on nodes with the label kubernetes.io/os=windows, and the security
+	// contexts leave out the fields that only Linux has.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.name in ['linux', 'windows']",message="name: linux or windows"
 	OS *corev1.PodOS `json:"os,omitempty"`

@@ -84,8 +84,8 @@ type PodSpecApplyConfiguration struct {
 	// Collector's own pods.
 	TopologySpreadConstraints []v1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 	// OS is the operating system of the image, linux or windows. With windows, the
-	// pods run on nodes with the label kubernetes.io/os=windows, and the default
-	// security contexts do not set the fields that only Linux has.
+	// pods run on nodes with the label kubernetes.io/os=windows, and the security
+	// contexts leave out the fields that only Linux has.
 	OS *v1.PodOS `json:"os,omitempty"`
 	// RuntimeClassName of the pods, such as that of a runtime for GPUs or for
 	// sandboxes.
