@@ -61,7 +61,7 @@ func (r *actionClient) grow(s *step, before client.Object) (bool, error) {
 	return true, r.orphan(s.ref, live)
 }
 
-// expand has the claims of a StatefulSet request as much as they shall have. Those of pods that were scaled away count too.
+// expand raises the requests of a StatefulSet's claims, also of claims whose pods were scaled away.
 func (r *actionClient) expand(set *appsv1.StatefulSet, larger map[string]resource.Quantity) error {
 	var claims corev1.PersistentVolumeClaimList
 	err := r.live.List(r.ctx, &claims, client.InNamespace(set.Namespace), client.MatchingLabels(set.Spec.Selector.MatchLabels))

@@ -21,8 +21,8 @@ var krewTemplate string
 // krewPlatform is what krew's manifest says of an archive of the plugin.
 type krewPlatform struct{ OS, Arch, Archive, SHA256, Bin string }
 
-// commandLines are archives of the two command lines, one for each platform on which people use them, and the manifest by
-// which krew installs the plugin.
+// commandLines are archives of the two command lines, one for each platform, and the manifest that krew installs the plugin
+// with.
 func (t *tree) commandLines(platforms []string) (archives []file, err error) {
 	license, err := readFiles(t.dir, "LICENSE")
 	if err != nil {

@@ -47,7 +47,7 @@ func release(dir, dist, version string, platforms, cliPlatforms []string) error 
 	return write(dist, append(files, checksums(files)))
 }
 
-// installs are what installs the operator with kubectl, and the folders of which each is made.
+// installs are the files that install the operator with kubectl, each with the folder that it is made of.
 var installs = map[string]string{
 	"install.yaml":            "config/default",
 	"install-namespaced.yaml": "config/namespaced", // has no CRD: that takes other rights
