@@ -129,7 +129,7 @@ func (m *memory) of(collector client.Object) *entry {
 	return m.entries[key]
 }
 
-// find returns the entry of a Collector, or nil. That of an earlier one with the name is none.
+// find returns the entry of a Collector, or nil. It passes over the entry of an earlier Collector with the same name.
 func (m *memory) find(key client.ObjectKey, uid types.UID) *entry {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -65,8 +65,8 @@ func (q *queue) after(collector client.Object, delay time.Duration) {
 	}
 }
 
-// failed requeues a Collector after a delay that grows with each failure. After a change or
-// the deletion of the Collector the delay starts anew. A reconcile that came before it was due does not make the delay grow: the news of a failure in the
+// failed requeues a Collector after a delay that grows with each failure. After a change or the deletion of the Collector
+// the delay starts anew. A reconcile that came before it was due does not make the delay grow: the news of a failure in the
 // status starts one, and would otherwise bring the longest delay within a second.
 func (q *queue) failed(collector client.Object) {
 	id, now := generationOf(collector), time.Now()

@@ -6,13 +6,13 @@ import (
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
-// isDeferred tells whether what was rendered is not to be deployed yet: it is a change that the operator brings, and not the
-// Collector's turn. The Collector keeps what it has, and is in order so.
+// isDeferred tells whether what was rendered must wait: it is a change that the operator brings, and not the Collector's turn.
+// The Collector keeps what it has, and this is in order.
 func (r *actionClient) isDeferred() bool {
 	return r.isByOperator() && r.waits(r.version)
 }
 
-// isStillDeferred tells the same without rendering, for the inputs with which the Collector was found to wait.
+// isStillDeferred tells the same without rendering, as long as the inputs are those of the last time.
 func (r *actionClient) isStillDeferred() bool {
 	now, err := r.current()
 	return err == nil && r.deferred == now && !r.hasDrifted() && r.waits(now)
@@ -29,9 +29,9 @@ func (r *actionClient) waits(now inputs) bool {
 	return true
 }
 
-// isByOperator tells whether what was rendered differs from what is deployed although the Collector's owner has changed
-// nothing, neither in the spec nor in what it refers to nor in the objects. Who changes an object has it repaired at once, and
-// the operator can only render with the chart that it has.
+// isByOperator tells whether what was rendered differs from what is deployed although nobody else has changed anything: not
+// the spec, not what it refers to, and not an object. A changed object is repaired at once, and the operator can only render
+// with the chart that it has.
 func (r *actionClient) isByOperator() bool {
 	if r.deployed == nil || r.begun || r.rendered.hash == r.hash || r.deployed.Generation != r.version.generation || r.hasDrifted() {
 		return false

@@ -2,8 +2,8 @@
 //
 // A change is the owner's (of the spec, or of what it refers to), or it is the operator's: a new chart, a new default, an API
 // that appears. The action client deploys an owner's change at once, and asks here before it deploys one of the operator's.
-// Which Collectors are on their way is in their statuses, and it is there before anything is applied: so an operator that was
-// killed, or another one that leads now, goes on where it was, and the budget holds.
+// A Collector's status says that it is on its way before anything is applied. So an operator that was killed, or another one that
+// leads now, goes on where it was, and the budget holds.
 package rollout
 
 import (
@@ -72,8 +72,8 @@ type Waves struct {
 
 // turn is that of one Collector. The zero value says that it has nothing to wait for.
 type turn struct {
-	ring, place int  // in which it waits; places begin with 1
-	admitted    bool // its status is yet to say that it is on its way
+	ring, place int  // where it waits; places begin with 1
+	admitted    bool // its status does not say yet that it is on its way
 }
 
 // Counts are numbers of Collectors.
@@ -263,7 +263,7 @@ func (w *Waves) readNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// ringOf returns the ring of a Collector. What is no number is taken for none.
+// ringOf returns the ring of a Collector. A label that is not a number counts as no label.
 func ringOf(collector client.Object) int {
 	ring, err := strconv.ParseUint(collector.GetLabels()[v1alpha1.RingLabel], 10, 31)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// demand is what a preset needs of the API server: a ClusterRole of config/collector-roles, of whose rights one that no
-// smaller role grants stands for all.
+// demand is what a preset needs of the API server: a ClusterRole of config/collector-roles. A right that no smaller role
+// grants stands for the whole role.
 type demand struct{ preset, role, verb, group, resource, subresource string }
 
 var demands = []demand{

@@ -76,9 +76,9 @@ type decoratedClient struct {
 	written  *written
 }
 
-// Get reads a Collector. One that only somebody else's finalizer keeps is not found: the operator is done with it, and no
-// worker waits until it has gone. Get forgets a Collector that is not found: it has gone, or its labels now select another operator.
-// No other reconcile of it can begin to remember it meanwhile.
+// Get reads a Collector. It does not find a Collector that only somebody else's finalizer keeps: the operator is done with
+// it, and no worker waits until it has gone. Get forgets a Collector that is not found: it has gone, or its labels now
+// select another operator. No other reconcile of it can begin to remember it meanwhile.
 func (c decoratedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	err := c.Client.Get(ctx, key, obj, opts...)
 	if err == nil && obj.GetDeletionTimestamp() != nil && !controllerutil.ContainsFinalizer(obj, uninstallFinalizer) {

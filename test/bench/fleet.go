@@ -2,14 +2,15 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,28 +91,15 @@ func newFleet(n int, timeout string) []*v1alpha1.Collector {
 
 // each calls do for every item, limit at a time, until one fails, and returns that error.
 func each[T any](ctx context.Context, limit int, items []T, do func(context.Context, T) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan T)
-	var workers sync.WaitGroup
-	for range limit {
-		workers.Go(func() {
-			for item := range next {
-				if err := do(ctx, item); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(limit)
 	for _, item := range items {
-		select {
-		case next <- item:
-		case <-ctx.Done():
+		if running.Err() != nil {
+			break
 		}
+		group.Go(func() error { return do(running, item) })
 	}
-	close(next)
-	workers.Wait()
-	return context.Cause(ctx)
+	return cmp.Or(group.Wait(), ctx.Err())
 }
 
 func (b *bench) createNamespaces(ctx context.Context, prefix string, n int) error {

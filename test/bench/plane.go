@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -19,12 +18,10 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/test/audit"
+	"github.com/kube8/kube8-operator/test/kustomize"
 )
 
 // systemNamespace is where the operators' ServiceAccounts and Leases are.
@@ -104,25 +101,15 @@ func (p *plane) stop() error {
 
 // grant creates what config/default says of who the operator is and what it may do.
 func (p *plane) grant(ctx context.Context) error {
-	kustomizer := krusty.MakeDefaultOptions()
-	kustomizer.Reorder = krusty.ReorderOptionLegacy // the Namespace first
-	resources, err := krusty.MakeKustomizer(kustomizer).Run(filesys.MakeFsOnDisk(), "config/default")
+	objects, err := kustomize.Build("config/default")
 	if err != nil {
-		return fmt.Errorf("build config/default: %w", err)
+		return err
 	}
-	for _, resource := range resources.Resources() {
-		switch resource.GetKind() {
+	for _, object := range objects {
+		switch object.GetKind() {
 		case "Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding":
 		default:
 			continue
-		}
-		object := &unstructured.Unstructured{}
-		text, err := resource.AsYAML()
-		if err != nil {
-			return err
-		}
-		if err := yaml.Unmarshal(text, &object.Object); err != nil {
-			return err
 		}
 		if err := p.client.Create(ctx, object); err != nil {
 			return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)

@@ -1,120 +1,123 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"image/color"
 	"math"
-	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// A plot has panels side by side, each with a logarithmic axis of Collectors, and a logarithmic one upwards.
-const (
-	panelWidth, panelHeight = 330.0, 240.0
-	panelLeft, panelTop     = 60.0, 40.0
-	panelPitch              = 420.0
-	legend                  = 56.0 // below the panel
-)
+// Lengths in points: the chart, what its legend takes of that, and the margin of a panel.
+const chartWidth, chartHeight, legendHeight, margin vg.Length = 640, 320, 64, 12
 
 // line is one line of a panel.
 type line struct {
-	name, color, dashes string
-	points              [][2]float64
+	name   string
+	points plotter.XYs
 }
 
+// systems are the lines of ours, and those of the stock operator.
+type systems [2][]line
+
+// The lines of a system differ in colour and dashes.
+var (
+	colors = [2][]color.RGBA{
+		{{0x0b, 0x6e, 0x4f, 0xff}, {0x1b, 0x9e, 0x77, 0xff}, {0x66, 0xc2, 0xa5, 0xff}},
+		{{0xa6, 0x36, 0x03, 0xff}, {0xe6, 0x55, 0x0d, 0xff}, {0xfd, 0xae, 0x6b, 0xff}},
+	}
+	dashes = [][]vg.Length{nil, {6, 3}, {2, 3}}
+)
+
 // svg plots CPU per Collector, and peak memory, against the number of Collectors.
-func (s *scaleFigures) svg() string {
-	cpu := []line{
-		{"install, ours", "#0b6e4f", "", points(s.Ours, cpuOf("install"))},
-		{"config change, ours", "#1b9e77", "6 3", points(s.Ours, cpuOf("configChange"))},
-		{"restart, ours", "#66c2a5", "2 3", points(s.Ours, cpuOf("restart"))},
-		{"install, stock", "#a63603", "", points(s.Stock, cpuOf("install"))},
-		{"config change, stock", "#e6550d", "6 3", points(s.Stock, cpuOf("configChange"))},
-		{"restart, stock", "#fdae6b", "2 3", points(s.Stock, cpuOf("restart"))},
+func (s *scaleFigures) svg() ([]byte, error) {
+	var cpu, memory systems
+	for i, of := range [][]scalePoint{s.Ours, s.Stock} {
+		name := []string{ours, stock}[i]
+		cpu[i] = []line{
+			{"install, " + name, points(of, cpuOf("install"))},
+			{"config change, " + name, points(of, cpuOf("configChange"))},
+			{"restart, " + name, points(of, cpuOf("restart"))},
+		}
+		memory[i] = []line{{name, points(of, func(f figures) float64 { return f.PeakMiB })}}
 	}
-	peak := func(f figures) float64 { return f.PeakMiB }
-	memory := []line{
-		{"ours", "#0b6e4f", "", points(s.Ours, peak)},
-		{"stock", "#a63603", "", points(s.Stock, peak)},
+	canvas := vgsvg.New(chartWidth, chartHeight)
+	chart := draw.New(canvas)
+	chart.SetColor(color.White) // a page may be dark
+	chart.Fill(chart.Path())
+	if err := panel(draw.Crop(chart, 0, -chartWidth/2, 0, 0), "CPU per Collector, ms", cpu); err != nil {
+		return nil, err
 	}
-	var out strings.Builder
-	fmt.Fprintf(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"390\" font-family=\"sans-serif\" font-size=\"11\">\n",
-		2*panelPitch)
-	out.WriteString("<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n")
-	panel(&out, panelLeft, "CPU per Collector, ms", cpu)
-	panel(&out, panelLeft+panelPitch, "Peak memory, MiB", memory)
-	out.WriteString("</svg>\n")
-	return out.String()
+	if err := panel(draw.Crop(chart, chartWidth/2, 0, 0, 0), "Peak memory, MiB", memory); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if _, err := canvas.WriteTo(&out); err != nil {
+		return nil, fmt.Errorf("write the chart: %w", err)
+	}
+	// Few readers have this font. Arial is as wide.
+	return bytes.ReplaceAll(out.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,sans-serif;")), nil
 }
 
 func cpuOf(name string) func(figures) float64 {
 	return func(f figures) float64 { return f.Phases[name].CPUMillis }
 }
 
-func points(of []scalePoint, figure func(figures) float64) [][2]float64 {
-	var found [][2]float64
+func points(of []scalePoint, figure func(figures) float64) (found plotter.XYs) {
 	for _, point := range of {
 		if y := figure(point.Figures); y > 0 { // others have no logarithm
-			found = append(found, [2]float64{float64(point.Collectors), y})
+			found = append(found, plotter.XY{X: float64(point.Collectors), Y: y})
 		}
 	}
 	return found
 }
 
-// axis maps numbers to places, by their logarithms.
-type axis struct{ from, to, start, length float64 }
-
-// newAxis returns an axis of whole decades that has all numbers on it.
-func newAxis(numbers []float64, start, length float64) axis {
-	a := axis{math.Inf(1), math.Inf(-1), start, length}
-	for _, number := range numbers {
-		a.from = min(a.from, math.Floor(math.Log10(number)))
-		a.to = max(a.to, math.Ceil(math.Log10(number)))
+// panel draws lines, and below them a legend with a column for each system.
+func panel(to draw.Canvas, title string, lines systems) error {
+	p := plot.New()
+	p.BackgroundColor, p.Title.Text, p.X.Label.Text = nil, title, "Collectors"
+	p.Add(plotter.NewGrid())
+	var legends [2]plot.Legend
+	for i, system := range lines {
+		legends[i] = plot.NewLegend()
+		for j, l := range system {
+			if len(l.points) == 0 {
+				continue
+			}
+			drawn, dots, err := plotter.NewLinePoints(l.points)
+			if err != nil {
+				return fmt.Errorf("plot %s, %s: %w", title, l.name, err)
+			}
+			drawn.LineStyle = draw.LineStyle{Color: colors[i][j], Width: 1.5, Dashes: dashes[j]}
+			dots.GlyphStyle = draw.GlyphStyle{Color: colors[i][j], Radius: 2, Shape: draw.CircleGlyph{}}
+			p.Add(drawn, dots)
+			legends[i].Add(l.name, drawn)
+		}
 	}
-	if a.to <= a.from {
-		a.to = a.from + 1
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		if math.IsInf(axis.Min, 0) {
+			return nil // there is no line
+		}
+		// Whole decades: these have labels.
+		axis.Min, axis.Max = math.Pow10(int(math.Floor(math.Log10(axis.Min)))), math.Pow10(int(math.Ceil(math.Log10(axis.Max))))
+		axis.Scale, axis.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		axis.Label.TextStyle.Font, axis.Tick.Label.Font = sans(9), sans(9)
 	}
-	return a
+	p.Title.TextStyle.Font, p.Title.Padding = sans(12), margin
+	p.Draw(draw.Crop(to, margin, -2*margin, legendHeight, -margin))
+	for i, legend := range legends {
+		legend.Left, legend.Top, legend.Padding, legend.TextStyle.Font = true, true, 3, sans(9)
+		legend.Draw(draw.Crop(to, 3*margin+chartWidth/4*vg.Length(i), 0, 0, legendHeight-margin-chartHeight))
+	}
+	return nil
 }
 
-func (a axis) at(number float64) float64 {
-	return a.start + a.length*(math.Log10(number)-a.from)/(a.to-a.from)
-}
-
-func panel(out *strings.Builder, left float64, title string, lines []line) {
-	var xs, ys []float64
-	for _, l := range lines {
-		for _, point := range l.points {
-			xs, ys = append(xs, point[0]), append(ys, point[1])
-		}
-	}
-	if len(xs) == 0 {
-		return
-	}
-	bottom := panelTop + panelHeight
-	x, y := newAxis(xs, left, panelWidth), newAxis(ys, bottom, -panelHeight)
-	fmt.Fprintf(out, "<text x=\"%.0f\" y=\"24\" font-size=\"14\">%s</text>\n", left, title)
-	fmt.Fprintf(out, "<text x=\"%.0f\" y=\"%.0f\">Collectors</text>\n", left+panelWidth/2-25, bottom+34)
-	for decade := x.from; decade <= x.to; decade++ {
-		at := x.at(math.Pow(10, decade))
-		fmt.Fprintf(out, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#ddd\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%g</text>\n",
-			at, panelTop, bottom, at, bottom+16, math.Pow(10, decade))
-	}
-	for decade := y.from; decade <= y.to; decade++ {
-		at := y.at(math.Pow(10, decade))
-		fmt.Fprintf(out, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#ddd\"/><text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
-			left, at, left+panelWidth, left-6, at+4, math.Pow(10, decade))
-	}
-	for i, l := range lines {
-		if len(l.points) == 0 {
-			continue
-		}
-		var path strings.Builder
-		for _, point := range l.points {
-			fmt.Fprintf(&path, " %.1f,%.1f", x.at(point[0]), y.at(point[1]))
-		}
-		stroke := fmt.Sprintf("fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\"", l.color, l.dashes)
-		fmt.Fprintf(out, "<polyline points=\"%s\" %s/>\n", path.String()[1:], stroke)
-		// The legend, in columns of three.
-		column, row := left+float64(i/3)*panelWidth/2, bottom+legend+float64(i%3)*16
-		fmt.Fprintf(out, "<path d=\"M%.1f %.1fh28\" %s/><text x=\"%.1f\" y=\"%.1f\">%s</text>\n", column, row, stroke, column+34, row+4, l.name)
-	}
+func sans(size vg.Length) font.Font {
+	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 }

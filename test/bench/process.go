@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,16 +8,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // process is an operator that runs.
 type process struct {
 	account  string // whose requests are its requests
 	cmd      *exec.Cmd
+	proc     procfs.Proc
 	started  time.Time
 	profiler string     // address, or "" if it cannot profile itself
 	shards   []*process // the operators that share the fleet with this one, whose cost is counted with its own
@@ -48,6 +50,9 @@ func start(dir, account, log string, env []string, binary string, args ...string
 		p.err = p.cmd.Wait()
 		close(p.ended)
 	}()
+	if p.proc, err = procfs.NewProc(p.cmd.Process.Pid); err != nil {
+		return p, fmt.Errorf("find %s: %w", filepath.Base(binary), err)
+	}
 	return p, nil
 }
 
@@ -96,74 +101,30 @@ func (p *process) alive() error {
 	}
 }
 
-// cpu is the time, user and system, that the operator has used since it started.
-func (p *process) cpu() (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, fmt.Errorf("read CPU time: %w", errors.Join(err, p.alive()))
-	}
-	used, err := parseStat(text)
-	for _, shard := range p.shards {
+// all are the operator and those that share its fleet.
+func (p *process) all() []*process { return append([]*process{p}, p.shards...) }
+
+// cpu is the time, user and system, that the operators have used since they started.
+func (p *process) cpu() (used time.Duration, err error) {
+	for _, operator := range p.all() {
+		stat, err := operator.proc.Stat()
 		if err != nil {
-			return 0, err
+			return 0, fmt.Errorf("read CPU time: %w", errors.Join(err, operator.alive()))
 		}
-		var more time.Duration
-		more, err = shard.cpu()
-		used += more
+		used += time.Duration(stat.CPUTime() * float64(time.Second))
 	}
-	return used, err
+	return used, nil
 }
 
-// tick is the unit of CPU times in /proc, on every architecture.
-const tick = 10 * time.Millisecond
-
-// parseStat returns user and system time of /proc/PID/stat; see proc_pid_stat(5).
-func parseStat(text []byte) (time.Duration, error) {
-	// The second field, the program's name in parentheses, may have anything in it.
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("read CPU time: unexpected content %q", text)
-	}
-	user, errUser := strconv.ParseInt(string(fields[11]), 10, 64)
-	system, errSystem := strconv.ParseInt(string(fields[12]), 10, 64)
-	if err := errors.Join(errUser, errSystem); err != nil {
-		return 0, fmt.Errorf("read CPU time: %w", err)
-	}
-	return time.Duration(user+system) * tick, nil
-}
-
-// memory returns the memory that the operator has now, and the most that it has had, in MiB.
+// memory returns the memory that the operators have now, and the most that they have had, in MiB.
 func (p *process) memory() (now, peak float64, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, 0, fmt.Errorf("read memory: %w", errors.Join(err, p.alive()))
-	}
-	now, peak, err = parseStatus(text)
-	for _, shard := range p.shards {
+	const mebibyte = 1 << 20
+	for _, operator := range p.all() {
+		status, err := operator.proc.NewStatus()
 		if err != nil {
-			return 0, 0, err
+			return 0, 0, fmt.Errorf("read memory: %w", errors.Join(err, operator.alive()))
 		}
-		var moreNow, morePeak float64
-		moreNow, morePeak, err = shard.memory()
-		now, peak = now+moreNow, peak+morePeak
-	}
-	return now, peak, err
-}
-
-// parseStatus returns VmRSS and VmHWM of /proc/PID/status, in MiB; see proc_pid_status(5).
-func parseStatus(text []byte) (now, peak float64, err error) {
-	kibibytes := map[string]float64{}
-	for line := range bytes.Lines(text) {
-		name, value, _ := strings.Cut(string(line), ":")
-		if number, found := strings.CutSuffix(strings.TrimSpace(value), " kB"); found {
-			if kibibytes[name], err = strconv.ParseFloat(number, 64); err != nil {
-				return 0, 0, fmt.Errorf("read memory: %w", err)
-			}
-		}
-	}
-	now, peak = kibibytes["VmRSS"]/1024, kibibytes["VmHWM"]/1024
-	if now == 0 || peak == 0 {
-		return 0, 0, fmt.Errorf("read memory: no VmRSS or VmHWM in %q", text)
+		now, peak = now+float64(status.VmRSS)/mebibyte, peak+float64(status.VmHWM)/mebibyte
 	}
 	return now, peak, nil
 }
@@ -178,18 +139,5 @@ func freeAddress() (string, error) {
 
 // poll calls check every 50 ms until it says that it is done, and fails when patience ends.
 func poll(ctx context.Context, check func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if done, err := check(); done || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(context.Context) (bool, error) { return check() })
 }

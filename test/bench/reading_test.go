@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -9,35 +10,38 @@ import (
 	"github.com/kube8/kube8-operator/test/audit"
 )
 
-func TestParseStat(t *testing.T) {
-	const rest = " S 1 1 1 0 -1 4194560 10 0 0 0 123 45 7 7 20 0 9 0 100 1000 200"
-	for name, test := range map[string]struct {
-		text  string
-		want  time.Duration
-		fails bool
-	}{
-		"user and system time are added, those of children are not":  {text: "42 (operator)" + rest, want: 1680 * time.Millisecond},
-		"a name with blanks and parentheses does not shift the rest": {text: "42 (an (odd) name)" + rest, want: 1680 * time.Millisecond},
-		"what is too short is refused":                               {text: "42 (operator) S 1 1", fails: true},
-		"what is no number is refused":                               {text: "42 (operator)" + strings.Replace(rest, "123", "x", 1), fails: true},
-		"nothing is refused":                                         {fails: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := parseStat([]byte(test.text))
-			if got != test.want || (err != nil) != test.fails {
-				t.Errorf("got %v, %v, want %v", got, err, test.want)
-			}
-		})
+func TestWhatAnOperatorUsesIsReadWithItsShardsUntilItEnds(t *testing.T) {
+	run := func() *process {
+		p, err := start(t.TempDir(), "", filepath.Join(t.TempDir(), "log"), nil, "bash", "-c", "while :; do :; done")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.stop() })
+		return p
 	}
-}
-
-func TestParseStatus(t *testing.T) {
-	now, peak, err := parseStatus([]byte("Name:\toperator\nVmHWM:\t  102400 kB\nVmRSS:\t   51200 kB\nThreads:\t9\n"))
-	if now != 50 || peak != 100 || err != nil {
-		t.Errorf("got %v and %v MiB, %v, want 50 and 100", now, peak, err)
+	p := run()
+	if err := poll(t.Context(), func() (bool, error) {
+		used, err := p.cpu()
+		return used >= 50*time.Millisecond, err
+	}); err != nil {
+		t.Fatal(err)
 	}
-	if _, _, err := parseStatus([]byte("Name:\toperator\nState:\tZ (zombie)\n")); err == nil {
-		t.Error("a process without memory must be refused")
+	now, peak, err := p.memory()
+	if err != nil || now < 1 || now > 1024 || peak < now {
+		t.Errorf("got %v and %v MiB, %v", now, peak, err)
+	}
+	p.shards = []*process{run()}
+	if err := poll(t.Context(), func() (bool, error) {
+		_, both, err := p.memory()
+		return both >= peak+1, err
+	}); err != nil {
+		t.Errorf("the memory of a shard is not added to %v MiB: %v", peak, err)
+	}
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.cpu(); err == nil || !strings.Contains(err.Error(), "the operator ended") {
+		t.Errorf("got error %v of an operator that has ended", err)
 	}
 }
 

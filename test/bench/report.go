@@ -27,8 +27,12 @@ func report(path string, files []string) error {
 	}
 	generated := m.markdown()
 	if m.Scale != nil {
+		chart, err := m.Scale.svg()
+		if err != nil {
+			return err
+		}
 		plot := strings.TrimSuffix(path, filepath.Ext(path)) + ".svg"
-		if err := os.WriteFile(plot, []byte(m.Scale.svg()), 0o644); err != nil {
+		if err := os.WriteFile(plot, chart, 0o644); err != nil {
 			return err
 		}
 		generated += fmt.Sprintf("\n![CPU and memory against the number of Collectors](%s)\n", filepath.Base(plot))

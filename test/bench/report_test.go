@@ -2,10 +2,9 @@ package main
 
 import (
 	"encoding/xml"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -49,28 +48,46 @@ func TestReportReplacesWhatIsBetweenTheMarks(t *testing.T) {
 	if strings.Contains(string(text), "old") {
 		t.Errorf("what was between the marks is still there:\n%s", text)
 	}
-	plot, err := os.Open(filepath.Join(dir, "performance.svg"))
+	if lines := chartLines(t, filepath.Join(dir, "performance.svg")); !slices.Equal(lines, []string{"install, ours", "ours"}) {
+		t.Errorf("the chart has the lines %q, want one of CPU and one of memory", lines)
+	}
+}
+
+// chartLines returns the lines that a chart's legends name. Each is drawn once, and once in its legend.
+func chartLines(t *testing.T, path string) (names []string) {
+	t.Helper()
+	chart, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer plot.Close()
-	decoder := xml.NewDecoder(plot)
-	lines := 0
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			break
+	var svg struct {
+		Groups []struct {
+			Texts []string `xml:"text"`
+			Paths []struct {
+				Style string `xml:"style,attr"`
+			} `xml:"path"`
+		} `xml:"g"`
+	}
+	if err := xml.Unmarshal(chart, &svg); err != nil {
+		t.Fatal(err)
+	}
+	drawn := 0
+	for _, group := range svg.Groups {
+		for _, text := range group.Texts {
+			if strings.HasSuffix(text, ours) || strings.HasSuffix(text, stock) {
+				names = append(names, text)
+			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if element, ok := token.(xml.StartElement); ok && element.Name.Local == "polyline" {
-			lines++
+		for _, path := range group.Paths {
+			if strings.Contains(path.Style, "stroke:#0B6E4F") {
+				drawn++
+			}
 		}
 	}
-	if lines != 2 {
-		t.Errorf("the plot has %d lines, want one of CPU and one of memory", lines)
+	if drawn != 2*len(names) {
+		t.Errorf("the chart has %d lines for the names %q", drawn, names)
 	}
+	return names
 }
 
 func TestReportNeedsItsMarks(t *testing.T) {

@@ -2,7 +2,11 @@ package docs
 
 import (
 	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -117,12 +121,43 @@ func faults(sentence string) []string {
 func TestTheEnglishIsPlain(t *testing.T) {
 	pages := pages(t)
 	for _, page := range slices.Sorted(maps.Keys(pages)) {
-		byLine := prose(pages[page])
-		for _, line := range slices.Sorted(maps.Keys(byLine)) {
-			for _, sentence := range byLine[line] {
-				for _, fault := range faults(sentence) {
-					t.Errorf("%s:%d: %s\n\t%s", page, line, fault, sentence)
-				}
+		checkProse(t, page, 1, pages[page])
+	}
+}
+
+func TestTheEnglishOfCommentsIsPlain(t *testing.T) {
+	for _, folder := range []string{"cmd", "internal", "api/v1alpha1", "helm-charts", "tools", "examples"} {
+		err := filepath.WalkDir("../../"+folder, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".go" {
+				return err
+			}
+			files := token.NewFileSet()
+			parsed, err := parser.ParseFile(files, path, nil, parser.ParseComments)
+			if err != nil {
+				return err
+			}
+			for _, comment := range parsed.Comments {
+				checkProse(t, path, files.Position(comment.Pos()).Line, marker.ReplaceAllString(comment.Text(), ""))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// marker is a line that controller-gen reads.
+var marker = regexp.MustCompile(`(?m)^\+.*$`)
+
+// checkProse fails for each sentence of a text that is hard to read. The text begins in line begin of the file.
+func checkProse(t *testing.T, file string, begin int, text string) {
+	t.Helper()
+	byLine := prose(text)
+	for _, line := range slices.Sorted(maps.Keys(byLine)) {
+		for _, sentence := range byLine[line] {
+			for _, fault := range faults(sentence) {
+				t.Errorf("%s:%d: %s\n\t%s", file, begin+line-1, fault, sentence)
 			}
 		}
 	}

@@ -84,6 +84,14 @@ func further(list, fields string) string {
 	return string(patch)
 }
 
+// withCheck is the same with a check.
+func withCheck(list, fields string) string {
+	return strings.Replace(further(list, fields), `{"spec":{`, `{"spec":{"check":{},`, 1)
+}
+
+// initCommand refuses what an init container named one runs in the pod of a check.
+var initCommand = refused("a command or argument of spec.initContainers[one], with spec.check,", "set", "check-args")
+
 // limited are merge patches for the valid manifest, in namespace acme, with resources that meet clusterLimits, and what
 // the policy collector-limits.kube8.dev says of the result.
 var limited = []struct{ name, patch, refusal string }{
@@ -131,6 +139,18 @@ var limited = []struct{ name, patch, refusal string }{
 	{name: "a check with the collector's own arguments, in so many words", patch: `{spec: {check: {args: []}}}`},
 	{name: "a check with other arguments", patch: `{spec: {check: {args: [--config=/etc/passwd]}}}`,
 		refusal: refused("spec.check.args", "set", "check-args")},
+	{name: "a command without a check", patch: `{spec: {command: [/bin/sh, -c, id]}}`},
+	{name: "no command with a check, in so many words", patch: `{spec: {command: [], check: {}}}`},
+	{name: "a check with another command", patch: `{spec: {command: [/bin/sh, -c, id], check: {}}}`,
+		refusal: refused("spec.command, with spec.check,", "set", "check-args")},
+	{name: "a check with a command that is limited by its arguments too", patch: `{spec: {command: [/bin/sh], check: {args: [-c, id]}}}`,
+		refusal: refused("spec.check.args", "set", "check-args") + ". " + refused("spec.command, with spec.check,", "set", "check-args")},
+	{name: "a check with the program of an init container's image", patch: withCheck("initContainers", ``)},
+	{name: "a check beside another container's command, which it does not run", patch: withCheck("extraContainers", `command: [id]`)},
+	{name: "a check with an init container's command", patch: withCheck("initContainers", `command: [id]`), refusal: initCommand},
+	{name: "a check with an init container's arguments", patch: withCheck("initContainers", `args: [-c, id]`), refusal: initCommand},
+	{name: "a check with a command by a lifecycle", patch: withCheck("initContainers", `restartPolicy: Always, lifecycle: {postStart: {exec: {command: [id]}}}`),
+		refusal: initCommand},
 	{name: "a number where a quantity may be", patch: `{spec: {resources: {limits: {cpu: 3}}}}`,
 		refusal: refused("spec.resources.limits.cpu", "3", "limits.cpu")},
 	{name: "no limits", patch: `{spec: {resources: {limits: null}}}`,

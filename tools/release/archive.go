@@ -5,13 +5,12 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
-	"slices"
-	"strings"
-	"time"
+	"testing/fstest"
 )
 
 // file is a file of the release, or in one of its archives.
@@ -45,42 +44,30 @@ func readFiles(dir, name string) (files []file, err error) {
 	return files, nil
 }
 
-// tar returns an archive of files and, before each, the folders that lead to it. It belongs to root.
-func (t *tree) tar(files []file) ([]byte, error) {
-	var out bytes.Buffer
-	w := tar.NewWriter(&out)
-	seen := map[string]bool{}
-	for _, f := range sorted(files) {
-		parts := strings.Split(f.name, "/")
-		for i := 1; i < len(parts); i++ {
-			folder := strings.Join(parts[:i], "/") + "/"
-			if seen[folder] {
-				continue
-			}
-			seen[folder] = true
-			if err := w.WriteHeader(header(tar.TypeDir, folder, 0o755, 0, t.time)); err != nil {
-				return nil, fmt.Errorf("%s: %w", folder, err)
-			}
-		}
-		mode := int64(0o644)
+// normal has files, and the folders that lead to them, with the commit's time and without an owner.
+func (t *tree) normal(files []file) fs.FS {
+	all := fstest.MapFS{}
+	for _, f := range files {
+		mode := fs.FileMode(0o644)
 		if f.executable {
 			mode = 0o755
 		}
-		if err := w.WriteHeader(header(tar.TypeReg, f.name, mode, len(f.body), t.time)); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
-		}
-		if _, err := w.Write(f.body); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
+		all[f.name] = &fstest.MapFile{Data: f.body, Mode: mode, ModTime: t.time}
+		for folder := path.Dir(f.name); folder != "."; folder = path.Dir(folder) {
+			all[folder] = &fstest.MapFile{Mode: fs.ModeDir | 0o755, ModTime: t.time}
 		}
 	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("end the archive: %w", err)
-	}
-	return out.Bytes(), nil
+	return all
 }
 
-func header(kind byte, name string, mode int64, size int, modified time.Time) *tar.Header {
-	return &tar.Header{Typeflag: kind, Name: name, Mode: mode, Size: int64(size), ModTime: modified, Format: tar.FormatUSTAR}
+// tar returns an archive of files, which belongs to root.
+func (t *tree) tar(files []file) ([]byte, error) {
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	if err := errors.Join(w.AddFS(t.normal(files)), w.Close()); err != nil {
+		return nil, fmt.Errorf("write an archive: %w", err)
+	}
+	return out.Bytes(), nil
 }
 
 // tarGz returns an archive of files, compressed. Its header has no name and no time.
@@ -94,10 +81,8 @@ func (t *tree) tarGz(files []file) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compress: %w", err)
 	}
-	if _, err := w.Write(archive); err != nil {
-		return nil, fmt.Errorf("compress: %w", err)
-	}
-	if err := w.Close(); err != nil {
+	_, err = w.Write(archive)
+	if err := errors.Join(err, w.Close()); err != nil {
 		return nil, fmt.Errorf("compress: %w", err)
 	}
 	return out.Bytes(), nil
@@ -107,22 +92,8 @@ func (t *tree) tarGz(files []file) ([]byte, error) {
 func (t *tree) zip(files []file) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
-	for _, f := range sorted(files) {
-		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: t.time}
-		entry, err := w.CreateHeader(header)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
-		}
-		if _, err := entry.Write(f.body); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("end the archive: %w", err)
+	if err := errors.Join(w.AddFS(t.normal(files)), w.Close()); err != nil {
+		return nil, fmt.Errorf("write an archive: %w", err)
 	}
 	return out.Bytes(), nil
-}
-
-func sorted(files []file) []file {
-	return slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.name, b.name) })
 }

@@ -18,6 +18,24 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+const homepage = "https://github.com/kube8/kube8-operator"
+
+// krewManifest has every field that krew knows and we use.
+type krewManifest struct {
+	APIVersion, Kind string
+	Metadata         struct{ Name string }
+	Spec             struct {
+		Version, Homepage, ShortDescription, Description string
+		Platforms                                        []struct {
+			Selector         struct{ MatchLabels map[string]string }
+			URI, SHA256, Bin string
+			Files            []krewFile
+		}
+	}
+}
+
+type krewFile struct{ From, To string }
+
 // checkKrew checks a manifest by the rules that krew documents and enforces, and against the archives that it names. krew
 // itself is no Go module that can be had.
 func checkKrew(text []byte, version string, archives map[string][]byte) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -42,11 +43,11 @@ func release(dir, dist, version string, platforms, cliPlatforms []string) error 
 		file{name: "images.txt", body: []byte(list)},
 		file{name: "notes.md", body: []byte(notes + "\n### Images\n\n```\n" + list + "```\n")},
 	)
-	files = sorted(files)
+	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	return write(dist, append(files, checksums(files)))
 }
 
-// installs are what installs the operator with kubectl, and the folders of which each is made.
+// installs are the files that install the operator with kubectl, each with the folder that it is made of.
 var installs = map[string]string{
 	"install.yaml":            "config/default",
 	"install-namespaced.yaml": "config/namespaced", // has no CRD: that takes other rights

@@ -59,7 +59,7 @@ func replace(t *testing.T, tree *tree, name, text string) {
 	}
 }
 
-// git runs git as somebody, whatever is configured here.
+// git runs git as somebody, without the configuration of this machine.
 func git(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=test", "-c", "user.email=test@example.com"}, args...)...)

@@ -13,8 +13,8 @@ import (
 
 const suffix = "-values.yaml"
 
-// Cases returns the values in dir by the name of their case. Each file in the folder
-// with a case's name becomes one of its collector.files. The file called collector.fileName becomes its collector.configuration.
+// Cases returns the values in dir by the name of their case. Each file in the folder with a case's name becomes one of its
+// collector.files. The file called collector.fileName, which is config.yaml by default, becomes its collector.configuration.
 func Cases(dir string) (map[string]map[string]any, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
 	if err != nil {
@@ -49,6 +49,10 @@ func addFiles(values chartutil.Values, dir string) error {
 	if err != nil {
 		return fmt.Errorf("its files need a collector: %w", err)
 	}
+	fileName, ok := collector["fileName"]
+	if !ok {
+		fileName = "config.yaml"
+	}
 	files := map[string]any{}
 	for _, path := range paths {
 		content, err := os.ReadFile(path)
@@ -56,7 +60,7 @@ func addFiles(values chartutil.Values, dir string) error {
 			return fmt.Errorf("read one of its files: %w", err)
 		}
 		encoded := base64.StdEncoding.EncodeToString(content)
-		if name := filepath.Base(path); name == collector["fileName"] {
+		if name := filepath.Base(path); name == fileName {
 			collector["configuration"] = encoded
 		} else {
 			files[name] = encoded

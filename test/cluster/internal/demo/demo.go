@@ -84,16 +84,13 @@ func (d *demo) run(ctx context.Context) error {
 		{"operator", d.startOperator},
 		{"controllers at work", d.waitForStorage},
 		{"samples", d.applySamples},
+		{"Collectors are ready", d.waitForCollectors},
 	} {
 		if err := d.steps.Do(step.title, func() (string, error) { return step.do(ctx) }); err != nil {
 			return fmt.Errorf("%s: %w", step.title, err)
 		}
 	}
-	collectors, err := d.waitForCollectors(ctx, d.steps.Begin("Collectors, until they and their pods are ready"))
-	if err != nil {
-		return fmt.Errorf("wait for the Collectors: %w%s", err, d.warnings(ctx))
-	}
-	return d.report(ctx, collectors)
+	return d.report(ctx)
 }
 
 // findBinaries builds what is missing. The two groups may come from different
@@ -169,32 +166,8 @@ func (d *demo) stop() error {
 	return d.steps.Do("stop everything", func() (string, error) { return "", d.plane.Stop() })
 }
 
-// until calls the check until it is done, fails, or the deadline passes; state
-// is what there was to say last.
-func (d *demo) until(ctx context.Context, timeout time.Duration, check func() (done bool, state string, err error)) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		done, state, err := check()
-		if err != nil || done {
-			return err
-		}
-		if err := d.plane.Err(); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("not after %s: %s", progress.Duration(timeout), state)
-		case <-tick.C:
-		}
-	}
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+// wait has kubectl wait for something, unless a process ends.
+func (d *demo) wait(ctx context.Context, args ...string) error {
+	_, err := d.kubectl.Run(ctx, nil, append([]string{"wait"}, args...)...)
+	return errors.Join(err, d.plane.Err())
 }

@@ -7,13 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 )
@@ -61,17 +59,7 @@ func (d *demo) startNode(ctx context.Context) (string, error) {
 	if _, err := d.plane.Run("kwok", exec.Command(d.kwok, "--kubeconfig="+kubeconfig, "--config="+config)); err != nil {
 		return "", err
 	}
-	return node.Name, d.until(ctx, 30*time.Second, func() (bool, string, error) {
-		if err := d.client.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
-			return false, "", err
-		}
-		for _, c := range node.Status.Conditions {
-			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-				return true, "", nil
-			}
-		}
-		return false, fmt.Sprintf("node %s is not ready", node.Name), nil
-	})
+	return node.Name, d.wait(ctx, "node", node.Name, "--for=condition=Ready", "--timeout=30s")
 }
 
 func (d *demo) createStorage(ctx context.Context) error {
@@ -104,17 +92,6 @@ func (d *demo) createStorage(ctx context.Context) error {
 // waitForStorage waits until the controllers have seen the volumes: a claim
 // that comes before finds none, and is looked at again 15 seconds later.
 func (d *demo) waitForStorage(ctx context.Context) (string, error) {
-	return fmt.Sprintf("%d volumes are available", volumes), d.until(ctx, 30*time.Second, func() (bool, string, error) {
-		var found corev1.PersistentVolumeList
-		if err := d.client.List(ctx, &found); err != nil {
-			return false, "", err
-		}
-		available := 0
-		for _, volume := range found.Items {
-			if volume.Status.Phase == corev1.VolumeAvailable {
-				available++
-			}
-		}
-		return available == volumes, fmt.Sprintf("%d of %d volumes are available", available, volumes), nil
-	})
+	return fmt.Sprintf("%d volumes are available", volumes),
+		d.wait(ctx, "persistentvolumes", "--all", "--for=jsonpath={.status.phase}=Available", "--timeout=30s")
 }

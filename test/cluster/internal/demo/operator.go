@@ -14,10 +14,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/test/cluster/internal/controlplane"
@@ -33,14 +32,7 @@ func (d *demo) installCRD(ctx context.Context) (string, error) {
 	if _, err := d.kubectl.Run(ctx, nil, "apply", "--server-side", "-k", filepath.Join(d.Root, "config", "crd")); err != nil {
 		return "", err
 	}
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(schema.GroupVersionKind{
-		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
-	})
-	return crd, d.until(ctx, 30*time.Second, func() (bool, string, error) {
-		err := d.client.Get(ctx, client.ObjectKey{Name: crd}, object)
-		return condition(object, "Established")["status"] == "True", crd + " is not established", err
-	})
+	return crd, d.wait(ctx, "crd", crd, "--for=condition=Established", "--timeout=30s")
 }
 
 // installRBAC applies what config/default grants the operator, and not the
@@ -55,7 +47,7 @@ func (d *demo) installRBAC(ctx context.Context) (string, error) {
 		return "", err
 	}
 	_, err = d.kubectl.Run(ctx, grants, "apply", "--server-side", "-f", "-")
-	return plural(count, "object") + " of config/default", err
+	return fmt.Sprintf("%d objects of config/default", count), err
 }
 
 // onlyRBAC keeps the objects that say who the operator is and what it may do.
@@ -113,14 +105,18 @@ func (d *demo) startOperator(ctx context.Context) (string, error) {
 	if d.operator, err = d.plane.Run("operator", cmd); err != nil {
 		return "", err
 	}
+	return "as ServiceAccount " + operatorAccount, d.served(ctx, "http://"+probes+"/readyz")
+}
+
+// served waits until an address answers with success.
+func (d *demo) served(ctx context.Context, address string) error {
 	probe := http.Client{Timeout: time.Second}
-	return "as ServiceAccount " + operatorAccount, d.until(ctx, 30*time.Second, func() (bool, string, error) {
-		response, err := probe.Get("http://" + probes + "/readyz")
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		response, err := probe.Get(address)
 		if err != nil {
-			return false, err.Error(), nil
+			return false, d.plane.Err()
 		}
-		defer response.Body.Close()
-		return response.StatusCode == http.StatusOK, "/readyz says " + response.Status, nil
+		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ import (
 const configAnnotation = "kube8.dev/configuration"
 
 // report shows the Collectors, the objects they became, and one config.
-func (d *demo) report(ctx context.Context, collectors []collector) error {
+func (d *demo) report(ctx context.Context) error {
 	table, err := d.kubectl.Run(ctx, nil, "get", "collectors", "-A")
 	if err != nil {
 		return err
@@ -34,9 +35,10 @@ func (d *demo) report(ctx context.Context, collectors []collector) error {
 		return fmt.Errorf("list objects: %w", err)
 	}
 	d.heading("what each Collector became")
+	collectors := slices.SortedFunc(maps.Keys(objects), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 	for _, c := range collectors {
-		fmt.Fprintf(d.Out, "%s: %s\n", c.NamespacedName, c.state())
-		for _, object := range objects[c.NamespacedName] {
+		fmt.Fprintf(d.Out, "%s\n", c)
+		for _, object := range objects[c] {
 			fmt.Fprintf(d.Out, "  %s\n", object)
 		}
 	}
@@ -109,7 +111,7 @@ func (d *demo) objects(ctx context.Context) (map[types.NamespacedName][]string, 
 }
 
 // showConfig prints the decoded config that the operator wrote for a Collector.
-func (d *demo) showConfig(ctx context.Context, c collector) error {
+func (d *demo) showConfig(ctx context.Context, c types.NamespacedName) error {
 	var secrets corev1.SecretList
 	if err := d.client.List(ctx, &secrets, client.InNamespace(c.Namespace), client.MatchingLabels{label: c.Name}); err != nil {
 		return err
@@ -118,11 +120,11 @@ func (d *demo) showConfig(ctx context.Context, c collector) error {
 		if _, ok := secret.Annotations[configAnnotation]; !ok {
 			continue
 		}
-		d.heading(fmt.Sprintf("the decoded config of %s, in Secret %s", c.NamespacedName, secret.Name))
+		d.heading(fmt.Sprintf("the decoded config of %s, in Secret %s", c, secret.Name))
 		for _, content := range secret.Data {
 			fmt.Fprintf(d.Out, "%s\n", bytes.TrimSpace(content))
 		}
 		return nil
 	}
-	return fmt.Errorf("no Secret of %s has the annotation %s", c.NamespacedName, configAnnotation)
+	return fmt.Errorf("no Secret of %s has the annotation %s", c, configAnnotation)
 }

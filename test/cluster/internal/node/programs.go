@@ -46,6 +46,11 @@ func (c *Cluster) programs() []program {
 			"--kubelet-preferred-address-types=InternalIP", "--kubelet-certificate-authority=" + pki("ca.crt"),
 			"--audit-policy-file=" + c.path("config", "audit-policy.yaml"), "--audit-log-path=" + c.path("logs", "audit.log"),
 			"--kubelet-client-certificate=" + pki("kube-apiserver.crt"), "--kubelet-client-key=" + pki("kube-apiserver.key"),
+			// By these, the API servers that an APIService names know who asks.
+			"--proxy-client-cert-file=" + pki("front-proxy.crt"), "--proxy-client-key-file=" + pki("front-proxy.key"),
+			"--requestheader-client-ca-file=" + pki("ca.crt"), "--requestheader-allowed-names=front-proxy",
+			"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
+			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		}},
 		{
 			name: "kube-controller-manager", does: "runs the controllers", user: identity{user: "system:kube-controller-manager"},

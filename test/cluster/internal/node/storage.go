@@ -26,7 +26,8 @@ func (c *Cluster) createStorage(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "local", Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
 		},
-		Provisioner: "kubernetes.io/no-provisioner",
+		Provisioner:          "kubernetes.io/no-provisioner",
+		AllowVolumeExpansion: new(true), // a local volume grows when its PersistentVolume says so
 	}}
 	for i := range volumes {
 		name := fmt.Sprintf("local-%02d", i)

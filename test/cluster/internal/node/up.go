@@ -100,6 +100,7 @@ func (c *Cluster) prepare() error {
 	}
 	for _, id := range []identity{
 		{file: "service-accounts", user: "service-accounts"},
+		{file: "front-proxy", user: "front-proxy"},
 		{file: "kube-apiserver", user: "kube-apiserver", group: "system:masters", hosts: []string{
 			nodeIP, apiService, "kubernetes", "kubernetes.default", "kubernetes.default.svc",
 			"kubernetes.default.svc.cluster.local",

@@ -45,9 +45,6 @@ func Start(name, log string, cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Done is closed when the process has ended.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
 // Err says that the process ended, with the end of its log; nil while it runs.
 func (p *Process) Err() error {
 	select {
@@ -60,7 +57,7 @@ func (p *Process) Err() error {
 
 // Stop ends the process and returns once it is gone.
 func (p *Process) Stop() {
-	// An error means that it is gone already, which Done tells next.
+	// An error means that it is gone already, which is seen next.
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.done:

@@ -25,23 +25,8 @@ func (s *Steps) Do(title string, step func() (detail string, err error)) error {
 	if err != nil {
 		detail = "failed"
 	}
-	fmt.Fprintln(s.Out, rest(detail, time.Since(start)))
+	fmt.Fprintf(s.Out, " %-51s %6s\n", detail, Duration(time.Since(start)))
 	return err
-}
-
-// Begin starts a step that has a line of its own for each of its results,
-// which the returned function prints.
-func (s *Steps) Begin(title string) (result func(name, detail string)) {
-	s.count++
-	fmt.Fprintf(s.Out, "%2d  %s\n", s.count, title)
-	start := time.Now()
-	return func(name, detail string) {
-		fmt.Fprintf(s.Out, "    %-31s%s\n", name, rest(detail, time.Since(start)))
-	}
-}
-
-func rest(detail string, took time.Duration) string {
-	return fmt.Sprintf(" %-51s %6s", detail, Duration(took))
 }
 
 // Duration formats the time a step took, as exactly as a person cares.
