@@ -4,9 +4,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Collector is a telemetry collector of one tenant. The operator turns it into a Helm release of the same name in the
-// same namespace: workload, config Secret, Service, ServiceAccount and whatever else the spec asks for. Deleting it
-// removes all of them.
+// Collector is a telemetry collector of one tenant. The operator turns it into
+// a Helm release of the same name in the same namespace: workload, config
+// Secret, Service, ServiceAccount and whatever else the spec asks for.
+// Deleting it removes all of them.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -32,7 +33,7 @@ type Collector struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the collector should be. It is rendered as the chart's values, as it stands.
+	// Spec describes the collector.
 	// +required
 	Spec CollectorSpec `json:"spec"`
 
@@ -56,7 +57,8 @@ func init() {
 	SchemeBuilder.Register(&Collector{}, &CollectorList{})
 }
 
-// CollectorSpec is what a collector should be. Everything but collector, tenant and cluster has a default.
+// CollectorSpec is what a collector should be. Everything but collector,
+// tenant and cluster has a default.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.mode) && self.mode == 'daemonset' && has(self.autoscaling) && ((has(self.autoscaling.enabled) && self.autoscaling.enabled) || (has(self.autoscaling.external) && self.autoscaling.external)))",message="autoscaling: not with mode daemonset, which runs one pod on each node; disable autoscaling or choose mode deployment or statefulset"
 // +kubebuilder:validation:XValidation:rule="!(has(self.mode) && self.mode == 'daemonset' && has(self.replicas))",message="replicas: not with mode daemonset, which runs one pod on each node; remove replicas or choose mode deployment or statefulset"
@@ -78,31 +80,36 @@ type CollectorSpec struct {
 	// +required
 	Collector CollectorConfig `json:"collector"`
 
-	// Tenant says whose collector this is. It reaches the pods as labels and environment. The configuration
-	// refers to these as ${env:TENANT_ID} and so on.
+	// Tenant says whose collector this is. It reaches the pods as labels and
+	// environment. The configuration refers to these as ${env:TENANT_ID} and so
+	// on.
 	// +required
 	Tenant Tenant `json:"tenant"`
 
-	// Cluster is the name of the cluster that the collector observes, as its telemetry names it. It reaches the
-	// pods as the label kube8.dev/cluster, as CLUSTER_NAME, and as k8s.cluster.name in OTEL_RESOURCE_ATTRIBUTES.
+	// Cluster is the name of the cluster that the collector observes, as its
+	// telemetry names it. It reaches the pods as the label kube8.dev/cluster, as
+	// CLUSTER_NAME, and as k8s.cluster.name in OTEL_RESOURCE_ATTRIBUTES.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
 	Cluster string `json:"cluster"`
 
-	// Mode is the kind of workload that runs the collector: deployment (the default), daemonset (one pod on each
-	// matching node) or statefulset (stable names and volumes).
+	// Mode is the kind of workload that runs the collector: deployment (the
+	// default), daemonset (one pod on each matching node) or statefulset (stable
+	// names and volumes).
 	// +optional
 	// +kubebuilder:validation:Enum=deployment;daemonset;statefulset
 	Mode Mode `json:"mode,omitempty"`
 
-	// Replicas is the number of pods, 1 by default. It is ignored while autoscaling is enabled.
+	// Replicas is the number of pods, 1 by default. It is ignored while
+	// autoscaling is enabled or external.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// Check has each change checked by the collector itself before it reaches the pods. Without it, no Job runs.
+	// Check lets the collector itself check each change in a Job, before the
+	// change reaches the pods. The default is no check.
 	// +optional
 	Check *Check `json:"check,omitempty"`
 
@@ -110,12 +117,13 @@ type CollectorSpec struct {
 	ExposureSpec `json:",inline"`
 	PodSpec      `json:",inline"`
 
-	// Autoscaling adds a HorizontalPodAutoscaler, or has KEDA or somebody else scale.
+	// Autoscaling lets a HorizontalPodAutoscaler, KEDA or an autoscaler of your
+	// own set the number of pods.
 	// +optional
 	Autoscaling *Autoscaling `json:"autoscaling,omitempty"`
 
-	// VerticalPodAutoscaler has the requests of the collector's container follow its usage. It is ignored on clusters without
-	// the autoscaling.k8s.io API.
+	// VerticalPodAutoscaler adjusts the requests of the collector's container to
+	// its usage. It is ignored on clusters without the autoscaling.k8s.io API.
 	// +optional
 	VerticalPodAutoscaler *VerticalPodAutoscaler `json:"verticalPodAutoscaler,omitempty"`
 
@@ -123,26 +131,29 @@ type CollectorSpec struct {
 	// +optional
 	PodDisruptionBudget *PodDisruptionBudget `json:"podDisruptionBudget,omitempty"`
 
-	// NetworkPolicy limits who may reach the collector's ports, and whom the collector may reach.
+	// NetworkPolicy limits who may reach the collector's ports, and whom the
+	// collector may reach.
 	// +optional
 	NetworkPolicy *NetworkPolicy `json:"networkPolicy,omitempty"`
 
-	// ServiceMonitor has Prometheus scrape the collector's own metrics through its Service. It is ignored on clusters
-	// without the monitoring.coreos.com API.
+	// ServiceMonitor has Prometheus scrape the collector's own metrics through its
+	// Service. It is ignored on clusters without the monitoring.coreos.com API.
 	// +optional
 	ServiceMonitor *Monitor `json:"serviceMonitor,omitempty"`
 
-	// PodMonitor has Prometheus scrape the collector's own metrics pod by pod. It is ignored on clusters without the
-	// monitoring.coreos.com API.
+	// PodMonitor has Prometheus scrape the collector's own metrics pod by pod. It
+	// is ignored on clusters without the monitoring.coreos.com API.
 	// +optional
 	PodMonitor *Monitor `json:"podMonitor,omitempty"`
 
-	// PrometheusRule has Prometheus raise alerts about the collector's own metrics, which ServiceMonitor or PodMonitor
-	// must have scraped. It is ignored on clusters without the monitoring.coreos.com API.
+	// PrometheusRule has Prometheus raise alerts about the collector's own
+	// metrics. It needs serviceMonitor or podMonitor. It is ignored on clusters
+	// without the monitoring.coreos.com API.
 	// +optional
 	PrometheusRule *PrometheusRule `json:"prometheusRule,omitempty"`
 
-	// Presets give the pods what common receivers and processors need of the node and of the Kubernetes API.
+	// Presets give the pods what common receivers and processors need of the node
+	// and of the Kubernetes API.
 	// +optional
 	Presets *Presets `json:"presets,omitempty"`
 }
@@ -164,16 +175,18 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.files) || self.files.map(name, self.files[name].replace('\\r', \"\").replace('\\n', \"\")).map(text, text.size() / 4 * 3 - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0)).sum() <= 262144",fieldPath=".files",message="more than 262144 bytes together when decoded; shorten them"
 // +kubebuilder:validation:XValidation:rule="!has(self.files) || self.files.all(name, name.matches('^[-._a-zA-Z0-9]{1,253}$') && !name.startsWith('..') && name != '.')",fieldPath=".files",message="a file name has letters, digits, '-', '_' and '.', and does not start with '..'"
 type CollectorConfig struct {
-	// Name is the collector's distribution, such as opentelemetry-collector. It is the last part of the image
-	// repository, below image.registry; a name that contains "/" is the whole repository, such as grafana/alloy.
+	// Name is the collector's distribution, such as opentelemetry-collector. It is
+	// the last part of the image repository, below image.registry; a name that
+	// contains "/" is the whole repository, such as grafana/alloy.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((__|[._]|-+)[a-z0-9]+)*(/[a-z0-9]+((__|[._]|-+)[a-z0-9]+)*)*$')",messageExpression="self.contains('://') ? 'an image has no scheme; remove ' + self.substring(0, self.indexOf('://') + 3) : self.contains('@') ? 'has a digest; it belongs in image.digest' : self.matches('^[^ ]*:[^/ ]*$') ? 'has a tag; it belongs in collector.version or image.tag' : self.matches('[A-Z]') ? 'has upper case; an image repository is lower case' : self.matches('[ \\t\\r\\n]') ? 'has white space; remove it' : 'not an image repository, such as grafana/alloy or registry.example.com:5000/team/collector'"
 	Name string `json:"name"`
 
-	// Version is the collector's version, which is the image's tag as it stands unless image.tag or image.digest says
-	// otherwise. Below the default registry, which has the OpenTelemetry releases, the tag goes without the "v" before
+	// Version is the collector's version, which is the image's tag as it stands
+	// unless image.tag or image.digest says otherwise. Below the default registry,
+	// which has the OpenTelemetry releases, the tag goes without the "v" before
 	// the version's first digit.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -181,33 +194,38 @@ type CollectorConfig struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][-A-Za-z0-9_.]*$`
 	Version string `json:"version"`
 
-	// Configuration is the collector's configuration, base64-encoded; at most 256 KiB when decoded. It reaches the
-	// collector byte for byte as a file in /etc/collector, from a Secret. At most one of configuration and
-	// configurationSecret is set. A collector that needs no configuration has neither.
+	// Configuration is the collector's configuration, base64-encoded; at most 256
+	// KiB when decoded. It reaches the collector byte for byte as a file in
+	// /etc/collector, from a Secret. At most one of configuration and
+	// configurationSecret is set. A collector that needs no configuration has
+	// neither.
 	// +optional
 	Configuration FileContent `json:"configuration,omitempty"`
 
-	// ConfigurationSecret takes the configuration from a Secret in the Collector's namespace that somebody else keeps.
-	// The Secret needs the label kube8.dev/collector.
+	// ConfigurationSecret takes the configuration from a Secret in the Collector's
+	// namespace that somebody else keeps. The Secret needs the label
+	// kube8.dev/collector.
 	// +optional
 	ConfigurationSecret *ConfigurationSecret `json:"configurationSecret,omitempty"`
 
-	// FileName is the name of the configuration's file in /etc/collector, config.yaml by default. Some collectors choose
-	// their parser by its extension.
+	// FileName is the name of the configuration's file in /etc/collector,
+	// config.yaml by default. Some collectors choose their parser by its
+	// extension.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && !self.startsWith('..') && self != '.'",message="a file name has letters, digits, '-', '_' and '.', and does not start with '..'"
 	FileName string `json:"fileName,omitempty"`
 
-	// Files are further files in /etc/collector, such as parsers, scripts or certificates: file name to base64-encoded
-	// content, together at most 256 KiB when decoded. They are not parsed. A change rolls the pods.
+	// Files are further files in /etc/collector, such as parsers, scripts or
+	// certificates: file name to base64-encoded content, together at most 256 KiB
+	// when decoded. They are not parsed. A change rolls the pods.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=6
 	Files map[string]FileContent `json:"files,omitempty"`
 
-	// Format says how the configuration is checked before it is deployed: yaml (the default; one YAML mapping without
-	// duplicate keys) or raw (not parsed).
+	// Format says how the configuration is checked before it is deployed: yaml
+	// (the default; one YAML mapping without duplicate keys) or raw (not parsed).
 	// +optional
 	// +kubebuilder:validation:Enum=yaml;raw
 	Format Format `json:"format,omitempty"`
@@ -222,11 +240,13 @@ const (
 	FormatRaw  Format = "raw"
 )
 
-// ConfigurationSecret points at one key of a Secret. It must meet the same rules as configuration, and a change rolls
-// the pods. The operator never changes or deletes the Secret.
+// ConfigurationSecret points at one key of a Secret. It must meet the same
+// rules as configuration, and a change rolls the pods. The operator never
+// changes or deletes the Secret.
 type ConfigurationSecret struct {
-	// Name of the Secret, in the Collector's namespace. The Secret needs the label kube8.dev/collector, so that
-	// the operator follows its changes. The value is the Collector's name, or any value when several share the Secret.
+	// Name of the Secret, in the Collector's namespace. The Secret needs the label
+	// kube8.dev/collector, so that the operator follows its changes. The value is
+	// the Collector's name, or any value when several share the Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -238,17 +258,20 @@ type ConfigurationSecret struct {
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key"`
 
-	// Copy has the operator copy the configuration, once it is checked, into a Secret of the Collector that nobody can
-	// change, which pods mount; true by default. If it is false, pods mount the Secret itself: a pod that starts again
-	// gets what is in it then, even if the operator refuses to deploy it. A Collector of an earlier version that does not
-	// say gets its copy with the next change of the configuration, so that an upgrade rolls no pods.
+	// Copy has the operator copy the configuration, once it is checked, into a
+	// Secret of the Collector that nobody can change, which pods mount; true by
+	// default. If it is false, pods mount the Secret itself: a pod that starts
+	// again gets what is in it then, even if the operator refuses to deploy it. A
+	// Collector of an earlier version that does not say gets its copy with the
+	// next change of the configuration, so that an upgrade rolls no pods.
 	// +optional
 	Copy *bool `json:"copy,omitempty"`
 }
 
 // Tenant says whose collector it is. Its values are Kubernetes label values.
 type Tenant struct {
-	// ID identifies the tenant. It cannot be changed: a collector does not move from one tenant to another.
+	// ID identifies the tenant. It cannot be changed: a collector does not move
+	// from one tenant to another.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -264,7 +287,8 @@ type Tenant struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="tenant.reference cannot be changed; create another Collector for the other tenant"
 	Reference string `json:"reference"`
 
-	// Instance tells apart several instances of one tenant, such as production and staging.
+	// Instance tells apart several instances of one tenant, such as production and
+	// staging.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

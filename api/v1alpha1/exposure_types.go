@@ -2,17 +2,21 @@ package v1alpha1
 
 import networkingv1 "k8s.io/api/networking/v1"
 
-// ExposureSpec makes ports of the Service reachable from outside the cluster, by name.
+// ExposureSpec makes ports of the Service reachable from outside the cluster,
+// by name.
 type ExposureSpec struct {
-	// Ingress adds an Ingress.
+	// Ingress has an ingress controller send requests from outside of the cluster
+	// to the Service.
 	// +optional
 	Ingress *Ingress `json:"ingress,omitempty"`
 
-	// HTTPRoute adds an HTTPRoute of the Gateway API. It is ignored on clusters without that.
+	// HTTPRoute has a Gateway send HTTP requests to the Service. It is ignored on
+	// clusters without the Gateway API.
 	// +optional
 	HTTPRoute *Route `json:"httpRoute,omitempty"`
 
-	// GRPCRoute adds a GRPCRoute of the Gateway API. It is ignored on clusters without that.
+	// GRPCRoute has a Gateway send gRPC requests to the Service. It is ignored on
+	// clusters without the Gateway API.
 	// +optional
 	GRPCRoute *Route `json:"grpcRoute,omitempty"`
 }
@@ -25,7 +29,8 @@ type Ingress struct {
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 
-	// IngressClassName says which controller it is for. The default is that of the cluster.
+	// IngressClassName names the class of the ingress controller. The default is
+	// that of the cluster.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	IngressClassName string `json:"ingressClassName,omitempty"`
@@ -34,34 +39,38 @@ type Ingress struct {
 	// +optional
 	Annotations Annotations `json:"annotations,omitempty"`
 
-	// Hosts are what requests are for, and where they go. It is required when enabled.
+	// Hosts are the host names that the Ingress takes requests for, with their
+	// ports. They are required when enabled.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Hosts []IngressHost `json:"hosts,omitempty"`
 
-	// TLS are the certificates, in Secrets of the Collector's namespace.
+	// TLS lists host names and the Secrets of the Collector's namespace that have
+	// their certificates.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	TLS []networkingv1.IngressTLS `json:"tls,omitempty"`
 }
 
-// IngressHost says where requests for a host go.
+// IngressHost routes the requests for a host.
 type IngressHost struct {
-	// Host is a name, such as otlp.example.com. Without it, requests for every host are meant.
+	// Host is a host name, such as otlp.example.com. Without it, the rule is for
+	// every host.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Host string `json:"host,omitempty"`
 
-	// Paths are where requests go, by their path. The default is that all of them go to the port otlp-http.
+	// Paths route requests by their path. By default all requests go to the port
+	// otlp-http.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Paths []IngressPath `json:"paths,omitempty"`
 }
 
-// IngressPath says where requests for a path go.
+// IngressPath routes the requests for a path.
 type IngressPath struct {
 	// Path is / by default.
 	// +optional
@@ -91,26 +100,30 @@ type Route struct {
 	// +optional
 	Annotations Annotations `json:"annotations,omitempty"`
 
-	// ParentRefs are the Gateways, which must let routes of this namespace attach. It is required when enabled.
+	// ParentRefs are the Gateways that the route attaches to. They must allow
+	// routes of this namespace. They are required when enabled.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	ParentRefs []ParentReference `json:"parentRefs,omitempty"`
 
-	// Hostnames are what requests are for. The default is all hosts of the Gateway's listener.
+	// Hostnames are the host names that the route takes requests for. The default
+	// is all those of the Gateway's listener.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=253
 	Hostnames []string `json:"hostnames,omitempty"`
 
-	// Port is the name of a port of the Service. The default is otlp-http for an httpRoute and otlp for a grpcRoute.
+	// Port is the name of a port of the Service. The default is otlp-http for an
+	// httpRoute and otlp for a grpcRoute.
 	// +optional
 	// +kubebuilder:validation:MaxLength=15
 	Port string `json:"port,omitempty"`
 }
 
-// ParentReference names a Gateway, or something else that routes can attach to.
+// ParentReference names a Gateway, or something else that routes can attach
+// to.
 type ParentReference struct {
 	// Group is gateway.networking.k8s.io by default.
 	// +optional
@@ -133,12 +146,13 @@ type ParentReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// SectionName is the name of a listener of the Gateway. The default is all of them.
+	// SectionName selects a listener of the Gateway by its name. The default is
+	// all of them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	SectionName string `json:"sectionName,omitempty"`
 
-	// Port is the port number of listeners of the Gateway.
+	// Port selects the listeners of the Gateway by their port number.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535

@@ -1,10 +1,12 @@
 package v1alpha1
 
-// The format of a FileContent is not "byte": rules that touch such a string decode it as URL-safe base64, which has no "+"
-// and "/", and the API server repeats a string that does not fit its format. It does not repeat one that breaks a rule
-// with the reason FieldValueForbidden.
+// The format of a FileContent is not "byte": rules that touch such a string
+// decode it as URL-safe base64, which has no "+" and "/", and the API server
+// repeats a string that does not fit its format. It does not repeat one that
+// breaks a rule with the reason FieldValueForbidden.
 
-// FileContent is the content of a file, base64-encoded; at most 256 KiB when decoded. The encoded text may have line breaks.
+// FileContent is the content of a file, base64-encoded; at most 256 KiB when
+// decoded. The encoded text may have line breaks.
 //
 // +kubebuilder:validation:Format=""
 // +kubebuilder:validation:MaxLength=368640

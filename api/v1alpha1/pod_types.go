@@ -2,26 +2,31 @@ package v1alpha1
 
 import corev1 "k8s.io/api/core/v1"
 
-// PodSpec is what the collector's pods are: the fields of a Kubernetes pod that a fleet of collectors needs, with their
-// own names and types.
+// PodSpec is what the collector's pods are: the fields of a Kubernetes pod
+// that a fleet of collectors needs, with their own names and types.
 type PodSpec struct {
-	// Command replaces the entrypoint of the collector's image. args are its arguments.
+	// Command replaces the entrypoint of the collector's image. args are its
+	// arguments.
 	// +optional
 	// +listType=atomic
 	Command []string `json:"command,omitempty"`
 
-	// Args are the collector's arguments. The default, for an OpenTelemetry Collector, is --config= with the path of the
-	// configuration's file, where there is a configuration; a list given here replaces it.
+	// Args are the collector's arguments. The default is for an OpenTelemetry
+	// Collector with a configuration: --config= and the path of its file. A list
+	// here replaces it.
 	// +optional
 	Args []string `json:"args,omitempty"`
 
-	// WorkingDir is the directory that the collector starts in. The default is that of its image.
+	// WorkingDir is the directory that the collector starts in. The default is
+	// that of its image.
 	// +optional
 	WorkingDir string `json:"workingDir,omitempty"`
 
-	// Env are environment variables of the collector, such as credentials. The configuration refers to them as
-	// ${env:NAME}. The operator sets TENANT_ID, TENANT_REFERENCE, TENANT_INSTANCE, CLUSTER_NAME,
-	// OTEL_RESOURCE_ATTRIBUTES, K8S_NODE_NAME, K8S_POD_NAME and GOMEMLIMIT. A variable of the same name here replaces it.
+	// Env are environment variables of the collector, such as credentials. The
+	// configuration refers to them as ${env:NAME}. The operator sets TENANT_ID,
+	// TENANT_REFERENCE, TENANT_INSTANCE, CLUSTER_NAME, OTEL_RESOURCE_ATTRIBUTES,
+	// K8S_NODE_NAME, K8S_POD_NAME and GOMEMLIMIT. A variable of the same name here
+	// replaces it.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -31,15 +36,18 @@ type PodSpec struct {
 	// +optional
 	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
 
-	// Resources of the collector. Where they are absent, it requests 100m CPU and 128Mi of memory, with a memory limit of
-	// 512Mi; given ones replace that as a whole. GOMEMLIMIT is set to 80% of the memory limit, where there is one.
+	// Resources of the collector. The default is requests of 100m CPU and 128Mi of
+	// memory, and a memory limit of 512Mi. A value here replaces the default as a
+	// whole. The operator sets GOMEMLIMIT to 80% of the memory limit, if there is
+	// one.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || ['cpu', 'memory'].all(name, !(name in self.requests) || !(name in self.limits) || quantity(string(self.requests[name])).compareTo(quantity(string(self.limits[name]))) <= 0)",message="a request must not be above its limit; lower the request, or raise the limit"
 	// +kubebuilder:validation:XValidation:rule="[has(self.limits) && 'memory' in self.limits ? string(self.limits['memory']) : '1Mi', has(self.requests) && 'memory' in self.requests ? string(self.requests['memory']) : '1Mi'].all(memory, quantity(memory).compareTo(quantity('1Mi')) >= 0 || quantity(memory).compareTo(quantity('0')) == 0)",message="memory of less than 1Mi: m means thousandths, and no unit means bytes; write Mi, as in 512Mi"
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
-	// LivenessProbe replaces the default probe: the health_check extension, where the configuration enables it on an
-	// address that the kubelet can reach. An empty object means no probe.
+	// LivenessProbe replaces the default probe. By default the kubelet asks the
+	// health_check extension, if the configuration enables it on an address that
+	// the kubelet can reach. An empty object means no probe.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="[has(self.exec), has(self.grpc), has(self.httpGet), has(self.tcpSocket)].filter(set, set).size() <= 1",message="a probe has one handler: exec, grpc, httpGet or tcpSocket; remove the others"
 	LivenessProbe *corev1.Probe `json:"livenessProbe,omitempty"`
@@ -49,20 +57,24 @@ type PodSpec struct {
 	// +kubebuilder:validation:XValidation:rule="[has(self.exec), has(self.grpc), has(self.httpGet), has(self.tcpSocket)].filter(set, set).size() <= 1",message="a probe has one handler: exec, grpc, httpGet or tcpSocket; remove the others"
 	ReadinessProbe *corev1.Probe `json:"readinessProbe,omitempty"`
 
-	// StartupProbe holds the other probes back while the collector starts. There is none by default.
+	// StartupProbe makes the other probes wait until the collector has started.
+	// There is none by default.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="[has(self.exec), has(self.grpc), has(self.httpGet), has(self.tcpSocket)].filter(set, set).size() <= 1",message="a probe has one handler: exec, grpc, httpGet or tcpSocket; remove the others"
 	StartupProbe *corev1.Probe `json:"startupProbe,omitempty"`
 
-	// Lifecycle has the collector's container do something after it has started, or before it is told to end. It replaces the
-	// default, a sleep of 5 seconds before the end, as a whole; an empty object removes that.
+	// Lifecycle says what the collector's container does after it has started and
+	// before it ends. It replaces the default, a sleep of 5 seconds before the
+	// end. An empty object removes that.
 	// +optional
 	Lifecycle *corev1.Lifecycle `json:"lifecycle,omitempty"`
 
-	// InitContainers run before the collector, one after the other; one with restartPolicy Always is a sidecar that starts
-	// before the collector and ends after it. Nothing of the collector's container is theirs but the volumes, which are
-	// config, tmp, extraVolumes and the claims; what meets the Pod Security level of the namespace, they say themselves. A
-	// check runs them too.
+	// InitContainers run before the collector, one after the other. A container
+	// with restartPolicy Always is a sidecar: it starts before the collector and
+	// ends after it. They share only the volumes with the collector's container:
+	// config, tmp, extraVolumes and the claims. Each has a securityContext of its
+	// own, which must meet the Pod Security level of the namespace. A check runs
+	// them too.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -70,7 +82,8 @@ type PodSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="self.name != 'collector'",message="name: collector is the collector's own container; choose another"
 	InitContainers []corev1.Container `json:"initContainers,omitempty"`
 
-	// ExtraContainers run beside the collector, under the same terms as initContainers. A check runs without them.
+	// ExtraContainers run beside the collector. For volumes and securityContext
+	// the same holds as for initContainers. A check runs without them.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -78,7 +91,8 @@ type PodSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="self.name != 'collector'",message="name: collector is the collector's own container; choose another"
 	ExtraContainers []corev1.Container `json:"extraContainers,omitempty"`
 
-	// ShareProcessNamespace lets the containers of a pod see each other's processes. The default is false.
+	// ShareProcessNamespace lets the containers of a pod see each other's
+	// processes. The default is false.
 	// +optional
 	ShareProcessNamespace bool `json:"shareProcessNamespace,omitempty"`
 
@@ -90,14 +104,15 @@ type PodSpec struct {
 	// +optional
 	PodLabels Labels `json:"podLabels,omitempty"`
 
-	// PodSecurityContext of the pods, merged over the default, which meets the Pod Security level "restricted". null means
-	// none: not even the default.
+	// PodSecurityContext of the pods. It is merged with the default, which meets
+	// the Pod Security level "restricted". null removes the default too.
 	// +optional
 	// +nullable
 	PodSecurityContext *corev1.PodSecurityContext `json:"podSecurityContext,omitempty"`
 
-	// SecurityContext of the collector's container, merged over the default, which meets the Pod Security level
-	// "restricted" and has a read-only root file system. null means none: not even the default.
+	// SecurityContext of the collector's container. It is merged with the default,
+	// which meets the Pod Security level "restricted" and has a read-only root
+	// file system. null removes the default too.
 	// +optional
 	// +nullable
 	SecurityContext *corev1.SecurityContext `json:"securityContext,omitempty"`
@@ -116,18 +131,21 @@ type PodSpec struct {
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 
-	// TopologySpreadConstraints of the pods, at most one for each topologyKey and whenUnsatisfiable. One without a
-	// labelSelector counts the Collector's own pods.
+	// TopologySpreadConstraints of the pods, at most one for each topologyKey and
+	// whenUnsatisfiable. Without a labelSelector, a constraint counts the
+	// Collector's own pods.
 	// +optional
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 
-	// OS is the operating system of the image, linux or windows. With windows, the pods run on nodes with the label
-	// kubernetes.io/os=windows, and the security contexts go without what only Linux has.
+	// OS is the operating system of the image, linux or windows. With windows, the
+	// pods run on nodes with the label kubernetes.io/os=windows, and the security
+	// contexts leave out the fields that only Linux has.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.name in ['linux', 'windows']",message="name: linux or windows"
 	OS *corev1.PodOS `json:"os,omitempty"`
 
-	// RuntimeClassName of the pods, such as that of a runtime for GPUs or for sandboxes.
+	// RuntimeClassName of the pods, such as that of a runtime for GPUs or for
+	// sandboxes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	RuntimeClassName string `json:"runtimeClassName,omitempty"`
@@ -137,17 +155,19 @@ type PodSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	SchedulerName string `json:"schedulerName,omitempty"`
 
-	// DNSPolicy of the pods: ClusterFirst (the default), ClusterFirstWithHostNet (the default with hostNetwork), Default,
-	// which is that of the node, or None, which needs dnsConfig.
+	// DNSPolicy of the pods: ClusterFirst (the default), ClusterFirstWithHostNet
+	// (the default with hostNetwork), Default (that of the node) or None (needs
+	// dnsConfig).
 	// +optional
 	// +kubebuilder:validation:Enum=ClusterFirst;ClusterFirstWithHostNet;Default;None
 	DNSPolicy corev1.DNSPolicy `json:"dnsPolicy,omitempty"`
 
-	// DNSConfig is added to what dnsPolicy gives the pods.
+	// DNSConfig adds name servers, search domains and options to those of
+	// dnsPolicy.
 	// +optional
 	DNSConfig *corev1.PodDNSConfig `json:"dnsConfig,omitempty"`
 
-	// HostAliases are lines of the pods' /etc/hosts.
+	// HostAliases adds lines to the pods' /etc/hosts.
 	// +optional
 	// +listType=map
 	// +listMapKey=ip
@@ -158,40 +178,44 @@ type PodSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// TerminationGracePeriodSeconds is how long, in seconds, a pod may take to end. The default is Kubernetes' 30. Where
-	// it is more than 5, the collector takes requests for 5 seconds more, until nobody sends it any, and has the rest to
-	// flush its queues.
+	// TerminationGracePeriodSeconds is how many seconds a pod has to end, 30 by
+	// default. If it is more than 5, the collector still takes requests for 5
+	// seconds, because nodes send some to it meanwhile. It uses the rest to flush
+	// its queues.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
 
-	// ExtraVolumes are added to the pods; extraVolumeMounts mounts them. One named tmp, or a mount at /tmp, takes the
-	// place of the emptyDir of 256Mi that is otherwise there. The names config and varlogpods are taken, and
-	// hostfs with presets.hostMetrics.
+	// ExtraVolumes are added to the pods. extraVolumeMounts mounts them. A volume
+	// named tmp, or a mount at /tmp, replaces the default emptyDir of 256Mi there.
+	// The names config and varlogpods are taken, and hostfs with
+	// presets.hostMetrics.
 	// +optional
 	ExtraVolumes []corev1.Volume `json:"extraVolumes,omitempty"`
 
-	// ExtraVolumeMounts are added to the collector's container, outside of /etc/collector.
+	// ExtraVolumeMounts are added to the collector's container. They cannot be in
+	// /etc/collector.
 	// +optional
 	// +kubebuilder:validation:items:XValidation:rule="self.mountPath != '/etc/collector' && !self.mountPath.startsWith('/etc/collector/')",message="mountPath: /etc/collector is for the configuration; add a file there by collector.files, or mount elsewhere"
 	ExtraVolumeMounts []corev1.VolumeMount `json:"extraVolumeMounts,omitempty"`
 
-	// ReloadedVolumes are names of extraVolumes whose changes the collector reads by itself. Other Secrets and ConfigMaps
-	// that env, envFrom and extraVolumes refer to roll the pods when their data changes, if they have the label
-	// kube8.dev/collector.
+	// ReloadedVolumes are the names of extraVolumes that the collector reads again
+	// by itself when they change. The pods do not roll then. They do roll when the
+	// data of another Secret or ConfigMap changes that env, envFrom or
+	// extraVolumes refer to, if it has the label kube8.dev/collector.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=63
 	ReloadedVolumes []string `json:"reloadedVolumes,omitempty"`
 
-	// HostNetwork runs the pods in the node's network. The namespace must then allow the Pod Security level
-	// "privileged". The default is false.
+	// HostNetwork runs the pods in the node's network. The namespace must then
+	// allow the Pod Security level "privileged". The default is false.
 	// +optional
 	HostNetwork bool `json:"hostNetwork,omitempty"`
 
-	// HostPID lets the pods see the node's processes. The namespace must then allow the Pod Security level "privileged". The
-	// default is false.
+	// HostPID lets the pods see the node's processes. The namespace must then
+	// allow the Pod Security level "privileged". The default is false.
 	// +optional
 	HostPID bool `json:"hostPID,omitempty"`
 }

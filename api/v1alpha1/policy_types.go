@@ -5,8 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// PodDisruptionBudget limits how many pods a node drain may evict at once, for the modes deployment and statefulset.
-// Pods that are not ready may always be evicted.
+// PodDisruptionBudget limits how many pods a node drain may evict at once, for
+// the modes deployment and statefulset. Pods that are not ready may always be
+// evicted.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.minAvailable) && has(self.maxUnavailable))",message="podDisruptionBudget: set minAvailable or maxUnavailable, not both"
 type PodDisruptionBudget struct {
@@ -18,28 +19,33 @@ type PodDisruptionBudget struct {
 	// +optional
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
 
-	// MaxUnavailable is how many pods, or what percentage, may be evicted at once; 1 where neither is set.
+	// MaxUnavailable is how many pods, or what percentage, may be evicted at once;
+	// 1 where neither is set.
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 
-// NetworkPolicy limits the collector's traffic. Its ports are open to ingressFrom, and nothing else is.
+// NetworkPolicy limits the collector's traffic. Its ports are open to
+// ingressFrom, and nothing else is.
 type NetworkPolicy struct {
 	// Enabled is false by default.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 
-	// IngressFrom are the peers that may reach the collector's ports. The default is everybody.
+	// IngressFrom are the peers that may reach the collector's ports. The default
+	// is everybody.
 	// +optional
 	IngressFrom []networkingv1.NetworkPolicyPeer `json:"ingressFrom,omitempty"`
 
-	// Egress are rules for what the collector may reach. Without any, egress is not limited.
+	// Egress are rules for what the collector may reach. Without any, egress is
+	// not limited.
 	// +optional
 	Egress []networkingv1.NetworkPolicyEgressRule `json:"egress,omitempty"`
 }
 
-// Monitor has Prometheus scrape the collector's own metrics from the port named metrics. An OpenTelemetry Collector
-// serves them on localhost alone unless service.telemetry.metrics in its configuration names another address.
+// Monitor has Prometheus scrape the collector's own metrics from the port
+// named metrics. An OpenTelemetry Collector serves them on localhost alone
+// unless service.telemetry.metrics in its configuration names another address.
 type Monitor struct {
 	// Enabled is false by default.
 	// +optional
@@ -49,17 +55,20 @@ type Monitor struct {
 	// +optional
 	Labels Labels `json:"labels,omitempty"`
 
-	// Interval between two scrapes, such as 30s. The default is that of Prometheus.
+	// Interval between two scrapes, such as 30s. The default is that of
+	// Prometheus.
 	// +optional
 	Interval PrometheusDuration `json:"interval,omitempty"`
 
-	// ScrapeTimeout after which a scrape is given up, such as 10s. The default is that of Prometheus.
+	// ScrapeTimeout after which a scrape is given up, such as 10s. The default is
+	// that of Prometheus.
 	// +optional
 	ScrapeTimeout PrometheusDuration `json:"scrapeTimeout,omitempty"`
 }
 
-// PrometheusRule raises alerts about the telemetry of an OpenTelemetry Collector: what it refuses, fails to send and drops,
-// and a queue that is nearly full.
+// PrometheusRule raises alerts about the telemetry of an OpenTelemetry
+// Collector: what it refuses, fails to send and drops, and a queue that is
+// nearly full.
 type PrometheusRule struct {
 	// Enabled is false by default.
 	// +optional

@@ -1,66 +1,75 @@
 package v1alpha1
 
-// Presets give the pods what common receivers and processors need of the node and of the Kubernetes API. A preset never
-// changes the configuration, which has to name the receiver or processor.
+// Presets give the pods what common receivers and processors need of the node
+// and of the Kubernetes API. A preset never changes the configuration, which
+// has to name the receiver or processor.
 type Presets struct {
-	// Logs mounts the node's pod logs.
+	// Logs mounts the node's pod logs, /var/log/pods, read-only. The namespace
+	// must then allow the Pod Security level "privileged", and the collector's
+	// user must be allowed to read the files.
 	// +optional
 	Logs *LogsPreset `json:"logs,omitempty"`
 
-	// HostMetrics mounts the node's file system, for what measures the node.
+	// HostMetrics mounts the node's whole file system at /hostfs, read-only, and
+	// sets HOST_PROC, HOST_SYS, HOST_ETC, HOST_VAR, HOST_RUN, HOST_DEV and
+	// HOST_MOUNT_PREFIX. The receiver hostmetrics needs root_path: /hostfs too.
+	// The namespace must allow the Pod Security level "privileged".
 	// +optional
 	HostMetrics *HostMetricsPreset `json:"hostMetrics,omitempty"`
 
-	// KubeletMetrics gives the pods what they need to read the usage of pods and volumes from the node's kubelet.
+	// KubeletMetrics gives the pods a token for the kubelet, and the node's
+	// address as K8S_NODE_IP. The receiver kubeletstats needs auth_type:
+	// serviceAccount and endpoint: ${env:K8S_NODE_IP}:10250. An administrator
+	// binds the ClusterRole kube8-collector-kubelet-metrics.
 	// +optional
 	KubeletMetrics *KubeletMetricsPreset `json:"kubeletMetrics,omitempty"`
 
-	// KubernetesAttributes gives the pods what they need to find out which pod, workload and node telemetry comes from. An
-	// administrator binds the ClusterRole kube8-collector-kubernetes-attributes.
+	// KubernetesAttributes gives the pods a token for the Kubernetes API. The
+	// processor k8s_attributes uses it to find the pod, workload and node that
+	// telemetry comes from. An administrator binds the ClusterRole
+	// kube8-collector-kubernetes-attributes.
 	// +optional
 	KubernetesAttributes *KubernetesPreset `json:"kubernetesAttributes,omitempty"`
 
-	// ClusterMetrics gives the pods what they need to count the cluster's objects and read their states. An administrator
-	// binds the ClusterRole kube8-collector-cluster-metrics.
+	// ClusterMetrics gives the pods a token for the Kubernetes API. The receiver
+	// k8s_cluster uses it to count the cluster's objects and to read their states.
+	// An administrator binds the ClusterRole kube8-collector-cluster-metrics.
 	// +optional
 	ClusterMetrics *KubernetesPreset `json:"clusterMetrics,omitempty"`
 }
 
-// LogsPreset mounts the node's pod logs, /var/log/pods, read-only and nothing else. The namespace must then allow the
-// Pod Security level "privileged", and the log files must be readable to the collector's user.
+// LogsPreset mounts the node's pod logs.
 type LogsPreset struct {
 	// Enabled is false by default.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 }
 
-// HostMetricsPreset mounts the node's whole file system at /hostfs, read-only, and sets HOST_PROC, HOST_SYS, HOST_ETC,
-// HOST_VAR, HOST_RUN, HOST_DEV and HOST_MOUNT_PREFIX to what is there. An OpenTelemetry Collector's hostmetrics receiver
-// needs root_path: /hostfs as well. The namespace must allow the Pod Security level "privileged".
+// HostMetricsPreset mounts the node's file system.
 type HostMetricsPreset struct {
 	// Enabled is false by default.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 }
 
-// KubeletMetricsPreset gives the pods a token for the kubelet, and its address as K8S_NODE_IP: the kubeletstats receiver
-// has auth_type: serviceAccount and endpoint: ${env:K8S_NODE_IP}:10250. An administrator binds the ClusterRole
-// kube8-collector-kubelet-metrics.
+// KubeletMetricsPreset lets the pods ask the node's kubelet.
 type KubeletMetricsPreset struct {
 	// Enabled is false by default.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 }
 
-// KubernetesPreset gives the pods a token for the Kubernetes API. The condition PresetsReady says which ClusterRole their
-// ServiceAccount lacks, until it is bound.
+// KubernetesPreset gives the pods a token for the Kubernetes API. The
+// condition PresetsReady says which ClusterRole their ServiceAccount lacks,
+// until it is bound.
 type KubernetesPreset struct {
 	// Enabled is false by default.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 
-	// Namespaces that the configuration limits the receiver or processor to. The role is then needed in these, by a
-	// RoleBinding. Without any, it is needed in the whole cluster.
+	// Namespaces that the configuration limits the receiver or processor to. A
+	// RoleBinding in each of them is then enough. Without any, the role needs a
+	// ClusterRoleBinding.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16

@@ -5,28 +5,32 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Port is one port that the collector listens on.
+// Port describes a port that the collector listens on.
 type Port struct {
-	// Port is the port number on the Service and, where targetPort says no other, in the pod.
+	// Port is the port number on the Service. Without targetPort it is also the
+	// number in the pod.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
 
-	// TargetPort is the port number in the pod, if it differs from that of the Service. It can also be the name of another
-	// port of the pod, such as one of extraContainers. The Service then has a further number for that port.
+	// TargetPort is the port number in the pod, if it differs from that of the
+	// Service. It can also be the name of another port of the pod, such as one of
+	// extraContainers, which the Service then sends this port's traffic to.
 	// +optional
 	TargetPort *intstr.IntOrString `json:"targetPort,omitempty"`
 
-	// HostPort opens the port on the node too, with this number. With hostNetwork each port is the node's, and this is not
-	// set. The namespace must then allow the Pod Security level "privileged".
+	// HostPort opens a port of this number on the node too. It cannot be set with
+	// hostNetwork, where each port is the node's. The namespace must then allow
+	// the Pod Security level "privileged".
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	HostPort int32 `json:"hostPort,omitempty"`
 
-	// Service is true by default; false leaves the port out of the Service. The port metrics is on a Service of type
-	// LoadBalancer only if this is true in so many words.
+	// Service puts the port on the Service. The default is true. The port metrics
+	// is the exception: a Service of type LoadBalancer has it only if you set
+	// service: true for it.
 	// +optional
 	Service *bool `json:"service,omitempty"`
 
@@ -35,17 +39,20 @@ type Port struct {
 	// +kubebuilder:validation:Enum=TCP;UDP;SCTP
 	Protocol corev1.Protocol `json:"protocol,omitempty"`
 
-	// AppProtocol tells meshes and load balancers what is spoken on the port, such as grpc or http.
+	// AppProtocol tells meshes and load balancers the protocol of the application,
+	// such as grpc or http.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	AppProtocol string `json:"appProtocol,omitempty"`
 
-	// Enabled is true by default; false removes the port, a default one included.
+	// Enabled is true by default. false removes the port, even if it is one of the
+	// defaults.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
 }
 
-// Service makes the collector's ports reachable inside the cluster, or outside of it.
+// Service makes the collector's ports reachable inside the cluster, or outside
+// of it.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.externalTrafficPolicy) || (has(self.type) && self.type in ['NodePort', 'LoadBalancer'])",message="externalTrafficPolicy: only with type NodePort or LoadBalancer"
 // +kubebuilder:validation:XValidation:rule="!(has(self.loadBalancerClass) || has(self.loadBalancerSourceRanges)) || (has(self.type) && self.type == 'LoadBalancer')",message="loadBalancerClass, loadBalancerSourceRanges: only with type LoadBalancer"
@@ -60,53 +67,58 @@ type Service struct {
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
 	Type corev1.ServiceType `json:"type,omitempty"`
 
-	// Annotations of the Service, such as those that a cloud's load balancer reads.
+	// Annotations of the Service, such as those that a cloud's load balancer
+	// reads.
 	// +optional
 	Annotations Annotations `json:"annotations,omitempty"`
 
-	// Headless adds a second Service, <name>-headless, whose name stands for the addresses of all pods: for exporters that
-	// balance the load by themselves. Mode statefulset always has it.
+	// Headless adds a second Service, <name>-headless, whose DNS name has the
+	// addresses of all pods. Exporters that balance the load themselves need it.
+	// Mode statefulset always has it.
 	// +optional
 	Headless bool `json:"headless,omitempty"`
 
-	// ClusterIP is the address of the Service, or None for a Service without one. The default is one that Kubernetes
-	// chooses. It cannot be changed afterwards.
+	// ClusterIP is the address of the Service, or None for a Service without an
+	// address. By default Kubernetes chooses one. It cannot be changed afterwards.
 	// +optional
 	// +kubebuilder:validation:MaxLength=45
 	ClusterIP string `json:"clusterIP,omitempty"`
 
-	// InternalTrafficPolicy is Cluster (the default) or Local, which keeps traffic on the node it came from: usual for
-	// mode daemonset.
+	// InternalTrafficPolicy is Cluster (the default) or Local, which keeps traffic
+	// on the node that it comes from. Local is usual for mode daemonset.
 	// +optional
 	// +kubebuilder:validation:Enum=Cluster;Local
 	InternalTrafficPolicy corev1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
 
-	// ExternalTrafficPolicy is Cluster (the default) or Local, which keeps the sender's address and traffic from outside
-	// on the node that it reaches.
+	// ExternalTrafficPolicy is Cluster (the default) or Local. Local keeps traffic
+	// from outside on the node that it arrives at, and so the sender's address.
 	// +optional
 	// +kubebuilder:validation:Enum=Cluster;Local
 	ExternalTrafficPolicy corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
 
-	// LoadBalancerClass says which controller makes the load balancer. It cannot be changed afterwards.
+	// LoadBalancerClass names the controller that makes the load balancer. It
+	// cannot be changed afterwards.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	LoadBalancerClass string `json:"loadBalancerClass,omitempty"`
 
-	// LoadBalancerSourceRanges are the addresses, such as 10.0.0.0/8, that the load balancer takes traffic from.
-	// The default is all.
+	// LoadBalancerSourceRanges are the addresses, such as 10.0.0.0/8, that the
+	// load balancer accepts traffic from. The default is all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=43
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
 
-	// SessionAffinity is None (the default) or ClientIP, which sends one client's connections to one pod.
+	// SessionAffinity is None (the default) or ClientIP, which sends one client's
+	// connections to one pod.
 	// +optional
 	// +kubebuilder:validation:Enum=None;ClientIP
 	SessionAffinity corev1.ServiceAffinity `json:"sessionAffinity,omitempty"`
 
-	// TrafficDistribution prefers pods that are near the sender: in its zone, or on its node. The default is none.
-	// PreferSameZone and PreferSameNode need a cluster that knows them.
+	// TrafficDistribution prefers pods that are near the sender: in its zone, or
+	// on its node. The default is none. PreferSameZone and PreferSameNode need a
+	// cluster that knows them.
 	// +optional
 	// +kubebuilder:validation:Enum=PreferClose;PreferSameZone;PreferSameNode
 	TrafficDistribution string `json:"trafficDistribution,omitempty"`

@@ -5,18 +5,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CollectorStatus is what the operator last observed. It never carries configuration content: the release's manifest,
-// which the stock reconciler writes beside the release's name, is not part of the schema, so the API server drops it.
+// CollectorStatus is what the operator last observed. It never carries
+// configuration content: the release's manifest, which the stock reconciler
+// writes beside the release's name, is not part of the schema, so the API
+// server drops it.
 type CollectorStatus struct {
-	// ObservedGeneration is the metadata.generation that the rest of the status is about.
+	// ObservedGeneration is the metadata.generation that the rest of the status is
+	// about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Version is the image's digest or tag that was last deployed, or the collector's version where the spec sets neither.
+	// Version is the image's digest or tag that was last deployed, or the
+	// collector's version where the spec sets neither.
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// ConfigHash is the SHA-256 of the decoded configuration that was last deployed, in hex, as `sha256sum` prints it.
+	// ConfigHash is the SHA-256 of the decoded configuration that was last
+	// deployed, in hex, as `sha256sum` prints it.
 	// +optional
 	ConfigHash string `json:"configHash,omitempty"`
 
@@ -32,12 +37,16 @@ type CollectorStatus struct {
 	// +optional
 	DeployedRelease *DeployedRelease `json:"deployedRelease,omitempty"`
 
-	// Conditions are the observations. Ready says whether what the spec asks for is deployed and its pods serve, with
-	// one of the reasons Available, Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking, CheckFailed, Conflict,
-	// ReleaseFailed and Paused. PresetsReady says whether the pods may read what their presets read; it is False with the
-	// reason RoleMissing and the command that binds the role. UpdatePending is there while a change that the operator brings,
-	// such as a new chart, is not rolled out: it is True with reason Waiting or LeftOut, and then False with reason RollingOut.
-	// Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused are conditions of the stock reconciler.
+	// Conditions are the observations. Ready says whether what the spec asks for
+	// is deployed and its pods serve, with one of the reasons Available,
+	// Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking,
+	// CheckFailed, Conflict, ReleaseFailed and Paused. PresetsReady says whether
+	// the pods may read what their presets read; it is False with the reason
+	// RoleMissing and the command that binds the role. UpdatePending is there
+	// while a change that the operator brings, such as a new chart, is not rolled
+	// out: it is True with reason Waiting or LeftOut, and then False with reason
+	// RollingOut. Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused
+	// are conditions of the stock reconciler.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -52,53 +61,65 @@ const (
 	// ReasonProgressing: a change is on its way to the pods.
 	ReasonProgressing = "Progressing"
 
-	// ReasonPodsNotReady: pods do not serve; the message says what is known of them.
+	// ReasonPodsNotReady: pods do not serve; the message says what is known of
+	// them.
 	ReasonPodsNotReady = "PodsNotReady"
 
 	// ReasonConfigInvalid: the configuration is refused, and not deployed.
 	ReasonConfigInvalid = "ConfigInvalid"
 
-	// ReasonConfigMissing: the Secret that holds the configuration, or its key or label, is missing.
+	// ReasonConfigMissing: the Secret that holds the configuration, or its key or
+	// label, is missing.
 	ReasonConfigMissing = "ConfigMissing"
 
-	// ReasonChecking: the collector checks a change before pods get it. Pods of the last revision still serve.
+	// ReasonChecking: the collector checks a change before pods get it. Pods of
+	// the last revision still serve.
 	ReasonChecking = "Checking"
 
-	// ReasonCheckFailed: a check ended without a verdict, for example because its image cannot be pulled. It is tried again.
+	// ReasonCheckFailed: a check ended without a verdict, for example because its
+	// image cannot be pulled. It is tried again.
 	ReasonCheckFailed = "CheckFailed"
 
-	// ReasonConflict: an object or a Helm release of the Collector's name has another owner. The operator leaves it alone.
+	// ReasonConflict: an object or a Helm release of the Collector's name has
+	// another owner. The operator leaves it alone.
 	ReasonConflict = "Conflict"
 
-	// ReasonReleaseFailed: the spec could not be deployed; the message says why. The operator tries it again.
+	// ReasonReleaseFailed: the spec could not be deployed; the message says why.
+	// The operator tries it again.
 	ReasonReleaseFailed = "ReleaseFailed"
 
 	// ReasonPaused: the annotation kube8.dev/paused is set.
 	ReasonPaused = "Paused"
 )
 
-// PresetsReady is the type of the condition that says whether the pods' ServiceAccount has the rights that the presets need. A
-// Collector whose presets need none has no such condition.
+// PresetsReady is the type of the condition that says whether the pods'
+// ServiceAccount has the rights that the presets need. A Collector whose
+// presets need none has no such condition.
 const PresetsReady = "PresetsReady"
 
 // The reasons of the condition PresetsReady.
 const (
-	// ReasonAllowed: the API server allows what the presets need. It is asked again when the spec changes.
+	// ReasonAllowed: the API server allows what the presets need. It is asked
+	// again when the spec changes.
 	ReasonAllowed = "Allowed"
 
-	// ReasonRoleMissing: the API server refuses it; the message has the command that binds the role.
+	// ReasonRoleMissing: the API server refuses it; the message has the command
+	// that binds the role.
 	ReasonRoleMissing = "RoleMissing"
 
-	// ReasonNotAsked: the operator has no right to ask the API server what the ServiceAccount may do.
+	// ReasonNotAsked: the operator has no right to ask the API server what the
+	// ServiceAccount may do.
 	ReasonNotAsked = "NotAsked"
 )
 
-// UpdatePending is the condition that says where a change is that the operator brings.
+// UpdatePending is the condition that says where a change is that the operator
+// brings.
 const UpdatePending = "UpdatePending"
 
 // The reasons of the condition UpdatePending.
 const (
-	// ReasonWaiting: the change waits for its turn; the message names its ring and its place.
+	// ReasonWaiting: the change waits for its turn; the message names its ring and
+	// its place.
 	ReasonWaiting = "Waiting"
 
 	// ReasonLeftOut: the label kube8.dev/rollout holds the change back.
@@ -122,14 +143,14 @@ type DeployedRelease struct {
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 
-	// Digest is a SHA-256, in hex, over the release and all that it was made from. By it the operator sees after a
-	// restart that there is nothing to do.
+	// Digest is a SHA-256, in hex, over the release and all that it was made from.
+	// By it the operator sees after a restart that there is nothing to do.
 	// +optional
 	Digest string `json:"digest,omitempty"`
 }
 
-// Condition is one observation. It is metav1.Condition with less required: the stock reconciler writes conditions
-// without a reason or a message.
+// Condition is one observation. It is metav1.Condition with less required: the
+// stock reconciler writes conditions without a reason or a message.
 type Condition struct {
 	// Type of the condition, in CamelCase.
 	// +required

@@ -94,7 +94,7 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 	if !ok {
 		return nil, errors.New("a Collector must be unstructured")
 	}
-	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, began: time.Now(), entry: c.memory.of(collector.GetUID())}
+	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, began: time.Now(), entry: c.memory.of(collector)}
 	r.err, r.contested, r.checking, r.update = nil, "", "", nil
 	if err := errors.Join(r.observe(ctx), r.observeMoved(ctx)); err != nil {
 		return nil, r.failed(err)
@@ -154,7 +154,7 @@ func (r *actionClient) Reconcile(*release.Release) error {
 func (r *actionClient) Uninstall(string, ...helmclient.UninstallOption) (*release.UninstallReleaseResponse, error) {
 	found, err := r.uninstall()
 	if err == nil {
-		r.memory.forget(r.collector.GetUID())
+		r.memory.forget(client.ObjectKeyFromObject(r.collector))
 	}
 	if err == nil && !found {
 		r.succeeded(metrics.Full)

@@ -19,11 +19,12 @@ const behind = time.Second
 // memory is what the operator remembers of each Collector. It is empty after a start, except for what statuses say.
 type memory struct {
 	mutex   sync.Mutex
-	entries map[types.UID]*entry
+	entries map[client.ObjectKey]*entry
 }
 
 // entry is what is remembered of one Collector. Only its reconcile uses it, and there is one at a time.
 type entry struct {
+	uid       types.UID // of the Collector
 	inputs    inputs    // that the objects were rendered from
 	since     time.Time // when they were
 	hash      string    // of what was rendered for the deployed revision; empty if that is not known
@@ -103,38 +104,45 @@ type Outcome struct {
 }
 
 // Of returns how the last reconcile of a Collector ended.
-func (c *Clients) Of(uid types.UID) Outcome {
-	c.memory.mutex.Lock()
-	e, found := c.memory.entries[uid]
-	c.memory.mutex.Unlock()
-	if !found {
+func (c *Clients) Of(collector client.Object) Outcome {
+	e := c.memory.find(client.ObjectKeyFromObject(collector), collector.GetUID())
+	if e == nil {
 		return Outcome{}
 	}
 	return Outcome{Deployed: e.deployed, InOrder: e.whole, Contested: e.contested, Checking: e.checking, Update: e.update, Err: e.err}
 }
 
-func (m *memory) of(uid types.UID) *entry {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if m.entries == nil {
-		m.entries = map[types.UID]*entry{}
-	}
-	if m.entries[uid] == nil {
-		m.entries[uid] = &entry{}
-	}
-	return m.entries[uid]
+// Forget forgets a Collector that the operator is no longer for. Its reconcile must call it, so that none begins to remember again.
+func (c *Clients) Forget(collector client.ObjectKey) {
+	c.memory.forget(collector)
+	c.Waves.Forget(collector)
 }
 
-func (m *memory) has(uid types.UID) bool {
+// of returns the entry of a Collector, which is empty if there is none.
+func (m *memory) of(collector client.Object) *entry {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	return m.entries[uid] != nil
+	key := client.ObjectKeyFromObject(collector)
+	if found := m.entries[key]; found == nil || found.uid != collector.GetUID() {
+		m.entries[key] = &entry{uid: collector.GetUID()}
+	}
+	return m.entries[key]
 }
 
-func (m *memory) forget(uid types.UID) {
+// find returns the entry of a Collector, or nil. That of an earlier one with the name is none.
+func (m *memory) find(key client.ObjectKey, uid types.UID) *entry {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	delete(m.entries, uid)
+	if found := m.entries[key]; found != nil && found.uid == uid {
+		return found
+	}
+	return nil
+}
+
+func (m *memory) forget(collector client.ObjectKey) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	delete(m.entries, collector)
 }
 
 // recall takes from the Collector's status what is deployed, if the operator has not found that out since it started, or if

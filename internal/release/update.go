@@ -67,6 +67,6 @@ func (r *actionClient) hasWorkload() bool {
 func (r *actionClient) settle() {
 	if r.update == nil {
 		r.deferred = inputs{}
-		r.Waves.Settle(r.collector.GetUID())
+		r.Waves.Settle(r.collector)
 	}
 }

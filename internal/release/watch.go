@@ -43,6 +43,7 @@ func New(mgr ctrl.Manager, watch watches.Watch, options Options) (*Clients, erro
 		return nil, fmt.Errorf("create discovery client: %w", err)
 	}
 	c := &Clients{Options: options, chart: chrt, cluster: mgr.GetClient(), live: mgr.GetAPIReader(), queue: newQueue()}
+	c.memory.entries = map[client.ObjectKey]*entry{}
 	c.watcher = &watcher{kind: watch.GroupVersionKind, dependents: *watch.WatchDependentResources, clients: c, mgr: mgr}
 	c.offers = &offers{client: apis, chart: chrt, log: ctrl.Log.WithName("offers"), follow: c.watcher.follow, changed: c.watcher.changed}
 	c.Waves.Fleet = c.watcher.collectors
@@ -101,10 +102,14 @@ func controllerOf(object client.Object) []string {
 // toCollector returns the Collector that controls an object, if the reconciler is for it.
 func (w *watcher) toCollector(_ context.Context, object client.Object) []ctrl.Request {
 	owner := metav1.GetControllerOfNoCopy(object)
-	if owner == nil || owner.Kind != w.kind.Kind || !w.clients.memory.has(owner.UID) {
+	if owner == nil || owner.Kind != w.kind.Kind {
 		return nil
 	}
-	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: owner.Name}}}
+	collector := client.ObjectKey{Namespace: object.GetNamespace(), Name: owner.Name}
+	if w.clients.memory.find(collector, owner.UID) == nil {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: collector}}
 }
 
 // news passes over changes that concern neither what the operator applied, nor whose an object is, nor the end of a check.

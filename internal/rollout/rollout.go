@@ -19,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/record"
@@ -64,10 +63,10 @@ type Waves struct {
 	Count func(Counts)
 
 	mutex      sync.Mutex
-	turns      map[types.UID]turn // of the Collectors that were reconciled since the start or the last Reset
-	lines      map[int]int        // by ring, how many Collectors have begun to wait
-	namespaces map[string]string  // those with the label, and its value
-	due        *time.Time         // when to look at the fleet again; nil while there is nothing to see
+	turns      map[client.ObjectKey]turn // of the Collectors that were reconciled since the start or the last Reset
+	lines      map[int]int               // by ring, how many Collectors have begun to wait
+	namespaces map[string]string         // those with the label, and its value
+	due        *time.Time                // when to look at the fleet again; nil while there is nothing to see
 	held       bool
 }
 
@@ -88,7 +87,8 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	mine, ring := w.turns[collector.GetUID()], ringOf(collector)
+	key := client.ObjectKeyFromObject(collector)
+	mine, ring := w.turns[key], ringOf(collector)
 	isNew := mine.place == 0 || mine.ring != ring
 	if isNew || w.wish(collector) == v1alpha1.RolloutNow {
 		w.due = &time.Time{}
@@ -96,7 +96,7 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	if isNew {
 		w.lines[ring]++
 		mine = turn{ring: ring, place: w.lines[ring]}
-		w.turns[collector.GetUID()] = mine
+		w.turns[key] = mine
 	}
 	pending := &v1alpha1.Condition{Type: v1alpha1.UpdatePending, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonWaiting}
 	switch {
@@ -114,17 +114,24 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 }
 
 // Settle notes that a Collector has nothing to wait for.
-func (w *Waves) Settle(collector types.UID) {
+func (w *Waves) Settle(collector client.Object) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.turns[collector] = turn{}
+	w.turns[client.ObjectKeyFromObject(collector)] = turn{}
+}
+
+// Forget notes that a Collector has gone.
+func (w *Waves) Forget(collector client.ObjectKey) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	delete(w.turns, collector)
 }
 
 // Reset notes that the operator brings another change: which Collectors it concerns is known when they are reconciled.
 func (w *Waves) Reset() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.turns, w.lines, w.due = map[types.UID]turn{}, map[int]int{}, &time.Time{}
+	w.turns, w.lines, w.due = map[client.ObjectKey]turn{}, map[int]int{}, &time.Time{}
 }
 
 // Start admits Collectors, until ctx ends.
@@ -157,11 +164,12 @@ func (w *Waves) admit(ctx context.Context) error {
 	}
 	next := w.look(fleet)
 	for _, collector := range next.waiting {
-		mine := w.turns[collector.GetUID()]
+		key := client.ObjectKeyFromObject(collector)
+		mine := w.turns[key]
 		isNow := w.wish(collector) == v1alpha1.RolloutNow
 		if isNow || mine.ring <= next.open && next.RollingOut+next.Overdue < max(1, budget) {
 			mine.admitted = true
-			w.turns[collector.GetUID()] = mine
+			w.turns[key] = mine
 			next.Waiting--
 			next.RollingOut++
 			w.Requeue(collector)
@@ -187,13 +195,10 @@ type view struct {
 }
 
 func (w *Waves) look(fleet []unstructured.Unstructured) *view {
-	seen, turns := &view{open: lastRing}, map[types.UID]turn{}
+	seen := &view{open: lastRing}
 	for i := range fleet {
 		collector := &fleet[i]
-		mine, isKnown := w.turns[collector.GetUID()]
-		if isKnown {
-			turns[collector.GetUID()] = mine
-		}
+		mine, isKnown := w.turns[client.ObjectKeyFromObject(collector)]
 		since, isOnItsWay := onItsWay(collector)
 		switch {
 		case collector.GetDeletionTimestamp() != nil || collector.GetAnnotations()[v1alpha1.PausedAnnotation] == "true":
@@ -216,9 +221,8 @@ func (w *Waves) look(fleet []unstructured.Unstructured) *view {
 		}
 		seen.open = min(seen.open, ringOf(collector))
 	}
-	w.turns = turns // without those of Collectors that have gone
 	slices.SortFunc(seen.waiting, func(a, b *unstructured.Unstructured) int {
-		first, second := turns[a.GetUID()], turns[b.GetUID()]
+		first, second := w.turns[client.ObjectKeyFromObject(a)], w.turns[client.ObjectKeyFromObject(b)]
 		return cmp.Or(cmp.Compare(first.ring, second.ring), cmp.Compare(first.place, second.place))
 	})
 	return seen

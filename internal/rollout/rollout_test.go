@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
@@ -25,7 +24,6 @@ func collector(line string) (*unstructured.Unstructured, []string) {
 	made := &unstructured.Unstructured{Object: map[string]any{}}
 	made.SetName(words[0])
 	made.SetNamespace("tenant-acme")
-	made.SetUID(types.UID(words[0]))
 	labels := map[string]string{}
 	since := time.Now()
 	for _, word := range words[1:] {
@@ -97,7 +95,7 @@ func TestWhoIsAdmitted(t *testing.T) {
 						t.Errorf("%s is to have %v", made.GetName(), pending)
 					}
 				case !slices.Contains(words, "unseen"):
-					w.Settle(made.GetUID())
+					w.Settle(made)
 				}
 			}
 			if err := w.admit(t.Context()); err != nil {

@@ -52,6 +52,7 @@ func follow(t *testing.T, happens []news, lasts time.Duration) (reconciles []flo
 		pacer := newPacer(always)
 		for _, n := range happens {
 			time.Sleep(time.Until(began.Add(time.Duration(n.at * float64(time.Second))))) //nolint:forbidigo // of the bubble's clock
+			synctest.Wait()                                                               // a reconcile that is due at the same moment begins first
 			pacer.ask(t.Context(), queue, collector, n.urgent)
 		}
 		time.Sleep(2 * longest) //nolint:forbidigo // of the bubble's clock

@@ -17,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,9 +26,10 @@ import (
 	"github.com/kube8/kube8-operator/internal/release"
 )
 
-// Outcomes says how the last reconcile of a Collector ended.
+// Outcomes says how the last reconcile of a Collector ended, until that is forgotten.
 type Outcomes interface {
-	Of(collector types.UID) release.Outcome
+	Of(collector client.Object) release.Outcome
+	Forget(collector client.ObjectKey)
 }
 
 // NewClient returns c with its status writer decorated. c should read Collectors, workloads and pods from a cache: the
@@ -38,18 +38,19 @@ func NewClient(c client.Client, outcomes Outcomes, events record.EventRecorder) 
 	return decoratedClient{Client: c, outcomes: outcomes, events: events, written: &written{}}
 }
 
-// written has the Collectors whose status was written and is not in the cache yet, by UID.
+// written has the Collectors whose status was written and is not in the cache yet, by their keys.
 type written struct{ sync.Map }
 
 // newer returns what was written of a Collector, if that is newer than what the cache has, or else cached.
 func (w *written) newer(cached *unstructured.Unstructured) *unstructured.Unstructured {
-	found, _ := w.Load(cached.GetUID())
+	key := client.ObjectKeyFromObject(cached)
+	found, _ := w.Load(key)
 	known, ok := found.(*unstructured.Unstructured)
 	if !ok {
 		return cached
 	}
-	if !isOlder(cached, known) {
-		w.Delete(cached.GetUID())
+	if known.GetUID() != cached.GetUID() || !isOlder(cached, known) {
+		w.Delete(key)
 		return cached
 	}
 	return known
@@ -63,8 +64,9 @@ func isOlder(a, b *unstructured.Unstructured) bool {
 // keep notes what was written: of the object no more than is asked for.
 func (w *written) keep(object *unstructured.Unstructured) {
 	known := &unstructured.Unstructured{Object: map[string]any{"status": object.Object["status"]}}
+	known.SetUID(object.GetUID())
 	known.SetResourceVersion(object.GetResourceVersion())
-	w.Store(object.GetUID(), known)
+	w.Store(client.ObjectKeyFromObject(object), known)
 }
 
 type decoratedClient struct {
@@ -74,16 +76,19 @@ type decoratedClient struct {
 	written  *written
 }
 
-// Get reads an object. A Collector that only somebody else's finalizer keeps is not found: the operator is done with it,
-// and no worker waits until it has gone.
+// Get reads a Collector. One that only somebody else's finalizer keeps is not found: the operator is done with it, and no
+// worker waits until it has gone. Get forgets a Collector that is not found: it has gone, or its labels now select another operator.
+// No other reconcile of it can begin to remember it meanwhile.
 func (c decoratedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	if err := c.Client.Get(ctx, key, obj, opts...); err != nil {
-		return err //nolint:wrapcheck // a decorator returns what the decorated one returns
+	err := c.Client.Get(ctx, key, obj, opts...)
+	if err == nil && obj.GetDeletionTimestamp() != nil && !controllerutil.ContainsFinalizer(obj, uninstallFinalizer) {
+		err = apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("collectors").GroupResource(), key.Name)
 	}
-	if obj.GetDeletionTimestamp() != nil && !controllerutil.ContainsFinalizer(obj, uninstallFinalizer) {
-		return apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("collectors").GroupResource(), key.Name) //nolint:wrapcheck // as above
+	if apierrors.IsNotFound(err) {
+		c.outcomes.Forget(key)
+		c.written.Delete(key)
 	}
-	return nil
+	return err //nolint:wrapcheck // a decorator returns what the decorated one returns
 }
 
 // uninstallFinalizer is the stock reconciler's.
@@ -133,7 +138,6 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 	}
 	if isUninstalled(updated, after) {
 		// The Collector goes with the next request, and its status with it.
-		w.written.Delete(updated.GetUID())
 		w.events.Event(updated, "Normal", "Uninstalled", "all objects of the Collector are gone")
 		return nil
 	}
@@ -155,7 +159,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 
 // complete makes the whole status of what the reconciler says in after.
 func (w writer) complete(ctx context.Context, collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) error {
-	outcome := w.outcomes.Of(collector.GetUID())
+	outcome := w.outcomes.Of(collector)
 	if isTrue(after, "Paused") {
 		paused := *find(after, "Paused")
 		*after = *before.DeepCopy() // the reconciler would say that it knows nothing any more

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kube8/kube8-operator/internal/postrender"
@@ -19,7 +19,8 @@ import (
 // outcome is how the last reconcile ended, whatever the Collector.
 type outcome release.Outcome
 
-func (o outcome) Of(types.UID) release.Outcome { return release.Outcome(o) }
+func (o outcome) Of(client.Object) release.Outcome { return release.Outcome(o) }
+func (outcome) Forget(client.ObjectKey)            {}
 
 var deployed = &release.Deployed{Revision: 2, Version: "0.150.0", ConfigHash: "b740a6e4"}
 

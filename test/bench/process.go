@@ -137,7 +137,7 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// poll calls check every 50 ms until it says that it is done, and loses its patience in the end.
+// poll calls check every 50 ms until it says that it is done, and fails when patience ends.
 func poll(ctx context.Context, check func() (bool, error)) error {
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(context.Context) (bool, error) { return check() })
 }

@@ -9,30 +9,38 @@ import (
 // AutoscalingApplyConfiguration represents a declarative configuration of the Autoscaling type for use
 // with apply.
 //
-// Autoscaling says who sets the number of pods, for the modes deployment and statefulset: a HorizontalPodAutoscaler, KEDA, or
-// somebody else.
+// Autoscaling says who sets the number of pods, for the modes deployment and
+// statefulset: a HorizontalPodAutoscaler, KEDA, or somebody else.
 type AutoscalingApplyConfiguration struct {
-	// Enabled is false by default. When it becomes true, replicas is left to the autoscaler, and a running collector
-	// keeps the pods that it has until the autoscaler has made up its mind.
+	// Enabled adds an autoscaler. The default is false. When it becomes true, the
+	// operator no longer sets the number of pods, and the pods that run stay until
+	// the autoscaler changes their number.
 	Enabled *bool `json:"enabled,omitempty"`
-	// External leaves the number of pods to an autoscaler that somebody else has made, such as a HorizontalPodAutoscaler of
-	// the workload, which has the Collector's name. replicas is ignored, and the pods that run stay. The default is false.
+	// External leaves the number of pods to an autoscaler that you make, such as a
+	// HorizontalPodAutoscaler. Its target is the workload, which has the
+	// Collector's name. The operator ignores replicas, and the pods that run stay.
+	// The default is false.
 	External *bool `json:"external,omitempty"`
-	// MinReplicas is the smallest number of pods, 1 by default; 0 only with keda.
+	// MinReplicas is the smallest number of pods, 1 by default. 0 is allowed with
+	// keda only.
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 	// MaxReplicas is the largest number of pods. It is required when enabled.
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
-	// TargetCPUUtilizationPercentage is the average CPU usage to aim at, in percent of the CPU request. The default is
-	// 80 where neither a target nor metrics are set.
+	// TargetCPUUtilizationPercentage is the average CPU usage to aim at, in
+	// percent of the CPU request. The default is 80 if you set neither a target
+	// nor metrics.
 	TargetCPUUtilizationPercentage *int32 `json:"targetCPUUtilizationPercentage,omitempty"`
-	// TargetMemoryUtilizationPercentage is the average memory usage to aim at, in percent of the memory request.
+	// TargetMemoryUtilizationPercentage is the average memory usage to aim at, in
+	// percent of the memory request.
 	TargetMemoryUtilizationPercentage *int32 `json:"targetMemoryUtilizationPercentage,omitempty"`
-	// Metrics are further metrics to scale by, such as one of the pods' own or of a queue outside of the cluster.
+	// Metrics are further metrics to scale by, as in autoscaling/v2: one of the
+	// pods, of another object, or of a queue outside of the cluster.
 	Metrics []v2.MetricSpec `json:"metrics,omitempty"`
 	// Behavior tunes how fast pods are added and removed.
 	Behavior *v2.HorizontalPodAutoscalerBehavior `json:"behavior,omitempty"`
-	// KEDA has KEDA scale, by a ScaledObject, in place of a HorizontalPodAutoscaler. Without KEDA in the cluster nothing
-	// scales, and the pods that run stay.
+	// KEDA scales the pods by a ScaledObject, in place of a
+	// HorizontalPodAutoscaler. Without KEDA in the cluster nothing scales, and the
+	// pods that run stay.
 	KEDA *KEDAApplyConfiguration `json:"keda,omitempty"`
 }
 

@@ -9,14 +9,17 @@ import (
 // CheckApplyConfiguration represents a declarative configuration of the Check type for use
 // with apply.
 //
-// Check runs the collector once, in a Job with the image, environment, files, volumes, security context, node selection and
-// ServiceAccount of the pods. Pods get a change once it has exited with 0. Until then, pods of the last revision serve.
+// Check runs the collector once, in a Job with the image, environment, files,
+// volumes, security context, node selection and ServiceAccount of the pods.
+// Pods get a change once it has exited with 0. Until then, pods of the last
+// revision serve.
 type CheckApplyConfiguration struct {
-	// Args are the arguments that make the collector check its configuration and exit. The default is for the
-	// OpenTelemetry Collector: validate, and the arguments of the pods.
+	// Args make the collector check its configuration and exit. The default is
+	// that of the OpenTelemetry Collector: validate, and the arguments of the
+	// pods.
 	Args []string `json:"args,omitempty"`
-	// TimeoutSeconds is for how many seconds the check may take, with the time to schedule its pod and to pull the image;
-	// 120 by default.
+	// TimeoutSeconds is how many seconds the check may take, 120 by default. The
+	// time to schedule its pod and to pull the image counts too.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 	// Resources of the check's container. The default is those of the pods.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`

@@ -11,8 +11,9 @@ import (
 //
 // ClaimMetadata is what a claim is called.
 type ClaimMetadataApplyConfiguration struct {
-	// Name of the volume, which extraVolumeMounts mounts. In the name of a claim of volumeClaimTemplates it is followed by
-	// that of the pod, and in that of a claim of volumeClaims it comes after the Collector's.
+	// Name of the volume, which extraVolumeMounts mounts. In the name of a claim
+	// of volumeClaimTemplates it is followed by that of the pod, and in that of a
+	// claim of volumeClaims it comes after the Collector's.
 	Name *string `json:"name,omitempty"`
 	// Labels of the claims.
 	Labels *apiv1alpha1.Labels `json:"labels,omitempty"`

@@ -11,13 +11,14 @@ import (
 // CollectorApplyConfiguration represents a declarative configuration of the Collector type for use
 // with apply.
 //
-// Collector is a telemetry collector of one tenant. The operator turns it into a Helm release of the same name in the
-// same namespace: workload, config Secret, Service, ServiceAccount and whatever else the spec asks for. Deleting it
-// removes all of them.
+// Collector is a telemetry collector of one tenant. The operator turns it into
+// a Helm release of the same name in the same namespace: workload, config
+// Secret, Service, ServiceAccount and whatever else the spec asks for.
+// Deleting it removes all of them.
 type CollectorApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:",inline"`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// Spec is what the collector should be. It is rendered as the chart's values, as it stands.
+	// Spec describes the collector.
 	Spec *CollectorSpecApplyConfiguration `json:"spec,omitempty"`
 	// Status is what the operator last observed. Nothing in it is configuration.
 	Status *CollectorStatusApplyConfiguration `json:"status,omitempty"`

@@ -11,28 +11,35 @@ import (
 //
 // CollectorConfig names a collector, its version and its configuration.
 type CollectorConfigApplyConfiguration struct {
-	// Name is the collector's distribution, such as opentelemetry-collector. It is the last part of the image
-	// repository, below image.registry; a name that contains "/" is the whole repository, such as grafana/alloy.
+	// Name is the collector's distribution, such as opentelemetry-collector. It is
+	// the last part of the image repository, below image.registry; a name that
+	// contains "/" is the whole repository, such as grafana/alloy.
 	Name *string `json:"name,omitempty"`
-	// Version is the collector's version, which is the image's tag as it stands unless image.tag or image.digest says
-	// otherwise. Below the default registry, which has the OpenTelemetry releases, the tag goes without the "v" before
+	// Version is the collector's version, which is the image's tag as it stands
+	// unless image.tag or image.digest says otherwise. Below the default registry,
+	// which has the OpenTelemetry releases, the tag goes without the "v" before
 	// the version's first digit.
 	Version *string `json:"version,omitempty"`
-	// Configuration is the collector's configuration, base64-encoded; at most 256 KiB when decoded. It reaches the
-	// collector byte for byte as a file in /etc/collector, from a Secret. At most one of configuration and
-	// configurationSecret is set. A collector that needs no configuration has neither.
+	// Configuration is the collector's configuration, base64-encoded; at most 256
+	// KiB when decoded. It reaches the collector byte for byte as a file in
+	// /etc/collector, from a Secret. At most one of configuration and
+	// configurationSecret is set. A collector that needs no configuration has
+	// neither.
 	Configuration *apiv1alpha1.FileContent `json:"configuration,omitempty"`
-	// ConfigurationSecret takes the configuration from a Secret in the Collector's namespace that somebody else keeps.
-	// The Secret needs the label kube8.dev/collector.
+	// ConfigurationSecret takes the configuration from a Secret in the Collector's
+	// namespace that somebody else keeps. The Secret needs the label
+	// kube8.dev/collector.
 	ConfigurationSecret *ConfigurationSecretApplyConfiguration `json:"configurationSecret,omitempty"`
-	// FileName is the name of the configuration's file in /etc/collector, config.yaml by default. Some collectors choose
-	// their parser by its extension.
+	// FileName is the name of the configuration's file in /etc/collector,
+	// config.yaml by default. Some collectors choose their parser by its
+	// extension.
 	FileName *string `json:"fileName,omitempty"`
-	// Files are further files in /etc/collector, such as parsers, scripts or certificates: file name to base64-encoded
-	// content, together at most 256 KiB when decoded. They are not parsed. A change rolls the pods.
+	// Files are further files in /etc/collector, such as parsers, scripts or
+	// certificates: file name to base64-encoded content, together at most 256 KiB
+	// when decoded. They are not parsed. A change rolls the pods.
 	Files map[string]apiv1alpha1.FileContent `json:"files,omitempty"`
-	// Format says how the configuration is checked before it is deployed: yaml (the default; one YAML mapping without
-	// duplicate keys) or raw (not parsed).
+	// Format says how the configuration is checked before it is deployed: yaml
+	// (the default; one YAML mapping without duplicate keys) or raw (not parsed).
 	Format *apiv1alpha1.Format `json:"format,omitempty"`
 }
 

@@ -11,45 +11,55 @@ import (
 // CollectorSpecApplyConfiguration represents a declarative configuration of the CollectorSpec type for use
 // with apply.
 //
-// CollectorSpec is what a collector should be. Everything but collector, tenant and cluster has a default.
+// CollectorSpec is what a collector should be. Everything but collector,
+// tenant and cluster has a default.
 type CollectorSpecApplyConfiguration struct {
 	// Collector names the collector and carries its configuration.
 	Collector *CollectorConfigApplyConfiguration `json:"collector,omitempty"`
-	// Tenant says whose collector this is. It reaches the pods as labels and environment. The configuration
-	// refers to these as ${env:TENANT_ID} and so on.
+	// Tenant says whose collector this is. It reaches the pods as labels and
+	// environment. The configuration refers to these as ${env:TENANT_ID} and so
+	// on.
 	Tenant *TenantApplyConfiguration `json:"tenant,omitempty"`
-	// Cluster is the name of the cluster that the collector observes, as its telemetry names it. It reaches the
-	// pods as the label kube8.dev/cluster, as CLUSTER_NAME, and as k8s.cluster.name in OTEL_RESOURCE_ATTRIBUTES.
+	// Cluster is the name of the cluster that the collector observes, as its
+	// telemetry names it. It reaches the pods as the label kube8.dev/cluster, as
+	// CLUSTER_NAME, and as k8s.cluster.name in OTEL_RESOURCE_ATTRIBUTES.
 	Cluster *string `json:"cluster,omitempty"`
-	// Mode is the kind of workload that runs the collector: deployment (the default), daemonset (one pod on each
-	// matching node) or statefulset (stable names and volumes).
+	// Mode is the kind of workload that runs the collector: deployment (the
+	// default), daemonset (one pod on each matching node) or statefulset (stable
+	// names and volumes).
 	Mode *apiv1alpha1.Mode `json:"mode,omitempty"`
-	// Replicas is the number of pods, 1 by default. It is ignored while autoscaling is enabled.
+	// Replicas is the number of pods, 1 by default. It is ignored while
+	// autoscaling is enabled or external.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// Check has each change checked by the collector itself before it reaches the pods. Without it, no Job runs.
+	// Check lets the collector itself check each change in a Job, before the
+	// change reaches the pods. The default is no check.
 	Check                          *CheckApplyConfiguration `json:"check,omitempty"`
 	WorkloadSpecApplyConfiguration `json:",inline"`
 	ExposureSpecApplyConfiguration `json:",inline"`
 	PodSpecApplyConfiguration      `json:",inline"`
-	// Autoscaling adds a HorizontalPodAutoscaler, or has KEDA or somebody else scale.
+	// Autoscaling lets a HorizontalPodAutoscaler, KEDA or an autoscaler of your
+	// own set the number of pods.
 	Autoscaling *AutoscalingApplyConfiguration `json:"autoscaling,omitempty"`
-	// VerticalPodAutoscaler has the requests of the collector's container follow its usage. It is ignored on clusters without
-	// the autoscaling.k8s.io API.
+	// VerticalPodAutoscaler adjusts the requests of the collector's container to
+	// its usage. It is ignored on clusters without the autoscaling.k8s.io API.
 	VerticalPodAutoscaler *VerticalPodAutoscalerApplyConfiguration `json:"verticalPodAutoscaler,omitempty"`
 	// PodDisruptionBudget limits how many pods a node drain may evict at once.
 	PodDisruptionBudget *PodDisruptionBudgetApplyConfiguration `json:"podDisruptionBudget,omitempty"`
-	// NetworkPolicy limits who may reach the collector's ports, and whom the collector may reach.
+	// NetworkPolicy limits who may reach the collector's ports, and whom the
+	// collector may reach.
 	NetworkPolicy *NetworkPolicyApplyConfiguration `json:"networkPolicy,omitempty"`
-	// ServiceMonitor has Prometheus scrape the collector's own metrics through its Service. It is ignored on clusters
-	// without the monitoring.coreos.com API.
+	// ServiceMonitor has Prometheus scrape the collector's own metrics through its
+	// Service. It is ignored on clusters without the monitoring.coreos.com API.
 	ServiceMonitor *MonitorApplyConfiguration `json:"serviceMonitor,omitempty"`
-	// PodMonitor has Prometheus scrape the collector's own metrics pod by pod. It is ignored on clusters without the
-	// monitoring.coreos.com API.
+	// PodMonitor has Prometheus scrape the collector's own metrics pod by pod. It
+	// is ignored on clusters without the monitoring.coreos.com API.
 	PodMonitor *MonitorApplyConfiguration `json:"podMonitor,omitempty"`
-	// PrometheusRule has Prometheus raise alerts about the collector's own metrics, which ServiceMonitor or PodMonitor
-	// must have scraped. It is ignored on clusters without the monitoring.coreos.com API.
+	// PrometheusRule has Prometheus raise alerts about the collector's own
+	// metrics. It needs serviceMonitor or podMonitor. It is ignored on clusters
+	// without the monitoring.coreos.com API.
 	PrometheusRule *PrometheusRuleApplyConfiguration `json:"prometheusRule,omitempty"`
-	// Presets give the pods what common receivers and processors need of the node and of the Kubernetes API.
+	// Presets give the pods what common receivers and processors need of the node
+	// and of the Kubernetes API.
 	Presets *PresetsApplyConfiguration `json:"presets,omitempty"`
 }
 

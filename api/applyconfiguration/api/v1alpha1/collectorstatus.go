@@ -5,14 +5,19 @@ package v1alpha1
 // CollectorStatusApplyConfiguration represents a declarative configuration of the CollectorStatus type for use
 // with apply.
 //
-// CollectorStatus is what the operator last observed. It never carries configuration content: the release's manifest,
-// which the stock reconciler writes beside the release's name, is not part of the schema, so the API server drops it.
+// CollectorStatus is what the operator last observed. It never carries
+// configuration content: the release's manifest, which the stock reconciler
+// writes beside the release's name, is not part of the schema, so the API
+// server drops it.
 type CollectorStatusApplyConfiguration struct {
-	// ObservedGeneration is the metadata.generation that the rest of the status is about.
+	// ObservedGeneration is the metadata.generation that the rest of the status is
+	// about.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// Version is the image's digest or tag that was last deployed, or the collector's version where the spec sets neither.
+	// Version is the image's digest or tag that was last deployed, or the
+	// collector's version where the spec sets neither.
 	Version *string `json:"version,omitempty"`
-	// ConfigHash is the SHA-256 of the decoded configuration that was last deployed, in hex, as `sha256sum` prints it.
+	// ConfigHash is the SHA-256 of the decoded configuration that was last
+	// deployed, in hex, as `sha256sum` prints it.
 	ConfigHash *string `json:"configHash,omitempty"`
 	// Replicas is the number of existing pods.
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -20,12 +25,16 @@ type CollectorStatusApplyConfiguration struct {
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
 	// DeployedRelease is the Helm release that the Collector became.
 	DeployedRelease *DeployedReleaseApplyConfiguration `json:"deployedRelease,omitempty"`
-	// Conditions are the observations. Ready says whether what the spec asks for is deployed and its pods serve, with
-	// one of the reasons Available, Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking, CheckFailed, Conflict,
-	// ReleaseFailed and Paused. PresetsReady says whether the pods may read what their presets read; it is False with the
-	// reason RoleMissing and the command that binds the role. UpdatePending is there while a change that the operator brings,
-	// such as a new chart, is not rolled out: it is True with reason Waiting or LeftOut, and then False with reason RollingOut.
-	// Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused are conditions of the stock reconciler.
+	// Conditions are the observations. Ready says whether what the spec asks for
+	// is deployed and its pods serve, with one of the reasons Available,
+	// Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking,
+	// CheckFailed, Conflict, ReleaseFailed and Paused. PresetsReady says whether
+	// the pods may read what their presets read; it is False with the reason
+	// RoleMissing and the command that binds the role. UpdatePending is there
+	// while a change that the operator brings, such as a new chart, is not rolled
+	// out: it is True with reason Waiting or LeftOut, and then False with reason
+	// RollingOut. Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused
+	// are conditions of the stock reconciler.
 	Conditions []ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

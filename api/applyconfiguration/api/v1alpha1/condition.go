@@ -10,8 +10,8 @@ import (
 // ConditionApplyConfiguration represents a declarative configuration of the Condition type for use
 // with apply.
 //
-// Condition is one observation. It is metav1.Condition with less required: the stock reconciler writes conditions
-// without a reason or a message.
+// Condition is one observation. It is metav1.Condition with less required: the
+// stock reconciler writes conditions without a reason or a message.
 type ConditionApplyConfiguration struct {
 	// Type of the condition, in CamelCase.
 	Type *string `json:"type,omitempty"`

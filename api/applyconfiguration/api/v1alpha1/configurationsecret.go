@@ -5,18 +5,22 @@ package v1alpha1
 // ConfigurationSecretApplyConfiguration represents a declarative configuration of the ConfigurationSecret type for use
 // with apply.
 //
-// ConfigurationSecret points at one key of a Secret. It must meet the same rules as configuration, and a change rolls
-// the pods. The operator never changes or deletes the Secret.
+// ConfigurationSecret points at one key of a Secret. It must meet the same
+// rules as configuration, and a change rolls the pods. The operator never
+// changes or deletes the Secret.
 type ConfigurationSecretApplyConfiguration struct {
-	// Name of the Secret, in the Collector's namespace. The Secret needs the label kube8.dev/collector, so that
-	// the operator follows its changes. The value is the Collector's name, or any value when several share the Secret.
+	// Name of the Secret, in the Collector's namespace. The Secret needs the label
+	// kube8.dev/collector, so that the operator follows its changes. The value is
+	// the Collector's name, or any value when several share the Secret.
 	Name *string `json:"name,omitempty"`
 	// Key in the Secret that holds the configuration.
 	Key *string `json:"key,omitempty"`
-	// Copy has the operator copy the configuration, once it is checked, into a Secret of the Collector that nobody can
-	// change, which pods mount; true by default. If it is false, pods mount the Secret itself: a pod that starts again
-	// gets what is in it then, even if the operator refuses to deploy it. A Collector of an earlier version that does not
-	// say gets its copy with the next change of the configuration, so that an upgrade rolls no pods.
+	// Copy has the operator copy the configuration, once it is checked, into a
+	// Secret of the Collector that nobody can change, which pods mount; true by
+	// default. If it is false, pods mount the Secret itself: a pod that starts
+	// again gets what is in it then, even if the operator refuses to deploy it. A
+	// Collector of an earlier version that does not say gets its copy with the
+	// next change of the configuration, so that an upgrade rolls no pods.
 	Copy *bool `json:"copy,omitempty"`
 }
 

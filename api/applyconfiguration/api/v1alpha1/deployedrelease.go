@@ -13,8 +13,8 @@ type DeployedReleaseApplyConfiguration struct {
 	Revision *int64 `json:"revision,omitempty"`
 	// Generation is the metadata.generation that is deployed.
 	Generation *int64 `json:"generation,omitempty"`
-	// Digest is a SHA-256, in hex, over the release and all that it was made from. By it the operator sees after a
-	// restart that there is nothing to do.
+	// Digest is a SHA-256, in hex, over the release and all that it was made from.
+	// By it the operator sees after a restart that there is nothing to do.
 	Digest *string `json:"digest,omitempty"`
 }
 

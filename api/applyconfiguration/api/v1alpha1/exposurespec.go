@@ -5,13 +5,17 @@ package v1alpha1
 // ExposureSpecApplyConfiguration represents a declarative configuration of the ExposureSpec type for use
 // with apply.
 //
-// ExposureSpec makes ports of the Service reachable from outside the cluster, by name.
+// ExposureSpec makes ports of the Service reachable from outside the cluster,
+// by name.
 type ExposureSpecApplyConfiguration struct {
-	// Ingress adds an Ingress.
+	// Ingress has an ingress controller send requests from outside of the cluster
+	// to the Service.
 	Ingress *IngressApplyConfiguration `json:"ingress,omitempty"`
-	// HTTPRoute adds an HTTPRoute of the Gateway API. It is ignored on clusters without that.
+	// HTTPRoute has a Gateway send HTTP requests to the Service. It is ignored on
+	// clusters without the Gateway API.
 	HTTPRoute *RouteApplyConfiguration `json:"httpRoute,omitempty"`
-	// GRPCRoute adds a GRPCRoute of the Gateway API. It is ignored on clusters without that.
+	// GRPCRoute has a Gateway send gRPC requests to the Service. It is ignored on
+	// clusters without the Gateway API.
 	GRPCRoute *RouteApplyConfiguration `json:"grpcRoute,omitempty"`
 }
 

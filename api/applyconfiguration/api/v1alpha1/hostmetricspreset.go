@@ -5,9 +5,7 @@ package v1alpha1
 // HostMetricsPresetApplyConfiguration represents a declarative configuration of the HostMetricsPreset type for use
 // with apply.
 //
-// HostMetricsPreset mounts the node's whole file system at /hostfs, read-only, and sets HOST_PROC, HOST_SYS, HOST_ETC,
-// HOST_VAR, HOST_RUN, HOST_DEV and HOST_MOUNT_PREFIX to what is there. An OpenTelemetry Collector's hostmetrics receiver
-// needs root_path: /hostfs as well. The namespace must allow the Pod Security level "privileged".
+// HostMetricsPreset mounts the node's file system.
 type HostMetricsPresetApplyConfiguration struct {
 	// Enabled is false by default.
 	Enabled *bool `json:"enabled,omitempty"`

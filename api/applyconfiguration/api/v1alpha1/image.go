@@ -9,18 +9,24 @@ import (
 // ImageApplyConfiguration represents a declarative configuration of the Image type for use
 // with apply.
 //
-// Image says where the collector's image comes from. digest wins over tag, and tag over collector.version.
+// Image says where the collector's image comes from. digest wins over tag, and
+// tag over collector.version.
 type ImageApplyConfiguration struct {
-	// Registry is the part of the repository before collector.name, such as registry.example.com/mirror. The default is
-	// ghcr.io/open-telemetry/opentelemetry-collector-releases, or what the operator was started with.
+	// Registry is the part of the repository before collector.name, such as
+	// registry.example.com/mirror. The default is
+	// ghcr.io/open-telemetry/opentelemetry-collector-releases, or what the
+	// operator was started with.
 	Registry *string `json:"registry,omitempty"`
-	// Repository is the whole repository, registry included; registry and collector.name are then not used.
+	// Repository is the whole repository, registry included; registry and
+	// collector.name are then not used.
 	Repository *string `json:"repository,omitempty"`
 	// Tag replaces collector.version as the image's tag.
 	Tag *string `json:"tag,omitempty"`
-	// Digest pins the image: sha256: and 64 hexadecimal digits, or sha512: and 128 of them.
+	// Digest pins the image: sha256: and 64 hexadecimal digits, or sha512: and 128
+	// of them.
 	Digest *string `json:"digest,omitempty"`
-	// PullPolicy of the image. The default is Kubernetes' own: Always for the tag latest, else IfNotPresent.
+	// PullPolicy of the image. The default is Kubernetes' own: Always for the tag
+	// latest, else IfNotPresent.
 	PullPolicy *v1.PullPolicy `json:"pullPolicy,omitempty"`
 }
 

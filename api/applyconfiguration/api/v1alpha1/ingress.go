@@ -14,13 +14,16 @@ import (
 type IngressApplyConfiguration struct {
 	// Enabled is false by default.
 	Enabled *bool `json:"enabled,omitempty"`
-	// IngressClassName says which controller it is for. The default is that of the cluster.
+	// IngressClassName names the class of the ingress controller. The default is
+	// that of the cluster.
 	IngressClassName *string `json:"ingressClassName,omitempty"`
 	// Annotations of the Ingress, which its controller reads.
 	Annotations *apiv1alpha1.Annotations `json:"annotations,omitempty"`
-	// Hosts are what requests are for, and where they go. It is required when enabled.
+	// Hosts are the host names that the Ingress takes requests for, with their
+	// ports. They are required when enabled.
 	Hosts []IngressHostApplyConfiguration `json:"hosts,omitempty"`
-	// TLS are the certificates, in Secrets of the Collector's namespace.
+	// TLS lists host names and the Secrets of the Collector's namespace that have
+	// their certificates.
 	TLS []v1.IngressTLS `json:"tls,omitempty"`
 }
 

@@ -5,11 +5,13 @@ package v1alpha1
 // IngressHostApplyConfiguration represents a declarative configuration of the IngressHost type for use
 // with apply.
 //
-// IngressHost says where requests for a host go.
+// IngressHost routes the requests for a host.
 type IngressHostApplyConfiguration struct {
-	// Host is a name, such as otlp.example.com. Without it, requests for every host are meant.
+	// Host is a host name, such as otlp.example.com. Without it, the rule is for
+	// every host.
 	Host *string `json:"host,omitempty"`
-	// Paths are where requests go, by their path. The default is that all of them go to the port otlp-http.
+	// Paths route requests by their path. By default all requests go to the port
+	// otlp-http.
 	Paths []IngressPathApplyConfiguration `json:"paths,omitempty"`
 }
 

@@ -9,7 +9,7 @@ import (
 // IngressPathApplyConfiguration represents a declarative configuration of the IngressPath type for use
 // with apply.
 //
-// IngressPath says where requests for a path go.
+// IngressPath routes the requests for a path.
 type IngressPathApplyConfiguration struct {
 	// Path is / by default.
 	Path *string `json:"path,omitempty"`

@@ -5,14 +5,15 @@ package v1alpha1
 // KEDAApplyConfiguration represents a declarative configuration of the KEDA type for use
 // with apply.
 //
-// KEDA is what a ScaledObject has beyond limits and behavior.
+// KEDA are the fields of a ScaledObject that autoscaling does not have.
 type KEDAApplyConfiguration struct {
-	// Triggers are what is scaled by.
+	// Triggers are the event sources that KEDA scales by.
 	Triggers []KEDATriggerApplyConfiguration `json:"triggers,omitempty"`
-	// PollingInterval is the time between two looks at the triggers, in seconds. The default is that of KEDA.
+	// PollingInterval is how many seconds pass between two looks at the triggers.
+	// The default is that of KEDA.
 	PollingInterval *int32 `json:"pollingInterval,omitempty"`
-	// CooldownPeriod is after how many seconds without an active trigger the last pod goes, with minReplicas 0. The default
-	// is that of KEDA.
+	// CooldownPeriod is how many seconds pass between the last active trigger and
+	// the end of the last pod, with minReplicas 0. The default is that of KEDA.
 	CooldownPeriod *int32 `json:"cooldownPeriod,omitempty"`
 }
 

@@ -5,7 +5,7 @@ package v1alpha1
 // KEDAAuthenticationRefApplyConfiguration represents a declarative configuration of the KEDAAuthenticationRef type for use
 // with apply.
 //
-// KEDAAuthenticationRef names what has a trigger's credentials.
+// KEDAAuthenticationRef names the object with a trigger's credentials.
 type KEDAAuthenticationRefApplyConfiguration struct {
 	// Name of the TriggerAuthentication or ClusterTriggerAuthentication.
 	Name *string `json:"name,omitempty"`

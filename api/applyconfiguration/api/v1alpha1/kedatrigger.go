@@ -9,19 +9,22 @@ import (
 // KEDATriggerApplyConfiguration represents a declarative configuration of the KEDATrigger type for use
 // with apply.
 //
-// KEDATrigger is a trigger of a ScaledObject.
+// KEDATrigger describes an event source.
 type KEDATriggerApplyConfiguration struct {
 	// Type of the trigger, such as kafka or prometheus.
 	Type *string `json:"type,omitempty"`
 	// Name of the trigger.
 	Name *string `json:"name,omitempty"`
-	// Metadata says what the trigger looks at, and what it aims at.
+	// Metadata are the trigger's parameters, such as the queue to look at and the
+	// length to aim at. KEDA's documentation of the type lists them.
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// MetricType is AverageValue (the default), Value or Utilization.
 	MetricType *v2.MetricTargetType `json:"metricType,omitempty"`
-	// UseCachedMetrics keeps a value for the polling interval. The default is false.
+	// UseCachedMetrics uses a value again until the next polling interval. The
+	// default is false.
 	UseCachedMetrics *bool `json:"useCachedMetrics,omitempty"`
-	// AuthenticationRef names the TriggerAuthentication with the credentials.
+	// AuthenticationRef names the TriggerAuthentication with the trigger's
+	// credentials.
 	AuthenticationRef *KEDAAuthenticationRefApplyConfiguration `json:"authenticationRef,omitempty"`
 }
 

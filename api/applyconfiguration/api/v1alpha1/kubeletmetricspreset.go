@@ -5,9 +5,7 @@ package v1alpha1
 // KubeletMetricsPresetApplyConfiguration represents a declarative configuration of the KubeletMetricsPreset type for use
 // with apply.
 //
-// KubeletMetricsPreset gives the pods a token for the kubelet, and its address as K8S_NODE_IP: the kubeletstats receiver
-// has auth_type: serviceAccount and endpoint: ${env:K8S_NODE_IP}:10250. An administrator binds the ClusterRole
-// kube8-collector-kubelet-metrics.
+// KubeletMetricsPreset lets the pods ask the node's kubelet.
 type KubeletMetricsPresetApplyConfiguration struct {
 	// Enabled is false by default.
 	Enabled *bool `json:"enabled,omitempty"`

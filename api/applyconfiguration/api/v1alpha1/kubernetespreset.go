@@ -5,13 +5,15 @@ package v1alpha1
 // KubernetesPresetApplyConfiguration represents a declarative configuration of the KubernetesPreset type for use
 // with apply.
 //
-// KubernetesPreset gives the pods a token for the Kubernetes API. The condition PresetsReady says which ClusterRole their
-// ServiceAccount lacks, until it is bound.
+// KubernetesPreset gives the pods a token for the Kubernetes API. The
+// condition PresetsReady says which ClusterRole their ServiceAccount lacks,
+// until it is bound.
 type KubernetesPresetApplyConfiguration struct {
 	// Enabled is false by default.
 	Enabled *bool `json:"enabled,omitempty"`
-	// Namespaces that the configuration limits the receiver or processor to. The role is then needed in these, by a
-	// RoleBinding. Without any, it is needed in the whole cluster.
+	// Namespaces that the configuration limits the receiver or processor to. A
+	// RoleBinding in each of them is then enough. Without any, the role needs a
+	// ClusterRoleBinding.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 

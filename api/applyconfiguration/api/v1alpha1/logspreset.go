@@ -5,8 +5,7 @@ package v1alpha1
 // LogsPresetApplyConfiguration represents a declarative configuration of the LogsPreset type for use
 // with apply.
 //
-// LogsPreset mounts the node's pod logs, /var/log/pods, read-only and nothing else. The namespace must then allow the
-// Pod Security level "privileged", and the log files must be readable to the collector's user.
+// LogsPreset mounts the node's pod logs.
 type LogsPresetApplyConfiguration struct {
 	// Enabled is false by default.
 	Enabled *bool `json:"enabled,omitempty"`

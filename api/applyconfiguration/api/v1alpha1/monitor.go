@@ -9,16 +9,19 @@ import (
 // MonitorApplyConfiguration represents a declarative configuration of the Monitor type for use
 // with apply.
 //
-// Monitor has Prometheus scrape the collector's own metrics from the port named metrics. An OpenTelemetry Collector
-// serves them on localhost alone unless service.telemetry.metrics in its configuration names another address.
+// Monitor has Prometheus scrape the collector's own metrics from the port
+// named metrics. An OpenTelemetry Collector serves them on localhost alone
+// unless service.telemetry.metrics in its configuration names another address.
 type MonitorApplyConfiguration struct {
 	// Enabled is false by default.
 	Enabled *bool `json:"enabled,omitempty"`
 	// Labels of the monitor. A Prometheus selects it by them.
 	Labels *apiv1alpha1.Labels `json:"labels,omitempty"`
-	// Interval between two scrapes, such as 30s. The default is that of Prometheus.
+	// Interval between two scrapes, such as 30s. The default is that of
+	// Prometheus.
 	Interval *apiv1alpha1.PrometheusDuration `json:"interval,omitempty"`
-	// ScrapeTimeout after which a scrape is given up, such as 10s. The default is that of Prometheus.
+	// ScrapeTimeout after which a scrape is given up, such as 10s. The default is
+	// that of Prometheus.
 	ScrapeTimeout *apiv1alpha1.PrometheusDuration `json:"scrapeTimeout,omitempty"`
 }
 

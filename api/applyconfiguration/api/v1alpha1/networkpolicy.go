@@ -9,13 +9,16 @@ import (
 // NetworkPolicyApplyConfiguration represents a declarative configuration of the NetworkPolicy type for use
 // with apply.
 //
-// NetworkPolicy limits the collector's traffic. Its ports are open to ingressFrom, and nothing else is.
+// NetworkPolicy limits the collector's traffic. Its ports are open to
+// ingressFrom, and nothing else is.
 type NetworkPolicyApplyConfiguration struct {
 	// Enabled is false by default.
 	Enabled *bool `json:"enabled,omitempty"`
-	// IngressFrom are the peers that may reach the collector's ports. The default is everybody.
+	// IngressFrom are the peers that may reach the collector's ports. The default
+	// is everybody.
 	IngressFrom []v1.NetworkPolicyPeer `json:"ingressFrom,omitempty"`
-	// Egress are rules for what the collector may reach. Without any, egress is not limited.
+	// Egress are rules for what the collector may reach. Without any, egress is
+	// not limited.
 	Egress []v1.NetworkPolicyEgressRule `json:"egress,omitempty"`
 }
 

@@ -5,7 +5,8 @@ package v1alpha1
 // ParentReferenceApplyConfiguration represents a declarative configuration of the ParentReference type for use
 // with apply.
 //
-// ParentReference names a Gateway, or something else that routes can attach to.
+// ParentReference names a Gateway, or something else that routes can attach
+// to.
 type ParentReferenceApplyConfiguration struct {
 	// Group is gateway.networking.k8s.io by default.
 	Group *string `json:"group,omitempty"`
@@ -15,9 +16,10 @@ type ParentReferenceApplyConfiguration struct {
 	Namespace *string `json:"namespace,omitempty"`
 	// Name of the Gateway.
 	Name *string `json:"name,omitempty"`
-	// SectionName is the name of a listener of the Gateway. The default is all of them.
+	// SectionName selects a listener of the Gateway by its name. The default is
+	// all of them.
 	SectionName *string `json:"sectionName,omitempty"`
-	// Port is the port number of listeners of the Gateway.
+	// Port selects the listeners of the Gateway by their port number.
 	Port *int32 `json:"port,omitempty"`
 }
 

@@ -9,14 +9,16 @@ import (
 // PodDisruptionBudgetApplyConfiguration represents a declarative configuration of the PodDisruptionBudget type for use
 // with apply.
 //
-// PodDisruptionBudget limits how many pods a node drain may evict at once, for the modes deployment and statefulset.
-// Pods that are not ready may always be evicted.
+// PodDisruptionBudget limits how many pods a node drain may evict at once, for
+// the modes deployment and statefulset. Pods that are not ready may always be
+// evicted.
 type PodDisruptionBudgetApplyConfiguration struct {
 	// Enabled is false by default.
 	Enabled *bool `json:"enabled,omitempty"`
 	// MinAvailable is how many pods, or what percentage, must stay.
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
-	// MaxUnavailable is how many pods, or what percentage, may be evicted at once; 1 where neither is set.
+	// MaxUnavailable is how many pods, or what percentage, may be evicted at once;
+	// 1 where neither is set.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 

@@ -10,53 +10,68 @@ import (
 // PodSpecApplyConfiguration represents a declarative configuration of the PodSpec type for use
 // with apply.
 //
-// PodSpec is what the collector's pods are: the fields of a Kubernetes pod that a fleet of collectors needs, with their
-// own names and types.
+// PodSpec is what the collector's pods are: the fields of a Kubernetes pod
+// that a fleet of collectors needs, with their own names and types.
 type PodSpecApplyConfiguration struct {
-	// Command replaces the entrypoint of the collector's image. args are its arguments.
+	// Command replaces the entrypoint of the collector's image. args are its
+	// arguments.
 	Command []string `json:"command,omitempty"`
-	// Args are the collector's arguments. The default, for an OpenTelemetry Collector, is --config= with the path of the
-	// configuration's file, where there is a configuration; a list given here replaces it.
+	// Args are the collector's arguments. The default is for an OpenTelemetry
+	// Collector with a configuration: --config= and the path of its file. A list
+	// here replaces it.
 	Args []string `json:"args,omitempty"`
-	// WorkingDir is the directory that the collector starts in. The default is that of its image.
+	// WorkingDir is the directory that the collector starts in. The default is
+	// that of its image.
 	WorkingDir *string `json:"workingDir,omitempty"`
-	// Env are environment variables of the collector, such as credentials. The configuration refers to them as
-	// ${env:NAME}. The operator sets TENANT_ID, TENANT_REFERENCE, TENANT_INSTANCE, CLUSTER_NAME,
-	// OTEL_RESOURCE_ATTRIBUTES, K8S_NODE_NAME, K8S_POD_NAME and GOMEMLIMIT. A variable of the same name here replaces it.
+	// Env are environment variables of the collector, such as credentials. The
+	// configuration refers to them as ${env:NAME}. The operator sets TENANT_ID,
+	// TENANT_REFERENCE, TENANT_INSTANCE, CLUSTER_NAME, OTEL_RESOURCE_ATTRIBUTES,
+	// K8S_NODE_NAME, K8S_POD_NAME and GOMEMLIMIT. A variable of the same name here
+	// replaces it.
 	Env []v1.EnvVar `json:"env,omitempty"`
 	// EnvFrom takes environment variables from whole Secrets and ConfigMaps.
 	EnvFrom []v1.EnvFromSource `json:"envFrom,omitempty"`
-	// Resources of the collector. Where they are absent, it requests 100m CPU and 128Mi of memory, with a memory limit of
-	// 512Mi; given ones replace that as a whole. GOMEMLIMIT is set to 80% of the memory limit, where there is one.
+	// Resources of the collector. The default is requests of 100m CPU and 128Mi of
+	// memory, and a memory limit of 512Mi. A value here replaces the default as a
+	// whole. The operator sets GOMEMLIMIT to 80% of the memory limit, if there is
+	// one.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
-	// LivenessProbe replaces the default probe: the health_check extension, where the configuration enables it on an
-	// address that the kubelet can reach. An empty object means no probe.
+	// LivenessProbe replaces the default probe. By default the kubelet asks the
+	// health_check extension, if the configuration enables it on an address that
+	// the kubelet can reach. An empty object means no probe.
 	LivenessProbe *v1.Probe `json:"livenessProbe,omitempty"`
 	// ReadinessProbe replaces the default probe, as livenessProbe does.
 	ReadinessProbe *v1.Probe `json:"readinessProbe,omitempty"`
-	// StartupProbe holds the other probes back while the collector starts. There is none by default.
+	// StartupProbe makes the other probes wait until the collector has started.
+	// There is none by default.
 	StartupProbe *v1.Probe `json:"startupProbe,omitempty"`
-	// Lifecycle has the collector's container do something after it has started, or before it is told to end. It replaces the
-	// default, a sleep of 5 seconds before the end, as a whole; an empty object removes that.
+	// Lifecycle says what the collector's container does after it has started and
+	// before it ends. It replaces the default, a sleep of 5 seconds before the
+	// end. An empty object removes that.
 	Lifecycle *v1.Lifecycle `json:"lifecycle,omitempty"`
-	// InitContainers run before the collector, one after the other; one with restartPolicy Always is a sidecar that starts
-	// before the collector and ends after it. Nothing of the collector's container is theirs but the volumes, which are
-	// config, tmp, extraVolumes and the claims; what meets the Pod Security level of the namespace, they say themselves. A
-	// check runs them too.
+	// InitContainers run before the collector, one after the other. A container
+	// with restartPolicy Always is a sidecar: it starts before the collector and
+	// ends after it. They share only the volumes with the collector's container:
+	// config, tmp, extraVolumes and the claims. Each has a securityContext of its
+	// own, which must meet the Pod Security level of the namespace. A check runs
+	// them too.
 	InitContainers []v1.Container `json:"initContainers,omitempty"`
-	// ExtraContainers run beside the collector, under the same terms as initContainers. A check runs without them.
+	// ExtraContainers run beside the collector. For volumes and securityContext
+	// the same holds as for initContainers. A check runs without them.
 	ExtraContainers []v1.Container `json:"extraContainers,omitempty"`
-	// ShareProcessNamespace lets the containers of a pod see each other's processes. The default is false.
+	// ShareProcessNamespace lets the containers of a pod see each other's
+	// processes. The default is false.
 	ShareProcessNamespace *bool `json:"shareProcessNamespace,omitempty"`
 	// PodAnnotations are added to the pods.
 	PodAnnotations *apiv1alpha1.Annotations `json:"podAnnotations,omitempty"`
 	// PodLabels are added to the pods. They cannot replace the operator's own.
 	PodLabels *apiv1alpha1.Labels `json:"podLabels,omitempty"`
-	// PodSecurityContext of the pods, merged over the default, which meets the Pod Security level "restricted". null means
-	// none: not even the default.
+	// PodSecurityContext of the pods. It is merged with the default, which meets
+	// the Pod Security level "restricted". null removes the default too.
 	PodSecurityContext *v1.PodSecurityContext `json:"podSecurityContext,omitempty"`
-	// SecurityContext of the collector's container, merged over the default, which meets the Pod Security level
-	// "restricted" and has a read-only root file system. null means none: not even the default.
+	// SecurityContext of the collector's container. It is merged with the default,
+	// which meets the Pod Security level "restricted" and has a read-only root
+	// file system. null removes the default too.
 	SecurityContext *v1.SecurityContext `json:"securityContext,omitempty"`
 	// NodeSelector limits the pods to nodes with these labels.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
@@ -64,44 +79,53 @@ type PodSpecApplyConfiguration struct {
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
 	// Affinity of the pods.
 	Affinity *v1.Affinity `json:"affinity,omitempty"`
-	// TopologySpreadConstraints of the pods, at most one for each topologyKey and whenUnsatisfiable. One without a
-	// labelSelector counts the Collector's own pods.
+	// TopologySpreadConstraints of the pods, at most one for each topologyKey and
+	// whenUnsatisfiable. Without a labelSelector, a constraint counts the
+	// Collector's own pods.
 	TopologySpreadConstraints []v1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
-	// OS is the operating system of the image, linux or windows. With windows, the pods run on nodes with the label
-	// kubernetes.io/os=windows, and the security contexts go without what only Linux has.
+	// OS is the operating system of the image, linux or windows. With windows, the
+	// pods run on nodes with the label kubernetes.io/os=windows, and the security
+	// contexts leave out the fields that only Linux has.
 	OS *v1.PodOS `json:"os,omitempty"`
-	// RuntimeClassName of the pods, such as that of a runtime for GPUs or for sandboxes.
+	// RuntimeClassName of the pods, such as that of a runtime for GPUs or for
+	// sandboxes.
 	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
 	// SchedulerName of the pods. The default is that of Kubernetes.
 	SchedulerName *string `json:"schedulerName,omitempty"`
-	// DNSPolicy of the pods: ClusterFirst (the default), ClusterFirstWithHostNet (the default with hostNetwork), Default,
-	// which is that of the node, or None, which needs dnsConfig.
+	// DNSPolicy of the pods: ClusterFirst (the default), ClusterFirstWithHostNet
+	// (the default with hostNetwork), Default (that of the node) or None (needs
+	// dnsConfig).
 	DNSPolicy *v1.DNSPolicy `json:"dnsPolicy,omitempty"`
-	// DNSConfig is added to what dnsPolicy gives the pods.
+	// DNSConfig adds name servers, search domains and options to those of
+	// dnsPolicy.
 	DNSConfig *v1.PodDNSConfig `json:"dnsConfig,omitempty"`
-	// HostAliases are lines of the pods' /etc/hosts.
+	// HostAliases adds lines to the pods' /etc/hosts.
 	HostAliases []v1.HostAlias `json:"hostAliases,omitempty"`
 	// PriorityClassName of the pods.
 	PriorityClassName *string `json:"priorityClassName,omitempty"`
-	// TerminationGracePeriodSeconds is how long, in seconds, a pod may take to end. The default is Kubernetes' 30. Where
-	// it is more than 5, the collector takes requests for 5 seconds more, until nobody sends it any, and has the rest to
-	// flush its queues.
+	// TerminationGracePeriodSeconds is how many seconds a pod has to end, 30 by
+	// default. If it is more than 5, the collector still takes requests for 5
+	// seconds, because nodes send some to it meanwhile. It uses the rest to flush
+	// its queues.
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
-	// ExtraVolumes are added to the pods; extraVolumeMounts mounts them. One named tmp, or a mount at /tmp, takes the
-	// place of the emptyDir of 256Mi that is otherwise there. The names config and varlogpods are taken, and
-	// hostfs with presets.hostMetrics.
+	// ExtraVolumes are added to the pods. extraVolumeMounts mounts them. A volume
+	// named tmp, or a mount at /tmp, replaces the default emptyDir of 256Mi there.
+	// The names config and varlogpods are taken, and hostfs with
+	// presets.hostMetrics.
 	ExtraVolumes []v1.Volume `json:"extraVolumes,omitempty"`
-	// ExtraVolumeMounts are added to the collector's container, outside of /etc/collector.
+	// ExtraVolumeMounts are added to the collector's container. They cannot be in
+	// /etc/collector.
 	ExtraVolumeMounts []v1.VolumeMount `json:"extraVolumeMounts,omitempty"`
-	// ReloadedVolumes are names of extraVolumes whose changes the collector reads by itself. Other Secrets and ConfigMaps
-	// that env, envFrom and extraVolumes refer to roll the pods when their data changes, if they have the label
-	// kube8.dev/collector.
+	// ReloadedVolumes are the names of extraVolumes that the collector reads again
+	// by itself when they change. The pods do not roll then. They do roll when the
+	// data of another Secret or ConfigMap changes that env, envFrom or
+	// extraVolumes refer to, if it has the label kube8.dev/collector.
 	ReloadedVolumes []string `json:"reloadedVolumes,omitempty"`
-	// HostNetwork runs the pods in the node's network. The namespace must then allow the Pod Security level
-	// "privileged". The default is false.
+	// HostNetwork runs the pods in the node's network. The namespace must then
+	// allow the Pod Security level "privileged". The default is false.
 	HostNetwork *bool `json:"hostNetwork,omitempty"`
-	// HostPID lets the pods see the node's processes. The namespace must then allow the Pod Security level "privileged". The
-	// default is false.
+	// HostPID lets the pods see the node's processes. The namespace must then
+	// allow the Pod Security level "privileged". The default is false.
 	HostPID *bool `json:"hostPID,omitempty"`
 }
 

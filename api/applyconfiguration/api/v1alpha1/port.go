@@ -10,24 +10,30 @@ import (
 // PortApplyConfiguration represents a declarative configuration of the Port type for use
 // with apply.
 //
-// Port is one port that the collector listens on.
+// Port describes a port that the collector listens on.
 type PortApplyConfiguration struct {
-	// Port is the port number on the Service and, where targetPort says no other, in the pod.
+	// Port is the port number on the Service. Without targetPort it is also the
+	// number in the pod.
 	Port *int32 `json:"port,omitempty"`
-	// TargetPort is the port number in the pod, if it differs from that of the Service. It can also be the name of another
-	// port of the pod, such as one of extraContainers. The Service then has a further number for that port.
+	// TargetPort is the port number in the pod, if it differs from that of the
+	// Service. It can also be the name of another port of the pod, such as one of
+	// extraContainers, which the Service then sends this port's traffic to.
 	TargetPort *intstr.IntOrString `json:"targetPort,omitempty"`
-	// HostPort opens the port on the node too, with this number. With hostNetwork each port is the node's, and this is not
-	// set. The namespace must then allow the Pod Security level "privileged".
+	// HostPort opens a port of this number on the node too. It cannot be set with
+	// hostNetwork, where each port is the node's. The namespace must then allow
+	// the Pod Security level "privileged".
 	HostPort *int32 `json:"hostPort,omitempty"`
-	// Service is true by default; false leaves the port out of the Service. The port metrics is on a Service of type
-	// LoadBalancer only if this is true in so many words.
+	// Service puts the port on the Service. The default is true. The port metrics
+	// is the exception: a Service of type LoadBalancer has it only if you set
+	// service: true for it.
 	Service *bool `json:"service,omitempty"`
 	// Protocol is TCP (the default), UDP or SCTP.
 	Protocol *v1.Protocol `json:"protocol,omitempty"`
-	// AppProtocol tells meshes and load balancers what is spoken on the port, such as grpc or http.
+	// AppProtocol tells meshes and load balancers the protocol of the application,
+	// such as grpc or http.
 	AppProtocol *string `json:"appProtocol,omitempty"`
-	// Enabled is true by default; false removes the port, a default one included.
+	// Enabled is true by default. false removes the port, even if it is one of the
+	// defaults.
 	Enabled *bool `json:"enabled,omitempty"`
 }
 

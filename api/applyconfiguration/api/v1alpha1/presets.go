@@ -5,20 +5,32 @@ package v1alpha1
 // PresetsApplyConfiguration represents a declarative configuration of the Presets type for use
 // with apply.
 //
-// Presets give the pods what common receivers and processors need of the node and of the Kubernetes API. A preset never
-// changes the configuration, which has to name the receiver or processor.
+// Presets give the pods what common receivers and processors need of the node
+// and of the Kubernetes API. A preset never changes the configuration, which
+// has to name the receiver or processor.
 type PresetsApplyConfiguration struct {
-	// Logs mounts the node's pod logs.
+	// Logs mounts the node's pod logs, /var/log/pods, read-only. The namespace
+	// must then allow the Pod Security level "privileged", and the collector's
+	// user must be allowed to read the files.
 	Logs *LogsPresetApplyConfiguration `json:"logs,omitempty"`
-	// HostMetrics mounts the node's file system, for what measures the node.
+	// HostMetrics mounts the node's whole file system at /hostfs, read-only, and
+	// sets HOST_PROC, HOST_SYS, HOST_ETC, HOST_VAR, HOST_RUN, HOST_DEV and
+	// HOST_MOUNT_PREFIX. The receiver hostmetrics needs root_path: /hostfs too.
+	// The namespace must allow the Pod Security level "privileged".
 	HostMetrics *HostMetricsPresetApplyConfiguration `json:"hostMetrics,omitempty"`
-	// KubeletMetrics gives the pods what they need to read the usage of pods and volumes from the node's kubelet.
+	// KubeletMetrics gives the pods a token for the kubelet, and the node's
+	// address as K8S_NODE_IP. The receiver kubeletstats needs auth_type:
+	// serviceAccount and endpoint: ${env:K8S_NODE_IP}:10250. An administrator
+	// binds the ClusterRole kube8-collector-kubelet-metrics.
 	KubeletMetrics *KubeletMetricsPresetApplyConfiguration `json:"kubeletMetrics,omitempty"`
-	// KubernetesAttributes gives the pods what they need to find out which pod, workload and node telemetry comes from. An
-	// administrator binds the ClusterRole kube8-collector-kubernetes-attributes.
+	// KubernetesAttributes gives the pods a token for the Kubernetes API. The
+	// processor k8s_attributes uses it to find the pod, workload and node that
+	// telemetry comes from. An administrator binds the ClusterRole
+	// kube8-collector-kubernetes-attributes.
 	KubernetesAttributes *KubernetesPresetApplyConfiguration `json:"kubernetesAttributes,omitempty"`
-	// ClusterMetrics gives the pods what they need to count the cluster's objects and read their states. An administrator
-	// binds the ClusterRole kube8-collector-cluster-metrics.
+	// ClusterMetrics gives the pods a token for the Kubernetes API. The receiver
+	// k8s_cluster uses it to count the cluster's objects and to read their states.
+	// An administrator binds the ClusterRole kube8-collector-cluster-metrics.
 	ClusterMetrics *KubernetesPresetApplyConfiguration `json:"clusterMetrics,omitempty"`
 }
 

@@ -9,8 +9,9 @@ import (
 // PrometheusRuleApplyConfiguration represents a declarative configuration of the PrometheusRule type for use
 // with apply.
 //
-// PrometheusRule raises alerts about the telemetry of an OpenTelemetry Collector: what it refuses, fails to send and drops,
-// and a queue that is nearly full.
+// PrometheusRule raises alerts about the telemetry of an OpenTelemetry
+// Collector: what it refuses, fails to send and drops, and a queue that is
+// nearly full.
 type PrometheusRuleApplyConfiguration struct {
 	// Enabled is false by default.
 	Enabled *bool `json:"enabled,omitempty"`

@@ -15,11 +15,14 @@ type RouteApplyConfiguration struct {
 	Enabled *bool `json:"enabled,omitempty"`
 	// Annotations of the route.
 	Annotations *apiv1alpha1.Annotations `json:"annotations,omitempty"`
-	// ParentRefs are the Gateways, which must let routes of this namespace attach. It is required when enabled.
+	// ParentRefs are the Gateways that the route attaches to. They must allow
+	// routes of this namespace. They are required when enabled.
 	ParentRefs []ParentReferenceApplyConfiguration `json:"parentRefs,omitempty"`
-	// Hostnames are what requests are for. The default is all hosts of the Gateway's listener.
+	// Hostnames are the host names that the route takes requests for. The default
+	// is all those of the Gateway's listener.
 	Hostnames []string `json:"hostnames,omitempty"`
-	// Port is the name of a port of the Service. The default is otlp-http for an httpRoute and otlp for a grpcRoute.
+	// Port is the name of a port of the Service. The default is otlp-http for an
+	// httpRoute and otlp for a grpcRoute.
 	Port *string `json:"port,omitempty"`
 }
 

@@ -10,35 +10,41 @@ import (
 // ServiceApplyConfiguration represents a declarative configuration of the Service type for use
 // with apply.
 //
-// Service makes the collector's ports reachable inside the cluster, or outside of it.
+// Service makes the collector's ports reachable inside the cluster, or outside
+// of it.
 type ServiceApplyConfiguration struct {
 	// Enabled is true by default.
 	Enabled *bool `json:"enabled,omitempty"`
 	// Type is ClusterIP (the default), NodePort or LoadBalancer.
 	Type *v1.ServiceType `json:"type,omitempty"`
-	// Annotations of the Service, such as those that a cloud's load balancer reads.
+	// Annotations of the Service, such as those that a cloud's load balancer
+	// reads.
 	Annotations *apiv1alpha1.Annotations `json:"annotations,omitempty"`
-	// Headless adds a second Service, <name>-headless, whose name stands for the addresses of all pods: for exporters that
-	// balance the load by themselves. Mode statefulset always has it.
+	// Headless adds a second Service, <name>-headless, whose DNS name has the
+	// addresses of all pods. Exporters that balance the load themselves need it.
+	// Mode statefulset always has it.
 	Headless *bool `json:"headless,omitempty"`
-	// ClusterIP is the address of the Service, or None for a Service without one. The default is one that Kubernetes
-	// chooses. It cannot be changed afterwards.
+	// ClusterIP is the address of the Service, or None for a Service without an
+	// address. By default Kubernetes chooses one. It cannot be changed afterwards.
 	ClusterIP *string `json:"clusterIP,omitempty"`
-	// InternalTrafficPolicy is Cluster (the default) or Local, which keeps traffic on the node it came from: usual for
-	// mode daemonset.
+	// InternalTrafficPolicy is Cluster (the default) or Local, which keeps traffic
+	// on the node that it comes from. Local is usual for mode daemonset.
 	InternalTrafficPolicy *v1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
-	// ExternalTrafficPolicy is Cluster (the default) or Local, which keeps the sender's address and traffic from outside
-	// on the node that it reaches.
+	// ExternalTrafficPolicy is Cluster (the default) or Local. Local keeps traffic
+	// from outside on the node that it arrives at, and so the sender's address.
 	ExternalTrafficPolicy *v1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
-	// LoadBalancerClass says which controller makes the load balancer. It cannot be changed afterwards.
+	// LoadBalancerClass names the controller that makes the load balancer. It
+	// cannot be changed afterwards.
 	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
-	// LoadBalancerSourceRanges are the addresses, such as 10.0.0.0/8, that the load balancer takes traffic from.
-	// The default is all.
+	// LoadBalancerSourceRanges are the addresses, such as 10.0.0.0/8, that the
+	// load balancer accepts traffic from. The default is all.
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
-	// SessionAffinity is None (the default) or ClientIP, which sends one client's connections to one pod.
+	// SessionAffinity is None (the default) or ClientIP, which sends one client's
+	// connections to one pod.
 	SessionAffinity *v1.ServiceAffinity `json:"sessionAffinity,omitempty"`
-	// TrafficDistribution prefers pods that are near the sender: in its zone, or on its node. The default is none.
-	// PreferSameZone and PreferSameNode need a cluster that knows them.
+	// TrafficDistribution prefers pods that are near the sender: in its zone, or
+	// on its node. The default is none. PreferSameZone and PreferSameNode need a
+	// cluster that knows them.
 	TrafficDistribution *string `json:"trafficDistribution,omitempty"`
 }
 

@@ -11,15 +11,17 @@ import (
 //
 // ServiceAccount is the identity of the collector's pods.
 type ServiceAccountApplyConfiguration struct {
-	// Create is true by default; false uses the existing ServiceAccount that name says.
+	// Create is true by default; false uses the existing ServiceAccount that name
+	// says.
 	Create *bool `json:"create,omitempty"`
-	// Name of the ServiceAccount. The default is the Collector's name, or the namespace's default ServiceAccount where
-	// create is false.
+	// Name of the ServiceAccount. The default is the Collector's name, or the
+	// namespace's default ServiceAccount where create is false.
 	Name *string `json:"name,omitempty"`
-	// Annotations of a created ServiceAccount, such as those that bind it to a cloud identity.
+	// Annotations of a created ServiceAccount, such as those that bind it to a
+	// cloud identity.
 	Annotations *apiv1alpha1.Annotations `json:"annotations,omitempty"`
-	// Automount gives the pods a token for the Kubernetes API, for receivers and processors that read from it. The
-	// default is false.
+	// Automount gives the pods a token for the Kubernetes API, for receivers and
+	// processors that read from it. The default is false.
 	Automount *bool `json:"automount,omitempty"`
 }
 

@@ -7,11 +7,13 @@ package v1alpha1
 //
 // Tenant says whose collector it is. Its values are Kubernetes label values.
 type TenantApplyConfiguration struct {
-	// ID identifies the tenant. It cannot be changed: a collector does not move from one tenant to another.
+	// ID identifies the tenant. It cannot be changed: a collector does not move
+	// from one tenant to another.
 	ID *string `json:"id,omitempty"`
 	// Reference is the tenant's name for people. It cannot be changed.
 	Reference *string `json:"reference,omitempty"`
-	// Instance tells apart several instances of one tenant, such as production and staging.
+	// Instance tells apart several instances of one tenant, such as production and
+	// staging.
 	Instance *string `json:"instance,omitempty"`
 }
 

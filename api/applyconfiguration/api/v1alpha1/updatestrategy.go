@@ -7,7 +7,8 @@ package v1alpha1
 //
 // UpdateStrategy says how changed pods replace old ones.
 type UpdateStrategyApplyConfiguration struct {
-	// Type is RollingUpdate (the default), Recreate (mode deployment) or OnDelete (modes daemonset and statefulset).
+	// Type is RollingUpdate (the default), Recreate (mode deployment) or OnDelete
+	// (modes daemonset and statefulset).
 	Type *string `json:"type,omitempty"`
 	// RollingUpdate tunes type RollingUpdate.
 	RollingUpdate *RollingUpdateApplyConfiguration `json:"rollingUpdate,omitempty"`

@@ -9,21 +9,25 @@ import (
 // VerticalPodAutoscalerApplyConfiguration represents a declarative configuration of the VerticalPodAutoscaler type for use
 // with apply.
 //
-// VerticalPodAutoscaler has the requests of the collector's container follow its usage.
+// VerticalPodAutoscaler adjusts the requests of the collector's container to
+// its usage.
 type VerticalPodAutoscalerApplyConfiguration struct {
 	// Enabled is false by default.
 	Enabled *bool `json:"enabled,omitempty"`
-	// UpdateMode is Recreate (the default), which evicts pods to change them, InPlaceOrRecreate, Initial, which changes new
-	// pods only, or Off, which recommends and changes nothing.
+	// UpdateMode is Recreate (the default, which evicts pods to change them),
+	// InPlaceOrRecreate, Initial (which changes new pods only) or Off (which
+	// recommends and changes nothing).
 	UpdateMode *string `json:"updateMode,omitempty"`
-	// MinAllowed is the least that is requested.
+	// MinAllowed are the smallest requests that it sets.
 	MinAllowed *v1.ResourceList `json:"minAllowed,omitempty"`
-	// MaxAllowed is the most that is requested.
+	// MaxAllowed are the largest requests that it sets.
 	MaxAllowed *v1.ResourceList `json:"maxAllowed,omitempty"`
-	// ControlledResources are cpu and memory, which is the default, or one of them.
+	// ControlledResources are the resources whose requests it sets. The default is
+	// cpu and memory.
 	ControlledResources []v1.ResourceName `json:"controlledResources,omitempty"`
-	// ControlledValues is RequestsOnly (the default) or RequestsAndLimits. With RequestsOnly, GOMEMLIMIT stays below the
-	// memory limit.
+	// ControlledValues is RequestsOnly (the default) or RequestsAndLimits.
+	// GOMEMLIMIT follows the memory limit of the spec, so with RequestsAndLimits a
+	// lowered limit can fall below it.
 	ControlledValues *string `json:"controlledValues,omitempty"`
 }
 

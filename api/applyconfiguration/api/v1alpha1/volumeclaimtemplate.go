@@ -9,11 +9,11 @@ import (
 // VolumeClaimTemplateApplyConfiguration represents a declarative configuration of the VolumeClaimTemplate type for use
 // with apply.
 //
-// VolumeClaimTemplate is what each pod's own claim is made from.
+// VolumeClaimTemplate describes a PersistentVolumeClaim.
 type VolumeClaimTemplateApplyConfiguration struct {
-	// Metadata of the claims.
+	// Metadata of the claim.
 	Metadata *ClaimMetadataApplyConfiguration `json:"metadata,omitempty"`
-	// Spec of the claims.
+	// Spec of the claim.
 	Spec *v1.PersistentVolumeClaimSpec `json:"spec,omitempty"`
 }
 

@@ -10,35 +10,46 @@ import (
 // WorkloadSpecApplyConfiguration represents a declarative configuration of the WorkloadSpec type for use
 // with apply.
 //
-// WorkloadSpec is what surrounds the pods: image, ports, Service, ServiceAccount, rollout and volumes of their own.
+// WorkloadSpec is what surrounds the pods: image, ports, Service,
+// ServiceAccount, rollout and volumes of their own.
 type WorkloadSpecApplyConfiguration struct {
-	// Image overrides where the collector's image comes from.
+	// Image says where the collector's image comes from, if not from the default
+	// registry.
 	Image *ImageApplyConfiguration `json:"image,omitempty"`
-	// ImagePullSecrets are Secrets in the Collector's namespace with credentials for the registry.
+	// ImagePullSecrets are Secrets in the Collector's namespace with credentials
+	// for the registry.
 	ImagePullSecrets []v1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
-	// Ports are the ports that the collector listens on, by name. They are added to the defaults: otlp (4317),
-	// otlp-http (4318) and metrics (8888). enabled: false turns a default off. Names are at most 15 characters
-	// of lower-case letters, digits and "-". Two enabled ports of one protocol must not have the same number: on the
-	// Service, in the pod or on the node.
+	// Ports are the ports that the collector listens on, by name. They are added
+	// to the defaults: otlp (4317), otlp-http (4318) and metrics (8888); enabled:
+	// false removes one of them. A name has at most 15 lower-case letters, digits
+	// and "-". Two enabled ports of one protocol must differ in their number on
+	// the Service, in the pod and on the node.
 	Ports map[string]PortApplyConfiguration `json:"ports,omitempty"`
-	// Service makes the ports reachable under the Collector's name.
+	// Service makes the collector's ports reachable under the Collector's name,
+	// inside the cluster or from outside.
 	Service *ServiceApplyConfiguration `json:"service,omitempty"`
 	// ServiceAccount is the identity of the pods.
 	ServiceAccount *ServiceAccountApplyConfiguration `json:"serviceAccount,omitempty"`
-	// UpdateStrategy says how changed pods replace old ones. By default a deployment keeps every old pod until a new
-	// one is ready, so that a configuration that the collector refuses never takes running pods down. A pod without a
-	// readiness probe is taken for ready when it has run for 10 seconds.
+	// UpdateStrategy says how changed pods replace old ones. By default a
+	// deployment keeps every old pod until a new one is ready, so that a
+	// configuration that the collector refuses takes no running pods down. A pod
+	// without a readiness probe counts as ready after 10 seconds.
 	UpdateStrategy *UpdateStrategyApplyConfiguration `json:"updateStrategy,omitempty"`
-	// VolumeClaimTemplates are volumes of each pod's own, for mode statefulset; extraVolumeMounts mounts them. The claims
-	// stay when pods are scaled away, and go when the Collector is deleted or changes its mode, unless
-	// persistentVolumeClaimRetentionPolicy says otherwise. Afterwards only requests.storage can be changed, to more: the
-	// claims grow, where their StorageClass lets them, and the pods run on.
+	// VolumeClaimTemplates give each pod volumes of its own, for mode statefulset.
+	// extraVolumeMounts mounts them. By default the claims stay when pods are
+	// scaled away, and go when the Collector is deleted or changes its mode;
+	// persistentVolumeClaimRetentionPolicy changes that. Later you can change only
+	// requests.storage, and only to a larger size: the claims grow, if their
+	// StorageClass allows it, and the pods keep running.
 	VolumeClaimTemplates []VolumeClaimTemplateApplyConfiguration `json:"volumeClaimTemplates,omitempty"`
-	// PersistentVolumeClaimRetentionPolicy says what becomes of the claims of volumeClaimTemplates when the Collector goes
-	// (whenDeleted, Delete by default) and when pods are scaled away (whenScaled, Retain by default).
+	// PersistentVolumeClaimRetentionPolicy says what happens to the claims of
+	// volumeClaimTemplates when the Collector is deleted (whenDeleted, Delete by
+	// default) and when pods are scaled away (whenScaled, Retain by default).
 	PersistentVolumeClaimRetentionPolicy *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy `json:"persistentVolumeClaimRetentionPolicy,omitempty"`
-	// VolumeClaims are volumes that all pods share; extraVolumeMounts mounts them. A claim has the names of the Collector and
-	// of the volume, and goes with the Collector. Only its requests.storage can be changed, to more.
+	// VolumeClaims are volumes that all pods share. extraVolumeMounts mounts them.
+	// A claim is called after the Collector and the volume, such as
+	// gateway-archive, and is deleted with the Collector. Later you can change
+	// only requests.storage, and only to a larger size.
 	VolumeClaims []VolumeClaimTemplateApplyConfiguration `json:"volumeClaims,omitempty"`
 }
 
