@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/test/cluster/internal/controlplane"
@@ -27,12 +28,12 @@ const (
 	operatorAccount   = "kube8-operator-controller-manager"
 )
 
-func (d *demo) installCRD(ctx context.Context) (string, error) {
-	const crd = "collectors.kube8.dev"
-	if _, err := d.kubectl.Run(ctx, nil, "apply", "--server-side", "-k", filepath.Join(d.Root, "config", "crd")); err != nil {
-		return "", err
-	}
-	return crd, d.wait(ctx, "crd", crd, "--for=condition=Established", "--timeout=30s")
+// installCRD returns once the API server serves the kind. kubectl cannot wait for that: it fails while a CRD has no conditions.
+func (d *demo) installCRD(context.Context) (string, error) {
+	_, err := envtest.InstallCRDs(d.plane.Config, envtest.CRDInstallOptions{
+		Paths: []string{filepath.Join(d.Root, "config", "crd", "bases")}, ErrorIfPathMissing: true,
+	})
+	return "collectors.kube8.dev", err
 }
 
 // installRBAC applies what config/default grants the operator, and not the

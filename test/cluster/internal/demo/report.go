@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -35,7 +36,9 @@ func (d *demo) report(ctx context.Context) error {
 		return fmt.Errorf("list objects: %w", err)
 	}
 	d.heading("what each Collector became")
-	collectors := slices.SortedFunc(maps.Keys(objects), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	collectors := slices.SortedFunc(maps.Keys(objects), func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	for _, c := range collectors {
 		fmt.Fprintf(d.Out, "%s\n", c)
 		for _, object := range objects[c] {
