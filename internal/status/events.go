@@ -28,25 +28,22 @@ func (w writer) announce(collector *unstructured.Unstructured, before, after *v1
 	default:
 		w.events.Event(collector, corev1.EventTypeNormal, "Upgraded", upgrade(before, after))
 	}
-	if news := find(after, v1alpha1.PresetsReady); news != nil && news.Reason == v1alpha1.ReasonRoleMissing {
-		if old := find(before, news.Type); old == nil || old.Message != news.Message {
-			w.events.Event(collector, corev1.EventTypeWarning, news.Reason, shorten(news.Message))
-		}
-	}
-	if news := find(after, "Ready"); failed[news.Reason] != "" {
-		if old := find(before, "Ready"); old == nil || old.Reason != news.Reason || old.Message != news.Message {
+	for _, conditionType := range []string{v1alpha1.PresetsReady, "Ready"} {
+		old, news := find(before, conditionType), find(after, conditionType)
+		if news != nil && failed[news.Reason] != "" && (old == nil || old.Reason != news.Reason || old.Message != news.Message) {
 			w.events.Event(collector, corev1.EventTypeWarning, failed[news.Reason], shorten(news.Message))
 		}
 	}
 }
 
-// failed are the events of failures, by the reason of the condition Ready.
+// failed are the events of failures, by the reason of the condition.
 var failed = map[string]string{
 	v1alpha1.ReasonReleaseFailed: "ReleaseFailed",
 	v1alpha1.ReasonConfigInvalid: "Refused",
 	v1alpha1.ReasonConfigMissing: "Refused",
 	v1alpha1.ReasonConflict:      "Refused",
 	v1alpha1.ReasonCheckFailed:   "CheckFailed",
+	v1alpha1.ReasonRoleMissing:   "RoleMissing",
 }
 
 func upgrade(before, after *v1alpha1.CollectorStatus) string {

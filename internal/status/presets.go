@@ -24,22 +24,22 @@ var demands = []demand{
 	{"clusterMetrics", "cluster-metrics", "list", "", "resourcequotas", ""},
 }
 
-// presetsReady returns the condition PresetsReady of a Collector, or nil if its presets need nothing of the API server. That
-// is asked until it allows what they need, and again when the spec has changed.
-func (w writer) presetsReady(
-	ctx context.Context, collector *unstructured.Unstructured, before *v1alpha1.CollectorStatus,
-) (*v1alpha1.Condition, error) {
-	found := v1alpha1.Condition{Type: v1alpha1.PresetsReady, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonAllowed}
-	namespace, account, enabled := collector.GetNamespace(), accountOf(collector), false
+// describePresets sets the condition PresetsReady, or removes it where no preset needs anything of the API server. That is asked
+// until it allows what they need, and again when the spec has changed.
+func (w writer) describePresets(ctx context.Context, collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) error {
+	unset(after, v1alpha1.PresetsReady)
+	namespace, account := collector.GetNamespace(), accountOf(collector)
 	var missing []string
 	for _, d := range demands {
 		preset, _, _ := unstructured.NestedMap(collector.Object, "spec", "presets", d.preset)
 		if preset["enabled"] != true {
 			continue
 		}
-		if enabled = true; isTrue(before, found.Type) && before.ObservedGeneration == collector.GetGeneration() {
-			return find(before, found.Type), nil
+		if isTrue(before, v1alpha1.PresetsReady) && before.ObservedGeneration == collector.GetGeneration() {
+			set(after, *find(before, v1alpha1.PresetsReady))
+			return nil
 		}
+		set(after, v1alpha1.Condition{Type: v1alpha1.PresetsReady, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonAllowed})
 		namespaces, _, _ := unstructured.NestedStringSlice(preset, "namespaces")
 		if len(namespaces) == 0 {
 			namespaces = []string{""}
@@ -54,23 +54,24 @@ func (w writer) presetsReady(
 			}}
 			switch err := w.reviews.Create(ctx, review); {
 			case apierrors.IsForbidden(err):
-				found.Status, found.Reason = corev1.ConditionUnknown, v1alpha1.ReasonNotAsked
-				found.Message = "the operator may not create subjectaccessreviews, so it cannot tell whether the presets' roles are bound"
-				return &found, nil
+				set(after, v1alpha1.Condition{
+					Type: v1alpha1.PresetsReady, Status: corev1.ConditionUnknown, Reason: v1alpha1.ReasonNotAsked,
+					Message: "the operator may not create subjectaccessreviews, so it cannot tell whether the presets' roles are bound",
+				})
+				return nil
 			case err != nil:
-				return nil, fmt.Errorf("ask what ServiceAccount %s of %s may do: %w", account, collector.GetName(), err)
+				return fmt.Errorf("ask what ServiceAccount %s of %s may do: %w", account, collector.GetName(), err)
 			case !review.Status.Allowed:
 				missing = append(missing, d.lacks(namespace, account, in))
 			}
 		}
 	}
-	if !enabled {
-		return nil, nil
-	}
 	if len(missing) > 0 {
-		found.Status, found.Reason, found.Message = corev1.ConditionFalse, v1alpha1.ReasonRoleMissing, strings.Join(missing, "; ")
+		set(after, v1alpha1.Condition{
+			Type: v1alpha1.PresetsReady, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonRoleMissing, Message: strings.Join(missing, "; "),
+		})
 	}
-	return &found, nil
+	return nil
 }
 
 // lacks says that a ServiceAccount lacks the role in a namespace, or in the cluster, and which command binds it.

@@ -168,13 +168,8 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 		describeRelease(before, after, outcome.Deployed)
 		after.ObservedGeneration = collector.GetGeneration()
 		keepErrors(before, after)
-		presets, err := w.presetsReady(ctx, collector, before)
-		if err != nil {
+		if err := w.describePresets(ctx, collector, before, after); err != nil {
 			return err
-		}
-		unset(after, v1alpha1.PresetsReady)
-		if presets != nil {
-			set(after, *presets)
 		}
 	}
 	workload, err := w.workloadOf(ctx, collector)
