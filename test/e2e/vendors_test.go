@@ -182,9 +182,16 @@ service:
 	}
 	g.Eventually(presets).Should(HaveField("Reason", v1alpha1.ReasonAllowed))
 
+	// The processor k8s_attributes looks up the Deployment of a pod once, and could not if it saw the pod before the ReplicaSet.
+	if out, err := kubectl(t.Context(), "delete", "pods", "-n", namespace, "-l", "kube8.dev/collector="+agent.Name); err != nil {
+		t.Fatalf("restart the agent: %v\n%s", err, out)
+	}
+	g.Eventually(func() int { return len(podsOf(t, agent)) }).Should(Equal(1))
+	awaitReady(t, agent)
+
 	awaitPrinted(t, backend, "system.memory.usage")
 	awaitPrinted(t, backend, "system.filesystem.usage")
-	// What the speaker prints from now on comes with what only the API server knows of its pod.
+	// From now on the speaker's logs come with what only the API server knows of its pod.
 	g.Eventually(func(g Gomega) {
 		g.Expect(send(t.Context(), speaker, "a-span-of-scenario-17")).To(Succeed())
 		printed, err := logs(t.Context(), podsOf(t, backend)[0])
