@@ -25,6 +25,7 @@ func TestReportReplacesWhatIsBetweenTheMarks(t *testing.T) {
 		{10, figures{PeakMiB: 60, Phases: map[string]phase{"install": {CPUMillis: 30}}}},
 		{1000, figures{PeakMiB: 130, Phases: map[string]phase{"install": {CPUMillis: 25}}}},
 	}}
+	m.Wave = &waveFigures{Collectors: 1000, Budget: 50, Seed: 1, Waves: []wave{{KilledAt: []int{7, 31}, Most: 50, HeldSeconds: 65.4, MendedSeconds: 9.6}}}
 	if err := m.write(scale); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestReportReplacesWhatIsBetweenTheMarks(t *testing.T) {
 	}
 	for _, want := range []string{
 		"# Title\n", "the end\n", "100 Collectors of 6 objects", "| CPU per Collector, ms | install | 20.0 | 500.0 | 25.0 |  |  |\n",
-		"| 1000 | ours | 25.0 |", "(performance.svg)",
+		"| 1000 | ours | 25.0 |", "(performance.svg)", "| 1 | 7, 31 | 50 | 65 | 10 |\n",
 	} {
 		if strings.Count(string(text), want) != 1 {
 			t.Errorf("%q is not once in:\n%s", want, text)
