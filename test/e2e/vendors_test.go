@@ -181,6 +181,10 @@ service:
 		}
 	}
 	g.Eventually(presets).Should(HaveField("Reason", v1alpha1.ReasonAllowed))
+	// A processor that could list pods before ReplicaSets tells no Deployments until it lists again, after 5 minutes.
+	for _, pod := range podsOf(t, agent) {
+		g.Expect(cluster.Delete(t.Context(), &pod)).To(Succeed())
+	}
 
 	awaitPrinted(t, backend, "system.memory.usage")
 	awaitPrinted(t, backend, "system.filesystem.usage")
