@@ -182,11 +182,6 @@ service:
 	}
 	g.Eventually(presets).Should(HaveField("Reason", v1alpha1.ReasonAllowed))
 	// A processor that could list pods before ReplicaSets tells no Deployments until it lists again, after 5 minutes.
-	for _, pod := range podsOf(t, agent) {
-		g.Expect(cluster.Delete(t.Context(), &pod)).To(Succeed())
-	}
-
-	// The processor k8s_attributes looks up the Deployment of a pod once, and could not if it saw the pod before the ReplicaSet.
 	if out, err := kubectl(t.Context(), "delete", "pods", "-n", namespace, "-l", "kube8.dev/collector="+agent.Name); err != nil {
 		t.Fatalf("restart the agent: %v\n%s", err, out)
 	}
