@@ -3,6 +3,7 @@ package release
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -17,6 +18,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,27 +60,36 @@ func Render(
 	if err != nil {
 		return nil, fmt.Errorf("render chart %s: %w", chrt.Name(), err)
 	}
-	for file := range files {
-		if strings.HasSuffix(file, "NOTES.txt") {
-			delete(files, file)
-		}
-	}
-	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
-	if err != nil {
-		return nil, fmt.Errorf("read what chart %s renders: %w", chrt.Name(), err)
-	}
-	if len(hooks) > 0 {
-		return nil, fmt.Errorf("chart %s renders a Helm hook, %s; nothing runs hooks, so remove it", chrt.Name(), hooks[0].Path)
-	}
 	var text bytes.Buffer
-	for _, manifest := range manifests {
-		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", manifest.Name, manifest.Content)
+	for _, file := range slices.SortedFunc(maps.Keys(files), func(a, b string) int {
+		return cmp.Or(cmp.Compare(placeOf(files[a]), placeOf(files[b])), cmp.Compare(a, b))
+	}) {
+		if content := strings.TrimSpace(files[file]); content != "" && !strings.HasSuffix(file, "NOTES.txt") {
+			fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", file, content)
+		}
 	}
 	finished, err := finish.Run(&text)
 	if err != nil {
 		return nil, err
 	}
-	return parse(finished.String())
+	rendered, err := parse(finished.String())
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range rendered.Objects {
+		if object.GetAnnotations()[release.HookAnnotation] != "" {
+			return nil, fmt.Errorf("chart %s renders a Helm hook, %s; nothing runs hooks, so remove it", chrt.Name(), refTo(object))
+		}
+	}
+	return rendered, nil
+}
+
+// placeOf returns where the kind of a file's first object is in the order in which Helm installs.
+func placeOf(content string) int {
+	if kind := kindInTemplate.FindStringSubmatch(content); kind != nil && slices.Contains(releaseutil.InstallOrder, kind[2]) {
+		return slices.Index(releaseutil.InstallOrder, kind[2])
+	}
+	return len(releaseutil.InstallOrder)
 }
 
 // parse reads the objects of a manifest.
@@ -135,10 +146,10 @@ func (r *Rendered) public() string {
 	for i, object := range r.Objects {
 		text := r.texts[i]
 		if object.GetKind() == "Secret" {
-			bare := object.DeepCopy()
-			delete(bare.Object, "data")
-			delete(bare.Object, "stringData")
-			whole, err := yaml.Marshal(bare.Object)
+			bare := maps.Clone(object.Object)
+			delete(bare, "data")
+			delete(bare, "stringData")
+			whole, err := yaml.Marshal(bare)
 			if err != nil {
 				continue // never the case for what was read from YAML
 			}
