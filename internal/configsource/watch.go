@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -24,8 +25,8 @@ import (
 const index = "references"
 
 // Watch has the reconciler of an entry of the watches file reconcile the Collectors that refer to a Secret or ConfigMap when
-// it appears, changes or goes. It shares the informer of the reconciler's own Secret watch.
-func (s *Source) Watch(mgr ctrl.Manager, watch watches.Watch) reconciler.ControllerSetupFunc {
+// it appears, changes or goes. s.Cache reads from in.
+func (s *Source) Watch(mgr ctrl.Manager, in cache.Cache, watch watches.Watch) reconciler.ControllerSetupFunc {
 	return func(controller reconciler.ControllerSetup) error {
 		collector := &unstructured.Unstructured{}
 		collector.SetGroupVersionKind(watch.GroupVersionKind)
@@ -33,10 +34,10 @@ func (s *Source) Watch(mgr ctrl.Manager, watch watches.Watch) reconciler.Control
 			return fmt.Errorf("index %s by %s: %w", watch.Kind, index, err)
 		}
 		toReferring := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-			return referring(ctx, s.Cache, watch.GroupVersionKind, object)
+			return referring(ctx, mgr.GetClient(), watch.GroupVersionKind, object)
 		})
 		for _, object := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
-			if err := controller.Watch(source.Kind(mgr.GetCache(), object, toReferring, contentChanged(s.DataDigest))); err != nil {
+			if err := controller.Watch(source.Kind(in, object, toReferring, contentChanged(s.DataDigest))); err != nil {
 				return fmt.Errorf("watch %T: %w", object, err)
 			}
 		}
@@ -57,14 +58,14 @@ func referencedBy(object client.Object) (found []string) {
 }
 
 // referring returns the Collectors that refer to a Secret or ConfigMap, by the informer cache.
-func referring(ctx context.Context, cache client.Reader, kind schema.GroupVersionKind, object client.Object) []reconcile.Request {
+func referring(ctx context.Context, reader client.Reader, kind schema.GroupVersionKind, object client.Object) []reconcile.Request {
 	what := secretKind + object.GetName()
 	if _, is := object.(*corev1.ConfigMap); is {
 		what = configMapKind + object.GetName()
 	}
 	collectors := &unstructured.UnstructuredList{}
 	collectors.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err := cache.List(ctx, collectors, client.InNamespace(object.GetNamespace()), client.MatchingFields{index: what},
+	err := reader.List(ctx, collectors, client.InNamespace(object.GetNamespace()), client.MatchingFields{index: what},
 		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot find the Collectors that refer to an object", "namespace", object.GetNamespace(), "object", what)

@@ -109,16 +109,9 @@ func (c *Cache) Collect(to chan<- prometheus.Metric) {
 
 // readinessOf returns the reason of a Collector's condition Ready, and when its status last changed.
 func readinessOf(collector *unstructured.Unstructured) (reason string, changed time.Time) {
-	field, _, _ := unstructured.NestedFieldNoCopy(collector.Object, "status")
-	fields, _ := field.(map[string]any)
-	var status v1alpha1.CollectorStatus
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &status); err != nil {
-		status.Conditions = nil // its reconcile says why
-	}
-	for _, condition := range status.Conditions {
-		if condition.Type == "Ready" && statuses[condition.Reason] == condition.Status {
-			return condition.Reason, condition.LastTransitionTime.Time
-		}
+	ready := v1alpha1.ConditionOf(collector, "Ready")
+	if expected, known := statuses[ready.Reason]; known && expected == ready.Status {
+		return ready.Reason, ready.LastTransitionTime.Time
 	}
 	return unknown, collector.GetCreationTimestamp().Time
 }

@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -30,27 +31,26 @@ import (
 // work on a Collector for ever, and as many as there are workers all work.
 const requestTimeout = 30 * time.Second
 
-// newManager makes the manager that runs the reconcilers of ws: its cache holds the Collectors and what they became,
-// not the rest of the cluster.
-func newManager(cfg *rest.Config, options manager.Options, ws []watches.Watch, shard string) (ctrl.Manager, error) {
+// newManager makes the manager that runs the reconcilers of ws. Its cache holds the Collectors that were chosen and what they
+// became, not the rest of the cluster. The second cache has what users let Collectors refer to.
+func newManager(
+	cfg *rest.Config, options manager.Options, ws []watches.Watch, chosen []labels.Requirement, shard string,
+) (ctrl.Manager, cache.Cache, error) {
 	labelled, err := labels.Parse(v1alpha1.CollectorLabel)
 	if err != nil {
-		return nil, fmt.Errorf("select by label %s: %w", v1alpha1.CollectorLabel, err)
+		return nil, nil, fmt.Errorf("select by label %s: %w", v1alpha1.CollectorLabel, err)
 	}
-	// Users label what Collectors refer to, and a pod keeps its labels: neither says which operator it is for.
-	objects := map[client.Object]cache.ByObject{
-		&corev1.Pod{}: {Label: labelled, Transform: status.StripPod}, &corev1.Secret{}: {Label: labelled}, &corev1.ConfigMap{}: {Label: labelled},
-	}
+	objects := map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labelled, Transform: status.StripPod}}
 	for _, watch := range ws {
 		selector, err := metav1.LabelSelectorAsSelector(watch.Selector)
 		if err != nil {
-			return nil, fmt.Errorf("read the selector in the watches file: %w", err)
+			return nil, nil, fmt.Errorf("read the selector in the watches file: %w", err)
 		}
 		primary := &unstructured.Unstructured{}
 		primary.SetGroupVersionKind(watch.GroupVersionKind)
-		objects[primary] = cache.ByObject{Label: selector, Transform: cache.TransformStripManagedFields()}
+		objects[primary] = cache.ByObject{Label: selector.Add(chosen...), Transform: cache.TransformStripManagedFields()}
 	}
-	if shard != "" {
+	if shard != "" { // a pod keeps its labels, so it does not say which operator it is for
 		labelled = labels.SelectorFromSet(labels.Set{v1alpha1.OperatorLabel: shard})
 	}
 
@@ -58,7 +58,7 @@ func newManager(cfg *rest.Config, options manager.Options, ws []watches.Watch, s
 	cfg.QPS = -1                             // no limit: the API server's priority and fairness shares it out better
 	watching, err := rest.HTTPClientFor(cfg) // no limit either: a watch lasts
 	if err != nil {
-		return nil, fmt.Errorf("create client for watches: %w", err)
+		return nil, nil, fmt.Errorf("create client for watches: %w", err)
 	}
 	cfg.Timeout = requestTimeout
 
@@ -74,12 +74,12 @@ func newManager(cfg *rest.Config, options manager.Options, ws []watches.Watch, s
 	options.LeaderElectionReleaseOnCancel = true // the process ends with the manager
 	helmmanager.ConfigureWatchNamespaces(&options, ctrl.Log)
 	if err := protectMetrics(&options.Metrics); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
 	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
-		return nil, fmt.Errorf("create manager: %w", err)
+		return nil, nil, fmt.Errorf("create manager: %w", err)
 	}
 	// An operator that waits for the lead has objects too, and must not count them, so that the sum over all operators is right.
 	register := func(context.Context) error { return runtimemetrics.Registry.Register(counted) }
@@ -87,7 +87,23 @@ func newManager(cfg *rest.Config, options manager.Options, ws []watches.Watch, s
 		mgr.Add(manager.RunnableFunc(register)), mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("add metrics and probes: %w", err)
+		return nil, nil, fmt.Errorf("add metrics and probes: %w", err)
 	}
-	return mgr, nil
+	if shard == "" {
+		return mgr, mgr.GetCache(), nil
+	}
+	referred, err := addReferred(mgr, cfg, options.Cache)
+	return mgr, referred, err
+}
+
+// addReferred adds a cache to mgr with what users let Collectors refer to: it has no label of an operator.
+func addReferred(mgr ctrl.Manager, cfg *rest.Config, options cache.Options) (cache.Cache, error) {
+	selector, err := labels.Parse(v1alpha1.CollectorLabel + ",!" + v1alpha1.OperatorLabel)
+	options.ByObject, options.DefaultLabelSelector = nil, selector
+	options.Mapper = mgr.GetRESTMapper()
+	referred, newErr := cluster.New(cfg, func(o *cluster.Options) { o.Cache = options })
+	if err := errors.Join(err, newErr); err != nil {
+		return nil, fmt.Errorf("create the cache of what Collectors refer to: %w", err)
+	}
+	return referred.GetCache(), mgr.Add(referred)
 }

@@ -2,6 +2,8 @@ package operator
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -12,10 +14,12 @@ import (
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kube8/kube8-operator/internal/configsource"
@@ -36,17 +40,18 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	shard, err := narrow(ws, opts.WatchLabelSelector)
+	chosen, err := labels.ParseToRequirements(opts.WatchLabelSelector)
 	if err != nil {
-		return err
+		return fmt.Errorf("--watch-label-selector: %q is not a label selector: %w", opts.WatchLabelSelector, err)
 	}
-	mgr, err := newManager(cfg, opts.Manager, ws, shard)
+	shard := shardOf(opts.WatchLabelSelector)
+	mgr, referred, err := newManager(cfg, opts.Manager, ws, chosen, shard)
 	if err != nil {
 		return err
 	}
 	measured := metrics.New(runtimemetrics.Registry)
 	for _, watch := range ws {
-		if err := addReconciler(mgr, measured, opts, watch, shard); err != nil {
+		if err := addReconciler(mgr, referred, measured, opts, watch, shard); err != nil {
 			return fmt.Errorf("set up the reconciler of %s: %w", watch.Kind, err)
 		}
 	}
@@ -54,6 +59,15 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 		return fmt.Errorf("run manager: %w", err)
 	}
 	return nil
+}
+
+// shardOf returns the label of the objects of the Collectors that a selector selects. It is empty without a selector.
+func shardOf(selector string) string {
+	if selector == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(selector))
+	return hex.EncodeToString(sum[:5])
 }
 
 // gcPercent is how much memory may be allocated, in percent of what is in use, until Go collects garbage. Most of what the
@@ -73,7 +87,9 @@ func limitMemory() {
 }
 
 // addReconciler adds the stock reconciler of one watch to mgr.
-func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, watch watches.Watch, shard string) error {
+func addReconciler(
+	mgr ctrl.Manager, referred cache.Cache, measured *metrics.Metrics, opts Options, watch watches.Watch, shard string,
+) error {
 	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
 	events := mgr.GetEventRecorderFor("kube8-operator")
 	budget := intstr.Parse(opts.RolloutBudget)
@@ -84,7 +100,7 @@ func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, wa
 	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
 		waves.Live = mgr.GetAPIReader()
 	}
-	configurations := &configsource.Source{Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), DataDigest: release.DataDigest}
+	configurations := &configsource.Source{Cache: referred, Live: mgr.GetAPIReader(), DataDigest: release.DataDigest}
 	clients, err := release.New(mgr, watch, release.Options{
 		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version, References: configurations.References,
 		Events: events, Metrics: measured, Period: period, Waves: waves, Shard: shard, Alone: opts.Manager.LeaderElection,
@@ -96,7 +112,6 @@ func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, wa
 		reconciler.WithChart(*watch.Chart),
 		reconciler.WithGroupVersionKind(watch.GroupVersionKind),
 		reconciler.WithOverrideValues(watch.OverrideValues),
-		reconciler.WithSelector(*watch.Selector),
 		reconciler.SkipDependentWatches(true), // the action clients watch what the chart can render
 		reconciler.WithReconcilePeriod(period),
 		reconciler.WithMaxConcurrentReconciles(ptr.Deref(watch.MaxConcurrentReconciles, opts.MaxConcurrentReconciles)),
@@ -105,7 +120,7 @@ func addReconciler(mgr ctrl.Manager, measured *metrics.Metrics, opts Options, wa
 		reconciler.WithControllerSetupFunc(clients.Watch),
 		reconciler.WithClient(status.NewClient(mgr.GetClient(), clients, events)),
 		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind)),
-		reconciler.WithControllerSetupFunc(configurations.Watch(mgr, watch)),
+		reconciler.WithControllerSetupFunc(configurations.Watch(mgr, referred, watch)),
 		reconciler.WithPauseReconcileHandler(isPaused),
 		reconciler.WithLog(ctrl.Log.WithName("helm")),
 	)

@@ -3,8 +3,6 @@ package operator
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
@@ -45,27 +43,6 @@ func LoadWatches(opts Options) (loaded []watches.Watch, err error) {
 		}
 	}
 	return loaded, nil
-}
-
-// narrow has the reconcilers be for those Collectors only that a selector selects. It returns what tells their objects from
-// those that another operator is for: empty without a selector.
-func narrow(ws []watches.Watch, selector string) (shard string, err error) {
-	if selector == "" {
-		return "", nil
-	}
-	narrower, err := metav1.ParseToLabelSelector(selector)
-	if err != nil {
-		return "", fmt.Errorf("--watch-label-selector: %q is not a label selector: %w", selector, err)
-	}
-	for key, value := range narrower.MatchLabels {
-		narrower.MatchExpressions = append(narrower.MatchExpressions,
-			metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value}})
-	}
-	for _, watch := range ws {
-		watch.Selector.MatchExpressions = append(watch.Selector.MatchExpressions, narrower.MatchExpressions...)
-	}
-	sum := sha256.Sum256([]byte(selector))
-	return hex.EncodeToString(sum[:5]), nil
 }
 
 // loadFile reads a watches file. Its charts are found from the file's folder, wherever the operator was started.

@@ -16,10 +16,12 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/rollout"
@@ -127,7 +129,7 @@ func (r *actionClient) Upgrade(
 	if !isDryRun(opts) {
 		return r.act(metrics.Upgrade)
 	}
-	if !r.moved && (r.isUnchanged() || r.isStillDeferred()) {
+	if !r.moved && r.isUnchanged() && (!r.deferred || r.waits()) {
 		return r.answer(r.hash), nil
 	}
 	if err := r.render(); err != nil {
@@ -207,7 +209,7 @@ func (r *actionClient) deploy(revise bool) error {
 
 // sync is the sequence.
 func (r *actionClient) sync(revise bool) error {
-	if err := r.discard(); err != nil {
+	if err := errors.Join(r.discard(), r.take()); err != nil {
 		return err
 	}
 	if job := r.unchecked(); job != nil {
@@ -261,7 +263,7 @@ func (r *actionClient) succeeded(result string) {
 	r.settle()
 	r.Metrics.Reconciled(result, time.Since(r.began))
 	switch {
-	case r.lacksRole():
+	case v1alpha1.ConditionOf(r.collector, v1alpha1.PresetsReady).Status == corev1.ConditionFalse:
 		r.queue.failed(r.collector) // asked again after a growing delay, until somebody has bound the role
 	case r.checking == "":
 		r.queue.succeeded(r.collector)

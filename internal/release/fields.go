@@ -2,6 +2,9 @@ package release
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -9,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 // replace replaces the lists of an object. Applying merges them by keys: where somebody else has edited a key, the result
@@ -65,11 +70,38 @@ func (r *actionClient) handOver(s *step, before client.Object, seen sight) error
 	if replicas == nil {
 		return nil
 	}
-	part := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(*replicas)}}}
-	part.SetGroupVersionKind(s.ref.kind)
-	part.SetNamespace(before.GetNamespace())
-	part.SetName(before.GetName())
-	part.SetUID(before.GetUID())
+	part := partOf(s.ref, before)
+	part.Object["spec"] = map[string]any{"replicas": int64(*replicas)}
 	_, err := r.send(s.ref, part, handover)
 	return err
+}
+
+// take has the informer cache hold what a Collector has that has moved here, except what is applied now. The workload is the
+// last, because without one in the informer cache the Collector counts as moved.
+func (r *actionClient) take() error {
+	if !r.moved {
+		return nil
+	}
+	wanted := r.wanted()
+	for _, what := range slices.SortedFunc(maps.Keys(r.observed), func(a, b ref) int { return stageOf[a.kind.Kind] - stageOf[b.kind.Kind] }) {
+		if wanted[what] {
+			continue
+		}
+		part := partOf(what, r.observed[what])
+		part.SetLabels(map[string]string{v1alpha1.OperatorLabel: r.Shard})
+		if _, err := r.send(what, part, handover); err != nil {
+			return fmt.Errorf("label %s: %w", what, err)
+		}
+	}
+	return nil
+}
+
+// partOf returns what names an object, for an apply of some of its fields.
+func partOf(what ref, object client.Object) *unstructured.Unstructured {
+	part := &unstructured.Unstructured{Object: map[string]any{}}
+	part.SetGroupVersionKind(what.kind)
+	part.SetNamespace(object.GetNamespace())
+	part.SetName(what.name)
+	part.SetUID(object.GetUID())
+	return part
 }

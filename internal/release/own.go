@@ -3,7 +3,6 @@ package release
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -95,9 +94,23 @@ func ownerOf(object, collector client.Object) string {
 
 // observe reads from the informer cache what the Collector controls, of all kinds that the chart can render.
 func (r *actionClient) observe(ctx context.Context) error {
+	return r.observeBy(ctx, r.cluster, client.MatchingFields{controllerIndex: string(r.collector.GetUID())})
+}
+
+// observeMoved reads the same from the API server, if another operator has deployed it: the label that the informer cache goes by
+// is that operator's until this one has applied each object.
+func (r *actionClient) observeMoved(ctx context.Context) error {
+	_, isDeployed, _ := unstructured.NestedMap(r.collector.Object, "status", "deployedRelease")
+	if r.moved = r.Shard != "" && isDeployed && !r.hasWorkload(); !r.moved {
+		return nil
+	}
+	return r.observeBy(ctx, r.live, client.MatchingLabels{v1alpha1.CollectorLabel: r.collector.GetName()})
+}
+
+func (r *actionClient) observeBy(ctx context.Context, reader client.Reader, selected client.ListOption) error {
 	r.observed = map[ref]client.Object{}
 	for _, kind := range r.chart.kinds {
-		if err := r.observeKind(ctx, kind, cacheTimeout); err != nil {
+		if err := r.observeKind(ctx, kind, cacheTimeout, reader, selected); err != nil {
 			return err
 		}
 	}
@@ -106,51 +119,28 @@ func (r *actionClient) observe(ctx context.Context) error {
 		return nil //nolint:nilerr // rendering fails for that
 	}
 	for _, kind := range current.kinds {
-		if err := r.observeKind(ctx, kind, behind); err != nil {
-			continue // the kind has just gone from the cluster, and its objects with it
+		// In the informer cache it fails if the kind has just gone from the cluster, and its objects with it.
+		if err := r.observeKind(ctx, kind, behind, reader, selected); err != nil && r.moved {
+			return err
 		}
 	}
 	return nil
 }
 
-func (r *actionClient) observeKind(ctx context.Context, kind schema.GroupVersionKind, timeout time.Duration) error {
+func (r *actionClient) observeKind(
+	ctx context.Context, kind schema.GroupVersionKind, timeout time.Duration, reader client.Reader, selected client.ListOption,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	list := listOf(kind)
-	err := r.cluster.List(ctx, list, client.InNamespace(r.collector.GetNamespace()),
-		client.MatchingFields{controllerIndex: string(r.collector.GetUID())}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return fmt.Errorf("list the objects of kind %s in the informer cache: %w", kind.Kind, err)
+	if err := reader.List(ctx, list, client.InNamespace(r.collector.GetNamespace()), selected, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list the objects of kind %s: %w", kind.Kind, err)
 	}
-	eachItem(list, func(object client.Object) { r.observed[ref{kind, object.GetName()}] = object })
-	return nil
-}
-
-// observeMoved reads from the API server what the Collector controls, if another operator has deployed it: the label that the
-// informer cache goes by is that operator's until this one has applied each object.
-func (r *actionClient) observeMoved(ctx context.Context) error {
-	_, isDeployed, _ := unstructured.NestedMap(r.collector.Object, "status", "deployedRelease")
-	if r.Shard == "" || !isDeployed || r.hasWorkload() {
-		return nil
-	}
-	r.moved = true
-	current, err := r.offers.get(ctx)
-	if err != nil {
-		return err
-	}
-	for _, kind := range slices.Concat(r.chart.kinds, current.kinds) {
-		list := listOf(kind)
-		err := r.live.List(ctx, list, client.InNamespace(r.collector.GetNamespace()),
-			client.MatchingLabels{v1alpha1.CollectorLabel: r.collector.GetName()})
-		if err != nil {
-			return fmt.Errorf("list the objects of kind %s: %w", kind.Kind, err)
+	eachItem(list, func(object client.Object) {
+		if seen, err := Strip(object); err == nil && metav1.IsControlledBy(object, r.collector) {
+			r.observed[ref{kind, object.GetName()}], _ = seen.(client.Object)
 		}
-		eachItem(list, func(object client.Object) {
-			if seen, err := Strip(object); err == nil && metav1.IsControlledBy(object, r.collector) {
-				r.observed[ref{kind, object.GetName()}], _ = seen.(client.Object)
-			}
-		})
-	}
+	})
 	return nil
 }
 

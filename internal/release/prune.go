@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -215,7 +216,7 @@ func (r *actionClient) uninstall() (found bool, err error) {
 		}
 		log.FromContext(r.ctx).Info("let the Collector go without what it became", "because", err.Error())
 	}
-	return found, r.forgetRecords()
+	return found, r.forgetRecords(math.MaxInt)
 }
 
 // removeAll deletes all that the Collector controls.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,8 +38,13 @@ const (
 
 // recorded is what is known of a record.
 type recorded struct {
-	uid    types.UID
-	status string
+	revision   int
+	uid        types.UID
+	superseded bool
+}
+
+func recordedIn(secret *metav1.PartialObjectMetadata, revision int) recorded {
+	return recorded{revision, secret.UID, secret.Labels["status"] == release.StatusSuperseded.String()}
 }
 
 // A record is the Secret of a revision, as Helm keeps it, for people who use the helm command. The operator decides nothing by it.
@@ -58,13 +62,13 @@ func (r *actionClient) readRecords() error {
 	if err != nil {
 		return fmt.Errorf("list the Secrets of release %s: %w", r.collector.GetName(), err)
 	}
-	records := map[int]recorded{}
+	records := []recorded{}
 	for i := range list.Items {
 		secret := &list.Items[i]
 		revision, found := revisionOf(secret.Name, r.collector.GetName())
 		switch {
 		case metav1.IsControlledBy(secret, r.collector) && found:
-			records[revision] = recorded{secret.UID, secret.Labels["status"]}
+			records = append(records, recordedIn(secret, revision))
 		case r.collector.GetDeletionTimestamp() == nil && found:
 			return r.foreignRecord(secret)
 		}
@@ -93,31 +97,24 @@ func revisionOf(secret, release string) (int, bool) {
 
 // record notes that the revisions until now are superseded, records what was applied as the next one, and forgets the oldest.
 func (r *actionClient) record() error {
-	for _, revision := range slices.Sorted(maps.Keys(r.records)) {
-		if known, found := r.records[revision]; !found || known.status == release.StatusSuperseded.String() {
+	for _, known := range slices.Clone(r.records) {
+		if known.superseded {
 			continue
 		}
-		if err := r.supersede(revision); err != nil { // no reason to fail: the next revision has another chance
-			log.FromContext(r.ctx).Info("could not note that a revision is superseded", "revision", revision, "because", err.Error())
+		if err := r.supersede(known); err != nil { // no reason to fail: the next revision has another chance
+			log.FromContext(r.ctx).Info("could not note that a revision is superseded", "revision", known.revision, "because", err.Error())
 		}
 	}
 	next := 1
-	for revision := range r.records {
-		next = max(next, revision+1)
+	for _, known := range r.records {
+		next = max(next, known.revision+1)
 	}
 	next, err := r.create(next)
 	if err != nil {
 		return err
 	}
 	r.deployed = &Deployed{Revision: next}
-	for revision := range r.records {
-		if revision <= next-maxHistory {
-			if err := r.forgetRecord(revision); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return r.forgetRecords(next - maxHistory)
 }
 
 // create creates the record of a revision, and returns its number.
@@ -173,32 +170,33 @@ func (r *actionClient) create(revision int) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("record revision %d: %w", revision, err)
 	}
-	r.records[revision] = recorded{secret.UID, rel.Info.Status.String()}
+	r.records = append(r.records, recorded{revision: revision, uid: secret.UID})
 	return revision, nil
 }
 
 // skip records a revision by the next number, because a record of that one is there and was not listed: it has lost its
 // labels, or another operator has just written it.
 func (r *actionClient) skip(revision int) (int, error) {
-	secret := &corev1.Secret{}
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	if err := r.live.Get(r.ctx, r.keyOf(revision), secret); err != nil {
 		return 0, fmt.Errorf("read the record of revision %d: %w", revision, err)
 	}
 	if !metav1.IsControlledBy(secret, r.collector) {
 		return 0, r.foreignRecord(secret)
 	}
-	r.records[revision] = recorded{secret.UID, secret.Labels["status"]}
+	r.records = append(r.records, recordedIn(secret, revision))
 	return r.create(revision + 1)
 }
 
-// supersede notes in the record of a revision that there is a later one. The Secret has had the text for that since it was
+// supersede notes in a record that there is a later one. The Secret has had the text for that since it was
 // created, so nothing is read. Where it has none, only its label says so: in a very large record, a damaged one, and one of
 // an earlier version of the operator.
-func (r *actionClient) supersede(revision int) error {
-	key, uid, status := r.keyOf(revision), r.records[revision].uid, release.StatusSuperseded.String()
+func (r *actionClient) supersede(known recorded) error {
+	key, status := r.keyOf(known.revision), release.StatusSuperseded.String()
 	note := fmt.Sprintf(`{"op": "test", "path": "/metadata/uid", "value": %q},
 		{"op": "add", "path": "/metadata/labels/status", "value": %q},
-		{"op": "add", "path": "/metadata/labels/modifiedAt", "value": "%d"}`, uid, status, time.Now().Unix())
+		{"op": "add", "path": "/metadata/labels/modifiedAt", "value": "%d"}`, known.uid, status, time.Now().Unix())
 	var err error
 	for _, text := range []string{fmt.Sprintf(`, {"op": "move", "from": "/data/%s", "path": "/data/release"}`, status), ""} {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -212,30 +210,28 @@ func (r *actionClient) supersede(revision int) error {
 		return r.readRecords()
 	}
 	if err != nil {
-		return fmt.Errorf("write the record of revision %d: %w", revision, err)
+		return fmt.Errorf("write the record of revision %d: %w", known.revision, err)
 	}
-	r.records[revision] = recorded{uid, status}
+	if at := slices.Index(r.records, known); at >= 0 {
+		r.records[at].superseded = true
+	}
 	return nil
 }
 
-// forgetRecords deletes the records of all revisions.
-func (r *actionClient) forgetRecords() error {
-	for _, revision := range slices.Sorted(maps.Keys(r.records)) {
-		if err := r.forgetRecord(revision); err != nil {
-			return err
+// forgetRecords deletes the records of all revisions up to one.
+func (r *actionClient) forgetRecords(last int) error {
+	for _, known := range slices.Clone(r.records) {
+		if known.revision > last {
+			continue
 		}
+		key := r.keyOf(known.revision)
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		err := r.cluster.Delete(r.ctx, secret, client.Preconditions{UID: &known.uid})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("delete the record of revision %d: %w", known.revision, err)
+		}
+		r.records = slices.DeleteFunc(r.records, func(other recorded) bool { return other == known })
 	}
-	return nil
-}
-
-func (r *actionClient) forgetRecord(revision int) error {
-	key, uid := r.keyOf(revision), r.records[revision].uid
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	err := r.cluster.Delete(r.ctx, secret, client.Preconditions{UID: &uid})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("delete the record of revision %d: %w", revision, err)
-	}
-	delete(r.records, revision)
 	return nil
 }
 
@@ -243,16 +239,19 @@ func (r *actionClient) keyOf(revision int) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.collector.GetNamespace(), Name: recordName(r.collector.GetName(), revision)}
 }
 
-// writers are kept, because each has buffers of nearly a megabyte.
-var writers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+// packer packs releases. There is one, because it has buffers of nearly a megabyte.
+var (
+	packer  = gzip.NewWriter(nil)
+	packing sync.Mutex
+)
 
 // pack packs a release as Helm stores it.
 func pack(rel *release.Release) ([]byte, error) {
 	var packed bytes.Buffer
 	encoder := base64.NewEncoder(base64.StdEncoding, &packed)
-	writer, _ := writers.Get().(*gzip.Writer) // nothing else is in there
-	defer writers.Put(writer)
-	writer.Reset(encoder)
-	err := errors.Join(json.NewEncoder(writer).Encode(rel), writer.Close(), encoder.Close())
+	packing.Lock()
+	defer packing.Unlock()
+	packer.Reset(encoder)
+	err := errors.Join(json.NewEncoder(packer).Encode(rel), packer.Close(), encoder.Close())
 	return packed.Bytes(), err
 }

@@ -31,16 +31,16 @@ type entry struct {
 	objects   map[ref]*state
 	whole     bool // the informer cache has shown all objects in order
 	deployed  *Deployed
-	records   map[int]recorded // by revision; nil if that is not known
-	conflicts bool             // the last reconcile met something of somebody else
-	begun     bool             // a revision was begun, and is not deployed yet
-	waiting   map[ref]bool     // what is pruned once the pods that use it have gone
+	records   []recorded   // nil if that is not known
+	conflicts bool         // the last reconcile met something of somebody else
+	begun     bool         // a revision was begun, and is not deployed yet
+	waiting   map[ref]bool // what is pruned once the pods that use it have gone
 	contested string
 	lacked    string              // what was last said of references that are not followed
 	checking  string              // which Job has not accepted the change yet
 	unjudged  types.UID           // of the Job that ended without a verdict, and was told
 	update    *v1alpha1.Condition // says that a change by the operator is not deployed yet
-	deferred  inputs              // of a change by the operator that waits for its turn
+	deferred  bool                // such a change was rendered from inputs, and waits for its turn
 	err       error
 }
 

@@ -4,19 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-
-	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 // After a failed reconcile the controller makes the next one 5 ms later, and doubles that; it cannot be told otherwise. A
@@ -97,14 +93,4 @@ func (f failure) Unwrap() error { return f.error }
 // Is says that a failure is one of controller-runtime's terminal errors, whose own type adds words to the cause's.
 func (f failure) Is(target error) bool {
 	return errors.Is(reconcile.TerminalError(nil), target)
-}
-
-// lacksRole tells whether the status says that a preset's role is not bound yet.
-func (r *actionClient) lacksRole() bool {
-	found, _, _ := unstructured.NestedFieldNoCopy(r.collector.Object, "status", "conditions")
-	conditions, _ := found.([]any)
-	return slices.ContainsFunc(conditions, func(condition any) bool {
-		fields, _ := condition.(map[string]any)
-		return fields["type"] == v1alpha1.PresetsReady && fields["status"] == "False"
-	})
 }

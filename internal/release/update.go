@@ -1,6 +1,8 @@
 package release
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kube8/kube8-operator/internal/postrender"
@@ -9,24 +11,20 @@ import (
 // isDeferred tells whether what was rendered must wait: it is a change that the operator brings, and not the Collector's turn.
 // The Collector keeps what it has, and this is in order.
 func (r *actionClient) isDeferred() bool {
-	return r.isByOperator() && r.waits(r.version)
-}
-
-// isStillDeferred tells the same without rendering, as long as the inputs are those of the last time.
-func (r *actionClient) isStillDeferred() bool {
-	now, err := r.current()
-	return err == nil && r.deferred == now && !r.hasDrifted() && r.waits(now)
-}
-
-func (r *actionClient) waits(now inputs) bool {
-	if r.update = r.Waves.Ask(r.collector); r.update == nil {
+	if !r.isByOperator() || !r.waits() {
 		return false
 	}
 	if r.objects == nil {
 		r.adopt()
 	}
-	r.deferred, r.whole = now, true
+	r.inputs, r.since, r.whole, r.deferred = r.version, time.Now(), true, true
 	return true
+}
+
+// waits tells whether it is not the Collector's turn.
+func (r *actionClient) waits() bool {
+	r.update = r.Waves.Ask(r.collector)
+	return r.update != nil
 }
 
 // isByOperator tells whether what was rendered differs from what is deployed although nobody else has changed anything: not
@@ -55,18 +53,14 @@ func (r *actionClient) hasDrifted() bool {
 }
 
 func (r *actionClient) hasWorkload() bool {
-	for what := range r.observed {
-		if stageOf[what.kind.Kind] == workloads {
-			return true
-		}
-	}
-	return false
+	isWorkload := func(what ref) bool { return stageOf[what.kind.Kind] == workloads }
+	return slices.ContainsFunc(slices.Collect(maps.Keys(r.observed)), isWorkload)
 }
 
 // settle lets others go first no longer, unless the Collector waits itself.
 func (r *actionClient) settle() {
 	if r.update == nil {
-		r.deferred = inputs{}
+		r.deferred = false
 		r.Waves.Settle(r.collector)
 	}
 }

@@ -9,6 +9,7 @@ package rollout
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -33,7 +34,7 @@ const (
 	interval = time.Second
 
 	// standstill is that time while nobody can be admitted: the change is held, or left out.
-	standstill = 15 * time.Second
+	standstill = 5 * time.Second
 )
 
 // lastRing is that of Collectors without the label.
@@ -72,8 +73,8 @@ type Waves struct {
 
 // turn is that of one Collector. The zero value says that it has nothing to wait for.
 type turn struct {
-	ring, place int  // where it waits; places begin with 1
-	admitted    bool // its status does not say yet that it is on its way
+	place    int  // where it waits in its ring, from 1
+	admitted bool // its status does not say yet that it is on its way
 }
 
 // Counts are numbers of Collectors.
@@ -87,16 +88,12 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	key := client.ObjectKeyFromObject(collector)
-	mine, ring := w.turns[key], ringOf(collector)
-	isNew := mine.place == 0 || mine.ring != ring
-	if isNew || w.wish(collector) == v1alpha1.RolloutNow {
-		w.due = &time.Time{}
-	}
-	if isNew {
+	key, ring := client.ObjectKeyFromObject(collector), ringOf(collector)
+	mine := w.turns[key]
+	if mine.place == 0 {
 		w.lines[ring]++
-		mine = turn{ring: ring, place: w.lines[ring]}
-		w.turns[key] = mine
+		mine.place = w.lines[ring]
+		w.turns[key], w.due = mine, &time.Time{}
 	}
 	pending := &v1alpha1.Condition{Type: v1alpha1.UpdatePending, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonWaiting}
 	switch {
@@ -136,60 +133,55 @@ func (w *Waves) Reset() {
 
 // Start admits Collectors, until ctx ends.
 func (w *Waves) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := w.admit(ctx); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "cannot see which Collectors may take the operator's change")
-		}
-	}, interval)
+	wait.UntilWithContext(ctx, w.admit, interval)
 	return nil
 }
 
 // admit admits those whose turn it is.
-func (w *Waves) admit(ctx context.Context) error {
+func (w *Waves) admit(ctx context.Context) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.due == nil || time.Now().Before(*w.due) {
-		return nil
+		return
 	}
 	fleet, err := w.Fleet(ctx)
-	if err != nil {
-		return err
-	}
-	if err := w.readNamespaces(ctx); err != nil {
-		return err
+	if err := errors.Join(err, w.readNamespaces(ctx)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot see which Collectors may take the operator's change")
+		return
 	}
 	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, len(fleet), false)
 	budget = max(1, budget) // the error is about a flag that the operator has checked
-	next := w.look(fleet)
-	for _, collector := range next.waiting {
-		key := client.ObjectKeyFromObject(collector)
-		mine := w.turns[key]
-		isNow := w.wish(collector) == v1alpha1.RolloutNow
-		if isNow || mine.ring <= next.open && next.RollingOut+next.Overdue < budget {
-			mine.admitted = true
-			w.turns[key] = mine
-			next.Waiting--
-			next.RollingOut++
-			w.Requeue(collector)
+	seen := w.look(fleet)
+	for _, next := range seen.waiting {
+		if next.isNow || next.ring <= seen.open && seen.RollingOut+seen.Overdue < budget {
+			w.turns[client.ObjectKeyFromObject(next.collector)] = turn{next.place, true}
+			seen.Waiting--
+			seen.RollingOut++
+			w.Requeue(next.collector)
 		}
 	}
-	w.hold(next, budget)
-	w.Count(next.Counts)
+	w.hold(seen, budget)
+	w.Count(seen.Counts)
 	switch {
-	case next.Counts == Counts{}:
+	case seen.Counts == Counts{}:
 		w.due = nil
-	case next.Waiting+next.RollingOut == 0:
+	case seen.Waiting+seen.RollingOut == 0:
 		w.due = new(time.Now().Add(standstill))
 	}
-	return nil
 }
 
 // view is what a look at the fleet shows.
 type view struct {
 	Counts
-	waiting []*unstructured.Unstructured // in the order of their turns
+	waiting []waiting // in the order of their turns
 	overdue []*unstructured.Unstructured
 	open    int // the ring whose turn it is; the next one is when all of it are ready or overdue
+}
+
+type waiting struct {
+	collector   *unstructured.Unstructured
+	ring, place int
+	isNow       bool
 }
 
 func (w *Waves) look(fleet []unstructured.Unstructured) *view {
@@ -197,7 +189,7 @@ func (w *Waves) look(fleet []unstructured.Unstructured) *view {
 	for i := range fleet {
 		collector := &fleet[i]
 		mine, isKnown := w.turns[client.ObjectKeyFromObject(collector)]
-		since := onItsWaySince(collector)
+		since, wish, ring := onItsWaySince(collector), w.wish(collector), ringOf(collector)
 		switch {
 		case collector.GetDeletionTimestamp() != nil || collector.GetAnnotations()[v1alpha1.PausedAnnotation] == "true":
 			continue
@@ -210,36 +202,33 @@ func (w *Waves) look(fleet []unstructured.Unstructured) *view {
 		case !isKnown:
 		case mine.place == 0:
 			continue
-		case w.wish(collector) == v1alpha1.RolloutHold:
+		case wish == v1alpha1.RolloutHold:
 			seen.LeftOut++
 			continue
 		default:
 			seen.Waiting++
-			seen.waiting = append(seen.waiting, collector)
+			seen.waiting = append(seen.waiting, waiting{collector, ring, mine.place, wish == v1alpha1.RolloutNow})
 		}
-		seen.open = min(seen.open, ringOf(collector))
+		seen.open = min(seen.open, ring)
 	}
-	slices.SortFunc(seen.waiting, func(a, b *unstructured.Unstructured) int {
-		first, second := w.turns[client.ObjectKeyFromObject(a)], w.turns[client.ObjectKeyFromObject(b)]
-		return cmp.Or(cmp.Compare(first.ring, second.ring), cmp.Compare(first.place, second.place))
-	})
+	slices.SortFunc(seen.waiting, func(a, b waiting) int { return cmp.Or(cmp.Compare(a.ring, b.ring), cmp.Compare(a.place, b.place)) })
 	return seen
 }
 
 // hold tells, once, that a wave holds: all of the budget is taken by Collectors that are overdue.
 func (w *Waves) hold(seen *view, budget int) {
-	held := seen.Waiting > 0 && seen.Overdue >= budget
-	if held {
-		seen.Held, seen.Waiting = seen.Waiting, 0
+	wasHeld := w.held
+	if w.held = seen.Waiting > 0 && seen.Overdue >= budget; !w.held {
+		return
 	}
-	if held && !w.held {
-		for _, collector := range seen.overdue {
+	seen.Held, seen.Waiting = seen.Waiting, 0
+	for _, collector := range seen.overdue {
+		if !wasHeld {
 			w.Events.Eventf(collector, corev1.EventTypeWarning, "RolloutHeld",
 				"not ready %s after the operator's change; with %d such Collectors the change goes no further, and %d wait",
 				w.Deadline, seen.Overdue, seen.Held)
 		}
 	}
-	w.held = held
 }
 
 // wish returns what the label of a Collector, or else of its namespace, says.
@@ -272,17 +261,10 @@ func ringOf(collector client.Object) int {
 	return int(ring)
 }
 
-// onItsWaySince returns since when the operator's change is on its way to a Collector's pods, by its status, or the zero time. It
-// copies nothing, because each look at the fleet calls it for each Collector.
+// onItsWaySince returns since when the operator's change is on its way to a Collector's pods, by its status, or the zero time.
 func onItsWaySince(collector *unstructured.Unstructured) (since time.Time) {
-	status, _ := collector.Object["status"].(map[string]any)
-	conditions, _ := status["conditions"].([]any)
-	for _, item := range conditions {
-		condition, _ := item.(map[string]any)
-		if condition["type"] == v1alpha1.UpdatePending && condition["reason"] == v1alpha1.ReasonRollingOut {
-			text, _ := condition["lastTransitionTime"].(string)
-			since, _ = time.Parse(time.RFC3339, text)
-		}
+	if pending := v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending); pending.Reason == v1alpha1.ReasonRollingOut {
+		return pending.LastTransitionTime.Time
 	}
 	return since
 }

@@ -65,6 +65,16 @@ func startShards(t *testing.T) (operators map[string]*operator, metrics map[stri
 	return operators, metrics
 }
 
+// cachedSecrets returns how many Secrets an operator has in its informer caches.
+func cachedSecrets(t *testing.T, metrics string) (number int) {
+	t.Helper()
+	_, found, _ := strings.Cut(scrapeInsecurely(t, metrics), `kube8_cache_objects{kind="Secret"} `)
+	if _, err := fmt.Sscan(found, &number); err != nil {
+		t.Fatal(err)
+	}
+	return number
+}
+
 // Not parallel: it stops the shared operator.
 func TestOperatorsShareAFleetByLabels(t *testing.T) {
 	g, namespace := NewWithT(t), newNamespace(t)
@@ -91,14 +101,30 @@ func TestOperatorsShareAFleetByLabels(t *testing.T) {
 		}).
 			ShouldNot(BeNil(), "or the next operator would not know of the revision")
 	}
+	// b refers to what a user created, which has no label of an operator.
+	backend := createSecret(t, namespace, "team-config", "first: {}")
+	referring := newReferring(namespace, "referring")
+	referring.Labels = map[string]string{shardLabel: "b"}
+	if err := plane.client.Create(t.Context(), referring); err != nil {
+		t.Fatal(err)
+	}
+	awaitRevision(t, referring, 1)
+	changeSecret(t, backend, func(s *corev1.Secret) { s.Data["collector.yaml"] = []byte("second: {}") })
+	awaitRevision(t, referring, 2)
+
 	moved := fleet[0]
-	for shard, number := range map[string]int{"a": 3, "b": 2, "others": 2} {
+	g.Eventually(func() int { return cachedSecrets(t, metrics["a"]) - cachedSecrets(t, metrics["others"]) }).Should(Equal(1), "3 have 1, and 2 have 1")
+	for i, configuration := range []string{"unused: {}", config} {
+		change(t, moved, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(configuration) })
+		awaitRevision(t, moved, i+2)
+	}
+	for shard, number := range map[string]int{"a": 3, "b": 3, "others": 2} {
 		g.Eventually(func() string { return scrapeInsecurely(t, metrics[shard]) }).Should(And(
 			ContainSubstring(`kube8_cache_objects{kind="Collector"} %d`, number), ContainSubstring(`kube8_cache_objects{kind="Deployment"} %d`, number)))
 	}
 
 	before := get(t, moved, "", &appsv1.Deployment{})
-	unused := get(t, moved, filesOf(config), &corev1.Secret{})
+	unused := get(t, moved, filesOf("unused: {}"), &corev1.Secret{})
 	change(t, moved, func(c *v1alpha1.Collector) { c.Labels[shardLabel] = "b" })
 	g.Eventually(func() map[string]string { return get(t, moved, "", &corev1.Service{}).Labels }).
 		ShouldNot(HaveKeyWithValue(v1alpha1.OperatorLabel, before.Labels[v1alpha1.OperatorLabel]))
@@ -106,7 +132,9 @@ func TestOperatorsShareAFleetByLabels(t *testing.T) {
 	after := get(t, moved, "", &appsv1.Deployment{})
 	g.Expect(after.UID).To(Equal(before.UID))
 	g.Expect(after.Spec).To(Equal(before.Spec), "no pod is restarted")
-	g.Expect(deployedRevision(t, moved)).To(Equal(1))
+	g.Expect(deployedRevision(t, moved)).To(Equal(3))
+	g.Eventually(func() map[string]string { return get(t, moved, filesOf("unused: {}"), unused).Labels }).
+		Should(HaveKeyWithValue(v1alpha1.OperatorLabel, after.Labels[v1alpha1.OperatorLabel]), "or its new operator would not see it, and never prune it")
 	g.Expect(events(t, moved)).NotTo(HaveKey(ContainSubstring("DriftRepaired")))
 
 	a, last := operators["a"], operators["a"].log.mark()
@@ -117,8 +145,8 @@ func TestOperatorsShareAFleetByLabels(t *testing.T) {
 		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(moved), &corev1.Service{})
 	}).Should(Succeed())
 	change(t, moved, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("moved: {}") })
-	awaitRevision(t, moved, 2)
-	g.Expect(a.log.reconciles(last, client.ObjectKeyFromObject(moved))).To(BeEmpty(), "the first operator has the Secrets, and has forgotten whose they are")
+	awaitRevision(t, moved, 4)
+	g.Expect(a.log.reconciles(last, client.ObjectKeyFromObject(moved))).To(BeEmpty(), "the first operator has forgotten it")
 
 	// Back, and gone before the first operator has applied anything: nothing is left.
 	change(t, moved, func(c *v1alpha1.Collector) { c.Labels[shardLabel] = "a" })
