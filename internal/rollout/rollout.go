@@ -64,18 +64,15 @@ type Waves struct {
 	Count func(Counts)
 
 	mutex      sync.Mutex
-	turns      map[client.ObjectKey]turn // of the Collectors that were reconciled since the start or the last Reset
-	lines      map[int]int               // by ring, how many Collectors have begun to wait
-	namespaces map[string]string         // those with the label, and its value
-	due        *time.Time                // when to look at the fleet again; nil while there is nothing to see
+	places     map[client.ObjectKey]int // where Collectors wait in their rings, from 1; 0 for those that have nothing to wait for
+	lines      map[int]int              // by ring, how many Collectors have begun to wait
+	namespaces map[string]string        // those with the label, and its value
+	due        *time.Time               // when to look at the fleet again; nil while there is nothing to see
 	held       bool
 }
 
-// turn is that of one Collector. The zero value says that it has nothing to wait for.
-type turn struct {
-	place    int  // where it waits in its ring, from 1
-	admitted bool // its status does not say yet that it is on its way
-}
+// admitted is in the place of a Collector whose status does not say yet that it is on its way.
+const admitted = -1
 
 // Counts are numbers of Collectors.
 type Counts struct{ Waiting, Held, LeftOut, RollingOut, Overdue int }
@@ -83,29 +80,27 @@ type Counts struct{ Waiting, Held, LeftOut, RollingOut, Overdue int }
 // Ask returns nil if a Collector, as the informer cache has it, may take the operator's change now, or else the condition that
 // its status is to have. A Collector that is admitted may when its status says so.
 func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
-	if !onItsWaySince(collector).IsZero() {
+	if v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonRollingOut {
 		return nil
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	key, ring := client.ObjectKeyFromObject(collector), ringOf(collector)
-	mine := w.turns[key]
-	if mine.place == 0 {
+	if w.places[key] == 0 {
 		w.lines[ring]++
-		mine.place = w.lines[ring]
-		w.turns[key], w.due = mine, &time.Time{}
+		w.places[key], w.due = w.lines[ring], &time.Time{}
 	}
 	pending := &v1alpha1.Condition{Type: v1alpha1.UpdatePending, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonWaiting}
 	switch {
-	case mine.admitted:
+	case w.places[key] == admitted:
 		pending.Status, pending.Reason = corev1.ConditionFalse, v1alpha1.ReasonRollingOut
 		pending.Message = "the operator's change is on its way to the pods"
 	case w.wish(collector) == v1alpha1.RolloutHold:
 		pending.Reason, pending.Message = v1alpha1.ReasonLeftOut, "label "+v1alpha1.RolloutLabel+" holds the operator's change back"
 	case ring == lastRing:
-		pending.Message = fmt.Sprintf("the operator's change waits: after all rings, place %d", mine.place)
+		pending.Message = fmt.Sprintf("the operator's change waits: after all rings, place %d", w.places[key])
 	default:
-		pending.Message = fmt.Sprintf("the operator's change waits: ring %d, place %d", ring, mine.place)
+		pending.Message = fmt.Sprintf("the operator's change waits: ring %d, place %d", ring, w.places[key])
 	}
 	return pending
 }
@@ -114,21 +109,21 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 func (w *Waves) Settle(collector client.Object) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.turns[client.ObjectKeyFromObject(collector)] = turn{}
+	w.places[client.ObjectKeyFromObject(collector)] = 0
 }
 
 // Forget notes that a Collector has gone.
 func (w *Waves) Forget(collector client.ObjectKey) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	delete(w.turns, collector)
+	delete(w.places, collector)
 }
 
 // Reset notes that the operator brings another change: which Collectors it concerns is known when they are reconciled.
 func (w *Waves) Reset() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.turns, w.lines, w.due = map[client.ObjectKey]turn{}, map[int]int{}, &time.Time{}
+	w.places, w.lines, w.due = map[client.ObjectKey]int{}, map[int]int{}, &time.Time{}
 }
 
 // Start admits Collectors, until ctx ends.
@@ -154,7 +149,7 @@ func (w *Waves) admit(ctx context.Context) {
 	seen := w.look(fleet)
 	for _, next := range seen.waiting {
 		if next.isNow || next.ring <= seen.open && seen.RollingOut+seen.Overdue < budget {
-			w.turns[client.ObjectKeyFromObject(next.collector)] = turn{next.place, true}
+			w.places[client.ObjectKeyFromObject(next.collector)] = admitted
 			seen.Waiting--
 			seen.RollingOut++
 			w.Requeue(next.collector)
@@ -188,26 +183,27 @@ func (w *Waves) look(fleet []unstructured.Unstructured) *view {
 	seen := &view{open: lastRing}
 	for i := range fleet {
 		collector := &fleet[i]
-		mine, isKnown := w.turns[client.ObjectKeyFromObject(collector)]
-		since, wish, ring := onItsWaySince(collector), w.wish(collector), ringOf(collector)
+		place, isKnown := w.places[client.ObjectKeyFromObject(collector)]
+		pending, wish, ring := v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending), w.wish(collector), ringOf(collector)
+		isOnItsWay := pending.Reason == v1alpha1.ReasonRollingOut
 		switch {
 		case collector.GetDeletionTimestamp() != nil || collector.GetAnnotations()[v1alpha1.PausedAnnotation] == "true":
 			continue
-		case !since.IsZero() && time.Since(since) > w.Deadline:
+		case isOnItsWay && time.Since(pending.LastTransitionTime.Time) > w.Deadline:
 			seen.Overdue++
 			seen.overdue = append(seen.overdue, collector)
 			continue
-		case !since.IsZero() || mine.admitted:
+		case isOnItsWay || place == admitted:
 			seen.RollingOut++
 		case !isKnown:
-		case mine.place == 0:
+		case place == 0:
 			continue
 		case wish == v1alpha1.RolloutHold:
 			seen.LeftOut++
 			continue
 		default:
 			seen.Waiting++
-			seen.waiting = append(seen.waiting, waiting{collector, ring, mine.place, wish == v1alpha1.RolloutNow})
+			seen.waiting = append(seen.waiting, waiting{collector, ring, place, wish == v1alpha1.RolloutNow})
 		}
 		seen.open = min(seen.open, ring)
 	}
@@ -259,12 +255,4 @@ func ringOf(collector client.Object) int {
 		return lastRing
 	}
 	return int(ring)
-}
-
-// onItsWaySince returns since when the operator's change is on its way to a Collector's pods, by its status, or the zero time.
-func onItsWaySince(collector *unstructured.Unstructured) (since time.Time) {
-	if pending := v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending); pending.Reason == v1alpha1.ReasonRollingOut {
-		return pending.LastTransitionTime.Time
-	}
-	return since
 }
