@@ -3,11 +3,11 @@ package release
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -26,19 +26,15 @@ func splitDigest(digest string) (inputs, hash, objects string) {
 	return digest[:partLength], digest[partLength : 2*partLength], digest[2*partLength:]
 }
 
+// digestOfInputs returns the digest of what a Collector is rendered from. UID and generation stand for its spec.
 func (r *actionClient) digestOfInputs(now inputs) string {
 	operator, err := executable()
 	if err != nil {
 		return ""
 	}
-	text, err := json.Marshal(r.values) // sorts keys
-	if err != nil {
-		return ""
-	}
 	sum := sha256.New()
 	for _, part := range []string{
-		operator, r.chart.digest, now.offered, now.configuration, string(r.collector.GetUID()),
-		r.collector.GetNamespace(), r.collector.GetName(), string(text),
+		operator, r.chart.digest, now.offered, now.configuration, string(r.collector.GetUID()), strconv.FormatInt(now.generation, 10),
 	} {
 		write(sum, part)
 	}

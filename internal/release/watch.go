@@ -38,6 +38,7 @@ func New(mgr ctrl.Manager, watch watches.Watch, options Options) (*Clients, erro
 	if err != nil {
 		return nil, err
 	}
+	chrt.digest += fmt.Sprint(watch.OverrideValues) // fmt sorts keys
 	apis, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("create discovery client: %w", err)
