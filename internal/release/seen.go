@@ -30,7 +30,7 @@ const (
 	manager = "kube8-operator"
 
 	// handover is the field manager that keeps spec.replicas after the operator has given it up, until an autoscaler sets
-	// it, and the label of what a Collector that has moved no longer renders.
+	// it. It also keeps the label of what a Collector that has moved no longer renders.
 	handover = "kube8-operator-handover"
 )
 
