@@ -84,7 +84,7 @@ func Render(
 	return rendered, nil
 }
 
-// placeOf returns where the kind of a file's first object is in the order in which Helm installs.
+// placeOf returns where the kind of a file's first object is in Helm's order of installing.
 func placeOf(content string) int {
 	if kind := kindInTemplate.FindStringSubmatch(content); kind != nil && slices.Contains(releaseutil.InstallOrder, kind[2]) {
 		return slices.Index(releaseutil.InstallOrder, kind[2])
