@@ -70,8 +70,12 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 		t.Errorf("the form has the configuration %q (%v), want %q", edited, err, configuration)
 	}
 	step(ctx, t, "the row leads to the status and the history", chromedp.Click(chromedp.Search(row("gateway")+`//a`)),
-		chromedp.WaitVisible(chromedp.Search(`//tr[th[.="Ready"]]/td[.="Available"]`)), chromedp.WaitVisible(chromedp.ID("history")),
-		chromedp.Click(chromedp.CSS("header a")), chromedp.WaitVisible(chromedp.Search(row("gateway"))))
+		chromedp.WaitVisible(chromedp.Search(`//tr[th[.="Ready"]]/td[.="Available"]`)), chromedp.WaitVisible(chromedp.ID("history")))
+	// The style sheet moves the link, and a click that is on its way then would miss it.
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](`document.readyState == "complete"`)); err != nil {
+		t.Fatal(err)
+	}
+	step(ctx, t, "and back", chromedp.Click(chromedp.CSS("header a")), chromedp.WaitVisible(chromedp.Search(row("gateway"))))
 	remove := func(name string) chromedp.Action[chromedp.Void] {
 		return chromedp.Click(chromedp.Search(row(name) + `//*[.="Delete"]`))
 	}
