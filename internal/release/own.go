@@ -115,7 +115,10 @@ func (r *actionClient) observeBy(ctx context.Context, reader client.Reader, sele
 		}
 	}
 	current, err := r.offers.get(ctx)
-	if err != nil {
+	switch {
+	case err != nil && r.moved:
+		return err // deleting does not render, and would overlook objects
+	case err != nil:
 		return nil //nolint:nilerr // rendering fails for that
 	}
 	for _, kind := range current.kinds {
