@@ -60,13 +60,14 @@ func Render(
 	if err != nil {
 		return nil, fmt.Errorf("render chart %s: %w", chrt.Name(), err)
 	}
+	maps.DeleteFunc(files, func(file, content string) bool {
+		return strings.TrimSpace(content) == "" || strings.HasSuffix(file, "NOTES.txt")
+	})
 	var text bytes.Buffer
 	for _, file := range slices.SortedFunc(maps.Keys(files), func(a, b string) int {
 		return cmp.Or(cmp.Compare(placeOf(files[a]), placeOf(files[b])), cmp.Compare(a, b))
 	}) {
-		if content := strings.TrimSpace(files[file]); content != "" && !strings.HasSuffix(file, "NOTES.txt") {
-			fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", file, content)
-		}
+		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", file, strings.TrimSpace(files[file]))
 	}
 	finished, err := finish.Run(&text)
 	if err != nil {
@@ -86,8 +87,10 @@ func Render(
 
 // placeOf returns where the kind of a file's first object is in Helm's order of installing.
 func placeOf(content string) int {
-	if kind := kindInTemplate.FindStringSubmatch(content); kind != nil && slices.Contains(releaseutil.InstallOrder, kind[2]) {
-		return slices.Index(releaseutil.InstallOrder, kind[2])
+	if kind := kindInTemplate.FindStringSubmatch(content); kind != nil {
+		if at := slices.Index(releaseutil.InstallOrder, kind[2]); at >= 0 {
+			return at
+		}
 	}
 	return len(releaseutil.InstallOrder)
 }
