@@ -156,8 +156,11 @@ func TestAChangeByTheOperatorReachesTheFleetInWaves(t *testing.T) {
 	order, atOnce := w.order["mirror.example.com/"], w.atOnce["mirror.example.com/"]
 	w.mutex.Unlock()
 	g.Expect(order).To(HaveLen(len(moved)))
-	g.Expect(order[:3]).To(ConsistOf("a-first", "i-zero", "j-zero"))
-	g.Expect(order[3:6]).To(ConsistOf("f-one", "g-one", "h-one"))
+	// It is admitted when it is reconciled. A look at the fleet can come before that, and admit ring 0 alone.
+	g.Expect(slices.Index(order, "a-first")).To(BeNumerically("<=", 4), "with ring 1 at the latest")
+	order = slices.DeleteFunc(slices.Clone(order), func(name string) bool { return name == "a-first" })
+	g.Expect(order[:2]).To(ConsistOf("i-zero", "j-zero"))
+	g.Expect(order[2:5]).To(ConsistOf("f-one", "g-one", "h-one"))
 	g.Expect(atOnce).To(BeNumerically("<=", 3), "two, and the one that is to be first in any case")
 
 	change(t, w.fleet["b-held"], func(c *v1alpha1.Collector) { c.Labels = nil })

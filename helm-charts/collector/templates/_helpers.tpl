@@ -5,17 +5,17 @@ kube8.dev/collector: {{ .Release.Name | quote }}
 
 {{/* Labels of pods. */}}
 {{- define "collector.podLabels" -}}
-{{- $labels := dict
-  "kube8.dev/collector" .Release.Name
-  "kube8.dev/tenant-id" (toString .Values.tenant.id)
-  "kube8.dev/tenant-reference" (toString .Values.tenant.reference)
-  "kube8.dev/cluster" (toString .Values.cluster)
-  "app.kubernetes.io/name" .Chart.Name
-  "app.kubernetes.io/instance" .Release.Name
-  "app.kubernetes.io/version" (regexReplaceAll "[^A-Za-z0-9]+$" (toString .Values.collector.version) "")
-  "app.kubernetes.io/managed-by" .Release.Service }}
-{{- with .Values.tenant.instance }}{{ $_ := set $labels "kube8.dev/tenant-instance" (toString .) }}{{ end }}
-{{- toYaml $labels }}
+kube8.dev/collector: {{ .Release.Name | quote }}
+kube8.dev/tenant-id: {{ .Values.tenant.id | quote }}
+kube8.dev/tenant-reference: {{ .Values.tenant.reference | quote }}
+{{- with .Values.tenant.instance }}
+kube8.dev/tenant-instance: {{ . | quote }}
+{{- end }}
+kube8.dev/cluster: {{ .Values.cluster | quote }}
+app.kubernetes.io/name: {{ .Chart.Name | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Values.collector.version | toString | trimAll "-_." | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- end }}
 
 {{/* Labels of objects: those of pods, and the chart's version, which must not roll pods. */}}

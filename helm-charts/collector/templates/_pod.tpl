@@ -17,8 +17,11 @@ template:
       {{- . | nindent 6 }}
     {{- end }}
     labels:
-      {{- $labels := include "collector.podLabels" . | fromYaml }}
-      {{- merge $labels (include "collector.usersKeys" .Values.podLabels | fromYaml) | toYaml | nindent 6 }}
+      {{- $labels := include "collector.podLabels" . }}
+      {{- with include "collector.usersKeys" .Values.podLabels }}
+      {{- $labels = merge ($labels | fromYaml) (fromYaml .) | toYaml }}
+      {{- end }}
+      {{- $labels | nindent 6 }}
   spec:
     {{- include "collector.podSpec" (dict "root" . "probes" $probes) | nindent 4 }}
 {{- end }}
@@ -84,7 +87,7 @@ affinity:
 {{- end }}
 {{- if and $v.topologySpreadConstraints (not $checks) }}
 topologySpreadConstraints:
-  {{- $selector := dict "matchLabels" (include "collector.selector" .root | fromYaml) }}
+  {{- $selector := dict "matchLabels" (dict "kube8.dev/collector" .root.Release.Name) }}
   {{- range $v.topologySpreadConstraints }}
   - {{ ternary . (set (deepCopy .) "labelSelector" $selector) (hasKey . "labelSelector") | toYaml | nindent 4 | trim }}
   {{- end }}
@@ -119,7 +122,7 @@ containers:
     workingDir: {{ . | quote }}
     {{- end }}
     env:
-      {{- include "collector.env" .root | nindent 6 }}
+      {{- include "collector.env" .root | trim | nindent 6 }}
     {{- with $v.envFrom }}
     envFrom:
       {{- toYaml . | nindent 6 }}
@@ -146,7 +149,7 @@ containers:
     lifecycle:
       {{- toYaml . | nindent 6 }}
     {{- end }}
-    {{- with $check.resources | default (include "collector.resources" .root | fromYaml) }}
+    {{- with $check.resources | default (include "collector.resources" .root | fromJson) }}
     resources:
       {{- toYaml . | nindent 6 }}
     {{- end }}
@@ -232,14 +235,14 @@ volumes:
 {{- define "collector.env" -}}
 {{- $tenant := .Values.tenant }}
 {{- $attributes := list (print "tenant.id=" $tenant.id) (print "tenant.reference=" $tenant.reference) }}
-{{- $own := list (dict "name" "TENANT_ID" "value" (toString $tenant.id)) }}
-{{- $own = append $own (dict "name" "TENANT_REFERENCE" "value" (toString $tenant.reference)) }}
+{{- $own := list (dict "name" "TENANT_ID" "value" $tenant.id) }}
+{{- $own = append $own (dict "name" "TENANT_REFERENCE" "value" $tenant.reference) }}
 {{- with $tenant.instance }}
 {{- $attributes = append $attributes (print "tenant.instance=" .) }}
-{{- $own = append $own (dict "name" "TENANT_INSTANCE" "value" (toString .)) }}
+{{- $own = append $own (dict "name" "TENANT_INSTANCE" "value" .) }}
 {{- end }}
 {{- $attributes = append $attributes (print "k8s.cluster.name=" .Values.cluster) }}
-{{- $own = append $own (dict "name" "CLUSTER_NAME" "value" (toString .Values.cluster)) }}
+{{- $own = append $own (dict "name" "CLUSTER_NAME" "value" .Values.cluster) }}
 {{- $own = append $own (dict "name" "OTEL_RESOURCE_ATTRIBUTES" "value" (join "," $attributes)) }}
 {{- if .Values.presets.hostMetrics.enabled }}
 {{- range $name := list "PROC" "SYS" "ETC" "VAR" "RUN" "DEV" }}
@@ -250,23 +253,36 @@ volumes:
 {{- $fields := dict "K8S_NODE_NAME" "spec.nodeName" "K8S_POD_NAME" "metadata.name" }}
 {{- if .Values.presets.kubeletMetrics.enabled }}{{ $_ := set $fields "K8S_NODE_IP" "status.hostIP" }}{{ end }}
 {{- range $name, $path := $fields }}
-{{- $own = append $own (dict "name" $name "valueFrom" (dict "fieldRef" (dict "apiVersion" "v1" "fieldPath" $path))) }}
+{{- $own = append $own (dict "name" $name "field" $path) }}
 {{- end }}
-{{- $limits := get (include "collector.resources" . | fromYaml) "limits" | default dict }}
+{{- $limits := get (include "collector.resources" . | fromJson) "limits" | default dict }}
 {{- with include "collector.goMemLimit" (get $limits "memory" | toString) }}
 {{- $own = append $own (dict "name" "GOMEMLIMIT" "value" .) }}
 {{- end }}
 {{- $names := list }}
 {{- range .Values.env }}{{ $names = append $names .name }}{{ end }}
-{{- $all := list }}
-{{- range $own }}{{ if not (has .name $names) }}{{ $all = append $all . }}{{ end }}{{ end }}
-{{- toYaml (concat $all .Values.env) }}
+{{- range $own }}
+{{- if not (has .name $names) }}
+- name: {{ .name }}
+  {{- if .field }}
+  valueFrom:
+    fieldRef:
+      apiVersion: v1
+      fieldPath: {{ .field }}
+  {{- else }}
+  value: {{ .value | quote }}
+  {{- end }}
+{{- end }}
+{{- end }}
+{{- with .Values.env }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/* Given resources replace the default as a whole: a limit below the default request would be refused. */}}
 {{- define "collector.resources" -}}
 {{- $default := dict "limits" (dict "memory" "512Mi") "requests" (dict "cpu" "100m" "memory" "128Mi") }}
-{{- ternary .Values.resources $default (hasKey .Values "resources") | toYaml }}
+{{- ternary .Values.resources $default (hasKey .Values "resources") | toJson }}
 {{- end }}
 
 {{/* 80% of a quantity of memory, in bytes; nothing for what is none. */}}
