@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"strings"
 
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
@@ -51,7 +52,7 @@ const ReferencesAnnotation = "kube8.dev/references"
 // nobody can change. A Job is named after its spec. Other objects that neither have nor mount the configuration come out byte
 // for byte as they went in.
 func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
-	objects, err := split(manifest)
+	all, objects, err := split(manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +76,13 @@ func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 		}
 		keeps = keeps || r.Running != "" && object.running() == r.Running
 	}
-	out := &bytes.Buffer{}
 	for _, object := range objects {
 		if err := object.finish(secrets, keeps); err != nil {
 			return nil, fmt.Errorf("name the Secret in %s %q: %w", object.node.GetKind(), object.node.GetName(), err)
 		}
+	}
+	out := &bytes.Buffer{}
+	for _, object := range all {
 		out.WriteString(separator)
 		out.WriteString(object.text)
 	}
@@ -88,36 +91,43 @@ func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 
 const separator = "---\n"
 
-// object is one object of a manifest: its text, and the same parsed.
+// object is one object of a manifest.
 type object struct {
 	text   string
-	node   *yaml.RNode
+	node   *yaml.RNode  // the same parsed
 	own    *files       // of the chart's Secret of files
 	mounts []*yaml.Node // the names of Secrets of files that its pods mount
 	stamps stamps       // of these Secrets
 	refers bool         // it is stamped with what its pods refer to
 }
 
-func split(manifest io.Reader) ([]*object, error) {
-	var objects []*object
+// ofInterest finds what may be a Secret, or have a pod template. Parsing the others would cost as much again.
+var ofInterest = regexp.MustCompile(`Secret|template["']?\s*:`)
+
+// split returns the objects of a manifest, and those of interest, parsed.
+func split(manifest io.Reader) (all, parsed []*object, err error) {
 	reader := yamlutil.NewYAMLReader(bufio.NewReader(manifest))
 	for {
 		read, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return objects, nil
+			return all, parsed, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read rendered manifest: %w", err)
+			return nil, nil, fmt.Errorf("read rendered manifest: %w", err)
 		}
-		text := strings.TrimPrefix(string(read), separator) // the reader leaves the first one
-		node, err := yaml.Parse(text)
+		one := &object{text: strings.TrimPrefix(string(read), separator), stamps: stamps{}} // the reader leaves the first one
+		all = append(all, one)
+		if !ofInterest.MatchString(one.text) {
+			continue
+		}
+		one.node, err = yaml.Parse(one.text)
 		if errors.Is(err, io.EOF) {
 			continue // only comments
 		}
 		if err != nil {
-			return nil, fmt.Errorf("rendered object %d is not YAML%s", len(objects)+1, nearLine(err))
+			return nil, nil, fmt.Errorf("rendered object %d is not YAML%s", len(all), nearLine(err))
 		}
-		objects = append(objects, &object{text: text, node: node, stamps: stamps{}})
+		parsed = append(parsed, one)
 	}
 }
 

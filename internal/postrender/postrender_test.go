@@ -207,7 +207,7 @@ func TestRunRefusesASecretWithoutData(t *testing.T) {
 }
 
 func TestRunDoesNotQuoteABrokenManifest(t *testing.T) {
-	_, err := Renderer{}.Run(bytes.NewBufferString("a: 1\nsecret: [\n"))
+	_, err := Renderer{}.Run(bytes.NewBufferString("kind: Secret\nsecret: [\n"))
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got error %v, want one without the manifest's content", err)
 	}

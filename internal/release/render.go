@@ -109,7 +109,8 @@ func parse(manifest string) (*Rendered, error) {
 			return nil, fmt.Errorf("read rendered manifest: %w", err)
 		}
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(text, &object.Object); err != nil {
+		converted, err := yaml.YAMLToJSON(text)
+		if err != nil || json.Unmarshal(converted, &object.Object) != nil {
 			return nil, fmt.Errorf("rendered object %d is not a Kubernetes object", len(rendered.Objects)+1)
 		}
 		if len(object.Object) == 0 {
@@ -117,7 +118,7 @@ func parse(manifest string) (*Rendered, error) {
 		}
 		rendered.Objects = append(rendered.Objects, object)
 		rendered.texts = append(rendered.texts, strings.TrimPrefix(string(text), "---\n"))
-		write(sum, hashOf(object))
+		write(sum, string(converted)) // its keys are sorted
 	}
 }
 
