@@ -46,6 +46,8 @@ type Metrics struct {
 // New returns the metrics of an operator, and panics if registry has such already. All counters begin with 0, so that
 // Prometheus sees the first increase.
 func New(registry prometheus.Registerer) *Metrics {
+	// The library has a series for each Collector, with its name. A registry knows it by the name of the metric.
+	registry.Unregister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "resource_created_at_seconds"}))
 	register := promauto.With(registry)
 	m := &Metrics{
 		actions: register.NewCounterVec(prometheus.CounterOpts{

@@ -90,3 +90,13 @@ func TestMetricsSayWhatHappens(t *testing.T) {
 		}
 	}
 }
+
+func TestNoMetricNamesACollector(t *testing.T) {
+	t.Parallel()
+	collector := installSample(t)
+	for name, family := range exposed(t) {
+		for _, metric := range family.GetMetric() {
+			NewWithT(t).Expect(metric.GetLabel()).NotTo(ContainElement(HaveField("GetValue()", collector.Namespace)), name)
+		}
+	}
+}
