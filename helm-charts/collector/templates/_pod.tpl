@@ -122,7 +122,7 @@ containers:
     workingDir: {{ . | quote }}
     {{- end }}
     env:
-      {{- include "collector.env" .root | trim | nindent 6 }}
+      {{- include "collector.env" .root | trimPrefix "\n" | nindent 6 }}
     {{- with $v.envFrom }}
     envFrom:
       {{- toYaml . | nindent 6 }}

@@ -126,6 +126,17 @@ func TestResources(t *testing.T) {
 	}
 }
 
+func TestVariablesAreAsTheUserGaveThem(t *testing.T) {
+	for _, text := range []string{
+		"abc", "abc\n\n", "\nabc\n", " a ", "1042", "true", "null", "~", "é✓😀", `a"b'c\d`, "{{ x }}", "a: b # c", "\ta", "- a", "|", "$(TENANT_ID)", "\u00a0\u2028",
+	} {
+		container := deployment(t, fmt.Sprintf(`env: [{name: LAST, value: %q}]`, text)).Spec.Template.Spec.Containers[0]
+		if got := container.Env[len(container.Env)-1]; got.Name != "LAST" || got.Value != text {
+			t.Errorf("%s is %q, want %q", got.Name, got.Value, text)
+		}
+	}
+}
+
 func list(resources corev1.ResourceList) string {
 	var parts []string
 	for _, name := range []corev1.ResourceName{"cpu", "memory", "ephemeral-storage", "example.com/slot"} {
