@@ -104,9 +104,17 @@ pod is the target.
 {{- toJson $found }}
 {{- end }}
 
-{{/* Refuses what the Collector's schema refuses but a JSON schema cannot say. */}}
+{{/* Refuses what the Collector's schema refuses but a JSON schema cannot say, and what toYaml would leave out without a word. */}}
 {{- define "collector.validate" -}}
 {{- $v := .Values }}
+{{- $forbidden := "[\\x{7f}-\\x{84}\\x{86}-\\x{9f}\\x{fffe}\\x{ffff}]" }}
+{{- if regexMatch $forbidden (omit $v "collector" | toJson) }}
+{{- range $field, $value := $v }}
+{{- if regexMatch $forbidden (toJson $value) }}
+{{- fail (printf "%s: has a character that YAML forbids, such as DEL; remove it" $field) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if and $v.collector.configuration $v.collector.configurationSecret }}
 {{- fail "collector: set configuration or configurationSecret, not both" }}
 {{- end }}

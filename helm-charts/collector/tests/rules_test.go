@@ -171,6 +171,8 @@ func TestRefusals(t *testing.T) {
 			`collector: {fileName: alloy.hcl, files: {alloy.hcl: e30=}}`,
 			"collector.files: has the name of the configuration's own file; rename it, or set fileName",
 		},
+		"a text that YAML cannot have": {`env: [{name: A, value: "\x7f"}]`, "env: has a character that YAML forbids, such as DEL; remove it"},
+		"another text that it cannot":  {`podAnnotations: {a: "\x9f"}`, "podAnnotations: has a character that YAML forbids"},
 		"a mount over the configuration": {
 			`extraVolumeMounts: [{name: tmp, mountPath: //etc/collector/}]`,
 			"extraVolumeMounts: /etc/collector is for the configuration; add a file there by collector.files, or mount elsewhere",
