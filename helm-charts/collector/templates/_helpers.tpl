@@ -5,7 +5,7 @@ kube8.dev/collector: {{ .Release.Name | quote }}
 
 {{/* Labels of pods. */}}
 {{- define "collector.podLabels" -}}
-kube8.dev/collector: {{ .Release.Name | quote }}
+{{ include "collector.selector" . }}
 kube8.dev/tenant-id: {{ .Values.tenant.id | quote }}
 kube8.dev/tenant-reference: {{ .Values.tenant.reference | quote }}
 {{- with .Values.tenant.instance }}
@@ -108,8 +108,9 @@ pod is the target.
 {{- define "collector.validate" -}}
 {{- $v := .Values }}
 {{- $forbidden := "[\\x{7f}-\\x{84}\\x{86}-\\x{9f}\\x{fffe}\\x{ffff}]" }}
-{{- if regexMatch $forbidden (omit $v "collector" | toJson) }}
-{{- range $field, $value := $v }}
+{{- $given := omit $v "collector" }}
+{{- if regexMatch $forbidden (toJson $given) }}
+{{- range $field, $value := $given }}
 {{- if regexMatch $forbidden (toJson $value) }}
 {{- fail (printf "%s: has a character that YAML forbids, such as DEL; remove it" $field) }}
 {{- end }}

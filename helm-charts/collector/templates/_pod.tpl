@@ -87,7 +87,7 @@ affinity:
 {{- end }}
 {{- if and $v.topologySpreadConstraints (not $checks) }}
 topologySpreadConstraints:
-  {{- $selector := dict "matchLabels" (dict "kube8.dev/collector" .root.Release.Name) }}
+  {{- $selector := dict "matchLabels" (include "collector.selector" .root | fromYaml) }}
   {{- range $v.topologySpreadConstraints }}
   - {{ ternary . (set (deepCopy .) "labelSelector" $selector) (hasKey . "labelSelector") | toYaml | nindent 4 | trim }}
   {{- end }}
