@@ -101,7 +101,7 @@ type object struct {
 	refers bool         // it is stamped with what its pods refer to
 }
 
-// ofInterest finds what may be a Secret, or have a pod template. Parsing the others would cost as much again.
+// ofInterest finds what may be a Secret, or have a pod template. The others need not be parsed.
 var ofInterest = regexp.MustCompile(`Secret|template["']?\s*:`)
 
 // split returns the objects of a manifest, and those of interest, parsed.

@@ -70,6 +70,13 @@ func TestRenderRefusesHooks(t *testing.T) {
 	}
 }
 
+func TestABrokenManifestIsNotQuoted(t *testing.T) {
+	_, err := parse("a: 1\nsecret: [\n")
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got error %v, want one without the manifest's content", err)
+	}
+}
+
 func TestTheManifestThatIsRecordedHasNoDataOfSecrets(t *testing.T) {
 	rendered, err := parse("---\n# Source: a\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: aHVudGVyMg==}\n" +
 		"---\n# Source: b\napiVersion: v1\nkind: Service\nmetadata: {name: b}\n")
