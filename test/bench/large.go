@@ -42,12 +42,19 @@ type largePoint struct {
 	APIServerMiB float64 `json:"apiServerMiB"`
 }
 
-// large is the mode that compares a large fleet with a small one, in one operator and in several that share it.
+// large is the mode that compares a large fleet with small ones, in one operator and in several that share it. The small ones
+// run before it and after it: a machine that becomes slower meanwhile must not look like an operator that does.
 func (b *bench) large(ctx context.Context) error {
 	for _, operators := range b.operators {
-		for _, n := range []int{smallFleet, b.options.large} {
+		var large largePoint
+		var small []largePoint
+		for run := range b.runs + 1 {
+			n := smallFleet
+			if run == (b.runs+1)/2 {
+				n = b.options.large
+			}
 			point := largePoint{Operators: operators, Collectors: n}
-			err := b.onPlane(ctx, fmt.Sprintf("%d-Collectors-%d-operators", n, operators), func(ctx context.Context) (err error) {
+			err := b.onPlane(ctx, fmt.Sprintf("%d-Collectors-%d-operators-%d", n, operators, run), func(ctx context.Context) (err error) {
 				if point.Figures, err = b.largeLife(ctx, operators, n); err != nil {
 					return err
 				}
@@ -56,10 +63,28 @@ func (b *bench) large(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			b.result.Large = append(b.result.Large, point)
+			if n == smallFleet {
+				small = append(small, point)
+			} else {
+				large = point
+			}
 		}
+		b.result.Large = append(b.result.Large, medianPoint(small), large)
 	}
 	return nil
+}
+
+// medianPoint returns the medians of runs of one fleet, figure by figure.
+func medianPoint(runs []largePoint) largePoint {
+	var each []figures
+	for _, run := range runs {
+		each = append(each, run.Figures)
+	}
+	return largePoint{
+		Operators: runs[0].Operators, Collectors: runs[0].Collectors, Figures: *medianFigures(each),
+		EtcdMiB:      medianOf(runs, func(p largePoint) float64 { return p.EtcdMiB }),
+		APIServerMiB: medianOf(runs, func(p largePoint) float64 { return p.APIServerMiB }),
+	}
 }
 
 // largeLife measures the phases of operators that share a fleet.

@@ -1,0 +1,67 @@
+package release
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+const (
+	// manyTexts is how many texts Collectors share. That is far more than their kind has fields, reasons and messages.
+	manyTexts = 1000
+
+	// longText is how many bytes a text may have that Collectors share.
+	longText = 64
+)
+
+// StripCollectors returns what the informer cache keeps of Collectors: all but who has written them. Texts that many of them
+// have, such as names of fields, are there once, so that Go has less to look at when it collects garbage. It is for
+// cache.ByObject.
+func StripCollectors() toolscache.TransformFunc {
+	texts := &texts{known: map[string]any{}}
+	return func(in any) (any, error) {
+		collector, ok := in.(*unstructured.Unstructured)
+		if !ok {
+			return in, nil // the last known state of a deleted Collector
+		}
+		collector.SetManagedFields(nil)
+		texts.mutex.Lock()
+		defer texts.mutex.Unlock()
+		collector.Object, _ = texts.share(collector.Object).(map[string]any)
+		return collector, nil
+	}
+}
+
+// texts are those that objects share: the first that were seen.
+type texts struct {
+	mutex sync.Mutex
+	known map[string]any
+}
+
+// share returns an equal value that has the shared texts.
+func (t *texts) share(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		shared := make(map[string]any, len(value))
+		for key, item := range value {
+			key, _ := t.share(key).(string)
+			shared[key] = t.share(item)
+		}
+		return shared
+	case []any:
+		for i := range value {
+			value[i] = t.share(value[i])
+		}
+	case string:
+		known, isKnown := t.known[value]
+		if !isKnown && len(t.known) < manyTexts && len(value) <= longText {
+			known, isKnown = value, true
+			t.known[value] = known
+		}
+		if isKnown {
+			return known
+		}
+	}
+	return value
+}

@@ -1,0 +1,73 @@
+package release
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+func readCollector(t *testing.T, name string, conditions int) *unstructured.Unstructured {
+	t.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, `{"apiVersion": "kube8.dev/v1alpha1", "kind": "Collector", "metadata": {"name": %q, "generation": 2,
+		"managedFields": [{"manager": "kubectl"}]}, "spec": {"autoscaling": {"enabled": true}, "ports": [{"port": 4317}]},
+		"status": {"replicas": 1.5, "nothing": null, "conditions": [{"type": "Ready", "message": %q}`, name, strings.Repeat("x", longText+1))
+	for i := range conditions {
+		fmt.Fprintf(&text, `, {"type": "%s-%d"}`, name, i)
+	}
+	text.WriteString("]}}")
+	collector := &unstructured.Unstructured{}
+	if err := collector.UnmarshalJSON([]byte(text.String())); err != nil {
+		t.Fatal(err)
+	}
+	return collector
+}
+
+// readyOf returns the key and the value of the type of a Collector's first condition.
+func readyOf(t *testing.T, strip toolscache.TransformFunc, collector *unstructured.Unstructured) (key, value string) {
+	t.Helper()
+	want := collector.DeepCopy()
+	want.SetManagedFields(nil)
+	stripped, err := strip(collector)
+	if err != nil || !equality.Semantic.DeepEqual(stripped, want) {
+		t.Fatalf("%v, %v; want, without an error, %v", stripped, err, want)
+	}
+	conditions, _, _ := unstructured.NestedSlice(stripped.(*unstructured.Unstructured).Object, "status", "conditions")
+	for key, value := range conditions[0].(map[string]any) {
+		if key == "type" {
+			return key, value.(string)
+		}
+	}
+	t.Fatal("there is no condition")
+	return "", ""
+}
+
+func TestCollectorsInTheCacheShareTexts(t *testing.T) {
+	strip := StripCollectors()
+	key, value := readyOf(t, strip, readCollector(t, "a", 0))
+	again, same := readyOf(t, strip, readCollector(t, "b", 2*manyTexts)) // more of its own than are shared
+	if unsafe.StringData(key) != unsafe.StringData(again) || unsafe.StringData(value) != unsafe.StringData(same) {
+		t.Error("two Collectors have the text of one condition twice")
+	}
+	late := &texts{known: map[string]any{}}
+	for i := range 2 * manyTexts {
+		late.share(strconv.Itoa(i))
+	}
+	late.share(strings.Repeat("x", longText+1))
+	if len(late.known) != manyTexts {
+		t.Errorf("%d texts are remembered, want %d", len(late.known), manyTexts)
+	}
+}
+
+func TestTheLastKnownStateOfADeletedCollectorIsLeftAlone(t *testing.T) {
+	gone := toolscache.DeletedFinalStateUnknown{Key: "a/b"}
+	if kept, err := StripCollectors()(gone); err != nil || kept != any(gone) {
+		t.Errorf("%v, %v", kept, err)
+	}
+}
