@@ -248,7 +248,7 @@ func (s *state) isInOrder(object client.Object) bool {
 	}
 	seen := sightOf(object).digest
 	if object.GetResourceVersion() == s.version {
-		s.digest = seen
+		s.uid, s.version, s.digest = object.GetUID(), object.GetResourceVersion(), seen // equal texts, and not twice in memory
 	}
 	if seen != s.digest {
 		return false

@@ -15,9 +15,8 @@ const (
 	longText = 64
 )
 
-// StripCollectors returns what the informer cache keeps of Collectors: all but who has written them. Texts that many of them
-// have, such as names of fields, are there once, so that Go has less to look at when it collects garbage. It is for
-// cache.ByObject.
+// StripCollectors returns what leaves of Collectors what the informer cache is for: all but who has written them. Texts that
+// many of them have, such as names of fields, are there once, which saves memory. It is for cache.ByObject.
 func StripCollectors() toolscache.TransformFunc {
 	texts := &texts{known: map[string]any{}}
 	return func(in any) (any, error) {
