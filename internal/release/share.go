@@ -32,7 +32,8 @@ func StripCollectors() toolscache.TransformFunc {
 	}
 }
 
-// texts are those that objects share: the first that were seen.
+// texts are those that objects share: the first that were seen. The package unique, which shares the texts of one Collector's
+// objects, forgets a text when garbage is collected.
 type texts struct {
 	mutex sync.Mutex
 	known map[string]any

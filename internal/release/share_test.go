@@ -56,10 +56,12 @@ func TestCollectorsInTheCacheShareTexts(t *testing.T) {
 		t.Error("two Collectors have the text of one condition twice")
 	}
 	late := &texts{known: map[string]any{}}
+	if late.share(strings.Repeat("x", longText+1)); len(late.known) != 0 {
+		t.Error("a long text is remembered")
+	}
 	for i := range 2 * manyTexts {
 		late.share(strconv.Itoa(i))
 	}
-	late.share(strings.Repeat("x", longText+1))
 	if len(late.known) != manyTexts {
 		t.Errorf("%d texts are remembered, want %d", len(late.known), manyTexts)
 	}
