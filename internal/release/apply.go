@@ -134,16 +134,16 @@ func (r *actionClient) avoidConflict(s *step) error {
 	if err != nil || found == nil {
 		return gone(err)
 	}
-	return r.verify(found, s.ref.kind)
+	return r.verify(found, s.ref.kind())
 }
 
 // isCached tells whether the informer cache has an object, whosever it is.
 func (r *actionClient) isCached(what ref) bool {
-	if !slices.Contains(r.chart.kinds, what.kind) {
+	if !slices.Contains(r.chart.kinds, what.kind()) {
 		return false // the cache would wait for a kind that has gone
 	}
 	key := client.ObjectKey{Namespace: r.collector.GetNamespace(), Name: what.name}
-	return r.cluster.Get(r.ctx, key, objectOf(what.kind)) == nil
+	return r.cluster.Get(r.ctx, key, objectOf(what.kind())) == nil
 }
 
 // applyStep applies one object: it creates it, or changes the one that the Collector has, and no other.
@@ -155,7 +155,7 @@ func (r *actionClient) applyStep(s *step) error {
 			s.created = before == nil
 			return nil
 		}
-		if apierrors.IsInvalid(err) && before != nil && s.ref.kind.Kind == "StatefulSet" {
+		if apierrors.IsInvalid(err) && before != nil && s.ref.kind().Kind == "StatefulSet" {
 			if grown, err := r.grow(s, before); err != nil {
 				return fmt.Errorf("apply %s: %w", s.ref, err)
 			} else if grown {
@@ -175,7 +175,7 @@ func (r *actionClient) applyStep(s *step) error {
 			return gone(err)
 		}
 		if before != nil {
-			if err := r.verify(before, s.ref.kind); err != nil {
+			if err := r.verify(before, s.ref.kind()); err != nil {
 				return err
 			}
 		}
@@ -211,7 +211,7 @@ func (r *actionClient) send(what ref, object *unstructured.Unstructured, as stri
 	if err != nil {
 		return nil, fmt.Errorf("write it as JSON: %w", err)
 	}
-	after := objectOf(what.kind)
+	after := objectOf(what.kind())
 	after.SetNamespace(r.collector.GetNamespace())
 	after.SetName(what.name)
 	return after, r.cluster.Patch(r.ctx, after, client.RawPatch(types.ApplyPatchType, text), //nolint:wrapcheck // the caller looks at it first
@@ -239,7 +239,7 @@ func (r *actionClient) note(steps []*step, repairing bool, repaired *[]string) e
 		if !repairing || !s.created && s.before != nil && s.before.GetResourceVersion() == next.version {
 			continue
 		}
-		*repaired = append(*repaired, s.ref.kind.Kind+" "+s.ref.name)
+		*repaired = append(*repaired, s.ref.kind().Kind+" "+s.ref.name)
 		if known != nil && s.before != nil {
 			next.count(known)
 			if r.contest(s.ref, s.before, next); r.contested != "" {

@@ -38,7 +38,7 @@ func TestAnApplyIsPinned(t *testing.T) {
 				return json.Unmarshal(text, &sent)
 			},
 		})
-		s := &step{object: objectIn(kind, "acme"), ref: ref{kind, "a"}, before: test.before}
+		s := &step{object: objectIn(kind, "acme"), ref: newRef(kind, "a"), before: test.before}
 		if err := r.applyStep(s); err != nil {
 			t.Fatal(err)
 		}

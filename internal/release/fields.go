@@ -19,14 +19,14 @@ import (
 // replace replaces the lists of an object. Applying merges them by keys: where somebody else has edited a key, the result
 // can be invalid, such as two ports of one name. A Secret is deleted, to be created anew: nobody can change an immutable one.
 func (r *actionClient) replace(s *step, before client.Object) error {
-	if s.ref.kind.Kind == "Secret" {
+	if s.ref.kind().Kind == "Secret" {
 		return r.remove(s.ref, before)
 	}
 	text, err := json.Marshal(withMetadata(s.object, "uid", string(before.GetUID())).Object)
 	if err != nil {
 		return err //nolint:wrapcheck // the caller has another error to tell
 	}
-	after := objectOf(s.ref.kind)
+	after := objectOf(s.ref.kind())
 	after.SetNamespace(before.GetNamespace())
 	after.SetName(before.GetName())
 	if err := r.cluster.Patch(r.ctx, after, client.RawPatch(types.MergePatchType, text), client.FieldOwner(manager)); err != nil {
@@ -56,7 +56,7 @@ func (r *actionClient) handOver(s *step, before client.Object, seen sight) error
 	if _, sets, _ := unstructured.NestedFieldNoCopy(s.object.Object, "spec", "replicas"); sets || !seen.replicas {
 		return nil
 	}
-	live := objectOf(s.ref.kind)
+	live := objectOf(s.ref.kind())
 	if err := r.live.Get(r.ctx, client.ObjectKeyFromObject(before), live); err != nil {
 		return err //nolint:wrapcheck // the caller looks at it first
 	}
@@ -83,7 +83,7 @@ func (r *actionClient) take() error {
 		return nil
 	}
 	wanted := r.wanted()
-	for _, what := range slices.SortedFunc(maps.Keys(r.observed), func(a, b ref) int { return stageOf[a.kind.Kind] - stageOf[b.kind.Kind] }) {
+	for _, what := range slices.SortedFunc(maps.Keys(r.observed), func(a, b ref) int { return stageOf[a.kind().Kind] - stageOf[b.kind().Kind] }) {
 		if wanted[what] {
 			continue
 		}
@@ -99,7 +99,7 @@ func (r *actionClient) take() error {
 // partOf returns what names an object, for an apply of some of its fields.
 func partOf(what ref, object client.Object) *unstructured.Unstructured {
 	part := &unstructured.Unstructured{Object: map[string]any{}}
-	part.SetGroupVersionKind(what.kind)
+	part.SetGroupVersionKind(what.kind())
 	part.SetNamespace(object.GetNamespace())
 	part.SetName(what.name)
 	part.SetUID(object.GetUID())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"time"
+	"unique"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -141,7 +142,7 @@ func (r *actionClient) observeKind(
 	}
 	eachItem(list, func(object client.Object) {
 		if seen, err := Strip(object); err == nil && metav1.IsControlledBy(object, r.collector) {
-			r.observed[ref{kind, object.GetName()}], _ = seen.(client.Object)
+			r.observed[newRef(kind, object.GetName())], _ = seen.(client.Object)
 		}
 	})
 	return nil
@@ -157,7 +158,7 @@ func (r *actionClient) isChosen() bool {
 // find reads an object from the API server. It returns nil if there is none.
 func (r *actionClient) find(ctx context.Context, what ref) (client.Object, error) {
 	found := &metav1.PartialObjectMetadata{}
-	found.SetGroupVersionKind(what.kind)
+	found.SetGroupVersionKind(what.kind())
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: r.collector.GetNamespace(), Name: what.name}, found)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -170,17 +171,21 @@ func (r *actionClient) find(ctx context.Context, what ref) (client.Object, error
 
 // ref names an object in the Collector's namespace.
 type ref struct {
-	kind schema.GroupVersionKind
-	name string
+	kindHandle unique.Handle[schema.GroupVersionKind] // a sixth of the kind's size: there are many references, and few kinds
+	name       string
 }
 
+func newRef(kind schema.GroupVersionKind, name string) ref { return ref{unique.Make(kind), name} }
+
+func (r ref) kind() schema.GroupVersionKind { return r.kindHandle.Value() }
+
 // String returns kind and name as messages have them.
-func (r ref) String() string { return describe(r.kind, r.name) }
+func (r ref) String() string { return describe(r.kind(), r.name) }
 
 func describe(kind schema.GroupVersionKind, name string) string {
 	return fmt.Sprintf("%s %q", kind.Kind, name)
 }
 
 func refTo(object *unstructured.Unstructured) ref {
-	return ref{object.GroupVersionKind(), object.GetName()}
+	return newRef(object.GroupVersionKind(), object.GetName())
 }

@@ -55,7 +55,7 @@ func (r *actionClient) prune() error {
 		return err
 	}
 	for what, object := range surplus {
-		if used[what.kind.Kind+"/"+what.name] {
+		if used[what.kind().Kind+"/"+what.name] {
 			if r.waiting == nil {
 				r.waiting = map[ref]bool{}
 			}
@@ -75,7 +75,7 @@ func (r *actionClient) discard() error {
 	wanted := r.wanted()
 	for what, object := range r.controlled() {
 		known := r.objects[what]
-		if wanted[what] || stageOf[what.kind.Kind] != checks && (known == nil || !known.fresh) {
+		if wanted[what] || stageOf[what.kind().Kind] != checks && (known == nil || !known.fresh) {
 			continue
 		}
 		if err := r.drop(what, object); err != nil {
@@ -128,7 +128,7 @@ func (r *actionClient) recent(all map[ref]client.Object, wanted map[ref]bool) ma
 }
 
 func (r *actionClient) isConfiguration(what ref) bool {
-	return what.kind.Kind == "Secret" && strings.HasPrefix(what.name, r.collector.GetName()+"-config")
+	return what.kind().Kind == "Secret" && strings.HasPrefix(what.name, r.collector.GetName()+"-config")
 }
 
 // canPrune tells whether something that waits for pods to go waits no longer.
@@ -138,7 +138,7 @@ func (r *actionClient) canPrune() bool {
 	}
 	used, err := r.used()
 	for what := range r.waiting {
-		if err == nil && !used[what.kind.Kind+"/"+what.name] {
+		if err == nil && !used[what.kind().Kind+"/"+what.name] {
 			return true
 		}
 	}
@@ -150,7 +150,7 @@ func (r *actionClient) controlled() map[ref]client.Object {
 	all := map[ref]client.Object{}
 	for what, known := range r.objects {
 		if !known.seen {
-			object := objectOf(what.kind)
+			object := objectOf(what.kind())
 			object.SetName(what.name)
 			object.SetUID(known.uid)
 			object.SetResourceVersion(known.version)
@@ -190,7 +190,7 @@ func (r *actionClient) remove(what ref, object client.Object) error {
 	if object.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	doomed, uid := objectOf(what.kind), object.GetUID()
+	doomed, uid := objectOf(what.kind()), object.GetUID()
 	doomed.SetNamespace(r.collector.GetNamespace())
 	doomed.SetName(what.name)
 	err := r.cluster.Delete(r.ctx, doomed, client.Preconditions{UID: &uid},

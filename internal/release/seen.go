@@ -41,13 +41,14 @@ type sight struct {
 	replicas bool   // the operator owns spec.replicas
 	legacy   bool   // the operator owns fields only as earlier versions of it wrote them, without applying
 	editor   string // who else has last written
+	data     string // digest of the data of a Secret or ConfigMap; only the informer cache has it
 }
 
 // sightOf returns the sight of an object, as the API server or as the informer cache has it.
 func sightOf(object client.Object) sight {
 	if kept := object.GetSelfLink(); kept != "" {
-		part := strings.SplitN(kept, " ", 4)
-		return sight{digest: part[0], replicas: part[1] == "true", legacy: part[2] == "true", editor: part[3]}
+		part := strings.SplitN(kept, " ", 5)
+		return sight{digest: part[0], replicas: part[1] == "true", legacy: part[2] == "true", data: part[3], editor: part[4]}
 	}
 	var seen sight
 	var last metav1.Time
@@ -86,10 +87,7 @@ func digestOfFields(object client.Object, entry metav1.ManagedFieldsEntry) strin
 }
 
 // DataDigest tells versions of the data of a Secret or ConfigMap apart. object is as the informer cache has it.
-func DataDigest(object client.Object) string { return object.GetAnnotations()[dataAnnotation] }
-
-// dataAnnotation is where the informer cache keeps a digest of the data of a Secret or ConfigMap.
-const dataAnnotation = "kube8.dev/data"
+func DataDigest(object client.Object) string { return sightOf(object).data }
 
 // filesAnnotation is where the informer cache keeps which files a workload's pods have, if an earlier version or a user named
 // them.
@@ -105,6 +103,9 @@ func keepStamps(kept *metav1.ObjectMeta, template *corev1.PodTemplateSpec) {
 	}
 }
 
+// isController is true for each owner that the informer cache keeps.
+var isController = true
+
 // Strip leaves of an object what the informer cache is for: metadata, its sight, and a workload's account of its pods. The
 // data of Secrets and ConfigMaps would let whoever can label them fill the operator's memory. It is for cache.Options.
 func Strip(in any) (any, error) {
@@ -116,6 +117,16 @@ func Strip(in any) (any, error) {
 		return in, nil
 	}
 	seen := sightOf(object)
+	switch whole := object.(type) {
+	case *corev1.Secret:
+		seen.data = digestOfData(whole.Data)
+	case *corev1.ConfigMap:
+		texts := map[string][]byte{}
+		for key, text := range whole.Data {
+			texts[key] = []byte(text)
+		}
+		seen.data = digestOfData(texts, whole.BinaryData)
+	}
 	kept := metav1.ObjectMeta{
 		Namespace: shared(object.GetNamespace()), Name: shared(object.GetName()),
 		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
@@ -123,10 +134,11 @@ func Strip(in any) (any, error) {
 		Finalizers: object.GetFinalizers(),
 	}
 	// The sight has the place of a field that the API server no longer fills, and lets nobody fill.
-	kept.SetSelfLink(fmt.Sprintf("%s %t %t %s", seen.digest, seen.replicas, seen.legacy, seen.editor))
+	kept.SetSelfLink(fmt.Sprintf("%s %t %t %s %s", seen.digest, seen.replicas, seen.legacy, seen.data, seen.editor))
 	if owner := metav1.GetControllerOf(object); owner != nil {
 		owner.APIVersion, owner.Kind, owner.Name = shared(owner.APIVersion), shared(owner.Kind), shared(owner.Name)
 		owner.UID = types.UID(shared(string(owner.UID)))
+		owner.Controller, owner.BlockOwnerDeletion = &isController, nil
 		kept.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
 	if job, marked := object.GetAnnotations()[checkedAnnotation]; marked {
@@ -134,14 +146,8 @@ func Strip(in any) (any, error) {
 	}
 	switch whole := object.(type) {
 	case *corev1.Secret:
-		keepDigest(&kept, whole.Data)
 		return &corev1.Secret{ObjectMeta: kept}, nil
 	case *corev1.ConfigMap:
-		texts := map[string][]byte{}
-		for key, text := range whole.Data {
-			texts[key] = []byte(text)
-		}
-		keepDigest(&kept, texts, whole.BinaryData)
 		return &corev1.ConfigMap{ObjectMeta: kept}, nil
 	case *appsv1.Deployment:
 		keepStamps(&kept, &whole.Spec.Template)
@@ -163,12 +169,12 @@ func Strip(in any) (any, error) {
 	return in, nil
 }
 
-func keepDigest(kept *metav1.ObjectMeta, parts ...map[string][]byte) {
+func digestOfData(parts ...map[string][]byte) string {
 	sum := sha256.New()
 	for _, data := range parts {
 		writeData(sum, data)
 	}
-	metav1.SetMetaDataAnnotation(kept, dataAnnotation, hex.EncodeToString(sum.Sum(nil)[:16]))
+	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
 // shared returns text that all equal texts share: the objects of a Collector have their names and owner in common.

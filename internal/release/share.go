@@ -16,7 +16,8 @@ const (
 )
 
 // StripCollectors returns what leaves of Collectors what the informer cache is for: all but who has written them. Texts that
-// many of them have, such as names of fields, are there once, which saves memory. It is for cache.ByObject.
+// many of them have, such as names of fields, are there once, and so are those of one Collector, such as times. That saves
+// memory. It is for cache.ByObject.
 func StripCollectors() toolscache.TransformFunc {
 	texts := &texts{known: map[string]any{}}
 	return func(in any) (any, error) {
@@ -27,41 +28,47 @@ func StripCollectors() toolscache.TransformFunc {
 		collector.SetManagedFields(nil)
 		texts.mutex.Lock()
 		defer texts.mutex.Unlock()
+		texts.own = map[string]any{}
 		collector.Object, _ = texts.share(collector.Object).(map[string]any)
 		return collector, nil
 	}
 }
 
 // texts are those that objects share: the first that were seen. The package unique, which shares the texts of one Collector's
-// objects, forgets a text when garbage is collected.
+// objects, takes more memory for each, and forgets a text when garbage is collected.
 type texts struct {
 	mutex sync.Mutex
 	known map[string]any
+	own   map[string]any // further ones of one object
 }
 
 // share returns an equal value that has the shared texts.
 func (t *texts) share(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
-		shared := make(map[string]any, len(value))
 		for key, item := range value {
 			key, _ := t.share(key).(string)
-			shared[key] = t.share(item)
+			value[key] = t.share(item)
 		}
-		return shared
 	case []any:
 		for i := range value {
 			value[i] = t.share(value[i])
 		}
 	case string:
-		known, isKnown := t.known[value]
-		if !isKnown && len(t.known) < manyTexts && len(value) <= longText {
-			known, isKnown = value, true
-			t.known[value] = known
+		if len(value) > longText {
+			return value
 		}
-		if isKnown {
-			return known
+		for _, texts := range []map[string]any{t.known, t.own} {
+			if known, isKnown := texts[value]; isKnown {
+				return known
+			}
 		}
+		if len(t.known) < manyTexts {
+			t.known[value] = value
+			return t.known[value]
+		}
+		t.own[value] = value
+		return t.own[value]
 	}
 	return value
 }

@@ -55,8 +55,8 @@ func TestCollectorsInTheCacheShareTexts(t *testing.T) {
 	if unsafe.StringData(key) != unsafe.StringData(again) || unsafe.StringData(value) != unsafe.StringData(same) {
 		t.Error("two Collectors have the text of one condition twice")
 	}
-	late := &texts{known: map[string]any{}}
-	if late.share(strings.Repeat("x", longText+1)); len(late.known) != 0 {
+	late := &texts{known: map[string]any{}, own: map[string]any{}}
+	if late.share(strings.Repeat("x", longText+1)); len(late.known)+len(late.own) != 0 {
 		t.Error("a long text is remembered")
 	}
 	for i := range 2 * manyTexts {
@@ -64,6 +64,23 @@ func TestCollectorsInTheCacheShareTexts(t *testing.T) {
 	}
 	if len(late.known) != manyTexts {
 		t.Errorf("%d texts are remembered, want %d", len(late.known), manyTexts)
+	}
+}
+
+func TestACollectorInTheCacheHasEachTextOnce(t *testing.T) {
+	strip := StripCollectors()
+	readyOf(t, strip, readCollector(t, "first", manyTexts)) // all that are shared
+	collector := readCollector(t, "at noon", 0)
+	for _, kind := range []string{"Deployed", "Ready"} {
+		at := strings.Clone("2026-01-02T12:00:00Z")
+		if err := unstructured.SetNestedField(collector.Object, at, "status", kind); err != nil {
+			t.Fatal(err)
+		}
+	}
+	readyOf(t, strip, collector)
+	status := collector.Object["status"].(map[string]any)
+	if unsafe.StringData(status["Deployed"].(string)) != unsafe.StringData(status["Ready"].(string)) {
+		t.Error("a Collector has a time twice")
 	}
 }
 

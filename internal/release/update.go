@@ -53,7 +53,7 @@ func (r *actionClient) hasDrifted() bool {
 }
 
 func (r *actionClient) hasWorkload() bool {
-	isWorkload := func(what ref) bool { return stageOf[what.kind.Kind] == workloads }
+	isWorkload := func(what ref) bool { return stageOf[what.kind().Kind] == workloads }
 	return slices.ContainsFunc(slices.Collect(maps.Keys(r.observed)), isWorkload)
 }
 

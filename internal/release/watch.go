@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -23,6 +25,9 @@ import (
 const (
 	// controllerIndex is the name of the informer cache's index from a Collector to what it controls.
 	controllerIndex = "controller"
+
+	// fieldIndex precedes the name in the index that a cache of controller-runtime looks into for client.MatchingFields.
+	fieldIndex = "field:"
 
 	// pace is the time between the reconciles of two Collectors when the cluster offers something else. It leaves room for
 	// those that users wait for.
@@ -80,7 +85,11 @@ type watcher struct {
 // watch has the informer cache hold the objects of a kind, and the controller follow them. The chart says which
 // kinds there are, so no object of a user decides how a kind is watched.
 func (w *watcher) watch(ctx context.Context, kind schema.GroupVersionKind) error {
-	if err := w.mgr.GetFieldIndexer().IndexField(ctx, objectOf(kind), controllerIndex, controllerOf); err != nil {
+	informer, err := w.mgr.GetCache().GetInformer(ctx, objectOf(kind), cache.BlockUntilSynced(false))
+	if err == nil {
+		err = informer.AddIndexers(toolscache.Indexers{fieldIndex + controllerIndex: byController})
+	}
+	if err != nil {
 		return fmt.Errorf("index %s by controller: %w", kind.Kind, err)
 	}
 	if !w.dependents {
@@ -93,11 +102,17 @@ func (w *watcher) watch(ctx context.Context, kind schema.GroupVersionKind) error
 	return nil
 }
 
-func controllerOf(object client.Object) []string {
-	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
-		return []string{string(owner.UID)}
+// byController has the keys that client.IndexField would give an object, but for the one of all namespaces. Each key takes
+// memory for each object.
+func byController(in any) ([]string, error) {
+	object, ok := in.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("a %T has no controller", in)
 	}
-	return nil
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		return []string{shared(object.GetNamespace() + "/" + string(owner.UID))}, nil
+	}
+	return nil, nil
 }
 
 // toCollector returns the Collector that controls an object, if the reconciler is for it.

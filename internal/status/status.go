@@ -118,7 +118,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 	}
 	stored := &unstructured.Unstructured{}
 	stored.SetGroupVersionKind(updated.GroupVersionKind())
-	if err := w.reader.Get(ctx, client.ObjectKeyFromObject(updated), stored); err != nil {
+	if err := w.reader.Get(ctx, client.ObjectKeyFromObject(updated), stored, client.UnsafeDisableDeepCopy); err != nil { // only read
 		return client.IgnoreNotFound(err)
 	}
 	stored = w.written.newer(stored)
@@ -226,12 +226,9 @@ func isUninstalled(collector *unstructured.Unstructured, status *v1alpha1.Collec
 // statusOf reads obj's status. It leaves out what the schema does not have, such as the release's manifest.
 func statusOf(obj *unstructured.Unstructured) (*v1alpha1.CollectorStatus, error) {
 	status := &v1alpha1.CollectorStatus{}
-	fields, found, err := unstructured.NestedMap(obj.Object, "status")
-	if err != nil {
-		return nil, fmt.Errorf("read status of %s: %w", obj.GetName(), err)
-	}
-	if !found {
-		return status, nil
+	fields, isMap := obj.Object["status"].(map[string]any)
+	if !isMap {
+		return status, nil // there is none yet
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, status); err != nil {
 		return nil, fmt.Errorf("read status of %s: %w", obj.GetName(), err)
