@@ -29,7 +29,7 @@ func StripCollectors() toolscache.TransformFunc {
 		texts.mutex.Lock()
 		defer texts.mutex.Unlock()
 		texts.own = map[string]any{}
-		collector.Object, _ = texts.share(collector.Object).(map[string]any)
+		texts.share(collector.Object)
 		return collector, nil
 	}
 }
@@ -42,7 +42,7 @@ type texts struct {
 	own   map[string]any // further ones of one object
 }
 
-// share returns an equal value that has the shared texts.
+// share returns value with the shared texts in place of equal ones. It changes maps and lists in place.
 func (t *texts) share(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -58,17 +58,18 @@ func (t *texts) share(value any) any {
 		if len(value) > longText {
 			return value
 		}
-		for _, texts := range []map[string]any{t.known, t.own} {
-			if known, isKnown := texts[value]; isKnown {
-				return known
-			}
+		if known, isKnown := t.known[value]; isKnown {
+			return known
 		}
+		if known, isKnown := t.own[value]; isKnown {
+			return known
+		}
+		texts := t.own
 		if len(t.known) < manyTexts {
-			t.known[value] = value
-			return t.known[value]
+			texts = t.known
 		}
-		t.own[value] = value
-		return t.own[value]
+		texts[value] = value
+		return texts[value]
 	}
 	return value
 }
