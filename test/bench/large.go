@@ -43,14 +43,14 @@ type largePoint struct {
 }
 
 // large is the mode that compares a large fleet with small ones, in one operator and in several that share it. The small ones
-// run before it and after it: a machine that becomes slower meanwhile must not look like an operator that does.
+// run before it and after it, as often: a machine that becomes slower meanwhile must not look like an operator that does.
 func (b *bench) large(ctx context.Context) error {
 	for _, operators := range b.operators {
 		var large largePoint
 		var small []largePoint
-		for run := range b.runs + 1 {
+		for run := range 2*b.runs + 1 {
 			n := smallFleet
-			if run == (b.runs+1)/2 {
+			if run == b.runs {
 				n = b.options.large
 			}
 			point := largePoint{Operators: operators, Collectors: n}
