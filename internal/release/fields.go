@@ -83,7 +83,8 @@ func (r *actionClient) take() error {
 		return nil
 	}
 	wanted := r.wanted()
-	for _, what := range slices.SortedFunc(maps.Keys(r.observed), func(a, b ref) int { return stageOf[a.kind().Kind] - stageOf[b.kind().Kind] }) {
+	byStage := func(a, b ref) int { return stageOf[a.kind().Kind] - stageOf[b.kind().Kind] }
+	for _, what := range slices.SortedFunc(maps.Keys(r.observed), byStage) {
 		if wanted[what] {
 			continue
 		}
