@@ -16,8 +16,8 @@ const (
 )
 
 // StripCollectors returns what leaves of Collectors what the informer cache is for: all but who has written them. Texts that
-// many of them have, such as names of fields, are there once, and so are those of one Collector, such as times. That saves
-// memory. It is for cache.ByObject.
+// many of them have, such as names of fields, are there once. A text that one Collector has several times, such as a time, is
+// there once too. That saves memory. It is for cache.ByObject.
 func StripCollectors() toolscache.TransformFunc {
 	texts := &texts{known: map[string]any{}}
 	return func(in any) (any, error) {

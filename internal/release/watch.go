@@ -102,8 +102,8 @@ func (w *watcher) watch(ctx context.Context, kind schema.GroupVersionKind) error
 	return nil
 }
 
-// byController has the keys that client.IndexField would give an object, but for the one of all namespaces. Each key takes
-// memory for each object.
+// byController returns the keys of an object as client.IndexField would, except the one for lists of all namespaces, which
+// nobody asks for. Each key takes memory for each object.
 func byController(in any) ([]string, error) {
 	object, ok := in.(client.Object)
 	if !ok {
