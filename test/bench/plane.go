@@ -154,6 +154,9 @@ func (p *plane) kubeconfig(ctx context.Context, account string) (path string, er
 	config.AuthInfos["operator"] = &clientcmdapi.AuthInfo{Token: as.BearerToken}
 	config.Contexts["bench"] = &clientcmdapi.Context{Cluster: "bench", AuthInfo: "operator"}
 	config.CurrentContext = "bench"
-	path = filepath.Join(p.dir, account+".kubeconfig")
-	return path, clientcmd.WriteToFile(*config, path)
+	file, err := os.CreateTemp(p.dir, account+"-*.kubeconfig") // of its own: an operator that was just started may still read another
+	if err != nil {
+		return "", err
+	}
+	return file.Name(), errors.Join(file.Close(), clientcmd.WriteToFile(*config, file.Name()))
 }
