@@ -117,16 +117,7 @@ func Strip(in any) (any, error) {
 		return in, nil
 	}
 	seen := sightOf(object)
-	switch whole := object.(type) {
-	case *corev1.Secret:
-		seen.data = digestOfData(whole.Data)
-	case *corev1.ConfigMap:
-		texts := map[string][]byte{}
-		for key, text := range whole.Data {
-			texts[key] = []byte(text)
-		}
-		seen.data = digestOfData(texts, whole.BinaryData)
-	}
+	seen.data = digestOfData(object)
 	kept := metav1.ObjectMeta{
 		Namespace: shared(object.GetNamespace()), Name: shared(object.GetName()),
 		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
@@ -169,10 +160,21 @@ func Strip(in any) (any, error) {
 	return in, nil
 }
 
-func digestOfData(parts ...map[string][]byte) string {
+// digestOfData returns a hash of the data of a Secret or ConfigMap. It is empty for other objects.
+func digestOfData(object client.Object) string {
 	sum := sha256.New()
-	for _, data := range parts {
-		writeData(sum, data)
+	switch whole := object.(type) {
+	case *corev1.Secret:
+		writeData(sum, whole.Data)
+	case *corev1.ConfigMap:
+		texts := map[string][]byte{}
+		for key, text := range whole.Data {
+			texts[key] = []byte(text)
+		}
+		writeData(sum, texts)
+		writeData(sum, whole.BinaryData)
+	default:
+		return ""
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
