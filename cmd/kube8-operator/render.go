@@ -2,6 +2,6 @@
 
 package main
 
-import "github.com/kube8/kube8-operator/internal/render"
+import "github.com/kube8/kube8-operator/internal/offline"
 
-func init() { optional = append(optional, render.NewCommand) }
+func init() { optional = append(optional, offline.NewCommand) }

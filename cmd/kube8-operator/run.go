@@ -28,6 +28,7 @@ empty means all of them.`,
 			if err != nil {
 				return fmt.Errorf("find a cluster, set --kubeconfig or $KUBECONFIG: %w", err)
 			}
+			opts.Build = version + " " + commit
 			ctrl.Log.Info("starting operator", "version", version)
 			return operator.Run(cmd.Context(), cfg, opts)
 		},

@@ -6,14 +6,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
-	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -24,25 +23,23 @@ import (
 // index is the name of the index from a Secret or ConfigMap to the Collectors that refer to it.
 const index = "references"
 
-// Watch has the reconciler of an entry of the watches file reconcile the Collectors that refer to a Secret or ConfigMap when
-// it appears, changes or goes. s.Cache reads from in.
-func (s *Source) Watch(mgr ctrl.Manager, in cache.Cache, watch watches.Watch) reconciler.ControllerSetupFunc {
-	return func(controller reconciler.ControllerSetup) error {
-		collector := &unstructured.Unstructured{}
-		collector.SetGroupVersionKind(watch.GroupVersionKind)
-		if err := mgr.GetFieldIndexer().IndexField(context.Background(), collector, index, referencedBy); err != nil {
-			return fmt.Errorf("index %s by %s: %w", watch.Kind, index, err)
-		}
-		toReferring := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-			return referring(ctx, mgr.GetClient(), watch.GroupVersionKind, object)
-		})
-		for _, object := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
-			if err := controller.Watch(source.Kind(in, object, toReferring, contentChanged(s.DataDigest))); err != nil {
-				return fmt.Errorf("watch %T: %w", object, err)
-			}
-		}
-		return nil
+// Watch has a controller reconcile the Collectors, which are of kind, that refer to a Secret or ConfigMap when it appears, changes
+// or goes. s.Cache reads from in.
+func (s *Source) Watch(mgr ctrl.Manager, controller controller.Controller, in cache.Cache, kind schema.GroupVersionKind) error {
+	collector := &unstructured.Unstructured{}
+	collector.SetGroupVersionKind(kind)
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), collector, index, referencedBy); err != nil {
+		return fmt.Errorf("index %s by %s: %w", kind.Kind, index, err)
 	}
+	toReferring := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		return referring(ctx, mgr.GetClient(), kind, object)
+	})
+	for _, object := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
+		if err := controller.Watch(source.Kind(in, object, toReferring, contentChanged(s.DataDigest))); err != nil {
+			return fmt.Errorf("watch %T: %w", object, err)
+		}
+	}
+	return nil
 }
 
 // referencedBy returns what a Collector refers to, as the index has it.

@@ -1,6 +1,6 @@
 // Package metrics says in numbers how the operator and its Collectors are, for Prometheus.
 //
-// The action client tells how reconciles and the actions of releases end, and what was repaired. The informers of the
+// The operator tells how reconciles end, and the action client how actions of releases do, and what was repaired. The informers of the
 // manager's cache are counted, and asked for the readiness of Collectors, when somebody scrapes. No label has a value that
 // a user can choose, so the number of series does not grow with the fleet. docs/operations.md has the table of the metrics.
 package metrics
@@ -41,7 +41,6 @@ type Metrics struct {
 	reconciles *prometheus.HistogramVec
 	repairs    prometheus.Counter
 	rollout    *prometheus.GaugeVec
-	library    *prometheus.GaugeVec // has a series for each Collector, with its name
 }
 
 // New returns the metrics of an operator, and panics if registry has such already. All counters begin with 0, so that
@@ -49,9 +48,6 @@ type Metrics struct {
 func New(registry prometheus.Registerer) *Metrics {
 	register := promauto.With(registry)
 	m := &Metrics{
-		library: withdraw(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "resource_created_at_seconds", Help: "Timestamp at which a resource was created",
-		}, []string{"name", "namespace", "group", "version", "kind"})),
 		actions: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "kube8_release_actions_total", Help: "Installs, upgrades and uninstalls of Helm releases, by how they ended.",
 		}, []string{"action", "result"}),
@@ -77,16 +73,6 @@ func New(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// withdraw takes from a registry the metric that is there in place of an equal one, and returns it.
-func withdraw(registry prometheus.Registerer, equal *prometheus.GaugeVec) *prometheus.GaugeVec {
-	registered := prometheus.AlreadyRegisteredError{}
-	if errors.As(registry.Register(equal), &registered) {
-		equal, _ = registered.ExistingCollector.(*prometheus.GaugeVec)
-	}
-	registry.Unregister(equal)
-	return equal
-}
-
 // Acted counts an action of a release by how it ended.
 func (m *Metrics) Acted(action string, err error) {
 	result := success
@@ -102,7 +88,6 @@ func (m *Metrics) Acted(action string, err error) {
 
 // Reconciled tells how long a reconcile took, and how it ended.
 func (m *Metrics) Reconciled(result string, took time.Duration) {
-	m.library.Reset() // nobody reads it, and nothing else keeps it from growing with the fleet
 	m.reconciles.WithLabelValues(result).Observe(took.Seconds())
 }
 

@@ -61,20 +61,3 @@ func TestRepairsAreCounted(t *testing.T) {
 		t.Errorf("got %v, want 1", got)
 	}
 }
-
-func TestTheSeriesOfTheLibraryAreNeitherServedNorKept(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	library := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "resource_created_at_seconds", Help: "Timestamp at which a resource was created",
-	}, []string{"name", "namespace", "group", "version", "kind"})
-	registry.MustRegister(library)
-	library.WithLabelValues("gateway", "acme", "kube8.dev", "v1alpha1", "Collector").Set(1)
-	m := New(registry)
-	if served, err := testutil.GatherAndCount(registry, "resource_created_at_seconds"); err != nil || served != 0 {
-		t.Errorf("%d series are served, %v", served, err)
-	}
-	m.Reconciled(Fast, time.Millisecond)
-	if kept := testutil.CollectAndCount(library); kept != 0 {
-		t.Errorf("%d series are kept", kept)
-	}
-}

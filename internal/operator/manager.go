@@ -23,7 +23,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/metrics"
-	"github.com/kube8/kube8-operator/internal/release"
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -48,7 +48,7 @@ func newManager(
 		}
 		primary := &unstructured.Unstructured{}
 		primary.SetGroupVersionKind(watch.GroupVersionKind)
-		objects[primary] = cache.ByObject{Label: selector.Add(chosen...), Transform: release.StripCollectors()}
+		objects[primary] = cache.ByObject{Label: selector.Add(chosen...), Transform: inventory.StripCollectors()}
 	}
 	if shard != "" { // a pod keeps its labels, so it does not say which operator it is for
 		labelled = labels.SelectorFromSet(labels.Set{v1alpha1.OperatorLabel: shard})
@@ -67,7 +67,7 @@ func newManager(
 		HTTPClient:           watching,
 		ByObject:             objects,
 		DefaultLabelSelector: labelled,
-		DefaultTransform:     release.Strip,
+		DefaultTransform:     inventory.Strip,
 		NewInformer:          counted.NewInformer,
 	}
 	options.Client = client.Options{Cache: &client.CacheOptions{Unstructured: true}}

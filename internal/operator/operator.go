@@ -4,25 +4,38 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	helmmanager "github.com/operator-framework/helm-operator-plugins/pkg/manager"
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
+	"github.com/operator-framework/helm-operator-plugins/pkg/values"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	"helm.sh/helm/v3/pkg/chartutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kube8/kube8-operator/internal/configsource"
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/rollout"
@@ -49,9 +62,9 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	measured := metrics.New(runtimemetrics.Registry)
+	metered := metrics.New(runtimemetrics.Registry)
 	for _, watch := range ws {
-		if err := addReconciler(mgr, referred, measured, opts, watch, shard); err != nil {
+		if err := addReconciler(ctx, mgr, referred, metered, opts, watch, shard); err != nil {
 			return fmt.Errorf("set up the reconciler of %s: %w", watch.Kind, err)
 		}
 	}
@@ -86,9 +99,9 @@ func limitMemory() {
 	}
 }
 
-// addReconciler adds the stock reconciler of one watch to mgr.
+// addReconciler adds the stock reconciler of one watch to mgr, with a controller of its own.
 func addReconciler(
-	mgr ctrl.Manager, referred cache.Cache, measured *metrics.Metrics, opts Options, watch watches.Watch, shard string,
+	ctx context.Context, mgr ctrl.Manager, referred cache.Cache, metered *metrics.Metrics, opts Options, watch watches.Watch, shard string,
 ) error {
 	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
 	events := mgr.GetEventRecorderFor("kube8-operator")
@@ -96,39 +109,78 @@ func addReconciler(
 	if scaled, err := intstr.GetScaledValueFromIntOrPercent(&budget, 100, false); err != nil || scaled < 0 {
 		return fmt.Errorf("--rollout-budget: %q is neither a number nor a percentage", opts.RolloutBudget)
 	}
-	waves := &rollout.Waves{Budget: budget, Deadline: opts.RolloutDeadline, Events: events, Count: measured.RolledOut}
+	waves := &rollout.Waves{Budget: budget, Deadline: opts.RolloutDeadline, Events: events, Count: metered.RolledOut}
 	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
 		waves.Live = mgr.GetAPIReader()
 	}
-	configurations := &configsource.Source{Cache: referred, Live: mgr.GetAPIReader(), DataDigest: release.DataDigest}
+	configurations := &configsource.Source{Cache: referred, Live: mgr.GetAPIReader(), DataDigest: inventory.DataDigest}
+	find := newFinder(mgr.GetClient(), watch.GroupVersionKind)
+	delays := &backoff{flowcontrol.NewBackOff(firstDelay, longestDelay), find}
+	own := make(requests)
 	clients, err := release.New(mgr, watch, release.Options{
 		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version, References: configurations.References,
-		Events: events, Metrics: measured, Period: period, Waves: waves, Shard: shard, Alone: opts.Manager.LeaderElection,
+		Events: events, Metrics: metered, Period: period, Waves: waves, Shard: shard, Alone: opts.Manager.LeaderElection, Build: opts.Build,
+		Requeue:    func(collector client.Object, after time.Duration) { own.ask(ctx, collector, after) },
+		BackingOff: delays.isWaiting,
 	})
 	if err != nil {
 		return fmt.Errorf("create action clients: %w", err)
 	}
-	r, err := reconciler.New(
+	stock, err := newReconciler(watch, period, clients, status.NewClient(mgr.GetClient(), clients, events), events)
+	if err != nil {
+		return err
+	}
+	c, err := controller.New(strings.ToLower(watch.Kind)+"-controller", mgr, controller.Options{
+		Reconciler:  &measured{stock, find, clients.Ended, delays, metered},
+		RateLimiter: delays, NewQueue: newQueue,
+		MaxConcurrentReconciles: ptr.Deref(watch.MaxConcurrentReconciles, opts.MaxConcurrentReconciles),
+	})
+	if err != nil {
+		return fmt.Errorf("create controller: %w", err)
+	}
+	collectors := &unstructured.Unstructured{}
+	collectors.SetGroupVersionKind(watch.GroupVersionKind)
+	return errors.Join(
+		c.Watch(source.Kind(mgr.GetCache(), client.Object(collectors), &handler.EnqueueRequestForObject{})),
+		c.Watch(own.source()),
+		clients.Watch(c),
+		status.WatchPods(mgr, c, watch.GroupVersionKind),
+		configurations.Watch(mgr, c, referred, watch.GroupVersionKind),
+	)
+}
+
+// newReconciler returns the stock reconciler of one watch. The options are all that its SetupWithManager would complete. That also
+// makes a controller, which retries 5 ms after a failure, watches all Secrets and has a metric for each Collector.
+func newReconciler(
+	watch watches.Watch, period time.Duration, clients *release.Clients, writer client.Client, events record.EventRecorder,
+) (reconcile.Reconciler, error) {
+	stock, err := reconciler.New(
 		reconciler.WithChart(*watch.Chart),
 		reconciler.WithGroupVersionKind(watch.GroupVersionKind),
 		reconciler.WithOverrideValues(watch.OverrideValues),
-		reconciler.SkipDependentWatches(true), // the action clients watch what the chart can render
 		reconciler.WithReconcilePeriod(period),
-		reconciler.WithMaxConcurrentReconciles(ptr.Deref(watch.MaxConcurrentReconciles, opts.MaxConcurrentReconciles)),
 		reconciler.WithWaitForDeletionTimeout(deletionWait),
 		reconciler.WithActionClientGetter(clients),
-		reconciler.WithControllerSetupFunc(clients.Watch),
-		reconciler.WithClient(status.NewClient(mgr.GetClient(), clients, events)),
-		reconciler.WithControllerSetupFunc(status.WatchPods(mgr, watch.GroupVersionKind)),
-		reconciler.WithControllerSetupFunc(configurations.Watch(mgr, referred, watch)),
+		reconciler.WithClient(writer),
+		reconciler.WithEventRecorder(events),
+		reconciler.WithValueTranslator(values.TranslatorFunc(specOf)),
+		//nolint:staticcheck // deprecated, and needed as long as there is no default without SetupWithManager
+		reconciler.WithValueMapper(values.MapperFunc(func(spec chartutil.Values) chartutil.Values { return spec })),
+		reconciler.WithMaxReleaseHistory(0), // the action client has its own
 		reconciler.WithPauseReconcileHandler(isPaused),
 		reconciler.WithLog(ctrl.Log.WithName("helm")),
 	)
 	if err != nil {
-		return fmt.Errorf("create reconciler: %w", err)
+		return nil, fmt.Errorf("create reconciler: %w", err)
 	}
-	if err := r.SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("add reconciler to manager: %w", err)
+	return stock, nil
+}
+
+// specOf returns the values for the chart, which are a Collector's spec.
+func specOf(_ context.Context, collector *unstructured.Unstructured) (chartutil.Values, error) {
+	spec, ok := collector.Object["spec"].(map[string]any)
+	if !ok {
+		return nil, errors.New("the Collector has no spec")
 	}
-	return nil
+	return spec, nil
 }

@@ -36,6 +36,9 @@ type Options struct {
 	// RolloutDeadline is how long a Collector may take to become ready with such a change.
 	RolloutDeadline time.Duration
 
+	// Build tells this build of the operator apart from others, which may render otherwise. It has no flag.
+	Build string
+
 	// Manager are the options of controller-runtime's manager that have a flag: leader election, probes and metrics. Run
 	// sets the others.
 	Manager manager.Options

@@ -3,95 +3,128 @@ package release
 import (
 	"fmt"
 	"regexp"
-	"slices"
+	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/render"
 )
 
-// checkedAnnotation on a Secret of files and on a workload names the Job that has accepted the content and the pods. A
-// revert to what was checked needs no other check as long as the Secret is there.
-const checkedAnnotation = "kube8.dev/checked"
-
 // CheckError says that a check ended without a verdict. It is tried again, with the delays that follow failures.
-type CheckError struct{ message string }
+type CheckError struct {
+	message string
+	job     types.UID
+}
 
 // Error names the Job, and says why it has no verdict.
 func (e *CheckError) Error() string { return e.message }
 
-// unchecked returns the Job that has not accepted yet what was rendered, or nil. Once a Job has accepted it, the Secret is
-// marked so. The Job is then removed from what was rendered, so it is pruned.
-func (r *actionClient) unchecked() *unstructured.Unstructured {
-	at := slices.IndexFunc(r.rendered.Objects, func(object *unstructured.Unstructured) bool { return stage(object) == checks })
-	if at < 0 {
-		return nil
-	}
-	job := r.rendered.Objects[at]
-	observed, _ := r.observed[refTo(job)].(*batchv1.Job)
-	accepted := observed != nil && ended(observed).Type == batchv1.JobComplete
-	for _, object := range r.observed {
-		accepted = accepted || object.GetAnnotations()[checkedAnnotation] == job.GetName()
-	}
-	if !accepted {
-		return job
-	}
-	r.rendered.Objects, r.rendered.texts = slices.Delete(r.rendered.Objects, at, at+1), slices.Delete(r.rendered.texts, at, at+1)
-	for _, object := range r.rendered.Objects {
-		if _, hasFiles := object.GetAnnotations()[postrender.ConfigurationAnnotation]; hasFiles || stage(object) == workloads {
-			_ = unstructured.SetNestedField(object.Object, job.GetName(), "metadata", "annotations", checkedAnnotation) // a map, if any
+// accepts tells whether a Job has accepted what is wanted: it has completed, or an object says so.
+func (s *Situation) accepts(job inventory.Reference) bool {
+	for what, seen := range s.View.Objects {
+		isThere := seen.State != inventory.Lost && seen.State != inventory.Deleting
+		if isThere && (seen.Checked == job.Name() || what == job && seen.Ended.Type == batchv1.JobComplete) {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
-// check applies what a Job needs and the Job itself, and returns while it runs: the Job's end starts the next reconcile. The
-// error says that the Job has refused the change, or has no verdict.
-func (r *actionClient) check(job *unstructured.Unstructured) error {
-	if observed, _ := r.observed[refTo(job)].(*batchv1.Job); observed != nil && ended(observed).Type != "" {
-		if err := r.refusal(observed, ended(observed)); err != nil {
-			return err
+// accepted returns what is wanted without the Job that has accepted it, or nil, and with its name on what it has accepted.
+func (w Want) accepted(job *render.Object) (Want, error) {
+	if job == nil {
+		return w, nil
+	}
+	name, rest := job.Ref.Name(), make([]render.Object, 0, len(w.Objects))
+	for _, object := range w.Objects {
+		if object.Stage == render.Checks {
+			continue
 		}
-		if err := r.drop(refTo(job), observed); err != nil {
-			return err
+		marked, err := object.Accepted(name)
+		if err != nil {
+			return w, fmt.Errorf("mark %s as checked: %w", object.Ref, err)
+		}
+		rest = append(rest, marked)
+	}
+	return Want{w.Hash, rest}, nil
+}
+
+// check has a Job check what is wanted, of which nothing that serves is touched: only what the Job's pod needs and is not there is
+// created. The Job's end starts the next reconcile.
+func (s *Situation) check(job render.Object) Plan {
+	p := Plan{Verdict: Checking, Restores: s.drifted()}
+	seen := s.View.Objects[job.Ref]
+	if seen.Ended.Type != "" && seen.State != inventory.Lost && seen.State != inventory.Deleting {
+		if err := s.refusal(job.Ref, seen); err != nil {
+			p.Verdict, p.Err = Refused, err
+			return p
 		}
 	}
-	before := slices.DeleteFunc(slices.Clone(r.rendered.Objects), func(object *unstructured.Unstructured) bool {
-		return stage(object) > checks
-	})
-	r.checking = fmt.Sprintf("Job %q checks the change; pods of the last revision still serve", job.GetName())
-	return r.apply(before, true)
+	p.add(s.discards(job.Ref))
+	var needs []apply.Step
+	for i := range s.Want.Objects {
+		wanted := &s.Want.Objects[i]
+		if state := s.View.Objects[wanted.Ref].State; wanted.Stage == render.Mounts && (state == inventory.Absent || state == inventory.Lost) {
+			needs = append(needs, apply.Step{Action: apply.Create, Ref: wanted.Ref, Object: wanted, Reason: "the check needs it"})
+		}
+	}
+	p.add(needs)
+	switch {
+	case seen.State == inventory.Deleting:
+		p.obstruct("%s is being deleted%s", job.Ref, heldBy(seen.Finalizers))
+	case seen.State == inventory.Absent, seen.State == inventory.Lost, seen.Ended.Type != "":
+		p.add([]apply.Step{{Action: apply.Create, Ref: job.Ref, Object: &job, Reason: "it has not accepted the change"}})
+	case seen.State == inventory.Behind:
+		p.sooner(inventory.CacheDelay)
+	}
+	return p
+}
+
+// discards deletes what earlier checks have left: a Collector has one check at a time, and Secrets of changes that never reached a
+// workload serve nobody.
+func (s *Situation) discards(job inventory.Reference) []apply.Step {
+	var deletes []apply.Step
+	kept := s.history()
+	for what, seen := range s.View.Objects {
+		if seen.State == inventory.Lost || seen.State == inventory.Deleting {
+			continue
+		}
+		isJob := render.StageOf(what.Kind().Kind) == render.Checks && (what != job || seen.Ended.Type != "")
+		isLeft := what.Kind().Kind == "Secret" && s.Want.has(what) == nil && !kept[what] && !s.View.Used[what.Use()]
+		if isJob || isLeft {
+			deletes = append(deletes, remove(what, seen, "an earlier check has left it"))
+		}
+	}
+	return sorted(deletes)
 }
 
 // exitCode is in what the job controller says of a pod that its failure policy ends the Job for
 // (k8s.io/kubernetes, pkg/controller/job, pod_failure_policy.go).
 var exitCode = regexp.MustCompile(`exit code (\d+)`)
 
+// firstSignal is the first exit code that is not the collector's own: 128 is the runtime's, when it cannot start a container, and
+// more is a signal, such as that of the kernel when memory is short.
+const firstSignal = 128
+
 // refusal returns the error of a Job that has not accepted the change, or nil if it must be tried again now.
-func (r *actionClient) refusal(job *batchv1.Job, end batchv1.JobCondition) error {
-	if code := exitCode.FindStringSubmatch(end.Message); end.Reason == batchv1.JobReasonPodFailurePolicy && code != nil {
-		return &postrender.ConfigurationError{Field: postrender.ConfigurationField, Reason: fmt.Sprintf(
-			"check exited with %s; run `kubectl logs -n %s job/%s`", code[1], job.GetNamespace(), job.GetName())}
+func (s *Situation) refusal(job inventory.Reference, seen inventory.Seen) error {
+	namespace := s.Want.has(job).Content.GetNamespace()
+	code := exitCode.FindStringSubmatch(seen.Ended.Message)
+	reason := seen.Ended.Reason
+	if code != nil && reason == batchv1.JobReasonPodFailurePolicy {
+		if number, err := strconv.Atoi(code[1]); err == nil && number < firstSignal {
+			return &postrender.ConfigurationError{Field: postrender.ConfigurationField, Reason: fmt.Sprintf(
+				"check exited with %s; run `kubectl logs -n %s job/%s`", code[1], namespace, job.Name())}
+		}
+		reason = "killed, with exit code " + code[1]
 	}
-	if r.unjudged == job.GetUID() && !r.queue.isWaiting(r.collector) {
+	if s.Told == seen.UID && !s.BacksOff {
 		return nil
 	}
-	r.unjudged = job.GetUID()
-	return &CheckError{fmt.Sprintf("the check has no verdict: %s; the operator tries it again; see `kubectl describe -n %s job/%s`",
-		end.Reason, job.GetNamespace(), job.GetName())}
-}
-
-// ended returns the condition that says how a Job ended, or an empty one.
-func ended(object client.Object) (end batchv1.JobCondition) {
-	if job, ok := object.(*batchv1.Job); ok {
-		for _, condition := range job.Status.Conditions {
-			if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
-				return condition
-			}
-		}
-	}
-	return end
+	return &CheckError{job: seen.UID, message: fmt.Sprintf(
+		"the check has no verdict: %s; the operator tries it again; see `kubectl describe -n %s job/%s`", reason, namespace, job.Name())}
 }

@@ -1,9 +1,9 @@
 // Package release is step 6 of the data flow: it makes the cluster what a Collector asks for.
 //
-// The stock reconciler asks one interface for everything, client.ActionInterface. This package is its one implementation.
-// It reads from top to bottom: render, own, order, check, apply, prune, record; a file has each verb. Helm renders and records,
-// and the API server merges. The client decides by the spec and by what is in the cluster, never by a stored state.
-// An operator that was killed at any point leaves nothing to unlock: the next reconcile applies, prunes and records.
+// The stock reconciler asks one interface for everything, client.ActionInterface. This package is its one implementation. It looks
+// at what the Collector has (inventory) and at what it is to become (render), decides in one pure function what to do (decide.go),
+// does just that (apply), and records the revision (record). What to do follows from the spec and from what is there, never from
+// a stored state. An operator that was killed at any point leaves nothing to unlock.
 package release
 
 import (
@@ -16,14 +16,16 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
@@ -47,6 +49,12 @@ type Options struct {
 	// Waves decide when a change that the operator brings is deployed.
 	Waves *rollout.Waves
 
+	// Requeue has a Collector reconciled after a delay.
+	Requeue func(collector client.Object, after time.Duration)
+
+	// BackingOff tells whether the delay after a Collector's last failure is not over.
+	BackingOff func(collector client.Object) bool
+
 	// Shard tells the objects of this operator's Collectors from those of others, by a label. Empty says that there are no others.
 	Shard string
 
@@ -55,37 +63,68 @@ type Options struct {
 
 	// Period is for how long a Collector can be taken to be unchanged.
 	Period time.Duration
+
+	// Build is the operator's version: another one may render otherwise.
+	Build string
 }
 
-// Clients gives the stock reconciler of one kind its action clients.
+// Clients gives the stock reconciler of one kind its action clients. What they need of the world is in its fields, because the
+// simulation has another world.
 type Clients struct {
 	Options
-	chart   *Chart
-	cluster client.Client // reads from the informer cache, and writes
-	live    client.Reader // reads from the API server
-	offers  *offers
-	watcher *watcher
-	queue   *queue
-	memory  memory
+	chart        *render.Chart
+	cluster      client.Client // reads from the informer cache, and writes
+	capabilities *render.Capabilities
+	watcher      *watcher
+	memory       memory
+
+	now       func() time.Time
+	inventory reader
+	clusterOf func(collector *unstructured.Unstructured) apply.Cluster
+	recordsOf func(*actionClient) records
+	render    func(*actionClient) error
+	accepted  func(*actionClient) (Want, error)
+	cacheWait time.Duration
+	goneWait  time.Duration
+	together  func(count int, do func(int))
+}
+
+// reader reads what a Collector has.
+type reader interface {
+	Of(ctx context.Context, collector client.Object, kinds, optional []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error)
+	OfMoved(ctx context.Context, collector client.Object, kinds []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error)
+	Used(ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (map[string]bool, error)
+}
+
+// records are those of one Collector's revisions.
+type records interface {
+	Prepare(ctx context.Context, deployed int) error
+	List(ctx context.Context) error
+	Any() bool
+	Add(ctx context.Context, manifest string, values map[string]any) (int, error)
+	Read(ctx context.Context, revision int) (manifest string, values map[string]any, err error)
+	Forget(ctx context.Context) error
 }
 
 // actionClient is the action client of one reconcile of one Collector.
 type actionClient struct {
 	*Clients
+	*entry
 	ctx       context.Context //nolint:containedctx // of that reconcile; the interface has no room for it
 	collector *unstructured.Unstructured
-	began     time.Time
-	*entry
 
-	observed map[ref]client.Object // what the Collector controls, by the informer cache
-	moved    bool                  // from another operator, whose objects the informer cache does not have
+	found    map[inventory.Reference]inventory.Object // what the Collector controls, by the informer cache
+	isMoved  bool                                     // from another operator, whose objects the informer cache does not have
 	values   map[string]any
-	rendered *Rendered
-	lacking  string // the message about references that are not followed
+	rendered *rendered
+	plan     Plan
+	outcome  Outcome
 
-	references string // tells versions of those that are followed apart
-	version    inputs // of what it was rendered from
-	hasEnded   bool
+	created   []apply.Step // in this reconcile
+	disturbed bool         // this reconcile has changed something that serves
+	immutable map[inventory.Reference]Immutable
+
+	isUnrepairable bool // the deployed revision is not recorded any more
 }
 
 var _ helmclient.ActionInterface = &actionClient{}
@@ -96,21 +135,20 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 	if !ok {
 		return nil, errors.New("a Collector must be unstructured")
 	}
-	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, began: time.Now(), entry: c.memory.of(collector)}
-	r.err, r.contested, r.checking, r.update = nil, "", "", nil
-	if err := errors.Join(r.observe(ctx), r.observeMoved(ctx)); err != nil {
-		return nil, r.failed(err)
+	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, entry: c.memory.of(collector)}
+	r.recall(parsed)
+	if err := r.look(); err != nil {
+		return nil, r.ends(err)
 	}
 	return r, nil
 }
 
 // Get returns the deployed release, without its content: of the manifest it has what tells it apart from others.
 func (r *actionClient) Get(string, ...helmclient.GetOption) (*release.Release, error) {
-	r.recall()
 	if r.deployed == nil {
 		return nil, driver.ErrReleaseNotFound
 	}
-	return r.answer(r.hash), nil
+	return r.answer(r.hash()), nil
 }
 
 // Install deploys the first revision.
@@ -129,27 +167,51 @@ func (r *actionClient) Upgrade(
 	if !isDryRun(opts) {
 		return r.act(metrics.Upgrade)
 	}
-	if !r.moved && r.isUnchanged() && (!r.deferred || r.waits()) {
-		return r.answer(r.hash), nil
+	if r.isUnchanged() {
+		return r.answer(r.hash()), nil
 	}
-	if err := r.render(); err != nil {
+	if err := r.render(r); err != nil {
 		r.Metrics.Acted(metrics.Upgrade, err)
-		return r.end(err)
+		return nil, r.ends(r.repairBeside(err))
 	}
-	if !r.moved && r.rendersTheSame() || r.isDeferred() {
-		return r.answer(r.hash), nil
+	if err := r.decide(); err != nil {
+		return nil, r.ends(err)
 	}
-	return r.answer(r.rendered.hash), nil
+	if r.plan.Verdict == Deferred {
+		return r.answer(r.hash()), nil
+	}
+	return r.answer(r.rendered.Hash), nil
 }
 
 // Reconcile repairs the objects of the deployed revision, if they need it.
 func (r *actionClient) Reconcile(*release.Release) error {
-	if r.rendered == nil || r.update != nil { // the dry run found nothing to do now
-		r.succeeded(metrics.Fast)
-		return nil
+	if r.rendered == nil { // the dry run found nothing to do
+		return r.ends(nil)
 	}
-	_, err := r.end(r.deploy(false))
-	return err
+	return r.ends(r.carryOut())
+}
+
+// act deploys a revision, unless a check has not accepted it yet.
+func (r *actionClient) act(action string) (*release.Release, error) {
+	var err error
+	if r.rendered == nil {
+		if err = r.render(r); err != nil {
+			err = r.repairBeside(err)
+		} else {
+			err = r.decide()
+		}
+	}
+	if err == nil {
+		err = r.carryOut()
+	}
+	if r.plan.Verdict != Checking || err != nil {
+		r.Metrics.Acted(action, err)
+		r.tellUnfollowed(err)
+	}
+	if err = r.ends(err); err != nil {
+		return nil, err
+	}
+	return r.answer(r.hash()), nil
 }
 
 // Uninstall deletes all that the Collector controls. It is an error if that has not gone then.
@@ -157,13 +219,12 @@ func (r *actionClient) Uninstall(string, ...helmclient.UninstallOption) (*releas
 	found, err := r.uninstall()
 	if err == nil {
 		r.memory.forget(client.ObjectKeyFromObject(r.collector))
-	}
-	if err == nil && !found {
-		r.succeeded(metrics.Full)
-		return nil, driver.ErrReleaseNotFound
+		if !found {
+			return nil, errors.Join(r.ends(nil), driver.ErrReleaseNotFound)
+		}
 	}
 	r.Metrics.Acted(metrics.Uninstall, err)
-	if _, err := r.end(err); err != nil {
+	if err := r.ends(err); err != nil {
 		return nil, err
 	}
 	return &release.UninstallReleaseResponse{Release: r.answer("")}, nil
@@ -177,64 +238,6 @@ func (r *actionClient) History(string, ...helmclient.HistoryOption) ([]*release.
 // Config is for what the stock reconciler does not do.
 func (r *actionClient) Config() *action.Configuration { return &action.Configuration{} }
 
-// act deploys a revision, unless a check has not accepted it yet.
-func (r *actionClient) act(action string) (*release.Release, error) {
-	err := r.deploy(true)
-	if r.checking == "" {
-		r.Metrics.Acted(action, err)
-		r.tellUnfollowed(err)
-	}
-	return r.end(err)
-}
-
-// deploy makes the cluster what the Collector asks for. It is done again if a kind turns out to have gone meanwhile.
-func (r *actionClient) deploy(revise bool) error {
-	if r.rendered == nil {
-		if err := r.render(); err != nil {
-			return err
-		}
-	}
-	err := r.sync(revise)
-	if gone := (*goneError)(nil); !errors.As(err, &gone) {
-		return err
-	}
-	if now, askErr := r.offers.ask(r.ctx); askErr != nil || now.version == r.version.offered {
-		return err
-	}
-	if err := r.render(); err != nil {
-		return err
-	}
-	return r.sync(revise || r.rendered.hash != r.hash)
-}
-
-// sync is the sequence.
-func (r *actionClient) sync(revise bool) error {
-	if err := errors.Join(r.discard(), r.take()); err != nil {
-		return err
-	}
-	if job := r.unchecked(); job != nil {
-		return r.check(job)
-	}
-	if revise {
-		if err := r.readRecords(); err != nil {
-			return err
-		}
-	}
-	if err := r.apply(r.rendered.Objects, revise); err != nil {
-		return err
-	}
-	if err := r.prune(); err != nil {
-		return err
-	}
-	if revise {
-		if err := r.record(); err != nil {
-			return err
-		}
-	}
-	r.remember()
-	return nil
-}
-
 // answer returns what the stock reconciler needs of a release: by the manifest it tells whether there is something to do.
 func (r *actionClient) answer(hash string) *release.Release {
 	answer := &release.Release{
@@ -244,41 +247,17 @@ func (r *actionClient) answer(hash string) *release.Release {
 	if r.deployed != nil {
 		answer.Version = r.deployed.Revision
 	}
-	if r.begun {
-		answer.Info.Status = release.StatusFailed // so that going back to the deployed revision is one, too
-	}
 	return answer
 }
 
-// end ends the reconcile, with the delay that follows a failure.
-func (r *actionClient) end(err error) (*release.Release, error) {
-	if err != nil {
-		return nil, r.failed(err)
+// ends ends the reconcile: it keeps its outcome, for the status and for who runs it.
+func (r *actionClient) ends(err error) error {
+	r.outcome.Err, r.outcome.Deployed = err, r.deployed
+	if r.outcome.Update == nil {
+		r.Waves.Settle(r.collector)
 	}
-	r.succeeded(metrics.Full)
-	return r.answer(r.hash), nil
-}
-
-func (r *actionClient) succeeded(result string) {
-	r.settle()
-	r.Metrics.Reconciled(result, time.Since(r.began))
-	switch {
-	case v1alpha1.ConditionOf(r.collector, v1alpha1.PresetsReady).Status == corev1.ConditionFalse:
-		r.queue.failed(r.collector) // asked again after a growing delay, until somebody has bound the role
-	case r.checking == "":
-		r.queue.succeeded(r.collector)
-	}
-}
-
-func (r *actionClient) failed(err error) error {
-	r.err, r.whole = err, false
-	r.settle()
-	if !r.hasEnded {
-		r.hasEnded = true
-		r.Metrics.Reconciled(metrics.Failed, time.Since(r.began))
-		r.queue.failed(r.collector)
-	}
-	return failure{err}
+	r.last = r.outcome
+	return err
 }
 
 // isDryRun tells whether the options make an upgrade a dry run.

@@ -6,28 +6,27 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/render"
 )
 
 const (
-	// controllerIndex is the name of the informer cache's index from a Collector to what it controls.
-	controllerIndex = "controller"
-
-	// fieldIndex precedes the name in the index that a cache of controller-runtime looks into for client.MatchingFields.
-	fieldIndex = "field:"
+	// followTimeout is how long the watches of kinds that the cluster offers now may take to begin.
+	followTimeout = 10 * time.Second
 
 	// pace is the time between the reconciles of two Collectors when the cluster offers something else. It leaves room for
 	// those that users wait for.
@@ -39,39 +38,51 @@ const (
 
 // New returns the action clients for the reconciler of one entry of the watches file, and adds what they run to mgr.
 func New(mgr ctrl.Manager, watch watches.Watch, options Options) (*Clients, error) {
-	chrt, err := NewChart(watch.Chart)
+	chrt, err := render.NewChart(watch.Chart)
 	if err != nil {
 		return nil, err
 	}
-	chrt.digest += fmt.Sprint(watch.OverrideValues) // fmt sorts keys
+	chrt.Digest += fmt.Sprint(watch.OverrideValues) // fmt sorts keys
 	apis, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("create discovery client: %w", err)
 	}
-	c := &Clients{Options: options, chart: chrt, cluster: mgr.GetClient(), live: mgr.GetAPIReader(), queue: newQueue()}
-	c.memory.entries = map[client.ObjectKey]*entry{}
+	c := &Clients{
+		Options: options, chart: chrt, cluster: mgr.GetClient(), memory: memory{entries: map[client.ObjectKey]*entry{}},
+		now: time.Now, inventory: inventory.Reader{Cache: mgr.GetClient(), Live: mgr.GetAPIReader()},
+		render: renderChart, accepted: acceptedRevision, cacheWait: cacheWait, goneWait: goneWait, together: apply.Concurrently,
+	}
+	c.clusterOf = func(collector *unstructured.Unstructured) apply.Cluster {
+		return apply.NewCluster(mgr.GetClient(), mgr.GetAPIReader(), collector)
+	}
+	c.recordsOf = func(r *actionClient) records {
+		return &record.Records{
+			Known: &r.records, Cluster: mgr.GetClient(), Live: mgr.GetAPIReader(), Collector: r.collector, Chart: chrt.Chart, Alone: c.Alone,
+		}
+	}
 	c.watcher = &watcher{kind: watch.GroupVersionKind, dependents: *watch.WatchDependentResources, clients: c, mgr: mgr}
-	c.offers = &offers{client: apis, chart: chrt, log: ctrl.Log.WithName("offers"), follow: c.watcher.follow, changed: c.watcher.changed}
+	c.capabilities = &render.Capabilities{
+		Client: apis, Chart: chrt, Log: ctrl.Log.WithName("capabilities"), Follow: c.watcher.follow, Changed: c.watcher.changed,
+	}
 	c.Waves.Fleet = c.watcher.collectors
-	c.Waves.Requeue = func(collector client.Object) { c.queue.after(collector, 0) }
+	c.Waves.Requeue = func(collector client.Object) { c.Requeue(collector, 0) }
 	c.Waves.Reset()
-	if err := errors.Join(mgr.Add(c.offers), mgr.Add(c.Waves)); err != nil {
+	if err := errors.Join(mgr.Add(c.capabilities), mgr.Add(c.Waves)); err != nil {
 		return nil, fmt.Errorf("follow what the cluster offers, and the fleet: %w", err)
 	}
 	return c, nil
 }
 
-// Watch has the reconciler's controller follow the objects that the chart can render; it is for
-// reconciler.WithControllerSetupFunc.
-func (c *Clients) Watch(controller reconciler.ControllerSetup) error {
+// Watch has the reconciler's controller follow the objects that the chart can render.
+func (c *Clients) Watch(controller controller.Controller) error {
 	w := c.watcher
 	w.controller = controller
-	for _, kind := range c.chart.kinds {
+	for _, kind := range c.chart.Kinds {
 		if err := w.watch(context.Background(), kind); err != nil {
 			return err
 		}
 	}
-	return c.queue.setup(controller)
+	return nil
 }
 
 type watcher struct {
@@ -79,15 +90,15 @@ type watcher struct {
 	dependents bool                    // a change of an object starts a reconcile
 	clients    *Clients
 	mgr        ctrl.Manager
-	controller reconciler.ControllerSetup
+	controller controller.Controller
 }
 
 // watch has the informer cache hold the objects of a kind, and the controller follow them. The chart says which
 // kinds there are, so no object of a user decides how a kind is watched.
 func (w *watcher) watch(ctx context.Context, kind schema.GroupVersionKind) error {
-	informer, err := w.mgr.GetCache().GetInformer(ctx, objectOf(kind), cache.BlockUntilSynced(false))
+	informer, err := w.mgr.GetCache().GetInformer(ctx, inventory.New(kind), cache.BlockUntilSynced(false))
 	if err == nil {
-		err = informer.AddIndexers(toolscache.Indexers{fieldIndex + controllerIndex: byController})
+		err = informer.AddIndexers(inventory.Indexers)
 	}
 	if err != nil {
 		return fmt.Errorf("index %s by controller: %w", kind.Kind, err)
@@ -95,24 +106,11 @@ func (w *watcher) watch(ctx context.Context, kind schema.GroupVersionKind) error
 	if !w.dependents {
 		return nil
 	}
-	objects := source.Kind(w.mgr.GetCache(), objectOf(kind), handler.EnqueueRequestsFromMapFunc(w.toCollector), news)
+	objects := source.Kind(w.mgr.GetCache(), inventory.New(kind), handler.EnqueueRequestsFromMapFunc(w.toCollector), inventory.News)
 	if err := w.controller.Watch(objects); err != nil {
 		return fmt.Errorf("watch %s: %w", kind.Kind, err)
 	}
 	return nil
-}
-
-// byController returns the keys of an object as client.IndexField would, except the one for lists of all namespaces, which
-// nobody asks for. Each key takes memory for each object.
-func byController(in any) ([]string, error) {
-	object, ok := in.(client.Object)
-	if !ok {
-		return nil, fmt.Errorf("a %T has no controller", in)
-	}
-	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
-		return []string{shared(object.GetNamespace() + "/" + string(owner.UID))}, nil
-	}
-	return nil, nil
 }
 
 // toCollector returns the Collector that controls an object, if the reconciler is for it.
@@ -128,28 +126,9 @@ func (w *watcher) toCollector(_ context.Context, object client.Object) []ctrl.Re
 	return []ctrl.Request{{NamespacedName: collector}}
 }
 
-// news passes over changes that concern neither what the operator applied, nor whose an object is, nor the end of a check.
-var news = predicate.Funcs{
-	CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
-	GenericFunc: func(event.GenericEvent) bool { return false },
-	UpdateFunc: func(e event.UpdateEvent) bool {
-		return sightOf(e.ObjectOld).digest != sightOf(e.ObjectNew).digest || !metav1.IsControlledBy(e.ObjectNew, ownerUID(e.ObjectOld)) ||
-			ended(e.ObjectOld).Type != ended(e.ObjectNew).Type ||
-			(e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil)
-	},
-}
-
-func ownerUID(object client.Object) metav1.Object {
-	owner := metav1.GetControllerOfNoCopy(object)
-	if owner == nil {
-		return &metav1.ObjectMeta{}
-	}
-	return &metav1.ObjectMeta{UID: owner.UID}
-}
-
 // follow watches the objects of kinds that the cluster offers now.
 func (w *watcher) follow(ctx context.Context, kinds []schema.GroupVersionKind) {
-	ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
+	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
 	for _, kind := range kinds {
 		if err := w.watch(ctx, kind); err != nil {
@@ -161,7 +140,7 @@ func (w *watcher) follow(ctx context.Context, kinds []schema.GroupVersionKind) {
 // changed forgets the objects of kinds that the cluster no longer offers, and has each Collector reconciled.
 func (w *watcher) changed(ctx context.Context, vanished []schema.GroupVersionKind) {
 	for _, kind := range vanished {
-		_ = w.mgr.GetCache().RemoveInformer(ctx, objectOf(kind)) // fails only for what is no object
+		_ = w.mgr.GetCache().RemoveInformer(ctx, inventory.New(kind)) // fails only for what is no object
 	}
 	w.clients.Waves.Reset()
 	collectors, err := w.collectors(ctx)
@@ -171,7 +150,7 @@ func (w *watcher) changed(ctx context.Context, vanished []schema.GroupVersionKin
 	}
 	for i := range collectors {
 		delay := time.Duration(i) * min(pace, spread/time.Duration(len(collectors)))
-		w.clients.queue.after(&collectors[i], delay)
+		w.clients.Requeue(&collectors[i], delay)
 	}
 }
 

@@ -1,144 +1,162 @@
-// Package render does the steps from Collector to release offline: it prints what the operator would apply, through the
-// same schema, chart and post-renderer, without a cluster. It leaves out what only a cluster can give: owner references,
-// the check, the hash and the copy of a configuration that is in a Secret of the user, and whatever the API server adds. Pods
-// then mount that Secret, as without a copy.
+// Package render makes of chart and values the objects that a Collector becomes, and their hash: Helm's engine renders, the
+// post-renderer finishes, and the result is parsed once. The operator and the offline check render with the same code.
 package render
 
 import (
 	"bufio"
-	"context"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/strvals"
+	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/types"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kube8/kube8-operator/config/crd"
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/postrender"
-	"github.com/kube8/kube8-operator/internal/release"
-	"github.com/kube8/kube8-operator/internal/specpath"
-	"github.com/kube8/kube8-operator/internal/validation"
 )
 
-// Renderer renders Collectors.
-type Renderer struct {
-	// Watches say which chart a kind is rendered with.
-	Watches []watches.Watch
+// hashLength is how many letters the hash of what was rendered has.
+const hashLength = 20
 
-	// APIVersions are APIs that the cluster is taken to have beyond those of Kubernetes, such as
-	// monitoring.coreos.com/v1/ServiceMonitor.
-	APIVersions []string
+// Rendered is what a Collector becomes.
+type Rendered struct {
+	// Objects are in the order of the manifest.
+	Objects []*unstructured.Unstructured
 
-	// JSON has Files write JSON instead of YAML: one List with the manifests, or the problems.
-	JSON bool
+	// Manifest has the objects as YAML.
+	Manifest string
 
-	// AllowNone has Files take files without a Collector.
-	AllowNone bool
+	// Hash tells what was rendered apart from anything else. It leaves out the data of Secrets, whose names tell it apart, so
+	// that it can be verified of a recorded manifest.
+	Hash string
 
-	schema *crdSchema
+	texts []string // of Manifest, one for each object, without the data of Secrets
 }
 
-// New returns a Renderer for the kinds of ws.
-func New(ws []watches.Watch, apiVersions []string) (*Renderer, error) {
-	schema, err := newCRDSchema(crd.Collector)
+// Render renders a chart as Helm does for a first release, has the post-renderer finish the manifest, and parses that.
+// Hooks are an error: nothing would run them. An error of the post-renderer is a *postrender.ConfigurationError.
+func Render(
+	chrt *chart.Chart, name types.NamespacedName, values map[string]any, offers *chartutil.Capabilities, finish postrender.Renderer,
+) (*Rendered, error) {
+	if err := chartutil.ProcessDependencies(chrt, values); err != nil {
+		return nil, fmt.Errorf("read the dependencies of chart %s: %w", chrt.Name(), err)
+	}
+	options := chartutil.ReleaseOptions{Name: name.Name, Namespace: name.Namespace, Revision: 1, IsInstall: true}
+	input, err := chartutil.ToRenderValues(chrt, values, options, offers)
+	if err != nil {
+		return nil, fmt.Errorf("render chart %s: %w", chrt.Name(), err)
+	}
+	files, err := engine.Render(chrt, input)
+	if err != nil {
+		return nil, fmt.Errorf("render chart %s: %w", chrt.Name(), err)
+	}
+	maps.DeleteFunc(files, func(file, content string) bool {
+		return strings.TrimSpace(content) == "" || strings.HasSuffix(file, "NOTES.txt")
+	})
+	var text bytes.Buffer
+	for _, file := range slices.SortedFunc(maps.Keys(files), func(a, b string) int {
+		return cmp.Or(cmp.Compare(placeOf(files[a]), placeOf(files[b])), cmp.Compare(a, b))
+	}) {
+		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", file, strings.TrimSpace(files[file]))
+	}
+	finished, err := finish.Run(&text)
 	if err != nil {
 		return nil, err
 	}
-	return &Renderer{Watches: ws, APIVersions: apiVersions, schema: schema}, nil
+	rendered, err := Parse(finished.String())
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range rendered.Objects {
+		if object.GetAnnotations()[release.HookAnnotation] != "" {
+			return nil, fmt.Errorf("chart %s renders a Helm hook, %s; nothing runs hooks, so remove it", chrt.Name(), inventory.ReferenceTo(object))
+		}
+	}
+	return rendered, nil
 }
 
-// Render returns what each Collector in a stream of YAML documents becomes; objects of other kinds are passed over. The
-// error is a RefusedError with the problems of all of them.
-func (r *Renderer) Render(ctx context.Context, in io.Reader) ([]*release.Rendered, error) {
-	var all []*release.Rendered
-	var problems RefusedError
-	reader := yamlutil.NewYAMLReader(bufio.NewReader(in))
-	for document := 1; ; document++ {
+// placeOf returns where the kind of a file's first object is in Helm's order of installing.
+func placeOf(content string) int {
+	if kind := kindInTemplate.FindStringSubmatch(content); kind != nil {
+		if at := slices.Index(releaseutil.InstallOrder, kind[2]); at >= 0 {
+			return at
+		}
+	}
+	return len(releaseutil.InstallOrder)
+}
+
+// Parse reads the objects of a manifest.
+func Parse(manifest string) (*Rendered, error) {
+	rendered, sum := &Rendered{Manifest: manifest}, sha256.New()
+	reader := yamlutil.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
+	for {
 		text, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return all, problems.asError()
+			rendered.Hash = hex.EncodeToString(sum.Sum(nil))[:hashLength]
+			return rendered, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read document %d: %w", document, err)
+			return nil, fmt.Errorf("read rendered manifest: %w", err)
 		}
-		objects, err := parse(text)
-		if err != nil {
-			problems = append(problems, problemsOf(fmt.Errorf("document %d: %w", document, err))...)
+		object := &unstructured.Unstructured{}
+		converted, err := yaml.YAMLToJSON(text)
+		if err != nil || json.Unmarshal(converted, &object.Object) != nil {
+			return nil, fmt.Errorf("rendered object %d is not a Kubernetes object", len(rendered.Objects)+1)
 		}
-		for _, object := range objects {
-			at := slices.IndexFunc(r.Watches, func(w watches.Watch) bool { return w.GroupVersionKind == object.GroupVersionKind() })
-			if at < 0 {
-				continue
+		if len(object.Object) == 0 {
+			continue
+		}
+		public := strings.TrimPrefix(string(text), "---\n")
+		if object.GetKind() == "Secret" {
+			bare := maps.Clone(object.Object)
+			delete(bare, "data")
+			delete(bare, "stringData")
+			whole, err := yaml.Marshal(bare)
+			if err == nil {
+				public = "# without its data\n" + string(whole)
+				converted, err = yaml.YAMLToJSON(whole)
 			}
-			rendered, err := r.one(ctx, &r.Watches[at], &object)
 			if err != nil {
-				problems = append(problems, problemsOf(err).about("", client.ObjectKeyFromObject(&object).String())...)
-				continue
+				return nil, err //nolint:wrapcheck // never the case for what was read from YAML
 			}
-			all = append(all, rendered)
+		}
+		rendered.Objects, rendered.texts = append(rendered.Objects, object), append(rendered.texts, public)
+		write(sum, string(converted)) // its keys are sorted
+	}
+}
+
+// ConfigHash returns the SHA-256 of the configuration that the pods mount, in hex, or "".
+func (r *Rendered) ConfigHash() string {
+	for _, object := range r.Objects {
+		if StageOf(object.GetKind()) == Workloads {
+			found, _, _ := unstructured.NestedString(object.Object,
+				"spec", "template", "metadata", "annotations", postrender.ConfigHashAnnotation)
+			return found
 		}
 	}
+	return ""
 }
 
-// parse reads one object, or the items of a list such as `kubectl get -o yaml` prints, as the API server would: duplicate
-// keys are refused, whole numbers are integers.
-func parse(text []byte) ([]unstructured.Unstructured, error) {
-	converted, err := yaml.YAMLToJSONStrict(text)
-	if err != nil {
-		return nil, fmt.Errorf("not valid YAML: %w", err)
+// Public returns the manifest without the data of Secrets. Parse gives it the same hash.
+func (r *Rendered) Public() string {
+	var out strings.Builder
+	for _, text := range r.texts {
+		out.WriteString("---\n" + text)
 	}
-	var object unstructured.Unstructured
-	if err := json.Unmarshal(converted, &object.Object); err != nil {
-		return nil, fmt.Errorf("not a Kubernetes object: %w", err)
-	}
-	if list, err := object.ToList(); err == nil && object.IsList() {
-		return list.Items, nil
-	}
-	return []unstructured.Unstructured{object}, nil
-}
-
-// one renders one Collector if its schema and the API server accept it.
-func (r *Renderer) one(ctx context.Context, watch *watches.Watch, collector *unstructured.Unstructured) (*release.Rendered, error) {
-	if collector.GetNamespace() == "" {
-		collector.SetNamespace("default")
-	}
-	if err := r.schema.admit(ctx, collector); err != nil {
-		return nil, err
-	}
-	return r.release(watch, collector)
-}
-
-// release renders a first release, with the code that the operator renders with. If the API server would refuse one of its
-// objects, the error is a RefusedError that names collector's own fields.
-func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstructured) (*release.Rendered, error) {
-	values, _, err := unstructured.NestedMap(collector.Object, "spec")
-	if err != nil {
-		return nil, fmt.Errorf("read spec: %w", err)
-	}
-	for key, value := range watch.OverrideValues {
-		if err := strvals.ParseInto(key+"="+value, values); err != nil {
-			return nil, fmt.Errorf("apply overrideValues %s of the watches file: %w", key, err)
-		}
-	}
-	offered := chartutil.DefaultCapabilities.Copy()
-	offered.APIVersions = append(offered.APIVersions, r.APIVersions...)
-	rendered, err := release.Render(watch.Chart, client.ObjectKeyFromObject(collector), values, offered, postrender.Renderer{})
-	if err != nil {
-		return nil, err
-	}
-	var problems RefusedError
-	for _, object := range rendered.Objects {
-		problems = append(problems, problemsOf(specpath.Explain(validation.Create(object), collector, object))...)
-	}
-	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
-	return rendered, problems.about("", "").asError() // each once: a port is in two objects
+	return out.String()
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -35,7 +35,7 @@ func every(from, interval, until float64, urgent urgency) (happens []news) {
 func follow(t *testing.T, happens []news, lasts time.Duration) (reconciles []float64) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		queue := priorityqueue.New[reconcile.Request](t.Name())
 		collector := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "tenant-acme", Name: "gateway"}}
 		began := time.Now()
 		go func() {
@@ -142,7 +142,7 @@ func TestFlappingForMinutesCostsTwoReconcilesAMinute(t *testing.T) {
 
 func TestNewsOfWhatIsNotForTheReconciler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		queue := priorityqueue.New[reconcile.Request](t.Name())
 		defer queue.ShutDown()
 		chosen := false
 		pacer := newPacer(func(context.Context, client.ObjectKey) bool { return chosen })
@@ -167,7 +167,7 @@ func TestNewsOfWhatIsNotForTheReconciler(t *testing.T) {
 
 func TestNewsAfterARetryThatTookThePlaceOfAReconcileIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		queue := priorityqueue.New[reconcile.Request](t.Name())
 		defer queue.ShutDown()
 		collector := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "tenant-acme", Name: "gateway"}}
 		pacer := newPacer(always)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/specpath"
@@ -47,13 +48,15 @@ func (w writer) readinessOf(
 		}
 		found = workload.readiness(troubles)
 	}
-	if outcome.Contested != "" {
-		found.message += "; " + outcome.Contested
+	if outcome.Obstacle != "" {
+		found.message += "; " + outcome.Obstacle
 	}
 	switch {
 	case isTrue(status, "Paused"):
 		message := "annotation " + v1alpha1.PausedAnnotation + " is true: the operator does not follow the spec"
 		return readiness{corev1.ConditionUnknown, v1alpha1.ReasonPaused, message + "; " + found.message}, nil
+	case found.status == corev1.ConditionTrue && outcome.Obstacle != "":
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, found.message}, nil
 	case found.status == corev1.ConditionTrue && !outcome.InOrder:
 		// The workload in the informer cache can be from before the last change.
 		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "applied, but the informer cache does not have all objects yet"}, nil
@@ -65,7 +68,7 @@ func (w writer) readinessOf(
 // reconciler's message.
 func failure(err error, message string) readiness {
 	var refused *postrender.ConfigurationError
-	var conflict *release.ConflictError
+	var conflict *inventory.ConflictError
 	var checked *release.CheckError
 	var fields *specpath.RefusedError
 	switch {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -19,37 +20,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
-
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// WatchPods has the reconciler of kind reconcile a Collector whenever its workload or one of its pods has news
-// for the status, or a pod has gone: the stock reconciler's own watches ignore changes of a status.
-func WatchPods(mgr ctrl.Manager, kind schema.GroupVersionKind) reconciler.ControllerSetupFunc {
-	return func(controller reconciler.ControllerSetup) error {
-		paced := newPacer(func(ctx context.Context, key client.ObjectKey) bool {
-			collector := &unstructured.Unstructured{}
-			collector.SetGroupVersionKind(kind)
-			return mgr.GetCache().Get(ctx, key, collector, client.UnsafeDisableDeepCopy) == nil
-		})
-		forget := manager.RunnableFunc(func(ctx context.Context) error {
-			wait.UntilWithContext(ctx, func(context.Context) { paced.delays.GC() }, longest)
-			return nil
-		})
-		if err := mgr.Add(forget); err != nil {
-			return fmt.Errorf("forget the delays of Collectors that are calm: %w", err)
-		}
-		for mode, workload := range workloads {
-			if err := controller.Watch(source.Kind(mgr.GetCache(), workload(), reconcilesFor(paced, workloadUrgency), workloadNews)); err != nil {
-				return fmt.Errorf("watch the workloads of mode %s: %w", mode, err)
-			}
-		}
-		if err := controller.Watch(source.Kind(mgr.GetCache(), &corev1.Pod{}, reconcilesFor(paced, podUrgency), podNews)); err != nil {
-			return fmt.Errorf("watch pods: %w", err)
-		}
+// WatchPods has a controller reconcile a Collector, which is of kind, whenever its workload or one of its pods has news for the
+// status, or a pod has gone.
+func WatchPods(mgr ctrl.Manager, controller controller.Controller, kind schema.GroupVersionKind) error {
+	paced := newPacer(func(ctx context.Context, key client.ObjectKey) bool {
+		collector := &unstructured.Unstructured{}
+		collector.SetGroupVersionKind(kind)
+		return mgr.GetCache().Get(ctx, key, collector, client.UnsafeDisableDeepCopy) == nil
+	})
+	forget := manager.RunnableFunc(func(ctx context.Context) error {
+		wait.UntilWithContext(ctx, func(context.Context) { paced.delays.GC() }, longest)
 		return nil
+	})
+	if err := mgr.Add(forget); err != nil {
+		return fmt.Errorf("forget the delays of Collectors that are calm: %w", err)
 	}
+	for mode, workload := range workloads {
+		if err := controller.Watch(source.Kind(mgr.GetCache(), workload(), reconcilesFor(paced, workloadUrgency), workloadNews)); err != nil {
+			return fmt.Errorf("watch the workloads of mode %s: %w", mode, err)
+		}
+	}
+	if err := controller.Watch(source.Kind(mgr.GetCache(), &corev1.Pod{}, reconcilesFor(paced, podUrgency), podNews)); err != nil {
+		return fmt.Errorf("watch pods: %w", err)
+	}
+	return nil
 }
 
 // reconcilesFor returns a handler that asks for reconciles of the objects' Collectors. urgent says how soon they should begin.

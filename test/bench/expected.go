@@ -16,7 +16,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/operator"
-	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/offline"
 )
 
 // objects are what each Collector of a fleet becomes, in the order of the fleet.
@@ -28,7 +28,7 @@ func renderFleet(ctx context.Context, root string, fleet []*v1alpha1.Collector) 
 	if err != nil {
 		return nil, err
 	}
-	renderer, err := render.New(watches, nil)
+	renderer, err := offline.New(watches, nil)
 	if err != nil {
 		return nil, err
 	}

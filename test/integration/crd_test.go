@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	wiring "github.com/kube8/kube8-operator/internal/operator"
-	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/offline"
 )
 
 // validManifest is what the rows of the tables change. Its configuration is "exporters: {debug: {}} # …" and the secret.
@@ -46,7 +46,7 @@ func TestTheAPIServerAndRenderRefuseTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	renderer, err := render.New(ws, nil)
+	renderer, err := offline.New(ws, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

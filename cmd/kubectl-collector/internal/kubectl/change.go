@@ -16,7 +16,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/operator"
-	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/offline"
 )
 
 // consent is what somebody has agreed to beforehand.
@@ -88,7 +88,7 @@ func check(ctx context.Context, collector *v1alpha1.Collector) error {
 	if err != nil {
 		return fmt.Errorf("load the chart: %w", err)
 	}
-	renderer, err := render.New(watches, nil)
+	renderer, err := offline.New(watches, nil)
 	if err != nil {
 		return fmt.Errorf("load the schema: %w", err)
 	}

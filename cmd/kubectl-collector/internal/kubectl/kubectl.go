@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/offline"
 )
 
 // manager is the field manager of what the plugin writes.
@@ -59,7 +59,7 @@ what it leaves out because your account may not read it.`,
 	p.flags.AddFlags(root.PersistentFlags())
 	root.AddCommand(p.createCommand(), p.importCommand(), p.configCommand(), p.statusCommand(), p.whyCommand(),
 		p.historyCommand(), p.rollbackCommand(), p.restartCommand(), p.pauseCommand(), p.resumeCommand(), p.logsCommand(),
-		p.reportCommand(), render.NewCommand(), p.versionCommand())
+		p.reportCommand(), offline.NewCommand(), p.versionCommand())
 	for name, complete := range map[string]cobra.CompletionFunc{
 		"namespace": completion.ResourceNameCompletionFunc(p.factory, "namespaces"),
 		"context": func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {

@@ -1,0 +1,216 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+)
+
+// absent is a resource version that no object has. An apply with it can create an object, and cannot change one.
+const absent = "1"
+
+// Cluster is the API server, as far as this package needs it, for one Collector. The simulation has a cluster of its own.
+type Cluster interface {
+	// Apply applies an object, and returns what it is then.
+	Apply(ctx context.Context, request Request) (inventory.Object, error)
+
+	// Rewrite replaces the lists of an object in place of merging them. The operator owns the object's fields then as if it had
+	// applied them.
+	Rewrite(ctx context.Context, request Request) error
+
+	// Read returns an object as it is, or nil.
+	Read(ctx context.Context, what inventory.Reference) (*unstructured.Unstructured, error)
+
+	// Restore creates an object that was deleted to make room, as it was.
+	Restore(ctx context.Context, deleted *unstructured.Unstructured) error
+
+	// Delete deletes the object with a UID, with or without its pods. It is no error if that has gone.
+	Delete(ctx context.Context, what inventory.Reference, uid types.UID, orphan bool) error
+
+	// Claims returns the claims with some labels.
+	Claims(ctx context.Context, labelled map[string]string) ([]corev1.PersistentVolumeClaim, error)
+
+	// Grow expands a claim.
+	Grow(ctx context.Context, growth Growth) error
+}
+
+// Request is an apply.
+type Request struct {
+	Ref     inventory.Reference
+	Content *unstructured.Unstructured
+
+	// Name is the object's, if it is not that of the content: a dry run of a successor has a name that nobody has.
+	Name string
+
+	// UID is that of the object to change. Without one, an object is created, and none is changed.
+	UID types.UID
+
+	// Version is the resource version that the object must have. Empty is for any.
+	Version string
+
+	// Replicas is spec.replicas, if it is not 0.
+	Replicas int32
+
+	// Manager is the field manager.
+	Manager string
+
+	DryRun bool
+}
+
+// NewCluster returns the cluster of a Collector. writer writes, and live reads from the API server.
+func NewCluster(writer client.Client, live client.Reader, collector client.Object) Cluster {
+	return cluster{writer, live, collector}
+}
+
+type cluster struct {
+	writer    client.Client
+	live      client.Reader
+	collector client.Object
+}
+
+func (c cluster) Apply(ctx context.Context, request Request) (inventory.Object, error) {
+	text, err := json.Marshal(request.body())
+	if err != nil {
+		return inventory.Object{}, fmt.Errorf("write it as JSON: %w", err)
+	}
+	options := []client.PatchOption{client.FieldOwner(request.Manager), client.ForceOwnership}
+	if request.DryRun {
+		options = append(options, client.DryRunAll)
+	}
+	after := c.named(request.Ref)
+	if request.Name != "" {
+		after.SetName(request.Name)
+	}
+	err = c.writer.Patch(ctx, after, client.RawPatch(types.ApplyPatchType, text), options...)
+	return inventory.Of(after), err //nolint:wrapcheck // the caller looks at it first
+}
+
+// body returns what is sent.
+func (r Request) body() map[string]any {
+	whole, metadata := maps.Clone(r.Content.Object), map[string]any{}
+	parts, _ := whole["metadata"].(map[string]any)
+	maps.Copy(metadata, parts)
+	whole["metadata"] = metadata
+	switch {
+	case r.UID == "":
+		metadata["resourceVersion"] = absent
+	default:
+		metadata["uid"] = string(r.UID)
+		if r.Version != "" {
+			metadata["resourceVersion"] = r.Version
+		}
+	}
+	if r.Name != "" {
+		metadata["name"] = r.Name
+	}
+	if r.Replicas != 0 {
+		spec, _ := whole["spec"].(map[string]any)
+		spec = maps.Clone(spec)
+		spec["replicas"] = int64(r.Replicas)
+		whole["spec"] = spec
+	}
+	return whole
+}
+
+func (c cluster) Rewrite(ctx context.Context, request Request) error {
+	text, err := json.Marshal(request.body())
+	if err != nil {
+		return fmt.Errorf("write it as JSON: %w", err)
+	}
+	err = c.writer.Patch(ctx, c.named(request.Ref), client.RawPatch(types.MergePatchType, text), client.FieldOwner(request.Manager))
+	if err != nil {
+		return err //nolint:wrapcheck // the caller has another error to tell
+	}
+	return c.own(ctx, request.Ref)
+}
+
+// own has the operator own by applying what it has just written otherwise, so that fields can be dropped.
+func (c cluster) own(ctx context.Context, what inventory.Reference) error {
+	live, err := c.Read(ctx, what)
+	if err != nil || live == nil {
+		return err
+	}
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(inventory.Manager), inventory.Manager)
+	if err != nil || patch == nil {
+		return err //nolint:wrapcheck // the caller says what it is about
+	}
+	return c.writer.Patch(ctx, c.named(what), client.RawPatch(types.JSONPatchType, patch)) //nolint:wrapcheck // as above
+}
+
+func (c cluster) Read(ctx context.Context, what inventory.Reference) (*unstructured.Unstructured, error) {
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(what.Kind())
+	err := c.live.Get(ctx, client.ObjectKey{Namespace: c.collector.GetNamespace(), Name: what.Name()}, found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // nil is for none
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	return found, nil
+}
+
+func (c cluster) Restore(ctx context.Context, deleted *unstructured.Unstructured) error {
+	again := deleted.DeepCopy()
+	for _, field := range []string{"uid", "resourceVersion", "managedFields", "creationTimestamp", "generation", "deletionTimestamp", "finalizers"} {
+		unstructured.RemoveNestedField(again.Object, "metadata", field)
+	}
+	delete(again.Object, "status")
+	if err := c.writer.Create(ctx, again, client.FieldOwner(inventory.Manager)); err != nil {
+		return err //nolint:wrapcheck // the caller says what it is about
+	}
+	return c.own(ctx, inventory.ReferenceTo(again))
+}
+
+func (c cluster) Delete(ctx context.Context, what inventory.Reference, uid types.UID, orphan bool) error {
+	policy := metav1.DeletePropagationBackground
+	if orphan {
+		policy = metav1.DeletePropagationOrphan
+	}
+	err := c.writer.Delete(ctx, c.named(what), client.Preconditions{UID: &uid}, client.PropagationPolicy(policy))
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("delete %s: %w", what, err)
+	}
+	return nil
+}
+
+func (c cluster) Claims(ctx context.Context, labelled map[string]string) ([]corev1.PersistentVolumeClaim, error) {
+	var claims corev1.PersistentVolumeClaimList
+	if err := c.live.List(ctx, &claims, client.InNamespace(c.collector.GetNamespace()), client.MatchingLabels(labelled)); err != nil {
+		return nil, fmt.Errorf("list the claims of Collector %s: %w", c.collector.GetName(), err)
+	}
+	return claims.Items, nil
+}
+
+func (c cluster) Grow(ctx context.Context, growth Growth) error {
+	size, err := resource.ParseQuantity(growth.Size)
+	if err != nil {
+		return fmt.Errorf("read the size %q: %w", growth.Size, err)
+	}
+	patch := fmt.Sprintf(`{"metadata": {"uid": %q, "resourceVersion": %q}, "spec": {"resources": {"requests": {"storage": %q}}}}`,
+		growth.UID, growth.Version, size.String())
+	claim := c.named(inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), growth.Claim))
+	return c.writer.Patch(ctx, claim, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(inventory.Manager)) //nolint:wrapcheck // as above
+}
+
+// named returns an object of the Collector's namespace, without content.
+func (c cluster) named(what inventory.Reference) client.Object {
+	object := inventory.New(what.Kind())
+	object.SetNamespace(c.collector.GetNamespace())
+	object.SetName(what.Name())
+	return object
+}

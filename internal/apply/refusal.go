@@ -1,0 +1,89 @@
+package apply
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// GoneError says that the cluster does not have a kind any more.
+type GoneError struct{ error }
+
+// Unwrap returns what the API server, or the list of its kinds, says.
+func (e *GoneError) Unwrap() error { return e.error }
+
+// NewGoneError returns a *GoneError with a cause.
+func NewGoneError(cause error) error { return &GoneError{cause} }
+
+// gone makes err a *GoneError if it says that the cluster does not have the kind.
+func gone(err error) error {
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return &GoneError{err}
+	}
+	return err
+}
+
+// ImmutableError says that the API server lets nobody change the fields of an object that are to change. Another object has to
+// take its place.
+type ImmutableError struct {
+	Ref    inventory.Reference
+	Object *render.Object
+	cause  error
+}
+
+// Error says what the API server refuses.
+func (e *ImmutableError) Error() string { return "apply " + e.Ref.String() + ": " + e.cause.Error() }
+
+// Unwrap returns what the API server says.
+func (e *ImmutableError) Unwrap() error { return e.cause }
+
+// immutableFields are the fields that the API server names when somebody changes what nobody can change
+// (k8s.io/kubernetes, pkg/apis/apps/validation and pkg/apis/core/validation). Its reason is FieldValueForbidden for each.
+var immutableFields = map[string][]string{"StatefulSet": {"spec"}, "Secret": {"data", "immutable"}}
+
+// immutable returns the fields that nobody can change, if the API server refuses nothing but them. A policy's refusal is of the
+// same category, and names no field.
+func immutable(err error, kind string) (fields []string) {
+	for _, cause := range causes(err) {
+		if cause.Type != metav1.CauseTypeForbidden || !slices.Contains(immutableFields[kind], cause.Field) {
+			return nil
+		}
+		fields = append(fields, cause.Field)
+	}
+	return fields
+}
+
+// isOfLists tells whether the API server's own validation refuses an object, not a policy. Applying merges lists by keys: where
+// somebody else has edited a key, the result can be invalid, such as two ports of one name.
+func isOfLists(err error) bool {
+	all := causes(err)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(cause metav1.StatusCause) bool {
+		return cause.Field == "" || cause.Type == metav1.CauseTypeForbidden
+	})
+}
+
+func causes(err error) []metav1.StatusCause {
+	var refusal apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &refusal) || refusal.Status().Details == nil {
+		return nil
+	}
+	return refusal.Status().Details.Causes
+}
+
+// isOtherUID tells whether an object was not changed because it is another one than was meant.
+func isOtherUID(err error) bool {
+	return slices.ContainsFunc(causes(err), func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
+}
+
+// IsRefusal tells whether the API server, a policy, a quota or a webhook has said no, in contrast to an answer that was lost.
+func IsRefusal(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code != 0 && !strings.Contains(string(status.Status().Reason), "Timeout")
+}

@@ -1,0 +1,84 @@
+// Package apply does what was decided: steps in, requests out. The API server merges (server-side apply). It is the only
+// package that writes what a Collector becomes.
+//
+// Every write is pinned: a change or a deletion to the UID of the object that the Collector controls, a creation to a name that
+// nobody has. Nothing is deleted to make room before a dry run has accepted what comes in its place.
+package apply
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// Action is what a step does.
+type Action string
+
+// The actions.
+const (
+	// Try has the API server accept an apply without doing it.
+	Try Action = "try"
+
+	// Create applies an object that is not there.
+	Create Action = "create"
+
+	// Change applies an object that is there.
+	Change Action = "change"
+
+	// Replace deletes what is in an object's way, and creates the object.
+	Replace Action = "replace"
+
+	// Adopt labels an object of a Collector that has moved here from another operator.
+	Adopt Action = "adopt"
+
+	// Delete deletes an object.
+	Delete Action = "delete"
+)
+
+// Step is what has to be done about one object.
+type Step struct {
+	Action Action
+	Ref    inventory.Reference
+	Reason string
+
+	// Object is what is applied. It is nil for Adopt and Delete.
+	Object *render.Object
+
+	// UID is that of the object that is there. It is empty if there is none.
+	UID types.UID
+
+	// Replicas is how many pods a new workload begins with, if the object does not say. 0 leaves it to the API server.
+	Replicas int32
+
+	// HandsOver tells that the number of pods was the operator's, and is an autoscaler's from now on.
+	HandsOver bool
+
+	// Old is what Replace deletes.
+	Old *Old
+}
+
+// Old is what makes room for an object.
+type Old struct {
+	Ref inventory.Reference
+	UID types.UID
+
+	// Orphan leaves its pods alone.
+	Orphan bool
+
+	// Grow are claims that are expanded before.
+	Grow []Growth
+}
+
+// Growth is a claim that is to have another size.
+type Growth struct {
+	Claim   string
+	UID     types.UID
+	Version string
+	Size    string
+}
+
+// String says what the step does, and why.
+func (s Step) String() string { return fmt.Sprintf("%s %s (%s)", s.Action, s.Ref, s.Reason) }

@@ -1,0 +1,168 @@
+package inventory
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+const (
+	// CacheDelay is how long the informer cache may take to show what was applied. After it the API server is asked.
+	CacheDelay = time.Second
+
+	// repairsAtOnce is how often in a row an object is repaired at once. Each further time doubles the time to the next.
+	repairsAtOnce = 3
+
+	// longestBackoff bounds that time, and is how long an object has to stay in order to be repaired at once again.
+	longestBackoff = 5 * time.Minute
+)
+
+// State is what an object is, beside what is expected of it.
+type State int
+
+// The states of an object.
+const (
+	// Absent: it is not there, and nothing is expected.
+	Absent State = iota
+
+	// Unknown: it is there, and nothing is known of what has happened to it.
+	Unknown
+
+	// InOrder: it is as it was last applied.
+	InOrder
+
+	// Behind: the informer cache does not show yet what was applied.
+	Behind
+
+	// Changed: somebody has changed what the operator applied, or has replaced the object.
+	Changed
+
+	// Contested: somebody changes it again and again, and it waits for its next repair.
+	Contested
+
+	// Lost: it was there, and somebody has deleted it.
+	Lost
+
+	// Deleting: somebody has deleted it, and a finalizer keeps it.
+	Deleting
+)
+
+// Expectation is what the operator expects of one object: what it last wrote, or found in order.
+type Expectation struct {
+	UID     types.UID
+	Version string // the last one that was seen in order
+	Hash    string
+	Digest  string
+	Checked string
+	Seen    bool // the informer cache has shown it
+	At      time.Time
+	Repairs int       // in a row
+	Next    time.Time // it is not repaired before
+}
+
+// Expect returns the expectation that an object stays as it is in the informer cache.
+func Expect(object Object) *Expectation {
+	return &Expectation{
+		UID: object.UID, Version: object.Version, Hash: object.Hash, Digest: object.Digest, Checked: object.Checked, Seen: true,
+	}
+}
+
+// Applied returns the expectation after an apply at a time. before is what was expected then, or nil. An object that was repaired
+// may be repaired again later and later.
+func Applied(after Object, now time.Time, before *Expectation, repaired bool) *Expectation {
+	next := Expect(after)
+	next.At = now
+	next.Seen = before != nil && before.Seen && before.UID == after.UID
+	if repaired && before != nil && now.Sub(before.At) < longestBackoff+time.Minute {
+		next.Repairs = before.Repairs + 1
+	}
+	if next.Repairs > repairsAtOnce {
+		next.Next = now.Add(min(time.Second<<min(next.Repairs-repairsAtOnce, 10), longestBackoff))
+	}
+	return next
+}
+
+// IsContested tells whether the object was repaired so often that its next repair waits.
+func (e *Expectation) IsContested() bool { return e != nil && e.Repairs > repairsAtOnce }
+
+// state returns the state of an object, which is nil if the informer cache has none.
+func (e *Expectation) state(object *Object, now time.Time) State {
+	switch {
+	case e == nil && object == nil:
+		return Absent
+	case object == nil && !e.Seen && now.Sub(e.At) < CacheDelay:
+		return Behind
+	case object == nil:
+		return Lost
+	case object.Deleting && (e == nil || object.UID == e.UID || !isOlder(object.Version, e.Version)):
+		return Deleting
+	case e == nil:
+		return Unknown
+	case object.UID == e.UID && (object.Version == e.Version || object.Digest == e.Digest && object.Digest != ""):
+		return InOrder
+	case isOlder(object.Version, e.Version) && now.Sub(e.At) < CacheDelay:
+		return Behind
+	case now.Before(e.Next):
+		return Contested
+	}
+	return Changed
+}
+
+// isOlder tells whether one resource version is older than another. Versions that cannot be compared are not.
+func isOlder(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order < 0
+}
+
+// Expectations are those of one Collector's objects.
+type Expectations map[Reference]*Expectation
+
+// Seen is one object of a Collector.
+type Seen struct {
+	Object
+	State State
+	Next  time.Time // a contested object is not repaired before
+	Held  bool      // it was repaired so often that its next repair waits
+}
+
+// View is what a Collector has. It is not changed.
+type View struct {
+	// Objects are those that the Collector controls, those that the informer cache does not show yet, and those that are lost.
+	Objects map[Reference]Seen
+
+	// Used is what the Collector's pods, and the pods that its workloads may start, use: by kind and name.
+	Used map[string]bool
+}
+
+// See returns what a Collector has: found is what the informer cache has.
+func (e Expectations) See(found map[Reference]Object, now time.Time) map[Reference]Seen {
+	all := make(map[Reference]Seen, len(found))
+	for what, object := range found {
+		expected := e[what]
+		seen := Seen{Object: object, State: expected.state(&object, now), Held: expected.IsContested()}
+		if expected != nil {
+			seen.Next = expected.Next
+		}
+		if seen.State == Behind {
+			seen.Hash, seen.UID, seen.Checked = expected.Hash, expected.UID, expected.Checked
+		}
+		all[what] = seen
+	}
+	for what, expected := range e {
+		if _, isThere := found[what]; !isThere {
+			object := Object{UID: expected.UID, Version: expected.Version, Hash: expected.Hash, Digest: expected.Digest, Checked: expected.Checked}
+			all[what] = Seen{Object: object, State: expected.state(nil, now)}
+		}
+	}
+	return all
+}
+
+// Note notes which of the objects the informer cache has shown in order.
+func (e Expectations) Note(seen map[Reference]Seen) {
+	for what, object := range seen {
+		if expected := e[what]; expected != nil && object.State == InOrder {
+			expected.Seen, expected.Version, expected.Digest = true, object.Version, object.Digest
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// cacheTimeout is how long a look into the informer cache may take. Only the first look at a kind takes any time.
+const cacheTimeout = 10 * time.Second
+
+// Reader reads what Collectors have.
+type Reader struct {
+	// Cache reads from the informer cache.
+	Cache client.Reader
+
+	// Live reads from the API server.
+	Live client.Reader
+}
+
+// Of returns the objects of some kinds that a Collector controls, by the informer cache. An optional kind may have just gone from
+// the cluster, and its objects with it.
+func (r Reader) Of(ctx context.Context, collector client.Object, kinds, optional []schema.GroupVersionKind) (map[Reference]Object, error) {
+	found, byController := map[Reference]Object{}, client.MatchingFields{ControllerIndex: string(collector.GetUID())}
+	for _, kind := range kinds {
+		if err := read(ctx, r.Cache, collector, kind, cacheTimeout, byController, found); err != nil {
+			return nil, err
+		}
+	}
+	for _, kind := range optional {
+		_ = read(ctx, r.Cache, collector, kind, CacheDelay, byController, found)
+	}
+	return found, nil
+}
+
+// OfMoved returns the same from the API server, for a Collector that another operator has deployed: the label that the informer
+// cache goes by is that operator's until this one has applied each object.
+func (r Reader) OfMoved(ctx context.Context, collector client.Object, kinds []schema.GroupVersionKind) (map[Reference]Object, error) {
+	found := map[Reference]Object{}
+	for _, kind := range kinds {
+		labelled := client.MatchingLabels{v1alpha1.CollectorLabel: collector.GetName()}
+		if err := read(ctx, r.Live, collector, kind, cacheTimeout, labelled, found); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func read(
+	ctx context.Context, from client.Reader, collector client.Object, kind schema.GroupVersionKind, timeout time.Duration,
+	selected client.ListOption, into map[Reference]Object,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	list := newList(kind)
+	if err := from.List(ctx, list, client.InNamespace(collector.GetNamespace()), selected, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list the objects of kind %s: %w", kind.Kind, err)
+	}
+	eachItem(list, func(object client.Object) {
+		if !metav1.IsControlledBy(object, collector) {
+			return
+		}
+		kept, _ := Strip(object) // fails never
+		if object, ok := kept.(client.Object); ok {
+			into[NewReference(kind, object.GetName())] = Of(object)
+		}
+	})
+	return nil
+}
+
+// Used returns what a Collector's pods use, and the pods that its workloads may start, by kind and name.
+func (r Reader) Used(ctx context.Context, collector client.Object, objects map[Reference]Object) (map[string]bool, error) {
+	var pods corev1.PodList
+	err := r.Cache.List(ctx, &pods, client.InNamespace(collector.GetNamespace()),
+		client.MatchingLabels{v1alpha1.CollectorLabel: collector.GetName()}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list the Collector's pods in the informer cache: %w", err)
+	}
+	used := map[string]bool{}
+	for i := range pods.Items {
+		for _, use := range UsesOf(&pods.Items[i].Spec) {
+			used[use] = true
+		}
+	}
+	for _, object := range objects {
+		for use := range strings.FieldsSeq(object.Uses) {
+			used[use] = true
+		}
+	}
+	return used, nil
+}

@@ -1,0 +1,144 @@
+// Package offline does the steps from Collector to release offline: it prints what the operator would apply, through the
+// same schema, chart and post-renderer, without a cluster. It leaves out what only a cluster can give: owner references,
+// the check, the hash and the copy of a configuration that is in a Secret of the user, and whatever the API server adds. Pods
+// then mount that Secret, as without a copy.
+package offline
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/strvals"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/config/crd"
+	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/specpath"
+	"github.com/kube8/kube8-operator/internal/validation"
+)
+
+// Renderer renders Collectors.
+type Renderer struct {
+	// Watches say which chart a kind is rendered with.
+	Watches []watches.Watch
+
+	// APIVersions are APIs that the cluster is taken to have beyond those of Kubernetes, such as
+	// monitoring.coreos.com/v1/ServiceMonitor.
+	APIVersions []string
+
+	// JSON has Files write JSON instead of YAML: one List with the manifests, or the problems.
+	JSON bool
+
+	// AllowNone has Files take files without a Collector.
+	AllowNone bool
+
+	schema *crdSchema
+}
+
+// New returns a Renderer for the kinds of ws.
+func New(ws []watches.Watch, apiVersions []string) (*Renderer, error) {
+	schema, err := newCRDSchema(crd.Collector)
+	if err != nil {
+		return nil, err
+	}
+	return &Renderer{Watches: ws, APIVersions: apiVersions, schema: schema}, nil
+}
+
+// Render returns what each Collector in a stream of YAML documents becomes; objects of other kinds are passed over. The
+// error is a RefusedError with the problems of all of them.
+func (r *Renderer) Render(ctx context.Context, in io.Reader) ([]*render.Rendered, error) {
+	var all []*render.Rendered
+	var problems RefusedError
+	reader := yamlutil.NewYAMLReader(bufio.NewReader(in))
+	for document := 1; ; document++ {
+		text, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return all, problems.asError()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read document %d: %w", document, err)
+		}
+		objects, err := parse(text)
+		if err != nil {
+			problems = append(problems, problemsOf(fmt.Errorf("document %d: %w", document, err))...)
+		}
+		for _, object := range objects {
+			at := slices.IndexFunc(r.Watches, func(w watches.Watch) bool { return w.GroupVersionKind == object.GroupVersionKind() })
+			if at < 0 {
+				continue
+			}
+			rendered, err := r.one(ctx, &r.Watches[at], &object)
+			if err != nil {
+				problems = append(problems, problemsOf(err).about("", client.ObjectKeyFromObject(&object).String())...)
+				continue
+			}
+			all = append(all, rendered)
+		}
+	}
+}
+
+// parse reads one object, or the items of a list such as `kubectl get -o yaml` prints, as the API server would: duplicate
+// keys are refused, whole numbers are integers.
+func parse(text []byte) ([]unstructured.Unstructured, error) {
+	converted, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return nil, fmt.Errorf("not valid YAML: %w", err)
+	}
+	var object unstructured.Unstructured
+	if err := json.Unmarshal(converted, &object.Object); err != nil {
+		return nil, fmt.Errorf("not a Kubernetes object: %w", err)
+	}
+	if list, err := object.ToList(); err == nil && object.IsList() {
+		return list.Items, nil
+	}
+	return []unstructured.Unstructured{object}, nil
+}
+
+// one renders one Collector if its schema and the API server accept it.
+func (r *Renderer) one(ctx context.Context, watch *watches.Watch, collector *unstructured.Unstructured) (*render.Rendered, error) {
+	if collector.GetNamespace() == "" {
+		collector.SetNamespace("default")
+	}
+	if err := r.schema.admit(ctx, collector); err != nil {
+		return nil, err
+	}
+	return r.release(watch, collector)
+}
+
+// release renders a first release, with the code that the operator renders with. If the API server would refuse one of its
+// objects, the error is a RefusedError that names collector's own fields.
+func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstructured) (*render.Rendered, error) {
+	values, _, err := unstructured.NestedMap(collector.Object, "spec")
+	if err != nil {
+		return nil, fmt.Errorf("read spec: %w", err)
+	}
+	for key, value := range watch.OverrideValues {
+		if err := strvals.ParseInto(key+"="+value, values); err != nil {
+			return nil, fmt.Errorf("apply overrideValues %s of the watches file: %w", key, err)
+		}
+	}
+	offered := chartutil.DefaultCapabilities.Copy()
+	offered.APIVersions = append(offered.APIVersions, r.APIVersions...)
+	rendered, err := render.Render(watch.Chart, client.ObjectKeyFromObject(collector), values, offered, postrender.Renderer{})
+	if err != nil {
+		return nil, err
+	}
+	var problems RefusedError
+	for _, object := range rendered.Objects {
+		problems = append(problems, problemsOf(specpath.Explain(validation.Create(object), collector, object))...)
+	}
+	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
+	return rendered, problems.about("", "").asError() // each once: a port is in two objects
+}

@@ -1,0 +1,79 @@
+package operator
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/metrics"
+	"github.com/kube8/kube8-operator/internal/release"
+)
+
+// measured is the stock reconciler, with its reconciles measured. How one went says when the next one is.
+type measured struct {
+	reconcile.Reconciler
+	find    finder
+	ended   func(client.ObjectKey) release.Ended
+	backoff *backoff
+	metrics *metrics.Metrics
+}
+
+// Reconcile reconciles a Collector. It measures nothing of one that is paused or has gone: there is nothing to reconcile.
+func (m *measured) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	collector := m.find(ctx, request.NamespacedName)
+	paused := false
+	if collector != nil {
+		paused, _ = isPaused(ctx, collector) // the stock reconciler logs the error
+	}
+	began := time.Now()
+	result, err := m.Reconciler.Reconcile(ctx, request)
+	ended, took := m.ended(request.NamespacedName), time.Since(began)
+	switch {
+	case collector == nil || paused:
+		return result, err //nolint:wrapcheck // a decorator returns what the decorated one returns
+	case err != nil:
+		m.metrics.Reconciled(metrics.Failed, took)
+		return reconcile.Result{}, err //nolint:wrapcheck // a decorator returns what the decorated one returns
+	case ended.Fast:
+		m.metrics.Reconciled(metrics.Fast, took)
+	default:
+		m.metrics.Reconciled(metrics.Full, took)
+	}
+	result.RequeueAfter = earlier(result.RequeueAfter, ended.Requeue)
+	switch {
+	case v1alpha1.ConditionOf(collector, v1alpha1.PresetsReady).Status == corev1.ConditionFalse:
+		// Nothing tells that somebody has bound the role.
+		result.RequeueAfter = earlier(result.RequeueAfter, m.backoff.When(request))
+	case !ended.Unfinished:
+		m.backoff.succeeded(collector)
+	}
+	return result, nil
+}
+
+// earlier returns the shorter delay. A delay of 0 does not count.
+func earlier(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// finder returns a Collector as the informer cache has it, or nil. It must not be changed.
+type finder func(context.Context, client.ObjectKey) *unstructured.Unstructured
+
+func newFinder(cached client.Reader, kind schema.GroupVersionKind) finder {
+	return func(ctx context.Context, key client.ObjectKey) *unstructured.Unstructured {
+		collector := &unstructured.Unstructured{}
+		collector.SetGroupVersionKind(kind)
+		if cached.Get(ctx, key, collector, client.UnsafeDisableDeepCopy) != nil {
+			return nil
+		}
+		return collector
+	}
+}

@@ -1,0 +1,103 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kube8/kube8-operator/internal/metrics"
+	"github.com/kube8/kube8-operator/internal/release"
+)
+
+func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
+	refused := collectorOf(1)
+	refused.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "PresetsReady", "status": "False"}}}
+	paused := collectorOf(1)
+	paused.SetAnnotations(map[string]string{"kube8.dev/paused": "true"})
+	broken := errors.New("broken")
+	for name, row := range map[string]struct {
+		collector *unstructured.Unstructured
+		ended     release.Ended
+		err       error
+		measured  string
+		next      time.Duration
+		backsOff  bool // a failure before it still counts
+	}{
+		"nothing was to do":                  {collectorOf(1), release.Ended{Fast: true}, nil, "fast", time.Hour, false},
+		"something was to do":                {collectorOf(1), release.Ended{}, nil, "full", time.Hour, false},
+		"something is to do in a second":     {collectorOf(1), release.Ended{Requeue: time.Second}, nil, "full", time.Second, false},
+		"something is to do after a while":   {collectorOf(1), release.Ended{Requeue: 2 * time.Hour}, nil, "full", time.Hour, false},
+		"it waits for a check":               {collectorOf(1), release.Ended{Unfinished: true}, nil, "full", time.Hour, true},
+		"it waits for a role to be bound":    {refused, release.Ended{}, nil, "full", firstDelay, true},
+		"it failed":                          {collectorOf(1), release.Ended{}, broken, "error", 0, true},
+		"it is paused, and nothing was done": {paused, release.Ended{Requeue: time.Second}, nil, "", time.Hour, true},
+		"it has gone, and nothing was done":  {nil, release.Ended{}, nil, "", time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				stock := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+					return reconcile.Result{RequeueAfter: time.Hour}, row.err
+				})
+				registry := prometheus.NewPedanticRegistry()
+				delays := backoffOf(&row.collector)
+				delays.When(gateway)
+				ended := func(client.ObjectKey) release.Ended { return row.ended }
+				m := &measured{stock, delays.find, ended, delays, metrics.New(registry)}
+				result, err := m.Reconcile(t.Context(), gateway)
+				if result.RequeueAfter != row.next || !errors.Is(err, row.err) {
+					t.Errorf("got %s, %v", result.RequeueAfter, err)
+				}
+				if row.collector != nil && delays.isWaiting(row.collector) != row.backsOff {
+					t.Errorf("a failure before it counts: want %t", row.backsOff)
+				}
+				want := map[string]uint64{"fast": 0, "full": 0, "error": 0}
+				if row.measured != "" {
+					want[row.measured]++
+				}
+				if got := reconciles(t, registry); !maps.Equal(got, want) {
+					t.Errorf("measured %v, want %v", got, want)
+				}
+			})
+		})
+	}
+}
+
+// reconciles returns how many reconciles were measured, by how they ended.
+func reconciles(t *testing.T, registry prometheus.Gatherer) map[string]uint64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]uint64{}
+	for _, family := range families {
+		for _, series := range family.GetMetric() {
+			if family.GetName() == "kube8_pass_duration_seconds" {
+				found[series.GetLabel()[0].GetValue()] = series.GetHistogram().GetSampleCount()
+			}
+		}
+	}
+	return found
+}
+
+func TestTheEarlierDelay(t *testing.T) {
+	for name, row := range map[string]struct{ a, b, want time.Duration }{
+		"none":                {0, 0, 0},
+		"the only one, first": {3, 0, 3},
+		"the only one, last":  {0, 3, 3},
+		"the first of two":    {2, 3, 2},
+		"the last of two":     {3, 2, 2},
+	} {
+		if got := earlier(row.a, row.b); got != row.want {
+			t.Errorf("%s: got %d", name, got)
+		}
+	}
+}

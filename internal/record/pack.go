@@ -1,0 +1,81 @@
+package record
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"helm.sh/helm/v3/pkg/release"
+)
+
+// maxUnpacked is how many bytes a record may have when it is unpacked: one of 1 MiB can become 1,000 times as much.
+const maxUnpacked = 16 << 20
+
+// contentOf returns the data of the Secret of a release: its text as deployed and, if there is room, as superseded. What is too
+// large to record is left out.
+func contentOf(rel *release.Release) (map[string][]byte, error) {
+	packed := map[release.Status][]byte{}
+	for _, shorten := range []func(){
+		func() {},
+		func() { rel.Config, rel.Info.Description = nil, tooLarge+"the values, see the Collector" },
+		func() { rel.Manifest, rel.Info.Description = "", tooLarge+"values and manifest, see the Collector" },
+	} {
+		shorten()
+		for _, rel.Info.Status = range []release.Status{release.StatusSuperseded, release.StatusDeployed} {
+			var err error
+			if packed[rel.Info.Status], err = pack(rel); err != nil {
+				return nil, err
+			}
+		}
+		if len(packed[release.StatusDeployed]) <= maxRecord {
+			break
+		}
+	}
+	content := map[string][]byte{"release": packed[release.StatusDeployed]}
+	if len(packed[release.StatusDeployed])+len(packed[release.StatusSuperseded]) <= maxRecord {
+		content[release.StatusSuperseded.String()] = packed[release.StatusSuperseded]
+	}
+	return content, nil
+}
+
+// packer packs releases. There is one, because it has buffers of nearly a megabyte.
+var (
+	packer  = gzip.NewWriter(nil)
+	packing sync.Mutex
+)
+
+// pack packs a release as Helm stores it.
+func pack(rel *release.Release) ([]byte, error) {
+	var packed bytes.Buffer
+	encoder := base64.NewEncoder(base64.StdEncoding, &packed)
+	packing.Lock()
+	defer packing.Unlock()
+	packer.Reset(encoder)
+	err := errors.Join(json.NewEncoder(packer).Encode(rel), packer.Close(), encoder.Close())
+	return packed.Bytes(), err
+}
+
+// unpack reads what pack has written.
+func unpack(packed []byte) (*release.Release, error) {
+	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
+	if err != nil {
+		return nil, fmt.Errorf("unpack it: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(reader, maxUnpacked+1))
+	if err != nil {
+		return nil, fmt.Errorf("unpack it: %w", err)
+	}
+	if len(text) > maxUnpacked {
+		return nil, fmt.Errorf("it unpacks to more than %d MiB", maxUnpacked>>20)
+	}
+	rel := &release.Release{}
+	if err := json.Unmarshal(text, rel); err != nil {
+		return nil, errors.New("it is not a release") // the parser's reason may quote it
+	}
+	return rel, nil
+}

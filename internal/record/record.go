@@ -1,0 +1,305 @@
+// Package record keeps a Helm release Secret for each deployed revision, as Helm does, for `helm list|status|history|get`.
+//
+// One thing is read back: the manifest of the last accepted revision, to repair it while a newer one is refused or waits. Its hash
+// is in the Collector's status, so nobody who may write Secrets decides what the operator applies.
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/release"
+	helmtime "helm.sh/helm/v3/pkg/time"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+)
+
+const (
+	// History is how many revisions are kept.
+	History = 3
+
+	// maxRecord is how many bytes of a release a Secret holds, with room for its metadata.
+	maxRecord = corev1.MaxSecretSize - 16<<10
+
+	recordType = "helm.sh/release.v1"
+
+	tooLarge = "deployed by kube8-operator; too large to record "
+
+	// earlierAnnotation on a record has the revisions before it and the UIDs of their records, such as "2=UID,1=UID", so that an
+	// operator that has just started need not list them.
+	earlierAnnotation = "kube8.dev/earlier"
+)
+
+// Known is what is remembered of a Collector's records. The zero value knows nothing.
+type Known struct {
+	listed  bool
+	records []recorded // by revision
+}
+
+type recorded struct {
+	revision   int
+	uid        types.UID // empty if it is not known
+	superseded bool
+}
+
+// Records are those of one Collector.
+type Records struct {
+	*Known
+
+	// Cluster writes, and Live reads from the API server.
+	Cluster client.Client
+	Live    client.Reader
+
+	Collector client.Object
+	Chart     *chart.Chart
+
+	// Alone says that no other operator works on the same Collector.
+	Alone bool
+}
+
+// Prepare finds out which revisions are recorded. deployed is the last one by the Collector's status, or 0: with it nothing
+// is asked. It reads no content. A record of somebody else is a *inventory.ConflictError, unless the Collector is being deleted.
+func (r *Records) Prepare(ctx context.Context, deployed int) error {
+	switch {
+	case r.Alone && (r.listed || len(r.records) > 0):
+		return nil
+	case r.Alone && deployed > 0:
+		r.records = []recorded{{revision: deployed}}
+		return nil
+	}
+	return r.List(ctx)
+}
+
+// List reads from the API server which revisions are recorded.
+func (r *Records) List(ctx context.Context) error {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	err := r.Live.List(ctx, list, client.InNamespace(r.Collector.GetNamespace()),
+		client.MatchingLabels{"owner": "helm", "name": r.Collector.GetName()})
+	if err != nil {
+		return fmt.Errorf("list the Secrets of release %s: %w", r.Collector.GetName(), err)
+	}
+	r.records, r.listed = nil, false
+	for i := range list.Items {
+		secret := &list.Items[i]
+		revision, found := revisionOf(secret.Name, r.Collector.GetName())
+		switch {
+		case metav1.IsControlledBy(secret, r.Collector) && found:
+			r.add(recordedIn(secret, revision))
+		case r.Collector.GetDeletionTimestamp() == nil && found:
+			return r.foreign(secret)
+		}
+	}
+	r.listed = true
+	return nil
+}
+
+// Any tells whether there are records. List has been called.
+func (r *Records) Any() bool { return len(r.records) > 0 }
+
+func recordedIn(secret client.Object, revision int) recorded {
+	return recorded{revision, secret.GetUID(), secret.GetLabels()["status"] == release.StatusSuperseded.String()}
+}
+
+func (k *Known) add(record recorded) {
+	k.records = slices.DeleteFunc(k.records, func(known recorded) bool { return known.revision == record.revision })
+	k.records = append(k.records, record)
+	slices.SortFunc(k.records, func(a, b recorded) int { return a.revision - b.revision })
+}
+
+func (r *Records) foreign(secret client.Object) error {
+	return &inventory.ConflictError{Message: fmt.Sprintf(
+		"Helm release %q was not made by this operator: Secret %s %s; uninstall it, or rename the Collector",
+		r.Collector.GetName(), secret.GetName(), inventory.OwnerOf(secret, r.Collector))}
+}
+
+func nameOf(release string, revision int) string {
+	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, revision)
+}
+
+// revisionOf returns the revision that a Secret records, by the Secret's name.
+func revisionOf(secret, release string) (int, bool) {
+	number, found := strings.CutPrefix(secret, "sh.helm.release.v1."+release+".v")
+	revision, err := strconv.Atoi(number)
+	return revision, found && err == nil && revision > 0
+}
+
+// Add notes that the revisions until now are superseded, records what was applied as the next one, and forgets the oldest. It
+// returns the next revision.
+func (r *Records) Add(ctx context.Context, manifest string, values map[string]any) (int, error) {
+	for _, known := range slices.Clone(r.records) {
+		if known.superseded {
+			continue
+		}
+		if err := r.supersede(ctx, known); err != nil { // no reason to fail: the next revision has another chance
+			log.FromContext(ctx).Info("could not note that a revision is superseded", "revision", known.revision, "because", err.Error())
+		}
+	}
+	next := 1
+	for _, known := range r.records {
+		next = max(next, known.revision+1)
+	}
+	next, err := r.create(ctx, next, manifest, values)
+	if err != nil {
+		return 0, err
+	}
+	return next, r.forget(ctx, next-History)
+}
+
+// create creates the record of a revision, and returns its number.
+func (r *Records) create(ctx context.Context, revision int, manifest string, values map[string]any) (int, error) {
+	metadata := *r.Chart.Metadata
+	rel := &release.Release{
+		Name: r.Collector.GetName(), Namespace: r.Collector.GetNamespace(), Version: revision,
+		Chart:  &chart.Chart{Metadata: &metadata, Values: r.Chart.Values},
+		Config: values, Manifest: manifest,
+		Info: &release.Info{
+			FirstDeployed: helmtime.Time{Time: r.Collector.GetCreationTimestamp().Time}, LastDeployed: helmtime.Now(),
+			Description: "deployed by kube8-operator",
+		},
+	}
+	content, err := contentOf(rel)
+	if err != nil {
+		return 0, fmt.Errorf("pack the record of revision %d: %w", revision, err)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: rel.Namespace, Name: nameOf(rel.Name, revision),
+			Labels: map[string]string{
+				"name": rel.Name, "owner": "helm", "status": release.StatusDeployed.String(), "version": strconv.Itoa(revision),
+				"createdAt": strconv.FormatInt(time.Now().Unix(), 10),
+			},
+			Annotations: r.earlier(),
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(r.Collector, r.Collector.GetObjectKind().GroupVersionKind()),
+			},
+		},
+		Type: recordType, Data: content,
+	}
+	err = r.Cluster.Create(ctx, secret)
+	if apierrors.IsAlreadyExists(err) {
+		return r.skip(ctx, revision, manifest, values)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("record revision %d: %w", revision, err)
+	}
+	r.add(recorded{revision: revision, uid: secret.UID})
+	return revision, nil
+}
+
+// skip records a revision by the next number, because a record of that one is there and was not listed: it has lost its
+// labels, or another operator has just written it.
+func (r *Records) skip(ctx context.Context, revision int, manifest string, values map[string]any) (int, error) {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err := r.Live.Get(ctx, r.keyOf(revision), secret); err != nil {
+		return 0, fmt.Errorf("read the record of revision %d: %w", revision, err)
+	}
+	if !metav1.IsControlledBy(secret, r.Collector) {
+		return 0, r.foreign(secret)
+	}
+	r.add(recordedIn(secret, revision))
+	return r.create(ctx, revision+1, manifest, values)
+}
+
+// earlier returns the annotation of the next record.
+func (r *Records) earlier() map[string]string {
+	var earlier []string
+	for _, known := range r.records {
+		if known.uid != "" {
+			earlier = append(earlier, fmt.Sprintf("%d=%s", known.revision, known.uid))
+		}
+	}
+	if len(earlier) == 0 {
+		return nil
+	}
+	return map[string]string{earlierAnnotation: strings.Join(earlier[max(0, len(earlier)-History):], ",")}
+}
+
+// supersede notes in a record that there is a later one. The Secret has had the text for that since it was
+// created, so nothing is read. Where it has none, only its label says so: in a very large record, and a damaged one.
+func (r *Records) supersede(ctx context.Context, known recorded) error {
+	key, status := r.keyOf(known.revision), release.StatusSuperseded.String()
+	note := fmt.Sprintf(`{"op": "test", "path": "/metadata/ownerReferences/0/uid", "value": %q},
+		{"op": "add", "path": "/metadata/labels/status", "value": %q},
+		{"op": "add", "path": "/metadata/labels/modifiedAt", "value": "%d"}`, r.Collector.GetUID(), status, time.Now().Unix())
+	var err error
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	for _, text := range []string{fmt.Sprintf(`, {"op": "move", "from": "/data/%s", "path": "/data/release"}`, status), ""} {
+		err = r.Cluster.Patch(ctx, secret, client.RawPatch(types.JSONPatchType, []byte("["+note+text+"]")))
+		if !apierrors.IsInvalid(err) {
+			break
+		}
+	}
+	if apierrors.IsNotFound(err) {
+		return r.List(ctx) // somebody has deleted it, and perhaps others
+	}
+	if err != nil {
+		return fmt.Errorf("write the record of revision %d: %w", known.revision, err)
+	}
+	r.add(recorded{known.revision, secret.UID, true})
+	for entry := range strings.SplitSeq(secret.Annotations[earlierAnnotation], ",") {
+		number, uid, _ := strings.Cut(entry, "=")
+		revision, err := strconv.Atoi(number)
+		isNew := !slices.ContainsFunc(r.records, func(known recorded) bool { return known.revision == revision })
+		if err == nil && revision > 0 && revision < known.revision && isNew {
+			r.add(recorded{revision, types.UID(uid), true})
+		}
+	}
+	return nil
+}
+
+// Forget deletes all records. List has been called.
+func (r *Records) Forget(ctx context.Context) error { return r.forget(ctx, int(^uint(0)>>1)) }
+
+// forget deletes the records of all revisions up to one.
+func (r *Records) forget(ctx context.Context, last int) error {
+	for _, known := range slices.Clone(r.records) {
+		if known.revision > last || known.uid == "" {
+			continue
+		}
+		key := r.keyOf(known.revision)
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		err := r.Cluster.Delete(ctx, secret, client.Preconditions{UID: &known.uid})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("delete the record of revision %d: %w", known.revision, err)
+		}
+		r.records = slices.DeleteFunc(r.records, func(other recorded) bool { return other == known })
+	}
+	return nil
+}
+
+// Read returns manifest and values of a revision, as they are recorded. The caller verifies them.
+func (r *Records) Read(ctx context.Context, revision int) (manifest string, values map[string]any, err error) {
+	secret := &corev1.Secret{}
+	if err := r.Live.Get(ctx, r.keyOf(revision), secret); err != nil {
+		return "", nil, fmt.Errorf("read the record of revision %d: %w", revision, err)
+	}
+	if !metav1.IsControlledBy(secret, r.Collector) {
+		return "", nil, r.foreign(secret)
+	}
+	rel, err := unpack(secret.Data["release"])
+	if err != nil {
+		return "", nil, fmt.Errorf("read the record of revision %d: %w", revision, err)
+	}
+	if rel.Manifest == "" {
+		return "", nil, fmt.Errorf("the record of revision %d has no manifest: %w", revision, errors.ErrUnsupported)
+	}
+	return rel.Manifest, rel.Config, nil
+}
+
+func (r *Records) keyOf(revision int) client.ObjectKey {
+	return client.ObjectKey{Namespace: r.Collector.GetNamespace(), Name: nameOf(r.Collector.GetName(), revision)}
+}

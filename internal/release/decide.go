@@ -1,0 +1,232 @@
+package release
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// decide decides what to do. It looks at nothing but the situation, and changes nothing.
+//
+// docs/architecture.md has the rules that it keeps, S1 to S9. In short: what serves is changed only after the API server has
+// accepted all that comes with the change, and goes only when what comes in its place serves.
+func decide(s Situation) Plan {
+	if s.Deletes {
+		return uninstall(s)
+	}
+	changes := s.Deployed == "" || s.Want.Hash != s.Deployed
+	if changes && s.ByOperator && !s.Turn {
+		return Plan{Verdict: Deferred, Restores: s.drifted() || s.Moved}
+	}
+	job := s.Want.first(render.Checks)
+	if job != nil && changes && !s.accepts(job.Ref) {
+		return s.check(*job)
+	}
+	want, err := s.Want.accepted(job)
+	if err != nil {
+		return Plan{Verdict: Refused, Err: err}
+	}
+	s.Want = want
+
+	p := Plan{Verdict: InSync}
+	var steps []apply.Step
+	for i := range s.Want.Objects {
+		step, refusal := s.step(&s.Want.Objects[i], &p)
+		if refusal != nil {
+			return Plan{Verdict: Refused, Err: refusal, Restores: s.drifted()}
+		}
+		if step != nil {
+			steps = append(steps, *step)
+		}
+	}
+	switch {
+	case changes && len(s.View.Objects) == 0:
+		p.Verdict = Install
+	case changes:
+		p.Verdict = Upgrade
+	case len(steps) > 0:
+		p.Verdict = Drifted
+	}
+	deletes, adopts := s.prune(steps, &p)
+	p.add(adopts)
+	if changes {
+		p.add(s.tries(steps))
+	}
+	for stage := render.Mounts; stage <= render.Others; stage++ {
+		p.add(slices.DeleteFunc(slices.Clone(steps), func(step apply.Step) bool { return step.Object.Stage != stage }))
+	}
+	p.add(deletes)
+	return p
+}
+
+// uninstall deletes all that the Collector controls.
+func uninstall(s Situation) Plan {
+	p := Plan{Verdict: Uninstalling}
+	var deletes []apply.Step
+	for what, seen := range s.View.Objects {
+		if seen.State != inventory.Lost && seen.State != inventory.Deleting {
+			deletes = append(deletes, remove(what, seen, "the Collector is being deleted"))
+		}
+	}
+	p.add(sorted(deletes))
+	return p
+}
+
+// drifted tells whether the deployed revision has to be repaired, as far as is known without rendering it.
+func (s *Situation) drifted() bool {
+	runs := false
+	for what, seen := range s.View.Objects {
+		switch seen.State {
+		case inventory.Unknown, inventory.Changed, inventory.Lost:
+			return s.Deployed != ""
+		default:
+			runs = runs || inventory.IsWorkload(what.Kind().Kind)
+		}
+	}
+	return !runs && s.Deployed != ""
+}
+
+// step returns what has to be done about one wanted object, or nil. It adds to the plan what keeps that from being done.
+func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
+	seen := s.View.Objects[wanted.Ref]
+	step := &apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID}
+	step.HandsOver = seen.OwnsReplicas && wanted.Stage == render.Workloads && !wanted.SetsReplicas
+	isSame := seen.Hash == wanted.Hash
+	switch seen.State {
+	case inventory.Absent, inventory.Lost:
+		step.Action, step.UID, step.Reason = apply.Create, "", "it is not there"
+		if seen.State == inventory.Lost {
+			step.Reason = "somebody has deleted it"
+		}
+		step.Replicas = s.replicas(wanted)
+		return s.exchange(step), nil
+	case inventory.Deleting:
+		p.obstruct("%s is being deleted%s; the operator creates it again when it has gone", wanted.Ref, heldBy(seen.Finalizers))
+		return nil, nil
+	case inventory.Contested:
+		p.obstruct(contested, editorOf(seen.Editor), wanted.Ref)
+		if isSame {
+			p.sooner(seen.Next.Sub(s.Now))
+			return nil, nil
+		}
+		step.Reason = "it differs from the revision"
+	case inventory.InOrder, inventory.Behind:
+		if isSame && (!step.HandsOver || seen.State == inventory.Behind) {
+			if seen.State == inventory.Behind {
+				p.sooner(inventory.CacheDelay)
+			}
+			return nil, nil
+		}
+		step.Reason = "it differs from the revision"
+	case inventory.Changed:
+		if seen.Held {
+			p.obstruct(contested, editorOf(seen.Editor), wanted.Ref)
+		}
+		step.Reason = editorOf(seen.Editor) + " has changed it"
+	case inventory.Unknown:
+		step.Reason = "it is not known what has happened to it"
+	}
+	found, isImmutable := s.Immutable[wanted.Ref]
+	if !isImmutable {
+		return step, nil
+	}
+	old, err := successor(wanted.Ref, seen.UID, found)
+	if err != nil {
+		return nil, err
+	}
+	step.Action, step.Old, step.Reason = apply.Replace, old, "nobody can change it"
+	return step, nil
+}
+
+// contested says who changes an object again and again.
+const contested = "%s changes %s again and again, so the operator repairs it less and less often"
+
+func (p *Plan) obstruct(format string, args ...any) {
+	if p.Obstacle == "" {
+		p.Obstacle = fmt.Sprintf(format, args...)
+	}
+}
+
+func editorOf(editor string) string {
+	if editor == "" {
+		return "an unknown client"
+	}
+	return editor
+}
+
+func heldBy(finalizers []string) string {
+	if len(finalizers) == 0 {
+		return ""
+	}
+	return ", and held by finalizers " + strings.Join(finalizers, ", ")
+}
+
+// replicas returns how many pods a new workload begins with, if it does not say: as many as the one that it comes in place of.
+func (s *Situation) replicas(wanted *render.Object) (most int32) {
+	if wanted.Stage != render.Workloads || wanted.SetsReplicas || wanted.Ref.Kind().Kind == "DaemonSet" {
+		return 0
+	}
+	for what, seen := range s.View.Objects {
+		if inventory.IsWorkload(what.Kind().Kind) && seen.State != inventory.Lost {
+			most = max(most, seen.Replicas)
+		}
+	}
+	return most
+}
+
+// autoscalers are the kinds of which a workload has at most one: an object of one kind takes the place of that of another.
+var autoscalers = []string{"HorizontalPodAutoscaler", "ScaledObject"}
+
+// exchange has the creation of an autoscaler delete that of another kind: both cannot be there together.
+func (s *Situation) exchange(step *apply.Step) *apply.Step {
+	if !slices.Contains(autoscalers, step.Ref.Kind().Kind) {
+		return step
+	}
+	for what, seen := range s.View.Objects {
+		if slices.Contains(autoscalers, what.Kind().Kind) && s.Want.has(what) == nil &&
+			seen.State != inventory.Lost && seen.State != inventory.Deleting {
+			step.Action, step.Old = apply.Replace, &apply.Old{Ref: what, UID: seen.UID}
+		}
+	}
+	return step
+}
+
+// tries returns dry runs of all steps but the first that change what serves: a refusal of one of them must leave the others undone.
+// There are none if nothing serves yet, unless something of somebody else was met before.
+func (s *Situation) tries(steps []apply.Step) []apply.Step {
+	serves := s.Conflicted
+	for what := range s.View.Objects {
+		serves = serves || inventory.IsWorkload(what.Kind().Kind)
+	}
+	if !serves {
+		return nil
+	}
+	var tries []apply.Step
+	for _, step := range slices.SortedStableFunc(slices.Values(steps), byStage) {
+		if step.Action == apply.Create && step.Object.Stage == render.Mounts && !s.Conflicted {
+			continue // nobody uses it yet
+		}
+		step.Action = apply.Try
+		tries = append(tries, step)
+	}
+	if len(tries) > 0 && !s.Conflicted {
+		tries = tries[1:]
+	}
+	return tries
+}
+
+func byStage(a, b apply.Step) int { return int(a.Object.Stage) - int(b.Object.Stage) }
+
+func remove(what inventory.Reference, seen inventory.Seen, reason string) apply.Step {
+	return apply.Step{Action: apply.Delete, Ref: what, UID: seen.UID, Reason: reason}
+}
+
+// sorted sorts steps, so that equal situations have equal plans.
+func sorted(steps []apply.Step) []apply.Step {
+	slices.SortFunc(steps, func(a, b apply.Step) int { return strings.Compare(a.Ref.Use(), b.Ref.Use()) })
+	return steps
+}

@@ -1,0 +1,153 @@
+package release
+
+import (
+	"errors"
+	"hash/fnv"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+)
+
+// look reads what the Collector has. An operator that has just started takes it to be in order if the status says so.
+func (r *actionClient) look() error {
+	var optional []schema.GroupVersionKind
+	offered, offeredErr := r.capabilities.Get(r.ctx)
+	if offeredErr == nil {
+		optional = offered.Kinds
+	}
+	found, err := r.inventory.Of(r.ctx, r.collector, r.chart.Kinds, optional)
+	if err != nil {
+		return err
+	}
+	r.found = found
+	_, isDeployed, _ := unstructured.NestedMap(r.collector.Object, "status", "deployedRelease")
+	if r.isMoved = r.Shard != "" && isDeployed && !r.runs(); r.isMoved {
+		if offeredErr != nil {
+			return offeredErr // objects would be overlooked
+		}
+		if r.found, err = r.inventory.OfMoved(r.ctx, r.collector, append(optional, r.chart.Kinds...)); err != nil {
+			return err
+		}
+	}
+	if r.expected == nil && r.deployed != nil {
+		if _, _, objects := splitDigest(r.deployed.Digest); objects == digestOfObjects(r.found, nil) {
+			r.expected = inventory.Expectations{}
+			for what, object := range r.found {
+				r.expected[what] = inventory.Expect(object)
+			}
+		}
+	}
+	return nil
+}
+
+// runs tells whether the informer cache has a workload of the Collector.
+func (r *actionClient) runs() bool {
+	for what := range r.found {
+		if inventory.IsWorkload(what.Kind().Kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// isUnchanged tells whether there is nothing to do, by what is remembered or by what the status says.
+func (r *actionClient) isUnchanged() bool {
+	now, err := r.current()
+	if err != nil || r.expected == nil || r.isMoved || r.deployed == nil {
+		return false
+	}
+	if r.inputs == (inputs{}) {
+		if digest, _, _ := splitDigest(r.deployed.Digest); digest != r.digestOfInputs(now) {
+			return false
+		}
+		// Not all Collectors are rendered again at the same time, one period after a start.
+		r.inputs, r.until, r.renders = now, r.now().Add(spreadOver(r.Period, r.uid)), r.hash()
+	}
+	if r.inputs != now || !r.now().Before(r.until) {
+		return false
+	}
+	view := r.expected.See(r.found, r.now())
+	p := Plan{Verdict: InSync}
+	for what, seen := range view {
+		switch {
+		case seen.State == inventory.InOrder, r.waits[what]:
+		case seen.State == inventory.Contested:
+			p.obstruct(contested, editorOf(seen.Editor), what)
+			p.sooner(seen.Next.Sub(r.now()))
+		default:
+			return false
+		}
+	}
+	if len(r.waits) > 0 {
+		used, err := r.inventory.Used(r.ctx, r.collector, r.found)
+		if err != nil {
+			return false
+		}
+		for what := range r.waits {
+			if _, isThere := r.found[what]; !isThere || !used[what.Use()] {
+				return false
+			}
+		}
+	}
+	if r.renders != r.hash() {
+		if r.outcome.Update = r.Waves.Ask(r.collector); r.outcome.Update == nil {
+			return false
+		}
+		p.Verdict = Deferred
+	}
+	p.sooner(r.until.Sub(r.now()))
+	r.expected.Note(view)
+	r.plan = p
+	r.summarize()
+	r.outcome.Fast = true
+	return true
+}
+
+// spreadOver returns a part of a period, which is another one for each Collector.
+func spreadOver(period time.Duration, collector types.UID) time.Duration {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(collector)) // fails never
+	return time.Duration(float64(period) * float64(sum.Sum32()) / math.MaxUint32)
+}
+
+// decide decides what to do about what was rendered.
+func (r *actionClient) decide() error {
+	s, err := r.situation(r.rendered.Want)
+	if err != nil {
+		return err
+	}
+	if s.ByOperator = r.isByOperator() && !r.isUnrepairable; s.ByOperator {
+		r.outcome.Update = r.Waves.Ask(r.collector)
+		s.Turn = r.outcome.Update == nil
+	}
+	r.plan = decide(s)
+	return nil
+}
+
+// situation returns what a decision looks at.
+func (r *actionClient) situation(want Want) (Situation, error) {
+	s := Situation{
+		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.hash(), Want: want, Moved: r.isMoved,
+		BacksOff: r.BackingOff(r.collector), Immutable: r.immutable,
+		View: inventory.View{Objects: r.expected.See(r.found, r.now())},
+	}
+	var checked *CheckError
+	var conflict *inventory.ConflictError
+	s.Conflicted = errors.As(r.last.Err, &conflict)
+	if errors.As(r.last.Err, &checked) {
+		s.Told = checked.job
+	}
+	for what := range s.View.Objects {
+		if want.has(what) == nil { // mostly nothing is left over, and nobody needs to know about pods
+			used, err := r.inventory.Used(r.ctx, r.collector, r.found)
+			s.View.Used = used
+			return s, err
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,160 @@
+package release
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// Verdict says where a Collector is.
+type Verdict string
+
+// The verdicts.
+const (
+	// InSync: the objects are those of the deployed revision.
+	InSync Verdict = "InSync"
+
+	// Drifted: they are not, and are repaired.
+	Drifted Verdict = "Drifted"
+
+	// Install: there is nothing yet.
+	Install Verdict = "Install"
+
+	// Upgrade: another revision is to be deployed.
+	Upgrade Verdict = "Upgrade"
+
+	// Deferred: another revision is the operator's change, and waits for its turn.
+	Deferred Verdict = "Deferred"
+
+	// Checking: a Job has not accepted another revision yet.
+	Checking Verdict = "Checking"
+
+	// Refused: another revision cannot be deployed.
+	Refused Verdict = "Refused"
+
+	// Uninstalling: all objects go.
+	Uninstalling Verdict = "Uninstalling"
+)
+
+// Plan is what was decided.
+type Plan struct {
+	Verdict Verdict
+
+	// Groups are steps: those of one group are done together, and the next group after it.
+	Groups [][]apply.Step
+
+	// Err says why the verdict is Refused.
+	Err error
+
+	// Restores tells that the deployed revision has to be repaired, while another one waits or is refused.
+	Restores bool
+
+	// Waits are objects that nobody needs any more once pods have gone, or others serve.
+	Waits map[inventory.Reference]bool
+
+	// Obstacle says what keeps objects from being as they should, or is empty.
+	Obstacle string
+
+	// After is when to look again although nothing happens; 0 is never.
+	After time.Duration
+}
+
+// IsDone tells whether there is nothing to do.
+func (p *Plan) IsDone() bool { return len(p.Groups) == 0 }
+
+// add adds a group of steps, unless it is empty.
+func (p *Plan) add(group []apply.Step) {
+	if len(group) > 0 {
+		p.Groups = append(p.Groups, group)
+	}
+}
+
+// sooner has the plan looked at again after a delay, or earlier.
+func (p *Plan) sooner(delay time.Duration) {
+	if p.After == 0 || delay < p.After {
+		p.After = max(delay, time.Millisecond)
+	}
+}
+
+// Situation is all that a decision looks at.
+type Situation struct {
+	Now time.Time
+
+	// Deletes tells that the Collector is being deleted.
+	Deletes bool
+
+	// Deployed is the hash of what was rendered for the deployed revision. Empty says that there is none, or that it is not known.
+	Deployed string
+
+	// Want is what was rendered.
+	Want Want
+
+	// View is what the Collector has. Used of it is needed only if it has more than what is wanted.
+	View inventory.View
+
+	// ByOperator tells that only the operator has changed what is rendered: the chart, or what the cluster offers.
+	ByOperator bool
+
+	// Turn tells that it is the Collector's turn to take a change of the operator.
+	Turn bool
+
+	// Restores tells that Want is the deployed revision while another one waits or is refused: nothing is pruned.
+	Restores bool
+
+	// Moved tells that the Collector comes from another operator, by whose label the objects are still known.
+	Moved bool
+
+	// BacksOff tells that the delay after the last failure is not over.
+	BacksOff bool
+
+	// Told is the Job whose end without a verdict the last reconcile has told.
+	Told types.UID
+
+	// Conflicted tells that the last reconcile met something of somebody else.
+	Conflicted bool
+
+	// Immutable are objects that the API server lets nobody change as they should, found out in this reconcile.
+	Immutable map[inventory.Reference]Immutable
+}
+
+// Want is what a Collector is to become.
+type Want struct {
+	Hash    string
+	Objects []render.Object
+}
+
+// Immutable is an object that the API server lets nobody change as it should.
+type Immutable struct {
+	// Err is what the API server says.
+	Err error
+
+	// Live and Wanted are a StatefulSet, and Claims those with its labels; nil for other kinds.
+	Live, Wanted *appsv1.StatefulSet
+	Claims       []corev1.PersistentVolumeClaim
+}
+
+// has returns the wanted object of a reference, or nil.
+func (w Want) has(what inventory.Reference) *render.Object {
+	for i := range w.Objects {
+		if w.Objects[i].Ref == what {
+			return &w.Objects[i]
+		}
+	}
+	return nil
+}
+
+// first returns the first wanted object of a stage, or nil.
+func (w Want) first(stage render.Stage) *render.Object {
+	for i := range w.Objects {
+		if w.Objects[i].Stage == stage {
+			return &w.Objects[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,276 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// carryOut does what was decided. The deployed revision is repaired while another one waits, is checked or is refused.
+func (r *actionClient) carryOut() error {
+	err := r.forward()
+	refused := err != nil && r.plan.Verdict != Drifted && r.isDisturbed()
+	if r.plan.Restores || refused {
+		err = r.repairBeside(err)
+	}
+	r.summarize()
+	return err
+}
+
+// forward goes towards what is wanted. It decides again if the API server has told something new.
+func (r *actionClient) forward() error {
+	if r.revises() {
+		if err := r.recordsOf(r).Prepare(r.ctx, r.revision()); err != nil {
+			return err
+		}
+	}
+	for range 4 {
+		if r.plan.Verdict == Refused {
+			return r.plan.Err
+		}
+		if r.plan.Verdict == Deferred {
+			r.remember()
+			return nil
+		}
+		err := r.do(r.plan, !r.revises() && r.plan.Verdict != Checking && !r.isMoved)
+		if err == nil {
+			return r.accept()
+		}
+		if again, learned := r.learn(err); !again {
+			return errors.Join(err, learned, r.undo(err))
+		}
+		if err := r.decide(); err != nil {
+			return err
+		}
+	}
+	return errors.New("what the API server says changes again and again")
+}
+
+// revises tells whether the plan brings another revision.
+func (r *actionClient) revises() bool { return r.plan.Verdict == Install || r.plan.Verdict == Upgrade }
+
+func (r *actionClient) revision() int {
+	if r.deployed == nil {
+		return 0
+	}
+	return r.deployed.Revision
+}
+
+// do does the steps of a plan. repairs tells that they restore the deployed revision.
+func (r *actionClient) do(p Plan, repairs bool) error {
+	var repaired []string
+	applier := &apply.Applier{
+		Cluster: r.clusterOf(r.collector), Collector: r.collector, Shard: r.Shard, Together: r.together, Before: r.isChosen,
+		Note: func(step apply.Step, after *inventory.Object) {
+			if r.note(step, after, repairs) {
+				repaired = append(repaired, step.Ref.Kind().Kind+" "+step.Ref.Name())
+			}
+		},
+	}
+	err := applier.Do(r.ctx, p.Groups)
+	if len(repaired) > 0 {
+		slices.Sort(repaired)
+		r.Metrics.Repaired()
+		r.Events.Eventf(r.collector, corev1.EventTypeNormal, "DriftRepaired", "restored to the release: %s", strings.Join(repaired, ", "))
+	}
+	return err
+}
+
+// note notes what a step has done. It tells whether that was a repair.
+func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bool) bool {
+	if step.Old != nil && step.Old.Ref != step.Ref {
+		delete(r.expected, step.Old.Ref)
+		delete(r.found, step.Old.Ref)
+	}
+	if after == nil {
+		delete(r.expected, step.Ref)
+		delete(r.found, step.Ref)
+		return false
+	}
+	if r.expected == nil {
+		r.expected = inventory.Expectations{}
+	}
+	before, known := r.found[step.Ref], r.expected[step.Ref]
+	isChange := step.Action != apply.Create || before.Version != after.Version
+	next := inventory.Applied(*after, r.now(), known, repairs && before.UID != "" && isChange)
+	r.expected[step.Ref] = next
+	if step.Action == apply.Create {
+		r.created = append(r.created, apply.Step{Action: apply.Delete, Ref: step.Ref, UID: after.UID, Reason: "nothing is half begun"})
+	}
+	isHarmless := step.Action == apply.Create && step.Object.Stage <= render.Checks
+	r.disturbed = r.disturbed || !repairs && !isHarmless
+	if !repairs || before.UID == after.UID && before.Version == after.Version {
+		return false
+	}
+	if next.IsContested() && before.UID != "" {
+		r.Events.Eventf(r.collector, corev1.EventTypeWarning, "Contested", contested, editorOf(before.Editor), step.Ref)
+	}
+	return true
+}
+
+// learn finds out what the next decision needs to know after an error, and tells whether it can be another one.
+func (r *actionClient) learn(err error) (again bool, failed error) {
+	immutable, gone := (*apply.ImmutableError)(nil), (*apply.GoneError)(nil)
+	switch {
+	case errors.As(err, &immutable):
+		if _, isKnown := r.immutable[immutable.Ref]; isKnown {
+			return false, nil
+		}
+		found, err := r.inspect(immutable)
+		if err != nil {
+			return false, err
+		}
+		if r.immutable == nil {
+			r.immutable = map[inventory.Reference]Immutable{}
+		}
+		r.immutable[immutable.Ref] = found
+		return true, nil
+	case errors.As(err, &gone):
+		offered, err := r.capabilities.Ask(r.ctx)
+		if err != nil || offered.Version == r.rendered.inputs.offered {
+			return false, nil //nolint:nilerr // the cause is told
+		}
+		return true, r.render(r)
+	}
+	return false, nil
+}
+
+// inspect reads a StatefulSet that cannot be changed, and its claims.
+func (r *actionClient) inspect(immutable *apply.ImmutableError) (Immutable, error) {
+	found := Immutable{Err: immutable}
+	if immutable.Ref.Kind().Kind != "StatefulSet" {
+		return found, nil
+	}
+	cluster := r.clusterOf(r.collector)
+	live, err := cluster.Read(r.ctx, immutable.Ref)
+	if err != nil || live == nil {
+		return found, err
+	}
+	found.Live, found.Wanted = &appsv1.StatefulSet{}, &appsv1.StatefulSet{}
+	convert := runtime.DefaultUnstructuredConverter.FromUnstructured
+	if err := errors.Join(convert(live.Object, found.Live), convert(immutable.Object.Content.Object, found.Wanted)); err != nil {
+		return found, fmt.Errorf("read %s: %w", immutable.Ref, err)
+	}
+	found.Claims, err = cluster.Claims(r.ctx, found.Live.Spec.Selector.MatchLabels)
+	return found, err
+}
+
+// undo deletes what a first revision has created until it met something of somebody else: nothing is half begun.
+func (r *actionClient) undo(cause error) error {
+	conflict := (*inventory.ConflictError)(nil)
+	if r.plan.Verdict != Install || !errors.As(cause, &conflict) || len(r.created) == 0 {
+		return nil
+	}
+	return r.do(Plan{Groups: [][]apply.Step{r.created}}, false)
+}
+
+// isChosen returns an error if the Collector is no longer one of those that the operator is for.
+func (r *actionClient) isChosen() error {
+	if r.Shard == "" {
+		return nil
+	}
+	now := &unstructured.Unstructured{}
+	now.SetGroupVersionKind(r.collector.GroupVersionKind())
+	if r.cluster.Get(r.ctx, client.ObjectKeyFromObject(r.collector), now, client.UnsafeDisableDeepCopy) != nil {
+		return errors.New("the Collector's labels select another operator now")
+	}
+	return nil
+}
+
+// accept records a revision whose steps are done, and remembers what was rendered.
+func (r *actionClient) accept() error {
+	if r.plan.Verdict == Checking {
+		r.outcome.Checking = fmt.Sprintf("Job %q checks the change; pods of the last revision still serve",
+			r.rendered.first(render.Checks).Ref.Name())
+		return nil
+	}
+	revision := r.revision()
+	r.disturbed = false // the API server has accepted all of it
+	if r.revises() {
+		var err error
+		if revision, err = r.recordsOf(r).Add(r.ctx, r.rendered.manifest(), r.values); err != nil {
+			return err
+		}
+	}
+	r.remember()
+	r.waits = r.plan.Waits
+	r.deployed = &Deployed{
+		Revision: revision, Generation: r.inputs.generation, Version: versionOf(r.collector), ConfigHash: r.rendered.configHash,
+		Digest: r.digestOfInputs(r.inputs) + r.rendered.Hash + unseen,
+	}
+	return nil
+}
+
+// remember remembers what was rendered, and from what.
+func (r *actionClient) remember() {
+	r.inputs, r.until, r.renders = r.rendered.inputs, r.now().Add(r.Period), r.rendered.Hash
+}
+
+// summarize gives the informer cache a moment to show what was applied, and says how the objects are.
+func (r *actionClient) summarize() {
+	r.keepExpectations()
+	isInOrder := r.isInOrder()
+	if !isInOrder && r.cacheWait > 0 && !r.isMoved && r.plan.Obstacle == "" {
+		_ = wait.PollUntilContextTimeout(r.ctx, 2*time.Millisecond, r.cacheWait, true, func(context.Context) (bool, error) {
+			err := r.look()
+			isInOrder = err == nil && r.isInOrder()
+			return isInOrder, err
+		})
+	}
+	if isInOrder && r.deployed != nil && len(r.deployed.Digest) == digestLength {
+		deployed := *r.deployed
+		deployed.Digest = deployed.Digest[:2*partLength] + digestOfObjects(r.found, r.waits)
+		r.deployed = &deployed
+	}
+	if !isInOrder && r.plan.Obstacle == "" {
+		r.plan.sooner(inventory.CacheDelay)
+	}
+	r.outcome.Verdict, r.outcome.Obstacle, r.outcome.InOrder, r.outcome.Requeue = r.plan.Verdict, r.plan.Obstacle, isInOrder, r.plan.After
+	r.outcome.Unfinished = r.outcome.Checking != ""
+}
+
+// isInOrder tells whether the informer cache has shown all objects as they should be.
+func (r *actionClient) isInOrder() bool {
+	view := r.expected.See(r.found, r.now())
+	r.expected.Note(view)
+	for what, seen := range view {
+		if seen.State != inventory.InOrder && !r.waits[what] {
+			return false
+		}
+	}
+	return true
+}
+
+// keepExpectations expects what stays although it is not wanted to stay as it is, and forgets what has gone and is not wanted.
+func (r *actionClient) keepExpectations() {
+	if r.expected == nil {
+		r.expected = inventory.Expectations{}
+	}
+	if r.rendered == nil || r.plan.Verdict == Checking || r.plan.Verdict == Deferred {
+		return
+	}
+	for what, object := range r.found {
+		if r.expected[what] == nil && !object.Deleting {
+			r.expected[what] = inventory.Expect(object)
+		}
+	}
+	for what, expected := range r.expected {
+		if _, isThere := r.found[what]; !isThere && expected.Seen && r.rendered.has(what) == nil {
+			delete(r.expected, what)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// isDisturbed tells whether the objects may not be those of the deployed revision: this reconcile has changed some, or somebody else
+// has.
+func (r *actionClient) isDisturbed() bool {
+	s := Situation{Deployed: r.hash(), View: inventory.View{Objects: r.expected.See(r.found, r.now())}}
+	return s.Deployed != "" && (r.disturbed || s.drifted())
+}
+
+// repairBeside repairs the deployed revision while another one waits, is checked, or is refused for a cause. A change of the operator
+// no longer waits if its predecessor cannot be repaired.
+func (r *actionClient) repairBeside(cause error) error {
+	if !r.isDisturbed() && !r.isMoved {
+		return cause
+	}
+	err := r.repair()
+	switch {
+	case err == nil:
+		return cause
+	case cause == nil && r.plan.Verdict == Deferred:
+		r.isUnrepairable, r.outcome.Update = true, nil
+		if err := r.decide(); err != nil {
+			return err
+		}
+		return r.forward()
+	}
+	return errors.Join(cause, fmt.Errorf("repair revision %d meanwhile: %w", r.revision(), err))
+}
+
+func (r *actionClient) repair() error {
+	want, err := r.accepted(r)
+	if err != nil {
+		return err
+	}
+	s, err := r.situation(want)
+	if err != nil {
+		return err
+	}
+	s.Restores = true
+	p := decide(s)
+	if p.Obstacle != "" && r.plan.Obstacle == "" {
+		r.plan.Obstacle = p.Obstacle
+	}
+	if err := errors.Join(p.Err, r.do(p, true)); err != nil {
+		return err
+	}
+	for what, seen := range s.View.Objects { // what nobody wants any more is no drift
+		if seen.State == inventory.Lost && want.has(what) == nil {
+			delete(r.expected, what)
+		}
+	}
+	r.disturbed = false
+	return nil
+}
+
+// acceptedRevision returns the deployed revision as its record has it, and the status says its hash. The record has no data of
+// Secrets. Those that are there cannot be changed, and others are rendered from the recorded values.
+func acceptedRevision(r *actionClient) (Want, error) {
+	manifest, values, err := r.recordsOf(r).Read(r.ctx, r.revision())
+	if err != nil {
+		return Want{}, err
+	}
+	found, err := render.Parse(manifest)
+	if err != nil {
+		return Want{}, err
+	}
+	if found.Hash != r.hash() {
+		return Want{}, fmt.Errorf("the record of revision %d is not what was deployed; somebody has changed it", r.revision())
+	}
+	want, err := r.own(found)
+	if err != nil {
+		return Want{}, err
+	}
+	kept := want.Objects[:0]
+	for _, object := range want.Objects {
+		if object.Ref.Kind().Kind != "Secret" {
+			kept = append(kept, object)
+			continue
+		}
+		if _, isThere := r.found[object.Ref]; isThere {
+			continue
+		}
+		secret, err := r.secretOf(object.Ref, values)
+		if err != nil {
+			return Want{}, err
+		}
+		kept = append(kept, *secret)
+	}
+	want.Objects = kept
+	return want, nil
+}
+
+// secretOf returns a Secret of the deployed revision. Its name says its content, so it does not matter what else is rendered.
+func (r *actionClient) secretOf(what inventory.Reference, values map[string]any) (*render.Object, error) {
+	if r.rendered != nil {
+		if same := r.rendered.has(what); same != nil {
+			return same, nil
+		}
+	}
+	offered, err := r.capabilities.Get(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := render.Render(r.chart.Chart, client.ObjectKeyFromObject(r.collector), values, offered.Capabilities, postrender.Renderer{})
+	if err != nil {
+		return nil, err
+	}
+	again, err := r.own(found)
+	if err != nil {
+		return nil, err
+	}
+	if same := again.has(what); same != nil {
+		return same, nil
+	}
+	return nil, fmt.Errorf("%s has gone, and its content is not recorded; have a revision accepted that has it", what)
+}

@@ -1,0 +1,82 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	// uninstallTimeout is for how long after its deletion a Collector stays because of objects that have not gone. It is
+	// bounded because somebody else's finalizer may hold one for ever.
+	uninstallTimeout = 30 * time.Second
+
+	// goneWait is for how long of that one reconcile waits: all Collectors share a few workers. Mostly only the news of
+	// the deletions are to come, within milliseconds.
+	goneWait = time.Second
+
+	// cacheWait is for how long a reconcile waits for the informer cache, so that the status can say that all is in order.
+	cacheWait = 100 * time.Millisecond
+)
+
+// uninstall deletes all that the Collector controls, and the records of its releases. It tells whether there was anything.
+func (r *actionClient) uninstall() (found bool, err error) {
+	records := r.recordsOf(r)
+	if err := records.List(r.ctx); err != nil {
+		return false, err
+	}
+	s, err := r.situation(Want{})
+	if err != nil {
+		return false, err
+	}
+	found = len(s.View.Objects) > 0 || records.Any()
+	r.plan = decide(s)
+	if err := r.do(r.plan, false); err != nil {
+		return found, err
+	}
+	if err := r.awaitGone(); err != nil {
+		if deleted := r.collector.GetDeletionTimestamp(); deleted == nil || r.now().Sub(deleted.Time) < uninstallTimeout {
+			return found, err
+		}
+		log.FromContext(r.ctx).Info("let the Collector go without what it became", "because", err.Error())
+	}
+	return found, records.Forget(r.ctx)
+}
+
+// awaitGone waits until the informer cache has nothing that the Collector controls. It is an error that names what there
+// is, and what holds it. For what a finalizer holds it does not wait.
+func (r *actionClient) awaitGone() error {
+	var left []string
+	err := wait.PollUntilContextTimeout(r.ctx, 2*time.Millisecond, r.goneWait, true, func(context.Context) (bool, error) {
+		if err := r.look(); err != nil {
+			return false, err
+		}
+		left = nil
+		held := 0
+		for what, object := range r.found {
+			if object.Deleting && len(object.Finalizers) > 0 {
+				held++
+			}
+			if len(object.Finalizers) > 0 {
+				left = append(left, what.String()+" with finalizers "+strings.Join(object.Finalizers, ", "))
+				continue
+			}
+			left = append(left, what.String())
+		}
+		return held == len(left), nil
+	})
+	slices.Sort(left)
+	switch {
+	case len(left) > 0:
+		return fmt.Errorf("deleted, but still there: %s; the Collector goes when they are gone, or after %s",
+			strings.Join(left, ", "), uninstallTimeout)
+	case err != nil:
+		return fmt.Errorf("wait for what was deleted: %w", err)
+	}
+	return nil
+}

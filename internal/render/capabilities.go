@@ -1,0 +1,177 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"helm.sh/helm/v3/pkg/chartutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+)
+
+// interval is how long a change of what the cluster offers can go unnoticed. Nobody waits longer than a minute for the
+// ServiceMonitor of a CRD that has appeared.
+const interval = 30 * time.Second
+
+// Capabilities are what the cluster offers of what the chart tests for. They are read when they are first needed, and then
+// followed: the API server is asked for those group versions only.
+type Capabilities struct {
+	// Client asks the API server.
+	Client discovery.DiscoveryInterface
+
+	// Chart says what is asked for.
+	Chart *Chart
+
+	// Log takes what cannot be read, and what changes.
+	Log logr.Logger
+
+	// Follow is told of kinds before they count as offered.
+	Follow func(ctx context.Context, kinds []schema.GroupVersionKind)
+
+	// Changed is told when another answer than the first counts, and which kinds it lacks.
+	Changed func(ctx context.Context, vanished []schema.GroupVersionKind)
+
+	current  atomic.Pointer[Offered]
+	asking   sync.Mutex // held while the API server is asked
+	standard *chartutil.Capabilities
+}
+
+// Offered is what the API server answered. It is not changed.
+type Offered struct {
+	*chartutil.Capabilities
+
+	// Kinds are those that are offered beyond those that every cluster has.
+	Kinds []schema.GroupVersionKind
+
+	// Version tells the answer apart from others.
+	Version string
+
+	// Unreadable are names of kinds whose API never answered since the operator started, and why.
+	Unreadable map[string]error
+}
+
+// With returns the same with further names of kinds.
+func (o *Offered) With(names []string) *chartutil.Capabilities {
+	more := *o.Capabilities
+	more.APIVersions = slices.Concat(more.APIVersions, names)
+	return &more
+}
+
+// Start asks the API server every 30 s until ctx ends. The manager starts it with the reconcilers, in the leader.
+func (c *Capabilities) Start(ctx context.Context) error {
+	wait.UntilWithContext(ctx, func(ctx context.Context) { _, _ = c.Ask(ctx) }, interval) // it logs errors
+	return nil
+}
+
+// Get returns what is known, and asks only if nothing is.
+func (c *Capabilities) Get(ctx context.Context) (*Offered, error) {
+	if current := c.current.Load(); current != nil {
+		return current, nil
+	}
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	if current := c.current.Load(); current != nil { // another one has asked meanwhile
+		return current, nil
+	}
+	return c.update(ctx)
+}
+
+// Ask asks the API server. What cannot be read counts as it did before.
+func (c *Capabilities) Ask(ctx context.Context) (*Offered, error) {
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	return c.update(ctx)
+}
+
+func (c *Capabilities) update(ctx context.Context) (*Offered, error) {
+	before := c.current.Load()
+	after, err := c.read(before)
+	if err != nil {
+		c.Log.Error(err, "cannot read what the cluster offers; what was known goes on to count")
+		if before == nil {
+			return nil, fmt.Errorf("find out what the cluster offers: %w", err)
+		}
+		return before, nil
+	}
+	switch {
+	case before == nil:
+		c.Follow(ctx, after.Kinds)
+		c.current.Store(after)
+	case before.Version != after.Version:
+		c.Follow(ctx, without(after.Kinds, before.Kinds))
+		c.current.Store(after)
+		c.Log.Info("the cluster offers something else, so each Collector is reconciled", "now", after.Version)
+		c.Changed(ctx, without(before.Kinds, after.Kinds))
+	}
+	return c.current.Load(), nil
+}
+
+// without returns those of some kinds that are not among others.
+func without(some, others []schema.GroupVersionKind) []schema.GroupVersionKind {
+	return slices.DeleteFunc(slices.Clone(some), func(kind schema.GroupVersionKind) bool { return slices.Contains(others, kind) })
+}
+
+// read asks the API server. An API that does not answer counts as it did before.
+func (c *Capabilities) read(before *Offered) (*Offered, error) {
+	if c.standard == nil {
+		kubernetes, err := c.Client.ServerVersion()
+		if err != nil {
+			return nil, fmt.Errorf("read the version of Kubernetes: %w", err)
+		}
+		c.standard = &chartutil.Capabilities{
+			KubeVersion: chartutil.KubeVersion{Version: kubernetes.GitVersion, Major: kubernetes.Major, Minor: kubernetes.Minor},
+			HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
+		}
+	}
+	type answer struct {
+		resources []metav1.APIResource
+		err       error
+	}
+	answers := map[schema.GroupVersion]answer{}
+	found, names := &Offered{Unreadable: map[string]error{}}, []string{}
+	for name, kind := range c.Chart.Offered {
+		group := kind.GroupVersion()
+		if _, asked := answers[group]; !asked {
+			list, err := c.Client.ServerResourcesForGroupVersion(group.String())
+			switch {
+			case apierrors.IsNotFound(err):
+				answers[group] = answer{}
+			case err != nil:
+				answers[group] = answer{err: fmt.Errorf("read API %s: %w", group, err)}
+				c.Log.Error(err, "cannot read an API; what was known of it goes on to count", "api", group.String())
+			default:
+				answers[group] = answer{resources: list.APIResources}
+			}
+		}
+		isOffered := slices.ContainsFunc(answers[group].resources, func(resource metav1.APIResource) bool { return resource.Kind == kind.Kind })
+		if err := answers[group].err; err != nil {
+			isOffered = before != nil && slices.Contains(before.Kinds, kind)
+			if before == nil || before.Unreadable[name] != nil {
+				found.Unreadable[name] = err
+			}
+		}
+		if isOffered {
+			names, found.Kinds = append(names, name), append(found.Kinds, kind)
+		}
+	}
+	slices.Sort(names)
+	found.Version = strings.Join(names, " ")
+	for _, name := range c.Chart.names() {
+		if found.Unreadable[name] != nil {
+			found.Version += " " + name + "?"
+		}
+	}
+	capabilities := *c.standard
+	capabilities.APIVersions = append(slices.Clone(chartutil.DefaultVersionSet), names...)
+	found.Capabilities = &capabilities
+	return found, nil
+}

@@ -1,0 +1,86 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Chart is a chart, and what its templates tell about the objects that it can render.
+type Chart struct {
+	*chart.Chart
+
+	// Kinds are those that every cluster has.
+	Kinds []schema.GroupVersionKind
+
+	// Offered are the kinds that the chart tests for, by the name in the test.
+	Offered map[string]schema.GroupVersionKind
+
+	// Digest is a hash over what the chart renders from.
+	Digest string
+}
+
+var (
+	kindInTemplate = regexp.MustCompile(`(?m)^apiVersion: (\S+)\nkind: (\S+)$`)
+	testInTemplate = regexp.MustCompile(`\.Capabilities\.APIVersions\.Has "([^"]+)"`)
+)
+
+// NewChart reads the templates of a chart. It is an error if one of them does not say in so many words which kind it
+// renders: the operator watches, prunes and owns by kind.
+func NewChart(chrt *chart.Chart) (*Chart, error) {
+	c := &Chart{Chart: chrt, Offered: map[string]schema.GroupVersionKind{}, Digest: digestOf(chrt)}
+	tested := map[string]bool{}
+	for _, template := range chrt.Templates {
+		for _, found := range testInTemplate.FindAllSubmatch(template.Data, -1) {
+			tested[string(found[1])] = true
+		}
+	}
+	for _, template := range chrt.Templates {
+		for _, found := range kindInTemplate.FindAllSubmatch(template.Data, -1) {
+			apiVersion, kind := string(found[1]), string(found[2])
+			if strings.Contains(apiVersion+kind, "{{") {
+				return nil, fmt.Errorf("template %s computes the kind of an object; write the kind out", template.Name)
+			}
+			gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
+			if name := apiVersion + "/" + kind; tested[name] {
+				c.Offered[name] = gvk
+			} else if !slices.Contains(c.Kinds, gvk) {
+				c.Kinds = append(c.Kinds, gvk)
+			}
+		}
+	}
+	return c, nil
+}
+
+// Renders tells whether the chart can render objects of a kind.
+func (c *Chart) Renders(kind schema.GroupVersionKind) bool {
+	_, offered := c.Offered[kind.GroupVersion().String()+"/"+kind.Kind]
+	return offered || slices.Contains(c.Kinds, kind)
+}
+
+// digestOf returns a hash over what a chart renders from.
+func digestOf(chrt *chart.Chart) string {
+	sum := sha256.New()
+	for _, file := range chrt.Raw {
+		write(sum, file.Name)
+		write(sum, string(file.Data))
+	}
+	write(sum, fmt.Sprint(chrt.Values, chrt.Metadata.Annotations)) // fmt sorts keys
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// write adds a part so that no other parts add up to the same.
+func write(sum hash.Hash, part string) {
+	fmt.Fprintf(sum, "%d %s", len(part), part)
+}
+
+// names returns the names of the kinds that the chart tests for, sorted.
+func (c *Chart) names() []string { return slices.Sorted(maps.Keys(c.Offered)) }

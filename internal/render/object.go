@@ -1,0 +1,136 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/postrender"
+)
+
+// Stage says when an object is applied: those of one stage together, and those of the next when they are done.
+type Stage int
+
+// The stages, in their order.
+const (
+	Mounts    Stage = iota // what pods cannot start without
+	Checks                 // the Job that has to accept a change before anything that serves gets it
+	Network                // what leads to pods, and what protects them
+	Workloads              // what runs pods
+	Others                 // what reads the two above: autoscalers, monitors
+	stages
+)
+
+var stageOf = map[string]Stage{
+	"ServiceAccount": Mounts, "Secret": Mounts, "ConfigMap": Mounts, "PersistentVolumeClaim": Mounts,
+	"Job":     Checks,
+	"Service": Network, "NetworkPolicy": Network, "PodDisruptionBudget": Network,
+	"Deployment": Workloads, "DaemonSet": Workloads, "StatefulSet": Workloads,
+}
+
+// StageOf returns the stage of a kind.
+func StageOf(kind string) Stage {
+	if stage, isKnown := stageOf[kind]; isKnown {
+		return stage
+	}
+	return Others
+}
+
+// Object is one object that a Collector becomes.
+type Object struct {
+	Ref   inventory.Reference
+	Stage Stage
+
+	// Hash is that of the content. It is in the annotation inventory.AppliedAnnotation, too.
+	Hash string
+
+	// SetsReplicas tells that the object has spec.replicas.
+	SetsReplicas bool
+
+	// Excludes tells that pods of the object cannot run beside those of another workload of the Collector: they have ports of
+	// the node, or the update strategy says so.
+	Excludes bool
+
+	// IsChecked tells that a check has to accept the object: it has files, or it runs pods.
+	IsChecked bool
+
+	// Content is the object, with its owner. Nobody changes it.
+	Content *unstructured.Unstructured
+}
+
+// NewObject returns the object with a content, and writes its hash into the content's annotations.
+func NewObject(content *unstructured.Unstructured) (Object, error) {
+	o := Object{Ref: inventory.ReferenceTo(content), Stage: StageOf(content.GetKind()), Content: content}
+	if _, hasFiles := content.GetAnnotations()[postrender.ConfigurationAnnotation]; hasFiles || o.Stage == Workloads {
+		o.IsChecked = true
+	}
+	if o.Stage == Workloads {
+		_, o.SetsReplicas, _ = unstructured.NestedFieldNoCopy(content.Object, "spec", "replicas")
+		o.Excludes = excludes(content.Object)
+	}
+	return o, o.seal()
+}
+
+// Accepted returns a copy of the object that says which Job has accepted it.
+func (o Object) Accepted(job string) (Object, error) {
+	if !o.IsChecked {
+		return o, nil
+	}
+	o.Content = o.Content.DeepCopy()
+	annotate(o.Content, inventory.CheckedAnnotation, job)
+	return o, o.seal()
+}
+
+// seal computes the hash.
+func (o *Object) seal() error {
+	annotations := o.Content.GetAnnotations()
+	delete(annotations, inventory.AppliedAnnotation)
+	o.Content.SetAnnotations(annotations)
+	text, err := json.Marshal(o.Content.Object) // sorts keys
+	if err != nil {
+		return err //nolint:wrapcheck // never the case for what was read from YAML
+	}
+	sum := sha256.Sum256(text)
+	o.Hash = hex.EncodeToString(sum[:8])
+	annotate(o.Content, inventory.AppliedAnnotation, o.Hash)
+	return nil
+}
+
+func annotate(object *unstructured.Unstructured, key, value string) {
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	object.SetAnnotations(annotations)
+}
+
+// excludes tells whether a workload's pods cannot run beside those of another one.
+func excludes(workload map[string]any) bool {
+	if strategy, _, _ := unstructured.NestedString(workload, "spec", "strategy", "type"); strategy == "Recreate" {
+		return true
+	}
+	if host, _, _ := unstructured.NestedBool(workload, "spec", "template", "spec", "hostNetwork"); host {
+		return true
+	}
+	for _, list := range []string{"containers", "initContainers"} {
+		containers, _, _ := unstructured.NestedFieldNoCopy(workload, "spec", "template", "spec", list)
+		for _, container := range asList(containers) {
+			fields, _ := container.(map[string]any)
+			for _, port := range asList(fields["ports"]) {
+				if fields, _ := port.(map[string]any); fields["hostPort"] != nil {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func asList(value any) []any {
+	list, _ := value.([]any)
+	return list
+}
