@@ -69,21 +69,23 @@ type Records struct {
 	Alone bool
 }
 
-// Prepare finds out which revisions are recorded. deployed is the last one by the Collector's status, or 0: with it nothing
-// is asked. It reads no content. A record of somebody else is a *inventory.ConflictError, unless the Collector is being deleted.
+// Prepare finds out which revisions are recorded. deployed is the last one by the Collector's status: with it nothing is asked, and
+// the others are known when Add has written to its record. With 0 all are known. It reads no content. A record of somebody else is a *inventory.ConflictError, unless the Collector is being deleted.
 func (r *Records) Prepare(ctx context.Context, deployed int) error {
 	switch {
-	case r.Alone && (r.listed || len(r.records) > 0):
+	case r.Alone && r.listed:
 		return nil
 	case r.Alone && deployed > 0:
-		r.records = []recorded{{revision: deployed}}
+		if len(r.records) == 0 {
+			r.records = []recorded{{revision: deployed}}
+		}
 		return nil
 	}
-	return r.List(ctx)
+	return r.list(ctx)
 }
 
-// List reads from the API server which revisions are recorded.
-func (r *Records) List(ctx context.Context) error {
+// list reads from the API server which revisions are recorded.
+func (r *Records) list(ctx context.Context) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	err := r.Live.List(ctx, list, client.InNamespace(r.Collector.GetNamespace()),
@@ -106,7 +108,7 @@ func (r *Records) List(ctx context.Context) error {
 	return nil
 }
 
-// Any tells whether there are records. List has been called.
+// Any tells whether there are records. Prepare has been called.
 func (r *Records) Any() bool { return len(r.records) > 0 }
 
 func recordedIn(secret client.Object, revision int) recorded {
@@ -244,7 +246,7 @@ func (r *Records) supersede(ctx context.Context, known recorded) error {
 		}
 	}
 	if apierrors.IsNotFound(err) {
-		return r.List(ctx) // somebody has deleted it, and perhaps others
+		return r.list(ctx) // somebody has deleted it, and perhaps others
 	}
 	if err != nil {
 		return fmt.Errorf("write the record of revision %d: %w", known.revision, err)
@@ -261,7 +263,7 @@ func (r *Records) supersede(ctx context.Context, known recorded) error {
 	return nil
 }
 
-// Forget deletes all records. List has been called.
+// Forget deletes all records. Prepare has been called.
 func (r *Records) Forget(ctx context.Context) error { return r.forget(ctx, int(^uint(0)>>1)) }
 
 // forget deletes the records of all revisions up to one.

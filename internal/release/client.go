@@ -99,7 +99,6 @@ type reader interface {
 // records are those of one Collector's revisions.
 type records interface {
 	Prepare(ctx context.Context, deployed int) error
-	List(ctx context.Context) error
 	Any() bool
 	Add(ctx context.Context, manifest string, values map[string]any) (int, error)
 	Read(ctx context.Context, revision int) (manifest string, values map[string]any, err error)

@@ -207,8 +207,8 @@ func (s *Situation) tries(steps []apply.Step) []apply.Step {
 	}
 	var tries []apply.Step
 	for _, step := range slices.SortedStableFunc(slices.Values(steps), byStage) {
-		if step.Action == apply.Create && step.Object.Stage == render.Mounts && !s.Conflicted {
-			continue // nobody uses it yet
+		if step.Object.Stage == render.Mounts && !s.View.Used[step.Ref.Use()] && !s.Conflicted {
+			continue // it serves nobody yet
 		}
 		step.Action = apply.Try
 		tries = append(tries, step)

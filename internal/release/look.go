@@ -142,12 +142,14 @@ func (r *actionClient) situation(want Want) (Situation, error) {
 	if errors.As(r.last.Err, &checked) {
 		s.Told = checked.job
 	}
+	needsUsed := s.Deployed != want.Hash
 	for what := range s.View.Objects {
-		if want.has(what) == nil { // mostly nothing is left over, and nobody needs to know about pods
-			used, err := r.inventory.Used(r.ctx, r.collector, r.found)
-			s.View.Used = used
-			return s, err
-		}
+		needsUsed = needsUsed || want.has(what) == nil
 	}
-	return s, nil
+	if !needsUsed { // mostly nothing is left over, and nobody needs to know about pods
+		return s, nil
+	}
+	used, err := r.inventory.Used(r.ctx, r.collector, r.found)
+	s.View.Used = used
+	return s, err
 }

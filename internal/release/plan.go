@@ -95,7 +95,7 @@ type Situation struct {
 	// Want is what was rendered.
 	Want Want
 
-	// View is what the Collector has. Used of it is needed only if it has more than what is wanted.
+	// View is what the Collector has. Used of it is needed for another revision, and if there is more than what is wanted.
 	View inventory.View
 
 	// ByOperator tells that only the operator has changed what is rendered: the chart, or what the cluster offers.

@@ -27,7 +27,7 @@ const (
 // uninstall deletes all that the Collector controls, and the records of its releases. It tells whether there was anything.
 func (r *actionClient) uninstall() (found bool, err error) {
 	records := r.recordsOf(r)
-	if err := records.List(r.ctx); err != nil {
+	if err := records.Prepare(r.ctx, 0); err != nil {
 		return false, err
 	}
 	s, err := r.situation(Want{})

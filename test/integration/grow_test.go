@@ -126,7 +126,8 @@ func TestClaimsThatCannotGrowAreToldAndNothingElseHappens(t *testing.T) {
 			after := get(t, collector, "", &appsv1.StatefulSet{})
 			g.Expect(after.UID).To(Equal(before.UID))
 			g.Expect(after.DeletionTimestamp).To(BeNil())
-			upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = queueOf(row.class, "1Gi") })
+			change(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = queueOf(row.class, "1Gi") })
+			g.Eventually(func() string { return string(condition(t, collector, "ReleaseFailed").Status) }).Should(Equal("False"), "after going back")
 		})
 	}
 }
