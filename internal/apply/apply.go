@@ -292,4 +292,3 @@ func blames(err error, old, successor inventory.Reference) bool {
 	return old != successor && strings.Contains(said, "'"+old.Name()+"'") &&
 		slices.ContainsFunc(names[old.Kind().Kind], func(name string) bool { return strings.Contains(said, "the "+name+" ") })
 }
-

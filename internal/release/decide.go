@@ -80,11 +80,14 @@ func uninstall(s Situation) Plan {
 func (s *Situation) drifted() bool {
 	runs := false
 	for what, seen := range s.View.Objects {
+		stage := render.StageOf(what.Kind().Kind)
 		switch seen.State {
 		case inventory.Unknown, inventory.Changed, inventory.Lost:
-			return s.Deployed != ""
+			if stage != render.Checks {
+				return s.Deployed != ""
+			}
 		default:
-			runs = runs || inventory.IsWorkload(what.Kind().Kind)
+			runs = runs || stage == render.Workloads
 		}
 	}
 	return !runs && s.Deployed != ""
