@@ -186,8 +186,9 @@ func (w *Waves) look(fleet []unstructured.Unstructured) *view {
 		place, isKnown := w.places[client.ObjectKeyFromObject(collector)]
 		pending, wish, ring := v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending), w.wish(collector), ringOf(collector)
 		isOnItsWay := pending.Reason == v1alpha1.ReasonRollingOut
+		isPaused, _ := v1alpha1.IsPaused(collector) // what says neither yes nor no pauses nothing
 		switch {
-		case collector.GetDeletionTimestamp() != nil || collector.GetAnnotations()[v1alpha1.PausedAnnotation] == "true":
+		case collector.GetDeletionTimestamp() != nil || isPaused:
 			continue
 		case isOnItsWay && time.Since(pending.LastTransitionTime.Time) > w.Deadline:
 			seen.Overdue++

@@ -32,7 +32,7 @@ func collector(line string) (*unstructured.Unstructured, []string) {
 		case isLabel:
 			labels["kube8.dev/"+key] = value
 		case word == "paused":
-			made.SetAnnotations(map[string]string{"kube8.dev/paused": "true"})
+			made.SetAnnotations(map[string]string{"kube8.dev/paused": "True"})
 		case word == "deleted":
 			made.SetDeletionTimestamp(new(metav1.Now()))
 		case word == "overdue":
