@@ -57,7 +57,7 @@ type Waves struct {
 	// Count is told how many Collectors are in each state.
 	Count func(Counts)
 
-	mutex      sync.Mutex
+	mutex      sync.Mutex // each reconcile needs it, so nobody holds it while the API server is asked
 	places     map[client.ObjectKey]place
 	lines      map[int]int       // by ring, how many Collectors have begun to wait
 	namespaces map[string]string // those with the label, and its value
@@ -134,10 +134,10 @@ func (w *Waves) look(ctx context.Context) {
 	if !w.isDue() {
 		return
 	}
+	namespaces, err := w.labelledNamespaces(ctx)
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	namespaces, err := w.labelledNamespaces(ctx)
-	collectors, cacheErr := w.Fleet(ctx)
+	collectors, cacheErr := w.Fleet(ctx) // with the lock, so that nobody who is on its way is missed between its status and its place
 	if err := errors.Join(err, cacheErr); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot see which Collectors may take the operator's change")
 		return

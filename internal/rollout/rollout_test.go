@@ -152,7 +152,7 @@ func TestNobodyWaitsForEverForACollectorThatIsNotReconciled(t *testing.T) {
 	})
 }
 
-func TestNobodyIsAdmittedBeforeNamespacesAreRead(t *testing.T) {
+func TestNobodyIsAdmittedBeforeNamespacesAreReadAndNoReconcileWaitsForThat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		collector := newCollector("a", nil)
 		r := run(collector)
@@ -162,6 +162,11 @@ func TestNobodyIsAdmittedBeforeNamespacesAreRead(t *testing.T) {
 		began := time.Now()
 		r.Live = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(namespace).Build(), interceptor.Funcs{
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				if r.mutex.TryLock() {
+					r.mutex.Unlock()
+				} else {
+					t.Error("the lock is held while the API server is asked")
+				}
 				if time.Since(began) <= time.Minute {
 					return errors.New("overloaded")
 				}
