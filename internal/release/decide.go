@@ -53,7 +53,8 @@ func decide(s Situation) Plan {
 	}
 	deletes, adopts := s.prune(steps, &p)
 	p.add(adopts)
-	if changes {
+	if changes && !s.Restores {
+		p.add(s.leftovers())
 		p.add(s.tries(steps))
 	}
 	for stage := render.Mounts; stage <= render.Others; stage++ {

@@ -262,11 +262,12 @@ func TestDecide(t *testing.T) {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Secret/c-6=1", "Deployment/c=2"),
 				View: inventory.View{
-					Objects: having("Secret/c-1=1", "Secret/c-2=1", "Secret/c-3=1", "Secret/c-4=1", "Secret/c-refused=1", "Deployment/c=1"),
-					Used:    used("Secret/c-4"),
+					Objects: with(having("Secret/c-1=1", "Secret/c-2=1", "Secret/c-3=1", "Secret/c-4=1", "Secret/c-refused=1", "Deployment/c=1"),
+						"Secret/c-refused", func(seen *inventory.Seen) { seen.Pending = true }),
+					Used: used("Secret/c-4"),
 				},
 			},
-			"Upgrade\ncreate Secret/c-6\nchange Deployment/c\ndelete Secret/c-1, delete Secret/c-2, delete Secret/c-refused",
+			"Upgrade\ndelete Secret/c-refused\ncreate Secret/c-6\nchange Deployment/c\ndelete Secret/c-1, delete Secret/c-2",
 		},
 		"no Secret of a configuration stays without a configuration": {
 			Situation{
@@ -309,7 +310,8 @@ func TestDecide(t *testing.T) {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Secret/c-3=1", "Job/c-new=1", "Deployment/c=2"),
 				View: inventory.View{
-					Objects: having("Secret/c-1=1", "Secret/c-2=1", "Job/c-old=1", "Job/c-older=1 lost", "Deployment/c=1"), Used: used("Secret/c-1"),
+					Objects: with(having("Secret/c-1=1", "Secret/c-2=1", "Job/c-old=1", "Job/c-older=1 lost", "Deployment/c=1"),
+						"Secret/c-2", func(seen *inventory.Seen) { seen.Pending = true }), Used: used("Secret/c-1"),
 				},
 			},
 			"Checking\ndelete Job/c-old, delete Secret/c-2\ncreate Secret/c-3\ncreate Job/c-new",

@@ -107,6 +107,7 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 	before, known := r.found[step.Ref], r.expected[step.Ref]
 	isChange := step.Action != apply.Create || before.Version != after.Version
 	next := inventory.Applied(*after, r.now(), known, repairs && before.UID != "" && isChange)
+	next.Pending = next.Pending || !repairs && step.Action == apply.Create
 	r.expected[step.Ref] = next
 	if step.Action == apply.Create {
 		r.created = append(r.created, apply.Step{Action: apply.Delete, Ref: step.Ref, UID: after.UID, Reason: "nothing is half begun"})
@@ -200,6 +201,9 @@ func (r *actionClient) accept() error {
 	}
 	revision := r.revision()
 	r.disturbed = false // the API server has accepted all of it
+	for _, expected := range r.expected {
+		expected.Pending = false
+	}
 	if r.revises() {
 		var err error
 		if revision, err = r.recordsOf(r).Add(r.ctx, r.rendered.manifest(), r.values); err != nil {
