@@ -91,8 +91,8 @@ func (m *Metrics) Reconciled(result string, took time.Duration) {
 	m.reconciles.WithLabelValues(result).Observe(took.Seconds())
 }
 
-// RolledOut returns what is to be told how many Collectors of one kind still lack a change by the operator: the metric has the
-// sum over all kinds.
+// RolledOut returns a function that takes how many Collectors of one kind still lack a change by the operator. The metric has
+// the sum over all kinds.
 func (m *Metrics) RolledOut() func(rollout.Counts) {
 	var before rollout.Counts
 	return func(now rollout.Counts) {

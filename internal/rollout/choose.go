@@ -23,7 +23,7 @@ type place struct {
 	admitted time.Time // when its turn came; zero until then
 }
 
-// fleet is all that the choice depends on, but for the time.
+// fleet is all that the choice depends on, except the time.
 type fleet struct {
 	collectors []unstructured.Unstructured
 	places     map[client.ObjectKey]place // of those that were reconciled since the change began

@@ -34,9 +34,9 @@ func rollsOut(collector *unstructured.Unstructured, since time.Time) {
 	}}, "status", "conditions")
 }
 
-// add adds a Collector of a line such as "name ring=1 rollout=now waits": it waits, is on its way since a moment (rolls) or for
-// long (overdue), was admitted a moment ago or long ago (stuck) and does not say so, was not reconciled yet (unseen), is paused or
-// deleted, or else has nothing to wait for. The change began a moment ago.
+// add adds a Collector of a line such as "name ring=1 rollout=now waits". Its status says that it is on its way since a moment
+// (rolls) or for long (overdue). Or it was admitted a moment ago or long ago (stuck), and its status does not say so. Or it was
+// not reconciled yet (unseen). Without any such word it has nothing to wait for.
 func (f *fleet) add(line string) {
 	words := strings.Fields(line)
 	made, at, isKnown := newCollector(words[0], nil), place{}, true

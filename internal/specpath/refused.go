@@ -51,7 +51,11 @@ func Explain(err error, collector, obj *unstructured.Unstructured) error {
 	}
 	var problems []Problem
 	for _, cause := range refusal.Status().Details.Causes {
-		problems = append(problems, Problem{Of(collector, obj, cause.Field), describe(cause)})
+		problem := Problem{Of(collector, obj, cause.Field), describe(cause)}
+		if obj.GetKind() == "Secret" && cause.Field == "" { // a policy's words can quote what the Secret has
+			problem.Message, _, _ = strings.Cut(problem.Message, ": ")
+		}
+		problems = append(problems, problem)
 	}
 	if len(problems) == 0 {
 		return err

@@ -179,7 +179,7 @@ func TestASecretThatAPolicyRefusesLeavesWhatPodsMount(t *testing.T) {
 		return plane.client.Patch(t.Context(), secret.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"labels": {"a": "b"}}}`)), client.DryRunAll)
 	}).Should(MatchError(ContainSubstring("not in this test")))
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Cluster = "prod-eu-2" })
-	awaitFailed(t, collector, "not in this test")
+	awaitFailed(t, collector, "denied request")
 	expectUnharmed(t, collector, before)
 	allow()
 }
