@@ -76,14 +76,17 @@ func (s *Situation) handsOver(p *Plan) bool {
 func (s *Situation) history() map[inventory.Reference]bool {
 	var all []secret
 	for what, seen := range s.View.Objects {
-		if what.Kind().Kind == "Secret" && seen.State != inventory.Lost && s.Want.has(what) == nil && !s.isLeft(what, seen) {
+		if what.Kind().Kind == "Secret" && seen.State != inventory.Lost && !s.isLeft(what, seen) {
 			all = append(all, secret{what, seen.Object})
 		}
 	}
-	wanted := 0
+	wanted, room := 0, record.History
 	for i := range s.Want.Objects {
-		if s.Want.Objects[i].Ref.Kind().Kind == "Secret" {
+		if what := s.Want.Objects[i].Ref; what.Kind().Kind == "Secret" {
 			wanted++
+			if state := s.View.Objects[what].State; state == inventory.Absent || state == inventory.Lost {
+				room-- // it is about to be the newest
+			}
 		}
 	}
 	if wanted == 0 {
@@ -99,7 +102,7 @@ func (s *Situation) history() map[inventory.Reference]bool {
 		return strings.Compare(a.what.Name(), b.what.Name())
 	})
 	kept := map[inventory.Reference]bool{}
-	for _, found := range all[:min(len(all), max(0, record.History-wanted))] {
+	for _, found := range all[:min(len(all), max(0, room))] {
 		kept[found.what] = true
 	}
 	return kept
