@@ -250,7 +250,7 @@ func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error)
 			return inventory.Object{}, err
 		}
 		// As many pods as it had: an autoscaler may have changed that since the informer cache was read.
-		if replicas, found, _ := unstructured.NestedInt64(old.Object, "spec", "replicas"); found {
+		if replicas, found, _ := unstructured.NestedInt64(old.Object, "spec", "replicas"); found && s.Old.Ref == s.Ref {
 			successor.Replicas = int32(replicas) //nolint:gosec // the API server has it as an int32
 		}
 	}

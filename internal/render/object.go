@@ -88,7 +88,9 @@ func (o Object) Accepted(job string) (Object, error) {
 // seal computes the hash.
 func (o *Object) seal() error {
 	annotations := o.Content.GetAnnotations()
-	delete(annotations, inventory.AppliedAnnotation)
+	if delete(annotations, inventory.AppliedAnnotation); len(annotations) == 0 {
+		annotations = nil
+	}
 	o.Content.SetAnnotations(annotations)
 	whole, metadata := maps.Clone(o.Content.Object), map[string]any{}
 	parts, _ := whole["metadata"].(map[string]any)
