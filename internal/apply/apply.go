@@ -100,8 +100,8 @@ func (a *Applier) step(ctx context.Context, s Step) (after *inventory.Object, er
 	return nil, fmt.Errorf("%s %s: there is no such step", s.Action, s.Ref)
 }
 
-// try has the API server accept a step without doing it. A webhook that does not support dry runs has no say. What is to take the
-// place of an object under its name has another name for that.
+// try has the API server accept a step without doing it. A webhook that does not support dry runs has no say. The successor
+// of an object has another name for that, as long as its own is taken.
 func (a *Applier) try(ctx context.Context, s Step) error {
 	request := a.request(s, s.UID)
 	if request.DryRun = true; s.Old != nil {
@@ -226,7 +226,7 @@ func partOf(object *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // replace deletes what is in the way of an object, and creates the object. A dry run has accepted the object before. If the API
-// server refuses it nevertheless, what was deleted is there again.
+// server refuses it nevertheless, the deleted object is created again.
 func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error) {
 	successor := s
 	successor.UID = ""

@@ -53,8 +53,8 @@ func (w Want) accepted(job *render.Object) (Want, error) {
 	return Want{w.Hash, rest}, nil
 }
 
-// check has a Job check what is wanted, of which nothing that serves is touched: only what the Job's pod needs and is not there is
-// created. The Job's end starts the next reconcile.
+// check has a Job check what is wanted. Only what the Job's pod needs and is not there is created, and nothing that serves is touched.
+// The Job's end starts the next reconcile.
 func (s *Situation) check(job render.Object) Plan {
 	p := Plan{Verdict: Checking, Restores: s.drifted()}
 	seen := s.View.Objects[job.Ref]

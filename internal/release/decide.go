@@ -10,7 +10,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
-// decide decides what to do. It looks at nothing but the situation, and changes nothing.
+// decide decides what to do. It looks at the situation only, and changes nothing.
 //
 // docs/architecture.md has the rules that it keeps, S1 to S9. In short: what serves is changed only after the API server has
 // accepted all that comes with the change, and goes only when what comes in its place serves.
@@ -182,7 +182,7 @@ func (s *Situation) replicas(wanted *render.Object) (most int32) {
 	return most
 }
 
-// autoscalers are the kinds of which a workload has at most one: an object of one kind takes the place of that of another.
+// autoscalers are kinds that exclude each other: an object of one takes the place of an object of the other.
 var autoscalers = []string{"HorizontalPodAutoscaler", "ScaledObject"}
 
 // exchange has the creation of an autoscaler delete that of another kind: both cannot be there together.

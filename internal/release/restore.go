@@ -71,7 +71,7 @@ func (r *actionClient) repair() error {
 }
 
 // acceptedRevision returns the deployed revision as its record has it, and the status says its hash. The record has no data of
-// Secrets. Those that are there cannot be changed, and others are rendered from the recorded values.
+// Secrets. A Secret that is there cannot be changed, and another one is rendered from the recorded values.
 func acceptedRevision(r *actionClient) (Want, error) {
 	manifest, values, err := r.recordsOf(r).Read(r.ctx, r.revision())
 	if err != nil {
