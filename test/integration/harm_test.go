@@ -2,10 +2,8 @@ package integration
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -237,65 +235,4 @@ func TestNothingThatServesChangesBeforeItsCheckHasAcceptedIt(t *testing.T) {
 	refuseCheck(t, job)
 	awaitFailed(t, collector, "check exited with 3")
 	expectUnharmed(t, collector, before)
-}
-
-func TestWhatServesIsRepairedWhileAChangeIsRefused(t *testing.T) {
-	t.Parallel()
-	for name, refuse := range map[string]func(*testing.T, *v1alpha1.Collector){
-		"by its check": func(t *testing.T, collector *v1alpha1.Collector) {
-			t.Helper()
-			reconfigure(t, collector, config+" # refused")
-			refuseCheck(t, awaitCheck(t, collector))
-			awaitFailed(t, collector, "check exited with 3")
-		},
-		"for its configuration": func(t *testing.T, collector *v1alpha1.Collector) {
-			t.Helper()
-			reconfigure(t, collector, "- not a mapping")
-			awaitFailed(t, collector, "is not a YAML mapping")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			collector := checked(t, v1alpha1.ModeDeployment)
-			want := get(t, collector, "", &appsv1.Deployment{})
-			secret := get(t, collector, filesOf(config), &corev1.Secret{})
-			refuse(t, collector)
-			g := NewWithT(t)
-			for _, object := range []client.Object{want.DeepCopy(), secret.DeepCopy(), get(t, collector, "", &corev1.Service{})} {
-				g.Expect(plane.client.Delete(t.Context(), object)).To(Succeed())
-				g.Eventually(func() types.UID {
-					again := object.DeepCopyObject().(client.Object)
-					if plane.client.Get(t.Context(), client.ObjectKeyFromObject(object), again) != nil {
-						return object.GetUID()
-					}
-					return again.GetUID()
-				}).ShouldNot(Equal(object.GetUID()), "%T is there again", object)
-			}
-			g.Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Template).To(Equal(want.Spec.Template))
-			g.Expect(get(t, collector, filesOf(config), &corev1.Secret{}).Data).To(Equal(secret.Data))
-		})
-	}
-}
-
-func TestAnObjectThatIsHeldInDeletionIsNamedAndLeftAlone(t *testing.T) {
-	t.Parallel()
-	collector := newCollector(newNamespace(t), "gateway")
-	collector.Spec.VolumeClaims = queueOf("any", "1Gi")
-	create(t, collector)
-	claim := get(t, collector, "-queue", &corev1.PersistentVolumeClaim{})
-	g := NewWithT(t)
-	claim.Finalizers = append(claim.Finalizers, "example.com/held")
-	g.Expect(plane.client.Update(t.Context(), claim)).To(Succeed())
-	g.Expect(plane.client.Delete(t.Context(), claim)).To(Succeed())
-	awaitFailed(t, collector, `PersistentVolumeClaim "gateway-queue" is being deleted, and held by finalizers`)
-	since := plane.audit.mark(t)
-	g.Consistently(func() []string { return plane.audit.writes(t, since, collector.Namespace) }, 3*time.Second).Should(BeEmpty())
-	g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)).To(Succeed())
-	claim.Finalizers = slices.DeleteFunc(claim.Finalizers, func(string) bool { return true })
-	g.Expect(plane.client.Update(t.Context(), claim)).To(Succeed())
-	g.Eventually(func() types.UID {
-		again := &corev1.PersistentVolumeClaim{}
-		_ = plane.client.Get(t.Context(), client.ObjectKeyFromObject(claim), again)
-		return again.UID
-	}).ShouldNot(Or(BeEmpty(), Equal(claim.UID)))
 }
