@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -327,20 +328,22 @@ func TestARequestIsPinned(t *testing.T) {
 	}
 }
 
-func TestARefusalIsToldFromALostAnswer(t *testing.T) {
+func TestALostAnswerIsToldFromARefusal(t *testing.T) {
 	for name, row := range map[string]struct {
 		err  error
 		want bool
 	}{
-		"a policy":       {invalid(), true},
-		"a quota":        {apierrors.NewForbidden(schema.GroupResource{}, "c", nil), true},
-		"a webhook":      {apierrors.NewInternalError(errors.New("failed calling webhook")), true},
-		"a lost answer":  {context.DeadlineExceeded, false},
-		"a late answer":  {apierrors.NewTimeoutError("try again", 1), false},
-		"a lost network": {errors.New("connection refused"), false},
+		"a policy":         {invalid(), false},
+		"a quota":          {apierrors.NewForbidden(schema.GroupResource{}, "c", nil), false},
+		"a webhook":        {apierrors.NewInternalError(errors.New("failed calling webhook")), false},
+		"no answer":        {context.DeadlineExceeded, true},
+		"a late answer":    {apierrors.NewTimeoutError("try again", 1), true},
+		"no network":       {&url.Error{Op: "Patch", Err: errors.New("connection refused")}, true},
+		"a busy API":       {apierrors.NewTooManyRequests("slow down", 1), true},
+		"the end of a run": {context.Canceled, true},
 	} {
-		if got := IsRefusal(fmt.Errorf("apply: %w", row.err)); got != row.want {
-			t.Errorf("%s: refusal %t", name, got)
+		if got := IsLost(fmt.Errorf("apply: %w", row.err)); got != row.want {
+			t.Errorf("%s: lost %t", name, got)
 		}
 	}
 }

@@ -1,9 +1,10 @@
 package apply
 
 import (
+	"context"
 	"errors"
+	"net/url"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -82,8 +83,9 @@ func isOtherUID(err error) bool {
 	return slices.ContainsFunc(causes(err), func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
-// IsRefusal tells whether the API server, a policy, a quota or a webhook has said no, in contrast to an answer that was lost.
-func IsRefusal(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Code != 0 && !strings.Contains(string(status.Status().Reason), "Timeout")
+// IsLost tells whether the API server's answer was lost, so that nobody knows what was done, in contrast to a refusal.
+func IsLost(err error) bool {
+	var transport *url.Error
+	return errors.As(err, &transport) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)
 }

@@ -65,9 +65,6 @@ type Plan struct {
 	After time.Duration
 }
 
-// IsDone tells whether there is nothing to do.
-func (p *Plan) IsDone() bool { return len(p.Groups) == 0 }
-
 // add adds a group of steps, unless it is empty.
 func (p *Plan) add(group []apply.Step) {
 	if len(group) > 0 {

@@ -23,8 +23,8 @@ import (
 // carryOut does what was decided. The deployed revision is repaired while another one waits, is checked or is refused.
 func (r *actionClient) carryOut() error {
 	err := r.forward()
-	refused := err != nil && r.plan.Verdict != Drifted && r.isDisturbed()
-	if r.plan.Restores || refused {
+	isRefused := err != nil && !apply.IsLost(err) && r.plan.Verdict != Drifted
+	if r.plan.Restores || isRefused {
 		err = r.repairBeside(err)
 	}
 	r.summarize()
@@ -235,7 +235,7 @@ func (r *actionClient) summarize() {
 			return isInOrder, err
 		})
 	}
-	if isInOrder && r.deployed != nil && len(r.deployed.Digest) == digestLength {
+	if isInOrder && !r.disturbed && r.deployed != nil && len(r.deployed.Digest) == digestLength {
 		deployed := *r.deployed
 		deployed.Digest = deployed.Digest[:2*partLength] + digestOfObjects(r.found, r.waits)
 		r.deployed = &deployed
