@@ -125,7 +125,7 @@ func (r *actionClient) decide() error {
 		r.outcome.Update = r.Waves.Ask(r.collector)
 		s.Turn = r.outcome.Update == nil
 	}
-	r.plan = decide(s)
+	r.plan = r.decision(s)
 	return nil
 }
 

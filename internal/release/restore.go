@@ -48,7 +48,7 @@ func (r *actionClient) repair() error {
 		return err
 	}
 	s.Restores = true
-	p := decide(s)
+	p := r.decision(s)
 	if p.Obstacle != "" && r.plan.Obstacle == "" {
 		r.plan.Obstacle = p.Obstacle
 	}

@@ -60,6 +60,9 @@ type Waves struct {
 	// Events takes the event RolloutHeld.
 	Events record.EventRecorder
 
+	// Now tells the time; nil is for time.Now.
+	Now func() time.Time
+
 	// Count is told how many Collectors are in each state.
 	Count func(Counts)
 
@@ -128,15 +131,22 @@ func (w *Waves) Reset() {
 
 // Start admits Collectors, until ctx ends.
 func (w *Waves) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, w.admit, interval)
+	wait.UntilWithContext(ctx, w.Admit, interval)
 	return nil
 }
 
-// admit admits those whose turn it is.
-func (w *Waves) admit(ctx context.Context) {
+func (w *Waves) now() time.Time {
+	if w.Now != nil {
+		return w.Now()
+	}
+	return time.Now()
+}
+
+// Admit admits those whose turn it is. Start calls it.
+func (w *Waves) Admit(ctx context.Context) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if w.due == nil || time.Now().Before(*w.due) {
+	if w.due == nil || w.now().Before(*w.due) {
 		return
 	}
 	fleet, err := w.Fleet(ctx)
@@ -161,7 +171,7 @@ func (w *Waves) admit(ctx context.Context) {
 	case seen.Counts == Counts{}:
 		w.due = nil
 	case seen.Waiting+seen.RollingOut == 0:
-		w.due = new(time.Now().Add(standstill))
+		w.due = new(w.now().Add(standstill))
 	}
 }
 
@@ -189,7 +199,7 @@ func (w *Waves) look(fleet []unstructured.Unstructured) *view {
 		switch {
 		case collector.GetDeletionTimestamp() != nil || collector.GetAnnotations()[v1alpha1.PausedAnnotation] == "true":
 			continue
-		case isOnItsWay && time.Since(pending.LastTransitionTime.Time) > w.Deadline:
+		case isOnItsWay && w.now().Sub(pending.LastTransitionTime.Time) > w.Deadline:
 			seen.Overdue++
 			seen.overdue = append(seen.overdue, collector)
 			continue

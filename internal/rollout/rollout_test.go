@@ -98,7 +98,7 @@ func TestWhoIsAdmitted(t *testing.T) {
 					w.Settle(made)
 				}
 			}
-			w.admit(t.Context())
+			w.Admit(t.Context())
 			if diff := cmp.Diff(row.want, admitted); diff != "" {
 				t.Errorf("admitted (-want +got)\n%s", diff)
 			}
