@@ -94,7 +94,7 @@ func (s *Situation) discards(job inventory.Reference) []apply.Step {
 			continue
 		}
 		isJob := render.StageOf(what.Kind().Kind) == render.Checks && (what != job || seen.Ended.Type != "")
-		isLeft := what.Kind().Kind == "Secret" && s.Want.has(what) == nil && !kept[what] && !s.View.Used[what.Use()]
+		isLeft := what.Kind().Kind == "Secret" && s.Want.has(what) == nil && !kept[what] && !s.View.Used[what.Use()] && !s.mayUse(what)
 		if isJob || isLeft {
 			deletes = append(deletes, remove(what, seen, "an earlier check has left it"))
 		}

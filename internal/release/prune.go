@@ -26,7 +26,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		case s.Want.has(what) != nil, replaced, seen.State == inventory.Lost, seen.State == inventory.Deleting:
 			continue
 		case kept[what]:
-		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()]:
+		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()], s.mayUse(what):
 			p.wait(what)
 		default:
 			deletes = append(deletes, remove(what, seen, "no longer rendered, and not in use"))
@@ -46,6 +46,18 @@ func (p *Plan) wait(what inventory.Reference) {
 		p.Waits = map[inventory.Reference]bool{}
 	}
 	p.Waits[what] = true
+}
+
+// mayUse tells whether a workload may use an object although the informer cache does not say so: it does not show the workload as
+// it was last applied.
+func (s *Situation) mayUse(mounted inventory.Reference) bool {
+	for what, seen := range s.View.Objects {
+		isUnsure := seen.State == inventory.Behind || seen.State == inventory.Changed || seen.State == inventory.Lost
+		if isUnsure && inventory.IsWorkload(what.Kind().Kind) && render.StageOf(mounted.Kind().Kind) == render.Mounts {
+			return true
+		}
+	}
+	return false
 }
 
 // handsOver tells whether a workload of another kind still serves in place of the wanted one: until that serves, or cannot because
