@@ -71,12 +71,18 @@ func (s *Situation) handsOver(p *Plan) bool {
 	var other inventory.Reference
 	for what, seen := range s.View.Objects {
 		if inventory.IsWorkload(what.Kind().Kind) && what != wanted.Ref && seen.State != inventory.Lost && seen.State != inventory.Deleting {
-			others, other = others+seen.Replicas, what
+			others += seen.Replicas
+			if other == (inventory.Reference{}) || what.Use() < other.Use() { // the message is always the same
+				other = what
+			}
+			if seen.State == inventory.Behind {
+				others++ // how many pods it has is not known yet
+			}
 		}
 	}
 	successor := s.View.Objects[wanted.Ref]
 	serves := successor.State == inventory.InOrder && successor.Hash == wanted.Hash && successor.Serves
-	if others == 0 || serves || wanted.Excludes {
+	if others == 0 || serves || wanted.Excludes && successor.State != inventory.Deleting {
 		return false
 	}
 	p.obstruct("%s serves until %s does", other, wanted.Ref)
