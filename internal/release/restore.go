@@ -56,8 +56,13 @@ func (r *actionClient) repair() error {
 		return err
 	}
 	for what, seen := range s.View.Objects { // what nobody wants any more is no drift
-		if seen.State == inventory.Lost && want.has(what) == nil {
+		object, isThere := r.found[what]
+		switch {
+		case want.has(what) != nil:
+		case seen.State == inventory.Lost:
 			delete(r.expected, what)
+		case isThere && seen.State != inventory.InOrder && seen.State != inventory.Deleting:
+			r.expected[what] = inventory.Expect(object)
 		}
 	}
 	r.disturbed = false
