@@ -47,7 +47,7 @@ func (r *actionClient) repair() error {
 	if err != nil {
 		return err
 	}
-	s.Restores = true
+	s.Restores, s.Immutable = true, nil // which is of the other revision
 	p := r.decision(s)
 	if p.Obstacle != "" && r.plan.Obstacle == "" {
 		r.plan.Obstacle = p.Obstacle
@@ -70,7 +70,7 @@ func (r *actionClient) repair() error {
 }
 
 // acceptedRevision returns the deployed revision as its record has it, and the status says its hash. The record has no data of
-// Secrets. Those that are there cannot be changed, and others are rendered from the recorded values.
+// Secrets. Those that are in order stay, and others are rendered from the recorded values.
 func acceptedRevision(r *actionClient) (Want, error) {
 	manifest, values, err := r.recordsOf(r).Read(r.ctx, r.revision())
 	if err != nil {
@@ -87,13 +87,13 @@ func acceptedRevision(r *actionClient) (Want, error) {
 	if err != nil {
 		return Want{}, err
 	}
-	kept := want.Objects[:0]
+	kept, view := want.Objects[:0], r.expected.See(r.found, r.now())
 	for _, object := range want.Objects {
 		if object.Ref.Kind().Kind != "Secret" {
 			kept = append(kept, object)
 			continue
 		}
-		if _, isThere := r.found[object.Ref]; isThere {
+		if view[object.Ref].State == inventory.InOrder {
 			continue
 		}
 		secret, err := r.secretOf(object.Ref, values)
