@@ -18,6 +18,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
@@ -141,8 +142,8 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 				return inventory.Object{}, err
 			}
 			uid = ""
-			if found != nil {
-				uid = found.GetUID()
+			if found != nil { // which may have as many pods as it was created with
+				uid, s.HandsOver = found.GetUID(), s.Object.Stage == render.Workloads && !s.Object.SetsReplicas
 			}
 		case uid != "" && !rewritten && isOfLists(err) && a.Cluster.Rewrite(ctx, request) == nil:
 			rewritten = true

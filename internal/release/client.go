@@ -74,7 +74,7 @@ type Clients struct {
 	Options
 	chart        *render.Chart
 	cluster      client.Client // reads from the informer cache, and writes
-	capabilities *render.Capabilities
+	capabilities capabilities
 	watcher      *watcher
 	memory       memory
 
@@ -84,6 +84,7 @@ type Clients struct {
 	recordsOf func(*actionClient) records
 	render    func(*actionClient) error
 	accepted  func(*actionClient) (Want, error)
+	decision  func(Situation) Plan
 	cacheWait time.Duration
 	goneWait  time.Duration
 	together  func(count int, do func(int))
@@ -94,6 +95,12 @@ type reader interface {
 	Of(ctx context.Context, collector client.Object, kinds, optional []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error)
 	OfMoved(ctx context.Context, collector client.Object, kinds []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error)
 	Used(ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (map[string]bool, error)
+}
+
+// capabilities are what the cluster offers.
+type capabilities interface {
+	Get(ctx context.Context) (*render.Offered, error)
+	Ask(ctx context.Context) (*render.Offered, error)
 }
 
 // records are those of one Collector's revisions.

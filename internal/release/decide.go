@@ -53,12 +53,20 @@ func decide(s Situation) Plan {
 	}
 	deletes, adopts := s.prune(steps, &p)
 	p.add(adopts)
+	var untried inventory.Reference
 	if changes && !s.Restores {
 		p.add(s.leftovers())
-		p.add(s.tries(steps))
+		var tries []apply.Step
+		tries, untried = s.tries(steps)
+		p.add(tries)
 	}
 	for stage := render.Mounts; stage <= render.Others; stage++ {
-		p.add(slices.DeleteFunc(slices.Clone(steps), func(step apply.Step) bool { return step.Object.Stage != stage }))
+		group := slices.DeleteFunc(slices.Clone(steps), func(step apply.Step) bool { return step.Object.Stage != stage })
+		if i := slices.IndexFunc(group, func(step apply.Step) bool { return step.Ref == untried }); i >= 0 {
+			p.add(group[i : i+1 : i+1])
+			group = slices.Delete(slices.Clone(group), i, i+1)
+		}
+		p.add(group)
 	}
 	p.add(deletes)
 	return p
@@ -200,16 +208,16 @@ func (s *Situation) exchange(step *apply.Step) *apply.Step {
 }
 
 // tries returns dry runs of all steps but the first that change what serves: a refusal of one of them must leave the others undone.
-// There are none if nothing serves yet, unless something of somebody else was met before.
-func (s *Situation) tries(steps []apply.Step) []apply.Step {
+// There are none if nothing serves yet, unless something of somebody else was met before. The first one is its own dry run: it is
+// done before others of its stage.
+func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inventory.Reference) {
 	serves := s.Conflicted
 	for what := range s.View.Objects {
 		serves = serves || inventory.IsWorkload(what.Kind().Kind)
 	}
 	if !serves {
-		return nil
+		return nil, untried
 	}
-	var tries []apply.Step
 	for _, step := range slices.SortedStableFunc(slices.Values(steps), byStage) {
 		if step.Object.Stage == render.Mounts && !s.View.Used[step.Ref.Use()] && !s.Conflicted {
 			continue // it serves nobody yet
@@ -218,9 +226,9 @@ func (s *Situation) tries(steps []apply.Step) []apply.Step {
 		tries = append(tries, step)
 	}
 	if len(tries) > 0 && !s.Conflicted {
-		tries = tries[1:]
+		untried, tries = tries[0].Ref, tries[1:]
 	}
-	return tries
+	return tries, untried
 }
 
 func byStage(a, b apply.Step) int { return int(a.Object.Stage) - int(b.Object.Stage) }

@@ -73,15 +73,21 @@ func (r *actionClient) isUnchanged() bool {
 	}
 	view := r.expected.See(r.found, r.now())
 	p := Plan{Verdict: InSync}
+	var waits inventory.Reference // of those that are contested the first one, so that the message is always the same
 	for what, seen := range view {
 		switch {
 		case seen.State == inventory.InOrder, r.waits[what]:
 		case seen.State == inventory.Contested:
-			p.obstruct(contested, editorOf(seen.Editor), what)
+			if waits == (inventory.Reference{}) || what.Use() < waits.Use() {
+				waits = what
+			}
 			p.sooner(seen.Next.Sub(r.now()))
 		default:
 			return false
 		}
+	}
+	if seen, isContested := view[waits]; isContested {
+		p.obstruct(contested, editorOf(seen.Editor), waits)
 	}
 	if len(r.waits) > 0 {
 		used, err := r.inventory.Used(r.ctx, r.collector, r.found)
@@ -125,7 +131,7 @@ func (r *actionClient) decide() error {
 		r.outcome.Update = r.Waves.Ask(r.collector)
 		s.Turn = r.outcome.Update == nil
 	}
-	r.plan = decide(s)
+	r.plan = r.decision(s)
 	return nil
 }
 

@@ -146,6 +146,12 @@ func (w Want) has(what inventory.Reference) *render.Object {
 	return nil
 }
 
+// keeps tells whether an object of a reference is wanted as long as the revision is deployed. A check is not.
+func (w Want) keeps(what inventory.Reference) bool {
+	wanted := w.has(what)
+	return wanted != nil && wanted.Stage != render.Checks
+}
+
 // first returns the first wanted object of a stage, or nil.
 func (w Want) first(stage render.Stage) *render.Object {
 	for i := range w.Objects {

@@ -26,7 +26,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		case s.Want.has(what) != nil, replaced, s.isLeft(what, seen), seen.State == inventory.Lost, seen.State == inventory.Deleting:
 			continue
 		case kept[what]:
-		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()]:
+		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()], s.mayUse(what):
 			p.wait(what)
 		default:
 			deletes = append(deletes, remove(what, seen, "no longer rendered, and not in use"))
@@ -48,6 +48,18 @@ func (p *Plan) wait(what inventory.Reference) {
 	p.Waits[what] = true
 }
 
+// mayUse tells whether a workload may use an object although the informer cache does not say so: it does not show the workload as
+// it was last applied.
+func (s *Situation) mayUse(mounted inventory.Reference) bool {
+	for what, seen := range s.View.Objects {
+		isUnsure := seen.State == inventory.Behind || seen.State == inventory.Changed || seen.State == inventory.Lost
+		if isUnsure && inventory.IsWorkload(what.Kind().Kind) && render.StageOf(mounted.Kind().Kind) == render.Mounts {
+			return true
+		}
+	}
+	return false
+}
+
 // handsOver tells whether a workload of another kind still serves in place of the wanted one: until that serves, or cannot because
 // its pods have no place beside the others.
 func (s *Situation) handsOver(p *Plan) bool {
@@ -59,12 +71,15 @@ func (s *Situation) handsOver(p *Plan) bool {
 	var other inventory.Reference
 	for what, seen := range s.View.Objects {
 		if inventory.IsWorkload(what.Kind().Kind) && what != wanted.Ref && seen.State != inventory.Lost && seen.State != inventory.Deleting {
-			others, other = others+seen.Replicas, what
+			others += seen.Replicas
+			if other == (inventory.Reference{}) || what.Use() < other.Use() { // the message is always the same
+				other = what
+			}
 		}
 	}
 	successor := s.View.Objects[wanted.Ref]
 	serves := successor.State == inventory.InOrder && successor.Hash == wanted.Hash && successor.Serves
-	if others == 0 || serves || wanted.Excludes {
+	if others == 0 || serves || wanted.Excludes && successor.State != inventory.Deleting {
 		return false
 	}
 	p.obstruct("%s serves until %s does", other, wanted.Ref)
@@ -110,7 +125,7 @@ func (s *Situation) history() map[inventory.Reference]bool {
 
 // isLeft tells whether an object was created for a change that was never accepted, and serves nobody.
 func (s *Situation) isLeft(what inventory.Reference, seen inventory.Seen) bool {
-	return seen.Pending && !s.View.Used[what.Use()] && render.StageOf(what.Kind().Kind) == render.Mounts
+	return seen.Pending && !s.View.Used[what.Use()] && !s.mayUse(what) && render.StageOf(what.Kind().Kind) == render.Mounts
 }
 
 // leftovers deletes what changes that were never accepted have left.

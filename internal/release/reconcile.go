@@ -27,6 +27,9 @@ func (r *actionClient) carryOut() error {
 	if r.plan.Restores || isRefused {
 		err = r.repairBeside(err)
 	}
+	if err == nil {
+		r.keepExpectations()
+	}
 	r.summarize()
 	return err
 }
@@ -226,7 +229,6 @@ func (r *actionClient) remember() {
 
 // summarize gives the informer cache a moment to show what was applied, and says how the objects are.
 func (r *actionClient) summarize() {
-	r.keepExpectations()
 	isInOrder := r.isInOrder()
 	if !isInOrder && r.cacheWait > 0 && !r.isMoved && r.plan.Obstacle == "" {
 		_ = wait.PollUntilContextTimeout(r.ctx, 2*time.Millisecond, r.cacheWait, true, func(context.Context) (bool, error) {
@@ -259,7 +261,7 @@ func (r *actionClient) isInOrder() bool {
 	return true
 }
 
-// keepExpectations expects what stays although it is not wanted to stay as it is, and forgets what has gone and is not wanted.
+// keepExpectations expects what stays although it is not wanted to stay as it is now, and forgets what has gone and is not wanted.
 func (r *actionClient) keepExpectations() {
 	if r.expected == nil {
 		r.expected = inventory.Expectations{}
@@ -268,13 +270,23 @@ func (r *actionClient) keepExpectations() {
 		return
 	}
 	for what, object := range r.found {
-		if r.expected[what] == nil && !object.Deleting {
-			r.expected[what] = inventory.Expect(object)
+		if !object.Deleting && (r.expected[what] == nil || !r.rendered.keeps(what)) {
+			r.expects(what, object)
 		}
 	}
 	for what, expected := range r.expected {
-		if _, isThere := r.found[what]; !isThere && expected.Seen && r.rendered.has(what) == nil {
+		isLost := expected.Seen || r.now().Sub(expected.At) >= inventory.CacheDelay
+		if _, isThere := r.found[what]; !isThere && isLost && !r.rendered.keeps(what) {
 			delete(r.expected, what)
 		}
 	}
+}
+
+// expects expects an object to stay as it is.
+func (r *actionClient) expects(what inventory.Reference, object inventory.Object) {
+	next := inventory.Expect(object)
+	if known := r.expected[what]; known != nil {
+		next.Pending = known.Pending
+	}
+	r.expected[what] = next
 }

@@ -53,8 +53,8 @@ func (r *actionClient) repair() error {
 	if err != nil {
 		return err
 	}
-	s.Restores = true
-	p := decide(s)
+	s.Restores, s.Immutable = true, nil // which is of the other revision
+	p := r.decision(s)
 	if p.Obstacle != "" && r.plan.Obstacle == "" {
 		r.plan.Obstacle = p.Obstacle
 	}
@@ -62,8 +62,13 @@ func (r *actionClient) repair() error {
 		return err
 	}
 	for what, seen := range s.View.Objects { // what nobody wants any more is no drift
-		if seen.State == inventory.Lost && want.has(what) == nil {
+		object, isThere := r.found[what]
+		switch {
+		case want.has(what) != nil:
+		case seen.State == inventory.Lost:
 			delete(r.expected, what)
+		case isThere && seen.State != inventory.InOrder && seen.State != inventory.Deleting:
+			r.expects(what, object)
 		}
 	}
 	r.disturbed = false
@@ -71,7 +76,7 @@ func (r *actionClient) repair() error {
 }
 
 // acceptedRevision returns the deployed revision as its record has it, and the status says its hash. The record has no data of
-// Secrets. A Secret that is there cannot be changed, and another one is rendered from the recorded values.
+// Secrets. Those that are in order stay, and others are rendered from the recorded values.
 func acceptedRevision(r *actionClient) (Want, error) {
 	manifest, values, err := r.recordsOf(r).Read(r.ctx, r.revision())
 	if err != nil {
@@ -88,13 +93,13 @@ func acceptedRevision(r *actionClient) (Want, error) {
 	if err != nil {
 		return Want{}, err
 	}
-	kept := want.Objects[:0]
+	kept, view := want.Objects[:0], r.expected.See(r.found, r.now())
 	for _, object := range want.Objects {
 		if object.Ref.Kind().Kind != "Secret" {
 			kept = append(kept, object)
 			continue
 		}
-		if _, isThere := r.found[object.Ref]; isThere {
+		if view[object.Ref].State == inventory.InOrder {
 			continue
 		}
 		secret, err := r.secretOf(object.Ref, values)

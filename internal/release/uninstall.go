@@ -35,7 +35,7 @@ func (r *actionClient) uninstall() (found bool, err error) {
 		return false, err
 	}
 	found = len(s.View.Objects) > 0 || records.Any()
-	r.plan = decide(s)
+	r.plan = r.decision(s)
 	if err := r.do(r.plan, false); err != nil {
 		return found, err
 	}

@@ -50,7 +50,7 @@ func New(mgr ctrl.Manager, watch watches.Watch, options Options) (*Clients, erro
 	c := &Clients{
 		Options: options, chart: chrt, cluster: mgr.GetClient(), memory: memory{entries: map[client.ObjectKey]*entry{}},
 		now: time.Now, inventory: inventory.Reader{Cache: mgr.GetClient(), Live: mgr.GetAPIReader()},
-		render: renderChart, accepted: acceptedRevision, cacheWait: cacheWait, goneWait: goneWait, together: apply.Concurrently,
+		render: renderChart, accepted: acceptedRevision, decision: decide, cacheWait: cacheWait, goneWait: goneWait, together: apply.Concurrently,
 	}
 	c.clusterOf = func(collector *unstructured.Unstructured) apply.Cluster {
 		return apply.NewCluster(mgr.GetClient(), mgr.GetAPIReader(), collector)
@@ -61,13 +61,14 @@ func New(mgr ctrl.Manager, watch watches.Watch, options Options) (*Clients, erro
 		}
 	}
 	c.watcher = &watcher{kind: watch.GroupVersionKind, dependents: *watch.WatchDependentResources, clients: c, mgr: mgr}
-	c.capabilities = &render.Capabilities{
+	offered := &render.Capabilities{
 		Client: apis, Chart: chrt, Log: ctrl.Log.WithName("capabilities"), Follow: c.watcher.follow, Changed: c.watcher.changed,
 	}
+	c.capabilities = offered
 	c.Waves.Fleet = c.watcher.collectors
 	c.Waves.Requeue = func(collector client.Object) { c.Requeue(collector, 0) }
 	c.Waves.Reset()
-	if err := errors.Join(mgr.Add(c.capabilities), mgr.Add(c.Waves)); err != nil {
+	if err := errors.Join(mgr.Add(offered), mgr.Add(c.Waves)); err != nil {
 		return nil, fmt.Errorf("follow what the cluster offers, and the fleet: %w", err)
 	}
 	return c, nil

@@ -54,6 +54,9 @@ type Waves struct {
 	// Events takes the event RolloutHeld.
 	Events record.EventRecorder
 
+	// Now tells the time; nil is for time.Now.
+	Now func() time.Time
+
 	// Count is told how many Collectors are in each state.
 	Count func(Counts)
 
@@ -81,6 +84,9 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	if w.places[key] == (place{}) {
 		w.lines[ring]++
 		w.places[key], w.due = place{number: w.lines[ring]}, &time.Time{}
+	}
+	if w.due == nil { // nobody waited while this one was paused
+		w.due = &time.Time{}
 	}
 	at := w.places[key]
 	pending := &v1alpha1.Condition{Type: v1alpha1.UpdatePending, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonWaiting}
@@ -117,20 +123,27 @@ func (w *Waves) Reset() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.places, w.lines = map[client.ObjectKey]place{}, map[int]int{}
-	w.began, w.due = time.Now(), &time.Time{}
+	w.began, w.due = w.now(), &time.Time{}
 }
 
 // Start admits Collectors, until ctx ends. Until then another operator may have led, and nobody could be reconciled here.
 func (w *Waves) Start(ctx context.Context) error {
 	w.mutex.Lock()
-	w.began = time.Now()
+	w.began = w.now()
 	w.mutex.Unlock()
-	wait.UntilWithContext(ctx, w.look, interval)
+	wait.UntilWithContext(ctx, w.Look, interval)
 	return nil
 }
 
-// look looks at the fleet, if it is time, and admits those whose turn it is.
-func (w *Waves) look(ctx context.Context) {
+func (w *Waves) now() time.Time {
+	if w.Now != nil {
+		return w.Now()
+	}
+	return time.Now()
+}
+
+// Look looks at the fleet, if it is time, and admits those whose turn it is. Start calls it.
+func (w *Waves) Look(ctx context.Context) {
 	if !w.isDue() {
 		return
 	}
@@ -143,7 +156,7 @@ func (w *Waves) look(ctx context.Context) {
 		return
 	}
 	w.namespaces = namespaces
-	now := time.Now()
+	now := w.now()
 	seen := fleet{collectors: collectors, places: w.places, namespaces: namespaces, began: w.began, budget: w.Budget, deadline: w.Deadline}
 	chosen := seen.choose(now)
 	for _, collector := range chosen.admitted {
@@ -164,7 +177,7 @@ func (w *Waves) look(ctx context.Context) {
 func (w *Waves) isDue() bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return w.due != nil && !time.Now().Before(*w.due)
+	return w.due != nil && !w.now().Before(*w.due)
 }
 
 // tellHeld tells, once, that a wave holds: all of the budget is taken by Collectors that are overdue.

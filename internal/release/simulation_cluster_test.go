@@ -1,0 +1,277 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/test/simulation"
+)
+
+var (
+	errKilled  = errors.New("the operator was killed")
+	errTimeout = apierrors.NewTimeoutError("the answer was lost", 0)
+)
+
+// simRefusal is a rule of the cluster that refuses writes of a kind.
+type simRefusal struct{ kind, how string }
+
+// simCluster is the API server for the Collector of one namespace.
+type simCluster struct{ *simSpace }
+
+var _ apply.Cluster = simCluster{}
+
+// request is a request of the operator. It tells whether the effect takes place, and what the answer is if it is lost.
+func (s *simSpace) request(what string, args ...any) (effect bool, lost error) {
+	w := s.world
+	w.requests++
+	s.requests++
+	if w.tracing {
+		w.trace("    request %d: "+what, append([]any{w.requests}, args...)...)
+	}
+	if w.killed {
+		return false, errKilled
+	}
+	w.requested()
+	w.shows(s)
+	for i, err := range []error{errKilled, errTimeout} {
+		fault := &w.faults[i]
+		if fault.in == 0 {
+			continue
+		}
+		if fault.in--; fault.in == 0 {
+			w.killed = w.killed || i == 0
+			w.trace("      %v (%s)", err, fault.how)
+			return fault.how == "after", err
+		}
+	}
+	return true, nil
+}
+
+func simInvalid(what inventory.Reference, kind metav1.CauseType, field, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: 422, Reason: metav1.StatusReasonInvalid, Message: message,
+		Details: &metav1.StatusDetails{Name: what.Name(), Causes: []metav1.StatusCause{{Type: kind, Field: field, Message: message}}},
+	}}
+}
+
+func simResource(what inventory.Reference) schema.GroupResource {
+	return schema.GroupResource{Group: what.Kind().Group, Resource: strings.ToLower(what.Kind().Kind)}
+}
+
+func (c simCluster) Apply(_ context.Context, r apply.Request) (inventory.Object, error) {
+	verb := "apply"
+	if r.DryRun {
+		verb = "dry run of"
+	}
+	effect, lost := c.request("%s %s (UID %s)", verb, r.Ref, r.UID)
+	if !effect {
+		return inventory.Object{}, lost
+	}
+	after, err := c.apply(r)
+	if err != nil {
+		c.world.trace("      refused: %v", err)
+		return inventory.Object{}, errors.Join(lost, err)
+	}
+	if lost != nil {
+		return inventory.Object{}, lost
+	}
+	return after.seen(), nil
+}
+
+// apply is what the API server does with an apply.
+func (c simCluster) apply(r apply.Request) (*simObject, error) {
+	what := r.Ref
+	if r.Name != "" {
+		what = inventory.NewReference(r.Ref.Kind(), r.Name)
+	}
+	live := c.objects[what]
+	switch {
+	case r.UID == "" && live != nil, r.UID != "" && live == nil, live != nil && r.Version != "" && r.Version != strconv.Itoa(live.version):
+		return nil, apierrors.NewConflict(simResource(what), what.Name(), errors.New("the object is another one, or has gone"))
+	case live != nil && live.uid != r.UID:
+		return nil, simInvalid(what, metav1.CauseTypeFieldValueInvalid, "metadata.uid", "field is immutable")
+	}
+	fields := c.world.charts.flatten(r.Content)
+	if r.Replicas != 0 {
+		fields = append(fields, simField{name: simReplicas, value: strconv.Itoa(int(r.Replicas))})
+	}
+	by := simOperator
+	if r.Manager == inventory.Handover {
+		by = simHandover
+	}
+	after := &simObject{ref: what, owner: c.uid, created: c.world.now}
+	if live != nil {
+		after = live.clone()
+	}
+	changed := after.apply(fields, by)
+	if changed && by == simOperator {
+		after.at = c.world.now
+	}
+	after.seal()
+	if err := c.admit(live, after, r.DryRun); err != nil || r.DryRun {
+		return after, err
+	}
+	if live != nil && !changed {
+		return live, nil
+	}
+	if live == nil {
+		after.uid = c.newUID()
+		after.status.behind = true
+	}
+	c.wrote(live, after)
+	c.store(after)
+	return after, nil
+}
+
+// admit returns the API server's own refusals, and those of others.
+func (c simCluster) admit(before, after *simObject, isDryRun bool) error {
+	if before != nil {
+		if kind := after.kind(); kind == "StatefulSet" && before.get(simClaims) != after.get(simClaims) {
+			return simInvalid(after.ref, metav1.CauseTypeForbidden, "spec", "spec: Forbidden: updates to statefulset spec are forbidden")
+		} else if kind == "Secret" && before.get(simData) != after.get(simData) {
+			return simInvalid(after.ref, metav1.CauseTypeForbidden, "data", "data: Forbidden: field is immutable when `immutable` is set")
+		}
+	}
+	return c.refuses(before == nil, after.ref, isDryRun)
+}
+
+// refuses returns what a policy, a quota or a webhook says to a write.
+func (s *simSpace) refuses(creates bool, what inventory.Reference, isDryRun bool) error {
+	kind := what.Kind().Kind
+	if kind == "ScaledObject" && creates {
+		if hpa := s.objects[simRef("HorizontalPodAutoscaler", simName)]; hpa != nil && !hpa.deleting {
+			return apierrors.NewForbidden(simResource(what), what.Name(), fmt.Errorf(
+				"admission webhook denied the request: the workload '%s' of type 'apps/v1' is already managed by the hpa '%[1]s'", simName))
+		}
+	}
+	for _, refusal := range s.refusals {
+		if refusal.kind != kind {
+			continue
+		}
+		isBlind := refusal.how == simulation.BlindWebhook || refusal.how == simulation.SilentWebhook
+		switch {
+		case isBlind && isDryRun:
+			return apierrors.NewBadRequest("admission webhook \"w\" does not support dry run")
+		case refusal.how == simulation.SilentWebhook, refusal.how == simulation.Quota && !creates:
+		case refusal.how == simulation.Policy:
+			return simInvalid(what, "", "", "ValidatingAdmissionPolicy 'p' denied request")
+		default:
+			return apierrors.NewForbidden(simResource(what), what.Name(), errors.New(refusal.how+" denied the request"))
+		}
+	}
+	return nil
+}
+
+func (c simCluster) Rewrite(context.Context, apply.Request) error {
+	return errors.New("no list of the model has to be rewritten")
+}
+
+func (c simCluster) Read(_ context.Context, what inventory.Reference) (*unstructured.Unstructured, error) {
+	if effect, lost := c.request("read %s", what); !effect || lost != nil {
+		return nil, lost
+	}
+	found := c.objects[what]
+	if found == nil {
+		return nil, nil
+	}
+	if c.removing[found.uid] { // the operator waits in vain until it has gone
+		return nil, context.DeadlineExceeded
+	}
+	c.reads[found.uid] = found.clone()
+	return found.whole(c.namespace()), nil
+}
+
+func (c simCluster) Restore(_ context.Context, deleted *unstructured.Unstructured) error {
+	what := inventory.ReferenceTo(deleted)
+	effect, lost := c.request("create %s again", what)
+	if !effect {
+		return lost
+	}
+	if c.objects[what] != nil {
+		return apierrors.NewAlreadyExists(simResource(what), what.Name())
+	}
+	again := c.reads[deleted.GetUID()].clone()
+	if err := c.refuses(true, what, false); err != nil {
+		return err
+	}
+	again.uid, again.deleting, again.finalizers, again.created = c.newUID(), false, nil, c.world.now
+	again.status = simStatus{behind: true}
+	for i := range again.fields {
+		again.fields[i].owners = simOperator
+	}
+	again.at = c.world.now
+	again.seal()
+	c.wrote(nil, again)
+	c.store(again)
+	return lost
+}
+
+func (c simCluster) Delete(_ context.Context, what inventory.Reference, uid types.UID, orphan bool) error {
+	effect, lost := c.request("delete %s (UID %s, orphan %t)", what, uid, orphan)
+	if !effect {
+		return lost
+	}
+	live := c.objects[what]
+	if live == nil || live.uid != uid {
+		return lost
+	}
+	c.deletes(live, orphan)
+	if orphan {
+		for _, pod := range c.pods {
+			if pod.owner == uid {
+				pod.owner = ""
+			}
+		}
+	}
+	c.removing[uid] = true
+	c.remove(live)
+	return lost
+}
+
+func (c simCluster) Claims(context.Context, map[string]string) (claims []corev1.PersistentVolumeClaim, err error) {
+	if effect, lost := c.request("list claims"); !effect || lost != nil {
+		return nil, lost
+	}
+	for _, object := range c.sorted() {
+		if object.kind() == "PersistentVolumeClaim" && strings.HasPrefix(object.ref.Name(), "data-") {
+			claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+				Name: object.ref.Name(), UID: object.uid, ResourceVersion: strconv.Itoa(object.version),
+			}}
+			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(object.get("spec.size"))}
+			claims = append(claims, claim)
+		}
+	}
+	return claims, nil
+}
+
+func (c simCluster) Grow(_ context.Context, growth apply.Growth) error {
+	what := simRef("PersistentVolumeClaim", growth.Claim)
+	effect, lost := c.request("grow %s to %s", what, growth.Size)
+	if !effect {
+		return lost
+	}
+	live := c.objects[what]
+	if live == nil || live.uid != growth.UID || strconv.Itoa(live.version) != growth.Version {
+		return apierrors.NewConflict(simResource(what), growth.Claim, errors.New("it has changed"))
+	}
+	if err := c.refuses(false, what, false); err != nil {
+		return err
+	}
+	after := live.clone()
+	after.find("spec.size").value = growth.Size
+	c.store(after)
+	return lost
+}

@@ -1,0 +1,262 @@
+package release
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// observe checks what the status says, when the informer cache has everything.
+func (s *simSpace) observe(outcome Outcome) {
+	if !s.state.ready {
+		return
+	}
+	if !s.fresh || s.lagsAnywhere() {
+		return // it is about what the informer cache shows
+	}
+	if s.want.Hash == "" || outcome.Update != nil {
+		return
+	}
+	if why := s.refusal(); why != "" {
+		s.world.violates("S7", "Ready is True although %s refuses the change", why)
+	}
+	if why := s.differs(s.want); why != "" {
+		s.world.violates("S7", "Ready is True, and %s", why)
+	}
+}
+
+// differs says how the objects differ from what is wanted.
+func (s *simSpace) differs(want Want) string {
+	marked, _ := s.markedAs(want)
+	for i := range marked.Objects {
+		wanted := &marked.Objects[i]
+		live := s.objects[wanted.Ref]
+		switch {
+		case live == nil:
+			return wanted.Ref.String() + " is not there"
+		case live.owner != s.uid:
+			return wanted.Ref.String() + " is not the Collector's"
+		case live.deleting:
+			return wanted.Ref.String() + " is being deleted"
+		}
+		for _, field := range s.world.charts.flatten(wanted.Content) {
+			if found := live.find(field.name); (found == nil || found.value != field.value) && !simMayDiffer(wanted, field.name) {
+				return wanted.Ref.String() + " has " + field.name + " " + live.get(field.name) + ", want " + field.value
+			}
+		}
+		for _, field := range live.fields {
+			if field.owners&simOperator != 0 && (field.name != simReplicas || !s.state.failed) && !strings.HasPrefix(field.name, "annotations.") && !s.hasField(wanted, field.name) {
+				return wanted.Ref.String() + " still has " + field.name
+			}
+		}
+	}
+	return ""
+}
+
+// simMayDiffer tells whether a Secret or a claim may have a mark or a label of an earlier revision: they are not applied again
+// while a record stands for the revision, because it has no data of Secrets.
+func simMayDiffer(wanted *render.Object, field string) bool {
+	return wanted.Ref.Kind().Kind == "Secret" && (field == simApplied || field == simChecked || strings.HasPrefix(field, "labels."))
+}
+
+func (s *simSpace) hasField(wanted *render.Object, name string) bool {
+	for _, field := range s.world.charts.flatten(wanted.Content) {
+		if field.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// surplus says what is there and not wanted.
+func (s *simSpace) surplus(want Want) string {
+	if s.isNeverReady() {
+		return "" // what serves until others do stays
+	}
+	secrets := 0
+	for _, object := range s.sorted() {
+		if object.owner != s.uid {
+			continue
+		}
+		if object.kind() == "Secret" {
+			secrets++
+			continue
+		}
+		if object.kind() == "Job" {
+			continue
+		}
+		if want.has(object.ref) == nil && !s.used(object.ref) {
+			return object.ref.String() + " is there, and nobody wants it"
+		}
+	}
+	if secrets > record.History {
+		return "there are too many Secrets"
+	}
+	for _, pod := range s.pods {
+		if pod.owner == "" {
+			return "an orphaned pod runs: " + pod.String()
+		}
+	}
+	return ""
+}
+
+// calm ends the faults. Refusals stay if they are to be tried.
+func (w *simWorld) calm(keepsRefusals bool) {
+	w.faults, w.later = [2]simFault{}, nil
+	for _, s := range w.spaces {
+		if !keepsRefusals {
+			s.refusals = nil
+		}
+		clear(s.stopped)
+		if s.paused != "" || s.rollout != "" {
+			s.paused, s.rollout, s.dirty = "", "", s.exists
+		}
+		s.releaseAll("")
+		for _, object := range s.sorted() {
+			if object.owner == "" && !strings.HasPrefix(object.ref.Name(), "data-") {
+				s.remove(object)
+			}
+		}
+	}
+	w.pass(40 * time.Minute)
+}
+
+// finish checks that everything becomes as it should, once the faults have ended.
+func (w *simWorld) finish() {
+	w.trace("the faults end")
+	w.calm(true)
+	for _, s := range w.spaces {
+		s.converges("while a refusal stands")
+	}
+	if w.violation != "" {
+		return
+	}
+	w.trace("the refusals end")
+	w.calm(false)
+	for _, s := range w.spaces {
+		s.converges("in the end")
+	}
+	before := w.requests - w.reads // a user's Secret is read once a period
+	w.pass(time.Hour)
+	for _, s := range w.spaces {
+		if s.state.failed {
+			return // what is refused is tried again
+		}
+	}
+	if asked := w.requests - w.reads - before; asked != 0 {
+		w.violates("S8", "%d requests while nothing changes", asked)
+	}
+}
+
+// converges checks one Collector.
+func (s *simSpace) converges(when string) {
+	w := s.world
+	if w.violation != "" {
+		return
+	}
+	if !s.exists {
+		for _, object := range s.sorted() {
+			if !strings.HasPrefix(object.ref.Name(), "data-") {
+				w.violates("S5", "%s outlives the Collector", object.ref)
+			}
+		}
+		if len(s.pods) > 0 {
+			w.violates("S5", "pods outlive the Collector")
+		}
+		return
+	}
+	in := simInputs{s.spec.Effective(), s.secret, w.chart, "", string(s.uid)}
+	if w.schedule.Shards > 0 {
+		in.shard = s.shard
+	}
+	want := w.charts.render(in)
+	s.want = want
+	why := s.refusal()
+	_, job := s.markedAs(want)
+	switch {
+	case s.state.update != "" && (s.state.update != "RollingOut" || s.state.ready) && when == "in the end" && !w.isHeld():
+		w.violates("S9", "the change waits: %s", s.state.update)
+	case s.state.update != "" && s.state.update != "RollingOut":
+		s.restored(why, when) // its turn has not come: another Collector's change is refused
+	case why == "" || want.Hash == s.accepted.Hash:
+		if len(s.refusals) > 0 && s.blocks(want) {
+			return
+		}
+		if differs := s.differs(want); differs != "" {
+			w.violates("S6", "%s, %s (%s)", when, differs, s.state)
+		} else if surplus := s.surplus(want); surplus != "" && len(s.refusals) == 0 {
+			w.violates("S6", "%s, %s", when, surplus)
+		}
+		s.mustBeReady(when)
+	case s.accepted.Hash == "", job != "" && !s.completed[job] && s.verdictOf() == "accepted":
+		// nothing was ever accepted, or the Job has not run yet
+	default:
+		s.restored(why, when)
+	}
+}
+
+// restored checks that the last accepted revision is there.
+func (s *simSpace) restored(why, when string) {
+	w, accepted := s.world, s.acceptedOf
+	if accepted.uid == "" || accepted.uid != string(s.uid) {
+		return
+	}
+	if accepted.shard = ""; w.schedule.Shards > 0 {
+		accepted.shard = s.shard
+	}
+	if s.blocks(w.charts.render(accepted)) || s.state.hashOf() != s.accepted.Hash {
+		return
+	}
+	if differs := s.differs(w.charts.render(accepted)); differs != "" {
+		w.violates("S6", "%s, although %s refuses the change, the last accepted revision is not there: %s (%s)", when, why, differs, s.state)
+	}
+	if s.state.ready && why != "" && s.state.update == "" {
+		w.violates("S7", "%s, Ready although %s refuses the change", when, why)
+	}
+}
+
+func (s simState) String() string {
+	return fmt.Sprintf("revision %d of generation %d, %s, Ready %t %s, update %q", s.revision, s.generation, s.verdict, s.ready, s.reason, s.update)
+}
+
+func (s simState) hashOf() string {
+	_, hash, _ := splitDigest(s.digest)
+	return hash
+}
+
+func (s *simSpace) verdictOf() string {
+	if found := s.verdicts[s.current.configuration()]; found != "" {
+		return found
+	}
+	return "accepted"
+}
+
+// blocks tells whether a refusal keeps objects from being as they are wanted.
+func (s *simSpace) blocks(want Want) bool {
+	for _, refusal := range s.refusals {
+		isOfKind := func(wanted render.Object) bool { return wanted.Ref.Kind().Kind == refusal.kind }
+		isLive := func(object *simObject) bool { return object.kind() == refusal.kind }
+		if slices.ContainsFunc(want.Objects, isOfKind) || slices.ContainsFunc(s.sorted(), isLive) {
+			return true
+		}
+	}
+	return false
+}
+
+// isHeld tells whether a Collector that cannot become ready takes the budget of a wave.
+func (w *simWorld) isHeld() bool { return slices.ContainsFunc(w.spaces, (*simSpace).isNeverReady) }
+
+// isNeverReady tells whether pods with the Collector's configuration cannot become ready.
+func (s *simSpace) isNeverReady() bool { return s.neverReady[s.current.configuration()] }
+
+// mustBeReady checks that Ready says so, unless pods cannot become ready.
+func (s *simSpace) mustBeReady(when string) {
+	if s.isNeverReady() || s.state.ready || len(s.refusals) > 0 {
+		return
+	}
+	s.world.violates("S7", "%s, not Ready: %s %s %s", when, s.state.verdict, s.state.reason, s.state.message)
+}

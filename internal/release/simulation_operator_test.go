@@ -1,0 +1,241 @@
+package release
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// simState is the status of a Collector.
+type simState struct {
+	revision              int64
+	generation            int64
+	digest, configHash    string
+	ready                 bool
+	reason, message       string
+	readySince            time.Time
+	update, updateMessage string // the reason of UpdatePending
+	updateSince           time.Time
+	failed                bool
+	observed              int64
+	verdict               Verdict
+}
+
+// collector returns the Collector as the operator reads it.
+func (s *simSpace) collector() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
+	u.SetName(simName)
+	u.SetNamespace(s.namespace())
+	u.SetUID(s.uid)
+	u.SetGeneration(s.generation)
+	labels, annotations := map[string]string{}, map[string]string{}
+	for name, value := range map[string]string{v1alpha1.RingLabel: s.ring, v1alpha1.RolloutLabel: s.rollout} {
+		if value != "" {
+			labels[name] = value
+		}
+	}
+	if s.paused != "" {
+		annotations[v1alpha1.PausedAnnotation] = s.paused
+	}
+	u.SetLabels(labels)
+	u.SetAnnotations(annotations)
+	if s.deleting {
+		u.SetDeletionTimestamp(&metav1.Time{Time: s.deletedAt})
+	}
+	status := map[string]any{}
+	if s.state.revision != 0 {
+		status["deployedRelease"] = map[string]any{
+			"name": simName, "revision": s.state.revision, "generation": s.state.generation, "digest": s.state.digest,
+		}
+	}
+	status["configHash"] = s.state.configHash
+	if s.state.update != "" {
+		status["conditions"] = []any{map[string]any{
+			"type": v1alpha1.UpdatePending, "reason": s.state.update, "lastTransitionTime": s.state.updateSince.Format(time.RFC3339),
+		}}
+	}
+	u.Object["status"], u.Object["spec"] = status, map[string]any{}
+	return u
+}
+
+// reconcile is one reconcile as the stock reconciler has it (helm-operator-plugins, pkg/reconciler/reconciler.go).
+func (o *simOperatorProcess) reconcile(s *simSpace) {
+	w := s.world
+	if !s.exists {
+		o.clients.Forget(client.ObjectKey{Namespace: s.namespace(), Name: simName})
+		return
+	}
+	w.steps++
+	w.trace("  %s reconcile of %s, generation %d", w.now.Sub(simStart), s.namespace(), s.generation)
+	w.deciding = s
+	s.begins()
+	collector := s.collector()
+	if !s.deleting && !s.finalizer {
+		if effect, lost := s.request("add the finalizer"); !effect || lost != nil {
+			s.fails()
+			return
+		}
+		s.finalizer = true
+	}
+	if isPaused := s.paused == "true" || s.paused == "True"; isPaused && !s.deleting {
+		s.state.ready, s.state.reason = false, v1alpha1.ReasonPaused
+		return
+	}
+	err := o.act(s, collector)
+	if w.killed {
+		return
+	}
+	outcome := o.clients.Of(collector)
+	if !s.exists {
+		o.clients.Forget(client.ObjectKeyFromObject(collector))
+		return
+	}
+	w.trace("    %s, in order %t, obstacle %q, error %v", outcome.Verdict, outcome.InOrder, outcome.Obstacle, err)
+	s.ends(err)
+	if s.writeStatus(outcome, err) {
+		s.dirty = true
+	}
+	if w.killed {
+		return
+	}
+	if err != nil {
+		s.fails()
+		return
+	}
+	if after := cmp.Or(outcome.Requeue, o.clients.Period); after > 0 {
+		s.soon(min(after, o.clients.Period))
+	}
+	if !outcome.Unfinished {
+		s.backoff = 0
+	}
+}
+
+// act asks the action client for what is to be done.
+func (o *simOperatorProcess) act(s *simSpace, collector *unstructured.Unstructured) error {
+	actions, err := o.clients.ActionClientFor(context.Background(), collector)
+	if err != nil {
+		return err
+	}
+	current, err := actions.Get(simName)
+	if s.deleting {
+		if !s.finalizer {
+			s.exists = false
+			return nil
+		}
+		if _, err := actions.Uninstall(simName); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
+			return err
+		}
+		if effect, lost := s.request("remove the finalizer"); !effect || lost != nil {
+			return lost
+		}
+		s.gone()
+		return nil
+	}
+	values := map[string]any{}
+	if errors.Is(err, driver.ErrReleaseNotFound) {
+		_, err := actions.Install(simName, s.namespace(), nil, values)
+		return err
+	}
+	dryRun := func(upgrade *action.Upgrade) error { upgrade.DryRun = true; return nil }
+	next, err := actions.Upgrade(simName, s.namespace(), nil, values, dryRun)
+	if err != nil {
+		return err
+	}
+	if next.Manifest != current.Manifest {
+		_, err := actions.Upgrade(simName, s.namespace(), nil, values)
+		return err
+	}
+	return actions.Reconcile(current)
+}
+
+// fails has the next reconcile come after a delay that grows, as the operator's rate limiter has it.
+func (s *simSpace) fails() {
+	if !s.isBackingOff() {
+		s.backoff = max(2*time.Second, min(2*s.backoff, 2*time.Minute))
+		if s.backoffOf != s.generation {
+			s.backoff = 2 * time.Second
+		}
+		s.backoffSince, s.backoffOf = s.world.now, s.generation
+	}
+	s.soon(s.backoff)
+}
+
+func (s *simSpace) isBackingOff() bool {
+	return s.backoff > 0 && s.backoffOf == s.generation && s.world.now.Sub(s.backoffSince) < s.backoff
+}
+
+// writeStatus keeps the status as internal/status does. It tells whether there is anything new.
+func (s *simSpace) writeStatus(outcome Outcome, err error) bool {
+	before := s.state
+	after := before
+	after.failed, after.observed, after.verdict = err != nil, s.generation, outcome.Verdict
+	if d := outcome.Deployed; d != nil {
+		isSame := int64(d.Revision) == before.revision && d.Digest == ""
+		after.revision, after.generation, after.configHash = int64(d.Revision), d.Generation, d.ConfigHash
+		if !isSame {
+			after.digest = d.Digest
+		}
+	}
+	after.ready, after.reason, after.message = s.readiness(outcome, err)
+	if after.ready != before.ready {
+		after.readySince = s.world.now
+	}
+	isOnItsWay := before.update == v1alpha1.ReasonRollingOut && !after.ready && (before.ready || !before.readySince.Before(before.updateSince))
+	switch {
+	case outcome.Update != nil:
+		after.update, after.updateMessage = outcome.Update.Reason, outcome.Update.Message
+	case !isOnItsWay:
+		after.update, after.updateMessage = "", ""
+	}
+	isRolling, wasRolling := after.update == v1alpha1.ReasonRollingOut, before.update == v1alpha1.ReasonRollingOut
+	if isRolling != wasRolling || before.update == "" && after.update != "" {
+		after.updateSince = s.world.now
+	}
+	if after == before {
+		s.observe(outcome)
+		return false
+	}
+	effect, lost := s.request("write the status: Ready %t %s, revision %d, update %q", after.ready, after.reason, after.revision, after.update)
+	if effect {
+		s.state = after
+		s.observe(outcome)
+	}
+	return lost == nil
+}
+
+// readiness is what Ready says: by the workload that the informer cache has.
+func (s *simSpace) readiness(outcome Outcome, err error) (ready bool, reason, message string) {
+	if err != nil {
+		return false, v1alpha1.ReasonReleaseFailed, err.Error()
+	}
+	if outcome.Checking != "" {
+		return false, v1alpha1.ReasonChecking, ""
+	}
+	workload := s.cache[simRef(simWorkloads[s.spec.Mode], simName)]
+	switch {
+	case workload == nil || workload.owner != types.UID(s.uid):
+		return false, v1alpha1.ReasonProgressing, "no workload"
+	case outcome.Obstacle != "":
+		return false, v1alpha1.ReasonProgressing, outcome.Obstacle
+	}
+	status := workload.status
+	switch {
+	case status.behind, status.updated < status.wanted, status.ready < status.wanted, status.all > status.wanted:
+		return false, v1alpha1.ReasonProgressing, fmt.Sprintf("%+v", status)
+	case !outcome.InOrder:
+		return false, v1alpha1.ReasonProgressing, "not in order"
+	}
+	return true, v1alpha1.ReasonAvailable, ""
+}

@@ -1,0 +1,277 @@
+package release
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/test/simulation"
+)
+
+// simKinds are the kinds of the model's chart.
+var simKinds = map[string]schema.GroupVersionKind{
+	"ServiceAccount": {Version: "v1", Kind: "ServiceAccount"}, "Secret": {Version: "v1", Kind: "Secret"},
+	"PersistentVolumeClaim": {Version: "v1", Kind: "PersistentVolumeClaim"}, "Service": {Version: "v1", Kind: "Service"},
+	"Job":                     {Group: "batch", Version: "v1", Kind: "Job"},
+	"NetworkPolicy":           {Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+	"PodDisruptionBudget":     {Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
+	"Deployment":              {Group: "apps", Version: "v1", Kind: "Deployment"},
+	"DaemonSet":               {Group: "apps", Version: "v1", Kind: "DaemonSet"},
+	"StatefulSet":             {Group: "apps", Version: "v1", Kind: "StatefulSet"},
+	"HorizontalPodAutoscaler": {Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
+	"ScaledObject":            {Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"},
+	"ServiceMonitor":          {Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"},
+}
+
+func simRef(kind, name string) inventory.Reference {
+	return inventory.NewReference(simKinds[kind], name)
+}
+
+// simWorkloads are the kinds that run pods, by mode.
+var simWorkloads = map[string]string{"deployment": "Deployment", "daemonset": "DaemonSet", "statefulset": "StatefulSet"}
+
+// simInputs are what a Collector is rendered from.
+type simInputs struct {
+	spec       simulation.Spec // effective
+	secret     int             // what the user's Secret has, if the configuration comes from it
+	chart      int
+	shard, uid string
+}
+
+// configuration tells contents apart, wherever they come from.
+func (in simInputs) configuration() int {
+	if in.spec.Configuration == 0 {
+		return 100 + in.secret
+	}
+	return in.spec.Configuration
+}
+
+// hash is that of what was rendered: the same for the same objects, without labels of owners.
+func (in simInputs) hash() string {
+	if in.spec.Configuration != 0 {
+		in.secret = 0
+	}
+	in.shard, in.uid = "", ""
+	sum := sha256.Sum256(fmt.Append(nil, in))
+	return hex.EncodeToString(sum[:])[:partLength]
+}
+
+// simName is the name of every Collector: each has a namespace of its own.
+const simName = "c"
+
+// simCharts renders, and remembers what was rendered: nobody changes it.
+type simCharts struct {
+	known  map[simInputs]Want
+	fields map[string][]simField
+	marked map[string]Want
+}
+
+func (c *simCharts) render(in simInputs) Want {
+	if in.spec.Configuration != 0 {
+		in.secret = 0
+	}
+	if found, isKnown := c.known[in]; isKnown {
+		return found
+	}
+	if len(c.known) > 20000 || c.known == nil {
+		c.known = map[simInputs]Want{}
+	}
+	want := Want{Hash: in.hash()}
+	for _, content := range in.contents() {
+		object, err := render.NewObject(content)
+		if err != nil {
+			panic(err)
+		}
+		want.Objects = append(want.Objects, object)
+	}
+	c.known[in] = want
+	return want
+}
+
+func (in simInputs) secretName() string {
+	return fmt.Sprintf("%s-config-%d", simName, in.configuration())
+}
+
+// uses is what pods mount.
+func (in simInputs) uses() string {
+	account := in.spec.Account
+	if account == "" {
+		account = simName
+	}
+	uses := "Secret/" + in.secretName() + " ServiceAccount/" + account
+	for bit := range 2 {
+		if in.spec.Volumes&(1<<bit) != 0 {
+			uses += fmt.Sprintf(" PersistentVolumeClaim/%s-%d", simName, bit)
+		}
+	}
+	return uses
+}
+
+func (in simInputs) template() map[string]any {
+	image := fmt.Sprint(in.spec.Image)
+	if in.chart == 3 { // whose pods have another default
+		image += "-chart3"
+	}
+	template := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"uses": in.uses(), "image": image}}}
+	if in.spec.HostPort {
+		port := map[string]any{"containerPort": int64(4317), "hostPort": int64(4317)}
+		template["spec"] = map[string]any{"containers": []any{map[string]any{"name": "c", "ports": []any{port}}}}
+	}
+	return template
+}
+
+// contents are the objects.
+func (in simInputs) contents() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	add := func(kind, name string, spec map[string]any) *unstructured.Unstructured {
+		labels := map[string]any{v1alpha1.CollectorLabel: simName, "chart": fmt.Sprint(in.chart)}
+		if in.shard != "" {
+			labels[v1alpha1.OperatorLabel] = in.shard
+		}
+		object := &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": name, "namespace": "ns", "labels": labels}, "spec": spec,
+		}}
+		object.SetGroupVersionKind(simKinds[kind])
+		all = append(all, object)
+		return object
+	}
+	account := in.spec.Account
+	if account == "" {
+		account = simName
+	}
+	add("ServiceAccount", account, map[string]any{})
+	secret := add("Secret", in.secretName(), map[string]any{"data": fmt.Sprint(in.configuration())})
+	secret.SetAnnotations(map[string]string{"kube8.dev/configuration": "collector"})
+	for bit := range 2 {
+		if in.spec.Volumes&(1<<bit) != 0 {
+			add("PersistentVolumeClaim", fmt.Sprintf("%s-%d", simName, bit), map[string]any{"size": "1Gi"})
+		}
+	}
+	if in.spec.Check != 0 {
+		sum := sha256.Sum256(fmt.Append(nil, in.spec.Check, in.template()))
+		add("Job", simName+"-check-"+hex.EncodeToString(sum[:4]), map[string]any{"uses": in.uses(), "check": fmt.Sprint(in.spec.Check)})
+	}
+	add("Service", simName, map[string]any{"ports": fmt.Sprint(in.spec.Ports)})
+	if in.spec.Policy {
+		add("NetworkPolicy", simName, map[string]any{"ports": fmt.Sprint(in.spec.Ports)})
+	}
+	if in.spec.Budget {
+		add("PodDisruptionBudget", simName, map[string]any{"maxUnavailable": "1"})
+	}
+	kind := simWorkloads[in.spec.Mode]
+	add(kind, simName, in.workload())
+	if in.spec.Autoscaling == "hpa" {
+		add("HorizontalPodAutoscaler", simName, map[string]any{"target": kind})
+	}
+	if in.spec.Autoscaling == "keda" {
+		add("ScaledObject", simName, map[string]any{"target": kind})
+	}
+	if in.chart == 2 {
+		add("ServiceMonitor", simName, map[string]any{"ports": fmt.Sprint(in.spec.Ports)})
+	}
+	return all
+}
+
+func (in simInputs) workload() map[string]any {
+	spec := map[string]any{"template": in.template()}
+	if in.spec.Replicas != 0 {
+		spec["replicas"] = int64(in.spec.Replicas)
+	}
+	if in.spec.ClaimSize != 0 {
+		spec["volumeClaimTemplates"] = simClaimTemplates(fmt.Sprintf("%dGi", in.spec.ClaimSize))
+	}
+	if in.spec.Mode == "statefulset" {
+		spec["selector"] = map[string]any{"matchLabels": map[string]any{v1alpha1.CollectorLabel: simName}}
+	}
+	return spec
+}
+
+// simClaimTemplates are those of a StatefulSet whose claims have a size.
+func simClaimTemplates(size string) []any {
+	return []any{map[string]any{
+		"metadata": map[string]any{"name": "data"},
+		"spec":     map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": size}}},
+	}}
+}
+
+// simField is a field of an object: its value, and who owns it.
+type simField struct {
+	name, value string
+	owners      uint8
+}
+
+// The owners of fields.
+const (
+	simOperator uint8 = 1 << iota
+	simHandover
+	simOther
+)
+
+const (
+	simReplicas = "spec.replicas"
+	simClaims   = "spec.volumeClaimTemplates"
+	simTemplate = "spec.template"
+	simData     = "spec.data"
+	simApplied  = "annotations." + inventory.AppliedAnnotation
+	simChecked  = "annotations." + inventory.CheckedAnnotation
+	simShard    = "labels." + v1alpha1.OperatorLabel
+)
+
+// flatten returns the fields of a content, and remembers them by its hash.
+func (c *simCharts) flatten(content *unstructured.Unstructured) []simField {
+	hash := content.GetAnnotations()[inventory.AppliedAnnotation]
+	if hash == "" {
+		return simFlatten(content)
+	}
+	key := content.GetKind() + content.GetName() + hash
+	found, isKnown := c.fields[key]
+	if !isKnown {
+		if len(c.fields) > 20000 || c.fields == nil {
+			c.fields = map[string][]simField{}
+		}
+		found = simFlatten(content)
+		c.fields[key] = found
+	}
+	return found[:len(found):len(found)]
+}
+
+// simFlatten returns the fields of a content.
+func simFlatten(content *unstructured.Unstructured) (fields []simField) {
+	add := func(name string, value any) {
+		fields = append(fields, simField{name: name, value: fmt.Sprint(value)})
+	}
+	metadata, _ := content.Object["metadata"].(map[string]any)
+	for _, part := range []string{"labels", "annotations"} {
+		values, _ := metadata[part].(map[string]any)
+		for name, value := range values {
+			add(part+"."+name, value)
+		}
+	}
+	spec, _ := content.Object["spec"].(map[string]any)
+	for name, value := range spec {
+		switch name {
+		case "selector":
+		case "volumeClaimTemplates":
+			size, _, _ := unstructured.NestedString(value.([]any)[0].(map[string]any), "spec", "resources", "requests", "storage")
+			add(simClaims, size)
+		case "template":
+			template := value.(map[string]any)
+			pod, _, _ := unstructured.NestedStringMap(template, "metadata", "annotations")
+			hostPort := ""
+			if template["spec"] != nil {
+				hostPort = "host port"
+			}
+			add(simTemplate, strings.Join([]string{pod["uses"], pod["image"], hostPort}, "|"))
+		default:
+			add("spec."+name, value)
+		}
+	}
+	return fields
+}

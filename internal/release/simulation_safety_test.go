@@ -1,0 +1,260 @@
+package release
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/test/simulation"
+)
+
+func simKey(s *simSpace) client.ObjectKey {
+	return client.ObjectKey{Namespace: s.namespace(), Name: simName}
+}
+
+// begins notes how things are before a reconcile.
+func (s *simSpace) begins() {
+	s.started, s.removing, s.reads = maps.Clone(s.objects), map[types.UID]bool{}, map[types.UID]*simObject{}
+	s.want, s.fresh = Want{}, !s.lagsAnywhere()
+}
+
+// serves tells whether a workload of the Collector is there.
+func (s *simSpace) serves() bool {
+	for _, object := range s.started {
+		if object.isWorkload() && object.owner == s.uid {
+			return true
+		}
+	}
+	return false
+}
+
+// isProtected tells whether a refused change must leave an object alone. What pods mount cannot be changed, see deletes.
+func isProtected(o *simObject) bool {
+	stage := render.StageOf(o.kind())
+	return stage == render.Network || stage == render.Workloads ||
+		o.kind() == "HorizontalPodAutoscaler" || o.kind() == "ScaledObject"
+}
+
+// refusal tells which refusal of what was rendered last a dry run would have told, or which check has not accepted it. It is empty
+// if nothing refuses it.
+func (s *simSpace) refusal() string {
+	if s.want.Hash == "" || s.want.Hash == s.accepted.Hash {
+		return ""
+	}
+	marked, job := s.markedAs(s.want)
+	if job != "" && !s.completed[job] {
+		return "the check " + job
+	}
+	for _, wanted := range marked.Objects {
+		if why := s.refusalOf(&wanted); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// refusalOf tells what refuses one object that has to be applied.
+func (s *simSpace) refusalOf(wanted *render.Object) string {
+	live, seen := s.objects[wanted.Ref], s.view[wanted.Ref]
+	switch {
+	case live != nil && live.owner != s.uid:
+		return wanted.Ref.String() + " is somebody else's"
+	case live != nil && live.get(simApplied) == wanted.Hash, seen.Hash == wanted.Hash && seen.State != inventory.Changed && seen.State != inventory.Lost:
+		return "" // nobody asks
+	case live != nil && live.deleting:
+		return ""
+	case live != nil && live.kind() == "StatefulSet":
+		for _, field := range s.world.charts.flatten(wanted.Content) {
+			if before := live.get(simClaims); field.name == simClaims && before != "" && field.value < before {
+				return "claims cannot shrink"
+			}
+		}
+		if _, size := s.sizes(wanted); (live.get(simClaims) == "") != (size == "") {
+			return "claims cannot come and go"
+		}
+	}
+	ofKind := slices.DeleteFunc(slices.Clone(s.refusals), func(refusal simRefusal) bool { return refusal.kind != wanted.Ref.Kind().Kind })
+	if slices.ContainsFunc(ofKind, func(refusal simRefusal) bool {
+		return refusal.how == simulation.BlindWebhook || refusal.how == simulation.SilentWebhook
+	}) {
+		return "" // a dry run tells nothing
+	}
+	if hpa := s.objects[simRef("HorizontalPodAutoscaler", simName)]; wanted.Ref.Kind().Kind == "ScaledObject" && hpa != nil {
+		return "" // KEDA's webhook says so first
+	}
+	for _, refusal := range ofKind {
+		if refusal.how != simulation.Quota || live == nil {
+			return refusal.how + " of " + wanted.Ref.String()
+		}
+	}
+	return ""
+}
+
+func (s *simSpace) sizes(wanted *render.Object) (replicas, size string) {
+	for _, field := range s.world.charts.flatten(wanted.Content) {
+		switch field.name {
+		case simClaims:
+			size = field.value
+		case simReplicas:
+			replicas = field.value
+		}
+	}
+	return replicas, size
+}
+
+// markedAs returns what is wanted once its check has accepted it, and the Job's name.
+func (s *simSpace) markedAs(want Want) (Want, string) {
+	job, known := want.first(render.Checks), s.world.charts
+	if job == nil {
+		return want, ""
+	}
+	key := want.Hash + want.Objects[0].Hash // which tells its labels
+	if found, isKnown := known.marked[key]; isKnown {
+		return found, job.Ref.Name()
+	}
+	marked, err := want.accepted(job)
+	if err != nil {
+		panic(err)
+	}
+	if len(known.marked) > 20000 || known.marked == nil {
+		known.marked = map[string]Want{}
+	}
+	known.marked[key] = marked
+	return marked, job.Ref.Name()
+}
+
+// wrote checks a write of the operator that the API server accepts. before is nil for a creation.
+func (s *simSpace) wrote(before, after *simObject) {
+	w := s.world
+	if before != nil && before.owner != s.uid {
+		w.violates("S4", "%s is written, and is not the Collector's", after.ref)
+	}
+	if s.deleting || !isProtected(after) || !s.serves() || s.touched[after.ref] || w.touches() {
+		return
+	}
+	if before == nil && after.isWorkload() {
+		s.unseen = false
+		for what, object := range s.objects {
+			s.unseen = s.unseen || object.isWorkload() && int(s.view[what].Replicas) != object.replicas()
+		}
+	}
+	isNew := before == nil || simDiffers(before, after)
+	if why := s.refusal(); why != "" && isNew && !s.isAccepted(after) {
+		w.violates("S1", "%s is written although %s refuses the change", after.ref, why)
+	}
+}
+
+// touches tells whether somebody else does something while a reconcile runs.
+func (w *simWorld) touches() bool { return false }
+
+// isAccepted tells whether an object is as the last accepted revision, or the begin of the reconcile, has it.
+func (s *simSpace) isAccepted(after *simObject) bool {
+	if before := s.started[after.ref]; before != nil && !simDiffers(before, after) {
+		return true
+	}
+	all := []Want{s.accepted}
+	for _, known := range s.records {
+		if int64(known.revision) == s.state.revision {
+			all = append(all, known.want) // a kill has kept the status from telling of a later one
+		}
+	}
+	for _, want := range all {
+		accepted, _ := s.markedAs(want)
+		if found := accepted.has(after.ref); found != nil && found.Hash == after.get(simApplied) {
+			return true
+		}
+	}
+	return false
+}
+
+// simDiffers tells whether what an object does differs, not only who owns its fields.
+func simDiffers(a, b *simObject) bool {
+	if a == nil || b == nil {
+		return a != b
+	}
+	spec := func(o *simObject) (text string) {
+		for _, field := range o.fields {
+			if strings.HasPrefix(field.name, "spec.") {
+				text += field.name + "=" + field.value + ";"
+			}
+		}
+		return text
+	}
+	return spec(a) != spec(b)
+}
+
+// deletes checks a deletion by the operator.
+func (s *simSpace) deletes(o *simObject, orphan bool) {
+	w := s.world
+	if o.owner != s.uid {
+		w.violates("S4", "%s is deleted, and is not the Collector's", o.ref)
+	}
+	if s.deleting {
+		return
+	}
+	why := s.refusal()
+	switch stage := render.StageOf(o.kind()); {
+	case stage == render.Mounts && s.used(o.ref):
+		w.violates("S1", "%s is deleted, and used", o.ref)
+	case why != "" && isProtected(o) && s.serves():
+		w.violates("S1", "%s is deleted although %s refuses the change", o.ref, why)
+	case o.isWorkload() && !orphan:
+		s.deletesWorkload(o)
+	}
+	if marked, _ := s.markedAs(s.want); o.kind() == "PersistentVolumeClaim" && marked.has(o.ref) != nil {
+		w.violates("S5", "%s is deleted, and wanted", o.ref)
+	}
+}
+
+// deletesWorkload checks that what comes in the place of a workload serves.
+func (s *simSpace) deletesWorkload(o *simObject) {
+	wanted := s.want.first(render.Workloads)
+	if wanted == nil || wanted.Excludes || wanted.Ref == o.ref {
+		if wanted != nil && wanted.Ref == o.ref {
+			s.world.violates("S1", "%s is deleted, and wanted", o.ref)
+		}
+		return
+	}
+	ready := slices.ContainsFunc(s.pods, func(pod *simPod) bool { return pod.owner == o.uid && pod.ready })
+	if ready && !s.view[wanted.Ref].Serves {
+		s.world.violates("S1", "%s is deleted, and %s does not serve yet", o.ref, wanted.Ref)
+	}
+}
+
+// ends checks a reconcile that has ended.
+func (s *simSpace) ends(err error) {
+	if s.deleting || !s.exists {
+		return
+	}
+	spec, workloads := s.spec.Effective(), 0
+	for _, object := range s.started {
+		if object.isWorkload() && object.owner == s.uid {
+			workloads++
+		}
+	}
+	if s.asked = s.asked && workloads > 1; spec.Replicas != 0 {
+		s.asked = true // the other workload is still to go
+	}
+	if s.unseen || s.asked || !s.fresh { // the operator cannot know
+		return
+	}
+	before, after := s.mostReplicas(s.started), s.mostReplicas(s.objects)
+	if after < before && spec.Replicas == 0 && spec.Mode != "daemonset" && err == nil {
+		s.world.violates("S3", "%d replicas are %d after a reconcile", before, after)
+	}
+}
+
+// mostReplicas is how many pods the largest Deployment or StatefulSet is to have.
+func (s *simSpace) mostReplicas(objects map[inventory.Reference]*simObject) (most int) {
+	for _, object := range objects {
+		if (object.kind() == "Deployment" || object.kind() == "StatefulSet") && object.owner == s.uid && !object.deleting {
+			most = max(most, object.replicas())
+		}
+	}
+	return most
+}

@@ -1,0 +1,223 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/test/simulation"
+)
+
+// simSpace is a namespace with one Collector, and what the operator's informer cache has of it.
+type simSpace struct {
+	world   *simWorld
+	number  int
+	version int // the last resource version
+	uids    int
+
+	// The Collector.
+	exists, finalizer, deleting  bool
+	uid                          types.UID
+	generation                   int64
+	spec                         simulation.Spec
+	paused, ring, rollout, shard string
+	deletedAt                    time.Time
+	state                        simState // its status
+	secret, cachedSecret         int      // versions of the user's Secret
+	dirty                        bool     // a reconcile is due at once
+	due                          time.Time
+	backoff                      time.Duration
+	backoffSince                 time.Time
+	backoffOf                    int64
+	requests                     int
+	records                      []simRecord
+	refusals                     []simRefusal
+	neverReady                   map[int]bool
+	verdicts                     map[int]string
+	stopped                      map[string]bool // watches
+
+	objects  map[inventory.Reference]*simObject
+	order    []inventory.Reference // of objects, in the order of their creation
+	pods     []*simPod
+	cache    map[inventory.Reference]*simObject
+	cacheOf  []*simPod
+	removing map[types.UID]bool // what this reconcile has deleted
+	reads    map[types.UID]*simObject
+
+	// What the safety rules need to know.
+	view       map[inventory.Reference]inventory.Seen // that the operator has decided by
+	fresh      bool                                   // the informer cache had everything when the reconcile began
+	asked      bool                                   // the spec has set replicas since there are two workloads
+	unseen     bool                                   // a workload was created when the informer cache did not show how many pods another one has
+	current    simInputs                              // what was rendered last
+	want       Want
+	accepted   Want // the last revision that was recorded
+	acceptedOf simInputs
+	completed  map[string]bool // Jobs
+	touched    map[inventory.Reference]bool
+	tampered   bool
+	started    map[inventory.Reference]*simObject // as they were when the reconcile began
+	wasRefused bool
+}
+
+func (s *simSpace) namespace() string { return fmt.Sprintf("ns%d", s.number) }
+
+func (s *simSpace) newUID() types.UID {
+	s.uids++
+	return types.UID(fmt.Sprintf("%d-%d", s.number, s.uids))
+}
+
+// sorted returns all objects in a fixed order.
+func (s *simSpace) sorted() (all []*simObject) {
+	for _, what := range s.order {
+		all = append(all, s.objects[what])
+	}
+	return all
+}
+
+// store writes an object with its next version.
+func (s *simSpace) store(o *simObject) {
+	s.version++
+	o.version = s.version
+	if s.objects[o.ref] == nil {
+		s.order = append(s.order, o.ref)
+	}
+	s.objects[o.ref] = o
+	s.world.idle = false
+}
+
+// remove deletes an object, unless a finalizer keeps it.
+func (s *simSpace) remove(o *simObject) {
+	s.world.idle = false
+	if len(o.finalizers) > 0 {
+		after := o.clone()
+		after.deleting = true
+		s.store(after)
+		return
+	}
+	delete(s.objects, o.ref)
+	s.order = slices.DeleteFunc(s.order, func(what inventory.Reference) bool { return what == o.ref })
+}
+
+// deliver has the informer cache show all of a kind, or all pods.
+func (s *simSpace) deliver(kind string) {
+	if s.stopped[kind] {
+		return
+	}
+	if kind == "Pod" {
+		s.deliverPods()
+		return
+	}
+	for _, what := range s.order {
+		now, before := s.objects[what], s.cache[what]
+		if what.Kind().Kind != kind || now == before {
+			continue
+		}
+		s.cache[what] = now
+		switch {
+		case before == nil, before.uid != now.uid, before.digest != now.digest, before.deleting != now.deleting,
+			before.ended.Type != now.ended.Type, before.owner != now.owner:
+			s.dirty = true
+		case before.status != now.status:
+			s.soon(500 * time.Millisecond)
+		}
+	}
+	for what := range s.cache {
+		if what.Kind().Kind == kind && s.objects[what] == nil {
+			delete(s.cache, what)
+			s.dirty = true
+		}
+	}
+}
+
+func (s *simSpace) deliverPods() {
+	if len(s.cacheOf) > len(s.pods) {
+		s.soon(500 * time.Millisecond) // one has gone
+	}
+	s.cacheOf = s.cacheOf[:0]
+	for _, pod := range s.pods {
+		pod.shown = true
+		s.cacheOf = append(s.cacheOf, pod)
+	}
+}
+
+// lags tells whether the informer cache does not have all of a kind.
+func (s *simSpace) lags(kind string) bool {
+	if kind == "Pod" {
+		return len(s.cacheOf) != len(s.pods) || slices.ContainsFunc(s.pods, func(pod *simPod) bool { return !pod.shown })
+	}
+	for _, what := range s.order {
+		if what.Kind().Kind == kind && s.cache[what] != s.objects[what] {
+			return true
+		}
+	}
+	for what := range s.cache {
+		if what.Kind().Kind == kind && s.objects[what] == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *simSpace) lagsAnywhere() bool {
+	return s.lags("Pod") || slices.ContainsFunc(simulation.Kinds, s.lags)
+}
+
+// soon has the Collector reconciled after a delay, or earlier.
+func (s *simSpace) soon(delay time.Duration) {
+	if at := s.world.now.Add(delay); s.due.IsZero() || at.Before(s.due) {
+		s.due = at
+	}
+}
+
+// simReader is the inventory of an operator: the informer cache with the labels of its shard.
+type simReader struct {
+	world *simWorld
+	shard string
+}
+
+func (r simReader) Of(_ context.Context, collector client.Object, _, _ []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error) {
+	s, found := r.world.of(collector), map[inventory.Reference]inventory.Object{}
+	r.world.shows(s)
+	for what, object := range s.cache {
+		if object.owner == collector.GetUID() && (r.shard == "" || object.get(simShard) == r.shard) {
+			found[what] = object.seen()
+		}
+	}
+	return found, nil
+}
+
+func (r simReader) OfMoved(_ context.Context, collector client.Object, _ []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error) {
+	s, found := r.world.of(collector), map[inventory.Reference]inventory.Object{}
+	if effect, lost := s.request("list all objects"); !effect || lost != nil {
+		return nil, lost
+	}
+	for what, object := range s.objects {
+		if object.owner == collector.GetUID() {
+			found[what] = object.seen()
+		}
+	}
+	return found, nil
+}
+
+func (r simReader) Used(_ context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (map[string]bool, error) {
+	s, used := r.world.of(collector), map[string]bool{}
+	for _, pod := range s.cacheOf {
+		for _, use := range pod.uses() {
+			used[use] = true
+		}
+	}
+	for _, object := range objects {
+		for use := range strings.FieldsSeq(object.Uses) {
+			used[use] = true
+		}
+	}
+	return used, nil
+}

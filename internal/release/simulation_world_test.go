@@ -1,0 +1,330 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/metrics"
+	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/rollout"
+	"github.com/kube8/kube8-operator/test/simulation"
+)
+
+// simFault is something that happens at the request that it counts down to.
+type simFault struct {
+	in  int
+	how string
+}
+
+// simWorld is a cluster in memory, the operators, and all that happens to them.
+type simWorld struct {
+	rand     *rand.Rand
+	now      time.Time
+	schedule simulation.Schedule
+	spaces   []*simSpace
+	charts   *simCharts
+	metrics  *metrics.Metrics
+	mutate   func(*Clients) // takes a mend out; nil for the operator as it is
+
+	deciding  *simSpace             // whose reconcile runs
+	operators []*simOperatorProcess // by shard
+	chart     int
+	killed    bool
+	faults    [2]simFault // kill, timeout
+	later     []simulation.Event
+	laterAt   int // requests until then
+	idle      bool
+	pods      int
+	requests  int
+	reads     int // of users' Secrets
+	steps     int
+
+	tracing   bool
+	lines     []string
+	violation string
+}
+
+// simOperatorProcess is an operator from its start to its end.
+type simOperatorProcess struct {
+	clients *Clients
+	shard   string
+	chart   int
+}
+
+var simStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newSimWorld(schedule simulation.Schedule, charts *simCharts, metered *metrics.Metrics, mutate func(*Clients)) *simWorld {
+	w := &simWorld{
+		rand: rand.New(rand.NewPCG(schedule.Seed, 1)), now: simStart, schedule: schedule, charts: charts, metrics: metered,
+		mutate: mutate, chart: 1,
+	}
+	for i := range schedule.Collectors {
+		s := &simSpace{world: w, number: i, completed: map[string]bool{}, neverReady: map[int]bool{}, verdicts: map[int]string{}}
+		s.stopped, s.objects, s.cache = map[string]bool{}, map[inventory.Reference]*simObject{}, map[inventory.Reference]*simObject{}
+		s.create()
+		w.spaces = append(w.spaces, s)
+	}
+	w.start()
+	return w
+}
+
+func (s *simSpace) create() {
+	s.exists, s.finalizer, s.deleting, s.uid, s.generation = true, false, false, s.newUID(), 1
+	s.spec, s.shard, s.state, s.dirty = simulation.First(), "0", simState{}, true
+	s.paused, s.ring, s.rollout = "", "", ""
+	s.touched, s.want, s.accepted = map[inventory.Reference]bool{}, Want{}, Want{}
+}
+
+// start starts the operators, who know nothing.
+func (w *simWorld) start() {
+	w.killed, w.faults, w.operators = false, [2]simFault{}, nil
+	for i := range max(1, w.schedule.Shards) {
+		shard := ""
+		if w.schedule.Shards > 0 {
+			shard = strconv.Itoa(i)
+		}
+		w.operators = append(w.operators, w.newOperator(shard))
+	}
+	for _, s := range w.spaces {
+		s.dirty, s.backoff = s.exists, 0
+	}
+}
+
+type simCapabilities struct{ offered *render.Offered }
+
+func (c simCapabilities) Get(context.Context) (*render.Offered, error) { return c.offered, nil }
+func (c simCapabilities) Ask(context.Context) (*render.Offered, error) { return c.offered, nil }
+
+// simEvents drops events.
+type simEvents struct{}
+
+func (simEvents) Event(_ runtime.Object, _, _, _ string)                                          {}
+func (simEvents) Eventf(_ runtime.Object, _, _, _ string, _ ...any)                               {}
+func (simEvents) AnnotatedEventf(_ runtime.Object, _ map[string]string, _, _, _ string, _ ...any) {}
+
+// simLive tells whether a Collector is still one of the operator's.
+type simLive struct {
+	client.Client
+	world *simWorld
+	shard string
+}
+
+func (c simLive) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	object.SetNamespace(key.Namespace)
+	if s := c.world.of(object); s.exists && s.shard == c.shard {
+		return nil
+	}
+	return errors.NewNotFound(schema.GroupResource{Resource: "collectors"}, key.Name)
+}
+
+func (w *simWorld) newOperator(shard string) *simOperatorProcess {
+	o := &simOperatorProcess{shard: shard, chart: w.chart}
+	waves := &rollout.Waves{
+		Budget: intstr.FromInt32(1), Deadline: 5 * time.Minute, Events: simEvents{}, Count: func(rollout.Counts) {},
+		Now:     func() time.Time { return w.now },
+		Requeue: func(collector client.Object) { w.of(collector).dirty = true },
+		Fleet: func(context.Context) (fleet []unstructured.Unstructured, _ error) {
+			for _, s := range w.spaces {
+				if s.exists && (shard == "" || s.shard == shard) {
+					fleet = append(fleet, *s.collector())
+				}
+			}
+			return fleet, nil
+		},
+	}
+	waves.Reset()
+	o.clients = &Clients{
+		Options: Options{
+			ConfigurationVersion: func(collector *unstructured.Unstructured) string { return strconv.Itoa(w.of(collector).cachedSecret) },
+			Events:               simEvents{}, Metrics: w.metrics, Waves: waves, Shard: shard, Alone: shard == "", Period: 10 * time.Minute,
+			Requeue:    func(collector client.Object, after time.Duration) { w.of(collector).soon(after) },
+			BackingOff: func(collector client.Object) bool { return w.of(collector).isBackingOff() },
+			Build:      "model",
+		},
+		chart: &render.Chart{Digest: strconv.Itoa(o.chart)}, cluster: simLive{world: w, shard: shard},
+		capabilities: simCapabilities{&render.Offered{Version: "all"}},
+		memory:       memory{entries: map[client.ObjectKey]*entry{}},
+		now:          func() time.Time { return w.now },
+		inventory:    simReader{w, shard},
+		clusterOf:    func(collector *unstructured.Unstructured) apply.Cluster { return simCluster{w.of(collector)} },
+		recordsOf:    func(r *actionClient) records { return &simRecords{w.of(r.collector), r} },
+		render:       o.render, accepted: simAccepted, decision: decide,
+		together: func(count int, do func(int)) {
+			for _, i := range w.rand.Perm(count) {
+				do(i)
+			}
+		},
+	}
+	if w.mutate != nil {
+		w.mutate(o.clients)
+	}
+	decides := o.clients.decision
+	o.clients.decision = func(s Situation) Plan {
+		w.deciding.view = s.View.Objects
+		return decides(s)
+	}
+	return o
+}
+
+// render renders as renderChart does: versions of what is read are taken before it is read.
+func (o *simOperatorProcess) render(r *actionClient) error {
+	now, err := r.current()
+	if err != nil {
+		return err
+	}
+	return o.renderWith(r, now)
+}
+
+func (o *simOperatorProcess) renderWith(r *actionClient, now inputs) error {
+	s := simSpaceOf(r)
+	spec := s.spec.Effective()
+	if spec.Configuration == 0 {
+		if effect, lost := s.request("read the user's Secret"); !effect || lost != nil {
+			return lost
+		}
+		s.world.reads++
+	}
+	in := simInputs{spec, s.secret, o.chart, o.shard, string(s.uid)}
+	want := s.world.charts.render(in)
+	s.current, s.want = in, want
+	r.rendered = &rendered{
+		Want: want, manifest: func() string { return "" }, configHash: strconv.Itoa(in.configuration()), inputs: now,
+	}
+	return nil
+}
+
+func simSpaceOf(r *actionClient) *simSpace { return r.inventory.(simReader).world.of(r.collector) }
+
+// of returns the namespace of a Collector.
+func (w *simWorld) of(collector client.Object) *simSpace {
+	number, _ := strconv.Atoi(strings.TrimPrefix(collector.GetNamespace(), "ns"))
+	return w.spaces[number]
+}
+
+func (w *simWorld) trace(format string, args ...any) {
+	if w.tracing {
+		w.lines = append(w.lines, fmt.Sprintf(format, args...))
+	}
+}
+
+// violates notes the first violation of a rule.
+func (w *simWorld) violates(rule, format string, args ...any) {
+	if w.violation == "" {
+		w.violation = rule + ": " + fmt.Sprintf(format, args...)
+	}
+	w.trace("    VIOLATION of %s: %s", rule, fmt.Sprintf(format, args...))
+	for _, s := range w.spaces {
+		for _, object := range s.sorted() {
+			w.trace("      %s: %s", s.namespace(), object)
+		}
+		for _, pod := range s.pods {
+			w.trace("      %s: pod %s", s.namespace(), pod)
+		}
+	}
+}
+
+// shows has the informer cache show some of what has happened.
+func (w *simWorld) shows(s *simSpace) {
+	if w.rand.IntN(3) == 0 {
+		kind := "Pod"
+		if n := w.rand.IntN(len(simulation.Kinds) + 1); n > 0 {
+			kind = simulation.Kinds[n-1]
+		}
+		s.deliver(kind)
+	}
+}
+
+// requested has events happen whose request has come.
+func (w *simWorld) requested() {
+	if len(w.later) == 0 {
+		return
+	}
+	w.later = slices.DeleteFunc(w.later, func(e simulation.Event) bool {
+		if e.At > w.requests-w.laterAt {
+			return false
+		}
+		w.happen(e)
+		return true
+	})
+}
+
+// round gives each of the operators and controllers a moment.
+func (w *simWorld) round() {
+	w.steps++
+	w.idle = true
+	for _, s := range w.spaces {
+		s.controllers()
+		for _, kind := range simulation.Kinds {
+			if w.rand.IntN(4) > 0 {
+				s.deliver(kind)
+			}
+		}
+		if w.rand.IntN(4) > 0 {
+			s.deliver("Pod")
+		}
+		if !s.stopped["UserSecret"] && s.cachedSecret != s.secret {
+			s.cachedSecret, s.dirty = s.secret, true
+		}
+	}
+	for _, o := range w.operators {
+		o.clients.Waves.Look(context.Background())
+	}
+	for _, s := range w.spaces {
+		for _, o := range w.operators {
+			if o.shard == "" || o.shard == s.shard {
+				w.reconcileIfDue(s, o)
+			}
+		}
+	}
+	w.now = w.now.Add(300 * time.Millisecond)
+}
+
+func (w *simWorld) reconcileIfDue(s *simSpace, o *simOperatorProcess) {
+	if !s.dirty && (s.due.IsZero() || w.now.Before(s.due)) {
+		return
+	}
+	s.dirty, s.due, w.idle = false, time.Time{}, false
+	o.reconcile(s)
+	if w.killed {
+		w.trace("  another operator starts")
+		w.start()
+	}
+}
+
+// pass lets time pass: moments in which nothing happens are left out.
+func (w *simWorld) pass(d time.Duration) {
+	end := w.now.Add(d)
+	for w.now.Before(end) && w.violation == "" {
+		w.round()
+		next := end
+		for _, s := range w.spaces {
+			if s.dirty || slices.ContainsFunc(simulation.Kinds, func(kind string) bool { return !s.stopped[kind] && s.lags(kind) }) ||
+				!s.stopped["Pod"] && s.lags("Pod") {
+				w.idle = false
+			}
+			if !s.due.IsZero() && s.due.Before(next) {
+				next = s.due
+			}
+			if s.state.update != "" && next.After(w.now.Add(5*time.Second)) {
+				next = w.now.Add(5 * time.Second) // waves are looked at
+			}
+		}
+		if w.idle && next.After(w.now) {
+			w.now = next
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package simulation
+
+import (
+	"math/rand/v2"
+	"strconv"
+)
+
+// Kinds are those of the objects that a Collector becomes in a schedule.
+var Kinds = []string{
+	"ServiceAccount", "Secret", "PersistentVolumeClaim", "Job", "Service", "NetworkPolicy", "PodDisruptionBudget",
+	"Deployment", "DaemonSet", "StatefulSet", "HorizontalPodAutoscaler", "ScaledObject", "ServiceMonitor",
+}
+
+// generator draws events.
+type generator struct {
+	*rand.Rand
+	schedule Schedule
+}
+
+// New returns the schedule of a seed: always the same one.
+func New(seed uint64) Schedule {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 25)), schedule: Schedule{Seed: seed, Collectors: 1}}
+	if g.chance(8) {
+		g.schedule.Collectors = 3
+	}
+	if g.chance(6) {
+		g.schedule.Shards = 2
+	}
+	for range g.IntN(3) { // it need not begin with the first spec
+		g.edit(0)
+	}
+	g.add(Event{Action: Pass, N: 60})
+	for range 3 + g.IntN(18) {
+		g.next()
+	}
+	return g.schedule
+}
+
+func (g *generator) chance(in int) bool { return g.IntN(in) == 0 }
+
+func (g *generator) pick(from ...string) string { return from[g.IntN(len(from))] }
+
+// target returns a kind: mostly one that every Collector has.
+func (g *generator) target() string {
+	if g.chance(2) {
+		return g.pick("Secret", "Service", "NetworkPolicy", "Deployment", "Deployment", "StatefulSet")
+	}
+	return Kinds[g.IntN(len(Kinds))]
+}
+
+func (g *generator) add(e Event) {
+	if e.Collector == 0 && g.schedule.Collectors > 1 {
+		e.Collector = g.IntN(g.schedule.Collectors)
+	}
+	g.schedule.Events = append(g.schedule.Events, e)
+}
+
+// edit adds an edit of the spec.
+func (g *generator) edit(rounds int) {
+	field, value := "", ""
+	switch g.IntN(16) {
+	case 0, 1, 2:
+		field, value = "mode", g.pick("deployment", "deployment", "daemonset", "statefulset", "statefulset")
+	case 3:
+		field, value = "ports", strconv.Itoa(1+g.IntN(3))
+	case 4:
+		field, value = "image", strconv.Itoa(1+g.IntN(3))
+	case 5, 6:
+		field, value = "configuration", strconv.Itoa(g.IntN(6))
+	case 7, 8:
+		field, value = "check", strconv.Itoa(g.IntN(3))
+	case 9:
+		field, value = "claim-size", strconv.Itoa(g.IntN(4))
+	case 10:
+		field, value = "volumes", strconv.Itoa(g.IntN(4))
+	case 11, 12:
+		field, value = "autoscaling", g.pick("none", "hpa", "keda")
+	case 13:
+		field, value = "replicas", strconv.Itoa(g.IntN(4))
+	case 14:
+		field, value = g.pick("budget", "policy", "host-port"), g.pick("true", "false")
+	default:
+		field, value = "account", g.pick("", "other", "third")
+	}
+	g.add(Event{Action: Edit, Field: field, Value: value, Rounds: rounds})
+}
+
+// next adds one event, or two that belong together.
+func (g *generator) next() {
+	rounds := []int{0, 0, 1, 2, 5}[g.IntN(5)]
+	if len(g.schedule.Events) == 0 {
+		rounds = 5
+	}
+	switch g.IntN(30) {
+	default:
+		g.edit(rounds)
+	case 10:
+		g.add(Event{Action: Delete, Target: g.target(), N: g.IntN(3), Rounds: rounds})
+	case 11:
+		g.add(Event{Action: g.action(EditApplied, EditApplied, EditOther), Target: g.target(), N: g.IntN(9), Rounds: rounds})
+	case 12:
+		g.add(Event{Action: g.action(Hold, Hold, Release), Target: g.target(), Rounds: rounds})
+	case 13, 14:
+		g.add(Event{Action: Scale, N: 1 + g.IntN(4), Rounds: rounds})
+	case 15:
+		g.add(Event{Action: g.action(Occupy, Occupy, Vacate), Target: g.target(), N: g.IntN(3), Rounds: rounds})
+	case 16:
+		g.add(Event{Action: Recreate, Target: g.target(), N: g.IntN(3), Rounds: rounds})
+	case 17:
+		g.add(Event{Action: RewriteSecret, N: 1 + g.IntN(2), At: g.IntN(4), Rounds: rounds})
+	case 18, 19, 20:
+		how := g.pick(Policy, Policy, Quota, Quota, Webhook, BlindWebhook, SilentWebhook)
+		g.add(Event{Action: Refuse, Target: g.target(), Value: how, Rounds: rounds})
+		g.edit(5)
+	case 21:
+		g.add(Event{Action: Allow, Rounds: rounds})
+	case 22:
+		g.add(Event{Action: Timeout, N: 1 + g.IntN(8), Value: g.pick("before", "after"), Rounds: rounds})
+	case 23:
+		g.add(Event{Action: g.action(Stop, Stop, Resume), Target: g.pick(append([]string{"Pod", "Pod"}, Kinds...)...), Rounds: rounds})
+	case 24:
+		g.add(Event{Action: Kill, N: 1 + g.IntN(9), Value: g.pick("before", "after"), Rounds: rounds})
+	case 25:
+		g.add(Event{Action: Restart, N: 1 + g.IntN(3), Rounds: rounds})
+	case 26:
+		if g.chance(4) {
+			g.add(Event{Action: DeleteCollector, Rounds: rounds})
+			g.add(Event{Action: CreateCollector, Rounds: 5})
+			return
+		}
+		g.mark(rounds)
+	case 27:
+		g.add(Event{Action: Pods, N: g.IntN(6), Value: g.pick("never", "never", "always"), Rounds: rounds})
+	case 28:
+		g.add(Event{Action: Verdict, N: g.IntN(6), Value: g.pick("accepted", "refused", "refused", "killed", "late"), Rounds: rounds})
+	case 29:
+		g.add(Event{Action: Pass, N: []int{1, 5, 30, 400}[g.IntN(4)], Rounds: rounds})
+	}
+}
+
+func (g *generator) action(from ...Action) Action { return from[g.IntN(len(from))] }
+
+func (g *generator) mark(rounds int) {
+	e := Event{Action: Mark, Rounds: rounds}
+	switch g.IntN(4) {
+	case 0:
+		e.Field, e.Value = "paused", g.pick("", "true", "True", "perhaps")
+	case 1:
+		e.Field, e.Value = "ring", g.pick("", "0", "1")
+	case 2:
+		e.Field, e.Value = "rollout", g.pick("", "hold", "now")
+	default:
+		e.Field, e.Value = "operator", g.pick("0", "1")
+	}
+	g.add(e)
+}

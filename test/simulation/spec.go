@@ -1,0 +1,108 @@
+// Package simulation makes schedules: what people, other controllers and bad luck do to Collectors, event by event, from a seed.
+//
+// Two levels run the same schedules. The model is a cluster in memory (internal/release, TestSimulation), which takes microseconds
+// for a step. The other level is the operator on a real API server.
+package simulation
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Spec is what of a Collector's spec the schedules change.
+type Spec struct {
+	// Mode is deployment, daemonset or statefulset.
+	Mode string
+
+	// Ports tells sets of ports apart: another one changes Service and NetworkPolicy.
+	Ports int
+
+	// Image tells images apart.
+	Image int
+
+	// Configuration tells contents of the configuration apart. 0 says that it comes from a Secret of the user.
+	Configuration int
+
+	// Check tells spec.check apart; 0 is for none.
+	Check int
+
+	// ClaimSize is the size in Gi of the claims of a StatefulSet; 0 is for none.
+	ClaimSize int
+
+	// Volumes are the shared volumeClaims: a bit for each.
+	Volumes int
+
+	// Autoscaling is none, hpa or keda.
+	Autoscaling string
+
+	// Replicas is spec.replicas; 0 leaves it out.
+	Replicas int
+
+	// Budget and Policy say that there is a PodDisruptionBudget, and a NetworkPolicy.
+	Budget, Policy bool
+
+	// Account is the name of the ServiceAccount; empty is for that of the Collector.
+	Account string
+
+	// HostPort has pods take a port of their node.
+	HostPort bool
+}
+
+// First is the spec that a Collector begins with.
+func First() Spec {
+	return Spec{Mode: "deployment", Ports: 1, Image: 1, Configuration: 1, Autoscaling: "none", Policy: true}
+}
+
+// With returns the spec with another value of a field. A value that cannot be read changes nothing.
+func (s Spec) With(field, value string) Spec {
+	number, _ := strconv.Atoi(value)
+	switch field {
+	case "mode":
+		s.Mode = value
+	case "ports":
+		s.Ports = number
+	case "image":
+		s.Image = number
+	case "configuration":
+		s.Configuration = number
+	case "check":
+		s.Check = number
+	case "claim-size":
+		s.ClaimSize = number
+	case "volumes":
+		s.Volumes = number
+	case "autoscaling":
+		s.Autoscaling = value
+	case "replicas":
+		s.Replicas = number
+	case "budget":
+		s.Budget = value == "true"
+	case "policy":
+		s.Policy = value == "true"
+	case "account":
+		s.Account = value
+	case "host-port":
+		s.HostPort = value == "true"
+	}
+	return s
+}
+
+// Effective returns the spec without the fields that have no effect beside others.
+func (s Spec) Effective() Spec {
+	if s.Mode == "daemonset" {
+		s.Autoscaling, s.Replicas = "none", 0
+	}
+	if s.Autoscaling != "none" {
+		s.Replicas = 0
+	}
+	if s.Mode != "statefulset" {
+		s.ClaimSize = 0
+	}
+	return s
+}
+
+// String returns the fields in one line.
+func (s Spec) String() string {
+	return strings.Trim(fmt.Sprintf("%+v", struct{ Spec }{s}), "{}")
+}
