@@ -227,6 +227,13 @@ func TestDecide(t *testing.T) {
 			},
 			"InSync\ndelete Deployment/c, delete Service/c-old",
 		},
+		"the old workload goes when the new one is not to have pods": {
+			Situation{
+				Deployed: "r2", Want: wanted("r2", "StatefulSet/c=1+replicas"),
+				View: inventory.View{Objects: with(having("Deployment/c=1", "StatefulSet/c=1"), "Deployment/c", func(seen *inventory.Seen) { seen.Replicas = 4 })},
+			},
+			"InSync\ndelete Deployment/c",
+		},
 		"the old workload goes at once where both cannot run beside each other": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "DaemonSet/c=1+excludes"),

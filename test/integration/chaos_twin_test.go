@@ -52,6 +52,8 @@ func (f *fleet) awaitSettled(t *testing.T) (took time.Duration, revived int) {
 // unsettled says what is not as it should be, if anything.
 func (f *fleet) unsettled(t *testing.T, twins string) string {
 	t.Helper()
+	serveAll(t, f.namespace)
+	serveAll(t, twins)
 	for _, name := range f.names() {
 		collector := f.wanted[name]
 		if collector == nil {

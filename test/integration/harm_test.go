@@ -113,6 +113,48 @@ func serveAs(t *testing.T, collector *v1alpha1.Collector, mode v1alpha1.Mode) {
 	}
 }
 
+// serveAll has each workload of a namespace served by all its pods, as controllers would: a workload that is replaced by one of another
+// kind goes when that serves.
+func serveAll(t *testing.T, namespace string) {
+	t.Helper()
+	var deployments appsv1.DeploymentList
+	var statefulSets appsv1.StatefulSetList
+	var daemonSets appsv1.DaemonSetList
+	for _, list := range []client.ObjectList{&deployments, &statefulSets, &daemonSets} {
+		if plane.client.List(t.Context(), list, client.InNamespace(namespace)) != nil {
+			return // the API server is down
+		}
+	}
+	// A status that cannot be written now is written the next time.
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		if pods := *d.Spec.Replicas; d.Status.ObservedGeneration < d.Generation {
+			d.Status = appsv1.DeploymentStatus{
+				ObservedGeneration: d.Generation, Replicas: pods, UpdatedReplicas: pods, ReadyReplicas: pods, AvailableReplicas: pods,
+			}
+			_ = plane.client.Status().Update(t.Context(), d)
+		}
+	}
+	for i := range statefulSets.Items {
+		s := &statefulSets.Items[i]
+		if pods := *s.Spec.Replicas; s.Status.ObservedGeneration < s.Generation {
+			s.Status = appsv1.StatefulSetStatus{
+				ObservedGeneration: s.Generation, Replicas: pods, UpdatedReplicas: pods, ReadyReplicas: pods, AvailableReplicas: pods,
+			}
+			_ = plane.client.Status().Update(t.Context(), s)
+		}
+	}
+	for i := range daemonSets.Items {
+		if d := &daemonSets.Items[i]; d.Status.ObservedGeneration < d.Generation {
+			d.Status = appsv1.DaemonSetStatus{
+				ObservedGeneration: d.Generation, DesiredNumberScheduled: 1, CurrentNumberScheduled: 1, UpdatedNumberScheduled: 1,
+				NumberReady: 1, NumberAvailable: 1,
+			}
+			_ = plane.client.Status().Update(t.Context(), d)
+		}
+	}
+}
+
 func quota(t *testing.T, namespace, what string) *corev1.ResourceQuota {
 	t.Helper()
 	limits := corev1.ResourceList{corev1.ResourceName(what): resource.MustParse("0")}
