@@ -5,10 +5,6 @@ const (
 	// on Secrets and ConfigMaps that Collectors refer to, with any value.
 	CollectorLabel = "kube8.dev/collector"
 
-	// PausedAnnotation pauses a Collector while its value is "true": its spec is not followed, and its objects are left
-	// alone. A paused Collector can be deleted.
-	PausedAnnotation = "kube8.dev/paused"
-
 	// RingLabel on a Collector is a whole number from 0. A change that the operator brings reaches lower rings first, and
 	// Collectors without the label last.
 	RingLabel = "kube8.dev/ring"

@@ -101,8 +101,8 @@ func (a *Applier) step(ctx context.Context, s Step) (after *inventory.Object, er
 	return nil, fmt.Errorf("%s %s: there is no such step", s.Action, s.Ref)
 }
 
-// try has the API server accept a step without doing it. A webhook that does not support dry runs has no say. What is to take the
-// place of an object under its name has another name for that.
+// try has the API server accept a step without doing it. A webhook that does not support dry runs has no say. The successor
+// of an object has another name for that, as long as its own is taken.
 func (a *Applier) try(ctx context.Context, s Step) error {
 	request := a.request(s, s.UID)
 	if request.DryRun = true; s.Old != nil {
@@ -227,7 +227,7 @@ func partOf(object *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // replace deletes what is in the way of an object, and creates the object. A dry run has accepted the object before. If the API
-// server refuses it nevertheless, what was deleted is there again.
+// server refuses it nevertheless, the deleted object is created again.
 func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error) {
 	successor := s
 	successor.UID = ""
@@ -251,7 +251,7 @@ func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error)
 			return inventory.Object{}, err
 		}
 		// As many pods as it had: an autoscaler may have changed that since the informer cache was read.
-		if replicas, found, _ := unstructured.NestedInt64(old.Object, "spec", "replicas"); found {
+		if replicas, found, _ := unstructured.NestedInt64(old.Object, "spec", "replicas"); found && s.Old.Ref == s.Ref {
 			successor.Replicas = int32(replicas) //nolint:gosec // the API server has it as an int32
 		}
 	}
@@ -293,4 +293,3 @@ func blames(err error, old, successor inventory.Reference) bool {
 	return old != successor && strings.Contains(said, "'"+old.Name()+"'") &&
 		slices.ContainsFunc(names[old.Kind().Kind], func(name string) bool { return strings.Contains(said, "the "+name+" ") })
 }
-

@@ -48,7 +48,7 @@ func (e *ImmutableError) Unwrap() error { return e.cause }
 // (k8s.io/kubernetes, pkg/apis/apps/validation and pkg/apis/core/validation). Its reason is FieldValueForbidden for each.
 var immutableFields = map[string][]string{"StatefulSet": {"spec"}, "Secret": {"data", "immutable"}}
 
-// immutable returns the fields that nobody can change, if the API server refuses nothing but them. A policy's refusal is of the
+// immutable returns the fields that nobody can change, if the API server refuses only these. A policy's refusal is of the
 // same category, and names no field.
 func immutable(err error, kind string) (fields []string) {
 	for _, cause := range causes(err) {

@@ -56,6 +56,7 @@ type Expectation struct {
 	Digest  string
 	Checked string
 	Seen    bool // the informer cache has shown it
+	Pending bool // it was created for a revision that is not accepted yet
 	At      time.Time
 	Repairs int       // in a row
 	Next    time.Time // it is not repaired before
@@ -74,6 +75,7 @@ func Applied(after Object, now time.Time, before *Expectation, repaired bool) *E
 	next := Expect(after)
 	next.At = now
 	next.Seen = before != nil && before.Seen && before.UID == after.UID
+	next.Pending = before != nil && before.Pending
 	if repaired && before != nil && now.Sub(before.At) < longestBackoff+time.Minute {
 		next.Repairs = before.Repairs + 1
 	}
@@ -124,6 +126,9 @@ type Seen struct {
 	State State
 	Next  time.Time // a contested object is not repaired before
 	Held  bool      // it was repaired so often that its next repair waits
+
+	// Pending tells that it was created for a revision that is not accepted yet.
+	Pending bool
 }
 
 // View is what a Collector has. It is not changed.
@@ -142,7 +147,7 @@ func (e Expectations) See(found map[Reference]Object, now time.Time) map[Referen
 		expected := e[what]
 		seen := Seen{Object: object, State: expected.state(&object, now), Held: expected.IsContested()}
 		if expected != nil {
-			seen.Next = expected.Next
+			seen.Next, seen.Pending = expected.Next, expected.Pending
 		}
 		if seen.State == Behind {
 			seen.Hash, seen.UID, seen.Checked = expected.Hash, expected.UID, expected.Checked
@@ -152,7 +157,7 @@ func (e Expectations) See(found map[Reference]Object, now time.Time) map[Referen
 	for what, expected := range e {
 		if _, isThere := found[what]; !isThere {
 			object := Object{UID: expected.UID, Version: expected.Version, Hash: expected.Hash, Digest: expected.Digest, Checked: expected.Checked}
-			all[what] = Seen{Object: object, State: expected.state(nil, now)}
+			all[what] = Seen{Object: object, State: expected.state(nil, now), Pending: expected.Pending}
 		}
 	}
 	return all

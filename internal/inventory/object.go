@@ -106,8 +106,8 @@ func Ended(object client.Object) (end batchv1.JobCondition) {
 	return end
 }
 
-// fields is what managedFields and annotations say of what the operator has applied. Whoever changes one of its fields takes it
-// over, and the record of what is the operator's changes.
+// fields is what managedFields and annotations say of what the operator has applied. A client that changes one of its fields takes
+// the field over, and managedFields change.
 type fields struct {
 	digest, hash string
 	replicas     bool

@@ -86,7 +86,7 @@ func (r Reader) Used(ctx context.Context, collector client.Object, objects map[R
 	}
 	used := map[string]bool{}
 	for i := range pods.Items {
-		for _, use := range UsesOf(&pods.Items[i].Spec) {
+		for use := range strings.FieldsSeq(pods.Items[i].Annotations[usesAnnotation]) {
 			used[use] = true
 		}
 	}

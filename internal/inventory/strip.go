@@ -86,11 +86,11 @@ func keepTemplate(kept *metav1.ObjectMeta, template *corev1.PodTemplateSpec) {
 	if references := template.Annotations[postrender.ReferencesAnnotation]; references != "" {
 		metav1.SetMetaDataAnnotation(kept, postrender.ReferencesAnnotation, references)
 	}
-	metav1.SetMetaDataAnnotation(kept, usesAnnotation, strings.Join(UsesOf(&template.Spec), " "))
+	KeepUses(kept, &template.Spec)
 }
 
-// UsesOf returns what pods of a specification cannot start without, as kind and name, sorted.
-func UsesOf(pod *corev1.PodSpec) []string {
+// KeepUses keeps what pods of a specification cannot start without, as kind and name, sorted, in metadata for the informer cache.
+func KeepUses(kept *metav1.ObjectMeta, pod *corev1.PodSpec) {
 	var uses []string
 	if pod.ServiceAccountName != "" {
 		uses = append(uses, "ServiceAccount/"+pod.ServiceAccountName)
@@ -115,7 +115,7 @@ func UsesOf(pod *corev1.PodSpec) []string {
 		}
 	}
 	slices.Sort(uses)
-	return slices.Compact(uses)
+	metav1.SetMetaDataAnnotation(kept, usesAnnotation, strings.Join(slices.Compact(uses), " "))
 }
 
 // shared returns text that all equal texts share: the objects of a Collector have their names and owner in common.

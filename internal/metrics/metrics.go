@@ -91,12 +91,18 @@ func (m *Metrics) Reconciled(result string, took time.Duration) {
 	m.reconciles.WithLabelValues(result).Observe(took.Seconds())
 }
 
-// RolledOut tells how many Collectors still lack a change by the operator.
-func (m *Metrics) RolledOut(now rollout.Counts) {
-	for state, count := range map[string]int{
-		"waiting": now.Waiting, "held": now.Held, "left_out": now.LeftOut, "rolling_out": now.RollingOut, "overdue": now.Overdue,
-	} {
-		m.rollout.WithLabelValues(state).Set(float64(count))
+// RolledOut returns a function that takes how many Collectors of one kind still lack a change by the operator. The metric has
+// the sum over all kinds.
+func (m *Metrics) RolledOut() func(rollout.Counts) {
+	var before rollout.Counts
+	return func(now rollout.Counts) {
+		for state, more := range map[string]int{
+			"waiting": now.Waiting - before.Waiting, "held": now.Held - before.Held, "left_out": now.LeftOut - before.LeftOut,
+			"rolling_out": now.RollingOut - before.RollingOut, "overdue": now.Overdue - before.Overdue,
+		} {
+			m.rollout.WithLabelValues(state).Add(float64(more))
+		}
+		before = now
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 func TestReconcilesAndActionsAreCountedByHowTheyEnd(t *testing.T) {
@@ -59,5 +60,19 @@ func TestRepairsAreCounted(t *testing.T) {
 	m.Repaired()
 	if got := testutil.ToFloat64(m.repairs); got != 1 {
 		t.Errorf("got %v, want 1", got)
+	}
+}
+
+func TestCollectorsThatLackAChangeAreCountedOverAllKinds(t *testing.T) {
+	m := New(prometheus.NewPedanticRegistry())
+	one, other := m.RolledOut(), m.RolledOut()
+	one(rollout.Counts{Waiting: 7, RollingOut: 1})
+	other(rollout.Counts{Waiting: 3, Held: 2})
+	one(rollout.Counts{Waiting: 5, LeftOut: 4, Overdue: 1})
+	want := map[string]float64{"waiting": 8, "held": 2, "left_out": 4, "rolling_out": 0, "overdue": 1}
+	for state, count := range want {
+		if got := testutil.ToFloat64(m.rollout.WithLabelValues(state)); got != count {
+			t.Errorf("%s: got %v, want %v", state, got, count)
+		}
 	}
 }

@@ -22,8 +22,8 @@ import (
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 

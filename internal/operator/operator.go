@@ -109,7 +109,7 @@ func addReconciler(
 	if scaled, err := intstr.GetScaledValueFromIntOrPercent(&budget, 100, false); err != nil || scaled < 0 {
 		return fmt.Errorf("--rollout-budget: %q is neither a number nor a percentage", opts.RolloutBudget)
 	}
-	waves := &rollout.Waves{Budget: budget, Deadline: opts.RolloutDeadline, Events: events, Count: metered.RolledOut}
+	waves := &rollout.Waves{Budget: budget, Deadline: opts.RolloutDeadline, Events: events, Count: metered.RolledOut()}
 	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
 		waves.Live = mgr.GetAPIReader()
 	}

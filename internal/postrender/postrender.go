@@ -2,8 +2,8 @@
 // configuration into the chart's Secret.
 //
 // It is a Helm post-renderer. The Renderer is pure. It takes a manifest, the hash of a configuration that the manifest only
-// refers to, digests of what else its pods refer to, and what runs. It returns a manifest or one clear error. The same input
-// always gives the same output. No error has content of a configuration.
+// refers to, and digests of what else its pods refer to. It returns a manifest or one clear error. The same input always gives
+// the same output. No error has content of a configuration.
 package postrender
 
 import (
@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
 	"strings"
 
@@ -36,9 +35,6 @@ type Referenced struct {
 type Renderer struct {
 	// Referenced is the configuration that the manifest only refers to; the zero value for none.
 	Referenced Referenced
-
-	// Running is what Running says of the live workload; empty for none.
-	Running string
 
 	// References tells versions of the Secrets and ConfigMaps apart that pods refer to; empty for none.
 	References string
@@ -69,16 +65,9 @@ func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 			secrets[object.node.GetName()], object.own = decoded, decoded
 		}
 	}
-	keeps := false
 	for _, object := range objects {
-		if err := errors.Join(object.stamp(secrets), object.stampReferences(r.References)); err != nil {
+		if err := errors.Join(object.stamp(secrets), object.stampReferences(r.References), object.finish()); err != nil {
 			return nil, fmt.Errorf("stamp hashes on %s %q: %w", object.node.GetKind(), object.node.GetName(), err)
-		}
-		keeps = keeps || r.Running != "" && object.running() == r.Running
-	}
-	for _, object := range objects {
-		if err := object.finish(secrets, keeps); err != nil {
-			return nil, fmt.Errorf("name the Secret in %s %q: %w", object.node.GetKind(), object.node.GetName(), err)
 		}
 	}
 	out := &bytes.Buffer{}
@@ -93,12 +82,10 @@ const separator = "---\n"
 
 // object is one object of a manifest.
 type object struct {
-	text   string
-	node   *yaml.RNode  // the same parsed
-	own    *files       // of the chart's Secret of files
-	mounts []*yaml.Node // the names of Secrets of files that its pods mount
-	stamps stamps       // of these Secrets
-	refers bool         // it is stamped with what its pods refer to
+	text    string
+	node    *yaml.RNode // the same parsed
+	own     *files      // of the chart's Secret of files
+	stamped bool        // its pod template is
 }
 
 // ofInterest finds what may be a Secret, or have a pod template. The others need not be parsed.
@@ -115,7 +102,7 @@ func split(manifest io.Reader) (all, parsed []*object, err error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("read rendered manifest: %w", err)
 		}
-		one := &object{text: strings.TrimPrefix(string(read), separator), stamps: stamps{}} // the reader leaves the first one
+		one := &object{text: strings.TrimPrefix(string(read), separator)} // the reader leaves the first one
 		all = append(all, one)
 		if !ofInterest.MatchString(one.text) {
 			continue
@@ -137,7 +124,7 @@ var mounts = [][]string{
 	{"spec", "template", "spec", "volumes", "*", "projected", "sources", "*", "secret", "name"},
 }
 
-// stamp stamps the hashes of the Secrets that the object's pods mount.
+// stamp stamps the hashes of the Secrets that the object's pods mount, and has it name those after their content.
 func (o *object) stamp(secrets map[string]*files) error {
 	for _, path := range mounts {
 		found, err := o.node.Pipe(&yaml.PathMatcher{Path: path})
@@ -152,8 +139,8 @@ func (o *object) stamp(secrets map[string]*files) error {
 			if err := mounted.stamps.on(o.node, "spec", "template"); err != nil {
 				return err
 			}
-			o.mounts = append(o.mounts, name)
-			maps.Copy(o.stamps, mounted.stamps)
+			name.Value += mounted.suffix
+			o.stamped = true
 		}
 	}
 	return nil
@@ -165,34 +152,25 @@ func (o *object) stampReferences(references string) error {
 	if err != nil || template == nil || references == "" {
 		return err
 	}
-	o.refers = true
+	o.stamped = true
 	return stamps{ReferencesAnnotation: references}.on(o.node, "spec", "template")
 }
 
-// finish has the object name Secrets of files after their content, unless it keeps the chart's names, and writes the text of
-// one that was changed.
-func (o *object) finish(secrets map[string]*files, keeps bool) error {
-	isJob := o.node.GetKind() == "Job"
-	if o.own == nil && o.mounts == nil && !isJob && !o.refers {
+// finish names the chart's Secret after its content, and a Job after its spec. It writes the text of an object that was changed.
+func (o *object) finish() error {
+	var err error
+	switch {
+	case o.own != nil:
+		err = o.own.rename(o.node)
+	case o.node.GetKind() == "Job":
+		err = o.nameBySpec()
+	case !o.stamped:
 		return nil
 	}
-	for _, name := range o.mounts {
-		if !keeps {
-			name.Value += secrets[name.Value].suffix
-		}
+	if err != nil {
+		return err
 	}
-	if o.own != nil && !keeps {
-		if err := o.own.rename(o.node); err != nil {
-			return err
-		}
-	}
-	if isJob {
-		if err := o.nameBySpec(); err != nil {
-			return err
-		}
-	}
-	text, err := o.node.String()
-	o.text = text
+	o.text, err = o.node.String()
 	return err
 }
 

@@ -24,10 +24,27 @@ const (
 	// FilesHashAnnotation does the same for further files: it is the SHA-256 of what `sha256sum` prints of them, in the
 	// order of their names.
 	FilesHashAnnotation = "kube8.dev/files-sha256"
+
+	// suffixLength is how many digits of the hash of its content a Secret's name has.
+	suffixLength = 10
 )
 
 // stamps are annotations with hashes of what a Secret holds.
 type stamps map[string]string
+
+// files is what a Secret of files has for the pods that mount it.
+type files struct {
+	stamps stamps // for the pod template
+	suffix string // of the Secret's name, from its content; empty for a Secret of the user
+}
+
+// rename gives the Secret the name that it has from its content, under which nobody can change it.
+func (f *files) rename(secret *yaml.RNode) error {
+	if err := secret.SetName(secret.GetName() + f.suffix); err != nil {
+		return err
+	}
+	return secret.PipeE(yaml.SetField("immutable", yaml.MustParse("true")))
+}
 
 // decodeSecret checks and canonicalises the files in a Secret, and stamps their hashes. It returns what pods get to know of
 // them; nothing for an object that is not the chart's Secret of files.

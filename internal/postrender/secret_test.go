@@ -40,3 +40,35 @@ func TestRunDecodesFurtherFiles(t *testing.T) {
 		})
 	}
 }
+
+func TestRunNamesTheSecretAfterItsContent(t *testing.T) {
+	// The digits are those of `sha256sum config.yaml | sha256sum`, and with more files of `sha256sum a.lua config.yaml | sha256sum`.
+	const own = "gateway-config-271f3e8a98"
+	projected := strings.Replace(deployment, "        secret:\n          secretName: gateway-config\n",
+		"        projected:\n          sources:\n          - secret: {name: team-config}\n          - secret: {name: gateway-config}\n", 1)
+	for name, row := range map[string]struct {
+		manifest, want string
+		times          int
+	}{
+		"for each volume that mounts it": {
+			manifest: docs(secret("yaml", encode(config)), deployment, projected), want: own, times: 3,
+		},
+		"in another way if it has another file": {
+			manifest: docs(secret("yaml", encode(config))+"  a.lua: "+encode("x")+"\n", deployment), want: "gateway-config-ed1e8458fe", times: 2,
+		},
+		"in another way if the file has another name": {
+			manifest: docs(strings.ReplaceAll(secret("yaml", encode(config)), "config.yaml", "otel.yaml"), deployment),
+			want:     "gateway-config-c1275c9f8e", times: 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := run(t, row.manifest)
+			if got := strings.Count(out, row.want); got != row.times {
+				t.Errorf("%q is there %d times, want %d, in\n%s", row.want, got, row.times, out)
+			}
+			if !strings.Contains(out, "immutable: true") {
+				t.Errorf("the Secret can be changed:\n%s", out)
+			}
+		})
+	}
+}

@@ -16,8 +16,8 @@ import (
 // maxUnpacked is how many bytes a record may have when it is unpacked: one of 1 MiB can become 1,000 times as much.
 const maxUnpacked = 16 << 20
 
-// contentOf returns the data of the Secret of a release: its text as deployed and, if there is room, as superseded. What is too
-// large to record is left out.
+// contentOf returns the data of the Secret of a release: its text as deployed and, if there is room, as superseded. Values and manifest
+// are left out if they are too large.
 func contentOf(rel *release.Release) (map[string][]byte, error) {
 	packed := map[release.Status][]byte{}
 	for _, shorten := range []func(){

@@ -53,8 +53,8 @@ func (w Want) accepted(job *render.Object) (Want, error) {
 	return Want{w.Hash, rest}, nil
 }
 
-// check has a Job check what is wanted, of which nothing that serves is touched: only what the Job's pod needs and is not there is
-// created. The Job's end starts the next reconcile.
+// check has a Job check what is wanted. Only what the Job's pod needs and is not there is created, and nothing that serves is touched.
+// The Job's end starts the next reconcile.
 func (s *Situation) check(job render.Object) Plan {
 	p := Plan{Verdict: Checking, Restores: s.drifted()}
 	seen := s.View.Objects[job.Ref]
@@ -64,7 +64,14 @@ func (s *Situation) check(job render.Object) Plan {
 			return p
 		}
 	}
-	p.add(s.discards(job.Ref))
+	deletes := s.leftovers()
+	for what, other := range s.View.Objects { // a Collector has one check at a time
+		isJob := render.StageOf(what.Kind().Kind) == render.Checks && other.State != inventory.Lost && other.State != inventory.Deleting
+		if isJob && (what != job.Ref || other.Ended.Type != "") {
+			deletes = append(deletes, remove(what, other, "another check takes its place"))
+		}
+	}
+	p.add(sorted(deletes))
 	var needs []apply.Step
 	for i := range s.Want.Objects {
 		wanted := &s.Want.Objects[i]
@@ -82,24 +89,6 @@ func (s *Situation) check(job render.Object) Plan {
 		p.sooner(inventory.CacheDelay)
 	}
 	return p
-}
-
-// discards deletes what earlier checks have left: a Collector has one check at a time, and Secrets of changes that never reached a
-// workload serve nobody.
-func (s *Situation) discards(job inventory.Reference) []apply.Step {
-	var deletes []apply.Step
-	kept := s.history()
-	for what, seen := range s.View.Objects {
-		if seen.State == inventory.Lost || seen.State == inventory.Deleting {
-			continue
-		}
-		isJob := render.StageOf(what.Kind().Kind) == render.Checks && (what != job || seen.Ended.Type != "")
-		isLeft := what.Kind().Kind == "Secret" && s.Want.has(what) == nil && !kept[what] && !s.View.Used[what.Use()] && !s.mayUse(what)
-		if isJob || isLeft {
-			deletes = append(deletes, remove(what, seen, "an earlier check has left it"))
-		}
-	}
-	return sorted(deletes)
 }
 
 // exitCode is in what the job controller says of a pod that its failure policy ends the Job for

@@ -1,9 +1,9 @@
 // Package release is step 6 of the data flow: it makes the cluster what a Collector asks for.
 //
 // The stock reconciler asks one interface for everything, client.ActionInterface. This package is its one implementation. It looks
-// at what the Collector has (inventory) and at what it is to become (render), decides in one pure function what to do (decide.go),
-// does just that (apply), and records the revision (record). What to do follows from the spec and from what is there, never from
-// a stored state. An operator that was killed at any point leaves nothing to unlock.
+// at what the Collector has (inventory) and must become (render), and one pure function decides what to do (decide.go). Then it does
+// just that (apply), and records the revision (record). The spec and the objects in the cluster decide, never a stored state. An
+// operator that was killed at any point leaves nothing to unlock.
 package release
 
 import (
@@ -68,8 +68,8 @@ type Options struct {
 	Build string
 }
 
-// Clients gives the stock reconciler of one kind its action clients. What they need of the world is in its fields, because the
-// simulation has another world.
+// Clients gives the stock reconciler of one kind its action clients. Its fields have all that they need of the world,
+// because the simulation has another one.
 type Clients struct {
 	Options
 	chart        *render.Chart
@@ -256,7 +256,7 @@ func (r *actionClient) answer(hash string) *release.Release {
 	return answer
 }
 
-// ends ends the reconcile: it keeps its outcome, for the status and for who runs it.
+// ends ends the reconcile: it keeps its outcome, for the status and for the caller.
 func (r *actionClient) ends(err error) error {
 	r.outcome.Err, r.outcome.Deployed = err, r.deployed
 	if r.outcome.Update == nil {

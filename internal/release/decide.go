@@ -10,7 +10,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
-// decide decides what to do. It looks at nothing but the situation, and changes nothing.
+// decide decides what to do. It looks at the situation only, and changes nothing.
 //
 // docs/architecture.md has the rules that it keeps, S1 to S9. In short: what serves is changed only after the API server has
 // accepted all that comes with the change, and goes only when what comes in its place serves.
@@ -54,7 +54,8 @@ func decide(s Situation) Plan {
 	deletes, adopts := s.prune(steps, &p)
 	p.add(adopts)
 	var untried inventory.Reference
-	if changes {
+	if changes && !s.Restores {
+		p.add(s.leftovers())
 		var tries []apply.Step
 		tries, untried = s.tries(steps)
 		p.add(tries)
@@ -88,11 +89,14 @@ func uninstall(s Situation) Plan {
 func (s *Situation) drifted() bool {
 	runs := false
 	for what, seen := range s.View.Objects {
+		stage := render.StageOf(what.Kind().Kind)
 		switch seen.State {
 		case inventory.Unknown, inventory.Changed, inventory.Lost:
-			return s.Deployed != ""
+			if stage != render.Checks {
+				return s.Deployed != ""
+			}
 		default:
-			runs = runs || inventory.IsWorkload(what.Kind().Kind)
+			runs = runs || stage == render.Workloads
 		}
 	}
 	return !runs && s.Deployed != ""
@@ -186,7 +190,7 @@ func (s *Situation) replicas(wanted *render.Object) (most int32) {
 	return most
 }
 
-// autoscalers are the kinds of which a workload has at most one: an object of one kind takes the place of that of another.
+// autoscalers are kinds that exclude each other: an object of one takes the place of an object of the other.
 var autoscalers = []string{"HorizontalPodAutoscaler", "ScaledObject"}
 
 // exchange has the creation of an autoscaler delete that of another kind: both cannot be there together.

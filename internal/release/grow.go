@@ -15,8 +15,8 @@ import (
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
-// successor returns what makes room for an object that nobody can change, or why nothing can. A Secret is created anew. So is a
-// StatefulSet whose claims grow, without its pods, which the next one adopts; other changes of it are refused.
+// successor returns what makes room for an object that nobody can change, or why nothing can. A Secret is created anew. A
+// StatefulSet whose claims grow is created anew too, and adopts the pods. Other changes of a StatefulSet are refused.
 func successor(what inventory.Reference, uid types.UID, found Immutable) (*apply.Old, error) {
 	old := &apply.Old{Ref: what, UID: uid}
 	if what.Kind().Kind != "StatefulSet" {

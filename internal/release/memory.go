@@ -83,7 +83,7 @@ type Outcome struct {
 	Ended
 }
 
-// Ended is how the last reconcile of a Collector went, for who runs it.
+// Ended is how the last reconcile of a Collector went, for the reconciler that asked.
 type Ended struct {
 	// Fast says that there was nothing to do by what is remembered.
 	Fast bool

@@ -26,7 +26,7 @@ const (
 	// Install: there is nothing yet.
 	Install Verdict = "Install"
 
-	// Upgrade: another revision is to be deployed.
+	// Upgrade: another revision must be deployed.
 	Upgrade Verdict = "Upgrade"
 
 	// Deferred: another revision is the operator's change, and waits for its turn.
@@ -107,7 +107,7 @@ type Situation struct {
 	// Restores tells that Want is the deployed revision while another one waits or is refused: nothing is pruned.
 	Restores bool
 
-	// Moved tells that the Collector comes from another operator, by whose label the objects are still known.
+	// Moved tells that the Collector comes from another operator. The objects still have the label of that one.
 	Moved bool
 
 	// BacksOff tells that the delay after the last failure is not over.

@@ -14,7 +14,7 @@ import (
 
 // prune returns what is deleted after some steps: what the Collector controls and is not wanted. It stays while pods use it, and
 // all of it while a workload of another kind still serves in place of the wanted one. Of configurations as many stay as there are
-// records of revisions. An object of a Collector that has moved here is adopted if it stays.
+// records of revisions. The leftovers of revisions that were never accepted go before the steps. An object of a Collector that has moved here is adopted if it stays.
 func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.Step) {
 	if s.Restores {
 		return nil, nil
@@ -23,7 +23,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 	for what, seen := range s.View.Objects {
 		replaced := slices.ContainsFunc(steps, func(step apply.Step) bool { return step.Old != nil && step.Old.Ref == what })
 		switch {
-		case s.Want.has(what) != nil, replaced, seen.State == inventory.Lost, seen.State == inventory.Deleting:
+		case s.Want.has(what) != nil, replaced, s.isLeft(what, seen), seen.State == inventory.Lost, seen.State == inventory.Deleting:
 			continue
 		case kept[what]:
 		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()], s.mayUse(what):
@@ -75,9 +75,6 @@ func (s *Situation) handsOver(p *Plan) bool {
 			if other == (inventory.Reference{}) || what.Use() < other.Use() { // the message is always the same
 				other = what
 			}
-			if seen.State == inventory.Behind {
-				others++ // how many pods it has is not known yet
-			}
 		}
 	}
 	successor := s.View.Objects[wanted.Ref]
@@ -90,30 +87,26 @@ func (s *Situation) handsOver(p *Plan) bool {
 }
 
 // history returns the Secrets of configurations that stay although they are not wanted: a pod of the revision before this one may
-// be about to start, and who goes back finds the Secret. Those of changes that never reached a workload do not stay.
+// be about to start, and who goes back finds the Secret. There are none without a wanted one.
 func (s *Situation) history() map[inventory.Reference]bool {
 	var all []secret
-	var newest *secret // that pods use
 	for what, seen := range s.View.Objects {
-		if what.Kind().Kind != "Secret" || seen.State == inventory.Lost {
-			continue
-		}
-		found := secret{what, seen.Object}
-		all = append(all, found)
-		if s.View.Used[what.Use()] && (newest == nil || found.isNewer(*newest)) {
-			newest = &found
+		if what.Kind().Kind == "Secret" && seen.State != inventory.Lost && !s.isLeft(what, seen) {
+			all = append(all, secret{what, seen.Object})
 		}
 	}
-	wanted := 0
+	wanted, room := 0, record.History
 	for i := range s.Want.Objects {
-		if s.Want.Objects[i].Ref.Kind().Kind == "Secret" {
+		if what := s.Want.Objects[i].Ref; what.Kind().Kind == "Secret" {
 			wanted++
+			if state := s.View.Objects[what].State; state == inventory.Absent || state == inventory.Lost {
+				room-- // it is about to be the newest
+			}
 		}
 	}
-	if newest == nil || wanted == 0 {
+	if wanted == 0 {
 		return nil
 	}
-	all = slices.DeleteFunc(all, func(found secret) bool { return s.Want.has(found.what) != nil || found.isNewer(*newest) })
 	slices.SortFunc(all, func(a, b secret) int {
 		switch {
 		case a.isNewer(b):
@@ -124,10 +117,26 @@ func (s *Situation) history() map[inventory.Reference]bool {
 		return strings.Compare(a.what.Name(), b.what.Name())
 	})
 	kept := map[inventory.Reference]bool{}
-	for _, found := range all[:min(len(all), max(0, record.History-wanted))] {
+	for _, found := range all[:min(len(all), max(0, room))] {
 		kept[found.what] = true
 	}
 	return kept
+}
+
+// isLeft tells whether an object was created for a change that was never accepted, and serves nobody.
+func (s *Situation) isLeft(what inventory.Reference, seen inventory.Seen) bool {
+	return seen.Pending && !s.View.Used[what.Use()] && !s.mayUse(what) && render.StageOf(what.Kind().Kind) == render.Mounts
+}
+
+// leftovers deletes what changes that were never accepted have left.
+func (s *Situation) leftovers() []apply.Step {
+	var deletes []apply.Step
+	for what, seen := range s.View.Objects {
+		if seen.State != inventory.Lost && seen.State != inventory.Deleting && s.isLeft(what, seen) && s.Want.has(what) == nil {
+			deletes = append(deletes, remove(what, seen, "a change that was not accepted has left it"))
+		}
+	}
+	return sorted(deletes)
 }
 
 // secret is the Secret of a configuration.

@@ -110,6 +110,7 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 	before, known := r.found[step.Ref], r.expected[step.Ref]
 	isChange := step.Action != apply.Create || before.Version != after.Version
 	next := inventory.Applied(*after, r.now(), known, repairs && before.UID != "" && isChange)
+	next.Pending = next.Pending || !repairs && step.Action == apply.Create
 	r.expected[step.Ref] = next
 	if step.Action == apply.Create {
 		r.created = append(r.created, apply.Step{Action: apply.Delete, Ref: step.Ref, UID: after.UID, Reason: "nothing is half begun"})
@@ -203,6 +204,9 @@ func (r *actionClient) accept() error {
 	}
 	revision := r.revision()
 	r.disturbed = false // the API server has accepted all of it
+	for _, expected := range r.expected {
+		expected.Pending = false
+	}
 	if r.revises() {
 		var err error
 		if revision, err = r.recordsOf(r).Add(r.ctx, r.rendered.manifest(), r.values); err != nil {
@@ -267,7 +271,7 @@ func (r *actionClient) keepExpectations() {
 	}
 	for what, object := range r.found {
 		if !object.Deleting && (r.expected[what] == nil || !r.rendered.keeps(what)) {
-			r.expected[what] = inventory.Expect(object)
+			r.expects(what, object)
 		}
 	}
 	for what, expected := range r.expected {
@@ -276,4 +280,13 @@ func (r *actionClient) keepExpectations() {
 			delete(r.expected, what)
 		}
 	}
+}
+
+// expects expects an object to stay as it is.
+func (r *actionClient) expects(what inventory.Reference, object inventory.Object) {
+	next := inventory.Expect(object)
+	if known := r.expected[what]; known != nil {
+		next.Pending = known.Pending
+	}
+	r.expected[what] = next
 }

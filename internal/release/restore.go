@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/postrender"
@@ -35,7 +36,12 @@ func (r *actionClient) repairBeside(cause error) error {
 		}
 		return r.forward()
 	}
-	return errors.Join(cause, fmt.Errorf("repair revision %d meanwhile: %w", r.revision(), err))
+	err = fmt.Errorf("repair revision %d meanwhile: %w", r.revision(), err)
+	if cause != nil { // which the status tells
+		log.FromContext(r.ctx).Error(err, "the deployed revision is not repaired")
+		return cause
+	}
+	return err
 }
 
 func (r *actionClient) repair() error {
@@ -62,7 +68,7 @@ func (r *actionClient) repair() error {
 		case seen.State == inventory.Lost:
 			delete(r.expected, what)
 		case isThere && seen.State != inventory.InOrder && seen.State != inventory.Deleting:
-			r.expected[what] = inventory.Expect(object)
+			r.expects(what, object)
 		}
 	}
 	r.disturbed = false

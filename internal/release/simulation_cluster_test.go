@@ -104,7 +104,7 @@ func (c simCluster) apply(r apply.Request) (*simObject, error) {
 	case live != nil && live.uid != r.UID:
 		return nil, simInvalid(what, metav1.CauseTypeFieldValueInvalid, "metadata.uid", "field is immutable")
 	}
-	fields := simFlatten(r.Content)
+	fields := c.world.charts.flatten(r.Content)
 	if r.Replicas != 0 {
 		fields = append(fields, simField{name: simReplicas, value: strconv.Itoa(int(r.Replicas))})
 	}

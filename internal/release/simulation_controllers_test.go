@@ -190,7 +190,6 @@ func (s *simSpace) runJob(o *simObject) {
 	switch verdict {
 	case "accepted":
 		after.ended = batchv1.JobCondition{Type: batchv1.JobComplete}
-		s.completed[o.ref.Name()] = true
 	case "refused":
 		after.ended = batchv1.JobCondition{Type: batchv1.JobFailed, Reason: batchv1.JobReasonPodFailurePolicy, Message: fmt.Sprintf(exit, 3)}
 	case "killed":
@@ -198,6 +197,7 @@ func (s *simSpace) runJob(o *simObject) {
 	case "late":
 		after.ended = batchv1.JobCondition{Type: batchv1.JobFailed, Reason: batchv1.JobReasonDeadlineExceeded}
 	}
+	s.completed[o.ref.Name()] = verdict == "accepted"
 	s.store(after)
 }
 

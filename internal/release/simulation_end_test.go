@@ -31,7 +31,7 @@ func (s *simSpace) observe(outcome Outcome) {
 
 // differs says how the objects differ from what is wanted.
 func (s *simSpace) differs(want Want) string {
-	marked, _ := simMarked(want)
+	marked, _ := s.markedAs(want)
 	for i := range marked.Objects {
 		wanted := &marked.Objects[i]
 		live := s.objects[wanted.Ref]
@@ -43,13 +43,13 @@ func (s *simSpace) differs(want Want) string {
 		case live.deleting:
 			return wanted.Ref.String() + " is being deleted"
 		}
-		for _, field := range simFlatten(wanted.Content) {
+		for _, field := range s.world.charts.flatten(wanted.Content) {
 			if found := live.find(field.name); (found == nil || found.value != field.value) && !simMayDiffer(wanted, field.name) {
 				return wanted.Ref.String() + " has " + field.name + " " + live.get(field.name) + ", want " + field.value
 			}
 		}
 		for _, field := range live.fields {
-			if field.owners&simOperator != 0 && (field.name != simReplicas || !s.state.failed) && !strings.HasPrefix(field.name, "annotations.") && !simHas(wanted, field.name) {
+			if field.owners&simOperator != 0 && (field.name != simReplicas || !s.state.failed) && !strings.HasPrefix(field.name, "annotations.") && !s.hasField(wanted, field.name) {
 				return wanted.Ref.String() + " still has " + field.name
 			}
 		}
@@ -63,8 +63,8 @@ func simMayDiffer(wanted *render.Object, field string) bool {
 	return wanted.Ref.Kind().Kind == "Secret" && (field == simApplied || field == simChecked || strings.HasPrefix(field, "labels."))
 }
 
-func simHas(wanted *render.Object, name string) bool {
-	for _, field := range simFlatten(wanted.Content) {
+func (s *simSpace) hasField(wanted *render.Object, name string) bool {
+	for _, field := range s.world.charts.flatten(wanted.Content) {
 		if field.name == name {
 			return true
 		}
@@ -176,7 +176,7 @@ func (s *simSpace) converges(when string) {
 	want := w.charts.render(in)
 	s.want = want
 	why := s.refusal()
-	_, job := simMarked(want)
+	_, job := s.markedAs(want)
 	switch {
 	case s.state.update != "" && (s.state.update != "RollingOut" || s.state.ready) && when == "in the end" && !w.isHeld():
 		w.violates("S9", "the change waits: %s", s.state.update)

@@ -67,7 +67,11 @@ func (in simInputs) hash() string {
 const simName = "c"
 
 // simCharts renders, and remembers what was rendered: nobody changes it.
-type simCharts struct{ known map[simInputs]Want }
+type simCharts struct {
+	known  map[simInputs]Want
+	fields map[string][]simField
+	marked map[string]Want
+}
 
 func (c *simCharts) render(in simInputs) Want {
 	if in.spec.Configuration != 0 {
@@ -219,6 +223,24 @@ const (
 	simChecked  = "annotations." + inventory.CheckedAnnotation
 	simShard    = "labels." + v1alpha1.OperatorLabel
 )
+
+// flatten returns the fields of a content, and remembers them by its hash.
+func (c *simCharts) flatten(content *unstructured.Unstructured) []simField {
+	hash := content.GetAnnotations()[inventory.AppliedAnnotation]
+	if hash == "" {
+		return simFlatten(content)
+	}
+	key := content.GetKind() + content.GetName() + hash
+	found, isKnown := c.fields[key]
+	if !isKnown {
+		if len(c.fields) > 20000 || c.fields == nil {
+			c.fields = map[string][]simField{}
+		}
+		found = simFlatten(content)
+		c.fields[key] = found
+	}
+	return found[:len(found):len(found)]
+}
 
 // simFlatten returns the fields of a content.
 func simFlatten(content *unstructured.Unstructured) (fields []simField) {

@@ -46,7 +46,7 @@ func (s *simSpace) refusal() string {
 	if s.want.Hash == "" || s.want.Hash == s.accepted.Hash {
 		return ""
 	}
-	marked, job := simMarked(s.want)
+	marked, job := s.markedAs(s.want)
 	if job != "" && !s.completed[job] {
 		return "the check " + job
 	}
@@ -69,12 +69,12 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 	case live != nil && live.deleting:
 		return ""
 	case live != nil && live.kind() == "StatefulSet":
-		for _, field := range simFlatten(wanted.Content) {
+		for _, field := range s.world.charts.flatten(wanted.Content) {
 			if before := live.get(simClaims); field.name == simClaims && before != "" && field.value < before {
 				return "claims cannot shrink"
 			}
 		}
-		if _, size := simSize(wanted); (live.get(simClaims) == "") != (size == "") {
+		if _, size := s.sizes(wanted); (live.get(simClaims) == "") != (size == "") {
 			return "claims cannot come and go"
 		}
 	}
@@ -95,8 +95,8 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 	return ""
 }
 
-func simSize(wanted *render.Object) (replicas, size string) {
-	for _, field := range simFlatten(wanted.Content) {
+func (s *simSpace) sizes(wanted *render.Object) (replicas, size string) {
+	for _, field := range s.world.charts.flatten(wanted.Content) {
 		switch field.name {
 		case simClaims:
 			size = field.value
@@ -107,16 +107,24 @@ func simSize(wanted *render.Object) (replicas, size string) {
 	return replicas, size
 }
 
-// simMarked returns what is wanted once its check has accepted it, and the Job's name.
-func simMarked(want Want) (Want, string) {
-	job := want.first(render.Checks)
+// markedAs returns what is wanted once its check has accepted it, and the Job's name.
+func (s *simSpace) markedAs(want Want) (Want, string) {
+	job, known := want.first(render.Checks), s.world.charts
 	if job == nil {
 		return want, ""
+	}
+	key := want.Hash + want.Objects[0].Hash // which tells its labels
+	if found, isKnown := known.marked[key]; isKnown {
+		return found, job.Ref.Name()
 	}
 	marked, err := want.accepted(job)
 	if err != nil {
 		panic(err)
 	}
+	if len(known.marked) > 20000 || known.marked == nil {
+		known.marked = map[string]Want{}
+	}
+	known.marked[key] = marked
 	return marked, job.Ref.Name()
 }
 
@@ -156,7 +164,7 @@ func (s *simSpace) isAccepted(after *simObject) bool {
 		}
 	}
 	for _, want := range all {
-		accepted, _ := simMarked(want)
+		accepted, _ := s.markedAs(want)
 		if found := accepted.has(after.ref); found != nil && found.Hash == after.get(simApplied) {
 			return true
 		}
@@ -198,7 +206,7 @@ func (s *simSpace) deletes(o *simObject, orphan bool) {
 	case o.isWorkload() && !orphan:
 		s.deletesWorkload(o)
 	}
-	if marked, _ := simMarked(s.want); o.kind() == "PersistentVolumeClaim" && marked.has(o.ref) != nil {
+	if marked, _ := s.markedAs(s.want); o.kind() == "PersistentVolumeClaim" && marked.has(o.ref) != nil {
 		w.violates("S5", "%s is deleted, and wanted", o.ref)
 	}
 }
@@ -224,7 +232,7 @@ func (s *simSpace) ends(err error) {
 		return
 	}
 	spec, workloads := s.spec.Effective(), 0
-	for _, object := range s.objects {
+	for _, object := range s.started {
 		if object.isWorkload() && object.owner == s.uid {
 			workloads++
 		}

@@ -281,7 +281,7 @@ func (w *simWorld) round() {
 		}
 	}
 	for _, o := range w.operators {
-		o.clients.Waves.Admit(context.Background())
+		o.clients.Waves.Look(context.Background())
 	}
 	for _, s := range w.spaces {
 		for _, o := range w.operators {

@@ -85,7 +85,7 @@ func (c *Capabilities) Get(ctx context.Context) (*Offered, error) {
 	return c.update(ctx)
 }
 
-// Ask asks the API server. What cannot be read counts as it did before.
+// Ask asks the API server. An API that does not answer counts as it did before.
 func (c *Capabilities) Ask(ctx context.Context) (*Offered, error) {
 	c.asking.Lock()
 	defer c.asking.Unlock()

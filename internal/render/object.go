@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -44,7 +45,7 @@ type Object struct {
 	Ref   inventory.Reference
 	Stage Stage
 
-	// Hash is that of the content. It is in the annotation inventory.AppliedAnnotation, too.
+	// Hash is that of the content, without owner and namespace. It is in the annotation inventory.AppliedAnnotation, too.
 	Hash string
 
 	// SetsReplicas tells that the object has spec.replicas.
@@ -87,9 +88,17 @@ func (o Object) Accepted(job string) (Object, error) {
 // seal computes the hash.
 func (o *Object) seal() error {
 	annotations := o.Content.GetAnnotations()
-	delete(annotations, inventory.AppliedAnnotation)
+	if delete(annotations, inventory.AppliedAnnotation); len(annotations) == 0 {
+		annotations = nil
+	}
 	o.Content.SetAnnotations(annotations)
-	text, err := json.Marshal(o.Content.Object) // sorts keys
+	whole, metadata := maps.Clone(o.Content.Object), map[string]any{}
+	parts, _ := whole["metadata"].(map[string]any)
+	maps.Copy(metadata, parts)
+	delete(metadata, "ownerReferences")
+	delete(metadata, "namespace")
+	whole["metadata"] = metadata
+	text, err := json.Marshal(whole) // sorts keys
 	if err != nil {
 		return err //nolint:wrapcheck // never the case for what was read from YAML
 	}

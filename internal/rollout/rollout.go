@@ -7,13 +7,9 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -37,15 +33,13 @@ const (
 	standstill = 5 * time.Second
 )
 
-// lastRing is that of Collectors without the label.
-const lastRing = math.MaxInt
-
 // Waves decides which Collectors may take a change that the operator brings.
 type Waves struct {
 	// Budget is how many Collectors may be on their way at once: a number, or a percentage of the fleet. One always may.
 	Budget intstr.IntOrString
 
-	// Deadline is how long a Collector may take to become ready. Then it is overdue.
+	// Deadline is how long a Collector may take to become ready. Then it is overdue. It is also how long others wait for one that
+	// the operator does not get to reconcile.
 	Deadline time.Duration
 
 	// Fleet returns the operator's Collectors as the informer cache has them. They must not be changed.
@@ -66,16 +60,14 @@ type Waves struct {
 	// Count is told how many Collectors are in each state.
 	Count func(Counts)
 
-	mutex      sync.Mutex
-	places     map[client.ObjectKey]int // where Collectors wait in their rings, from 1; 0 for those that have nothing to wait for
-	lines      map[int]int              // by ring, how many Collectors have begun to wait
-	namespaces map[string]string        // those with the label, and its value
-	due        *time.Time               // when to look at the fleet again; nil while there is nothing to see
+	mutex      sync.Mutex // each reconcile needs it, so nobody holds it while the API server is asked
+	places     map[client.ObjectKey]place
+	lines      map[int]int       // by ring, how many Collectors have begun to wait
+	namespaces map[string]string // those with the label, and its value
+	began      time.Time
+	due        *time.Time // when to look at the fleet again; nil while there is nothing to see
 	held       bool
 }
-
-// admitted is in the place of a Collector whose status does not say yet that it is on its way.
-const admitted = -1
 
 // Counts are numbers of Collectors.
 type Counts struct{ Waiting, Held, LeftOut, RollingOut, Overdue int }
@@ -89,21 +81,25 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	key, ring := client.ObjectKeyFromObject(collector), ringOf(collector)
-	if w.places[key] == 0 {
+	if w.places[key] == (place{}) {
 		w.lines[ring]++
-		w.places[key], w.due = w.lines[ring], &time.Time{}
+		w.places[key], w.due = place{number: w.lines[ring]}, &time.Time{}
 	}
+	if w.due == nil { // nobody waited while this one was paused
+		w.due = &time.Time{}
+	}
+	at := w.places[key]
 	pending := &v1alpha1.Condition{Type: v1alpha1.UpdatePending, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonWaiting}
 	switch {
-	case w.places[key] == admitted:
+	case !at.admitted.IsZero():
 		pending.Status, pending.Reason = corev1.ConditionFalse, v1alpha1.ReasonRollingOut
 		pending.Message = "the operator's change is on its way to the pods"
-	case w.wish(collector) == v1alpha1.RolloutHold:
+	case wishOf(collector, w.namespaces) == v1alpha1.RolloutHold:
 		pending.Reason, pending.Message = v1alpha1.ReasonLeftOut, "label "+v1alpha1.RolloutLabel+" holds the operator's change back"
 	case ring == lastRing:
-		pending.Message = fmt.Sprintf("the operator's change waits: after all rings, place %d", w.places[key])
+		pending.Message = fmt.Sprintf("the operator's change waits: after all rings, place %d", at.number)
 	default:
-		pending.Message = fmt.Sprintf("the operator's change waits: ring %d, place %d", ring, w.places[key])
+		pending.Message = fmt.Sprintf("the operator's change waits: ring %d, place %d", ring, at.number)
 	}
 	return pending
 }
@@ -112,7 +108,7 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 func (w *Waves) Settle(collector client.Object) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.places[client.ObjectKeyFromObject(collector)] = 0
+	w.places[client.ObjectKeyFromObject(collector)] = place{}
 }
 
 // Forget notes that a Collector has gone.
@@ -126,12 +122,16 @@ func (w *Waves) Forget(collector client.ObjectKey) {
 func (w *Waves) Reset() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.places, w.lines, w.due = map[client.ObjectKey]int{}, map[int]int{}, &time.Time{}
+	w.places, w.lines = map[client.ObjectKey]place{}, map[int]int{}
+	w.began, w.due = w.now(), &time.Time{}
 }
 
-// Start admits Collectors, until ctx ends.
+// Start admits Collectors, until ctx ends. Until then another operator may have led, and nobody could be reconciled here.
 func (w *Waves) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, w.Admit, interval)
+	w.mutex.Lock()
+	w.began = w.now()
+	w.mutex.Unlock()
+	wait.UntilWithContext(ctx, w.Look, interval)
 	return nil
 }
 
@@ -142,127 +142,69 @@ func (w *Waves) now() time.Time {
 	return time.Now()
 }
 
-// Admit admits those whose turn it is. Start calls it.
-func (w *Waves) Admit(ctx context.Context) {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	if w.due == nil || w.now().Before(*w.due) {
+// Look looks at the fleet, if it is time, and admits those whose turn it is. Start calls it.
+func (w *Waves) Look(ctx context.Context) {
+	if !w.isDue() {
 		return
 	}
-	fleet, err := w.Fleet(ctx)
-	if err := errors.Join(err, w.readNamespaces(ctx)); err != nil {
+	namespaces, err := w.labelledNamespaces(ctx)
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	collectors, cacheErr := w.Fleet(ctx) // with the lock, so that nobody who is on its way is missed between its status and its place
+	if err := errors.Join(err, cacheErr); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot see which Collectors may take the operator's change")
 		return
 	}
-	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, len(fleet), false)
-	budget = max(1, budget) // the error is about a flag that the operator has checked
-	seen := w.look(fleet)
-	for _, next := range seen.waiting {
-		if next.isNow || next.ring <= seen.open && seen.RollingOut+seen.Overdue < budget {
-			w.places[client.ObjectKeyFromObject(next.collector)] = admitted
-			seen.Waiting--
-			seen.RollingOut++
-			w.Requeue(next.collector)
-		}
+	w.namespaces = namespaces
+	now := w.now()
+	seen := fleet{collectors: collectors, places: w.places, namespaces: namespaces, began: w.began, budget: w.Budget, deadline: w.Deadline}
+	chosen := seen.choose(now)
+	for _, collector := range chosen.admitted {
+		key := client.ObjectKeyFromObject(collector)
+		w.places[key] = place{w.places[key].number, now}
+		w.Requeue(collector)
 	}
-	w.hold(seen, budget)
-	w.Count(seen.Counts)
+	w.tellHeld(chosen)
+	w.Count(chosen.Counts)
 	switch {
-	case seen.Counts == Counts{}:
+	case chosen.Counts == Counts{}:
 		w.due = nil
-	case seen.Waiting+seen.RollingOut == 0:
-		w.due = new(w.now().Add(standstill))
+	case chosen.Waiting+chosen.RollingOut == 0:
+		w.due = new(now.Add(standstill))
 	}
 }
 
-// view is what a look at the fleet shows.
-type view struct {
-	Counts
-	waiting []waiting // in the order of their turns
-	overdue []*unstructured.Unstructured
-	open    int // the ring whose turn it is; the next one is when all of it are ready or overdue
+func (w *Waves) isDue() bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.due != nil && !w.now().Before(*w.due)
 }
 
-type waiting struct {
-	collector   *unstructured.Unstructured
-	ring, place int
-	isNow       bool
-}
-
-func (w *Waves) look(fleet []unstructured.Unstructured) *view {
-	seen := &view{open: lastRing}
-	for i := range fleet {
-		collector := &fleet[i]
-		place, isKnown := w.places[client.ObjectKeyFromObject(collector)]
-		pending, wish, ring := v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending), w.wish(collector), ringOf(collector)
-		isOnItsWay := pending.Reason == v1alpha1.ReasonRollingOut
-		switch {
-		case collector.GetDeletionTimestamp() != nil || collector.GetAnnotations()[v1alpha1.PausedAnnotation] == "true":
-			continue
-		case isOnItsWay && w.now().Sub(pending.LastTransitionTime.Time) > w.Deadline:
-			seen.Overdue++
-			seen.overdue = append(seen.overdue, collector)
-			continue
-		case isOnItsWay || place == admitted:
-			seen.RollingOut++
-		case !isKnown:
-		case place == 0:
-			continue
-		case wish == v1alpha1.RolloutHold:
-			seen.LeftOut++
-			continue
-		default:
-			seen.Waiting++
-			seen.waiting = append(seen.waiting, waiting{collector, ring, place, wish == v1alpha1.RolloutNow})
-		}
-		seen.open = min(seen.open, ring)
-	}
-	slices.SortFunc(seen.waiting, func(a, b waiting) int { return cmp.Or(cmp.Compare(a.ring, b.ring), cmp.Compare(a.place, b.place)) })
-	return seen
-}
-
-// hold tells, once, that a wave holds: all of the budget is taken by Collectors that are overdue.
-func (w *Waves) hold(seen *view, budget int) {
+// tellHeld tells, once, that a wave holds: all of the budget is taken by Collectors that are overdue.
+func (w *Waves) tellHeld(chosen choice) {
 	wasHeld := w.held
-	if w.held = seen.Waiting > 0 && seen.Overdue >= budget; !w.held {
+	if w.held = chosen.Held > 0; !w.held || wasHeld {
 		return
 	}
-	seen.Held, seen.Waiting = seen.Waiting, 0
-	for _, collector := range seen.overdue {
-		if !wasHeld {
-			w.Events.Eventf(collector, corev1.EventTypeWarning, "RolloutHeld",
-				"not ready %s after the operator's change; with %d such Collectors the change goes no further, and %d wait",
-				w.Deadline, seen.Overdue, seen.Held)
-		}
+	for _, collector := range chosen.overdue {
+		w.Events.Eventf(collector, corev1.EventTypeWarning, "RolloutHeld",
+			"not ready %s after the operator's change; with %d such Collectors the change goes no further, and %d wait",
+			w.Deadline, chosen.Overdue, chosen.Held)
 	}
 }
 
-// wish returns what the label of a Collector, or else of its namespace, says.
-func (w *Waves) wish(collector client.Object) string {
-	return cmp.Or(collector.GetLabels()[v1alpha1.RolloutLabel], w.namespaces[collector.GetNamespace()])
-}
-
-// readNamespaces reads the labels of namespaces.
-func (w *Waves) readNamespaces(ctx context.Context) error {
+// labelledNamespaces reads the labels of namespaces.
+func (w *Waves) labelledNamespaces(ctx context.Context) (map[string]string, error) {
 	if w.Live == nil {
-		return nil
+		return nil, nil
 	}
 	found := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}}
 	if err := w.Live.List(ctx, found, client.HasLabels{v1alpha1.RolloutLabel}); err != nil {
-		return fmt.Errorf("list namespaces with the label %s: %w", v1alpha1.RolloutLabel, err)
+		return nil, fmt.Errorf("list namespaces with the label %s: %w", v1alpha1.RolloutLabel, err)
 	}
-	w.namespaces = map[string]string{}
+	namespaces := map[string]string{}
 	for _, namespace := range found.Items {
-		w.namespaces[namespace.Name] = namespace.Labels[v1alpha1.RolloutLabel]
+		namespaces[namespace.Name] = namespace.Labels[v1alpha1.RolloutLabel]
 	}
-	return nil
-}
-
-// ringOf returns the ring of a Collector. A label that is not a number counts as no label.
-func ringOf(collector client.Object) int {
-	ring, err := strconv.ParseUint(collector.GetLabels()[v1alpha1.RingLabel], 10, 31)
-	if err != nil {
-		return lastRing
-	}
-	return int(ring)
+	return namespaces, nil
 }

@@ -2,12 +2,13 @@ package rollout
 
 import (
 	"context"
-	"slices"
-	"strings"
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -15,99 +16,167 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// collector makes a Collector of a line such as "name ring=1 rollout=now waits": it waits, is on its way since a moment (rolls)
-// or for long (overdue), was not reconciled yet (unseen), is paused or deleted, or else has nothing to wait for.
-func collector(line string) (*unstructured.Unstructured, []string) {
-	words := strings.Fields(line)
-	made := &unstructured.Unstructured{Object: map[string]any{}}
-	made.SetName(words[0])
-	made.SetNamespace("tenant-acme")
-	labels := map[string]string{}
-	since := time.Now()
-	for _, word := range words[1:] {
-		key, value, isLabel := strings.Cut(word, "=")
-		switch {
-		case isLabel:
-			labels["kube8.dev/"+key] = value
-		case word == "paused":
-			made.SetAnnotations(map[string]string{"kube8.dev/paused": "true"})
-		case word == "deleted":
-			made.SetDeletionTimestamp(new(metav1.Now()))
-		case word == "overdue":
-			since = since.Add(-time.Hour)
-		}
-		if word == "rolls" || word == "overdue" {
-			_ = unstructured.SetNestedSlice(made.Object, []any{map[string]any{
-				"type": "UpdatePending", "status": "False", "reason": "RollingOut", "lastTransitionTime": since.Format(time.RFC3339),
-			}}, "status", "conditions")
-		}
-	}
-	made.SetLabels(labels)
-	return made, words
+// running are Waves with a budget of one and a deadline of a minute, for a fleet that a test changes.
+type running struct {
+	*Waves
+	fleet    []unstructured.Unstructured
+	looks    int
+	admitted []string
+	counts   Counts
+	events   *record.FakeRecorder
 }
 
-func TestWhoIsAdmitted(t *testing.T) {
-	for name, row := range map[string]struct {
-		budget string
-		fleet  []string
-		want   []string // who is admitted
-		counts Counts
-		held   bool
-	}{
-		"nobody, when nobody waits":                         {"5%", []string{"a", "b"}, nil, Counts{}, false},
-		"one, however small the percentage is":              {"5%", []string{"a waits", "b waits"}, []string{"a"}, Counts{Waiting: 1, RollingOut: 1}, false},
-		"one, even if the budget is nothing":                {"0", []string{"a waits", "b waits"}, []string{"a"}, Counts{Waiting: 1, RollingOut: 1}, false},
-		"a percentage of the fleet":                         {"50%", []string{"a waits", "b waits", "c waits", "d"}, []string{"a", "b"}, Counts{Waiting: 1, RollingOut: 2}, false},
-		"who began to wait first":                           {"1", []string{"b waits", "a waits"}, []string{"b"}, Counts{Waiting: 1, RollingOut: 1}, false},
-		"nobody while others use the budget up":             {"1", []string{"a rolls", "b waits"}, nil, Counts{Waiting: 1, RollingOut: 1}, false},
-		"lower rings first":                                 {"1", []string{"a waits", "b ring=10 waits", "c ring=9 waits"}, []string{"c"}, Counts{Waiting: 2, RollingOut: 1}, false},
-		"no ring before the lower one is ready":             {"9", []string{"a ring=0 rolls", "b ring=1 waits"}, nil, Counts{Waiting: 1, RollingOut: 1}, false},
-		"no ring before the lower one was looked at":        {"9", []string{"a ring=0 unseen", "b ring=1 waits"}, nil, Counts{Waiting: 1}, false},
-		"the next ring when the lower one is overdue":       {"9", []string{"a ring=0 overdue", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1, Overdue: 1}, false},
-		"the next ring when the lower one is paused":        {"9", []string{"a ring=0 paused rolls", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}, false},
-		"the next ring when the lower one is deleted":       {"9", []string{"a ring=0 deleted waits", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}, false},
-		"the next ring when the lower one is held back":     {"9", []string{"a ring=0 rollout=hold waits", "b ring=1 waits"}, []string{"b"}, Counts{LeftOut: 1, RollingOut: 1}, false},
-		"who is to be now, in any ring, beyond the budget":  {"1", []string{"a overdue", "b waits", "c ring=7 rollout=now waits"}, []string{"c"}, Counts{Held: 1, RollingOut: 1, Overdue: 1}, true},
-		"nobody when those that are overdue use the budget": {"2", []string{"a overdue", "b overdue", "c waits"}, nil, Counts{Held: 1, Overdue: 2}, true},
-		"a ring that is no number is the last one":          {"1", []string{"a ring=-1 waits", "b ring=3 waits"}, []string{"b"}, Counts{Waiting: 1, RollingOut: 1}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var fleet []unstructured.Unstructured
-			var admitted []string
-			var counts Counts
-			events := record.NewFakeRecorder(9)
-			w := &Waves{
-				Budget: intstr.Parse(row.budget), Deadline: time.Minute, Events: events,
-				Fleet:   func(context.Context) ([]unstructured.Unstructured, error) { return fleet, nil },
-				Requeue: func(collector client.Object) { admitted = append(admitted, collector.GetName()) },
-				Live:    fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(),
-				Count:   func(now Counts) { counts = now },
-			}
-			w.Reset()
-			for _, line := range row.fleet {
-				made, words := collector(line)
-				fleet = append(fleet, *made)
-				switch {
-				case slices.Contains(words, "waits"):
-					if pending := w.Ask(made); pending == nil || pending.Status != "True" {
-						t.Errorf("%s is to have %v", made.GetName(), pending)
-					}
-				case !slices.Contains(words, "unseen"):
-					w.Settle(made)
-				}
-			}
-			w.Admit(t.Context())
-			if diff := cmp.Diff(row.want, admitted); diff != "" {
-				t.Errorf("admitted (-want +got)\n%s", diff)
-			}
-			if diff := cmp.Diff(row.counts, counts); diff != "" {
-				t.Errorf("counts (-want +got)\n%s", diff)
-			}
-			if row.held != (len(events.Events) > 0) {
-				t.Errorf("%d events", len(events.Events))
-			}
-		})
+func run(collectors ...*unstructured.Unstructured) *running {
+	r := &running{events: record.NewFakeRecorder(9)}
+	for _, collector := range collectors {
+		r.fleet = append(r.fleet, *collector.DeepCopy())
 	}
+	r.Waves = &Waves{
+		Budget: intstr.FromInt32(1), Deadline: time.Minute, Events: r.events,
+		Fleet: func(context.Context) ([]unstructured.Unstructured, error) {
+			r.looks++
+			return r.fleet, nil
+		},
+		Requeue: func(collector client.Object) { r.admitted = append(r.admitted, collector.GetName()) },
+		Count:   func(now Counts) { r.counts = now },
+	}
+	r.Reset()
+	return r
+}
+
+// change has the informer cache show a Collector in another state.
+func (r *running) change(i int, collector *unstructured.Unstructured) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.fleet[i] = *collector.DeepCopy()
+}
+
+// expect expects, after a time, that those were admitted, and that so many are in each state.
+func (r *running) expect(t *testing.T, after time.Duration, counts Counts, admitted ...string) {
+	t.Helper()
+	time.Sleep(after) //nolint:forbidigo // of the bubble's clock
+	synctest.Wait()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if diff := cmp.Diff(admitted, r.admitted); diff != "" {
+		t.Errorf("admitted (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(counts, r.counts); diff != "" {
+		t.Errorf("counts (-want +got)\n%s", diff)
+	}
+}
+
+func ring(name, number string) *unstructured.Unstructured {
+	return newCollector(name, map[string]string{v1alpha1.RingLabel: number})
+}
+
+func expectPending(t *testing.T, got *v1alpha1.Condition, status corev1.ConditionStatus, reason, message string) {
+	t.Helper()
+	want := &v1alpha1.Condition{Type: v1alpha1.UpdatePending, Status: status, Reason: reason, Message: message}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("condition (-want +got)\n%s", diff)
+	}
+}
+
+func TestACollectorGoesThroughAWave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two, last := ring("one", "1"), ring("two", "1"), newCollector("last", nil)
+		r := run(one, two, last)
+		go func() { _ = r.Start(t.Context()) }()
+		expectPending(t, r.Ask(last), "True", "Waiting", "the operator's change waits: after all rings, place 1")
+		expectPending(t, r.Ask(two), "True", "Waiting", "the operator's change waits: ring 1, place 1")
+		expectPending(t, r.Ask(one), "True", "Waiting", "the operator's change waits: ring 1, place 2")
+		r.expect(t, interval, Counts{Waiting: 2, RollingOut: 1}, "two")
+		expectPending(t, r.Ask(two), "False", "RollingOut", "the operator's change is on its way to the pods")
+		rollsOut(two, time.Now())
+		if pending := r.Ask(two); pending != nil {
+			t.Errorf("it says that it is on its way, and is to say %v", pending)
+		}
+		r.change(1, two)
+		r.Settle(two)
+		r.expect(t, time.Minute-interval, Counts{Waiting: 2, RollingOut: 1}, "two")
+
+		r.change(1, ring("two", "1")) // it is ready
+		r.expect(t, interval, Counts{Waiting: 1, RollingOut: 1}, "two", "one")
+		r.Settle(one)
+		r.expect(t, interval, Counts{RollingOut: 1}, "two", "one", "last")
+		r.Settle(last)
+		r.expect(t, interval, Counts{}, "two", "one", "last")
+		looks := r.looks
+		r.expect(t, time.Hour, Counts{}, "two", "one", "last")
+		if r.looks > looks {
+			t.Errorf("looked at the fleet %d times with nothing to see", r.looks-looks)
+		}
+
+		r.Reset()
+		expectPending(t, r.Ask(last), "True", "Waiting", "the operator's change waits: after all rings, place 1")
+	})
+}
+
+func TestAWaveThatHoldsSaysSoOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		overdue, waiting := newCollector("overdue", nil), newCollector("waiting", nil)
+		rollsOut(overdue, time.Now())
+		r := run(overdue, waiting)
+		r.Ask(waiting)
+		go func() { _ = r.Start(t.Context()) }()
+		r.expect(t, time.Minute, Counts{Waiting: 1, RollingOut: 1})
+		r.expect(t, time.Hour, Counts{Held: 1, Overdue: 1})
+		want := "Warning RolloutHeld not ready 1m0s after the operator's change; with 1 such Collectors the change goes no further, and 1 wait"
+		if len(r.events.Events) != 1 {
+			t.Fatalf("%d events", len(r.events.Events))
+		}
+		if got := <-r.events.Events; got != want {
+			t.Errorf("got %q", got)
+		}
+		r.change(0, newCollector("overdue", nil)) // it is ready at last
+		r.Settle(overdue)
+		r.expect(t, standstill, Counts{RollingOut: 1}, "waiting")
+	})
+}
+
+func TestNobodyWaitsForEverForACollectorThatIsNotReconciled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waiting := ring("waiting", "1")
+		r := run(ring("unseen", "0"), waiting)
+		time.Sleep(time.Hour) //nolint:forbidigo // of the bubble's clock; another operator leads meanwhile
+		r.Ask(waiting)
+		go func() { _ = r.Start(t.Context()) }()
+		r.expect(t, time.Minute, Counts{Waiting: 1})
+		r.expect(t, 2*interval, Counts{RollingOut: 1}, "waiting")
+	})
+}
+
+func TestNobodyIsAdmittedBeforeNamespacesAreReadAndNoReconcileWaitsForThat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		collector := newCollector("a", nil)
+		r := run(collector)
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: collector.GetNamespace(), Labels: map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutHold},
+		}}
+		began := time.Now()
+		r.Live = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(namespace).Build(), interceptor.Funcs{
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				if r.mutex.TryLock() {
+					r.mutex.Unlock()
+				} else {
+					t.Error("the lock is held while the API server is asked")
+				}
+				if time.Since(began) <= time.Minute {
+					return errors.New("overloaded")
+				}
+				return c.List(ctx, list, opts...)
+			},
+		})
+		r.Ask(collector)
+		go func() { _ = r.Start(t.Context()) }()
+		r.expect(t, time.Minute, Counts{})
+		r.expect(t, 2*interval, Counts{LeftOut: 1})
+		expectPending(t, r.Ask(collector), "True", "LeftOut", "label kube8.dev/rollout holds the operator's change back")
+	})
 }

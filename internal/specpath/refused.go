@@ -3,6 +3,7 @@ package specpath
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -50,7 +51,11 @@ func Explain(err error, collector, obj *unstructured.Unstructured) error {
 	}
 	var problems []Problem
 	for _, cause := range refusal.Status().Details.Causes {
-		problems = append(problems, Problem{Of(collector, obj, cause.Field), describe(cause)})
+		problem := Problem{Of(collector, obj, cause.Field), describe(cause)}
+		if obj.GetKind() == "Secret" && cause.Field == "" { // a policy's words can quote what the Secret has
+			problem.Message, _, _ = strings.Cut(problem.Message, ": ")
+		}
+		problems = append(problems, problem)
 	}
 	if len(problems) == 0 {
 		return err
@@ -66,6 +71,9 @@ var keyed = regexp.MustCompile(`(^|\.)(labels|annotations|matchLabels|nodeSelect
 // describe says what is wrong without the value, which can be a credential: of a variable that is named TOKEN=abc, for
 // example. Only a value that is one of a few, or that names something, is told.
 func describe(cause metav1.StatusCause) string {
+	if cause.Type == "" && cause.Field == "" { // an admission policy refuses, in words of its author
+		return fmt.Sprintf("%.500s", cause.Message)
+	}
 	kind := fielderrors.ErrorType(cause.Type)
 	value, detail := splitMessage(cause.Message, kind.String()+": ")
 	switch {

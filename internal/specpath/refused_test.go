@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -71,6 +72,27 @@ func TestExplain(t *testing.T) {
 			}
 			if !apierrors.IsInvalid(err) {
 				t.Error("the API server's refusal is not wrapped")
+			}
+		})
+	}
+}
+
+func TestExplainTellsWhatAPolicySays(t *testing.T) {
+	const says = "ValidatingAdmissionPolicy 'limits' with binding 'limits' denied request: "
+	for name, row := range map[string]struct{ message, want string }{
+		"by the object, because it names no field": {"no latest", `Deployment "gateway": ` + says + "no latest"},
+		"and no more than 500 characters of it": {
+			strings.Repeat("é", 600), `Deployment "gateway": ` + says + strings.Repeat("é", 500-len(says)),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refusal := &apierrors.StatusError{ErrStatus: metav1.Status{
+				Reason: metav1.StatusReasonInvalid, Message: `deployments.apps "gateway" is forbidden: ` + says + row.message,
+				Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Message: says + row.message}}},
+			}}
+			err := specpath.Explain(fmt.Errorf("create: %w", refusal), parse(t, collector), rendered(t, "Deployment"))
+			if err.Error() != row.want {
+				t.Errorf("got  %v\nwant %s", err, row.want)
 			}
 		})
 	}

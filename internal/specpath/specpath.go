@@ -12,7 +12,7 @@ import (
 )
 
 // Of returns the field of collector that path, a field of the rendered obj, comes from. It names a field that has no
-// counterpart by the object: Kind "name": path.
+// counterpart by the object: Kind "name": path, and the object itself without a path.
 func Of(collector, obj *unstructured.Unstructured, path string) string {
 	for _, rule := range rules[obj.GetKind()] {
 		rest, found := strings.CutPrefix(path, rule.from)
@@ -28,7 +28,7 @@ func Of(collector, obj *unstructured.Unstructured, path string) string {
 			return name
 		}
 	}
-	return fmt.Sprintf("%s %q: %s", obj.GetKind(), obj.GetName(), path)
+	return strings.TrimSuffix(fmt.Sprintf("%s %q: %s", obj.GetKind(), obj.GetName(), path), ": ")
 }
 
 // below is what can come after a field: the index of an item, and fields of that.

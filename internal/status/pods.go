@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
 // maxTroubles is how many pods in trouble are named: those of one workload mostly have the same.
@@ -81,26 +82,17 @@ func exit(ended *corev1.ContainerStateTerminated) string {
 // others has the pods of all. It is for cache.ByObject.
 func StripPod(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return obj, nil // the last known state of a deleted pod
-	}
-	uses := corev1.PodSpec{ServiceAccountName: pod.Spec.ServiceAccountName}
-	for _, volume := range pod.Spec.Volumes {
-		if volume.Secret != nil || volume.ConfigMap != nil {
-			uses.Volumes = append(uses.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{Secret: volume.Secret, ConfigMap: volume.ConfigMap}})
-		}
-		if volume.Projected != nil {
-			uses.Volumes = append(uses.Volumes, projected(volume.Projected.Sources)...)
-		}
+	if !ok || len(pod.Spec.Containers) == 0 {
+		return obj, nil // the last known state of a deleted pod, or stripped before
 	}
 	stripped := &corev1.Pod{
-		Spec: uses,
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
 			Labels: map[string]string{v1alpha1.CollectorLabel: pod.Labels[v1alpha1.CollectorLabel]},
 		},
 	}
+	inventory.KeepUses(&stripped.ObjectMeta, &pod.Spec)
 	if troubleOf(pod) != "" {
 		stripped.Status = corev1.PodStatus{
 			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Conditions: pod.Status.Conditions,
@@ -108,15 +100,4 @@ func StripPod(obj any) (any, error) {
 		}
 	}
 	return stripped, nil
-}
-
-// projected returns a volume for each Secret that a projected volume shows.
-func projected(sources []corev1.VolumeProjection) (volumes []corev1.Volume) {
-	for _, source := range sources {
-		if source.Secret != nil {
-			shown := &corev1.SecretVolumeSource{SecretName: source.Secret.Name}
-			volumes = append(volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{Secret: shown}})
-		}
-	}
-	return volumes
 }

@@ -201,9 +201,6 @@ func describeRelease(before, after *v1alpha1.CollectorStatus, deployed *release.
 		after.DeployedRelease = &v1alpha1.DeployedRelease{
 			Name: name, Revision: int64(deployed.Revision), Generation: deployed.Generation, Digest: deployed.Digest,
 		}
-		if was := before.DeployedRelease; was != nil && was.Revision == after.DeployedRelease.Revision && deployed.Digest == "" {
-			after.DeployedRelease.Digest = was.Digest // not known again yet
-		}
 		after.Version, after.ConfigHash = deployed.Version, deployed.ConfigHash
 	}
 	condition := find(after, "Deployed")

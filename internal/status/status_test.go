@@ -22,7 +22,7 @@ type outcome release.Outcome
 func (o outcome) Of(client.Object) release.Outcome { return release.Outcome(o) }
 func (outcome) Forget(client.ObjectKey)            {}
 
-var deployed = &release.Deployed{Revision: 2, Version: "0.150.0", ConfigHash: "b740a6e4"}
+var deployed = &release.Deployed{Revision: 2, Version: "0.150.0", ConfigHash: "b740a6e4", Digest: "d1"}
 
 // steady is the status of a Collector that works.
 const steady = `
@@ -100,7 +100,7 @@ version: 0.150.0
 configHash: b740a6e4
 replicas: 1
 readyReplicas: 1
-deployedRelease: {name: gateway, revision: 2}
+deployedRelease: {name: gateway, revision: 2, digest: d1}
 conditions:
 - {type: Deployed, status: "True", reason: InstallSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Ready, status: "True", reason: Available, message: 1/1 available}

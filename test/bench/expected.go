@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/operator"
 	"github.com/kube8/kube8-operator/internal/offline"
+	"github.com/kube8/kube8-operator/internal/operator"
 )
 
 // objects are what each Collector of a fleet becomes, in the order of the fleet.

@@ -100,10 +100,12 @@ func TestAnotherModeReplacesTheWorkload(t *testing.T) {
 		upgrade(t, collector, func(c *v1alpha1.Collector) {
 			c.Spec.PodAnnotations = map[string]string{"example.com/mode": string(step.mode)}
 		})
-		got := slices.DeleteFunc(names(contents(t, collector.Namespace, client.HasLabels{collectorLabel})), func(name string) bool {
-			return name == "Secret/gateway"+filesOf(config) || name == "ServiceAccount/gateway"
-		})
-		NewWithT(t).Expect(got).To(Equal(step.want), "after mode %s", step.mode)
+		serveAs(t, collector, step.mode) // until then the workload of the mode before serves
+		NewWithT(t).Eventually(func() []string {
+			return slices.DeleteFunc(names(contents(t, collector.Namespace, client.HasLabels{collectorLabel})), func(name string) bool {
+				return name == "Secret/gateway"+filesOf(config) || name == "ServiceAccount/gateway"
+			})
+		}).Should(Equal(step.want), "after mode %s", step.mode)
 	}
 }
 

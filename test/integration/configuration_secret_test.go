@@ -91,6 +91,16 @@ func TestAReferencedSecretIsTheConfiguration(t *testing.T) {
 	}
 }
 
+func TestTheSecretIsCopiedOnceTheCollectorDoesNotRefuseIt(t *testing.T) {
+	t.Parallel()
+	collector := newReferring(newNamespace(t), "gateway")
+	createSecret(t, collector.Namespace, "team-config", config)
+	collector.Spec.Collector.ConfigurationSecret.Copy = new(false)
+	create(t, collector)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.ConfigurationSecret.Copy = nil })
+	NewWithT(t).Expect(mounts(t, collector)).To(Equal("gateway" + filesOf(config)))
+}
+
 func TestAChangedSecretRollsThePodsOfTheCollectorsThatReferToIt(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

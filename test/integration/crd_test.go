@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	wiring "github.com/kube8/kube8-operator/internal/operator"
 	"github.com/kube8/kube8-operator/internal/offline"
+	wiring "github.com/kube8/kube8-operator/internal/operator"
 )
 
 // validManifest is what the rows of the tables change. Its configuration is "exporters: {debug: {}} # …" and the secret.

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -120,72 +119,4 @@ func TestASecretThatIsNotWhatItsNameSaysIsReplaced(t *testing.T) {
 	}
 	resume(t, collector)
 	awaitContents(t, collector, want)
-}
-
-// What an earlier version has deployed runs on as it is until its content changes.
-func TestAnUpgradeRollsNoPods(t *testing.T) {
-	t.Parallel()
-	const changed = "changed: {}"
-	template := func(t *testing.T, collector *v1alpha1.Collector) corev1.PodTemplateSpec {
-		t.Helper()
-		return get(t, collector, "", &appsv1.Deployment{}).Spec.Template
-	}
-	t.Run("that mount the Secret of an earlier version", func(t *testing.T) {
-		t.Parallel()
-		collector := install(t)
-		pause(t, collector)
-		deployment, files := get(t, collector, "", &appsv1.Deployment{}), get(t, collector, filesOf(config), &corev1.Secret{})
-		if err := plane.client.Delete(t.Context(), files); err != nil {
-			t.Fatal(err)
-		}
-		files.ObjectMeta = metav1.ObjectMeta{
-			Namespace: files.Namespace, Name: "gateway-config", Labels: files.Labels, Annotations: files.Annotations, OwnerReferences: files.OwnerReferences,
-		}
-		files.Immutable = nil
-		if err := plane.client.Create(t.Context(), files); err != nil {
-			t.Fatal(err)
-		}
-		volumes := deployment.Spec.Template.Spec.Volumes
-		volumes[slices.IndexFunc(volumes, func(v corev1.Volume) bool { return v.Name == "config" })].Secret.SecretName = files.Name
-		if err := plane.client.Update(t.Context(), deployment); err != nil {
-			t.Fatal(err)
-		}
-		resume(t, collector)
-		touch(t, collector)
-		g := NewWithT(t)
-		g.Expect(template(t, collector)).To(Equal(deployment.Spec.Template))
-		g.Expect(configurationsOf(t, collector)).To(ConsistOf("-config"))
-		changeSecret(t, files, func(s *corev1.Secret) { s.Data["config.yaml"] = []byte("edited: " + secret) })
-		g.Eventually(func() map[string][]byte { return get(t, collector, "-config", &corev1.Secret{}).Data }).Should(
-			Equal(map[string][]byte{"config.yaml": []byte(config)}))
-		g.Expect(template(t, collector)).To(Equal(deployment.Spec.Template))
-
-		g.Expect("gateway" + configure(t, collector, changed)).To(Equal(mounts(t, collector)))
-		configure(t, collector, config)
-		g.Expect(mounts(t, collector)).To(Equal("gateway" + filesOf(config)))
-	})
-	t.Run("that mount a Secret of the user", func(t *testing.T) {
-		t.Parallel()
-		collector := newReferring(newNamespace(t), "gateway")
-		referenced := createSecret(t, collector.Namespace, "team-config", config)
-		collector.Spec.Collector.ConfigurationSecret.Copy = new(false)
-		create(t, collector)
-		before := template(t, collector)
-		change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.ConfigurationSecret.Copy = nil })
-		touch(t, collector)
-		g := NewWithT(t)
-		g.Expect(template(t, collector)).To(Equal(before))
-
-		changeSecret(t, referenced, func(s *corev1.Secret) { s.Data["collector.yaml"] = []byte(changed) })
-		g.Eventually(func() string { return mounts(t, collector) }).Should(Equal("gateway" + filesOf(changed)))
-	})
-	t.Run("unless the copy is asked for", func(t *testing.T) {
-		t.Parallel()
-		collector := newReferring(newNamespace(t), "gateway")
-		createSecret(t, collector.Namespace, "team-config", config)
-		collector.Spec.Collector.ConfigurationSecret.Copy = new(false)
-		create(t, collector)
-		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.ConfigurationSecret.Copy = new(true) })
-		NewWithT(t).Expect(mounts(t, collector)).To(Equal("gateway" + filesOf(config)))
-	})
 }

@@ -66,6 +66,8 @@ func TestALostRecordLeavesNoWorkloadBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Mode = v1alpha1.ModeStatefulSet })
+	NewWithT(t).Eventually(func() []string { return names(contents(t, collector.Namespace)) }).Should(ContainElement("StatefulSet/gateway"))
+	serveAs(t, collector, v1alpha1.ModeStatefulSet)
 	NewWithT(t).Eventually(func() []string { return names(contents(t, collector.Namespace)) }).Should(
 		And(ContainElement("StatefulSet/gateway"), Not(ContainElement("Deployment/gateway"))))
 }

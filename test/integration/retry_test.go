@@ -125,6 +125,9 @@ func TestAFailedUpgradeIsRetriedForwardAndNotRolledBack(t *testing.T) {
 	awaitFailures(t, since, collector, 4)
 
 	g := NewWithT(t)
+	g.Expect(condition(t, collector, "Ready")).To(And(HaveField("Reason", v1alpha1.ReasonReleaseFailed),
+		HaveField("Message", fmt.Sprintf("Deployment %q: ValidatingAdmissionPolicy '%[2]s' with binding '%[2]s' denied request: not in this test",
+			collector.Name, collector.Namespace))))
 	g.Expect(get(t, collector, filesOf(string(changed)), &corev1.Secret{}).Data).To(HaveKeyWithValue("config.yaml", changed), "what came before the Deployment")
 	g.Expect(get(t, collector, "", &appsv1.Deployment{})).To(Equal(before))
 	g.Expect(statusesOfRevisions(t, collector)).To(Equal([]string{"1 deployed"}))

@@ -18,9 +18,7 @@ type ConfigurationSecretApplyConfiguration struct {
 	// Copy has the operator copy the configuration, once it is checked, into a
 	// Secret of the Collector that nobody can change, which pods mount; true by
 	// default. If it is false, pods mount the Secret itself: a pod that starts
-	// again gets what is in it then, even if the operator refuses to deploy it. A
-	// Collector of an earlier version that does not say gets its copy with the
-	// next change of the configuration, so that an upgrade rolls no pods.
+	// again gets what is in it then, even if the operator refuses to deploy it.
 	Copy *bool `json:"copy,omitempty"`
 }
 

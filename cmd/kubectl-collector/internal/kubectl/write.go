@@ -34,7 +34,7 @@ spec.podAnnotations, which is a change of the pods.`,
 			if err := given.mayChange(read); err != nil {
 				return err
 			}
-			if isPaused(read) {
+			if paused, _ := v1alpha1.IsPaused(read); paused {
 				return fmt.Errorf("collector %s/%s is paused, so nothing would restart; first: kubectl collector resume %[2]s -n %[1]s",
 					s.namespace, name)
 			}
@@ -49,10 +49,6 @@ spec.podAnnotations, which is a change of the pods.`,
 		})
 	given.addForce(cmd.Flags())
 	return cmd
-}
-
-func isPaused(collector *v1alpha1.Collector) bool {
-	return collector.Annotations[v1alpha1.PausedAnnotation] == "true"
 }
 
 func (p *plugin) pauseCommand() *cobra.Command {
@@ -79,7 +75,8 @@ func (p *plugin) setPaused(ctx context.Context, s *session, name string, pause b
 	if read.DeletionTimestamp != nil && pause {
 		return errors.New("the Collector is being deleted, which a pause does not stop")
 	}
-	if _, annotated := read.Annotations[v1alpha1.PausedAnnotation]; isPaused(read) == pause && annotated == pause {
+	paused, _ := v1alpha1.IsPaused(read) // what says neither yes nor no pauses nothing
+	if _, annotated := read.Annotations[v1alpha1.PausedAnnotation]; paused == pause && annotated == pause {
 		return p.done(name, "is "+map[bool]string{true: "paused", false: "not paused"}[pause]+" already")
 	}
 	annotations := map[string]any{v1alpha1.PausedAnnotation: value}

@@ -1,10 +1,9 @@
-package operator
+package v1alpha1
 
 import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestWhoIsPaused(t *testing.T) {
@@ -24,12 +23,11 @@ func TestWhoIsPaused(t *testing.T) {
 		"a Collector that is being deleted is not":              {annotations: map[string]string{"kube8.dev/paused": "true"}, deleted: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			collector := &unstructured.Unstructured{Object: map[string]any{}}
-			collector.SetAnnotations(row.annotations)
+			collector := &Collector{ObjectMeta: metav1.ObjectMeta{Annotations: row.annotations}}
 			if row.deleted {
 				collector.SetDeletionTimestamp(new(metav1.Now()))
 			}
-			paused, err := isPaused(t.Context(), collector)
+			paused, err := IsPaused(collector)
 			if paused != row.want || (err != nil) != row.wrong {
 				t.Errorf("got %t, %v", paused, err)
 			}

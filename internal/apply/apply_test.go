@@ -1,0 +1,346 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// script is a cluster whose objects are given, and that refuses what refuse says. It notes what is asked of it.
+type script struct {
+	live   map[inventory.Reference]*unstructured.Unstructured
+	refuse func(request Request) error
+	asked  []string
+}
+
+func (c *script) Apply(_ context.Context, request Request) (inventory.Object, error) {
+	line := "apply " + request.Ref.Use()
+	if request.DryRun {
+		line = "try " + request.Ref.Use()
+	}
+	for name, value := range map[string]string{"as": request.Name, "of": string(request.UID), "at": request.Version} {
+		if value != "" {
+			line += " " + name + " " + value
+		}
+	}
+	if request.Replicas != 0 {
+		line += fmt.Sprintf(" with %d pods", request.Replicas)
+	}
+	if request.Manager != inventory.Manager {
+		line += " by " + request.Manager
+	}
+	c.asked = append(c.asked, line)
+	if c.refuse != nil {
+		if err := c.refuse(request); err != nil {
+			return inventory.Object{}, err
+		}
+	}
+	return inventory.Object{UID: "new", Version: "9"}, nil
+}
+
+func (c *script) Rewrite(_ context.Context, request Request) error {
+	c.asked = append(c.asked, "rewrite "+request.Ref.Use())
+	return nil
+}
+
+func (c *script) Read(_ context.Context, what inventory.Reference) (*unstructured.Unstructured, error) {
+	c.asked = append(c.asked, "read "+what.Use())
+	return c.live[what], nil
+}
+
+func (c *script) Restore(_ context.Context, deleted *unstructured.Unstructured) error {
+	c.asked = append(c.asked, "restore "+inventory.ReferenceTo(deleted).Use())
+	return nil
+}
+
+func (c *script) Delete(_ context.Context, what inventory.Reference, uid types.UID, orphan bool) error {
+	c.asked = append(c.asked, fmt.Sprintf("delete %s of %s orphan %t", what.Use(), uid, orphan))
+	delete(c.live, what)
+	return nil
+}
+
+func (c *script) Claims(context.Context, map[string]string) ([]corev1.PersistentVolumeClaim, error) {
+	return nil, nil
+}
+
+func (c *script) Grow(_ context.Context, growth Growth) error {
+	c.asked = append(c.asked, "grow "+growth.Claim)
+	return nil
+}
+
+const collectorUID = "a-b-c"
+
+// objectOf returns an object of a Collector, or of nobody.
+func objectOf(kind, uid string, owned bool) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(4)}}}
+	object.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind})
+	object.SetNamespace("acme")
+	object.SetName("c")
+	object.SetUID(types.UID(uid))
+	object.SetResourceVersion("7")
+	if owned {
+		object.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Collector", Name: "c", UID: collectorUID, Controller: new(true)}})
+	}
+	return object
+}
+
+func refTo(kind string) inventory.Reference {
+	return inventory.NewReference(schema.GroupVersionKind{Version: "v1", Kind: kind}, "c")
+}
+
+func stepOf(action Action, kind, uid string) Step {
+	content := objectOf(kind, "", true)
+	unstructured.RemoveNestedField(content.Object, "spec", "replicas")
+	return Step{Action: action, Ref: refTo(kind), UID: types.UID(uid), Object: &render.Object{Ref: refTo(kind), Content: content}}
+}
+
+func invalid(causes ...metav1.StatusCause) error {
+	err := apierrors.NewInvalid(schema.GroupKind{Kind: "X"}, "c", nil)
+	err.ErrStatus.Details.Causes = causes
+	return err
+}
+
+func onlyWhen(isRefused func(Request) bool, err error) func(Request) error {
+	return func(request Request) error {
+		if isRefused(request) {
+			return err
+		}
+		return nil
+	}
+}
+
+func TestSteps(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "c", errors.New("exceeded quota"))
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "x"}, "c", errors.New("it is there"))
+	policy := invalid(metav1.StatusCause{Message: "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"})
+	otherUID := invalid(metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "metadata.uid", Message: "field is immutable"})
+	immutableSpec := invalid(metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: "spec", Message: "Forbidden: updates are forbidden"})
+	lists := invalid(metav1.StatusCause{Type: metav1.CauseTypeFieldValueDuplicate, Field: "spec.ports[1].name", Message: "Duplicate value"})
+	keda := apierrors.NewBadRequest("admission webhook \"vscaledobject.kb.io\" denied the request: " +
+		"the workload 'c' of type 'apps/v1.Deployment' is already managed by the hpa 'c'")
+	noDryRun := apierrors.NewBadRequest("admission webhook \"x\" does not support dry run")
+	replace := stepOf(Replace, "StatefulSet", "old")
+	replace.Old = &Old{Ref: replace.Ref, UID: "old", Orphan: true, Grow: []Growth{{Claim: "queue-c-0", Size: "2Gi"}}}
+	exchange := stepOf(Replace, "ScaledObject", "")
+	exchange.Old = &Old{Ref: refTo("HorizontalPodAutoscaler"), UID: "old"}
+	tryExchange := exchange
+	tryExchange.Action = Try
+	handsOver := stepOf(Change, "Deployment", "1")
+	handsOver.HandsOver = true
+	begins := stepOf(Create, "StatefulSet", "")
+	begins.Replicas = 4
+
+	real := func(request Request) bool { return !request.DryRun }
+	for name, row := range map[string]struct {
+		step      Step
+		live      []*unstructured.Unstructured
+		refuse    func(Request) error
+		want      []string
+		wantError string
+	}{
+		"a creation": {step: stepOf(Create, "Service", ""), want: []string{"apply Service/c"}},
+		"a change is of the object that was seen":               {step: stepOf(Change, "Service", "1"), want: []string{"apply Service/c of 1"}},
+		"a workload begins with as many pods as the one before": {step: begins, want: []string{"apply StatefulSet/c with 4 pods"}},
+		"an object that is there, and the Collector's, is changed": {
+			step: stepOf(Create, "Service", ""), live: []*unstructured.Unstructured{objectOf("Service", "2", true)},
+			refuse: onlyWhen(func(r Request) bool { return r.UID == "" }, conflict),
+			want:   []string{"apply Service/c", "read Service/c", "apply Service/c of 2"},
+		},
+		"an object of somebody else is left alone": {
+			step: stepOf(Create, "Service", ""), live: []*unstructured.Unstructured{objectOf("Service", "2", false)},
+			refuse: onlyWhen(real, conflict), want: []string{"apply Service/c", "read Service/c"}, wantError: `Service "c" exists and has no owner`,
+		},
+		"an object that has gone is created": {
+			step: stepOf(Change, "Service", "1"), refuse: onlyWhen(func(r Request) bool { return r.UID != "" }, conflict),
+			want: []string{"apply Service/c of 1", "read Service/c", "apply Service/c"},
+		},
+		"another object of that name is changed if it is the Collector's": {
+			step: stepOf(Change, "Service", "1"), live: []*unstructured.Unstructured{objectOf("Service", "2", true)},
+			refuse: onlyWhen(func(r Request) bool { return r.UID == "1" }, otherUID),
+			want:   []string{"apply Service/c of 1", "read Service/c", "apply Service/c of 2"},
+		},
+		"something that replaces an object again and again is an error": {
+			step: stepOf(Change, "Service", "1"), live: []*unstructured.Unstructured{objectOf("Service", "2", true)}, refuse: onlyWhen(real, otherUID),
+			want:      []string{"apply Service/c of 1", "read Service/c", "apply Service/c of 2", "read Service/c", "apply Service/c of 2", "read Service/c"},
+			wantError: "something replaces it again and again",
+		},
+		"lists that are invalid together are replaced once": {
+			step: stepOf(Change, "Service", "1"), refuse: onlyWhen(real, lists),
+			want:      []string{"apply Service/c of 1", "rewrite Service/c", "apply Service/c of 1"},
+			wantError: "spec.ports: Duplicate value",
+		},
+		"a policy's refusal is no reason to do anything else": {
+			step: stepOf(Change, "Secret", "1"), refuse: onlyWhen(real, policy), want: []string{"apply Secret/c of 1"}, wantError: "denied request",
+		},
+		"a refusal of a StatefulSet's immutable fields is told as such": {
+			step: stepOf(Change, "StatefulSet", "1"), refuse: onlyWhen(real, immutableSpec), want: []string{"apply StatefulSet/c of 1"},
+			wantError: `apply StatefulSet "c": `,
+		},
+		"the number of pods is handed over with the version that was read": {
+			step: handsOver, live: []*unstructured.Unstructured{objectOf("Deployment", "1", true)},
+			want: []string{"read Deployment/c", "apply Deployment/c of 1 at 7 by kube8-operator-handover", "apply Deployment/c of 1"},
+		},
+		"a dry run is nothing else": {step: stepOf(Try, "Service", "1"), want: []string{"try Service/c of 1"}},
+		"a webhook without dry runs has no say in one": {
+			step: stepOf(Try, "Service", "1"), refuse: onlyWhen(func(Request) bool { return true }, noDryRun), want: []string{"try Service/c of 1"},
+		},
+		"a dry run finds what is in the way": {
+			step: stepOf(Try, "Service", ""), live: []*unstructured.Unstructured{objectOf("Service", "2", false)},
+			refuse: onlyWhen(func(Request) bool { return true }, conflict), want: []string{"try Service/c", "read Service/c"}, wantError: "has no owner",
+		},
+		"a StatefulSet is replaced when its successor is accepted, with the pods that it has": {
+			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)},
+			want: []string{
+				"try StatefulSet/c as c-dry-run", "read StatefulSet/c", "grow queue-c-0", "delete StatefulSet/c of old orphan true",
+				"read StatefulSet/c", "apply StatefulSet/c with 4 pods",
+			},
+		},
+		"a StatefulSet whose successor is refused stays": {
+			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)}, refuse: onlyWhen(func(r Request) bool { return r.DryRun }, forbidden),
+			want: []string{"try StatefulSet/c as c-dry-run"}, wantError: "exceeded quota",
+		},
+		"a StatefulSet whose successor is refused after all is there again": {
+			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)}, refuse: onlyWhen(real, forbidden),
+			want: []string{
+				"try StatefulSet/c as c-dry-run", "read StatefulSet/c", "grow queue-c-0", "delete StatefulSet/c of old orphan true",
+				"read StatefulSet/c", "apply StatefulSet/c with 4 pods", "restore StatefulSet/c",
+			}, wantError: "exceeded quota",
+		},
+		"another StatefulSet of that name is left alone": {
+			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "other", true)},
+			want: []string{"try StatefulSet/c as c-dry-run", "read StatefulSet/c", "apply StatefulSet/c"},
+		},
+		"an autoscaler goes that is all that the webhook of the next one names": {
+			step: exchange, live: []*unstructured.Unstructured{objectOf("HorizontalPodAutoscaler", "old", true)},
+			refuse: onlyWhen(func(r Request) bool { return r.DryRun }, keda),
+			want: []string{
+				"try ScaledObject/c", "read HorizontalPodAutoscaler/c", "delete HorizontalPodAutoscaler/c of old orphan false",
+				"apply ScaledObject/c",
+			},
+		},
+		"a dry run of an autoscaler may name the one that goes": {
+			step: tryExchange, refuse: onlyWhen(func(Request) bool { return true }, keda), want: []string{"try ScaledObject/c"},
+		},
+		"an autoscaler stays whose successor is refused for anything else": {
+			step: exchange, live: []*unstructured.Unstructured{objectOf("HorizontalPodAutoscaler", "old", true)},
+			refuse: onlyWhen(func(Request) bool { return true }, policy), want: []string{"try ScaledObject/c"}, wantError: "denied request",
+		},
+		"an object that stays is labelled": {
+			step: Step{Action: Adopt, Ref: refTo("Secret"), UID: "1"}, live: []*unstructured.Unstructured{objectOf("Secret", "1", true)},
+			want: []string{"read Secret/c", "apply Secret/c of 1 by kube8-operator-handover"},
+		},
+		"an object that has gone meanwhile is not labelled": {step: Step{Action: Adopt, Ref: refTo("Secret"), UID: "1"}, want: []string{"read Secret/c"}},
+		"a deletion":                    {step: Step{Action: Delete, Ref: refTo("Secret"), UID: "1"}, want: []string{"delete Secret/c of 1 orphan false"}},
+		"what is no action is an error": {step: Step{Action: "dance", Ref: refTo("Secret")}, wantError: "there is no such step"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := &script{live: map[inventory.Reference]*unstructured.Unstructured{}, refuse: row.refuse}
+			for _, object := range row.live {
+				cluster.live[inventory.ReferenceTo(object)] = object
+			}
+			collector := objectOf("Collector", collectorUID, false)
+			var noted []Action
+			applier := &Applier{
+				Cluster: cluster, Collector: collector, Shard: "a", Together: Concurrently,
+				Note: func(step Step, _ *inventory.Object) { noted = append(noted, step.Action) },
+			}
+			err := applier.Do(t.Context(), [][]Step{{row.step}, {}})
+			if row.wantError == "" && err != nil || row.wantError != "" && (err == nil || !strings.Contains(err.Error(), row.wantError)) {
+				t.Errorf("error %v, want %q", err, row.wantError)
+			}
+			if diff := cmp.Diff(row.want, cluster.asked); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			if writes := row.step.Action != Try && row.step.Action != Adopt && row.wantError == ""; writes != slices.Contains(noted, row.step.Action) {
+				t.Errorf("noted %v", noted)
+			}
+		})
+	}
+}
+
+func TestNothingIsDoneAfterARefusal(t *testing.T) {
+	cluster := &script{refuse: func(Request) error { return errors.New("no") }}
+	applier := &Applier{Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently}
+	err := applier.Do(t.Context(), [][]Step{{stepOf(Create, "Service", "")}, {stepOf(Create, "Deployment", "")}})
+	if err == nil || len(cluster.asked) != 1 {
+		t.Errorf("error %v, asked %q", err, cluster.asked)
+	}
+	applier.Before = func() error { return errors.New("not ours any more") }
+	if err := applier.Do(t.Context(), [][]Step{{stepOf(Create, "Service", "")}}); err == nil || len(cluster.asked) != 1 {
+		t.Errorf("error %v, asked %q", err, cluster.asked)
+	}
+}
+
+func TestAPanicOfAStepIsAnErrorThatQuotesNothing(t *testing.T) {
+	cluster := &script{refuse: func(Request) error { panic("hunter2") }}
+	applier := &Applier{Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently}
+	err := applier.Do(t.Context(), [][]Step{{stepOf(Create, "Service", "")}})
+	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), `create Service "c"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestARequestIsPinned(t *testing.T) {
+	content := objectOf("Deployment", "", true)
+	for name, row := range map[string]struct {
+		request Request
+		want    map[string]any
+	}{
+		"a creation changes nothing that is there": {Request{}, map[string]any{"resourceVersion": "1"}},
+		"a change is of one object":                {Request{UID: "u"}, map[string]any{"uid": "u"}},
+		"and of one version":                       {Request{UID: "u", Version: "8"}, map[string]any{"uid": "u", "resourceVersion": "8"}},
+		"a dry run can have another name":          {Request{Name: "d"}, map[string]any{"resourceVersion": "1", "name": "d"}},
+	} {
+		content.SetResourceVersion("")
+		row.request.Content = content
+		got, _ := row.request.body()["metadata"].(map[string]any)
+		for _, field := range []string{"uid", "resourceVersion", "name"} {
+			want := row.want[field]
+			if field == "name" && want == nil {
+				want = "c"
+			}
+			if value := got[field]; value != want && (value != "" || want != nil) {
+				t.Errorf("%s: %s is %v, want %v", name, field, value, want)
+			}
+		}
+	}
+	body := Request{Content: content, Replicas: 6}.body()
+	if replicas, _, _ := unstructured.NestedInt64(body, "spec", "replicas"); replicas != 6 {
+		t.Errorf("replicas %d", replicas)
+	}
+	if replicas, _, _ := unstructured.NestedInt64(content.Object, "spec", "replicas"); replicas != 4 {
+		t.Errorf("the content has changed: replicas %d", replicas)
+	}
+}
+
+func TestARefusalIsToldFromALostAnswer(t *testing.T) {
+	for name, row := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"a policy":       {invalid(), true},
+		"a quota":        {apierrors.NewForbidden(schema.GroupResource{}, "c", nil), true},
+		"a webhook":      {apierrors.NewInternalError(errors.New("failed calling webhook")), true},
+		"a lost answer":  {context.DeadlineExceeded, false},
+		"a late answer":  {apierrors.NewTimeoutError("try again", 1), false},
+		"a lost network": {errors.New("connection refused"), false},
+	} {
+		if got := IsRefusal(fmt.Errorf("apply: %w", row.err)); got != row.want {
+			t.Errorf("%s: refusal %t", name, got)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package release
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube8/kube8-operator/internal/apply"
+)
+
+// setWith returns a StatefulSet with claims, such as "queue=1Gi".
+func setWith(uid types.UID, claims ...string) *appsv1.StatefulSet {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: uid}}
+	for _, claim := range claims {
+		set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, claimOf(claim))
+	}
+	return set
+}
+
+func claimOf(text string) corev1.PersistentVolumeClaim {
+	name, size, _ := strings.Cut(text, "=")
+	return corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: "7"},
+		Spec: corev1.PersistentVolumeClaimSpec{Resources: corev1.VolumeResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)},
+		}},
+	}
+}
+
+func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
+	refused := &CheckError{message: "updates to statefulset spec are forbidden"}
+	for name, row := range map[string]struct {
+		live, wanted *appsv1.StatefulSet
+		claims       []string
+		want         *apply.Old
+		wantError    string
+	}{
+		"claims grow, also those of pods that were scaled away, and no others": {
+			live: setWith("1", "queue=1Gi", "log=1Gi"), wanted: setWith("", "queue=2Gi", "log=1Gi"),
+			claims: []string{"queue-c-0=1Gi", "queue-c-11=1Gi", "queue-c-2=3Gi", "log-c-0=1Gi", "queue-c-other=1Gi", "queue-other-c-0=1Gi"},
+			want: &apply.Old{Ref: ref("StatefulSet/c"), UID: "1", Orphan: true, Grow: []apply.Growth{
+				{Claim: "queue-c-0", UID: "uid-of-queue-c-0", Version: "7", Size: "2Gi"},
+				{Claim: "queue-c-11", UID: "uid-of-queue-c-11", Version: "7", Size: "2Gi"},
+			}},
+		},
+		"claims cannot shrink": {
+			live: setWith("1", "queue=2Gi"), wanted: setWith("", "queue=1Gi"),
+			wantError: "spec.volumeClaimTemplates[0].spec.resources.requests.storage: 1Gi is less than before, and a claim cannot shrink; set it to 2Gi or more",
+		},
+		"another number of claims is refused":  {live: setWith("1", "queue=2Gi"), wanted: setWith(""), wantError: refused.message},
+		"another name of a claim is refused":   {live: setWith("1", "queue=2Gi"), wanted: setWith("", "other=2Gi"), wantError: refused.message},
+		"another field than claims is refused": {live: setWith("1", "queue=2Gi"), wanted: setWith("", "queue=2Gi"), wantError: refused.message},
+		"another StatefulSet of that name is not what was refused": {
+			live: setWith("2", "queue=1Gi"), wanted: setWith("", "queue=2Gi"), wantError: refused.message,
+		},
+		"one that has gone is not what was refused": {wantError: refused.message},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := Immutable{Err: refused, Live: row.live, Wanted: row.wanted}
+			for _, claim := range row.claims {
+				found.Claims = append(found.Claims, claimOf(claim))
+			}
+			old, err := successor(ref("StatefulSet/c"), "1", found)
+			if row.wantError != "" {
+				if err == nil || err.Error() != row.wantError {
+					t.Errorf("error %v, want %s", err, row.wantError)
+				}
+				return
+			}
+			if diff := cmp.Diff(row.want, old, cmp.Comparer(func(a, b apply.Old) bool {
+				return a.Ref == b.Ref && a.UID == b.UID && cmp.Equal(a.Grow, b.Grow) && a.Orphan == b.Orphan
+			})); diff != "" || err != nil {
+				t.Errorf("error %v, old (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}

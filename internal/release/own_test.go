@@ -1,0 +1,80 @@
+package release
+
+import (
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// clientOf returns the action client of a Collector in the namespace acme, with a chart that has some templates.
+func clientOf(t *testing.T, templates ...string) *actionClient {
+	t.Helper()
+	made := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "collector", Version: "0.1.0"}}
+	for _, template := range templates {
+		made.Templates = append(made.Templates, &chart.File{Name: "templates/a.yaml", Data: []byte(template)})
+	}
+	chrt, err := render.NewChart(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), meta.RESTScopeRoot)
+	collector := &unstructured.Unstructured{}
+	collector.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
+	collector.SetNamespace("acme")
+	collector.SetName("gateway")
+	collector.SetUID("a-b-c")
+	cluster := fake.NewClientBuilder().WithRESTMapper(mapper).Build()
+	return &actionClient{Clients: &Clients{chart: chrt, cluster: cluster}, collector: collector, entry: &entry{}}
+}
+
+func objectIn(kind schema.GroupVersionKind, namespace string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetGroupVersionKind(kind)
+	object.SetNamespace(namespace)
+	object.SetName("a")
+	return object
+}
+
+func TestOwn(t *testing.T) {
+	r := clientOf(t, "apiVersion: v1\nkind: Secret\n", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n")
+	secret, role := corev1.SchemeGroupVersion.WithKind("Secret"), rbacv1.SchemeGroupVersion.WithKind("ClusterRole")
+	for name, test := range map[string]struct {
+		object *unstructured.Unstructured
+		want   string
+	}{
+		"an object of the Collector's namespace":         {objectIn(secret, "acme"), ""},
+		"an object that names no namespace":              {objectIn(secret, ""), ""},
+		"an object of another namespace":                 {objectIn(secret, "globex"), `rendered for namespace "globex"`},
+		"an object of the cluster":                       {objectIn(role, ""), "of a kind that no namespace holds"},
+		"an object of which no template of the chart is": {objectIn(corev1.SchemeGroupVersion.WithKind("Pod"), "acme"), "do not name"},
+	} {
+		want, err := r.own(&render.Rendered{Objects: []*unstructured.Unstructured{test.object}, Hash: "r1"})
+		if test.want != "" {
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: error %v", name, err)
+			}
+			continue
+		}
+		owners := test.object.GetOwnerReferences()
+		if err != nil || test.object.GetNamespace() != "acme" || len(owners) != 1 || owners[0].UID != "a-b-c" ||
+			!*owners[0].Controller || test.object.GetLabels()[v1alpha1.CollectorLabel] != "gateway" {
+			t.Errorf("%s: error %v, object %v", name, err, test.object)
+		}
+		if hash := test.object.GetAnnotations()[inventory.AppliedAnnotation]; hash == "" || hash != want.Objects[0].Hash || want.Hash != "r1" {
+			t.Errorf("%s: hash %q", name, hash)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package rollout
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// lastRing is that of Collectors without the label.
+const lastRing = math.MaxInt
+
+// place is where a Collector is. It is empty for one that has nothing to wait for.
+type place struct {
+	number   int       // in its ring, from 1, by when it began to wait
+	admitted time.Time // when its turn came; zero until then
+}
+
+// fleet is all that the choice depends on, except the time.
+type fleet struct {
+	collectors []unstructured.Unstructured
+	places     map[client.ObjectKey]place // of those that were reconciled since the change began
+	namespaces map[string]string          // those with the label RolloutLabel, and its value
+	began      time.Time                  // when the operator began to bring the change
+	budget     intstr.IntOrString
+	deadline   time.Duration
+}
+
+// choice is whose turn it is, and how many Collectors are in each state.
+type choice struct {
+	Counts
+	admitted, overdue []*unstructured.Unstructured
+}
+
+// choose chooses those whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for.
+func (f *fleet) choose(now time.Time) choice {
+	type candidate struct {
+		collector    *unstructured.Unstructured
+		ring, number int
+		isNow        bool
+	}
+	var chosen choice
+	var waiting []candidate
+	open := lastRing
+	for i := range f.collectors {
+		collector := &f.collectors[i]
+		at, isKnown := f.places[client.ObjectKeyFromObject(collector)]
+		isPaused, _ := v1alpha1.IsPaused(collector) // what says neither yes nor no pauses nothing
+		wish, ring, since := wishOf(collector, f.namespaces), ringOf(collector), onItsWaySince(collector, at)
+		switch {
+		case collector.GetDeletionTimestamp() != nil || isPaused:
+			continue
+		case !since.IsZero() && now.Sub(since) > f.deadline:
+			chosen.Overdue++
+			chosen.overdue = append(chosen.overdue, collector)
+			continue
+		case !since.IsZero():
+			chosen.RollingOut++
+		case !isKnown:
+			if created := collector.GetCreationTimestamp().Time; wish == v1alpha1.RolloutHold || now.Sub(later(f.began, created)) > f.deadline {
+				continue
+			}
+		case at.number == 0:
+			continue
+		case wish == v1alpha1.RolloutHold:
+			chosen.LeftOut++
+			continue
+		default:
+			chosen.Waiting++
+			waiting = append(waiting, candidate{collector, ring, at.number, wish == v1alpha1.RolloutNow})
+		}
+		open = min(open, ring)
+	}
+	slices.SortFunc(waiting, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.ring, b.ring), cmp.Compare(a.number, b.number)) })
+	budget, _ := intstr.GetScaledValueFromIntOrPercent(&f.budget, len(f.collectors), false)
+	budget = max(1, budget) // the error is about a flag that the operator has checked
+	for _, next := range waiting {
+		if next.isNow || next.ring <= open && chosen.RollingOut+chosen.Overdue < budget {
+			chosen.admitted = append(chosen.admitted, next.collector)
+			chosen.Waiting--
+			chosen.RollingOut++
+		}
+	}
+	if chosen.Overdue >= budget {
+		chosen.Held, chosen.Waiting = chosen.Waiting, 0
+	}
+	return chosen
+}
+
+// onItsWaySince returns since when a Collector is on its way: by its status or, until that says so, by its place. It is zero for
+// one that is not.
+func onItsWaySince(collector *unstructured.Unstructured, at place) time.Time {
+	if pending := v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending); pending.Reason == v1alpha1.ReasonRollingOut {
+		return pending.LastTransitionTime.Time
+	}
+	return at.admitted
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// wishOf returns what the label of a Collector, or else of its namespace, says.
+func wishOf(collector client.Object, namespaces map[string]string) string {
+	return cmp.Or(collector.GetLabels()[v1alpha1.RolloutLabel], namespaces[collector.GetNamespace()])
+}
+
+// ringOf returns the ring of a Collector. A label that is not a number counts as no label.
+func ringOf(collector client.Object) int {
+	ring, err := strconv.ParseUint(collector.GetLabels()[v1alpha1.RingLabel], 10, 31)
+	if err != nil {
+		return lastRing
+	}
+	return int(ring)
+}

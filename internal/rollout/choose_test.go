@@ -1,0 +1,162 @@
+package rollout
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// now is when the time of synctest begins.
+var now = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// newCollector makes a Collector that was created long ago.
+func newCollector(name string, labels map[string]string) *unstructured.Unstructured {
+	made := &unstructured.Unstructured{Object: map[string]any{}}
+	made.SetName(name)
+	made.SetNamespace("tenant-acme")
+	made.SetLabels(labels)
+	made.SetCreationTimestamp(metav1.NewTime(now.Add(-24 * time.Hour)))
+	return made
+}
+
+// rollsOut has the status say that a Collector is on its way.
+func rollsOut(collector *unstructured.Unstructured, since time.Time) {
+	_ = unstructured.SetNestedSlice(collector.Object, []any{map[string]any{
+		"type": "UpdatePending", "status": "False", "reason": "RollingOut", "lastTransitionTime": since.Format(time.RFC3339),
+	}}, "status", "conditions")
+}
+
+// add adds a Collector of a line such as "name ring=1 rollout=now waits". Its status says that it is on its way since a moment
+// (rolls) or for long (overdue). Or it was admitted a moment ago or long ago (stuck), and its status does not say so. Or it was
+// not reconciled yet (unseen). Without any such word it has nothing to wait for.
+func (f *fleet) add(line string) {
+	words := strings.Fields(line)
+	made, at, isKnown := newCollector(words[0], nil), place{}, true
+	labels, number := map[string]string{}, len(f.collectors)+1
+	for _, word := range words[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "ring", "rollout":
+			labels["kube8.dev/"+key] = value
+		case "waits":
+			at.number = number
+		case "rolls":
+			rollsOut(made, now.Add(-time.Second))
+		case "overdue":
+			rollsOut(made, now.Add(-time.Hour))
+		case "admitted":
+			at = place{number, now.Add(-time.Second)}
+		case "stuck":
+			at = place{number, now.Add(-time.Hour)}
+		case "unseen":
+			isKnown = false
+		case "paused":
+			made.SetAnnotations(map[string]string{v1alpha1.PausedAnnotation: "True"})
+		case "deleted":
+			made.SetDeletionTimestamp(&metav1.Time{Time: now})
+		}
+	}
+	made.SetLabels(labels)
+	f.collectors = append(f.collectors, *made)
+	if isKnown {
+		f.places[client.ObjectKeyFromObject(made)] = at
+	}
+}
+
+func names(collectors []*unstructured.Unstructured) (names []string) {
+	for _, collector := range collectors {
+		names = append(names, collector.GetName())
+	}
+	return names
+}
+
+func TestWhoIsAdmitted(t *testing.T) {
+	for name, row := range map[string]struct {
+		budget string
+		fleet  []string
+		want   []string // who is admitted
+		counts Counts
+	}{
+		"nobody, when nobody waits":                          {"5%", []string{"a", "b"}, nil, Counts{}},
+		"one, however small the percentage is":               {"5%", []string{"a waits", "b waits"}, []string{"a"}, Counts{Waiting: 1, RollingOut: 1}},
+		"one, even if the budget is nothing":                 {"0", []string{"a waits", "b waits"}, []string{"a"}, Counts{Waiting: 1, RollingOut: 1}},
+		"a percentage of the fleet":                          {"50%", []string{"a waits", "b waits", "c waits", "d"}, []string{"a", "b"}, Counts{Waiting: 1, RollingOut: 2}},
+		"who began to wait first":                            {"1", []string{"b waits", "a waits"}, []string{"b"}, Counts{Waiting: 1, RollingOut: 1}},
+		"nobody while others use the budget up":              {"1", []string{"a rolls", "b waits"}, nil, Counts{Waiting: 1, RollingOut: 1}},
+		"nobody while one is admitted that does not say so":  {"1", []string{"a admitted", "b waits"}, nil, Counts{Waiting: 1, RollingOut: 1}},
+		"lower rings first":                                  {"1", []string{"a waits", "b ring=10 waits", "c ring=9 waits"}, []string{"c"}, Counts{Waiting: 2, RollingOut: 1}},
+		"no ring before the lower one is ready":              {"9", []string{"a ring=0 rolls", "b ring=1 waits"}, nil, Counts{Waiting: 1, RollingOut: 1}},
+		"no ring before the lower one was reconciled":        {"9", []string{"a ring=0 unseen", "b ring=1 waits"}, nil, Counts{Waiting: 1}},
+		"the next ring when the lower one is overdue":        {"9", []string{"a ring=0 overdue", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1, Overdue: 1}},
+		"the next ring when the lower one never says so":     {"9", []string{"a ring=0 stuck", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1, Overdue: 1}},
+		"the next ring when the lower one is paused":         {"9", []string{"a ring=0 paused rolls", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"the next ring when the lower one waits, paused":     {"9", []string{"a ring=0 paused waits", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"the next ring when the lower one is unseen, paused": {"9", []string{"a ring=0 paused unseen", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"the next ring when the lower one is deleted":        {"9", []string{"a ring=0 deleted waits", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"the next ring when the lower one is held back":      {"9", []string{"a ring=0 rollout=hold waits", "b ring=1 waits"}, []string{"b"}, Counts{LeftOut: 1, RollingOut: 1}},
+		"the next ring when the lower one is unseen, held":   {"9", []string{"a ring=0 rollout=hold unseen", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"who is to be now, in any ring, beyond the budget":   {"1", []string{"a overdue", "b waits", "c ring=7 rollout=now waits"}, []string{"c"}, Counts{Held: 1, RollingOut: 1, Overdue: 1}},
+		"nobody when those that are overdue use the budget":  {"2", []string{"a overdue", "b overdue", "c waits"}, nil, Counts{Held: 1, Overdue: 2}},
+		"a ring that is no number is the last one":           {"1", []string{"a ring=-1 waits", "b ring=3 waits"}, []string{"b"}, Counts{Waiting: 1, RollingOut: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := fleet{places: map[client.ObjectKey]place{}, began: now.Add(-time.Second), budget: intstr.Parse(row.budget), deadline: time.Minute}
+			for _, line := range row.fleet {
+				f.add(line)
+			}
+			chosen := f.choose(now)
+			if diff := cmp.Diff(row.want, names(chosen.admitted)); diff != "" {
+				t.Errorf("admitted (-want +got)\n%s", diff)
+			}
+			if diff := cmp.Diff(row.counts, chosen.Counts); diff != "" {
+				t.Errorf("counts (-want +got)\n%s", diff)
+			}
+			if len(chosen.overdue) != chosen.Overdue {
+				t.Errorf("%d are overdue, which are %q", chosen.Overdue, names(chosen.overdue))
+			}
+		})
+	}
+}
+
+func TestTheLabelOfANamespaceIsForCollectorsWithoutOne(t *testing.T) {
+	f := fleet{
+		places: map[client.ObjectKey]place{}, namespaces: map[string]string{"tenant-acme": v1alpha1.RolloutHold},
+		began: now, budget: intstr.FromInt32(1), deadline: time.Minute,
+	}
+	f.add("a waits")
+	f.add("b rollout=now waits")
+	if diff := cmp.Diff([]string{"b"}, names(f.choose(now).admitted)); diff != "" {
+		t.Errorf("admitted (-want +got)\n%s", diff)
+	}
+}
+
+func TestForHowLongOthersWaitForACollectorThatIsNotReconciled(t *testing.T) {
+	for name, row := range map[string]struct {
+		began, created time.Duration // how long ago
+		waits          bool
+	}{
+		"until the deadline after the change began":               {began: time.Minute, created: time.Hour, waits: true},
+		"no longer than that":                                     {began: time.Minute + time.Second, created: time.Hour},
+		"until the deadline after its creation, if that is later": {began: time.Hour, created: time.Minute, waits: true},
+		"no longer than that either":                              {began: time.Hour, created: time.Minute + time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := fleet{places: map[client.ObjectKey]place{}, began: now.Add(-row.began), budget: intstr.FromInt32(1), deadline: time.Minute}
+			f.add("a ring=0 unseen")
+			f.add("b ring=1 waits")
+			f.collectors[0].SetCreationTimestamp(metav1.NewTime(now.Add(-row.created)))
+			chosen := f.choose(now)
+			if got := chosen.Waiting == 1; got != row.waits || chosen.Overdue != 0 {
+				t.Errorf("got %+v", chosen.Counts)
+			}
+		})
+	}
+}
