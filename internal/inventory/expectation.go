@@ -58,6 +58,10 @@ type Expectation struct {
 	Seen    bool // the informer cache has shown it
 	Pending bool // it was created for a revision that is not accepted yet
 	At      time.Time
+
+	OwnsReplicas bool // of a workload, and how many pods it is to have
+	Replicas     int32
+
 	Repairs int       // in a row
 	Next    time.Time // it is not repaired before
 }
@@ -66,6 +70,7 @@ type Expectation struct {
 func Expect(object Object) *Expectation {
 	return &Expectation{
 		UID: object.UID, Version: object.Version, Hash: object.Hash, Digest: object.Digest, Checked: object.Checked, Seen: true,
+		OwnsReplicas: object.OwnsReplicas, Replicas: object.Replicas,
 	}
 }
 
@@ -151,12 +156,16 @@ func (e Expectations) See(found map[Reference]Object, now time.Time) map[Referen
 		}
 		if seen.State == Behind {
 			seen.Hash, seen.UID, seen.Checked = expected.Hash, expected.UID, expected.Checked
+			seen.OwnsReplicas, seen.Replicas = expected.OwnsReplicas, expected.Replicas
 		}
 		all[what] = seen
 	}
 	for what, expected := range e {
 		if _, isThere := found[what]; !isThere {
-			object := Object{UID: expected.UID, Version: expected.Version, Hash: expected.Hash, Digest: expected.Digest, Checked: expected.Checked}
+			object := Object{
+				UID: expected.UID, Version: expected.Version, Hash: expected.Hash, Digest: expected.Digest, Checked: expected.Checked,
+				OwnsReplicas: expected.OwnsReplicas, Replicas: expected.Replicas,
+			}
 			all[what] = Seen{Object: object, State: expected.state(nil, now), Pending: expected.Pending}
 		}
 	}
