@@ -105,7 +105,7 @@ func (s *Situation) drifted() bool {
 // step returns what has to be done about one wanted object, or nil. It adds to the plan what keeps that from being done.
 func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	seen := s.View.Objects[wanted.Ref]
-	step := &apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID}
+	step := &apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID, Replicas: s.replicas(wanted)}
 	step.HandsOver = seen.OwnsReplicas && wanted.Stage == render.Workloads && !wanted.SetsReplicas
 	isSame := seen.Hash == wanted.Hash
 	switch seen.State {
@@ -114,7 +114,6 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 		if seen.State == inventory.Lost {
 			step.Reason = "somebody has deleted it"
 		}
-		step.Replicas = s.replicas(wanted)
 		return s.exchange(step), nil
 	case inventory.Deleting:
 		p.obstruct("%s is being deleted%s; the operator creates it again when it has gone", wanted.Ref, heldBy(seen.Finalizers))

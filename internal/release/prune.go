@@ -16,7 +16,7 @@ import (
 // all of it while a workload of another kind still serves in place of the wanted one. Of configurations as many stay as there are
 // records of revisions. The leftovers of revisions that were never accepted go before the steps. An object of a Collector that has moved here is adopted if it stays.
 func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.Step) {
-	if s.Restores {
+	if s.Restores && !s.Moved {
 		return nil, nil
 	}
 	kept, waits := s.history(), s.handsOver(p)
@@ -28,6 +28,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		case kept[what]:
 		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()], s.mayUse(what):
 			p.wait(what)
+		case s.Restores: // who knows what the other revision needs
 		default:
 			deletes = append(deletes, remove(what, seen, "no longer rendered, and not in use"))
 			continue

@@ -270,7 +270,8 @@ func (r *actionClient) keepExpectations() {
 		return
 	}
 	for what, object := range r.found {
-		if !object.Deleting && (r.expected[what] == nil || !r.rendered.keeps(what)) {
+		known, keeps := r.expected[what] != nil, r.rendered.keeps(what)
+		if !object.Deleting && (!known || !keeps) || object.Deleting && !known && keeps { // it is missed when it has gone
 			r.expects(what, object)
 		}
 	}

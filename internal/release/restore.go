@@ -65,6 +65,9 @@ func (r *actionClient) repair() error {
 		object, isThere := r.found[what]
 		switch {
 		case want.has(what) != nil:
+			if isThere && seen.State == inventory.Deleting { // it is missed when it has gone
+				r.expects(what, object)
+			}
 		case seen.State == inventory.Lost:
 			delete(r.expected, what)
 		case isThere && seen.State != inventory.InOrder && seen.State != inventory.Deleting:
