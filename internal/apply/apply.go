@@ -113,7 +113,9 @@ func (a *Applier) try(ctx context.Context, s Step) error {
 	}
 	_, err := a.Cluster.Apply(ctx, request)
 	switch {
-	case err == nil, s.Old != nil && blames(err, s.Old.Ref, s.Ref), apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run"):
+	case err == nil, s.Old != nil && blames(err, s.Old.Ref, s.Ref):
+		return nil
+	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run"):
 		return nil
 	case apierrors.IsConflict(err) || isOtherUID(err):
 		_, err := a.find(ctx, s.Ref)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -33,9 +32,9 @@ func (c *script) Apply(_ context.Context, request Request) (inventory.Object, er
 	if request.DryRun {
 		line = "try " + request.Ref.Use()
 	}
-	for name, value := range map[string]string{"as": request.Name, "of": string(request.UID), "at": request.Version} {
-		if value != "" {
-			line += " " + name + " " + value
+	for _, part := range []string{"as " + request.Name, "of " + string(request.UID), "at " + request.Version} {
+		if !strings.HasSuffix(part, " ") {
+			line = strings.Join([]string{line, part}, " ")
 		}
 	}
 	if request.Replicas != 0 {
@@ -145,7 +144,7 @@ func TestSteps(t *testing.T) {
 	begins := stepOf(Create, "StatefulSet", "")
 	begins.Replicas = 4
 
-	real := func(request Request) bool { return !request.DryRun }
+	isReal := func(request Request) bool { return !request.DryRun }
 	for name, row := range map[string]struct {
 		step      Step
 		live      []*unstructured.Unstructured
@@ -163,7 +162,7 @@ func TestSteps(t *testing.T) {
 		},
 		"an object of somebody else is left alone": {
 			step: stepOf(Create, "Service", ""), live: []*unstructured.Unstructured{objectOf("Service", "2", false)},
-			refuse: onlyWhen(real, conflict), want: []string{"apply Service/c", "read Service/c"}, wantError: `Service "c" exists and has no owner`,
+			refuse: onlyWhen(isReal, conflict), want: []string{"apply Service/c", "read Service/c"}, wantError: `Service "c" exists and has no owner`,
 		},
 		"an object that has gone is created": {
 			step: stepOf(Change, "Service", "1"), refuse: onlyWhen(func(r Request) bool { return r.UID != "" }, conflict),
@@ -175,20 +174,20 @@ func TestSteps(t *testing.T) {
 			want:   []string{"apply Service/c of 1", "read Service/c", "apply Service/c of 2"},
 		},
 		"something that replaces an object again and again is an error": {
-			step: stepOf(Change, "Service", "1"), live: []*unstructured.Unstructured{objectOf("Service", "2", true)}, refuse: onlyWhen(real, otherUID),
+			step: stepOf(Change, "Service", "1"), live: []*unstructured.Unstructured{objectOf("Service", "2", true)}, refuse: onlyWhen(isReal, otherUID),
 			want:      []string{"apply Service/c of 1", "read Service/c", "apply Service/c of 2", "read Service/c", "apply Service/c of 2", "read Service/c"},
 			wantError: "something replaces it again and again",
 		},
 		"lists that are invalid together are replaced once": {
-			step: stepOf(Change, "Service", "1"), refuse: onlyWhen(real, lists),
+			step: stepOf(Change, "Service", "1"), refuse: onlyWhen(isReal, lists),
 			want:      []string{"apply Service/c of 1", "rewrite Service/c", "apply Service/c of 1"},
 			wantError: "spec.ports: Duplicate value",
 		},
 		"a policy's refusal is no reason to do anything else": {
-			step: stepOf(Change, "Secret", "1"), refuse: onlyWhen(real, policy), want: []string{"apply Secret/c of 1"}, wantError: "denied request",
+			step: stepOf(Change, "Secret", "1"), refuse: onlyWhen(isReal, policy), want: []string{"apply Secret/c of 1"}, wantError: "denied request",
 		},
 		"a refusal of a StatefulSet's immutable fields is told as such": {
-			step: stepOf(Change, "StatefulSet", "1"), refuse: onlyWhen(real, immutableSpec), want: []string{"apply StatefulSet/c of 1"},
+			step: stepOf(Change, "StatefulSet", "1"), refuse: onlyWhen(isReal, immutableSpec), want: []string{"apply StatefulSet/c of 1"},
 			wantError: `apply StatefulSet "c": `,
 		},
 		"the number of pods is handed over with the version that was read": {
@@ -215,7 +214,7 @@ func TestSteps(t *testing.T) {
 			want: []string{"try StatefulSet/c as c-dry-run"}, wantError: "exceeded quota",
 		},
 		"a StatefulSet whose successor is refused after all is there again": {
-			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)}, refuse: onlyWhen(real, forbidden),
+			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)}, refuse: onlyWhen(isReal, forbidden),
 			want: []string{
 				"try StatefulSet/c as c-dry-run", "read StatefulSet/c", "grow queue-c-0", "delete StatefulSet/c of old orphan true",
 				"read StatefulSet/c", "apply StatefulSet/c with 4 pods", "restore StatefulSet/c",
@@ -270,80 +269,5 @@ func TestSteps(t *testing.T) {
 				t.Errorf("noted %v", noted)
 			}
 		})
-	}
-}
-
-func TestNothingIsDoneAfterARefusal(t *testing.T) {
-	cluster := &script{refuse: func(Request) error { return errors.New("no") }}
-	applier := &Applier{Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently}
-	err := applier.Do(t.Context(), [][]Step{{stepOf(Create, "Service", "")}, {stepOf(Create, "Deployment", "")}})
-	if err == nil || len(cluster.asked) != 1 {
-		t.Errorf("error %v, asked %q", err, cluster.asked)
-	}
-	applier.Before = func() error { return errors.New("not ours any more") }
-	if err := applier.Do(t.Context(), [][]Step{{stepOf(Create, "Service", "")}}); err == nil || len(cluster.asked) != 1 {
-		t.Errorf("error %v, asked %q", err, cluster.asked)
-	}
-}
-
-func TestAPanicOfAStepIsAnErrorThatQuotesNothing(t *testing.T) {
-	cluster := &script{refuse: func(Request) error { panic("hunter2") }}
-	applier := &Applier{Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently}
-	err := applier.Do(t.Context(), [][]Step{{stepOf(Create, "Service", "")}})
-	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), `create Service "c"`) {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestARequestIsPinned(t *testing.T) {
-	content := objectOf("Deployment", "", true)
-	for name, row := range map[string]struct {
-		request Request
-		want    map[string]any
-	}{
-		"a creation changes nothing that is there": {Request{}, map[string]any{"resourceVersion": "1"}},
-		"a change is of one object":                {Request{UID: "u"}, map[string]any{"uid": "u"}},
-		"and of one version":                       {Request{UID: "u", Version: "8"}, map[string]any{"uid": "u", "resourceVersion": "8"}},
-		"a dry run can have another name":          {Request{Name: "d"}, map[string]any{"resourceVersion": "1", "name": "d"}},
-	} {
-		content.SetResourceVersion("")
-		row.request.Content = content
-		got, _ := row.request.body()["metadata"].(map[string]any)
-		for _, field := range []string{"uid", "resourceVersion", "name"} {
-			want := row.want[field]
-			if field == "name" && want == nil {
-				want = "c"
-			}
-			if value := got[field]; value != want && (value != "" || want != nil) {
-				t.Errorf("%s: %s is %v, want %v", name, field, value, want)
-			}
-		}
-	}
-	body := Request{Content: content, Replicas: 6}.body()
-	if replicas, _, _ := unstructured.NestedInt64(body, "spec", "replicas"); replicas != 6 {
-		t.Errorf("replicas %d", replicas)
-	}
-	if replicas, _, _ := unstructured.NestedInt64(content.Object, "spec", "replicas"); replicas != 4 {
-		t.Errorf("the content has changed: replicas %d", replicas)
-	}
-}
-
-func TestALostAnswerIsToldFromARefusal(t *testing.T) {
-	for name, row := range map[string]struct {
-		err  error
-		want bool
-	}{
-		"a policy":         {invalid(), false},
-		"a quota":          {apierrors.NewForbidden(schema.GroupResource{}, "c", nil), false},
-		"a webhook":        {apierrors.NewInternalError(errors.New("failed calling webhook")), false},
-		"no answer":        {context.DeadlineExceeded, true},
-		"a late answer":    {apierrors.NewTimeoutError("try again", 1), true},
-		"no network":       {&url.Error{Op: "Patch", Err: errors.New("connection refused")}, true},
-		"a busy API":       {apierrors.NewTooManyRequests("slow down", 1), true},
-		"the end of a run": {context.Canceled, true},
-	} {
-		if got := IsLost(fmt.Errorf("apply: %w", row.err)); got != row.want {
-			t.Errorf("%s: lost %t", name, got)
-		}
 	}
 }

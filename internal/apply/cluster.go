@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -105,14 +106,9 @@ func (r Request) body() map[string]any {
 	parts, _ := whole["metadata"].(map[string]any)
 	maps.Copy(metadata, parts)
 	whole["metadata"] = metadata
-	switch {
-	case r.UID == "":
-		metadata["resourceVersion"] = absent
-	default:
-		metadata["uid"] = string(r.UID)
-		if r.Version != "" {
-			metadata["resourceVersion"] = r.Version
-		}
+	metadata["resourceVersion"] = absent
+	if r.UID != "" {
+		metadata["uid"], metadata["resourceVersion"] = string(r.UID), r.Version // any version, if it is empty
 	}
 	if r.Name != "" {
 		metadata["name"] = r.Name
@@ -166,7 +162,7 @@ func (c cluster) Read(ctx context.Context, what inventory.Reference) (*unstructu
 
 func (c cluster) Restore(ctx context.Context, deleted *unstructured.Unstructured) error {
 	again := deleted.DeepCopy()
-	for _, field := range []string{"uid", "resourceVersion", "managedFields", "creationTimestamp", "generation", "deletionTimestamp", "finalizers"} {
+	for _, field := range strings.Fields("uid resourceVersion managedFields creationTimestamp generation deletionTimestamp finalizers") {
 		unstructured.RemoveNestedField(again.Object, "metadata", field)
 	}
 	delete(again.Object, "status")
@@ -190,7 +186,8 @@ func (c cluster) Delete(ctx context.Context, what inventory.Reference, uid types
 
 func (c cluster) Claims(ctx context.Context, labelled map[string]string) ([]corev1.PersistentVolumeClaim, error) {
 	var claims corev1.PersistentVolumeClaimList
-	if err := c.live.List(ctx, &claims, client.InNamespace(c.collector.GetNamespace()), client.MatchingLabels(labelled)); err != nil {
+	err := c.live.List(ctx, &claims, client.InNamespace(c.collector.GetNamespace()), client.MatchingLabels(labelled))
+	if err != nil {
 		return nil, fmt.Errorf("list the claims of Collector %s: %w", c.collector.GetName(), err)
 	}
 	return claims.Items, nil
@@ -204,7 +201,8 @@ func (c cluster) Grow(ctx context.Context, growth Growth) error {
 	patch := fmt.Sprintf(`{"metadata": {"uid": %q, "resourceVersion": %q}, "spec": {"resources": {"requests": {"storage": %q}}}}`,
 		growth.UID, growth.Version, size.String())
 	claim := c.named(inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), growth.Claim))
-	return c.writer.Patch(ctx, claim, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(inventory.Manager)) //nolint:wrapcheck // as above
+	merge := client.RawPatch(types.MergePatchType, []byte(patch))
+	return c.writer.Patch(ctx, claim, merge, client.FieldOwner(inventory.Manager)) //nolint:wrapcheck // as above
 }
 
 // named returns an object of the Collector's namespace, without content.

@@ -78,10 +78,12 @@ func Of(object client.Object) Object {
 	switch whole := object.(type) {
 	case *appsv1.Deployment:
 		o.Replicas = ptr.Deref(whole.Spec.Replicas, 1)
-		o.Serves = whole.Status.ObservedGeneration >= whole.Generation && serves(o.Replicas, whole.Status.UpdatedReplicas, whole.Status.AvailableReplicas)
+		o.Serves = whole.Status.ObservedGeneration >= whole.Generation &&
+			serves(o.Replicas, whole.Status.UpdatedReplicas, whole.Status.AvailableReplicas)
 	case *appsv1.StatefulSet:
 		o.Replicas = ptr.Deref(whole.Spec.Replicas, 1)
-		o.Serves = whole.Status.ObservedGeneration >= whole.Generation && serves(o.Replicas, whole.Status.UpdatedReplicas, whole.Status.AvailableReplicas)
+		o.Serves = whole.Status.ObservedGeneration >= whole.Generation &&
+			serves(o.Replicas, whole.Status.UpdatedReplicas, whole.Status.AvailableReplicas)
 	case *appsv1.DaemonSet:
 		o.Replicas = whole.Status.DesiredNumberScheduled
 		o.Serves = whole.Status.ObservedGeneration >= whole.Generation &&

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // maxUnpacked is how many bytes a record may have when it is unpacked: one of 1 MiB can become 1,000 times as much.
@@ -41,6 +44,25 @@ func contentOf(rel *release.Release) (map[string][]byte, error) {
 		content[release.StatusSuperseded.String()] = packed[release.StatusSuperseded]
 	}
 	return content, nil
+}
+
+// Read returns manifest and values of a revision, as they are recorded. The caller verifies them.
+func (r *Records) Read(ctx context.Context, revision int) (manifest string, values map[string]any, err error) {
+	secret := &corev1.Secret{}
+	if err := r.Live.Get(ctx, r.keyOf(revision), secret); err != nil {
+		return "", nil, fmt.Errorf("read the record of revision %d: %w", revision, err)
+	}
+	if !metav1.IsControlledBy(secret, r.Collector) {
+		return "", nil, r.foreign(secret)
+	}
+	rel, err := unpack(secret.Data["release"])
+	if err != nil {
+		return "", nil, fmt.Errorf("read the record of revision %d: %w", revision, err)
+	}
+	if rel.Manifest == "" {
+		return "", nil, fmt.Errorf("the record of revision %d has no manifest: %w", revision, errors.ErrUnsupported)
+	}
+	return rel.Manifest, rel.Config, nil
 }
 
 // packer packs releases. There is one, because it has buffers of nearly a megabyte.

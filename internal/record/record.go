@@ -6,7 +6,6 @@ package record
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -70,7 +69,8 @@ type Records struct {
 }
 
 // Prepare finds out which revisions are recorded. deployed is the last one by the Collector's status: with it nothing is asked, and
-// the others are known when Add has written to its record. With 0 all are known. It reads no content. A record of somebody else is a *inventory.ConflictError, unless the Collector is being deleted.
+// the others are known when Add has written to its record. With 0 all are known. Prepare reads no content. A record of somebody else
+// is a *inventory.ConflictError, unless the Collector is being deleted.
 func (r *Records) Prepare(ctx context.Context, deployed int) error {
 	switch {
 	case r.Alone && r.listed:
@@ -281,25 +281,6 @@ func (r *Records) forget(ctx context.Context, last int) error {
 		r.records = slices.DeleteFunc(r.records, func(other recorded) bool { return other == known })
 	}
 	return nil
-}
-
-// Read returns manifest and values of a revision, as they are recorded. The caller verifies them.
-func (r *Records) Read(ctx context.Context, revision int) (manifest string, values map[string]any, err error) {
-	secret := &corev1.Secret{}
-	if err := r.Live.Get(ctx, r.keyOf(revision), secret); err != nil {
-		return "", nil, fmt.Errorf("read the record of revision %d: %w", revision, err)
-	}
-	if !metav1.IsControlledBy(secret, r.Collector) {
-		return "", nil, r.foreign(secret)
-	}
-	rel, err := unpack(secret.Data["release"])
-	if err != nil {
-		return "", nil, fmt.Errorf("read the record of revision %d: %w", revision, err)
-	}
-	if rel.Manifest == "" {
-		return "", nil, fmt.Errorf("the record of revision %d has no manifest: %w", revision, errors.ErrUnsupported)
-	}
-	return rel.Manifest, rel.Config, nil
 }
 
 func (r *Records) keyOf(revision int) client.ObjectKey {

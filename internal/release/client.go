@@ -92,8 +92,8 @@ type Clients struct {
 
 // reader reads what a Collector has.
 type reader interface {
-	Of(ctx context.Context, collector client.Object, kinds, optional []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error)
-	OfMoved(ctx context.Context, collector client.Object, kinds []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error)
+	Of(ctx context.Context, of client.Object, kinds, optional []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error)
+	OfMoved(ctx context.Context, of client.Object, kinds []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error)
 	Used(ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (map[string]bool, error)
 }
 
@@ -256,7 +256,7 @@ func (r *actionClient) answer(hash string) *release.Release {
 	return answer
 }
 
-// ends ends the reconcile: it keeps its outcome, for the status and for the caller.
+// ends keeps the outcome of the reconcile, for the status and for the caller.
 func (r *actionClient) ends(err error) error {
 	r.outcome.Err, r.outcome.Deployed = err, r.deployed
 	if r.outcome.Update == nil {

@@ -1,14 +1,13 @@
 package release
 
 import (
-	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,7 +53,7 @@ func having(objects ...string) map[inventory.Reference]inventory.Seen {
 		text, state, _ := strings.Cut(text, " ")
 		what, hash, _ := strings.Cut(text, "=")
 		found := inventory.Object{
-			UID: types.UID("uid-of-" + what), Hash: hash, Version: fmt.Sprint(100 + i), Created: noon.Add(time.Duration(i) * time.Minute), Editor: "rival",
+			UID: types.UID("uid-of-" + what), Hash: hash, Version: strconv.Itoa(100 + i), Created: noon.Add(time.Duration(i) * time.Minute), Editor: "rival",
 		}
 		all[ref(what)] = inventory.Seen{Object: found, State: states[state], Next: noon.Add(time.Minute)}
 	}
@@ -79,9 +78,9 @@ func used(names ...string) map[string]bool {
 
 // brief writes a plan: the verdict, and a line for each group of steps.
 func brief(p Plan) string {
-	text := string(p.Verdict)
+	lines := []string{string(p.Verdict)}
 	if p.Restores {
-		text += ", restores"
+		lines[0] += ", restores"
 	}
 	for _, group := range p.Groups {
 		var steps []string
@@ -101,28 +100,37 @@ func brief(p Plan) string {
 			}
 			steps = append(steps, line)
 		}
-		text += "\n" + strings.Join(steps, ", ")
+		lines = append(lines, strings.Join(steps, ", "))
 	}
 	if p.Obstacle != "" {
-		text += "\nobstacle: " + p.Obstacle
+		lines = append(lines, "obstacle: "+p.Obstacle)
 	}
 	if p.Err != nil {
-		text += "\nerror: " + p.Err.Error()
+		lines = append(lines, "error: "+p.Err.Error())
 	}
-	return text
+	return strings.Join(lines, "\n")
+}
+
+// decisions are situations, and the plans that are decided for them.
+type decisions map[string]struct {
+	situation Situation
+	want      string
+}
+
+func (rows decisions) run(t *testing.T) {
+	t.Helper()
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(row.want, brief(decide(row.situation))); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 func TestDecide(t *testing.T) {
 	serving := having("ServiceAccount/c=1", "Secret/c-1=1", "Service/c=1", "Deployment/c=1")
-	ended := func(state batchv1.JobConditionType, reason, message string) func(*inventory.Seen) {
-		return func(seen *inventory.Seen) {
-			seen.Ended = batchv1.JobCondition{Type: state, Reason: reason, Message: message}
-		}
-	}
-	for name, row := range map[string]struct {
-		situation Situation
-		want      string
-	}{
+	decisions{
 		"nothing is done while all is in order": {
 			Situation{Deployed: "r1", Want: wanted("r1", "Secret/c-1=1", "Deployment/c=1"), View: inventory.View{Objects: having("Secret/c-1=1", "Deployment/c=1")}},
 			"InSync",
@@ -134,13 +142,6 @@ func TestDecide(t *testing.T) {
 		"a first revision is tried before, once something of somebody else was in the way": {
 			Situation{Conflicted: true, Want: wanted("r1", "Secret/c-1=1", "Deployment/c=1")},
 			"Install\ntry Secret/c-1, try Deployment/c\ncreate Secret/c-1\ncreate Deployment/c",
-		},
-		"a changed configuration is a new Secret and the workload, and needs no dry run": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "ServiceAccount/c=1", "Secret/c-2=2", "Service/c=1", "Deployment/c=2"),
-				View: inventory.View{Objects: serving, Used: used("ServiceAccount/c", "Secret/c-1")},
-			},
-			"Upgrade\ncreate Secret/c-2\nchange Deployment/c",
 		},
 		"all but the first change of what serves are tried before": {
 			Situation{
@@ -192,245 +193,7 @@ func TestDecide(t *testing.T) {
 			`InSync` + "\n" + `obstacle: PersistentVolumeClaim "c-a" is being deleted, and held by finalizers kubernetes.io/pvc-protection; ` +
 				`the operator creates it again when it has gone`,
 		},
-		"the number of pods is handed over when an autoscaler gets it": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "Deployment/c=2", "HorizontalPodAutoscaler/c=1"),
-				View: inventory.View{Objects: with(having("Deployment/c=1"), "Deployment/c", func(seen *inventory.Seen) { seen.OwnsReplicas = true })},
-			},
-			"Upgrade\ntry HorizontalPodAutoscaler/c\nchange Deployment/c, handing over replicas\ncreate HorizontalPodAutoscaler/c",
-		},
-		"a number of pods that a new workload began with is handed over later": {
-			Situation{
-				Deployed: "r1", Want: wanted("r1", "Deployment/c=1"),
-				View: inventory.View{Objects: with(having("Deployment/c=1"), "Deployment/c", func(seen *inventory.Seen) { seen.OwnsReplicas = true })},
-			},
-			"Drifted\nchange Deployment/c, handing over replicas",
-		},
-		"a workload of another kind begins with as many pods, and the old one stays with all that it has": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "Secret/c-1=1", "StatefulSet/c=1"),
-				View: inventory.View{
-					Objects: with(having("Secret/c-1=1", "Service/c-old=1", "Deployment/c=1"), "Deployment/c", func(seen *inventory.Seen) { seen.Replicas = 4 }),
-					Used:    used("Secret/c-1"),
-				},
-			},
-			"Upgrade\ncreate StatefulSet/c with 4 pods\n" + `obstacle: Deployment "c" serves until StatefulSet "c" does`,
-		},
-		"the old workload goes when the new one serves": {
-			Situation{
-				Deployed: "r2", Want: wanted("r2", "Secret/c-1=1", "StatefulSet/c=1"),
-				View: inventory.View{
-					Objects: with(with(having("Secret/c-1=1", "Service/c-old=1", "Deployment/c=1", "StatefulSet/c=1"),
-						"Deployment/c", func(seen *inventory.Seen) { seen.Replicas = 4 }), "StatefulSet/c", func(seen *inventory.Seen) { seen.Serves = true }),
-					Used: used("Secret/c-1"),
-				},
-			},
-			"InSync\ndelete Deployment/c, delete Service/c-old",
-		},
-		"the old workload goes when the new one is not to have pods": {
-			Situation{
-				Deployed: "r2", Want: wanted("r2", "StatefulSet/c=1+replicas"),
-				View: inventory.View{Objects: with(having("Deployment/c=1", "StatefulSet/c=1"), "Deployment/c", func(seen *inventory.Seen) { seen.Replicas = 4 })},
-			},
-			"InSync\ndelete Deployment/c",
-		},
-		"the old workload goes at once where both cannot run beside each other": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "DaemonSet/c=1+excludes"),
-				View: inventory.View{Objects: with(having("Deployment/c=1"), "Deployment/c", func(seen *inventory.Seen) { seen.Replicas = 4 })},
-			},
-			"Upgrade\ncreate DaemonSet/c\ndelete Deployment/c",
-		},
-		"a workload that says how many pods it has begins with these": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "StatefulSet/c=1+replicas"),
-				View: inventory.View{Objects: with(having("Deployment/c=1"), "Deployment/c", func(seen *inventory.Seen) { seen.Replicas = 4 })},
-			},
-			"Upgrade\ncreate StatefulSet/c\n" + `obstacle: Deployment "c" serves until StatefulSet "c" does`,
-		},
-		"an autoscaler takes the place of one of another kind": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "Deployment/c=1", "ScaledObject/c=1"),
-				View: inventory.View{Objects: having("Deployment/c=1", "HorizontalPodAutoscaler/c=1")},
-			},
-			"Upgrade\nreplace ScaledObject/c in place of HorizontalPodAutoscaler/c",
-		},
-		"what is no longer rendered goes when no pod uses it": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "ServiceAccount/d=1", "Deployment/c=2"),
-				View: inventory.View{
-					Objects: having("ServiceAccount/c=1", "ServiceAccount/e=1", "ServiceAccount/d=1", "Deployment/c=1", "Ingress/c=1", "Service/c=1 lost"),
-					Used:    used("ServiceAccount/c"),
-				},
-			},
-			"Upgrade\nchange Deployment/c\ndelete Ingress/c, delete ServiceAccount/e",
-		},
-		"as many Secrets of configurations stay as there are records, and none that never reached a workload": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "Secret/c-6=1", "Deployment/c=2"),
-				View: inventory.View{
-					Objects: with(having("Secret/c-1=1", "Secret/c-2=1", "Secret/c-3=1", "Secret/c-4=1", "Secret/c-refused=1", "Deployment/c=1"),
-						"Secret/c-refused", func(seen *inventory.Seen) { seen.Pending = true }),
-					Used: used("Secret/c-4"),
-				},
-			},
-			"Upgrade\ndelete Secret/c-refused\ncreate Secret/c-6\nchange Deployment/c\ndelete Secret/c-1, delete Secret/c-2",
-		},
-		"no Secret of a configuration stays without a configuration": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "Deployment/c=1"),
-				View: inventory.View{Objects: having("Secret/c-1=1", "Deployment/c=1")},
-			},
-			"Upgrade\ndelete Secret/c-1",
-		},
-		"a change of the operator waits for its turn": {
-			Situation{
-				Deployed: "r1", ByOperator: true, Want: wanted("r2", "Deployment/c=2"), View: inventory.View{Objects: having("Deployment/c=1")},
-			},
-			"Deferred",
-		},
-		"the deployed revision is repaired while a change of the operator waits": {
-			Situation{
-				Deployed: "r1", ByOperator: true, Want: wanted("r2", "Deployment/c=2"),
-				View: inventory.View{Objects: having("Service/c=1 lost", "Deployment/c=1")},
-			},
-			"Deferred, restores",
-		},
-		"a workload that is not there is drift": {
-			Situation{Deployed: "r1", ByOperator: true, Want: wanted("r2", "Deployment/c=2"), View: inventory.View{Objects: having("Service/c=1")}},
-			"Deferred, restores",
-		},
-		"a change of the operator is deployed when its turn comes": {
-			Situation{
-				Deployed: "r1", ByOperator: true, Turn: true, Want: wanted("r2", "Deployment/c=2"), View: inventory.View{Objects: having("Deployment/c=1")},
-			},
-			"Upgrade\nchange Deployment/c",
-		},
-		"a check gets what its pod needs, and nothing that serves changes": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "ServiceAccount/c=2", "Secret/c-2=2", "Job/c-check=1", "Service/c=2", "Deployment/c=2"),
-				View: inventory.View{Objects: serving, Used: used("ServiceAccount/c", "Secret/c-1")},
-			},
-			"Checking\ncreate Secret/c-2\ncreate Job/c-check",
-		},
-		"a check takes the place of an earlier one, with all that this has left": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "Secret/c-3=1", "Job/c-new=1", "Deployment/c=2"),
-				View: inventory.View{
-					Objects: with(having("Secret/c-1=1", "Secret/c-2=1", "Job/c-old=1", "Job/c-older=1 lost", "Deployment/c=1"),
-						"Secret/c-2", func(seen *inventory.Seen) { seen.Pending = true }), Used: used("Secret/c-1"),
-				},
-			},
-			"Checking\ndelete Job/c-old, delete Secret/c-2\ncreate Secret/c-3\ncreate Job/c-new",
-		},
-		"a check that runs is waited for": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"), View: inventory.View{Objects: having("Job/c-check=1", "Deployment/c=1")},
-			},
-			"Checking",
-		},
-		"a check that the informer cache does not show yet is waited for": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"), View: inventory.View{Objects: having("Job/c-check=1 behind", "Deployment/c=1")},
-			},
-			"Checking",
-		},
-		"a check in deletion is waited for, and the deployed revision repaired": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
-				View: inventory.View{Objects: having("Job/c-check=1 deleting", "Service/c=1 lost", "Deployment/c=1")},
-			},
-			"Checking, restores\n" + `obstacle: Job "c-check" is being deleted`,
-		},
-		"what a check has accepted is deployed, and its Job goes": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
-				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobComplete, "", ""))},
-			},
-			"Upgrade\nchange Deployment/c\ndelete Job/c-check",
-		},
-		"what was checked before needs no other check": {
-			Situation{
-				Deployed: "r2", Want: wanted("r1", "Secret/c-1=1", "Job/c-check=1", "Deployment/c=1"),
-				View: inventory.View{Objects: with(having("Secret/c-1=1", "Deployment/c=2"), "Secret/c-1", func(seen *inventory.Seen) { seen.Checked = "c-check" })},
-			},
-			"Upgrade\nchange Deployment/c",
-		},
-		"the deployed revision needs no check when it is repaired": {
-			Situation{
-				Deployed: "r1", Want: wanted("r1", "Job/c-check=1", "Service/c=1", "Deployment/c=1"),
-				View: inventory.View{Objects: having("Service/c=1", "Deployment/c=1 lost")},
-			},
-			"Drifted\ncreate Deployment/c",
-		},
-		"a check that has refused stays refused": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
-				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check",
-					ended(batchv1.JobFailed, batchv1.JobReasonPodFailurePolicy, "Container collector for pod a/b failed with exit code 3 matching FailJob rule"))},
-			},
-			"Refused\nerror: spec.collector.configuration: check exited with 3; run `kubectl logs -n acme job/c-check`",
-		},
-		"a check that was killed has no verdict": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
-				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check",
-					ended(batchv1.JobFailed, batchv1.JobReasonPodFailurePolicy, "Container collector for pod a/b failed with exit code 137 matching FailJob rule"))},
-			},
-			"Refused\nerror: the check has no verdict: killed, with exit code 137; the operator tries it again; see `kubectl describe -n acme job/c-check`",
-		},
-		"a check without a verdict waits for the delay": {
-			Situation{
-				Deployed: "r1", BacksOff: true, Told: "uid-of-Job/c-check", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
-				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobFailed, "DeadlineExceeded", ""))},
-			},
-			"Refused\nerror: the check has no verdict: DeadlineExceeded; the operator tries it again; see `kubectl describe -n acme job/c-check`",
-		},
-		"a check without a verdict is tried again after the delay": {
-			Situation{
-				Deployed: "r1", Told: "uid-of-Job/c-check", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
-				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobFailed, "DeadlineExceeded", ""))},
-			},
-			"Checking\ndelete Job/c-check\ncreate Job/c-check",
-		},
-		"a Secret that nobody can change is replaced": {
-			Situation{
-				Deployed: "r1", Want: wanted("r1", "Secret/c-1=1", "Deployment/c=1"), View: inventory.View{Objects: having("Secret/c-1=0 changed", "Deployment/c=1")},
-				Immutable: map[inventory.Reference]Immutable{ref("Secret/c-1"): {}},
-			},
-			"Drifted\nreplace Secret/c-1",
-		},
-		"a StatefulSet that nobody can change is refused, unless its claims grow": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "StatefulSet/c=2"), View: inventory.View{Objects: having("StatefulSet/c=1")},
-				Immutable: map[inventory.Reference]Immutable{ref("StatefulSet/c"): {Err: errors.New("updates to fields other than these are forbidden")}},
-			},
-			"Refused\nerror: updates to fields other than these are forbidden",
-		},
-		"nothing is pruned while a revision is restored": {
-			Situation{
-				Deployed: "r1", Restores: true, Want: wanted("r1", "Deployment/c=1"), View: inventory.View{Objects: having("Secret/c-2=2", "Deployment/c=2 changed")},
-			},
-			"Drifted\nchange Deployment/c",
-		},
-		"what a Collector from another operator no longer renders is adopted if it stays": {
-			Situation{
-				Deployed: "r1", Moved: true, Want: wanted("r2", "Deployment/c=2"),
-				View: inventory.View{Objects: having("Secret/c-1=1 unknown", "Ingress/c=1 unknown", "Deployment/c=1 unknown"), Used: used("Secret/c-1")},
-			},
-			"Upgrade\nadopt Secret/c-1\nchange Deployment/c\ndelete Ingress/c",
-		},
-		"a Collector that is being deleted loses all that it has": {
-			Situation{Deletes: true, View: inventory.View{Objects: having("Service/c=1", "Deployment/c=1", "Secret/c-1=1 deleting", "Ingress/c=1 lost")}},
-			"Uninstalling\ndelete Deployment/c, delete Service/c",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(row.want, brief(decide(row.situation))); diff != "" {
-				t.Errorf("plan (-want +got):\n%s", diff)
-			}
-		})
-	}
+	}.run(t)
 }
 
 func TestAPlanSaysWhenToLookAgain(t *testing.T) {

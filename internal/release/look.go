@@ -142,10 +142,8 @@ func (r *actionClient) situation(want Want) (Situation, error) {
 		BacksOff: r.BackingOff(r.collector), Immutable: r.immutable,
 		View: inventory.View{Objects: r.expected.See(r.found, r.now())},
 	}
-	var checked *CheckError
-	var conflict *inventory.ConflictError
-	s.Conflicted = errors.As(r.last.Err, &conflict)
-	if errors.As(r.last.Err, &checked) {
+	_, s.Conflicted = errors.AsType[*inventory.ConflictError](r.last.Err)
+	if checked, isCheck := errors.AsType[*CheckError](r.last.Err); isCheck {
 		s.Told = checked.job
 	}
 	needsUsed := s.Deployed != want.Hash

@@ -14,7 +14,8 @@ import (
 
 // prune returns what is deleted after some steps: what the Collector controls and is not wanted. It stays while pods use it, and
 // all of it while a workload of another kind still serves in place of the wanted one. Of configurations as many stay as there are
-// records of revisions. The leftovers of revisions that were never accepted go before the steps. An object of a Collector that has moved here is adopted if it stays.
+// records of revisions. The leftovers of revisions that were never accepted go before the steps. An object of a Collector that has
+// moved here is adopted if it stays.
 func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.Step) {
 	if s.Restores && !s.Moved {
 		return nil, nil

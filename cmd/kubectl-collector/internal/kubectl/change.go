@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/operator"
 	"github.com/kube8/kube8-operator/internal/offline"
+	"github.com/kube8/kube8-operator/internal/operator"
 )
 
 // consent is what somebody has agreed to beforehand.

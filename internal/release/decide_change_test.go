@@ -1,0 +1,136 @@
+package release
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+)
+
+func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
+	serving := having("ServiceAccount/c=1", "Secret/c-1=1", "Service/c=1", "Deployment/c=1")
+	decisions{
+		"a changed configuration is a new Secret and the workload, and needs no dry run": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "ServiceAccount/c=1", "Secret/c-2=2", "Service/c=1", "Deployment/c=2"),
+				View: inventory.View{Objects: serving, Used: used("ServiceAccount/c", "Secret/c-1")},
+			},
+			"Upgrade\ncreate Secret/c-2\nchange Deployment/c",
+		},
+		"the number of pods is handed over when an autoscaler gets it": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Deployment/c=2", "HorizontalPodAutoscaler/c=1"),
+				View: inventory.View{Objects: with(having("Deployment/c=1"), "Deployment/c", func(seen *inventory.Seen) { seen.OwnsReplicas = true })},
+			},
+			"Upgrade\ntry HorizontalPodAutoscaler/c\nchange Deployment/c, handing over replicas\ncreate HorizontalPodAutoscaler/c",
+		},
+		"a number of pods that a new workload began with is handed over later": {
+			Situation{
+				Deployed: "r1", Want: wanted("r1", "Deployment/c=1"),
+				View: inventory.View{Objects: with(having("Deployment/c=1"), "Deployment/c", func(seen *inventory.Seen) { seen.OwnsReplicas = true })},
+			},
+			"Drifted\nchange Deployment/c, handing over replicas",
+		},
+		"a workload of another kind begins with as many pods, and the old one stays with all that it has": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Secret/c-1=1", "StatefulSet/c=1"),
+				View: inventory.View{
+					Objects: with(having("Secret/c-1=1", "Service/c-old=1", "Deployment/c=1"), "Deployment/c", func(seen *inventory.Seen) { seen.Replicas = 4 }),
+					Used:    used("Secret/c-1"),
+				},
+			},
+			"Upgrade\ncreate StatefulSet/c with 4 pods\n" + `obstacle: Deployment "c" serves until StatefulSet "c" does`,
+		},
+		"the old workload goes when the new one serves": {
+			Situation{
+				Deployed: "r2", Want: wanted("r2", "Secret/c-1=1", "StatefulSet/c=1"),
+				View: inventory.View{
+					Objects: with(with(having("Secret/c-1=1", "Service/c-old=1", "Deployment/c=1", "StatefulSet/c=1"),
+						"Deployment/c", func(seen *inventory.Seen) { seen.Replicas = 4 }), "StatefulSet/c", func(seen *inventory.Seen) { seen.Serves = true }),
+					Used: used("Secret/c-1"),
+				},
+			},
+			"InSync\ndelete Deployment/c, delete Service/c-old",
+		},
+		"the old workload goes when the new one is not to have pods": {
+			Situation{
+				Deployed: "r2", Want: wanted("r2", "StatefulSet/c=1+replicas"),
+				View: inventory.View{Objects: with(having("Deployment/c=1", "StatefulSet/c=1"), "Deployment/c", func(seen *inventory.Seen) { seen.Replicas = 4 })},
+			},
+			"InSync\ndelete Deployment/c",
+		},
+		"the old workload goes at once where both cannot run beside each other": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "DaemonSet/c=1+excludes"),
+				View: inventory.View{Objects: with(having("Deployment/c=1"), "Deployment/c", func(seen *inventory.Seen) { seen.Replicas = 4 })},
+			},
+			"Upgrade\ncreate DaemonSet/c\ndelete Deployment/c",
+		},
+		"a workload that says how many pods it has begins with these": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "StatefulSet/c=1+replicas"),
+				View: inventory.View{Objects: with(having("Deployment/c=1"), "Deployment/c", func(seen *inventory.Seen) { seen.Replicas = 4 })},
+			},
+			"Upgrade\ncreate StatefulSet/c\n" + `obstacle: Deployment "c" serves until StatefulSet "c" does`,
+		},
+		"an autoscaler takes the place of one of another kind": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Deployment/c=1", "ScaledObject/c=1"),
+				View: inventory.View{Objects: having("Deployment/c=1", "HorizontalPodAutoscaler/c=1")},
+			},
+			"Upgrade\nreplace ScaledObject/c in place of HorizontalPodAutoscaler/c",
+		},
+		"what is no longer rendered goes when no pod uses it": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "ServiceAccount/d=1", "Deployment/c=2"),
+				View: inventory.View{
+					Objects: having("ServiceAccount/c=1", "ServiceAccount/e=1", "ServiceAccount/d=1", "Deployment/c=1", "Ingress/c=1", "Service/c=1 lost"),
+					Used:    used("ServiceAccount/c"),
+				},
+			},
+			"Upgrade\nchange Deployment/c\ndelete Ingress/c, delete ServiceAccount/e",
+		},
+		"as many Secrets of configurations stay as there are records, and none that never reached a workload": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Secret/c-6=1", "Deployment/c=2"),
+				View: inventory.View{
+					Objects: with(having("Secret/c-1=1", "Secret/c-2=1", "Secret/c-3=1", "Secret/c-4=1", "Secret/c-refused=1", "Deployment/c=1"),
+						"Secret/c-refused", func(seen *inventory.Seen) { seen.Pending = true }),
+					Used: used("Secret/c-4"),
+				},
+			},
+			"Upgrade\ndelete Secret/c-refused\ncreate Secret/c-6\nchange Deployment/c\ndelete Secret/c-1, delete Secret/c-2",
+		},
+		"no Secret of a configuration stays without a configuration": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Deployment/c=1"),
+				View: inventory.View{Objects: having("Secret/c-1=1", "Deployment/c=1")},
+			},
+			"Upgrade\ndelete Secret/c-1",
+		},
+		"a workload that is not there is drift": {
+			Situation{Deployed: "r1", ByOperator: true, Want: wanted("r2", "Deployment/c=2"), View: inventory.View{Objects: having("Service/c=1")}},
+			"Deferred, restores",
+		},
+		"a Secret that nobody can change is replaced": {
+			Situation{
+				Deployed: "r1", Want: wanted("r1", "Secret/c-1=1", "Deployment/c=1"), View: inventory.View{Objects: having("Secret/c-1=0 changed", "Deployment/c=1")},
+				Immutable: map[inventory.Reference]Immutable{ref("Secret/c-1"): {}},
+			},
+			"Drifted\nreplace Secret/c-1",
+		},
+		"a StatefulSet that nobody can change is refused, unless its claims grow": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "StatefulSet/c=2"), View: inventory.View{Objects: having("StatefulSet/c=1")},
+				Immutable: map[inventory.Reference]Immutable{ref("StatefulSet/c"): {Err: errors.New("updates to fields other than these are forbidden")}},
+			},
+			"Refused\nerror: updates to fields other than these are forbidden",
+		},
+		"nothing is pruned while a revision is restored": {
+			Situation{
+				Deployed: "r1", Restores: true, Want: wanted("r1", "Deployment/c=1"), View: inventory.View{Objects: having("Secret/c-2=2", "Deployment/c=2 changed")},
+			},
+			"Drifted\nchange Deployment/c",
+		},
+	}.run(t)
+}

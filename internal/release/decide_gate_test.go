@@ -1,0 +1,137 @@
+package release
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+)
+
+func TestDecideWhatWaits(t *testing.T) {
+	serving := having("ServiceAccount/c=1", "Secret/c-1=1", "Service/c=1", "Deployment/c=1")
+	ended := func(state batchv1.JobConditionType, reason, message string) func(*inventory.Seen) {
+		return func(seen *inventory.Seen) {
+			seen.Ended = batchv1.JobCondition{Type: state, Reason: reason, Message: message}
+		}
+	}
+	decisions{
+		"a change of the operator waits for its turn": {
+			Situation{
+				Deployed: "r1", ByOperator: true, Want: wanted("r2", "Deployment/c=2"), View: inventory.View{Objects: having("Deployment/c=1")},
+			},
+			"Deferred",
+		},
+		"the deployed revision is repaired while a change of the operator waits": {
+			Situation{
+				Deployed: "r1", ByOperator: true, Want: wanted("r2", "Deployment/c=2"),
+				View: inventory.View{Objects: having("Service/c=1 lost", "Deployment/c=1")},
+			},
+			"Deferred, restores",
+		},
+		"a change of the operator is deployed when its turn comes": {
+			Situation{
+				Deployed: "r1", ByOperator: true, Turn: true, Want: wanted("r2", "Deployment/c=2"), View: inventory.View{Objects: having("Deployment/c=1")},
+			},
+			"Upgrade\nchange Deployment/c",
+		},
+		"a check gets what its pod needs, and nothing that serves changes": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "ServiceAccount/c=2", "Secret/c-2=2", "Job/c-check=1", "Service/c=2", "Deployment/c=2"),
+				View: inventory.View{Objects: serving, Used: used("ServiceAccount/c", "Secret/c-1")},
+			},
+			"Checking\ncreate Secret/c-2\ncreate Job/c-check",
+		},
+		"a check takes the place of an earlier one, with all that this has left": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Secret/c-3=1", "Job/c-new=1", "Deployment/c=2"),
+				View: inventory.View{
+					Objects: with(having("Secret/c-1=1", "Secret/c-2=1", "Job/c-old=1", "Job/c-older=1 lost", "Deployment/c=1"),
+						"Secret/c-2", func(seen *inventory.Seen) { seen.Pending = true }), Used: used("Secret/c-1"),
+				},
+			},
+			"Checking\ndelete Job/c-old, delete Secret/c-2\ncreate Secret/c-3\ncreate Job/c-new",
+		},
+		"a check that runs is waited for": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"), View: inventory.View{Objects: having("Job/c-check=1", "Deployment/c=1")},
+			},
+			"Checking",
+		},
+		"a check that the informer cache does not show yet is waited for": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"), View: inventory.View{Objects: having("Job/c-check=1 behind", "Deployment/c=1")},
+			},
+			"Checking",
+		},
+		"a check in deletion is waited for, and the deployed revision repaired": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
+				View: inventory.View{Objects: having("Job/c-check=1 deleting", "Service/c=1 lost", "Deployment/c=1")},
+			},
+			"Checking, restores\n" + `obstacle: Job "c-check" is being deleted`,
+		},
+		"what a check has accepted is deployed, and its Job goes": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
+				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobComplete, "", ""))},
+			},
+			"Upgrade\nchange Deployment/c\ndelete Job/c-check",
+		},
+		"what was checked before needs no other check": {
+			Situation{
+				Deployed: "r2", Want: wanted("r1", "Secret/c-1=1", "Job/c-check=1", "Deployment/c=1"),
+				View: inventory.View{Objects: with(having("Secret/c-1=1", "Deployment/c=2"), "Secret/c-1", func(seen *inventory.Seen) { seen.Checked = "c-check" })},
+			},
+			"Upgrade\nchange Deployment/c",
+		},
+		"the deployed revision needs no check when it is repaired": {
+			Situation{
+				Deployed: "r1", Want: wanted("r1", "Job/c-check=1", "Service/c=1", "Deployment/c=1"),
+				View: inventory.View{Objects: having("Service/c=1", "Deployment/c=1 lost")},
+			},
+			"Drifted\ncreate Deployment/c",
+		},
+		"a check that has refused stays refused": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
+				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check",
+					ended(batchv1.JobFailed, batchv1.JobReasonPodFailurePolicy, "Container collector for pod a/b failed with exit code 3 matching FailJob rule"))},
+			},
+			"Refused\nerror: spec.collector.configuration: check exited with 3; run `kubectl logs -n acme job/c-check`",
+		},
+		"a check that was killed has no verdict": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
+				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check",
+					ended(batchv1.JobFailed, batchv1.JobReasonPodFailurePolicy, "Container collector for pod a/b failed with exit code 137 matching FailJob rule"))},
+			},
+			"Refused\nerror: the check has no verdict: killed, with exit code 137; the operator tries it again; see `kubectl describe -n acme job/c-check`",
+		},
+		"a check without a verdict waits for the delay": {
+			Situation{
+				Deployed: "r1", BacksOff: true, Told: "uid-of-Job/c-check", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
+				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobFailed, "DeadlineExceeded", ""))},
+			},
+			"Refused\nerror: the check has no verdict: DeadlineExceeded; the operator tries it again; see `kubectl describe -n acme job/c-check`",
+		},
+		"a check without a verdict is tried again after the delay": {
+			Situation{
+				Deployed: "r1", Told: "uid-of-Job/c-check", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
+				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobFailed, "DeadlineExceeded", ""))},
+			},
+			"Checking\ndelete Job/c-check\ncreate Job/c-check",
+		},
+		"what a Collector from another operator no longer renders is adopted if it stays": {
+			Situation{
+				Deployed: "r1", Moved: true, Want: wanted("r2", "Deployment/c=2"),
+				View: inventory.View{Objects: having("Secret/c-1=1 unknown", "Ingress/c=1 unknown", "Deployment/c=1 unknown"), Used: used("Secret/c-1")},
+			},
+			"Upgrade\nadopt Secret/c-1\nchange Deployment/c\ndelete Ingress/c",
+		},
+		"a Collector that is being deleted loses all that it has": {
+			Situation{Deletes: true, View: inventory.View{Objects: having("Service/c=1", "Deployment/c=1", "Secret/c-1=1 deleting", "Ingress/c=1 lost")}},
+			"Uninstalling\ndelete Deployment/c, delete Service/c",
+		},
+	}.run(t)
+}
