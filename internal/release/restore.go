@@ -79,7 +79,7 @@ func (r *actionClient) repair() error {
 }
 
 // acceptedRevision returns the deployed revision as its record has it, and the status says its hash. The record has no data of
-// Secrets. Those that are in order stay, and others are rendered from the recorded values.
+// Secrets. A Secret in order stays, and another one is rendered from the recorded values.
 func acceptedRevision(r *actionClient) (Want, error) {
 	manifest, values, err := r.recordsOf(r).Read(r.ctx, r.revision())
 	if err != nil {

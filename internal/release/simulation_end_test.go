@@ -104,7 +104,7 @@ func (s *simSpace) surplus(want Want) string {
 	return ""
 }
 
-// calm ends the faults. Refusals stay if they are to be tried.
+// calm ends the faults. Refusals can stay.
 func (w *simWorld) calm(keepsRefusals bool) {
 	w.faults, w.later = [2]simFault{}, nil
 	for _, s := range w.spaces {

@@ -122,7 +122,7 @@ func (o *simOperatorProcess) reconcile(s *simSpace) {
 	}
 }
 
-// act asks the action client for what is to be done.
+// act asks the action client as the stock reconciler does.
 func (o *simOperatorProcess) act(s *simSpace, collector *unstructured.Unstructured) error {
 	actions, err := o.clients.ActionClientFor(context.Background(), collector)
 	if err != nil {

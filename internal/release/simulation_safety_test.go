@@ -33,7 +33,7 @@ func (s *simSpace) serves() bool {
 	return false
 }
 
-// isProtected tells whether a refused change must leave an object alone. What pods mount cannot be changed, see deletes.
+// isProtected tells whether a refused change must leave an object alone. Nobody can change a mounted Secret, see deletes.
 func isProtected(o *simObject) bool {
 	stage := render.StageOf(o.kind())
 	return stage == render.Network || stage == render.Workloads ||

@@ -51,7 +51,7 @@ type simSpace struct {
 	removing map[types.UID]bool // what this reconcile has deleted
 	reads    map[types.UID]*simObject
 
-	// What the safety rules need to know.
+	// The rest is for the safety rules.
 	view       map[inventory.Reference]inventory.Seen // that the operator has decided by
 	fresh      bool                                   // the informer cache had everything when the reconcile began
 	asked      bool                                   // the spec has set replicas since there are two workloads

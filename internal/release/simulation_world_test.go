@@ -305,7 +305,7 @@ func (w *simWorld) reconcileIfDue(s *simSpace, o *simOperatorProcess) {
 	}
 }
 
-// pass lets time pass: moments in which nothing happens are left out.
+// pass lets time pass, and leaves out moments without an event.
 func (w *simWorld) pass(d time.Duration) {
 	end := w.now.Add(d)
 	for w.now.Before(end) && w.violation == "" {
