@@ -104,22 +104,29 @@ func (a *Applier) step(ctx context.Context, s Step) (after *inventory.Object, er
 // try has the API server accept a step without doing it. A webhook that does not support dry runs has no say. The successor
 // of an object has another name for that, as long as its own is taken.
 func (a *Applier) try(ctx context.Context, s Step) error {
-	request := a.request(s, s.UID)
-	if request.DryRun = true; s.Old != nil {
-		request.UID = ""
-		if s.Old.Ref == s.Ref {
-			request.Name = successorName(s.Ref.Name())
+	for again := false; ; again = true {
+		request := a.request(s, s.UID)
+		if request.DryRun = true; s.Old != nil {
+			request.UID = ""
+			if s.Old.Ref == s.Ref {
+				request.Name = successorName(s.Ref.Name())
+			}
+		}
+		_, err := a.Cluster.Apply(ctx, request)
+		switch {
+		case err == nil, s.Old != nil && blames(err, s.Old.Ref, s.Ref), apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run"):
+			return nil
+		case !apierrors.IsConflict(err) && !isOtherUID(err):
+			return a.refusal(err, s)
+		}
+		found, err := a.find(ctx, s.Ref) // it is somebody else's, or another one than was seen, or has gone
+		if err != nil || again {
+			return err
+		}
+		if s.UID = ""; found != nil {
+			s.UID = found.GetUID()
 		}
 	}
-	_, err := a.Cluster.Apply(ctx, request)
-	switch {
-	case err == nil, s.Old != nil && blames(err, s.Old.Ref, s.Ref), apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run"):
-		return nil
-	case apierrors.IsConflict(err) || isOtherUID(err):
-		_, err := a.find(ctx, s.Ref)
-		return err // somebody else's is in the way, or the step itself finds out what is there
-	}
-	return a.refusal(err, s)
 }
 
 // apply applies one object: it creates it, or changes the one that the Collector has, and no other.
