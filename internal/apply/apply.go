@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
@@ -104,24 +103,31 @@ func (a *Applier) step(ctx context.Context, s Step) (after *inventory.Object, er
 // try has the API server accept a step without doing it. A webhook that does not support dry runs has no say. The successor
 // of an object has another name for that, as long as its own is taken.
 func (a *Applier) try(ctx context.Context, s Step) error {
-	request := a.request(s, s.UID)
-	if request.DryRun = true; s.Old != nil {
-		request.UID = ""
-		if s.Old.Ref == s.Ref {
-			request.Name = successorName(s.Ref.Name())
+	for again := false; ; again = true {
+		request := a.request(s, s.UID)
+		if request.DryRun = true; s.Old != nil {
+			request.UID = ""
+			if s.Old.Ref == s.Ref {
+				request.Name = successorName(s.Ref.Name())
+			}
+		}
+		_, err := a.Cluster.Apply(ctx, request)
+		switch {
+		case err == nil, s.Old != nil && blames(err, s.Old.Ref, s.Ref):
+			return nil
+		case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run"):
+			return nil
+		case !apierrors.IsConflict(err) && !isOtherUID(err):
+			return a.refusal(err, s)
+		}
+		found, err := a.find(ctx, s.Ref) // it is somebody else's, or another one than was seen, or has gone
+		if err != nil || again {
+			return err
+		}
+		if s.UID = ""; found != nil {
+			s.UID = found.GetUID()
 		}
 	}
-	_, err := a.Cluster.Apply(ctx, request)
-	switch {
-	case err == nil, s.Old != nil && blames(err, s.Old.Ref, s.Ref):
-		return nil
-	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run"):
-		return nil
-	case apierrors.IsConflict(err) || isOtherUID(err):
-		_, err := a.find(ctx, s.Ref)
-		return err // somebody else's is in the way, or the step itself finds out what is there
-	}
-	return a.refusal(err, s)
 }
 
 // apply applies one object: it creates it, or changes the one that the Collector has, and no other.
@@ -179,53 +185,6 @@ func (a *Applier) refusal(err error, s Step) error {
 		return &ImmutableError{Ref: s.Ref, Object: s.Object, cause: specpath.Explain(err, a.Collector, s.Object.Content)}
 	}
 	return gone(fmt.Errorf("apply %s: %w", s.Ref, specpath.Explain(err, a.Collector, s.Object.Content)))
-}
-
-// handOver keeps the number of pods when it is left to an autoscaler: a field that nobody owns is set to its default, and
-// a busy collector would lose its pods until the autoscaler comes to it.
-func (a *Applier) handOver(ctx context.Context, what inventory.Reference, uid types.UID) error {
-	for range 3 {
-		live, err := a.Cluster.Read(ctx, what)
-		if err != nil || live == nil || live.GetUID() != uid {
-			return err // the apply finds out what is there
-		}
-		replicas, _, _ := unstructured.NestedInt64(live.Object, "spec", "replicas")
-		if replicas == 0 {
-			return nil
-		}
-		part := partOf(live)
-		part.Object["spec"] = map[string]any{"replicas": replicas}
-		_, err = a.Cluster.Apply(ctx, Request{
-			Ref: what, Content: part, UID: uid, Version: live.GetResourceVersion(), Manager: inventory.Handover,
-		})
-		if !apierrors.IsConflict(err) {
-			return err //nolint:wrapcheck // the caller says what it is about
-		}
-	}
-	return fmt.Errorf("hand over the number of pods of %s: something changes it again and again", what)
-}
-
-// adopt has the informer cache hold an object that a Collector has brought from another operator, and no longer renders.
-func (a *Applier) adopt(ctx context.Context, s Step) error {
-	live, err := a.Cluster.Read(ctx, s.Ref)
-	if err != nil || live == nil || live.GetUID() != s.UID {
-		return err
-	}
-	part := partOf(live)
-	part.SetLabels(map[string]string{v1alpha1.OperatorLabel: a.Shard})
-	if _, err := a.Cluster.Apply(ctx, Request{Ref: s.Ref, Content: part, UID: s.UID, Manager: inventory.Handover}); err != nil {
-		return fmt.Errorf("label %s: %w", s.Ref, err)
-	}
-	return nil
-}
-
-// partOf returns what names an object, for an apply of some of its fields.
-func partOf(object *unstructured.Unstructured) *unstructured.Unstructured {
-	part := &unstructured.Unstructured{Object: map[string]any{}}
-	part.SetGroupVersionKind(object.GroupVersionKind())
-	part.SetNamespace(object.GetNamespace())
-	part.SetName(object.GetName())
-	return part
 }
 
 // replace deletes what is in the way of an object, and creates the object. A dry run has accepted the object before. If the API

@@ -20,7 +20,7 @@ func decide(s Situation) Plan {
 	}
 	changes := s.Deployed == "" || s.Want.Hash != s.Deployed
 	if changes && s.ByOperator && !s.Turn {
-		return Plan{Verdict: Deferred, Restores: s.drifted() || s.Moved}
+		return Plan{Verdict: Deferred, Restores: s.drifted()}
 	}
 	job := s.Want.first(render.Checks)
 	if job != nil && changes && !s.accepts(job.Ref) {
@@ -85,7 +85,8 @@ func uninstall(s Situation) Plan {
 	return p
 }
 
-// drifted tells whether the deployed revision has to be repaired, as far as is known without rendering it.
+// drifted tells whether the deployed revision has to be repaired, as far as is known without rendering it. What has moved here needs
+// another label.
 func (s *Situation) drifted() bool {
 	runs := false
 	for what, seen := range s.View.Objects {
@@ -99,7 +100,7 @@ func (s *Situation) drifted() bool {
 			runs = runs || stage == render.Workloads
 		}
 	}
-	return !runs && s.Deployed != ""
+	return (s.Moved || !runs) && s.Deployed != ""
 }
 
 // step returns what has to be done about one wanted object, or nil. It adds to the plan what keeps that from being done.

@@ -1,0 +1,60 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/inventory"
+)
+
+// handOver keeps the number of pods when it is left to an autoscaler: a field that nobody owns is set to its default, and
+// a busy collector would lose its pods until the autoscaler comes to it.
+func (a *Applier) handOver(ctx context.Context, what inventory.Reference, uid types.UID) error {
+	for range 3 {
+		live, err := a.Cluster.Read(ctx, what)
+		if err != nil || live == nil || live.GetUID() != uid {
+			return err // the apply finds out what is there
+		}
+		replicas, _, _ := unstructured.NestedInt64(live.Object, "spec", "replicas")
+		if replicas == 0 {
+			return nil
+		}
+		part := partOf(live)
+		part.Object["spec"] = map[string]any{"replicas": replicas}
+		_, err = a.Cluster.Apply(ctx, Request{
+			Ref: what, Content: part, UID: uid, Version: live.GetResourceVersion(), Manager: inventory.Handover,
+		})
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return fmt.Errorf("hand over the number of pods of %s: something changes it again and again", what)
+}
+
+// adopt has the informer cache hold an object that a Collector has brought from another operator, and no longer renders.
+func (a *Applier) adopt(ctx context.Context, s Step) error {
+	live, err := a.Cluster.Read(ctx, s.Ref)
+	if err != nil || live == nil || live.GetUID() != s.UID {
+		return err
+	}
+	part := partOf(live)
+	part.SetLabels(map[string]string{v1alpha1.OperatorLabel: a.Shard})
+	if _, err := a.Cluster.Apply(ctx, Request{Ref: s.Ref, Content: part, UID: s.UID, Manager: inventory.Handover}); err != nil {
+		return fmt.Errorf("label %s: %w", s.Ref, err)
+	}
+	return nil
+}
+
+// partOf returns what names an object, for an apply of some of its fields.
+func partOf(object *unstructured.Unstructured) *unstructured.Unstructured {
+	part := &unstructured.Unstructured{Object: map[string]any{}}
+	part.SetGroupVersionKind(object.GroupVersionKind())
+	part.SetNamespace(object.GetNamespace())
+	part.SetName(object.GetName())
+	return part
+}
