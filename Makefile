@@ -76,6 +76,10 @@ test: ## Run every test that needs no root: unit, chart, CRD, integration on a r
 	@$(ASSETS); for module in $(MODULES); do echo "go test: $$module"; \
 		go -C $$module test -count=1 -timeout=30m $(GOTESTFLAGS) ./...; done # uncached: Go does not see that the operator's binary changed
 
+SCHEDULES ?= 1000000
+simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.
+	SCHEDULES=$(SCHEDULES) go test -count=1 -timeout=24h -run '^TestSimulation$$' -v ./internal/release
+
 chaos: ## Kill and mislead the operator, on a real API server, and print the figures in docs/operations.md.
 	@$(ASSETS); go test -count=1 -v -run '^TestChaos' $(GOTESTFLAGS) ./test/integration
 

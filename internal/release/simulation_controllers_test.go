@@ -204,8 +204,8 @@ func (s *simSpace) runJob(o *simObject) {
 // used tells what is used: by pods that the informer cache has shown, and by the workloads that may start some.
 func (s *simSpace) used(what inventory.Reference) bool {
 	use := what.Use()
-	for _, pod := range s.pods {
-		if pod.shown && slices.Contains(pod.uses(), use) {
+	for _, pod := range s.decidedBy {
+		if slices.Contains(s.pods, pod) && slices.Contains(pod.uses(), use) {
 			return true
 		}
 	}

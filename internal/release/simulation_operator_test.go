@@ -11,7 +11,6 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -78,6 +77,7 @@ func (o *simOperatorProcess) reconcile(s *simSpace) {
 		return
 	}
 	w.steps++
+	w.reconciles++
 	w.trace("  %s reconcile of %s, generation %d", w.now.Sub(simStart), s.namespace(), s.generation)
 	w.deciding = s
 	s.begins()
@@ -225,10 +225,10 @@ func (s *simSpace) readiness(outcome Outcome, err error) (ready bool, reason, me
 	}
 	workload := s.cache[simRef(simWorkloads[s.spec.Mode], simName)]
 	switch {
-	case workload == nil || workload.owner != types.UID(s.uid):
-		return false, v1alpha1.ReasonProgressing, "no workload"
 	case outcome.Obstacle != "":
 		return false, v1alpha1.ReasonProgressing, outcome.Obstacle
+	case workload == nil || workload.owner != s.uid:
+		return false, v1alpha1.ReasonProgressing, "no workload"
 	}
 	status := workload.status
 	switch {

@@ -62,10 +62,12 @@ func (s *simSpace) refusal() string {
 func (s *simSpace) refusalOf(wanted *render.Object) string {
 	live, seen := s.objects[wanted.Ref], s.view[wanted.Ref]
 	switch {
+	case seen.Hash == wanted.Hash && seen.State != inventory.Changed && seen.State != inventory.Lost:
+		return "" // nobody asks
 	case live != nil && live.owner != s.uid:
 		return wanted.Ref.String() + " is somebody else's"
-	case live != nil && live.get(simApplied) == wanted.Hash, seen.Hash == wanted.Hash && seen.State != inventory.Changed && seen.State != inventory.Lost:
-		return "" // nobody asks
+	case live != nil && live.get(simApplied) == wanted.Hash:
+		return ""
 	case live != nil && live.deleting:
 		return ""
 	case live != nil && live.kind() == "StatefulSet":
@@ -240,8 +242,13 @@ func (s *simSpace) ends(err error) {
 	if s.asked = s.asked && workloads > 1; spec.Replicas != 0 {
 		s.asked = true // the other workload is still to go
 	}
-	if s.unseen || s.asked || !s.fresh { // the operator cannot know
+	if s.unseen || s.asked || workloads > 2 || !s.fresh { // the operator cannot know
 		return
+	}
+	for what := range s.touched {
+		if inventory.IsWorkload(what.Kind().Kind) {
+			return // somebody has changed what the spec says
+		}
 	}
 	before, after := s.mostReplicas(s.started), s.mostReplicas(s.objects)
 	if after < before && spec.Replicas == 0 && spec.Mode != "daemonset" && err == nil {

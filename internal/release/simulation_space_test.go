@@ -53,6 +53,7 @@ type simSpace struct {
 
 	// The rest is for the safety rules.
 	view       map[inventory.Reference]inventory.Seen // that the operator has decided by
+	decidedBy  []*simPod                              // what the informer cache showed then
 	fresh      bool                                   // the informer cache had everything when the reconcile began
 	asked      bool                                   // the spec has set replicas since there are two workloads
 	unseen     bool                                   // a workload was created when the informer cache did not show how many pods another one has

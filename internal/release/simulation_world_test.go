@@ -53,6 +53,8 @@ type simWorld struct {
 	reads     int // of users' Secrets
 	steps     int
 
+	reconciles int
+
 	tracing   bool
 	lines     []string
 	violation string
@@ -174,7 +176,7 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 	}
 	decides := o.clients.decision
 	o.clients.decision = func(s Situation) Plan {
-		w.deciding.view = s.View.Objects
+		w.deciding.view, w.deciding.decidedBy = s.View.Objects, slices.Clone(w.deciding.cacheOf)
 		return decides(s)
 	}
 	return o

@@ -99,7 +99,12 @@ func (g *generator) next() {
 	case 11:
 		g.add(Event{Action: g.action(EditApplied, EditApplied, EditOther), Target: g.target(), N: g.IntN(9), Rounds: rounds})
 	case 12:
-		g.add(Event{Action: g.action(Hold, Hold, Release), Target: g.target(), Rounds: rounds})
+		held := Event{Action: g.action(Hold, Hold, Release), Target: g.target(), Rounds: rounds}
+		g.add(held)
+		if held.Action == Hold && g.chance(2) {
+			held = g.schedule.Events[len(g.schedule.Events)-1]
+			g.add(Event{Action: Delete, Collector: held.Collector, Target: held.Target, Rounds: rounds})
+		}
 	case 13, 14:
 		g.add(Event{Action: Scale, N: 1 + g.IntN(4), Rounds: rounds})
 	case 15:
@@ -107,7 +112,14 @@ func (g *generator) next() {
 	case 16:
 		g.add(Event{Action: Recreate, Target: g.target(), N: g.IntN(3), Rounds: rounds})
 	case 17:
-		g.add(Event{Action: RewriteSecret, N: 1 + g.IntN(2), At: g.IntN(4), Rounds: rounds})
+		if g.chance(2) {
+			g.add(Event{Action: Edit, Field: "configuration", Value: "0", Rounds: rounds})
+		}
+		collector := g.schedule.Events[len(g.schedule.Events)-1].Collector
+		if g.chance(2) { // once before the operator reads it, and once when it does
+			g.add(Event{Action: RewriteSecret, Collector: collector, N: 1})
+		}
+		g.add(Event{Action: RewriteSecret, Collector: collector, N: 1 + g.IntN(2), At: g.IntN(4), Rounds: rounds})
 	case 18, 19, 20:
 		how := g.pick(Policy, Policy, Quota, Quota, Webhook, BlindWebhook, SilentWebhook)
 		g.add(Event{Action: Refuse, Target: g.target(), Value: how, Rounds: rounds})

@@ -1,0 +1,222 @@
+package release
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/test/simulation"
+)
+
+// simDefect takes a mend out of the operator.
+type simDefect struct {
+	name  string
+	rules string // those that may be violated by it
+	take  func(*Clients)
+}
+
+// replan has a defect change plans.
+func replan(change func(Situation, Plan) Plan) func(*Clients) {
+	return func(c *Clients) {
+		decides := c.decision
+		c.decision = func(s Situation) Plan { return change(s, decides(s)) }
+	}
+}
+
+// situate has a defect change what is decided by.
+func situate(change func(*Situation)) func(*Clients) {
+	return func(c *Clients) {
+		decides := c.decision
+		c.decision = func(s Situation) Plan {
+			change(&s)
+			return decides(s)
+		}
+	}
+}
+
+// without returns the plan without some steps.
+func (p Plan) without(isLeftOut func(apply.Step) bool) Plan {
+	var groups [][]apply.Step
+	for _, group := range p.Groups {
+		if kept := slices.DeleteFunc(slices.Clone(group), isLeftOut); len(kept) > 0 {
+			groups = append(groups, kept)
+		}
+	}
+	p.Groups = groups
+	return p
+}
+
+// withSteps returns the plan with some steps changed.
+func (p Plan) withSteps(change func(*apply.Step)) Plan {
+	var groups [][]apply.Step
+	for _, group := range p.Groups {
+		group = slices.Clone(group)
+		for i := range group {
+			change(&group[i])
+		}
+		groups = append(groups, group)
+	}
+	p.Groups = groups
+	return p
+}
+
+// deletesOthers deletes the workloads in whose place another one comes.
+func deletesOthers(s Situation) []apply.Step {
+	var deletes []apply.Step
+	for what, seen := range s.View.Objects {
+		isThere := seen.State != inventory.Lost && seen.State != inventory.Deleting
+		if inventory.IsWorkload(what.Kind().Kind) && s.Want.has(what) == nil && isThere {
+			deletes = append(deletes, remove(what, seen, "another one takes its place"))
+		}
+	}
+	return sorted(deletes)
+}
+
+// simDefects are those of the rows of the issue that the model can show.
+var simDefects = []simDefect{
+	{"row 1: the workload of another mode is deleted first", "S1 S3", replan(func(s Situation, p Plan) Plan {
+		if deletes := deletesOthers(s); p.Verdict == Upgrade && len(deletes) > 0 {
+			p.Groups = slices.Insert(slices.Clone(p.Groups), 0, deletes)
+		}
+		return p
+	})},
+	{"row 1: the workload of another mode is deleted at once", "S1 S3", replan(func(s Situation, p Plan) Plan {
+		if deletes := deletesOthers(s); p.Verdict == Upgrade && len(deletes) > 0 {
+			p.Groups = append(slices.Clone(p.Groups), deletes)
+		}
+		return p
+	})},
+	{"row 1, 5: nothing is tried before it is done", "S1", replan(func(_ Situation, p Plan) Plan {
+		return p.without(func(step apply.Step) bool { return step.Action == apply.Try })
+	})},
+	{"row 2: any refusal counts as that of an immutable field", "S1 S3 S6", func(c *Clients) {
+		decides := c.decision
+		c.decision = func(s Situation) Plan {
+			p := decides(s)
+			if p.Verdict != Upgrade {
+				return p
+			}
+			return p.withSteps(func(step *apply.Step) {
+				seen, isThere := s.View.Objects[step.Ref]
+				if step.Action == apply.Change && isThere && step.Ref.Kind().Kind == "StatefulSet" {
+					step.Action, step.Old = apply.Delete, nil
+					step.UID = seen.UID
+				}
+			})
+		}
+	}},
+	{"row 3: a new workload begins with one pod", "S3", replan(func(_ Situation, p Plan) Plan {
+		return p.withSteps(func(step *apply.Step) { step.Replicas = 0 })
+	})},
+	{"row 3: the number of pods is not handed over", "S3", replan(func(_ Situation, p Plan) Plan {
+		return p.withSteps(func(step *apply.Step) { step.HandsOver = false })
+	})},
+	{"row 4: who starts takes all objects to be in order", "S6 S7", situate(func(s *Situation) {
+		for what, seen := range s.View.Objects {
+			if seen.State == inventory.Unknown {
+				seen.State = inventory.InOrder
+				if wanted := s.Want.has(what); wanted != nil {
+					seen.Hash = wanted.Hash
+				}
+				s.View.Objects[what] = seen
+			}
+		}
+	})},
+	{"row 5: Service and NetworkPolicy change before the check has accepted anything", "S1", replan(func(s Situation, p Plan) Plan {
+		if p.Verdict != Checking {
+			return p
+		}
+		var early []apply.Step
+		for i := range s.Want.Objects {
+			wanted := &s.Want.Objects[i]
+			seen := s.View.Objects[wanted.Ref]
+			if wanted.Stage == render.Network && seen.Hash != wanted.Hash {
+				step := apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID, Reason: "too early"}
+				early = append(early, step)
+			}
+		}
+		if len(early) > 0 {
+			p.Groups = append(slices.Clone(p.Groups), early)
+		}
+		return p
+	})},
+	{"row 6: the version of the user's Secret is taken after its content", "S6", func(c *Clients) {
+		renders := c.render
+		c.render = func(r *actionClient) error {
+			err := renders(r)
+			if err == nil {
+				s := simSpaceOf(r)
+				_, err = s.request("read the version of the user's Secret") // somebody writes it meanwhile
+				s.cachedSecret = s.secret                                   // and the informer cache shows that
+			}
+			if err == nil {
+				r.rendered.inputs, err = r.current()
+			}
+			return err
+		}
+	}},
+	{"row 8: what is being deleted is applied again", "S8 S6 S7", replan(func(s Situation, p Plan) Plan {
+		var again []apply.Step
+		for i := range s.Want.Objects {
+			wanted := &s.Want.Objects[i]
+			if seen := s.View.Objects[wanted.Ref]; seen.State == inventory.Deleting && wanted.Stage != render.Checks {
+				again = append(again, apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID})
+			}
+		}
+		if len(again) > 0 && p.Verdict == InSync {
+			p.Groups = append(slices.Clone(p.Groups), again)
+		}
+		return p
+	})},
+	{"row 8: Ready does not say what is being deleted", "S7", replan(func(_ Situation, p Plan) Plan {
+		p.Obstacle = ""
+		return p
+	})},
+	{"row 9: an autoscaler of another kind goes last", "S6 S7", replan(func(_ Situation, p Plan) Plan {
+		return p.withSteps(func(step *apply.Step) {
+			if step.Action == apply.Replace && step.Old.Ref != step.Ref {
+				step.Action, step.Old = apply.Create, nil
+			}
+		})
+	})},
+	{"row 11: the last accepted revision is not repaired", "S6 S1", func(c *Clients) {
+		c.accepted = func(*actionClient) (Want, error) { return Want{}, nil }
+	}},
+	{"what pods mount is pruned at once", "S1", situate(func(s *Situation) { s.View.Used = nil })},
+}
+
+// TestTheSimulationFindsEachDefect takes each mend out, and says how many schedules it takes to find that.
+func TestTheSimulationFindsEachDefect(t *testing.T) {
+	most := simNumber("MOST", 5000)
+	for _, defect := range simDefects {
+		t.Run(defect.name, func(t *testing.T) {
+			var next, found atomic.Int64
+			var told sync.Once
+			found.Store(int64(most) + 1)
+			var working sync.WaitGroup
+			for range runtime.GOMAXPROCS(0) {
+				working.Go(func() {
+					runner := newSimRunner(defect.take)
+					for number := next.Add(1); number <= int64(most) && found.Load() > int64(most); number = next.Add(1) {
+						result := runner.run(simulation.New(uint64(number)), false)
+						if result.violation == "" || !strings.Contains(defect.rules, result.rule()) {
+							continue
+						}
+						found.Store(min(found.Load(), number))
+						told.Do(func() { t.Logf("found by schedule %d: %.200s", number, result.violation) })
+					}
+				})
+			}
+			working.Wait()
+			if found.Load() > int64(most) {
+				t.Errorf("not found by %d schedules", most)
+			}
+		})
+	}
+}
