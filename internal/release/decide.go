@@ -85,7 +85,7 @@ func uninstall(s Situation) Plan {
 	return p
 }
 
-// drifted tells whether the deployed revision has to be repaired, as far as is known without rendering it. What has moved here needs
+// drifted tells whether the deployed revision has to be repaired, as far as is known without rendering it. A Collector that has moved here needs
 // another label.
 func (s *Situation) drifted() bool {
 	runs := false

@@ -66,7 +66,7 @@ func (p Plan) withSteps(change func(*apply.Step)) Plan {
 	return p
 }
 
-// deletesOthers deletes the workloads in whose place another one comes.
+// deletesOthers deletes workloads that another one takes the place of.
 func deletesOthers(s Situation) []apply.Step {
 	var deletes []apply.Step
 	for what, seen := range s.View.Objects {
