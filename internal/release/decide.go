@@ -85,8 +85,8 @@ func uninstall(s Situation) Plan {
 	return p
 }
 
-// drifted tells whether the deployed revision has to be repaired, as far as is known without rendering it. A Collector that has moved here needs
-// another label.
+// drifted tells whether the deployed revision has to be repaired, as far as is known without rendering it. A Collector that has moved
+// here needs another label.
 func (s *Situation) drifted() bool {
 	runs := false
 	for what, seen := range s.View.Objects {
