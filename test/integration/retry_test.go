@@ -12,7 +12,6 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -21,31 +20,7 @@ import (
 // refuse has the API server refuse an operation on the Collector's Deployment, until it is told to allow that.
 func refuse(t *testing.T, collector *v1alpha1.Collector, operation admissionv1.OperationType) (allow func()) {
 	t.Helper()
-	name := metav1.ObjectMeta{Name: collector.Namespace}
-	policy := &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: name,
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: collector.Namespace}},
-				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{operation},
-					Rule:       admissionv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
-				}}},
-			},
-			Validations: []admissionv1.Validation{{Expression: "false", Message: "not in this test"}},
-		},
-	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: name,
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: name.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		},
-	}
-	for _, object := range []client.Object{policy, binding} {
-		if err := plane.client.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
+	withdraw := forbid(t, collector.Namespace, "apps", "deployments", "false", operation)
 	try := func() error {
 		deployment := get(t, collector, "", &appsv1.Deployment{})
 		if operation == admissionv1.Delete {
@@ -55,11 +30,7 @@ func refuse(t *testing.T, collector *v1alpha1.Collector, operation admissionv1.O
 	}
 	NewWithT(t).Eventually(try).Should(MatchError(ContainSubstring("not in this test")))
 	return func() {
-		for _, object := range []client.Object{binding, policy} {
-			if err := plane.client.Delete(t.Context(), object); err != nil {
-				t.Error(err)
-			}
-		}
+		withdraw()
 		NewWithT(t).Eventually(try).Should(Succeed())
 	}
 }
@@ -127,7 +98,7 @@ func TestAFailedUpgradeIsRetriedForwardAndNotRolledBack(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(condition(t, collector, "Ready")).To(And(HaveField("Reason", v1alpha1.ReasonReleaseFailed),
 		HaveField("Message", fmt.Sprintf("Deployment %q: ValidatingAdmissionPolicy '%[2]s' with binding '%[2]s' denied request: not in this test",
-			collector.Name, collector.Namespace))))
+			collector.Name, collector.Namespace+"-deployments"))))
 	g.Expect(get(t, collector, filesOf(string(changed)), &corev1.Secret{}).Data).To(HaveKeyWithValue("config.yaml", changed), "what came before the Deployment")
 	g.Expect(get(t, collector, "", &appsv1.Deployment{})).To(Equal(before))
 	g.Expect(statusesOfRevisions(t, collector)).To(Equal([]string{"1 deployed"}))
