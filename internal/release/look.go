@@ -95,7 +95,7 @@ func (r *actionClient) isUnchanged() bool {
 			return false
 		}
 		for what := range r.waits {
-			if _, isThere := r.found[what]; !isThere || !used[what.Use()] {
+			if object, isThere := r.found[what]; !isThere || !object.Deleting && !used[what.Use()] {
 				return false
 			}
 		}

@@ -24,6 +24,9 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 	for what, seen := range s.View.Objects {
 		replaced := slices.ContainsFunc(steps, func(step apply.Step) bool { return step.Old != nil && step.Old.Ref == what })
 		switch {
+		case seen.State == inventory.Deleting && s.Want.has(what) == nil: // a finalizer keeps it, and nobody needs it
+			p.wait(what)
+			continue
 		case s.Want.has(what) != nil, replaced, s.isLeft(what, seen), seen.State == inventory.Lost, seen.State == inventory.Deleting:
 			continue
 		case kept[what]:
