@@ -97,7 +97,7 @@ func (c cluster) Apply(ctx context.Context, request Request) (inventory.Object, 
 		after.SetName(request.Name)
 	}
 	err = c.writer.Patch(ctx, after, client.RawPatch(types.ApplyPatchType, text), options...)
-	return inventory.Of(after), err //nolint:wrapcheck // the caller looks at it first
+	return inventory.Of(after), err
 }
 
 // body returns what is sent.
@@ -162,7 +162,7 @@ func (c cluster) Read(ctx context.Context, what inventory.Reference) (*unstructu
 
 func (c cluster) Restore(ctx context.Context, deleted *unstructured.Unstructured) error {
 	again := deleted.DeepCopy()
-	for _, field := range strings.Fields("uid resourceVersion managedFields creationTimestamp generation deletionTimestamp finalizers") {
+	for field := range strings.FieldsSeq("uid resourceVersion managedFields creationTimestamp generation deletionTimestamp finalizers") {
 		unstructured.RemoveNestedField(again.Object, "metadata", field)
 	}
 	delete(again.Object, "status")

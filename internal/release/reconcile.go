@@ -283,7 +283,7 @@ func (r *actionClient) keepExpectations() {
 	}
 }
 
-// expects expects an object to stay as it is.
+// expects notes that an object should stay as it is.
 func (r *actionClient) expects(what inventory.Reference, object inventory.Object) {
 	next := inventory.Expect(object)
 	if known := r.expected[what]; known != nil {
