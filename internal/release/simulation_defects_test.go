@@ -171,10 +171,11 @@ var simDefects = []simDefect{
 		}
 		if len(again) > 0 && p.Verdict == InSync {
 			p.Groups = append(slices.Clone(p.Groups), again)
+			p.sooner(inventory.CacheDelay)
 		}
 		return p
 	})},
-	{"row 8: Ready does not say what is being deleted", "S7", replan(func(_ Situation, p Plan) Plan {
+	{"row 8: Ready does not say what is being deleted", "S7 S8", replan(func(_ Situation, p Plan) Plan {
 		p.Obstacle = ""
 		return p
 	})},

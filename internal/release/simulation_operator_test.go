@@ -104,13 +104,14 @@ func (o *simOperatorProcess) reconcile(s *simSpace) {
 	}
 	w.trace("    %s, in order %t, obstacle %q, error %v", outcome.Verdict, outcome.InOrder, outcome.Obstacle, err)
 	s.ends(err)
-	if s.writeStatus(outcome, err) {
+	isNews, lost := s.writeStatus(outcome, err)
+	if isNews {
 		s.dirty = true
 	}
 	if w.killed {
 		return
 	}
-	if err != nil {
+	if err != nil || lost != nil {
 		s.fails()
 		return
 	}
@@ -177,7 +178,7 @@ func (s *simSpace) isBackingOff() bool {
 }
 
 // writeStatus keeps the status as internal/status does. It tells whether there is anything new.
-func (s *simSpace) writeStatus(outcome Outcome, err error) bool {
+func (s *simSpace) writeStatus(outcome Outcome, err error) (isNews bool, lost error) {
 	before := s.state
 	after := before
 	after.failed, after.observed, after.verdict = err != nil, s.generation, outcome.Verdict
@@ -205,14 +206,14 @@ func (s *simSpace) writeStatus(outcome Outcome, err error) bool {
 	}
 	if after == before {
 		s.observe(outcome)
-		return false
+		return false, nil
 	}
 	effect, lost := s.request("write the status: Ready %t %s, revision %d, update %q", after.ready, after.reason, after.revision, after.update)
 	if effect {
 		s.state = after
 		s.observe(outcome)
 	}
-	return lost == nil
+	return effect, lost
 }
 
 // readiness is what Ready says: by the workload that the informer cache has.

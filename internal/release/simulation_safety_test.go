@@ -70,6 +70,8 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 		return ""
 	case live != nil && live.deleting:
 		return ""
+	case live != nil && live.find(simClaims) != nil && live.find(simClaims).owners&simOther != 0:
+		return "" // somebody else owns what it has
 	case live != nil && live.kind() == "StatefulSet":
 		for _, field := range s.world.charts.flatten(wanted.Content) {
 			if before := live.get(simClaims); field.name == simClaims && before != "" && field.value < before {

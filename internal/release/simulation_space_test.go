@@ -53,6 +53,7 @@ type simSpace struct {
 
 	// The rest is for the safety rules.
 	view       map[inventory.Reference]inventory.Seen // that the operator has decided by
+	moves      int                                    // from one operator to another
 	decidedBy  []*simPod                              // what the informer cache showed then
 	fresh      bool                                   // the informer cache had everything when the reconcile began
 	asked      bool                                   // the spec has set replicas since there are two workloads
@@ -139,7 +140,7 @@ func (s *simSpace) deliver(kind string) {
 }
 
 func (s *simSpace) deliverPods() {
-	if len(s.cacheOf) > len(s.pods) {
+	if slices.ContainsFunc(s.cacheOf, func(pod *simPod) bool { return !slices.Contains(s.pods, pod) }) {
 		s.soon(500 * time.Millisecond) // one has gone
 	}
 	s.cacheOf = s.cacheOf[:0]

@@ -152,7 +152,7 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 	o.clients = &Clients{
 		Options: Options{
 			ConfigurationVersion: func(collector *unstructured.Unstructured) string { return strconv.Itoa(w.of(collector).cachedSecret) },
-			Events:               simEvents{}, Metrics: w.metrics, Waves: waves, Shard: shard, Alone: shard == "", Period: 10 * time.Minute,
+			Events:               simEvents{}, Metrics: w.metrics, Waves: waves, Shard: shard, Alone: shard == "", Period: 3 * time.Hour,
 			Requeue:    func(collector client.Object, after time.Duration) { w.of(collector).soon(after) },
 			BackingOff: func(collector client.Object) bool { return w.of(collector).isBackingOff() },
 			Build:      "model",
