@@ -52,7 +52,10 @@ func decide(s Situation) Plan {
 		p.Verdict = Drifted
 	}
 	deletes, adopts := s.prune(steps, &p)
-	p.add(adopts)
+	// A workload is the last: without one in the informer cache the Collector counts as moved.
+	isWorkload := func(step apply.Step) bool { return inventory.IsWorkload(step.Ref.Kind().Kind) }
+	p.add(slices.DeleteFunc(slices.Clone(adopts), isWorkload))
+	p.add(slices.DeleteFunc(adopts, func(step apply.Step) bool { return !isWorkload(step) }))
 	var untried inventory.Reference
 	if changes && !s.Restores {
 		p.add(s.leftovers())

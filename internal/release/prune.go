@@ -41,9 +41,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it stays"})
 		}
 	}
-	// The workload is the last: without one in the informer cache the Collector counts as moved.
-	slices.SortFunc(adopts, func(a, b apply.Step) int { return strings.Compare(a.Ref.Use(), b.Ref.Use()) })
-	return sorted(deletes), adopts
+	return sorted(deletes), sorted(adopts)
 }
 
 func (p *Plan) wait(what inventory.Reference) {
@@ -57,7 +55,8 @@ func (p *Plan) wait(what inventory.Reference) {
 // it was last applied.
 func (s *Situation) mayUse(mounted inventory.Reference) bool {
 	for what, seen := range s.View.Objects {
-		isUnsure := seen.State == inventory.Behind || seen.State == inventory.Changed || seen.State == inventory.Lost && s.Want.has(what) != nil
+		isUnsure := seen.State == inventory.Behind || seen.State == inventory.Changed ||
+			seen.State == inventory.Lost && s.Want.has(what) != nil
 		if isUnsure && inventory.IsWorkload(what.Kind().Kind) && render.StageOf(mounted.Kind().Kind) == render.Mounts {
 			return true
 		}
