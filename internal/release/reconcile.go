@@ -242,7 +242,7 @@ func (r *actionClient) summarize() {
 		deployed.Digest = deployed.Digest[:2*partLength] + digestOfObjects(r.found, r.waits)
 		r.deployed = &deployed
 	}
-	if !isInOrder && r.plan.Obstacle == "" || r.plan.Obstacle != "" && !len(r.plan.Groups) == 0 { // which may have ended with the steps
+	if !isInOrder && r.plan.Obstacle == "" || r.plan.Obstacle != "" && len(r.plan.Groups) > 0 { // which may have ended with the steps
 		r.plan.sooner(inventory.CacheDelay)
 	}
 	r.outcome.Verdict, r.outcome.Obstacle, r.outcome.InOrder, r.outcome.Requeue = r.plan.Verdict, r.plan.Obstacle, isInOrder, r.plan.After
