@@ -54,8 +54,10 @@ func decide(s Situation) Plan {
 	deletes, adopts := s.prune(steps, &p)
 	p.add(adopts)
 	var untried inventory.Reference
+	if !s.Restores {
+		p.add(s.leftovers()) // also of a change that was taken back
+	}
 	if changes && !s.Restores {
-		p.add(s.leftovers())
 		var tries []apply.Step
 		tries, untried = s.tries(steps)
 		p.add(tries)
