@@ -57,8 +57,10 @@ func decide(s Situation) Plan {
 	p.add(slices.DeleteFunc(slices.Clone(adopts), isWorkload))
 	p.add(slices.DeleteFunc(adopts, func(step apply.Step) bool { return !isWorkload(step) }))
 	var untried inventory.Reference
+	if !s.Restores {
+		p.add(s.leftovers()) // also of a change that was taken back
+	}
 	if changes && !s.Restores {
-		p.add(s.leftovers())
 		var tries []apply.Step
 		tries, untried = s.tries(steps)
 		p.add(tries)
