@@ -38,6 +38,9 @@ type Applier struct {
 	// Note is told of each object that was applied or, with nil, deleted. It is called by one goroutine at a time.
 	Note func(step Step, after *inventory.Object)
 
+	// Lost is told of each step whose answer was lost: nobody knows whether it was done. It is called like Note.
+	Lost func(step Step)
+
 	// Together does all of some work, at the same time or in turn.
 	Together func(count int, do func(int))
 }
@@ -54,10 +57,15 @@ func (a *Applier) Do(ctx context.Context, groups [][]Step) error {
 		failed := make([]error, len(group))
 		a.Together(len(group), func(i int) {
 			var after *inventory.Object
-			if after, failed[i] = a.step(ctx, group[i]); failed[i] == nil && group[i].Action != Try && group[i].Action != Adopt {
-				noting.Lock()
-				defer noting.Unlock()
+			after, failed[i] = a.step(ctx, group[i])
+			noting.Lock()
+			defer noting.Unlock()
+			switch {
+			case group[i].Action == Try || group[i].Action == Adopt:
+			case failed[i] == nil:
 				a.Note(group[i], after)
+			case IsLost(failed[i]):
+				a.Lost(group[i])
 			}
 		})
 		if err := errors.Join(failed...); err != nil {

@@ -257,6 +257,7 @@ func TestSteps(t *testing.T) {
 			applier := &Applier{
 				Cluster: cluster, Collector: collector, Shard: "a", Together: Concurrently,
 				Note: func(step Step, _ *inventory.Object) { noted = append(noted, step.Action) },
+				Lost: func(Step) { t.Error("an answer is lost") },
 			}
 			err := applier.Do(t.Context(), [][]Step{{row.step}, {}})
 			if row.wantError == "" && err != nil || row.wantError != "" && (err == nil || !strings.Contains(err.Error(), row.wantError)) {

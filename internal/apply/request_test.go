@@ -87,3 +87,15 @@ func TestALostAnswerIsToldFromARefusal(t *testing.T) {
 		}
 	}
 }
+
+func TestALostAnswerIsTold(t *testing.T) {
+	cluster := &script{refuse: func(Request) error { return context.DeadlineExceeded }}
+	var lost []string
+	applier := &Applier{
+		Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently,
+		Lost: func(step Step) { lost = append(lost, step.Ref.Use()) },
+	}
+	if err := applier.Do(t.Context(), [][]Step{{stepOf(Change, "Service", "1")}}); !IsLost(err) || len(lost) != 1 || lost[0] != "Service/c" {
+		t.Errorf("error %v, lost %q", err, lost)
+	}
+}

@@ -55,7 +55,7 @@ func (p *Plan) wait(what inventory.Reference) {
 // it was last applied.
 func (s *Situation) mayUse(mounted inventory.Reference) bool {
 	for what, seen := range s.View.Objects {
-		isUnsure := seen.State == inventory.Behind || seen.State == inventory.Changed ||
+		isUnsure := seen.State == inventory.Behind || seen.State == inventory.Changed || seen.State == inventory.Unknown ||
 			seen.State == inventory.Lost && s.Want.has(what) != nil
 		if isUnsure && inventory.IsWorkload(what.Kind().Kind) && render.StageOf(mounted.Kind().Kind) == render.Mounts {
 			return true

@@ -78,6 +78,7 @@ func (r *actionClient) do(p Plan, repairs bool) error {
 	var repaired []string
 	applier := &apply.Applier{
 		Cluster: r.clusterOf(r.collector), Collector: r.collector, Shard: r.Shard, Together: r.together, Before: r.isChosen,
+		Lost: func(step apply.Step) { delete(r.expected, step.Ref) },
 		Note: func(step apply.Step, after *inventory.Object) {
 			if r.note(step, after, repairs) {
 				repaired = append(repaired, step.Ref.Kind().Kind+" "+step.Ref.Name())
