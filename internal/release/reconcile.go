@@ -237,7 +237,8 @@ func (r *actionClient) summarize() {
 			return isInOrder, err
 		})
 	}
-	if isInOrder && r.deployed != nil && len(r.deployed.Digest) == digestLength {
+	// While a change waits its turn, it is not known what of the objects waits to be pruned.
+	if isInOrder && r.plan.Verdict != Deferred && r.deployed != nil && len(r.deployed.Digest) == digestLength {
 		deployed := *r.deployed
 		deployed.Digest = deployed.Digest[:2*partLength] + digestOfObjects(r.found, r.waits)
 		r.deployed = &deployed
