@@ -238,7 +238,9 @@ func (r *actionClient) summarize() {
 			return isInOrder, err
 		})
 	}
-	if isInOrder && !r.disturbed && r.deployed != nil && len(r.deployed.Digest) == digestLength {
+	// While a change waits its turn, it is not known which of the objects wait to be pruned.
+	isKnown := isInOrder && !r.disturbed && r.plan.Verdict != Deferred
+	if isKnown && r.deployed != nil && len(r.deployed.Digest) == digestLength {
 		deployed := *r.deployed
 		deployed.Digest = deployed.Digest[:2*partLength] + digestOfObjects(r.found, r.waits)
 		r.deployed = &deployed

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -105,17 +107,17 @@ func (in simInputs) uses() string {
 	if account == "" {
 		account = simName
 	}
-	uses := "Secret/" + in.secretName() + " ServiceAccount/" + account
+	uses := []string{"Secret/" + in.secretName(), "ServiceAccount/" + account}
 	for bit := range 2 {
 		if in.spec.Volumes&(1<<bit) != 0 {
-			uses += fmt.Sprintf(" PersistentVolumeClaim/%s-%d", simName, bit)
+			uses = append(uses, fmt.Sprintf("PersistentVolumeClaim/%s-%d", simName, bit))
 		}
 	}
-	return uses
+	return strings.Join(uses, " ")
 }
 
 func (in simInputs) template() map[string]any {
-	image := fmt.Sprint(in.spec.Image)
+	image := strconv.Itoa(in.spec.Image)
 	if in.chart == 3 { // whose pods have another default
 		image += "-chart3"
 	}
@@ -131,7 +133,7 @@ func (in simInputs) template() map[string]any {
 func (in simInputs) contents() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	add := func(kind, name string, spec map[string]any) *unstructured.Unstructured {
-		labels := map[string]any{v1alpha1.CollectorLabel: simName, "chart": fmt.Sprint(in.chart)}
+		labels := map[string]any{v1alpha1.CollectorLabel: simName, "chart": strconv.Itoa(in.chart)}
 		if in.shard != "" {
 			labels[v1alpha1.OperatorLabel] = in.shard
 		}
@@ -147,7 +149,7 @@ func (in simInputs) contents() []*unstructured.Unstructured {
 		account = simName
 	}
 	add("ServiceAccount", account, map[string]any{})
-	secret := add("Secret", in.secretName(), map[string]any{"data": fmt.Sprint(in.configuration())})
+	secret := add("Secret", in.secretName(), map[string]any{"data": strconv.Itoa(in.configuration())})
 	secret.SetAnnotations(map[string]string{"kube8.dev/configuration": "collector"})
 	for bit := range 2 {
 		if in.spec.Volumes&(1<<bit) != 0 {
@@ -156,11 +158,11 @@ func (in simInputs) contents() []*unstructured.Unstructured {
 	}
 	if in.spec.Check != 0 {
 		sum := sha256.Sum256(fmt.Append(nil, in.spec.Check, in.template()))
-		add("Job", simName+"-check-"+hex.EncodeToString(sum[:4]), map[string]any{"uses": in.uses(), "check": fmt.Sprint(in.spec.Check)})
+		add("Job", simName+"-check-"+hex.EncodeToString(sum[:4]), map[string]any{"uses": in.uses(), "check": strconv.Itoa(in.spec.Check)})
 	}
-	add("Service", simName, map[string]any{"ports": fmt.Sprint(in.spec.Ports)})
+	add("Service", simName, map[string]any{"ports": strconv.Itoa(in.spec.Ports)})
 	if in.spec.Policy {
-		add("NetworkPolicy", simName, map[string]any{"ports": fmt.Sprint(in.spec.Ports)})
+		add("NetworkPolicy", simName, map[string]any{"ports": strconv.Itoa(in.spec.Ports)})
 	}
 	if in.spec.Budget {
 		add("PodDisruptionBudget", simName, map[string]any{"maxUnavailable": "1"})
@@ -174,7 +176,7 @@ func (in simInputs) contents() []*unstructured.Unstructured {
 		add("ScaledObject", simName, map[string]any{"target": kind})
 	}
 	if in.chart == 2 {
-		add("ServiceMonitor", simName, map[string]any{"ports": fmt.Sprint(in.spec.Ports)})
+		add("ServiceMonitor", simName, map[string]any{"ports": strconv.Itoa(in.spec.Ports)})
 	}
 	return all
 }
@@ -239,7 +241,7 @@ func (c *simCharts) flatten(content *unstructured.Unstructured) []simField {
 		found = simFlatten(content)
 		c.fields[key] = found
 	}
-	return found[:len(found):len(found)]
+	return slices.Clip(found)
 }
 
 // simFlatten returns the fields of a content.

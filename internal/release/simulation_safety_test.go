@@ -181,15 +181,15 @@ func simDiffers(a, b *simObject) bool {
 	if a == nil || b == nil {
 		return a != b
 	}
-	spec := func(o *simObject) (text string) {
+	spec := func(o *simObject) (values []string) {
 		for _, field := range o.fields {
 			if strings.HasPrefix(field.name, "spec.") {
-				text += field.name + "=" + field.value + ";"
+				values = append(values, field.name, field.value)
 			}
 		}
-		return text
+		return values
 	}
-	return spec(a) != spec(b)
+	return !slices.Equal(spec(a), spec(b))
 }
 
 // deletes checks a deletion by the operator.

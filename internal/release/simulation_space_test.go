@@ -64,9 +64,7 @@ type simSpace struct {
 	acceptedOf simInputs
 	completed  map[string]bool // Jobs
 	touched    map[inventory.Reference]bool
-	tampered   bool
 	started    map[inventory.Reference]*simObject // as they were when the reconcile began
-	wasRefused bool
 }
 
 func (s *simSpace) namespace() string { return fmt.Sprintf("ns%d", s.number) }
@@ -222,4 +220,11 @@ func (r simReader) Used(_ context.Context, collector client.Object, objects map[
 		}
 	}
 	return used, nil
+}
+
+func (s *simSpace) create() {
+	s.exists, s.finalizer, s.deleting, s.uid, s.generation = true, false, false, s.newUID(), 1
+	s.spec, s.shard, s.state, s.dirty = simulation.First(), "0", simState{}, true
+	s.paused, s.ring, s.rollout = "", "", ""
+	s.touched, s.want, s.accepted = map[inventory.Reference]bool{}, Want{}, Want{}
 }

@@ -121,6 +121,7 @@ func TestSimulation(t *testing.T) {
 
 // simTell shows a violation: the events that are left of the schedule when others are dropped, and what was asked of the cluster.
 func simTell(t *testing.T, runner *simRunner, schedule simulation.Schedule, result simResult) {
+	t.Helper()
 	rule := result.rule()
 	short := simulation.Shrink(schedule, func(fewer simulation.Schedule) bool { return runner.run(fewer, false).rule() == rule })
 	again := runner.run(short, true)

@@ -9,10 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -84,13 +81,6 @@ func newSimWorld(schedule simulation.Schedule, charts *simCharts, metered *metri
 	return w
 }
 
-func (s *simSpace) create() {
-	s.exists, s.finalizer, s.deleting, s.uid, s.generation = true, false, false, s.newUID(), 1
-	s.spec, s.shard, s.state, s.dirty = simulation.First(), "0", simState{}, true
-	s.paused, s.ring, s.rollout = "", "", ""
-	s.touched, s.want, s.accepted = map[inventory.Reference]bool{}, Want{}, Want{}
-}
-
 // start starts the operators, who know nothing.
 func (w *simWorld) start() {
 	w.killed, w.faults, w.operators = false, [2]simFault{}, nil
@@ -104,33 +94,6 @@ func (w *simWorld) start() {
 	for _, s := range w.spaces {
 		s.dirty, s.backoff = s.exists, 0
 	}
-}
-
-type simCapabilities struct{ offered *render.Offered }
-
-func (c simCapabilities) Get(context.Context) (*render.Offered, error) { return c.offered, nil }
-func (c simCapabilities) Ask(context.Context) (*render.Offered, error) { return c.offered, nil }
-
-// simEvents drops events.
-type simEvents struct{}
-
-func (simEvents) Event(_ runtime.Object, _, _, _ string)                                          {}
-func (simEvents) Eventf(_ runtime.Object, _, _, _ string, _ ...any)                               {}
-func (simEvents) AnnotatedEventf(_ runtime.Object, _ map[string]string, _, _, _ string, _ ...any) {}
-
-// simLive tells whether a Collector is still one of the operator's.
-type simLive struct {
-	client.Client
-	world *simWorld
-	shard string
-}
-
-func (c simLive) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
-	object.SetNamespace(key.Namespace)
-	if s := c.world.of(object); s.exists && s.shard == c.shard {
-		return nil
-	}
-	return errors.NewNotFound(schema.GroupResource{Resource: "collectors"}, key.Name)
 }
 
 func (w *simWorld) newOperator(shard string) *simOperatorProcess {

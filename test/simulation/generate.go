@@ -19,6 +19,7 @@ type generator struct {
 
 // New returns the schedule of a seed: always the same one.
 func New(seed uint64) Schedule {
+	//nolint:gosec // a seed has the same schedule each time
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 25)), schedule: Schedule{Seed: seed, Collectors: 1}}
 	if g.chance(8) {
 		g.schedule.Collectors = 3
@@ -57,7 +58,7 @@ func (g *generator) add(e Event) {
 
 // edit adds an edit of the spec.
 func (g *generator) edit(rounds int) {
-	field, value := "", ""
+	var field, value string
 	switch g.IntN(16) {
 	case 0, 1, 2:
 		field, value = "mode", g.pick("deployment", "deployment", "daemonset", "statefulset", "statefulset")
@@ -91,7 +92,8 @@ func (g *generator) next() {
 	if len(g.schedule.Events) == 0 {
 		rounds = 5
 	}
-	switch g.IntN(30) {
+	choice := g.IntN(30)
+	switch choice {
 	default:
 		g.edit(rounds)
 	case 10:
@@ -124,6 +126,14 @@ func (g *generator) next() {
 		how := g.pick(Policy, Policy, Quota, Quota, Webhook, BlindWebhook, SilentWebhook)
 		g.add(Event{Action: Refuse, Target: g.target(), Value: how, Rounds: rounds})
 		g.edit(5)
+	case 21, 22, 23, 24, 25, 26, 27, 28, 29:
+		g.fault(choice, rounds)
+	}
+}
+
+// fault adds an event of those that no person brings.
+func (g *generator) fault(choice, rounds int) {
+	switch choice {
 	case 21:
 		g.add(Event{Action: Allow, Rounds: rounds})
 	case 22:

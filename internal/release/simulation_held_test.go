@@ -1,0 +1,57 @@
+package release
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// holds has finalizers stay for a while: what waits for them must neither ask again and again nor be silent.
+func (w *simWorld) holds() {
+	isHeld := func(o *simObject) bool { return o.deleting && len(o.finalizers) > 0 }
+	if !slices.ContainsFunc(w.spaces, func(s *simSpace) bool { return slices.ContainsFunc(s.sorted(), isHeld) }) {
+		return
+	}
+	w.trace("finalizers stay")
+	w.faults, w.later = [2]simFault{}, nil
+	for _, s := range w.spaces {
+		clear(s.stopped)
+	}
+	for _, s := range w.spaces {
+		s.refusals = nil // known: what is written and taken back starts the next try
+	}
+	w.pass(2 * time.Minute)
+	asked, reconciled := w.requests, w.reconciles
+	w.pass(20 * time.Minute)
+	if asked = w.requests - asked; asked > 20*15*len(w.spaces) {
+		w.violates("S8", "%d requests in 20 minutes in which nothing changes", asked)
+	}
+	waits := slices.ContainsFunc(w.spaces, func(s *simSpace) bool { return s.state.update != "" }) // known: it looks once a second
+	if reconciled = w.reconciles - reconciled; reconciled > 20*15*len(w.spaces) && !waits {
+		w.violates("S8", "%d reconciles in 20 minutes in which nothing changes", reconciled)
+	}
+	for _, s := range w.spaces {
+		s.namesObstacle()
+	}
+}
+
+// namesObstacle checks that Ready names what is wanted and cannot be there.
+func (s *simSpace) namesObstacle() {
+	if !s.exists || s.deleting || s.state.failed || s.paused != "" || s.state.reason == v1alpha1.ReasonChecking || s.state.update != "" {
+		return
+	}
+	var held []string
+	for i := range s.want.Objects {
+		what := s.want.Objects[i].Ref
+		if live := s.objects[what]; live != nil && live.deleting && s.want.Objects[i].Stage != render.Checks {
+			held = append(held, what.String())
+		}
+	}
+	isNamed := func(name string) bool { return strings.Contains(s.state.message, name) }
+	if s.state.ready && len(held) > 0 || len(held) > 0 && !slices.ContainsFunc(held, isNamed) {
+		s.world.violates("S7", "Ready does not name %s: %t %s", held[0], s.state.ready, s.state.message)
+	}
+}
