@@ -90,6 +90,16 @@ func Applied(after Object, now time.Time, before *Expectation, repaired bool) *E
 	return next
 }
 
+// Unsure returns the expectation after an apply whose answer was lost: the object is no longer in order, and is missed if it is not
+// there. creates tells that the apply was a creation.
+func (e *Expectation) Unsure(creates bool) *Expectation {
+	next := &Expectation{Seen: true, Pending: creates}
+	if e != nil {
+		next.UID, next.Pending = e.UID, e.Pending
+	}
+	return next
+}
+
 // IsContested tells whether the object was repaired so often that its next repair waits.
 func (e *Expectation) IsContested() bool { return e != nil && e.Repairs > repairsAtOnce }
 

@@ -78,7 +78,11 @@ func (r *actionClient) do(p Plan, repairs bool) error {
 	var repaired []string
 	applier := &apply.Applier{
 		Cluster: r.clusterOf(r.collector), Collector: r.collector, Shard: r.Shard, Together: r.together, Before: r.isChosen,
-		Lost: func(step apply.Step) { delete(r.expected, step.Ref) },
+		Lost: func(step apply.Step) {
+			if r.expected != nil {
+				r.expected[step.Ref] = r.expected[step.Ref].Unsure(step.Action == apply.Create)
+			}
+		},
 		Note: func(step apply.Step, after *inventory.Object) {
 			if r.note(step, after, repairs) {
 				repaired = append(repaired, step.Ref.Kind().Kind+" "+step.Ref.Name())
