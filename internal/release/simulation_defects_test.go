@@ -78,24 +78,24 @@ func deletesOthers(s Situation) []apply.Step {
 	return sorted(deletes)
 }
 
-// simDefects are those of the rows of the issue that the model can show.
+// simDefects are defects that the operator had, as far as the model can show them.
 var simDefects = []simDefect{
-	{"row 1: the workload of another mode is deleted first", "S1 S3", replan(func(s Situation, p Plan) Plan {
+	{"the workload of another mode is deleted first", "S1 S3", replan(func(s Situation, p Plan) Plan {
 		if deletes := deletesOthers(s); p.Verdict == Upgrade && len(deletes) > 0 {
 			p.Groups = slices.Insert(slices.Clone(p.Groups), 0, deletes)
 		}
 		return p
 	})},
-	{"row 1: the workload of another mode is deleted at once", "S1 S3", replan(func(s Situation, p Plan) Plan {
+	{"the workload of another mode is deleted at once", "S1 S3", replan(func(s Situation, p Plan) Plan {
 		if deletes := deletesOthers(s); p.Verdict == Upgrade && len(deletes) > 0 {
 			p.Groups = append(slices.Clone(p.Groups), deletes)
 		}
 		return p
 	})},
-	{"row 1, 5: nothing is tried before it is done", "S1", replan(func(_ Situation, p Plan) Plan {
+	{"nothing is tried before it is done", "S1", replan(func(_ Situation, p Plan) Plan {
 		return p.without(func(step apply.Step) bool { return step.Action == apply.Try })
 	})},
-	{"row 2: any refusal counts as that of an immutable field", "S1 S3 S6", func(c *Clients) {
+	{"any refusal counts as that of an immutable field", "S1 S3 S6", func(c *Clients) {
 		decides := c.decision
 		c.decision = func(s Situation) Plan {
 			p := decides(s)
@@ -111,13 +111,13 @@ var simDefects = []simDefect{
 			})
 		}
 	}},
-	{"row 3: a new workload begins with one pod", "S3", replan(func(_ Situation, p Plan) Plan {
+	{"a new workload begins with one pod", "S3", replan(func(_ Situation, p Plan) Plan {
 		return p.withSteps(func(step *apply.Step) { step.Replicas = 0 })
 	})},
-	{"row 3: the number of pods is not handed over", "S3", replan(func(_ Situation, p Plan) Plan {
+	{"the number of pods is not handed over", "S3", replan(func(_ Situation, p Plan) Plan {
 		return p.withSteps(func(step *apply.Step) { step.HandsOver = false })
 	})},
-	{"row 4: who starts takes all objects to be in order", "S6 S7", situate(func(s *Situation) {
+	{"who starts takes all objects to be in order", "S6 S7", situate(func(s *Situation) {
 		for what, seen := range s.View.Objects {
 			if seen.State == inventory.Unknown {
 				seen.State = inventory.InOrder
@@ -128,7 +128,7 @@ var simDefects = []simDefect{
 			}
 		}
 	})},
-	{"row 5: Service and NetworkPolicy change before the check has accepted anything", "S1", replan(func(s Situation, p Plan) Plan {
+	{"Service and NetworkPolicy change before the check has accepted anything", "S1", replan(func(s Situation, p Plan) Plan {
 		if p.Verdict != Checking {
 			return p
 		}
@@ -146,7 +146,7 @@ var simDefects = []simDefect{
 		}
 		return p
 	})},
-	{"row 6: the version of the user's Secret is taken after its content", "S6", func(c *Clients) {
+	{"the version of the user's Secret is taken after its content", "S6", func(c *Clients) {
 		renders := c.render
 		c.render = func(r *actionClient) error {
 			err := renders(r)
@@ -161,7 +161,7 @@ var simDefects = []simDefect{
 			return err
 		}
 	}},
-	{"row 8: what is being deleted is applied again", "S8 S6 S7", replan(func(s Situation, p Plan) Plan {
+	{"what is being deleted is applied again", "S8 S6 S7", replan(func(s Situation, p Plan) Plan {
 		var again []apply.Step
 		for i := range s.Want.Objects {
 			wanted := &s.Want.Objects[i]
@@ -175,18 +175,18 @@ var simDefects = []simDefect{
 		}
 		return p
 	})},
-	{"row 8: Ready does not say what is being deleted", "S7 S8", replan(func(_ Situation, p Plan) Plan {
+	{"Ready does not say what is being deleted", "S7 S8", replan(func(_ Situation, p Plan) Plan {
 		p.Obstacle = ""
 		return p
 	})},
-	{"row 9: an autoscaler of another kind goes last", "S6 S7", replan(func(_ Situation, p Plan) Plan {
+	{"an autoscaler of another kind goes last", "S6 S7", replan(func(_ Situation, p Plan) Plan {
 		return p.withSteps(func(step *apply.Step) {
 			if step.Action == apply.Replace && step.Old.Ref != step.Ref {
 				step.Action, step.Old = apply.Create, nil
 			}
 		})
 	})},
-	{"row 11: the last accepted revision is not repaired", "S6 S1", func(c *Clients) {
+	{"the last accepted revision is not repaired", "S6 S1", func(c *Clients) {
 		c.accepted = func(*actionClient) (Want, error) { return Want{}, nil }
 	}},
 	{"what pods mount is pruned at once", "S1", situate(func(s *Situation) { s.View.Used = nil })},
