@@ -234,12 +234,12 @@ func (r *actionClient) remember() {
 
 // summarize gives the informer cache a moment to show what was applied, and says how the objects are.
 func (r *actionClient) summarize() {
-	isInOrder := r.isInOrder()
+	isInOrder, isHeld := r.isInOrder()
 	if !isInOrder && r.cacheWait > 0 && !r.isMoved && r.plan.Obstacle == "" {
 		_ = wait.PollUntilContextTimeout(r.ctx, 2*time.Millisecond, r.cacheWait, true, func(context.Context) (bool, error) {
 			err := r.look()
-			isInOrder = err == nil && r.isInOrder()
-			return isInOrder, err
+			isInOrder, isHeld = r.isInOrder()
+			return isInOrder && err == nil, err
 		})
 	}
 	// While a change waits its turn, it is not known which of the objects wait to be pruned.
@@ -249,23 +249,27 @@ func (r *actionClient) summarize() {
 		deployed.Digest = deployed.Digest[:2*partLength] + digestOfObjects(r.found, r.waits)
 		r.deployed = &deployed
 	}
-	if !isInOrder && r.plan.Obstacle == "" || r.plan.Obstacle != "" && len(r.plan.Groups) > 0 { // which may have ended with the steps
+	if !isInOrder && !isHeld && r.plan.Obstacle == "" || r.plan.Obstacle != "" && len(r.plan.Groups) > 0 { // which may have ended with the steps
 		r.plan.sooner(inventory.CacheDelay)
 	}
 	r.outcome.Verdict, r.outcome.Obstacle, r.outcome.InOrder, r.outcome.Requeue = r.plan.Verdict, r.plan.Obstacle, isInOrder, r.plan.After
 	r.outcome.Unfinished = r.outcome.Checking != ""
 }
 
-// isInOrder tells whether the informer cache has shown all objects as they should be.
-func (r *actionClient) isInOrder() bool {
+// isInOrder tells whether the informer cache has shown all objects as they should be, or all but those that a finalizer holds.
+func (r *actionClient) isInOrder() (isInOrder, isHeld bool) {
 	view := r.expected.See(r.found, r.now())
 	r.expected.Note(view)
 	for what, seen := range view {
-		if seen.State != inventory.InOrder && !r.waits[what] {
-			return false
+		switch {
+		case seen.State == inventory.InOrder, r.waits[what]:
+		case seen.State == inventory.Deleting:
+			isHeld = true
+		default:
+			return false, false
 		}
 	}
-	return true
+	return !isHeld, isHeld
 }
 
 // keepExpectations expects what stays although it is not wanted to stay as it is now, and forgets what has gone and is not wanted.
