@@ -23,7 +23,9 @@ func rendering(t *testing.T, unreadable map[string]error) *actionClient {
 	r.capabilities = simCapabilities{&render.Offered{Capabilities: chartutil.DefaultCapabilities, Unreadable: unreadable}}
 	r.References = func(*unstructured.Unstructured, string) (string, []string) { return "", nil }
 	r.ConfigurationVersion = func(*unstructured.Unstructured) string { return "" }
-	r.Configuration = func(context.Context, *unstructured.Unstructured) (postrender.Referenced, error) { return postrender.Referenced{}, nil }
+	r.Configuration = func(context.Context, *unstructured.Unstructured) (postrender.Referenced, error) {
+		return postrender.Referenced{}, nil
+	}
 	return r
 }
 
