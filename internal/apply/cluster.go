@@ -106,12 +106,14 @@ func (r Request) body() map[string]any {
 	parts, _ := whole["metadata"].(map[string]any)
 	maps.Copy(metadata, parts)
 	whole["metadata"] = metadata
-	metadata["resourceVersion"] = absent
-	if r.UID != "" {
-		metadata["uid"], metadata["resourceVersion"] = string(r.UID), r.Version
-	}
-	if r.UID != "" && r.Version == "" { // any version: some kinds do not take an empty one for that
-		delete(metadata, "resourceVersion")
+	switch r.UID {
+	case "":
+		metadata["resourceVersion"] = absent
+	default:
+		metadata["uid"] = string(r.UID)
+		if r.Version != "" { // some kinds do not take an empty one
+			metadata["resourceVersion"] = r.Version
+		}
 	}
 	if r.Name != "" {
 		metadata["name"] = r.Name
