@@ -183,7 +183,7 @@ func (r *Records) create(ctx context.Context, revision int, manifest string, val
 				"name": rel.Name, "owner": "helm", "status": release.StatusDeployed.String(), "version": strconv.Itoa(revision),
 				"createdAt": strconv.FormatInt(time.Now().Unix(), 10),
 			},
-			Annotations: r.earlier(),
+			Annotations: r.earlier(revision),
 			OwnerReferences: []metav1.OwnerReference{
 				*metav1.NewControllerRef(r.Collector, r.Collector.GetObjectKind().GroupVersionKind()),
 			},
@@ -216,18 +216,18 @@ func (r *Records) skip(ctx context.Context, revision int, manifest string, value
 	return r.create(ctx, revision+1, manifest, values)
 }
 
-// earlier returns the annotation of the next record.
-func (r *Records) earlier() map[string]string {
+// earlier returns the annotation of the record of a revision: those that stay when it is there.
+func (r *Records) earlier(revision int) map[string]string {
 	var earlier []string
 	for _, known := range r.records {
-		if known.uid != "" {
+		if known.uid != "" && known.revision > revision-History {
 			earlier = append(earlier, fmt.Sprintf("%d=%s", known.revision, known.uid))
 		}
 	}
 	if len(earlier) == 0 {
 		return nil
 	}
-	return map[string]string{earlierAnnotation: strings.Join(earlier[max(0, len(earlier)-History):], ",")}
+	return map[string]string{earlierAnnotation: strings.Join(earlier, ",")}
 }
 
 // supersede notes in a record that there is a later one. The Secret has had the text for that since it was

@@ -61,21 +61,43 @@ func TestWhatACollectorCostsTheAPIServer(t *testing.T) {
 		t.Run(step.name, func(t *testing.T) {
 			since := plane.audit.mark(t)
 			step.do()
-			var got []string
-			for _, r := range plane.audit.read(t)[since:] {
-				if r.ObjectRef.Namespace == collector.Namespace {
-					got = append(got, strings.TrimSuffix(r.Verb+" "+r.ObjectRef.Resource+"/"+r.ObjectRef.Subresource, "/"))
-				}
-			}
-			slices.Sort(got)
-			slices.Sort(step.want)
-			// The status is written once more where the cache is behind.
-			if i := slices.Index(got, "update collectors/status"); i >= 0 && i+1 < len(got) && got[i+1] == got[i] {
-				got = slices.Delete(got, i, i+1)
-			}
-			if diff := cmp.Diff(step.want, got); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
+			expectRequests(t, since, collector.Namespace, step.want)
 		})
+	}
+}
+
+// expectRequests expects requests about a namespace since a mark.
+func expectRequests(t *testing.T, since int, namespace string, want []string) {
+	t.Helper()
+	var got []string
+	for _, r := range plane.audit.read(t)[since:] {
+		if r.ObjectRef.Namespace == namespace {
+			got = append(got, strings.TrimSuffix(r.Verb+" "+r.ObjectRef.Resource+"/"+r.ObjectRef.Subresource, "/"))
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	// The status is written once more where the cache is behind.
+	if i := slices.Index(got, "update collectors/status"); i >= 0 && i+1 < len(got) && got[i+1] == got[i] {
+		got = slices.Delete(got, i, i+1)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// Not parallel: it restarts the shared operator.
+func TestTheFirstChangeAfterARestartCostsAsMuchAsAnyOther(t *testing.T) {
+	collector := install(t)
+	configure(t, collector, "second: {}")
+	for _, text := range []string{"third: {}", "fourth: {}", "fifth: {}"} {
+		restart(t, shared.args)
+		since := plane.audit.mark(t)
+		configure(t, collector, text)
+		want := []string{"patch secrets", "patch deployments", "create secrets", "patch secrets", "update collectors/status", "create events"}
+		if text != "third: {}" { // the oldest record, and the oldest configuration
+			want = append(want, "delete secrets", "delete secrets")
+		}
+		expectRequests(t, since, collector.Namespace, want)
 	}
 }
