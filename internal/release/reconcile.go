@@ -8,10 +8,8 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -129,53 +127,6 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 		r.Events.Eventf(r.collector, corev1.EventTypeWarning, "Contested", contested, editorOf(before.Editor), step.Ref)
 	}
 	return true
-}
-
-// learn finds out what the next decision needs to know after an error, and tells whether it can be another one.
-func (r *actionClient) learn(err error) (again bool, failed error) {
-	immutable, gone := (*apply.ImmutableError)(nil), (*apply.GoneError)(nil)
-	switch {
-	case errors.As(err, &immutable):
-		if _, isKnown := r.immutable[immutable.Ref]; isKnown {
-			return false, nil
-		}
-		found, err := r.inspect(immutable)
-		if err != nil {
-			return false, err
-		}
-		if r.immutable == nil {
-			r.immutable = map[inventory.Reference]Immutable{}
-		}
-		r.immutable[immutable.Ref] = found
-		return true, nil
-	case errors.As(err, &gone):
-		offered, err := r.capabilities.Ask(r.ctx)
-		if err != nil || offered.Version == r.rendered.inputs.offered {
-			return false, nil //nolint:nilerr // the cause is told
-		}
-		return true, r.render(r)
-	}
-	return false, nil
-}
-
-// inspect reads a StatefulSet that cannot be changed, and its claims.
-func (r *actionClient) inspect(immutable *apply.ImmutableError) (Immutable, error) {
-	found := Immutable{Err: immutable}
-	if immutable.Ref.Kind().Kind != "StatefulSet" {
-		return found, nil
-	}
-	cluster := r.clusterOf(r.collector)
-	live, err := cluster.Read(r.ctx, immutable.Ref)
-	if err != nil || live == nil {
-		return found, err
-	}
-	found.Live, found.Wanted = &appsv1.StatefulSet{}, &appsv1.StatefulSet{}
-	convert := runtime.DefaultUnstructuredConverter.FromUnstructured
-	if err := errors.Join(convert(live.Object, found.Live), convert(immutable.Object.Content.Object, found.Wanted)); err != nil {
-		return found, fmt.Errorf("read %s: %w", immutable.Ref, err)
-	}
-	found.Claims, err = cluster.Claims(r.ctx, found.Live.Spec.Selector.MatchLabels)
-	return found, err
 }
 
 // undo deletes what a first revision has created until it met something of somebody else: nothing is half begun.
