@@ -108,7 +108,10 @@ func (r Request) body() map[string]any {
 	whole["metadata"] = metadata
 	metadata["resourceVersion"] = absent
 	if r.UID != "" {
-		metadata["uid"], metadata["resourceVersion"] = string(r.UID), r.Version // any version, if it is empty
+		metadata["uid"], metadata["resourceVersion"] = string(r.UID), r.Version
+	}
+	if r.UID != "" && r.Version == "" { // any version: some kinds do not take an empty one for that
+		delete(metadata, "resourceVersion")
 	}
 	if r.Name != "" {
 		metadata["name"] = r.Name
