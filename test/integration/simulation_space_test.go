@@ -97,12 +97,17 @@ func (s *space) knows(err error) {
 
 // await waits until something is so, and tells whether it became so in time.
 func (s *space) await(ctx context.Context, most time.Duration, isSo func() bool) bool {
-	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, most, true, func(context.Context) (bool, error) { return isSo(), nil }) == nil
+	return pollFor(ctx, 20*time.Millisecond, most, isSo)
 }
 
 // awaitSlowly is await for what takes the test itself some time to find out.
 func (s *space) awaitSlowly(ctx context.Context, most time.Duration, isSo func() bool) bool {
-	return wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, most, true, func(context.Context) (bool, error) { return isSo(), nil }) == nil
+	return pollFor(ctx, 200*time.Millisecond, most, isSo)
+}
+
+func pollFor(ctx context.Context, every, most time.Duration, isSo func() bool) bool {
+	look := func(context.Context) (bool, error) { return isSo(), nil }
+	return wait.PollUntilContextTimeout(ctx, every, most, true, look) == nil
 }
 
 // changeCollector changes the Collector, if it is there.
