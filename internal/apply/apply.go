@@ -117,6 +117,8 @@ func (a *Applier) try(ctx context.Context, s Step) error {
 			return nil
 		case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run"):
 			return nil
+		case request.UID != "" && s.Old == nil && isOfLists(err) && a.Cluster.Rewrite(ctx, request) == nil:
+			return nil // as apply does it
 		case !apierrors.IsConflict(err) && !isOtherUID(err):
 			return a.refusal(err, s)
 		}

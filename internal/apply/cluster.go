@@ -130,8 +130,12 @@ func (c cluster) Rewrite(ctx context.Context, request Request) error {
 	if err != nil {
 		return fmt.Errorf("write it as JSON: %w", err)
 	}
-	err = c.writer.Patch(ctx, c.named(request.Ref), client.RawPatch(types.MergePatchType, text), client.FieldOwner(request.Manager))
-	if err != nil {
+	options := []client.PatchOption{client.FieldOwner(request.Manager)}
+	if request.DryRun {
+		options = append(options, client.DryRunAll)
+	}
+	err = c.writer.Patch(ctx, c.named(request.Ref), client.RawPatch(types.MergePatchType, text), options...)
+	if err != nil || request.DryRun {
 		return err //nolint:wrapcheck // the caller has another error to tell
 	}
 	return c.own(ctx, request.Ref)
