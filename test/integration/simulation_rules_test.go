@@ -70,6 +70,8 @@ func (r *referee) look(v version) {
 		clear(r.doubts)
 	case h.served[resourceVersion]:
 		r.ready[uid] = r.ready[uid] || serves(v.object)
+	case v.object.GetLabels()["owner"] == "helm" && r.live[v.key()] == nil: // the record of a change that is done
+		r.accept()
 	case v.object.GetLabels()["owner"] == "helm", v.object.GetKind() == "Namespace", v.gone && !isDeletion:
 		// a record, what the test creates, and what a finalizer has held
 	case isDeletion:
@@ -95,12 +97,8 @@ func (r *referee) lookAtCollector(v version) {
 	message := conditionOf(collector, "Ready").Message
 	switch deployed := collector.Status.DeployedRelease; {
 	case deployed != nil && deployed.Generation == collector.Generation && failed.Status == corev1.ConditionFalse:
-		r.good = map[string]string{}
-		for key, object := range r.live {
-			r.good[key] = specIn(object)
-		}
+		r.accept()
 		clear(r.touched)
-		clear(r.doubts)
 	case strings.HasPrefix(message, "record revision "): // all objects were accepted, and only the record is refused
 	case slices.ContainsFunc(refusedWords, func(word string) bool { return strings.Contains(message, word) }):
 		for _, doubt := range r.doubts {
@@ -108,6 +106,15 @@ func (r *referee) lookAtCollector(v version) {
 		}
 		clear(r.doubts)
 	}
+}
+
+// accept notes that a change is done.
+func (r *referee) accept() {
+	r.good = map[string]string{}
+	for key, object := range r.live {
+		r.good[key] = specIn(object)
+	}
+	clear(r.doubts)
 }
 
 // isProtected tells whether a refused change must leave an object as it is.
