@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/test/simulation"
 )
 
 // simState is the status of a Collector.
@@ -224,7 +225,7 @@ func (s *simSpace) readiness(outcome Outcome, err error) (ready bool, reason, me
 	if outcome.Checking != "" {
 		return false, v1alpha1.ReasonChecking, ""
 	}
-	workload := s.cache[simRef(simWorkloads[s.spec.Mode], simName)]
+	workload := s.cache[simRef(simulation.Workloads[s.spec.Mode], simName)]
 	switch {
 	case outcome.Obstacle != "":
 		return false, v1alpha1.ReasonProgressing, outcome.Obstacle

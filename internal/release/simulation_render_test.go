@@ -36,9 +36,6 @@ func simRef(kind, name string) inventory.Reference {
 	return inventory.NewReference(simKinds[kind], name)
 }
 
-// simWorkloads are the kinds that run pods, by mode.
-var simWorkloads = map[string]string{"deployment": "Deployment", "daemonset": "DaemonSet", "statefulset": "StatefulSet"}
-
 // simInputs are what a Collector is rendered from.
 type simInputs struct {
 	spec       simulation.Spec // effective
@@ -167,7 +164,7 @@ func (in simInputs) contents() []*unstructured.Unstructured {
 	if in.spec.Budget {
 		add("PodDisruptionBudget", simName, map[string]any{"maxUnavailable": "1"})
 	}
-	kind := simWorkloads[in.spec.Mode]
+	kind := simulation.Workloads[in.spec.Mode]
 	add(kind, simName, in.workload())
 	if in.spec.Autoscaling == "hpa" {
 		add("HorizontalPodAutoscaler", simName, map[string]any{"target": kind})

@@ -32,6 +32,9 @@ var refusals = []privilege.Refusal{
 	{Message: "cannot find RESTMapping for APIVersion kube8.dev/v1alpha1", Test: "TestChaosTheAPIServerRestartsInTheMiddle"},
 	{Message: "create not allowed while custom resource definition is terminating", Test: "TestACollectorFollowsWhatTheClusterOffers"},
 	{Message: "exceeded quota: limit, requested: count/statefulsets.apps=1", Test: "TestAnotherModeThatIsRefusedLeavesTheOldWorkload"},
+	{Message: "exceeded quota: limit-", Test: "TestTheOperatorEndsAsTheModelSays"},
+	{Message: "not in this schedule", Test: "TestTheOperatorEndsAsTheModelSays"},
+	{Message: "is already managed by the hpa 'c'", Test: "TestTheOperatorEndsAsTheModelSays"},
 	{Message: "the storageclass that provisions the pvc must support resize", Test: "TestClaimsThatCannotGrowAreToldAndNothingElseHappens"},
 }
 

@@ -91,7 +91,7 @@ func (s Spec) With(field, value string) Spec {
 // Effective returns the spec without the fields that have no effect beside others.
 func (s Spec) Effective() Spec {
 	if s.Mode == "daemonset" {
-		s.Autoscaling, s.Replicas = "none", 0
+		s.Autoscaling, s.Replicas, s.Budget = "none", 0, false
 	}
 	if s.Autoscaling != "none" {
 		s.Replicas = 0
