@@ -200,7 +200,8 @@ func (r *actionClient) summarize() {
 		deployed.Digest = deployed.Digest[:2*partLength] + digestOfObjects(r.found, r.waits)
 		r.deployed = &deployed
 	}
-	if !isInOrder && !isHeld && r.plan.Obstacle == "" || r.plan.Obstacle != "" && len(r.plan.Groups) > 0 { // which may have ended with the steps
+	mayHaveEnded := r.plan.Obstacle != "" && len(r.plan.Groups) > 0
+	if !isInOrder && !isHeld && r.plan.Obstacle == "" || mayHaveEnded {
 		r.plan.sooner(inventory.CacheDelay)
 	}
 	r.outcome.Verdict, r.outcome.Obstacle, r.outcome.InOrder, r.outcome.Requeue = r.plan.Verdict, r.plan.Obstacle, isInOrder, r.plan.After

@@ -164,5 +164,5 @@ func uninstallMonitors(t *testing.T) {
 			}
 		}
 		return left, err
-	}).Should(BeEmpty())
+	}).WithTimeout(2 * time.Minute).Should(BeEmpty())
 }

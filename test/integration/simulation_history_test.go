@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -87,11 +88,7 @@ func (h *history) add(v version) {
 func (h *history) now() map[string]*unstructured.Unstructured {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	all := map[string]*unstructured.Unstructured{}
-	for key, object := range h.live {
-		all[key] = object
-	}
-	return all
+	return maps.Clone(h.live)
 }
 
 // sorted returns all versions in the order in which they were written.

@@ -96,6 +96,7 @@ func writesOf(group, version, resource string) registrationv1.RuleWithOperations
 // review answers as the webhook of a path. The API server does not take a webhook that says of itself that it does not support dry
 // runs, so a blind one says so when it is asked.
 func review(t *testing.T, w http.ResponseWriter, r *http.Request) {
+	t.Helper()
 	asked := &admissionv1.AdmissionReview{}
 	if err := json.NewDecoder(r.Body).Decode(asked); err != nil {
 		t.Error(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -125,7 +126,7 @@ func (s *space) changeCollector(ctx context.Context, edit func(*v1alpha1.Collect
 
 func (s *space) next() string {
 	s.writes++
-	return fmt.Sprint(s.writes)
+	return strconv.Itoa(s.writes)
 }
 
 // patch changes an object as a field manager does. There may be no such object any more, and what is refused is not done.
@@ -225,7 +226,7 @@ func conditionOf(collector *v1alpha1.Collector, name string) v1alpha1.Condition 
 // refuse changes what the API server refuses, and waits until it does.
 func (s *space) refuse(ctx context.Context) error {
 	s.epoch++
-	labels := map[string]any{"epoch": fmt.Sprint(s.epoch)}
+	labels := map[string]any{"epoch": strconv.Itoa(s.epoch)}
 	for label, value := range s.refusals {
 		labels[label] = value
 		if value == "" {

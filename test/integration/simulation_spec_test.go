@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +43,7 @@ func realSpec(s simulation.Spec) v1alpha1.CollectorSpec {
 	}
 	for bit := range 2 {
 		if s.Volumes&(1<<bit) != 0 {
-			spec.VolumeClaims = append(spec.VolumeClaims, claimOf(fmt.Sprint(bit), "1Gi"))
+			spec.VolumeClaims = append(spec.VolumeClaims, claimOf(strconv.Itoa(bit), "1Gi"))
 		}
 	}
 	switch {
