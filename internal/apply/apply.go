@@ -61,7 +61,7 @@ func (a *Applier) Do(ctx context.Context, groups [][]Step) error {
 			noting.Lock()
 			defer noting.Unlock()
 			switch {
-			case group[i].Action == Try || group[i].Action == Adopt:
+			case group[i].Action == Try:
 			case failed[i] == nil:
 				a.Note(group[i], after)
 			case IsLost(failed[i]):
@@ -101,7 +101,7 @@ func (a *Applier) step(ctx context.Context, s Step) (after *inventory.Object, er
 		applied, err := a.replace(ctx, s)
 		return &applied, err
 	case Adopt:
-		return nil, a.adopt(ctx, s)
+		return a.adopt(ctx, s)
 	case Delete:
 		return nil, a.Cluster.Delete(ctx, s.Ref, s.UID, false)
 	}
@@ -210,6 +210,10 @@ func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error)
 		return inventory.Object{}, err
 	}
 	if old != nil && old.GetUID() == s.Old.UID {
+		if held := old.GetFinalizers(); s.Old.Ref == s.Ref && len(held) > 0 {
+			return inventory.Object{}, fmt.Errorf("%s cannot be changed, and finalizers %s would keep the operator from creating it again; remove them",
+				s.Ref, strings.Join(held, ", "))
+		}
 		for _, growth := range s.Old.Grow {
 			if err := a.Cluster.Grow(ctx, growth); err != nil {
 				return inventory.Object{}, fmt.Errorf("expand PersistentVolumeClaim %q for spec.volumeClaimTemplates: %w", growth.Claim, err)

@@ -85,6 +85,11 @@ func (c *script) Grow(_ context.Context, growth Growth) error {
 const collectorUID = "a-b-c"
 
 // objectOf returns an object of a Collector, or of nobody.
+func held(object *unstructured.Unstructured) *unstructured.Unstructured {
+	object.SetFinalizers([]string{"example.com/hold"})
+	return object
+}
+
 func objectOf(kind, uid string, owned bool) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(4)}}}
 	object.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind})
@@ -209,6 +214,10 @@ func TestSteps(t *testing.T) {
 				"read StatefulSet/c", "apply StatefulSet/c with 4 pods",
 			},
 		},
+		"a StatefulSet that a finalizer would hold stays": {
+			step: replace, live: []*unstructured.Unstructured{held(objectOf("StatefulSet", "old", true))},
+			want: []string{"try StatefulSet/c as c-dry-run", "read StatefulSet/c"}, wantError: "finalizers example.com/hold would keep the operator",
+		},
 		"a StatefulSet whose successor is refused stays": {
 			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)}, refuse: onlyWhen(func(r Request) bool { return r.DryRun }, forbidden),
 			want: []string{"try StatefulSet/c as c-dry-run"}, wantError: "exceeded quota",
@@ -241,7 +250,7 @@ func TestSteps(t *testing.T) {
 		},
 		"an object that stays is labelled": {
 			step: Step{Action: Adopt, Ref: refTo("Secret"), UID: "1"}, live: []*unstructured.Unstructured{objectOf("Secret", "1", true)},
-			want: []string{"read Secret/c", "apply Secret/c of 1 by kube8-operator-handover"},
+			want: []string{"read Secret/c", "apply Secret/c of 1 by kube8-operator-adopt"},
 		},
 		"an object that has gone meanwhile is not labelled": {step: Step{Action: Adopt, Ref: refTo("Secret"), UID: "1"}, want: []string{"read Secret/c"}},
 		"a deletion":                    {step: Step{Action: Delete, Ref: refTo("Secret"), UID: "1"}, want: []string{"delete Secret/c of 1 orphan false"}},
@@ -266,7 +275,7 @@ func TestSteps(t *testing.T) {
 			if diff := cmp.Diff(row.want, cluster.asked); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
-			if writes := row.step.Action != Try && row.step.Action != Adopt && row.wantError == ""; writes != slices.Contains(noted, row.step.Action) {
+			if writes := row.step.Action != Try && row.wantError == ""; writes != slices.Contains(noted, row.step.Action) {
 				t.Errorf("noted %v", noted)
 			}
 		})

@@ -37,17 +37,18 @@ func (a *Applier) handOver(ctx context.Context, what inventory.Reference, uid ty
 }
 
 // adopt has the informer cache hold an object that a Collector has brought from another operator, and no longer renders.
-func (a *Applier) adopt(ctx context.Context, s Step) error {
+func (a *Applier) adopt(ctx context.Context, s Step) (*inventory.Object, error) {
 	live, err := a.Cluster.Read(ctx, s.Ref)
 	if err != nil || live == nil || live.GetUID() != s.UID {
-		return err
+		return nil, err
 	}
 	part := partOf(live)
 	part.SetLabels(map[string]string{v1alpha1.OperatorLabel: a.Shard})
-	if _, err := a.Cluster.Apply(ctx, Request{Ref: s.Ref, Content: part, UID: s.UID, Manager: inventory.Handover}); err != nil {
-		return fmt.Errorf("label %s: %w", s.Ref, err)
+	after, err := a.Cluster.Apply(ctx, Request{Ref: s.Ref, Content: part, UID: s.UID, Manager: inventory.Adopter})
+	if err != nil {
+		return nil, fmt.Errorf("label %s: %w", s.Ref, err)
 	}
-	return nil
+	return &after, nil
 }
 
 // partOf returns what names an object, for an apply of some of its fields.

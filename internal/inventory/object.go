@@ -25,9 +25,11 @@ const (
 	// Manager is the operator's name among the field managers of an object.
 	Manager = "kube8-operator"
 
-	// Handover is the field manager that keeps spec.replicas after the operator has given it up, until an autoscaler sets
-	// it. It also keeps the label of what a Collector that has moved no longer renders.
+	// Handover is the field manager that keeps spec.replicas after the operator has given it up, until an autoscaler sets it.
 	Handover = "kube8-operator-handover"
+
+	// Adopter is the field manager of the label of what a Collector that has moved no longer renders.
+	Adopter = "kube8-operator-adopt"
 
 	// AppliedAnnotation is on each object that the operator has applied: the hash of the object as it was rendered.
 	AppliedAnnotation = "kube8.dev/applied"
@@ -128,7 +130,7 @@ func fieldsOf(object client.Object) fields {
 	for _, entry := range object.GetManagedFields() {
 		switch {
 		case entry.Subresource != "":
-		case entry.Manager != Manager && entry.Manager != Handover:
+		case entry.Manager != Manager && entry.Manager != Handover && entry.Manager != Adopter:
 			if entry.Time != nil && !entry.Time.Before(&last) {
 				seen.editor, last = entry.Manager, *entry.Time
 			}

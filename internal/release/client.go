@@ -83,7 +83,7 @@ type Clients struct {
 	clusterOf func(collector *unstructured.Unstructured) apply.Cluster
 	recordsOf func(*actionClient) records
 	render    func(*actionClient) error
-	accepted  func(*actionClient) (Want, error)
+	recorded  func(r *actionClient, revision int) (*recorded, error)
 	decision  func(Situation) Plan
 	cacheWait time.Duration
 	goneWait  time.Duration
@@ -120,7 +120,7 @@ type actionClient struct {
 	collector *unstructured.Unstructured
 
 	found    map[inventory.Reference]inventory.Object // what the Collector controls, by the informer cache
-	isMoved  bool                                     // from another operator, whose objects the informer cache does not have
+	isMoved  bool                                     // perhaps from another operator, whose objects the informer cache does not have
 	values   map[string]any
 	rendered *rendered
 	plan     Plan
@@ -143,7 +143,11 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 	}
 	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, entry: c.memory.of(collector)}
 	r.recall(parsed)
-	if err := r.look(); err != nil {
+	err := r.look()
+	if err == nil && r.isUnknown() && collector.GetDeletionTimestamp() == nil {
+		err = r.recallLater()
+	}
+	if err != nil {
 		return nil, r.ends(err)
 	}
 	return r, nil
@@ -259,6 +263,16 @@ func (r *actionClient) answer(hash string) *release.Release {
 // ends keeps the outcome of the reconcile, for the status and for the caller.
 func (r *actionClient) ends(err error) error {
 	r.outcome.Err, r.outcome.Deployed = err, r.deployed
+	if isOfChange := r.plan.Verdict != Deferred && r.plan.Verdict != Drifted; err != nil && r.rendered != nil && isOfChange && !apply.IsLost(err) {
+		r.outcome.refused = change{r.rendered.inputs, r.rendered.Hash}
+	}
+	if err != nil && r.isMoved {
+		for what := range r.found {
+			if r.expected[what] == nil { // it may still have the label of the other operator
+				r.expected = nil
+			}
+		}
+	}
 	if r.outcome.Update == nil {
 		r.Waves.Settle(r.collector)
 	}

@@ -19,6 +19,9 @@ func decide(s Situation) Plan {
 		return uninstall(s)
 	}
 	changes := s.Deployed == "" || s.Want.Hash != s.Deployed
+	if changes && s.Failed != nil {
+		return Plan{Verdict: Refused, Err: s.Failed, Restores: s.drifted()}
+	}
 	if changes && s.ByOperator && !s.Turn {
 		return Plan{Verdict: Deferred, Restores: s.drifted()}
 	}
@@ -52,10 +55,7 @@ func decide(s Situation) Plan {
 		p.Verdict = Drifted
 	}
 	deletes, adopts := s.prune(steps, &p)
-	// A workload is the last: without one in the informer cache the Collector counts as moved.
-	isWorkload := func(step apply.Step) bool { return inventory.IsWorkload(step.Ref.Kind().Kind) }
-	p.add(slices.DeleteFunc(slices.Clone(adopts), isWorkload))
-	p.add(slices.DeleteFunc(adopts, func(step apply.Step) bool { return !isWorkload(step) }))
+	p.add(adopts)
 	var untried inventory.Reference
 	if !s.Restores {
 		p.add(s.leftovers()) // also of a change that was taken back

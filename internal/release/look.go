@@ -6,7 +6,6 @@ import (
 	"math"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,15 +24,6 @@ func (r *actionClient) look() error {
 		return err
 	}
 	r.found = found
-	_, isDeployed, _ := unstructured.NestedMap(r.collector.Object, "status", "deployedRelease")
-	if r.isMoved = r.Shard != "" && isDeployed && !r.runs(); r.isMoved {
-		if offeredErr != nil {
-			return offeredErr // objects would be overlooked
-		}
-		if r.found, err = r.inventory.OfMoved(r.ctx, r.collector, append(optional, r.chart.Kinds...)); err != nil {
-			return err
-		}
-	}
 	if r.expected == nil && r.deployed != nil {
 		if _, _, objects := splitDigest(r.deployed.Digest); objects == digestOfObjects(r.found, nil) {
 			r.expected = inventory.Expectations{}
@@ -42,18 +32,20 @@ func (r *actionClient) look() error {
 			}
 		}
 	}
+	if r.isMoved = r.isMoved || r.Shard != "" && r.isUnknown(); r.isMoved {
+		if offeredErr != nil {
+			return offeredErr // objects would be overlooked
+		}
+		if r.found, err = r.inventory.OfMoved(r.ctx, r.collector, append(optional, r.chart.Kinds...)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// runs tells whether the informer cache has a workload of the Collector.
-func (r *actionClient) runs() bool {
-	for what := range r.found {
-		if inventory.IsWorkload(what.Kind().Kind) {
-			return true
-		}
-	}
-	return false
-}
+// isUnknown tells whether nobody knows what has happened to the objects of a deployed revision: the operator has just started, and
+// they are not as the status has them.
+func (r *actionClient) isUnknown() bool { return r.expected == nil && r.deployed != nil }
 
 // isUnchanged tells whether there is nothing to do, by what is remembered or by what the status says.
 func (r *actionClient) isUnchanged() bool {
@@ -127,7 +119,7 @@ func (r *actionClient) decide() error {
 	if err != nil {
 		return err
 	}
-	if s.ByOperator = r.isByOperator() && !r.isUnrepairable; s.ByOperator {
+	if s.ByOperator = r.isByOperator() && !r.isUnrepairable; s.ByOperator && s.Failed == nil {
 		r.outcome.Update = r.Waves.Ask(r.collector)
 		s.Turn = r.outcome.Update == nil
 	}
@@ -143,6 +135,9 @@ func (r *actionClient) situation(want Want) (Situation, error) {
 		View: inventory.View{Objects: r.expected.See(r.found, r.now())},
 	}
 	_, s.Conflicted = errors.AsType[*inventory.ConflictError](r.last.Err)
+	if s.BacksOff && r.rendered != nil && r.last.refused == (change{r.rendered.inputs, want.Hash}) {
+		s.Failed = r.last.Err
+	}
 	if checked, isCheck := errors.AsType[*CheckError](r.last.Err); isCheck {
 		s.Told = checked.job
 	}

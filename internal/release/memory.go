@@ -39,6 +39,12 @@ type inputs struct {
 	configuration, offered string
 }
 
+// change is what a Collector was rendered to, and from what.
+type change struct {
+	inputs
+	hash string
+}
+
 // Deployed says what a deployed release is, without its content.
 type Deployed struct {
 	// Revision is the release's revision, from 1.
@@ -80,6 +86,8 @@ type Outcome struct {
 	// Err is the error that ended the reconcile, or nil.
 	Err error
 
+	refused change // what Err is about, if it is a change that nobody accepts
+
 	Ended
 }
 
@@ -88,7 +96,7 @@ type Ended struct {
 	// Fast says that there was nothing to do by what is remembered.
 	Fast bool
 
-	// Unfinished says that it waits for a check, although it ended without an error.
+	// Unfinished says that a change waits for a check or for its turn, although the reconcile ended without an error.
 	Unfinished bool
 
 	// Requeue is when to reconcile again although nothing happens; 0 leaves it to the period.
@@ -170,13 +178,13 @@ func (e *entry) recall(collector *unstructured.Unstructured) {
 	e.deployed.ConfigHash, _, _ = unstructured.NestedString(status, "configHash")
 }
 
-// versionOf returns what a Collector's image is chosen by.
-func versionOf(collector *unstructured.Unstructured) string {
+// versionOf returns what the image of a spec is chosen by.
+func versionOf(spec map[string]any) string {
 	for _, field := range []string{"digest", "tag"} {
-		if found, _, _ := unstructured.NestedString(collector.Object, "spec", "image", field); found != "" {
+		if found, _, _ := unstructured.NestedString(spec, "image", field); found != "" {
 			return found
 		}
 	}
-	version, _, _ := unstructured.NestedString(collector.Object, "spec", "collector", "version")
+	version, _, _ := unstructured.NestedString(spec, "collector", "version")
 	return version
 }

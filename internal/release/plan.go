@@ -110,6 +110,9 @@ type Situation struct {
 	// BacksOff tells that the delay after the last failure is not over.
 	BacksOff bool
 
+	// Failed says why the same change has failed, as long as the delay after that is not over.
+	Failed error
+
 	// Told is the Job whose end without a verdict the last reconcile has told.
 	Told types.UID
 

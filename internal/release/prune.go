@@ -22,6 +22,9 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 	}
 	kept, waits := s.history(), s.handsOver(p)
 	for what, seen := range s.View.Objects {
+		if s.Moved && seen.State == inventory.Deleting {
+			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it is missed when it has gone"})
+		}
 		replaced := slices.ContainsFunc(steps, func(step apply.Step) bool { return step.Old != nil && step.Old.Ref == what })
 		switch {
 		case seen.State == inventory.Deleting && s.Want.has(what) == nil: // a finalizer keeps it, and nobody needs it

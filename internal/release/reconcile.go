@@ -98,6 +98,13 @@ func (r *actionClient) do(p Plan, repairs bool) error {
 
 // note notes what a step has done. It tells whether that was a repair.
 func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bool) bool {
+	if r.expected == nil {
+		r.expected = inventory.Expectations{}
+	}
+	if step.Action == apply.Adopt && after != nil {
+		r.expected[step.Ref] = inventory.Applied(*after, r.now(), nil, false)
+		return false
+	}
 	if step.Old != nil && step.Old.Ref != step.Ref {
 		delete(r.expected, step.Old.Ref)
 		delete(r.found, step.Old.Ref)
@@ -106,9 +113,6 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 		delete(r.expected, step.Ref)
 		delete(r.found, step.Ref)
 		return false
-	}
-	if r.expected == nil {
-		r.expected = inventory.Expectations{}
 	}
 	before, known := r.found[step.Ref], r.expected[step.Ref]
 	isChange := step.Action != apply.Create || before.Version != after.Version
@@ -129,13 +133,14 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 	return true
 }
 
-// undo deletes what a first revision has created until it met something of somebody else: nothing is half begun.
+// undo deletes what a first revision has created until it met something of somebody else: nothing is half begun. Claims stay.
 func (r *actionClient) undo(cause error) error {
 	conflict := (*inventory.ConflictError)(nil)
-	if r.plan.Verdict != Install || !errors.As(cause, &conflict) || len(r.created) == 0 {
+	created := slices.DeleteFunc(r.created, func(step apply.Step) bool { return step.Ref.Kind().Kind == "PersistentVolumeClaim" })
+	if r.plan.Verdict != Install || !errors.As(cause, &conflict) || len(created) == 0 {
 		return nil
 	}
-	return r.do(Plan{Groups: [][]apply.Step{r.created}}, false)
+	return r.do(Plan{Groups: [][]apply.Step{created}}, false)
 }
 
 // isChosen returns an error if the Collector is no longer one of those that the operator is for.
@@ -165,14 +170,19 @@ func (r *actionClient) accept() error {
 	}
 	if r.revises() {
 		var err error
-		if revision, err = r.recordsOf(r).Add(r.ctx, r.rendered.manifest(), r.values); err != nil {
+		for range 3 { // a change that is done and not recorded cannot be repaired
+			if revision, err = r.recordsOf(r).Add(r.ctx, r.rendered.manifest(), r.values); !apply.IsLost(err) {
+				break
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}
 	r.remember()
 	r.waits = r.plan.Waits
 	r.deployed = &Deployed{
-		Revision: revision, Generation: r.inputs.generation, Version: versionOf(r.collector), ConfigHash: r.rendered.configHash,
+		Revision: revision, Generation: r.inputs.generation, Version: versionOf(r.values), ConfigHash: r.rendered.configHash,
 		Digest: r.digestOfInputs(r.inputs) + r.rendered.Hash + unseen,
 	}
 	return nil
@@ -205,7 +215,7 @@ func (r *actionClient) summarize() {
 		r.plan.sooner(inventory.CacheDelay)
 	}
 	r.outcome.Verdict, r.outcome.Obstacle, r.outcome.InOrder, r.outcome.Requeue = r.plan.Verdict, r.plan.Obstacle, isInOrder, r.plan.After
-	r.outcome.Unfinished = r.outcome.Checking != ""
+	r.outcome.Unfinished = r.outcome.Checking != "" || r.plan.Verdict == Deferred
 }
 
 // isInOrder tells whether the informer cache has shown all objects as they should be, or all but those that a finalizer holds.
@@ -234,6 +244,9 @@ func (r *actionClient) keepExpectations() {
 	}
 	for what, object := range r.found {
 		known, keeps := r.expected[what] != nil, r.rendered.keeps(what)
+		if known && r.waits[what] {
+			continue // it may be wanted again, as it was applied
+		}
 		if !object.Deleting && (!known || !keeps) || object.Deleting && !known && keeps { // it is missed when it has gone
 			r.expects(what, object)
 		}

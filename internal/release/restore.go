@@ -3,10 +3,12 @@ package release
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -45,7 +47,7 @@ func (r *actionClient) repairBeside(cause error) error {
 }
 
 func (r *actionClient) repair() error {
-	want, err := r.accepted(r)
+	want, err := r.accepted()
 	if err != nil {
 		return err
 	}
@@ -78,25 +80,71 @@ func (r *actionClient) repair() error {
 	return nil
 }
 
-// acceptedRevision returns the deployed revision as its record has it, and the status says its hash. The record has no data of
-// Secrets. A Secret in order stays, and another one is rendered from the recorded values.
-func acceptedRevision(r *actionClient) (Want, error) {
-	manifest, values, err := r.recordsOf(r).Read(r.ctx, r.revision())
+// recorded is a revision as its record has it.
+type recorded struct {
+	Want
+	values     map[string]any
+	configHash string
+
+	// secret returns a Secret of the revision, of which the record has no data.
+	secret func(inventory.Reference) (*render.Object, error)
+}
+
+func recordedRevision(r *actionClient, revision int) (*recorded, error) {
+	manifest, values, err := r.recordsOf(r).Read(r.ctx, revision)
 	if err != nil {
-		return Want{}, err
+		return nil, err
 	}
 	found, err := render.Parse(manifest)
+	if err != nil {
+		return nil, err
+	}
+	want, err := r.own(found)
+	return &recorded{want, values, found.ConfigHash(), func(what inventory.Reference) (*render.Object, error) {
+		return r.secretOf(what, values)
+	}}, err
+}
+
+// recallLater takes the revision after that of the status for the deployed one, if there is a record, and all objects are there as the
+// record has them: an operator was killed before it told. Nobody who may only write Secrets can bring that about.
+func (r *actionClient) recallLater() error {
+	revision := r.revision() + 1
+	found, err := r.recorded(r, revision)
+	switch {
+	case apply.IsLost(err):
+		return err
+	case err != nil:
+		return nil //nolint:nilerr // there is none, or it is somebody else's
+	}
+	want, err := found.Want.accepted(found.first(render.Checks))
+	if err != nil {
+		return err
+	}
+	for _, object := range want.Objects {
+		live, isThere := r.found[object.Ref]
+		if !isThere || live.Hash != object.Hash && object.Ref.Kind().Kind != "Secret" {
+			return nil
+		}
+	}
+	r.deployed = &Deployed{
+		Revision: revision, Version: versionOf(found.values), ConfigHash: found.configHash,
+		Digest: strings.Repeat("-", partLength) + found.Hash + unseen,
+	}
+	return nil
+}
+
+// accepted returns the deployed revision as its record has it, and the status says its hash. A Secret in order stays, and another
+// one is rendered from the recorded values.
+func (r *actionClient) accepted() (Want, error) {
+	found, err := r.recorded(r, r.revision())
 	if err != nil {
 		return Want{}, err
 	}
 	if found.Hash != r.hash() {
 		return Want{}, fmt.Errorf("the record of revision %d is not what was deployed; somebody has changed it", r.revision())
 	}
-	want, err := r.own(found)
-	if err != nil {
-		return Want{}, err
-	}
-	kept, view := want.Objects[:0], r.expected.See(r.found, r.now())
+	want := found.Want
+	kept, view := make([]render.Object, 0, len(want.Objects)), r.expected.See(r.found, r.now())
 	for _, object := range want.Objects {
 		if object.Ref.Kind().Kind != "Secret" {
 			kept = append(kept, object)
@@ -105,7 +153,7 @@ func acceptedRevision(r *actionClient) (Want, error) {
 		if view[object.Ref].State == inventory.InOrder {
 			continue
 		}
-		secret, err := r.secretOf(object.Ref, values)
+		secret, err := found.secret(object.Ref)
 		if err != nil {
 			return Want{}, err
 		}

@@ -108,10 +108,7 @@ func (c simCluster) apply(r apply.Request) (*simObject, error) {
 	if r.Replicas != 0 {
 		fields = append(fields, simField{name: simReplicas, value: strconv.Itoa(int(r.Replicas))})
 	}
-	by := simOperator
-	if r.Manager == inventory.Handover {
-		by = simHandover
-	}
+	by := map[string]uint8{inventory.Manager: simOperator, inventory.Handover: simHandover, inventory.Adopter: simAdopter}[r.Manager]
 	after := &simObject{ref: what, owner: c.uid, created: c.world.now}
 	if live != nil {
 		after = live.clone()

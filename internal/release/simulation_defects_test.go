@@ -1,6 +1,7 @@
 package release
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"strings"
@@ -187,7 +188,7 @@ var simDefects = []simDefect{
 		})
 	})},
 	{"the last accepted revision is not repaired", "S6 S1", func(c *Clients) {
-		c.accepted = func(*actionClient) (Want, error) { return Want{}, nil }
+		c.recorded = func(*actionClient, int) (*recorded, error) { return nil, errors.ErrUnsupported }
 	}},
 	{"what pods mount is pruned at once", "S1", situate(func(s *Situation) { s.View.Used = nil })},
 }

@@ -74,9 +74,6 @@ func (s *simSpace) hasField(wanted *render.Object, name string) bool {
 
 // surplus says what is there and not wanted.
 func (s *simSpace) surplus(want Want) string {
-	if s.moves > 1 { // known: what a refusal has kept from moving back has the other operator's label
-		return ""
-	}
 	if s.isNeverReady() {
 		return "" // what serves until others do stays
 	}

@@ -72,7 +72,6 @@ func (s *simSpace) mark(e simulation.Event) {
 			if s.shard != e.Value {
 				s.world.trace("  handed over to operator %s", e.Value)
 				s.forgotten()
-				s.moves++
 			}
 			s.shard = e.Value
 		}

@@ -181,6 +181,7 @@ func (o *simObject) whole(namespace string) *unstructured.Unstructured {
 	u.SetNamespace(namespace)
 	u.SetUID(o.uid)
 	u.SetResourceVersion(strconv.Itoa(o.version))
+	u.SetFinalizers(o.finalizers)
 	if o.owner != "" {
 		isController := true
 		u.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Collector", Name: simName, UID: o.owner, Controller: &isController}})

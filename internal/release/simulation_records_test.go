@@ -7,6 +7,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/render"
 )
 
 // simRecord is the record of a revision.
@@ -50,7 +51,7 @@ func (s *simRecords) Add(context.Context, string, map[string]any) (int, error) {
 }
 
 func (s *simRecords) Read(context.Context, int) (string, map[string]any, error) {
-	return "", nil, errors.ErrUnsupported // simAccepted reads
+	return "", nil, errors.ErrUnsupported // simRecorded reads
 }
 
 func (s *simRecords) Forget(context.Context) error {
@@ -61,29 +62,23 @@ func (s *simRecords) Forget(context.Context) error {
 	return lost
 }
 
-// simAccepted is acceptedRevision, for the records of the model.
-func simAccepted(r *actionClient) (Want, error) {
+// simRecorded is recordedRevision, for the records of the model.
+func simRecorded(r *actionClient, revision int) (*recorded, error) {
 	s := simSpaceOf(r)
-	if effect, lost := s.request("read the record of revision %d", r.revision()); !effect || lost != nil {
-		return Want{}, lost
+	if effect, lost := s.request("read the record of revision %d", revision); !effect || lost != nil {
+		return nil, lost
 	}
 	for _, found := range s.records {
-		if found.revision != r.revision() {
+		if found.revision != revision {
 			continue
-		}
-		if found.tampered || found.want.Hash != r.hash() {
-			return Want{}, fmt.Errorf("the record of revision %d is not what was deployed", r.revision())
 		}
 		in := found.of
 		in.shard = r.Shard
-		found.want = s.world.charts.render(in)
-		want, view := Want{Hash: found.want.Hash}, r.expected.See(r.found, r.now())
-		for _, object := range found.want.Objects {
-			if view[object.Ref].State != inventory.InOrder || object.Ref.Kind().Kind != "Secret" {
-				want.Objects = append(want.Objects, object)
-			}
+		want := s.world.charts.render(in)
+		if found.tampered {
+			want.Hash = "tampered"
 		}
-		return want, nil
+		return &recorded{Want: want, secret: func(what inventory.Reference) (*render.Object, error) { return want.has(what), nil }}, nil
 	}
-	return Want{}, fmt.Errorf("revision %d is not recorded", r.revision())
+	return nil, fmt.Errorf("revision %d is not recorded", revision)
 }

@@ -210,6 +210,7 @@ type simField struct {
 const (
 	simOperator uint8 = 1 << iota
 	simHandover
+	simAdopter
 	simOther
 )
 

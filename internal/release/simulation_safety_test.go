@@ -70,15 +70,12 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 		return ""
 	case live != nil && live.deleting:
 		return ""
-	case live != nil && live.find(simClaims) != nil && live.find(simClaims).owners&simOther != 0:
-		return "" // somebody else owns what it has
 	case live != nil && live.kind() == "StatefulSet":
-		for _, field := range s.world.charts.flatten(wanted.Content) {
-			if before := live.get(simClaims); field.name == simClaims && before != "" && field.value < before {
-				return "claims cannot shrink"
-			}
-		}
-		if _, size := s.sizes(wanted); (live.get(simClaims) == "") != (size == "") {
+		size := s.claimSize(wanted)
+		switch before := live.find(simClaims); {
+		case size != "" && before != nil && size < before.value:
+			return "claims cannot shrink"
+		case before == nil && size != "", before != nil && size == "" && before.owners&simOther == 0:
 			return "claims cannot come and go"
 		}
 	}
@@ -99,16 +96,14 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 	return ""
 }
 
-func (s *simSpace) sizes(wanted *render.Object) (replicas, size string) {
+// claimSize returns the size of the claims of a StatefulSet.
+func (s *simSpace) claimSize(wanted *render.Object) string {
 	for _, field := range s.world.charts.flatten(wanted.Content) {
-		switch field.name {
-		case simClaims:
-			size = field.value
-		case simReplicas:
-			replicas = field.value
+		if field.name == simClaims {
+			return field.value
 		}
 	}
-	return replicas, size
+	return ""
 }
 
 // markedAs returns what is wanted once its check has accepted it, and the Job's name.

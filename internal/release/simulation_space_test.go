@@ -53,7 +53,6 @@ type simSpace struct {
 
 	// The rest is for the safety rules.
 	view       map[inventory.Reference]inventory.Seen // that the operator has decided by
-	moves      int                                    // from one operator to another
 	decidedBy  []*simPod                              // what the informer cache showed then
 	fresh      bool                                   // the informer cache had everything when the reconcile began
 	asked      bool                                   // the spec has set replicas since there are two workloads

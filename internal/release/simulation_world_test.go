@@ -127,7 +127,7 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 		inventory:    simReader{w, shard},
 		clusterOf:    func(collector *unstructured.Unstructured) apply.Cluster { return simCluster{w.of(collector)} },
 		recordsOf:    func(r *actionClient) records { return &simRecords{w.of(r.collector), r} },
-		render:       o.render, accepted: simAccepted, decision: decide,
+		render:       o.render, recorded: simRecorded, decision: decide,
 		together: func(count int, do func(int)) {
 			for _, i := range w.rand.Perm(count) {
 				do(i)

@@ -52,7 +52,11 @@ func (r *actionClient) uninstall() (found bool, err error) {
 // is, and what holds it. For what a finalizer holds it does not wait.
 func (r *actionClient) awaitGone() error {
 	var left []string
-	err := wait.PollUntilContextTimeout(r.ctx, 2*time.Millisecond, r.goneWait, true, func(context.Context) (bool, error) {
+	interval := 2 * time.Millisecond
+	if r.isMoved { // each look is a request
+		interval = r.goneWait / 4
+	}
+	err := wait.PollUntilContextTimeout(r.ctx, interval, r.goneWait, true, func(context.Context) (bool, error) {
 		if err := r.look(); err != nil {
 			return false, err
 		}

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/helm-charts/collector/ci"
 )
 
@@ -22,18 +23,7 @@ func TestEveryFeatureIsInstalledThenLeftAloneThenRemoved(t *testing.T) {
 	for name, values := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			spec, err := json.Marshal(values)
-			if err != nil {
-				t.Fatal(err)
-			}
-			collector := newCollector(newNamespace(t), "gateway")
-			collector.Spec.Collector.Configuration = nil
-			if err := yaml.UnmarshalStrict(spec, &collector.Spec); err != nil {
-				t.Fatal(err)
-			}
-			if reference := collector.Spec.Collector.ConfigurationSecret; reference != nil {
-				createSecret(t, collector.Namespace, reference.Name, config)
-			}
+			collector := newCollectorOf(t, values)
 			before := names(contents(t, collector.Namespace))
 			if collector.Spec.Check == nil {
 				create(t, collector)
@@ -62,4 +52,22 @@ func TestEveryFeatureIsInstalledThenLeftAloneThenRemoved(t *testing.T) {
 			g.Expect(names(contents(t, collector.Namespace))).To(Equal(before))
 		})
 	}
+}
+
+// newCollectorOf returns a Collector with one of the chart's cases, in a new namespace that has what it refers to.
+func newCollectorOf(t *testing.T, values map[string]any) *v1alpha1.Collector {
+	t.Helper()
+	spec, err := json.Marshal(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.Collector.Configuration = nil
+	if err := yaml.UnmarshalStrict(spec, &collector.Spec); err != nil {
+		t.Fatal(err)
+	}
+	if reference := collector.Spec.Collector.ConfigurationSecret; reference != nil {
+		createSecret(t, collector.Namespace, reference.Name, config)
+	}
+	return collector
 }
