@@ -152,6 +152,12 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 		request := a.request(s, uid)
 		after, err := a.Cluster.Apply(ctx, request)
 		switch {
+		case err == nil && request.Replicas != 0: // which are an autoscaler's from now on
+			s.UID, s.HandsOver, s.Replicas = after.UID, true, 0
+			if handed, err := a.apply(ctx, s); err == nil {
+				return handed, nil
+			}
+			return after, nil // the next reconcile hands them over
 		case err == nil:
 			return after, nil
 		case apierrors.IsConflict(err) || isOtherUID(err): // it is there, or it is another one

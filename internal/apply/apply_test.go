@@ -159,7 +159,9 @@ func TestSteps(t *testing.T) {
 	}{
 		"a creation": {step: stepOf(Create, "Service", ""), want: []string{"apply Service/c"}},
 		"a change is of the object that was seen":               {step: stepOf(Change, "Service", "1"), want: []string{"apply Service/c of 1"}},
-		"a workload begins with as many pods as the one before": {step: begins, want: []string{"apply StatefulSet/c with 4 pods"}},
+		"a workload begins with as many pods as the one before": {
+			step: begins, want: []string{"apply StatefulSet/c with 4 pods", "read StatefulSet/c", "apply StatefulSet/c of new"},
+		},
 		"an object that is there, and the Collector's, is changed": {
 			step: stepOf(Create, "Service", ""), live: []*unstructured.Unstructured{objectOf("Service", "2", true)},
 			refuse: onlyWhen(func(r Request) bool { return r.UID == "" }, conflict),
@@ -211,7 +213,7 @@ func TestSteps(t *testing.T) {
 			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)},
 			want: []string{
 				"try StatefulSet/c as c-dry-run", "read StatefulSet/c", "grow queue-c-0", "delete StatefulSet/c of old orphan true",
-				"read StatefulSet/c", "apply StatefulSet/c with 4 pods",
+				"read StatefulSet/c", "apply StatefulSet/c with 4 pods", "read StatefulSet/c", "apply StatefulSet/c of new",
 			},
 		},
 		"a StatefulSet that a finalizer would hold stays": {

@@ -122,7 +122,7 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 	if step.Action == apply.Create {
 		r.created = append(r.created, apply.Step{Action: apply.Delete, Ref: step.Ref, UID: after.UID, Reason: "nothing is half begun"})
 	}
-	isHarmless := step.Action == apply.Create && step.Object.Stage <= render.Checks
+	isHarmless := step.Action == apply.Create && step.Object.Stage <= render.Checks && (known == nil || known.Pending)
 	r.disturbed = r.disturbed || !repairs && !isHarmless
 	if !repairs || before.UID == after.UID && before.Version == after.Version {
 		return false
