@@ -158,7 +158,7 @@ func TestSteps(t *testing.T) {
 		wantError string
 	}{
 		"a creation": {step: stepOf(Create, "Service", ""), want: []string{"apply Service/c"}},
-		"a change is of the object that was seen":               {step: stepOf(Change, "Service", "1"), want: []string{"apply Service/c of 1"}},
+		"a change is of the object that was seen": {step: stepOf(Change, "Service", "1"), want: []string{"apply Service/c of 1"}},
 		"a workload begins with as many pods as the one before": {
 			step: begins, want: []string{"apply StatefulSet/c with 4 pods", "read StatefulSet/c", "apply StatefulSet/c of new"},
 		},

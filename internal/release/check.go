@@ -111,7 +111,7 @@ func (s *Situation) refusal(job inventory.Reference, seen inventory.Seen) error 
 		}
 		reason = "killed, with exit code " + code[1]
 	}
-	if s.Told == seen.UID && !s.BacksOff {
+	if s.Told == seen.UID {
 		return nil
 	}
 	return &CheckError{job: seen.UID, message: fmt.Sprintf(

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -34,6 +35,9 @@ func decide(s Situation) Plan {
 		return Plan{Verdict: Refused, Err: err}
 	}
 	s.Want = want
+	if changes && s.isUnrecorded() {
+		return Plan{Verdict: Unrecorded, After: time.Millisecond} // the next reconcile repairs and prunes
+	}
 
 	p := Plan{Verdict: InSync}
 	var steps []apply.Step
@@ -75,6 +79,17 @@ func decide(s Situation) Plan {
 	}
 	p.add(deletes)
 	return p
+}
+
+// isUnrecorded tells whether all that is wanted was applied, by an operator that was killed before it recorded that.
+func (s *Situation) isUnrecorded() bool {
+	for i := range s.Want.Objects {
+		seen := s.View.Objects[s.Want.Objects[i].Ref]
+		if seen.Hash != s.Want.Objects[i].Hash || seen.State != inventory.Unknown {
+			return false
+		}
+	}
+	return s.Deployed != ""
 }
 
 // uninstall deletes all that the Collector controls.

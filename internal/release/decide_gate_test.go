@@ -1,6 +1,7 @@
 package release
 
 import (
+	"errors"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -110,10 +111,10 @@ func TestDecideWhatWaits(t *testing.T) {
 		},
 		"a check without a verdict waits for the delay": {
 			Situation{
-				Deployed: "r1", BacksOff: true, Told: "uid-of-Job/c-check", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
+				Deployed: "r1", Failed: errors.New("no verdict"), Told: "uid-of-Job/c-check", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
 				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobFailed, "DeadlineExceeded", ""))},
 			},
-			"Refused\nerror: the check has no verdict: DeadlineExceeded; the operator tries it again; see `kubectl describe -n acme job/c-check`",
+			"Refused\nerror: no verdict",
 		},
 		"a check without a verdict is tried again after the delay": {
 			Situation{
@@ -121,6 +122,39 @@ func TestDecideWhatWaits(t *testing.T) {
 				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobFailed, "DeadlineExceeded", ""))},
 			},
 			"Checking\ndelete Job/c-check\ncreate Job/c-check",
+		},
+		"what was refused is not tried again before the delay is over, and the deployed revision is repaired": {
+			Situation{
+				Deployed: "r1", Failed: errors.New("exceeded quota"), ByOperator: true, Want: wanted("r2", "Deployment/c=2"),
+				View: inventory.View{Objects: having("Service/c=1 lost", "Deployment/c=1")},
+			},
+			"Refused, restores\nerror: exceeded quota",
+		},
+		"drift is repaired although a change was refused before": {
+			Situation{
+				Deployed: "r1", Failed: errors.New("exceeded quota"), Want: wanted("r1", "Deployment/c=1"), View: inventory.View{Objects: having("Deployment/c=1 lost")},
+			},
+			"Drifted\ncreate Deployment/c",
+		},
+		"a revision that is applied and not recorded is recorded before anything else": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Secret/c-2=2", "Deployment/c=2"),
+				View: inventory.View{Objects: having("Secret/c-1=1 unknown", "Secret/c-2=2 unknown", "Deployment/c=2 unknown")},
+			},
+			"Unrecorded",
+		},
+		"a revision that is applied in part is applied": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Secret/c-2=2", "Deployment/c=2"),
+				View: inventory.View{Objects: having("Secret/c-2=2 unknown", "Deployment/c=1 unknown")},
+			},
+			"Upgrade\nchange Secret/c-2\nchange Deployment/c",
+		},
+		"what a Collector from another operator has in deletion is adopted, so that it is missed": {
+			Situation{
+				Deployed: "r1", Moved: true, Want: wanted("r1", "Deployment/c=1"), View: inventory.View{Objects: having("Deployment/c=1 deleting")},
+			},
+			"InSync\nadopt Deployment/c\nobstacle: Deployment \"c\" is being deleted; the operator creates it again when it has gone",
 		},
 		"what a Collector from another operator no longer renders is adopted if it stays": {
 			Situation{

@@ -131,11 +131,11 @@ func (r *actionClient) decide() error {
 func (r *actionClient) situation(want Want) (Situation, error) {
 	s := Situation{
 		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.hash(), Want: want, Moved: r.isMoved,
-		BacksOff: r.BackingOff(r.collector), Immutable: r.immutable,
-		View: inventory.View{Objects: r.expected.See(r.found, r.now())},
+		Immutable: r.immutable,
+		View:      inventory.View{Objects: r.expected.See(r.found, r.now())},
 	}
 	_, s.Conflicted = errors.AsType[*inventory.ConflictError](r.last.Err)
-	if s.BacksOff && r.rendered != nil && r.last.refused == (change{r.rendered.inputs, want.Hash}) {
+	if r.rendered != nil && r.last.refused == (change{r.rendered.inputs, want.Hash}) && r.BackingOff(r.collector) {
 		s.Failed = r.last.Err
 	}
 	if checked, isCheck := errors.AsType[*CheckError](r.last.Err); isCheck {

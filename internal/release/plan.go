@@ -29,6 +29,9 @@ const (
 	// Upgrade: another revision must be deployed.
 	Upgrade Verdict = "Upgrade"
 
+	// Unrecorded: another revision is applied, and only its record is missing.
+	Unrecorded Verdict = "Unrecorded"
+
 	// Deferred: another revision is the operator's change, and waits for its turn.
 	Deferred Verdict = "Deferred"
 
@@ -106,9 +109,6 @@ type Situation struct {
 
 	// Moved tells that the Collector comes from another operator. The objects still have the label of that one.
 	Moved bool
-
-	// BacksOff tells that the delay after the last failure is not over.
-	BacksOff bool
 
 	// Failed says why the same change has failed, as long as the delay after that is not over.
 	Failed error

@@ -153,9 +153,12 @@ type secret struct {
 	inventory.Object
 }
 
-// isNewer tells whether a Secret was created after another one. Within a second the resource version tells, which grows also when
-// somebody writes the metadata.
+// isNewer tells whether a Secret was created after another one. One that the informer cache does not show yet is the newest. Within a
+// second the resource version tells, which grows also when somebody writes the metadata.
 func (s secret) isNewer(than secret) bool {
+	if s.Created.IsZero() != than.Created.IsZero() {
+		return s.Created.IsZero()
+	}
 	if !s.Created.Equal(than.Created) {
 		return s.Created.After(than.Created)
 	}

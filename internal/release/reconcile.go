@@ -62,7 +62,9 @@ func (r *actionClient) forward() error {
 }
 
 // revises tells whether the plan brings another revision.
-func (r *actionClient) revises() bool { return r.plan.Verdict == Install || r.plan.Verdict == Upgrade }
+func (r *actionClient) revises() bool {
+	return r.plan.Verdict == Install || r.plan.Verdict == Upgrade || r.plan.Verdict == Unrecorded
+}
 
 func (r *actionClient) revision() int {
 	if r.deployed == nil {
@@ -236,11 +238,11 @@ func (r *actionClient) isInOrder() (isInOrder, isHeld bool) {
 
 // keepExpectations expects what stays although it is not wanted to stay as it is now, and forgets what has gone and is not wanted.
 func (r *actionClient) keepExpectations() {
+	if r.rendered == nil || slices.Contains([]Verdict{Checking, Deferred, Unrecorded}, r.plan.Verdict) {
+		return
+	}
 	if r.expected == nil {
 		r.expected = inventory.Expectations{}
-	}
-	if r.rendered == nil || r.plan.Verdict == Checking || r.plan.Verdict == Deferred {
-		return
 	}
 	for what, object := range r.found {
 		known, keeps := r.expected[what] != nil, r.rendered.keeps(what)
