@@ -200,7 +200,7 @@ func (s *simSpace) deletes(o *simObject, orphan bool) {
 	switch stage := render.StageOf(o.kind()); {
 	case stage == render.Mounts && s.used(o.ref):
 		w.violates("S1", "%s is deleted, and used", o.ref)
-	case why != "" && isProtected(o) && s.serves():
+	case why != "" && isProtected(o) && s.serves() && (o.isWorkload() || s.accepted.has(o.ref) != nil): // others are no accepted revision's
 		w.violates("S1", "%s is deleted although %s refuses the change", o.ref, why)
 	case o.isWorkload() && !orphan:
 		s.deletesWorkload(o)
