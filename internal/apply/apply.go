@@ -95,6 +95,9 @@ func (a *Applier) step(ctx context.Context, s Step) (after *inventory.Object, er
 	case Try:
 		return nil, a.try(ctx, s)
 	case Create, Change:
+		if err := a.recount(ctx, &s); err != nil {
+			return nil, err
+		}
 		applied, err := a.apply(ctx, s)
 		return &applied, err
 	case Replace:
@@ -138,6 +141,21 @@ func (a *Applier) try(ctx context.Context, s Step) error {
 			s.UID = found.GetUID()
 		}
 	}
+}
+
+// recount has a workload that is created begin with as many pods as its predecessor has now.
+func (a *Applier) recount(ctx context.Context, s *Step) error {
+	if s.Action != Create || s.Replicas == 0 || s.Predecessor == s.Ref {
+		return nil
+	}
+	live, err := a.Cluster.Read(ctx, s.Predecessor)
+	if err != nil || live == nil {
+		return err
+	}
+	if replicas, found, _ := unstructured.NestedInt64(live.Object, "spec", "replicas"); found {
+		s.Replicas = int32(replicas) //nolint:gosec // the API server has it as an int32
+	}
+	return nil
 }
 
 // apply applies one object: it creates it, or changes the one that the Collector has, and no other.

@@ -147,7 +147,7 @@ func TestSteps(t *testing.T) {
 	handsOver := stepOf(Change, "Deployment", "1")
 	handsOver.HandsOver = true
 	begins := stepOf(Create, "StatefulSet", "")
-	begins.Replicas = 4
+	begins.Replicas, begins.Predecessor = 2, refTo("Deployment")
 
 	isReal := func(request Request) bool { return !request.DryRun }
 	for name, row := range map[string]struct {
@@ -160,7 +160,8 @@ func TestSteps(t *testing.T) {
 		"a creation": {step: stepOf(Create, "Service", ""), want: []string{"apply Service/c"}},
 		"a change is of the object that was seen": {step: stepOf(Change, "Service", "1"), want: []string{"apply Service/c of 1"}},
 		"a workload begins with as many pods as the one before": {
-			step: begins, want: []string{"apply StatefulSet/c with 4 pods", "read StatefulSet/c", "apply StatefulSet/c of new"},
+			step: begins, live: []*unstructured.Unstructured{objectOf("Deployment", "1", true)},
+			want: []string{"read Deployment/c", "apply StatefulSet/c with 4 pods", "read StatefulSet/c", "apply StatefulSet/c of new"},
 		},
 		"an object that is there, and the Collector's, is changed": {
 			step: stepOf(Create, "Service", ""), live: []*unstructured.Unstructured{objectOf("Service", "2", true)},

@@ -53,6 +53,9 @@ type Step struct {
 	// Replicas is how many pods a new workload begins with, if the object does not say. 0 leaves it to the API server.
 	Replicas int32
 
+	// Predecessor is the workload that has so many pods. It is read again, because an autoscaler may have changed that.
+	Predecessor inventory.Reference
+
 	// HandsOver tells that the number of pods was the operator's, and is an autoscaler's from now on.
 	HandsOver bool
 

@@ -119,12 +119,13 @@ type actionClient struct {
 	ctx       context.Context //nolint:containedctx // of that reconcile; the interface has no room for it
 	collector *unstructured.Unstructured
 
-	found    map[inventory.Reference]inventory.Object // what the Collector controls, by the informer cache
-	isMoved  bool                                     // perhaps from another operator, whose objects the informer cache does not have
-	values   map[string]any
-	rendered *rendered
-	plan     Plan
-	outcome  Outcome
+	found     map[inventory.Reference]inventory.Object // what the Collector controls, by the informer cache
+	isUnknown bool                                     // what has happened to the objects since an operator was last done with them
+	isMoved   bool                                     // perhaps from another operator, whose objects the informer cache does not have
+	values    map[string]any
+	rendered  *rendered
+	plan      Plan
+	outcome   Outcome
 
 	created   []apply.Step // in this reconcile
 	disturbed bool         // this reconcile has changed something that serves
@@ -144,7 +145,7 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, entry: c.memory.of(collector)}
 	r.recall(parsed)
 	err := r.look()
-	if err == nil && r.isUnknown() && collector.GetDeletionTimestamp() == nil {
+	if err == nil && r.isUnknown && collector.GetDeletionTimestamp() == nil {
 		err = r.recallLater()
 	}
 	if err != nil {
@@ -266,12 +267,8 @@ func (r *actionClient) ends(err error) error {
 	if isOfChange := r.plan.Verdict != Deferred && r.plan.Verdict != Drifted; err != nil && r.rendered != nil && isOfChange && !apply.IsLost(err) {
 		r.outcome.refused = change{r.rendered.inputs, r.rendered.Hash}
 	}
-	if err != nil && r.isMoved {
-		for what := range r.found {
-			if r.expected[what] == nil { // it may still have the label of the other operator
-				r.expected = nil
-			}
-		}
+	if r.isUnknown {
+		r.expected = nil
 	}
 	if r.outcome.Update == nil {
 		r.Waves.Settle(r.collector)

@@ -126,7 +126,8 @@ func (s *Situation) drifted() bool {
 // step returns what has to be done about one wanted object, or nil. It adds to the plan what keeps that from being done.
 func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	seen := s.View.Objects[wanted.Ref]
-	step := &apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID, Replicas: s.replicas(wanted)}
+	step := &apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID}
+	step.Replicas, step.Predecessor = s.replicas(wanted)
 	step.HandsOver = seen.OwnsReplicas && wanted.Stage == render.Workloads && !wanted.SetsReplicas
 	isSame := seen.Hash == wanted.Hash
 	switch seen.State {
@@ -198,16 +199,17 @@ func heldBy(finalizers []string) string {
 }
 
 // replicas returns how many pods a new workload begins with, if it does not say: as many as the one that it comes in place of.
-func (s *Situation) replicas(wanted *render.Object) (most int32) {
+func (s *Situation) replicas(wanted *render.Object) (most int32, of inventory.Reference) {
 	if wanted.Stage != render.Workloads || wanted.SetsReplicas || wanted.Ref.Kind().Kind == "DaemonSet" {
-		return 0
+		return 0, of
 	}
 	for what, seen := range s.View.Objects {
-		if inventory.IsWorkload(what.Kind().Kind) && seen.State != inventory.Lost {
-			most = max(most, seen.Replicas)
+		isLarger := seen.Replicas > most || seen.Replicas == most && most > 0 && what.Use() < of.Use()
+		if inventory.IsWorkload(what.Kind().Kind) && isLarger {
+			most, of = seen.Replicas, what
 		}
 	}
-	return most
+	return most, of
 }
 
 // autoscalers are kinds that exclude each other: an object of one takes the place of an object of the other.

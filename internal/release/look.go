@@ -25,14 +25,19 @@ func (r *actionClient) look() error {
 	}
 	r.found = found
 	if r.expected == nil && r.deployed != nil {
-		if _, _, objects := splitDigest(r.deployed.Digest); objects == digestOfObjects(r.found, nil) {
+		if digest, _, objects := splitDigest(r.deployed.Digest); objects == digestOfObjects(r.found, nil) {
 			r.expected = inventory.Expectations{}
 			for what, object := range r.found {
 				r.expected[what] = inventory.Expect(object)
 			}
+			if now, err := r.current(); err == nil && digest == r.digestOfInputs(now) {
+				// Not all Collectors are rendered again at the same time, one period after a start.
+				r.inputs, r.until, r.renders = now, r.now().Add(spreadOver(r.Period, r.uid)), r.hash()
+			}
 		}
 	}
-	if r.isMoved = r.isMoved || r.Shard != "" && r.isUnknown(); r.isMoved {
+	r.isUnknown = r.isUnknown || r.expected == nil && r.deployed != nil
+	if r.isMoved = r.Shard != "" && r.isUnknown; r.isMoved {
 		if offeredErr != nil {
 			return offeredErr // objects would be overlooked
 		}
@@ -43,22 +48,11 @@ func (r *actionClient) look() error {
 	return nil
 }
 
-// isUnknown tells whether nobody knows what has happened to the objects of a deployed revision: the operator has just started, and
-// they are not as the status has them.
-func (r *actionClient) isUnknown() bool { return r.expected == nil && r.deployed != nil }
-
 // isUnchanged tells whether there is nothing to do, by what is remembered or by what the status says.
 func (r *actionClient) isUnchanged() bool {
 	now, err := r.current()
 	if err != nil || r.expected == nil || r.isMoved || r.deployed == nil {
 		return false
-	}
-	if r.inputs == (inputs{}) {
-		if digest, _, _ := splitDigest(r.deployed.Digest); digest != r.digestOfInputs(now) {
-			return false
-		}
-		// Not all Collectors are rendered again at the same time, one period after a start.
-		r.inputs, r.until, r.renders = now, r.now().Add(spreadOver(r.Period, r.uid)), r.hash()
 	}
 	if r.inputs != now || !r.now().Before(r.until) {
 		return false
@@ -93,6 +87,9 @@ func (r *actionClient) isUnchanged() bool {
 		}
 	}
 	if r.renders != r.hash() {
+		if r.last.refused.hash == r.renders && r.BackingOff(r.collector) {
+			return false
+		}
 		if r.outcome.Update = r.Waves.Ask(r.collector); r.outcome.Update == nil {
 			return false
 		}

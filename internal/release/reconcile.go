@@ -166,7 +166,7 @@ func (r *actionClient) accept() error {
 		return nil
 	}
 	revision := r.revision()
-	r.disturbed = false // the API server has accepted all of it
+	r.disturbed, r.isUnknown = false, r.plan.Verdict == Unrecorded // the API server has accepted all of it
 	for _, expected := range r.expected {
 		expected.Pending = false
 	}
@@ -205,8 +205,8 @@ func (r *actionClient) summarize() {
 			return isInOrder && err == nil, err
 		})
 	}
-	// While a change waits its turn, it is not known which of the objects wait to be pruned.
-	isKnown := isInOrder && !r.disturbed && r.plan.Verdict != Deferred
+	// While a change waits or is refused, it is not known which of the objects wait to be pruned.
+	isKnown := isInOrder && !r.disturbed && r.plan.Verdict != Deferred && (r.rendered == nil || r.rendered.Hash == r.hash())
 	if isKnown && r.deployed != nil && len(r.deployed.Digest) == digestLength {
 		deployed := *r.deployed
 		deployed.Digest = deployed.Digest[:2*partLength] + digestOfObjects(r.found, r.waits)

@@ -76,7 +76,7 @@ func (r *actionClient) repair() error {
 			r.expects(what, object)
 		}
 	}
-	r.disturbed = false
+	r.disturbed, r.isUnknown = false, false
 	return nil
 }
 

@@ -136,12 +136,6 @@ func (s *simSpace) wrote(before, after *simObject) {
 	if s.deleting || !isProtected(after) || !s.serves() || s.touched[after.ref] || w.touches() {
 		return
 	}
-	if before == nil && after.isWorkload() {
-		s.unseen = false
-		for what, object := range s.objects {
-			s.unseen = s.unseen || object.isWorkload() && int(s.view[what].Replicas) != object.replicas()
-		}
-	}
 	isNew := before == nil || simDiffers(before, after)
 	if why := s.refusal(); why != "" && isNew && !s.isAccepted(after) {
 		w.violates("S1", "%s is written although %s refuses the change", after.ref, why)
@@ -213,6 +207,9 @@ func (s *simSpace) deletes(o *simObject, orphan bool) {
 // deletesWorkload checks that what comes in the place of a workload serves.
 func (s *simSpace) deletesWorkload(o *simObject) {
 	wanted := s.want.first(render.Workloads)
+	if s.started[o.ref] == nil { // a first revision that meets something of somebody else is taken back
+		return
+	}
 	if wanted == nil || wanted.Excludes || wanted.Ref == o.ref {
 		if wanted != nil && wanted.Ref == o.ref {
 			s.world.violates("S1", "%s is deleted, and wanted", o.ref)
@@ -239,7 +236,7 @@ func (s *simSpace) ends(err error) {
 	if s.asked = s.asked && workloads > 1; spec.Replicas != 0 {
 		s.asked = true // the other workload is still to go
 	}
-	if s.unseen || s.asked || workloads > 2 || !s.fresh { // the operator cannot know
+	if s.asked || workloads > 2 || !s.fresh { // the operator cannot know
 		return
 	}
 	for what := range s.touched {

@@ -56,7 +56,6 @@ type simSpace struct {
 	decidedBy  []*simPod                              // what the informer cache showed then
 	fresh      bool                                   // the informer cache had everything when the reconcile began
 	asked      bool                                   // the spec has set replicas since there are two workloads
-	unseen     bool                                   // a workload was created when the informer cache did not show how many pods another one has
 	current    simInputs                              // what was rendered last
 	want       Want
 	accepted   Want // the last revision that was recorded
