@@ -57,6 +57,7 @@ type Expectation struct {
 	Checked string
 	Seen    bool // the informer cache has shown it
 	Pending bool // it was created for a revision that is not accepted yet
+	Edited  bool // somebody may have changed it while nobody wanted it
 	At      time.Time
 
 	OwnsReplicas bool // of a workload, and how many pods it is to have
@@ -163,6 +164,9 @@ func (e Expectations) See(found map[Reference]Object, now time.Time) map[Referen
 		seen := Seen{Object: object, State: expected.state(&object, now), Held: expected.IsContested()}
 		if expected != nil {
 			seen.Next, seen.Pending = expected.Next, expected.Pending
+			if expected.Edited {
+				seen.Hash = ""
+			}
 		}
 		if seen.State == Behind {
 			seen.Hash, seen.UID, seen.Checked = expected.Hash, expected.UID, expected.Checked

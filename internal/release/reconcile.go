@@ -246,9 +246,6 @@ func (r *actionClient) keepExpectations() {
 	}
 	for what, object := range r.found {
 		known, keeps := r.expected[what] != nil, r.rendered.keeps(what)
-		if known && r.waits[what] {
-			continue // it may be wanted again, as it was applied
-		}
 		if !object.Deleting && (!known || !keeps) || object.Deleting && !known && keeps { // it is missed when it has gone
 			r.expects(what, object)
 		}
@@ -261,11 +258,10 @@ func (r *actionClient) keepExpectations() {
 	}
 }
 
-// expects notes that an object should stay as it is.
+// expects notes that an object that nobody wants now should stay as it is.
 func (r *actionClient) expects(what inventory.Reference, object inventory.Object) {
-	next := inventory.Expect(object)
-	if known := r.expected[what]; known != nil {
-		next.Pending = known.Pending
-	}
+	next, known := inventory.Expect(object), r.expected[what]
+	next.Pending = known != nil && known.Pending
+	next.Edited = known == nil || known.Edited || known.UID != object.UID || known.Digest != object.Digest
 	r.expected[what] = next
 }
