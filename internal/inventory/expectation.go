@@ -136,6 +136,17 @@ func isOlder(version, than string) bool {
 // Expectations are those of one Collector's objects.
 type Expectations map[Reference]*Expectation
 
+// Keep notes that an object that nobody wants now should stay as the informer cache has it, unless something else was applied since.
+func (e Expectations) Keep(what Reference, object Object) {
+	next, known := Expect(object), e[what]
+	if known != nil && known.UID == object.UID && isOlder(object.Version, known.Version) {
+		return
+	}
+	next.Pending = known != nil && known.Pending
+	next.Edited = known == nil || known.Edited || known.UID != object.UID || known.Digest != object.Digest
+	e[what] = next
+}
+
 // Seen is one object of a Collector.
 type Seen struct {
 	Object

@@ -247,7 +247,7 @@ func (r *actionClient) keepExpectations() {
 	for what, object := range r.found {
 		known, keeps := r.expected[what] != nil, r.rendered.keeps(what)
 		if !object.Deleting && (!known || !keeps) || object.Deleting && !known && keeps { // it is missed when it has gone
-			r.expects(what, object)
+			r.expected.Keep(what, object)
 		}
 	}
 	for what, expected := range r.expected {
@@ -256,12 +256,4 @@ func (r *actionClient) keepExpectations() {
 			delete(r.expected, what)
 		}
 	}
-}
-
-// expects notes that an object that nobody wants now should stay as it is.
-func (r *actionClient) expects(what inventory.Reference, object inventory.Object) {
-	next, known := inventory.Expect(object), r.expected[what]
-	next.Pending = known != nil && known.Pending
-	next.Edited = known == nil || known.Edited || known.UID != object.UID || known.Digest != object.Digest
-	r.expected[what] = next
 }

@@ -68,12 +68,12 @@ func (r *actionClient) repair() error {
 		switch {
 		case want.has(what) != nil:
 			if isThere && seen.State == inventory.Deleting { // it is missed when it has gone
-				r.expects(what, object)
+				r.expected.Keep(what, object)
 			}
 		case seen.State == inventory.Lost:
 			delete(r.expected, what)
 		case isThere && seen.State != inventory.InOrder && seen.State != inventory.Deleting:
-			r.expects(what, object)
+			r.expected.Keep(what, object)
 		}
 	}
 	r.disturbed, r.isUnknown = false, false

@@ -233,8 +233,9 @@ func (s *simSpace) ends(err error) {
 			workloads++
 		}
 	}
-	if s.asked = s.asked && workloads > 1; spec.Replicas != 0 {
-		s.asked = true // the other workload is still to go
+	s.asked = s.asked && workloads > 1
+	if wanted := s.want.first(render.Workloads); spec.Replicas != 0 || wanted != nil && workloads > 1 && s.started[wanted.Ref] != nil {
+		s.asked = true // the other workload is still to go: of two that serve, the one that is wanted stays as it is
 	}
 	if s.asked || workloads > 2 || !s.fresh { // the operator cannot know
 		return

@@ -55,7 +55,7 @@ type simSpace struct {
 	view       map[inventory.Reference]inventory.Seen // that the operator has decided by
 	decidedBy  []*simPod                              // what the informer cache showed then
 	fresh      bool                                   // the informer cache had everything when the reconcile began
-	asked      bool                                   // the spec has set replicas since there are two workloads
+	asked      bool                                   // the spec has set replicas, or has asked for one of two workloads, since there are two
 	current    simInputs                              // what was rendered last
 	want       Want
 	accepted   Want // the last revision that was recorded
