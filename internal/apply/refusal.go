@@ -20,9 +20,6 @@ type GoneError struct{ error }
 // Unwrap returns what the API server, or the list of its kinds, says.
 func (e *GoneError) Unwrap() error { return e.error }
 
-// NewGoneError returns a *GoneError with a cause.
-func NewGoneError(cause error) error { return &GoneError{cause} }
-
 // gone makes err a *GoneError if it says that the cluster does not have the kind.
 func gone(err error) error {
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {

@@ -1,8 +1,8 @@
 // Package release is step 6 of the data flow: it makes the cluster what a Collector asks for.
 //
 // The stock reconciler asks one interface for everything, client.ActionInterface. This package is its one implementation. It looks
-// at what the Collector has (inventory) and must become (render), and one pure function decides what to do (decide.go). Then it does
-// just that (apply), and records the revision (record). The spec and the objects in the cluster decide, never a stored state. An
+// at what the Collector has (inventory) and must become (render), and one pure function decides what to do (plan.Decide.go). Then it does
+// just that (apply), and records the revision (record). The spec and the objects in the cluster plan.Decide, never a stored state. An
 // operator that was killed at any point leaves nothing to unlock.
 package release
 
@@ -24,6 +24,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/rollout"
@@ -46,7 +47,7 @@ type Options struct {
 	// Metrics counts and times what is done.
 	Metrics *metrics.Metrics
 
-	// Waves decide when a change that the operator brings is deployed.
+	// Waves plan.Decide when a change that the operator brings is deployed.
 	Waves *rollout.Waves
 
 	// Requeue has a Collector reconciled after a delay.
@@ -84,7 +85,7 @@ type Clients struct {
 	recordsOf func(*actionClient) records
 	render    func(*actionClient) error
 	recorded  func(r *actionClient, revision int) (*recorded, error)
-	decision  func(Situation) Plan
+	decision  func(plan.Situation) plan.Plan
 	cacheWait time.Duration
 	goneWait  time.Duration
 	together  func(count int, do func(int))
@@ -124,12 +125,12 @@ type actionClient struct {
 	isMoved   bool                                     // perhaps from another operator, whose objects the informer cache does not have
 	values    map[string]any
 	rendered  *rendered
-	plan      Plan
+	plan      plan.Plan
 	outcome   Outcome
 
 	created   []apply.Step // in this reconcile
 	disturbed bool         // this reconcile has changed something that serves
-	immutable map[inventory.Reference]Immutable
+	immutable map[inventory.Reference]plan.Immutable
 
 	isUnrepairable bool // the deployed revision is not recorded any more
 }
@@ -188,7 +189,7 @@ func (r *actionClient) Upgrade(
 	if err := r.decide(); err != nil {
 		return nil, r.ends(err)
 	}
-	if r.plan.Verdict == Deferred {
+	if r.plan.Verdict == plan.Deferred {
 		return r.answer(r.hash()), nil
 	}
 	return r.answer(r.rendered.Hash), nil
@@ -215,7 +216,7 @@ func (r *actionClient) act(action string) (*release.Release, error) {
 	if err == nil {
 		err = r.carryOut()
 	}
-	if r.plan.Verdict != Checking || err != nil {
+	if r.plan.Verdict != plan.Checking || err != nil {
 		r.Metrics.Acted(action, err)
 		r.tellUnfollowed(err)
 	}
@@ -264,7 +265,7 @@ func (r *actionClient) answer(hash string) *release.Release {
 // ends keeps the outcome of the reconcile, for the status and for the caller.
 func (r *actionClient) ends(err error) error {
 	r.outcome.Err, r.outcome.Deployed = err, r.deployed
-	if isOfChange := r.plan.Verdict != Deferred && r.plan.Verdict != Drifted; err != nil && r.rendered != nil && isOfChange && !apply.IsLost(err) {
+	if isOfChange := r.plan.Verdict != plan.Deferred && r.plan.Verdict != plan.Drifted; err != nil && r.rendered != nil && isOfChange && !apply.IsLost(err) {
 		r.outcome.refused = change{r.rendered.inputs, r.rendered.Hash}
 	}
 	if r.isUnknown {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
 )
 
 // learn finds out what the next decision needs to know after an error, and tells whether it can be another one.
@@ -24,7 +25,7 @@ func (r *actionClient) learn(err error) (again bool, failed error) {
 			return false, err
 		}
 		if r.immutable == nil {
-			r.immutable = map[inventory.Reference]Immutable{}
+			r.immutable = map[inventory.Reference]plan.Immutable{}
 		}
 		r.immutable[immutable.Ref] = found
 		return true, nil
@@ -39,8 +40,8 @@ func (r *actionClient) learn(err error) (again bool, failed error) {
 }
 
 // inspect reads a StatefulSet that cannot be changed, and its claims.
-func (r *actionClient) inspect(immutable *apply.ImmutableError) (Immutable, error) {
-	found := Immutable{Err: immutable}
+func (r *actionClient) inspect(immutable *apply.ImmutableError) (plan.Immutable, error) {
+	found := plan.Immutable{Err: immutable}
 	if immutable.Ref.Kind().Kind != "StatefulSet" {
 		return found, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
 )
 
 // look reads what the Collector has. An operator that has just started takes it to be in order if the status says so.
@@ -58,8 +59,8 @@ func (r *actionClient) isUnchanged() bool {
 		return false
 	}
 	view := r.expected.See(r.found, r.now())
-	p := Plan{Verdict: InSync}
-	var waits inventory.Reference // of those that are contested the first one, so that the message is always the same
+	p := plan.Plan{Verdict: plan.InSync}
+	var waits inventory.Reference // of those that are plan.Contested the first one, so that the message is always the same
 	for what, seen := range view {
 		switch {
 		case seen.State == inventory.InOrder, r.waits[what]:
@@ -67,13 +68,13 @@ func (r *actionClient) isUnchanged() bool {
 			if waits == (inventory.Reference{}) || what.Use() < waits.Use() {
 				waits = what
 			}
-			p.sooner(seen.Next.Sub(r.now()))
+			p.Sooner(seen.Next.Sub(r.now()))
 		default:
 			return false
 		}
 	}
 	if seen, isContested := view[waits]; isContested {
-		p.obstruct(contested, editorOf(seen.Editor), waits)
+		p.Obstruct(plan.Contested, plan.EditorOf(seen.Editor), waits)
 	}
 	if len(r.waits) > 0 {
 		used, err := r.inventory.Used(r.ctx, r.collector, r.found)
@@ -93,9 +94,9 @@ func (r *actionClient) isUnchanged() bool {
 		if r.outcome.Update = r.Waves.Ask(r.collector); r.outcome.Update == nil {
 			return false
 		}
-		p.Verdict = Deferred
+		p.Verdict = plan.Deferred
 	}
-	p.sooner(r.until.Sub(r.now()))
+	p.Sooner(r.until.Sub(r.now()))
 	r.expected.Note(view)
 	r.plan = p
 	r.summarize()
@@ -110,7 +111,7 @@ func spreadOver(period time.Duration, collector types.UID) time.Duration {
 	return time.Duration(float64(period) * float64(sum.Sum32()) / math.MaxUint32)
 }
 
-// decide decides what to do about what was rendered.
+// plan.Decide decides what to do about what was rendered.
 func (r *actionClient) decide() error {
 	s, err := r.situation(r.rendered.Want)
 	if err != nil {
@@ -125,8 +126,8 @@ func (r *actionClient) decide() error {
 }
 
 // situation returns what a decision looks at.
-func (r *actionClient) situation(want Want) (Situation, error) {
-	s := Situation{
+func (r *actionClient) situation(want plan.Want) (plan.Situation, error) {
+	s := plan.Situation{
 		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.hash(), Want: want, Moved: r.isMoved,
 		Immutable: r.immutable,
 		View:      inventory.View{Objects: r.expected.See(r.found, r.now())},
@@ -135,12 +136,12 @@ func (r *actionClient) situation(want Want) (Situation, error) {
 	if r.rendered != nil && r.last.refused == (change{r.rendered.inputs, want.Hash}) && r.BackingOff(r.collector) {
 		s.Failed = r.last.Err
 	}
-	if checked, isCheck := errors.AsType[*CheckError](r.last.Err); isCheck {
-		s.Told = checked.job
+	if checked, isCheck := errors.AsType[*plan.CheckError](r.last.Err); isCheck {
+		s.Told = checked.Job
 	}
 	needsUsed := s.Deployed != want.Hash
 	for what := range s.View.Objects {
-		needsUsed = needsUsed || want.has(what) == nil
+		needsUsed = needsUsed || want.Has(what) == nil
 	}
 	if !needsUsed { // mostly nothing is left over, and nobody needs to know about pods
 		return s, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
 )
 
@@ -66,7 +67,7 @@ type Deployed struct {
 // Outcome is how the last reconcile of a Collector ended.
 type Outcome struct {
 	// Verdict is what was decided.
-	Verdict Verdict
+	Verdict plan.Verdict
 
 	// Deployed is the release, or nil if none was deployed since the operator started.
 	Deployed *Deployed

@@ -15,13 +15,14 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
 // carryOut does what was decided. The deployed revision is repaired while another one waits, is checked or is refused.
 func (r *actionClient) carryOut() error {
 	err := r.forward()
-	isRefused := err != nil && !apply.IsLost(err) && r.plan.Verdict != Drifted
+	isRefused := err != nil && !apply.IsLost(err) && r.plan.Verdict != plan.Drifted
 	if r.plan.Restores || isRefused {
 		err = r.repairBeside(err)
 	}
@@ -40,14 +41,14 @@ func (r *actionClient) forward() error {
 		}
 	}
 	for range 4 {
-		if r.plan.Verdict == Refused {
+		if r.plan.Verdict == plan.Refused {
 			return r.plan.Err
 		}
-		if r.plan.Verdict == Deferred {
+		if r.plan.Verdict == plan.Deferred {
 			r.remember()
 			return nil
 		}
-		err := r.do(r.plan, !r.revises() && r.plan.Verdict != Checking && !r.isMoved)
+		err := r.do(r.plan, !r.revises() && r.plan.Verdict != plan.Checking && !r.isMoved)
 		if err == nil {
 			return r.accept()
 		}
@@ -63,7 +64,7 @@ func (r *actionClient) forward() error {
 
 // revises tells whether the plan brings another revision.
 func (r *actionClient) revises() bool {
-	return r.plan.Verdict == Install || r.plan.Verdict == Upgrade || r.plan.Verdict == Unrecorded
+	return r.plan.Verdict == plan.Install || r.plan.Verdict == plan.Upgrade || r.plan.Verdict == plan.Unrecorded
 }
 
 func (r *actionClient) revision() int {
@@ -74,7 +75,7 @@ func (r *actionClient) revision() int {
 }
 
 // do does the steps of a plan. repairs tells that they restore the deployed revision.
-func (r *actionClient) do(p Plan, repairs bool) error {
+func (r *actionClient) do(p plan.Plan, repairs bool) error {
 	var repaired []string
 	applier := &apply.Applier{
 		Cluster: r.clusterOf(r.collector), Collector: r.collector, Shard: r.Shard, Together: r.together, Before: r.isChosen,
@@ -130,7 +131,7 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 		return false
 	}
 	if next.IsContested() && before.UID != "" {
-		r.Events.Eventf(r.collector, corev1.EventTypeWarning, "Contested", contested, editorOf(before.Editor), step.Ref)
+		r.Events.Eventf(r.collector, corev1.EventTypeWarning, "Contested", plan.Contested, plan.EditorOf(before.Editor), step.Ref)
 	}
 	return true
 }
@@ -139,10 +140,10 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 func (r *actionClient) undo(cause error) error {
 	conflict := (*inventory.ConflictError)(nil)
 	created := slices.DeleteFunc(r.created, func(step apply.Step) bool { return step.Ref.Kind().Kind == "PersistentVolumeClaim" })
-	if r.plan.Verdict != Install || !errors.As(cause, &conflict) || len(created) == 0 {
+	if r.plan.Verdict != plan.Install || !errors.As(cause, &conflict) || len(created) == 0 {
 		return nil
 	}
-	return r.do(Plan{Groups: [][]apply.Step{created}}, false)
+	return r.do(plan.Plan{Groups: [][]apply.Step{created}}, false)
 }
 
 // isChosen returns an error if the Collector is no longer one of those that the operator is for.
@@ -160,13 +161,13 @@ func (r *actionClient) isChosen() error {
 
 // accept records a revision whose steps are done, and remembers what was rendered.
 func (r *actionClient) accept() error {
-	if r.plan.Verdict == Checking {
+	if r.plan.Verdict == plan.Checking {
 		r.outcome.Checking = fmt.Sprintf("Job %q checks the change; pods of the last revision still serve",
-			r.rendered.first(render.Checks).Ref.Name())
+			r.rendered.First(render.Checks).Ref.Name())
 		return nil
 	}
 	revision := r.revision()
-	r.disturbed, r.isUnknown = false, r.plan.Verdict == Unrecorded // the API server has accepted all of it
+	r.disturbed, r.isUnknown = false, r.plan.Verdict == plan.Unrecorded // the API server has accepted all of it
 	for _, expected := range r.expected {
 		expected.Pending = false
 	}
@@ -206,7 +207,7 @@ func (r *actionClient) summarize() {
 		})
 	}
 	// While a change waits or is refused, it is not known which of the objects wait to be pruned.
-	isKnown := isInOrder && !r.disturbed && r.plan.Verdict != Deferred && (r.rendered == nil || r.rendered.Hash == r.hash())
+	isKnown := isInOrder && !r.disturbed && r.plan.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.hash())
 	if isKnown && r.deployed != nil && len(r.deployed.Digest) == digestLength {
 		deployed := *r.deployed
 		deployed.Digest = deployed.Digest[:2*partLength] + digestOfObjects(r.found, r.waits)
@@ -214,10 +215,10 @@ func (r *actionClient) summarize() {
 	}
 	mayHaveEnded := r.plan.Obstacle != "" && len(r.plan.Groups) > 0
 	if !isInOrder && !isHeld && r.plan.Obstacle == "" || mayHaveEnded {
-		r.plan.sooner(inventory.CacheDelay)
+		r.plan.Sooner(inventory.CacheDelay)
 	}
 	r.outcome.Verdict, r.outcome.Obstacle, r.outcome.InOrder, r.outcome.Requeue = r.plan.Verdict, r.plan.Obstacle, isInOrder, r.plan.After
-	r.outcome.Unfinished = r.outcome.Checking != "" || r.plan.Verdict == Deferred
+	r.outcome.Unfinished = r.outcome.Checking != "" || r.plan.Verdict == plan.Deferred
 }
 
 // isInOrder tells whether the informer cache has shown all objects as they should be, or all but those that a finalizer holds.
@@ -238,21 +239,21 @@ func (r *actionClient) isInOrder() (isInOrder, isHeld bool) {
 
 // keepExpectations expects what stays although it is not wanted to stay as it is now, and forgets what has gone and is not wanted.
 func (r *actionClient) keepExpectations() {
-	if r.rendered == nil || slices.Contains([]Verdict{Checking, Deferred, Unrecorded}, r.plan.Verdict) {
+	if r.rendered == nil || slices.Contains([]plan.Verdict{plan.Checking, plan.Deferred, plan.Unrecorded}, r.plan.Verdict) {
 		return
 	}
 	if r.expected == nil {
 		r.expected = inventory.Expectations{}
 	}
 	for what, object := range r.found {
-		known, keeps := r.expected[what] != nil, r.rendered.keeps(what)
+		known, keeps := r.expected[what] != nil, r.rendered.Keeps(what)
 		if !object.Deleting && (!known || !keeps) || object.Deleting && !known && keeps { // it is missed when it has gone
 			r.expected.Keep(what, object)
 		}
 	}
 	for what, expected := range r.expected {
 		isLost := expected.Seen || r.now().Sub(expected.At) >= inventory.CacheDelay
-		if _, isThere := r.found[what]; !isThere && isLost && !r.rendered.keeps(what) {
+		if _, isThere := r.found[what]; !isThere && isLost && !r.rendered.Keeps(what) {
 			delete(r.expected, what)
 		}
 	}

@@ -12,13 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
 // rendered is what a Collector was rendered to.
 type rendered struct {
-	Want
+	plan.Want
 	manifest   func() string // without the data of Secrets
 	configHash string
 	inputs     inputs
@@ -73,6 +74,13 @@ func renderChart(r *actionClient) error {
 		inputs: now, references: references, unfollowed: strings.Join(unfollowed, ", "),
 	}
 	return nil
+}
+
+// own returns what was rendered as the Collector's own objects.
+func (r *actionClient) own(rendered *render.Rendered) (plan.Want, error) {
+	owner := render.Owner{Collector: r.collector, Shard: r.Shard, Mapper: r.cluster.RESTMapper()}
+	objects, err := r.chart.Own(rendered, owner)
+	return plan.Want{Hash: rendered.Hash, Objects: objects}, err
 }
 
 // running returns which versions of what they refer to the pods of the Collector's workload have, by the informer cache.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -17,8 +18,8 @@ import (
 // isDisturbed tells whether the objects may not be those of the deployed revision: this reconcile has changed some, or somebody else
 // has.
 func (r *actionClient) isDisturbed() bool {
-	s := Situation{Deployed: r.hash(), View: inventory.View{Objects: r.expected.See(r.found, r.now())}}
-	return s.Deployed != "" && (r.disturbed || s.drifted())
+	s := plan.Situation{Deployed: r.hash(), View: inventory.View{Objects: r.expected.See(r.found, r.now())}}
+	return s.Deployed != "" && (r.disturbed || s.Drifts())
 }
 
 // repairBeside repairs the deployed revision while another one waits, is checked, or is refused for a cause. A change of the operator
@@ -31,7 +32,7 @@ func (r *actionClient) repairBeside(cause error) error {
 	switch {
 	case err == nil:
 		return cause
-	case cause == nil && r.plan.Verdict == Deferred:
+	case cause == nil && r.plan.Verdict == plan.Deferred:
 		r.isUnrepairable, r.outcome.Update = true, nil
 		if err := r.decide(); err != nil {
 			return err
@@ -66,7 +67,7 @@ func (r *actionClient) repair() error {
 	for what, seen := range s.View.Objects { // what nobody wants any more is no drift
 		object, isThere := r.found[what]
 		switch {
-		case want.has(what) != nil:
+		case want.Has(what) != nil:
 			if isThere && seen.State == inventory.Deleting { // it is missed when it has gone
 				r.expected.Keep(what, object)
 			}
@@ -82,11 +83,11 @@ func (r *actionClient) repair() error {
 
 // recorded is a revision as its record has it.
 type recorded struct {
-	Want
+	plan.Want
 	values     map[string]any
 	configHash string
 
-	// secret returns a Secret of the revision, of which the record has no data.
+	// secret returns a Secret of the revision. The record has no data of Secrets.
 	secret func(inventory.Reference) (*render.Object, error)
 }
 
@@ -116,7 +117,7 @@ func (r *actionClient) recallLater() error {
 	case err != nil:
 		return nil //nolint:nilerr // there is none, or it is somebody else's
 	}
-	want, err := found.Want.accepted(found.first(render.Checks))
+	want, err := found.Want.Accepted(found.First(render.Checks))
 	if err != nil {
 		return err
 	}
@@ -135,13 +136,13 @@ func (r *actionClient) recallLater() error {
 
 // accepted returns the deployed revision as its record has it, and the status says its hash. A Secret in order stays, and another
 // one is rendered from the recorded values.
-func (r *actionClient) accepted() (Want, error) {
+func (r *actionClient) accepted() (plan.Want, error) {
 	found, err := r.recorded(r, r.revision())
 	if err != nil {
-		return Want{}, err
+		return plan.Want{}, err
 	}
 	if found.Hash != r.hash() {
-		return Want{}, fmt.Errorf("the record of revision %d is not what was deployed; somebody has changed it", r.revision())
+		return plan.Want{}, fmt.Errorf("the record of revision %d is not what was deployed; somebody has changed it", r.revision())
 	}
 	want := found.Want
 	kept, view := make([]render.Object, 0, len(want.Objects)), r.expected.See(r.found, r.now())
@@ -155,7 +156,7 @@ func (r *actionClient) accepted() (Want, error) {
 		}
 		secret, err := found.secret(object.Ref)
 		if err != nil {
-			return Want{}, err
+			return plan.Want{}, err
 		}
 		kept = append(kept, *secret)
 	}
@@ -166,7 +167,7 @@ func (r *actionClient) accepted() (Want, error) {
 // secretOf returns a Secret of the deployed revision. Its name says its content, so it does not matter what else is rendered.
 func (r *actionClient) secretOf(what inventory.Reference, values map[string]any) (*render.Object, error) {
 	if r.rendered != nil {
-		if same := r.rendered.has(what); same != nil {
+		if same := r.rendered.Has(what); same != nil {
 			return same, nil
 		}
 	}
@@ -182,7 +183,7 @@ func (r *actionClient) secretOf(what inventory.Reference, values map[string]any)
 	if err != nil {
 		return nil, err
 	}
-	if same := again.has(what); same != nil {
+	if same := again.Has(what); same != nil {
 		return same, nil
 	}
 	return nil, fmt.Errorf("%s has gone, and its content is not recorded; have a revision accepted that has it", what)

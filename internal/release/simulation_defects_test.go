@@ -11,6 +11,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
@@ -23,18 +24,18 @@ type simDefect struct {
 }
 
 // replan has a defect change plans.
-func replan(change func(Situation, Plan) Plan) func(*Clients) {
+func replan(change func(plan.Situation, plan.Plan) plan.Plan) func(*Clients) {
 	return func(c *Clients) {
 		decides := c.decision
-		c.decision = func(s Situation) Plan { return change(s, decides(s)) }
+		c.decision = func(s plan.Situation) plan.Plan { return change(s, decides(s)) }
 	}
 }
 
 // situate has a defect change what is decided by.
-func situate(change func(*Situation)) func(*Clients) {
+func situate(change func(*plan.Situation)) func(*Clients) {
 	return func(c *Clients) {
 		decides := c.decision
-		c.decision = func(s Situation) Plan {
+		c.decision = func(s plan.Situation) plan.Plan {
 			change(&s)
 			return decides(s)
 		}
@@ -42,7 +43,7 @@ func situate(change func(*Situation)) func(*Clients) {
 }
 
 // without returns the plan without some steps.
-func (p Plan) without(isLeftOut func(apply.Step) bool) Plan {
+func without(p plan.Plan, isLeftOut func(apply.Step) bool) plan.Plan {
 	var groups [][]apply.Step
 	for _, group := range p.Groups {
 		if kept := slices.DeleteFunc(slices.Clone(group), isLeftOut); len(kept) > 0 {
@@ -54,7 +55,7 @@ func (p Plan) without(isLeftOut func(apply.Step) bool) Plan {
 }
 
 // withSteps returns the plan with some steps changed.
-func (p Plan) withSteps(change func(*apply.Step)) Plan {
+func withSteps(p plan.Plan, change func(*apply.Step)) plan.Plan {
 	var groups [][]apply.Step
 	for _, group := range p.Groups {
 		group = slices.Clone(group)
@@ -68,42 +69,43 @@ func (p Plan) withSteps(change func(*apply.Step)) Plan {
 }
 
 // deletesOthers deletes workloads that another one takes the place of.
-func deletesOthers(s Situation) []apply.Step {
+func deletesOthers(s plan.Situation) []apply.Step {
 	var deletes []apply.Step
 	for what, seen := range s.View.Objects {
 		isThere := seen.State != inventory.Lost && seen.State != inventory.Deleting
-		if inventory.IsWorkload(what.Kind().Kind) && s.Want.has(what) == nil && isThere {
-			deletes = append(deletes, remove(what, seen, "another one takes its place"))
+		if inventory.IsWorkload(what.Kind().Kind) && s.Want.Has(what) == nil && isThere {
+			deletes = append(deletes, apply.Step{Action: apply.Delete, Ref: what, UID: seen.UID, Reason: "another one takes its place"})
 		}
 	}
-	return sorted(deletes)
+	slices.SortFunc(deletes, func(a, b apply.Step) int { return strings.Compare(a.Ref.Use(), b.Ref.Use()) })
+	return deletes
 }
 
 // simDefects are defects that the operator had, as far as the model can show them.
 var simDefects = []simDefect{
-	{"the workload of another mode is deleted first", "S1 S3", replan(func(s Situation, p Plan) Plan {
-		if deletes := deletesOthers(s); p.Verdict == Upgrade && len(deletes) > 0 {
+	{"the workload of another mode is deleted first", "S1 S3", replan(func(s plan.Situation, p plan.Plan) plan.Plan {
+		if deletes := deletesOthers(s); p.Verdict == plan.Upgrade && len(deletes) > 0 {
 			p.Groups = slices.Insert(slices.Clone(p.Groups), 0, deletes)
 		}
 		return p
 	})},
-	{"the workload of another mode is deleted at once", "S1 S3", replan(func(s Situation, p Plan) Plan {
-		if deletes := deletesOthers(s); p.Verdict == Upgrade && len(deletes) > 0 {
+	{"the workload of another mode is deleted at once", "S1 S3", replan(func(s plan.Situation, p plan.Plan) plan.Plan {
+		if deletes := deletesOthers(s); p.Verdict == plan.Upgrade && len(deletes) > 0 {
 			p.Groups = append(slices.Clone(p.Groups), deletes)
 		}
 		return p
 	})},
-	{"nothing is tried before it is done", "S1", replan(func(_ Situation, p Plan) Plan {
-		return p.without(func(step apply.Step) bool { return step.Action == apply.Try })
+	{"nothing is tried before it is done", "S1", replan(func(_ plan.Situation, p plan.Plan) plan.Plan {
+		return without(p, func(step apply.Step) bool { return step.Action == apply.Try })
 	})},
 	{"any refusal counts as that of an immutable field", "S1 S3 S6", func(c *Clients) {
 		decides := c.decision
-		c.decision = func(s Situation) Plan {
+		c.decision = func(s plan.Situation) plan.Plan {
 			p := decides(s)
-			if p.Verdict != Upgrade {
+			if p.Verdict != plan.Upgrade {
 				return p
 			}
-			return p.withSteps(func(step *apply.Step) {
+			return withSteps(p, func(step *apply.Step) {
 				seen, isThere := s.View.Objects[step.Ref]
 				if step.Action == apply.Change && isThere && step.Ref.Kind().Kind == "StatefulSet" {
 					step.Action, step.Old = apply.Delete, nil
@@ -112,25 +114,25 @@ var simDefects = []simDefect{
 			})
 		}
 	}},
-	{"a new workload begins with one pod", "S3", replan(func(_ Situation, p Plan) Plan {
-		return p.withSteps(func(step *apply.Step) { step.Replicas = 0 })
+	{"a new workload begins with one pod", "S3", replan(func(_ plan.Situation, p plan.Plan) plan.Plan {
+		return withSteps(p, func(step *apply.Step) { step.Replicas = 0 })
 	})},
-	{"the number of pods is not handed over", "S3", replan(func(_ Situation, p Plan) Plan {
-		return p.withSteps(func(step *apply.Step) { step.HandsOver = false })
+	{"the number of pods is not handed over", "S3", replan(func(_ plan.Situation, p plan.Plan) plan.Plan {
+		return withSteps(p, func(step *apply.Step) { step.HandsOver = false })
 	})},
-	{"who starts takes all objects to be in order", "S6 S7", situate(func(s *Situation) {
+	{"who starts takes all objects to be in order", "S6 S7", situate(func(s *plan.Situation) {
 		for what, seen := range s.View.Objects {
 			if seen.State == inventory.Unknown {
 				seen.State = inventory.InOrder
-				if wanted := s.Want.has(what); wanted != nil {
+				if wanted := s.Want.Has(what); wanted != nil {
 					seen.Hash = wanted.Hash
 				}
 				s.View.Objects[what] = seen
 			}
 		}
 	})},
-	{"Service and NetworkPolicy change before the check has accepted anything", "S1", replan(func(s Situation, p Plan) Plan {
-		if p.Verdict != Checking {
+	{"Service and NetworkPolicy change before the check has accepted anything", "S1", replan(func(s plan.Situation, p plan.Plan) plan.Plan {
+		if p.Verdict != plan.Checking {
 			return p
 		}
 		var early []apply.Step
@@ -162,7 +164,7 @@ var simDefects = []simDefect{
 			return err
 		}
 	}},
-	{"what is being deleted is applied again", "S8 S6 S7", replan(func(s Situation, p Plan) Plan {
+	{"what is being deleted is applied again", "S8 S6 S7", replan(func(s plan.Situation, p plan.Plan) plan.Plan {
 		var again []apply.Step
 		for i := range s.Want.Objects {
 			wanted := &s.Want.Objects[i]
@@ -170,18 +172,18 @@ var simDefects = []simDefect{
 				again = append(again, apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID})
 			}
 		}
-		if len(again) > 0 && p.Verdict == InSync {
+		if len(again) > 0 && p.Verdict == plan.InSync {
 			p.Groups = append(slices.Clone(p.Groups), again)
-			p.sooner(inventory.CacheDelay)
+			p.Sooner(inventory.CacheDelay)
 		}
 		return p
 	})},
-	{"Ready does not say what is being deleted", "S7 S8", replan(func(_ Situation, p Plan) Plan {
+	{"Ready does not say what is being deleted", "S7 S8", replan(func(_ plan.Situation, p plan.Plan) plan.Plan {
 		p.Obstacle = ""
 		return p
 	})},
-	{"an autoscaler of another kind goes last", "S6 S7", replan(func(_ Situation, p Plan) Plan {
-		return p.withSteps(func(step *apply.Step) {
+	{"an autoscaler of another kind goes last", "S6 S7", replan(func(_ plan.Situation, p plan.Plan) plan.Plan {
+		return withSteps(p, func(step *apply.Step) {
 			if step.Action == apply.Replace && step.Old.Ref != step.Ref {
 				step.Action, step.Old = apply.Create, nil
 			}
@@ -190,7 +192,7 @@ var simDefects = []simDefect{
 	{"the last accepted revision is not repaired", "S6 S1", func(c *Clients) {
 		c.recorded = func(*actionClient, int) (*recorded, error) { return nil, errors.ErrUnsupported }
 	}},
-	{"what pods mount is pruned at once", "S1", situate(func(s *Situation) { s.View.Used = nil })},
+	{"what pods mount is pruned at once", "S1", situate(func(s *plan.Situation) { s.View.Used = nil })},
 }
 
 // TestTheSimulationFindsEachDefect takes each mend out, and says how many schedules it takes to find that.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -30,7 +31,7 @@ func (s *simSpace) observe(outcome Outcome) {
 }
 
 // differs says how the objects differ from what is wanted.
-func (s *simSpace) differs(want Want) string {
+func (s *simSpace) differs(want plan.Want) string {
 	marked, _ := s.markedAs(want)
 	for i := range marked.Objects {
 		wanted := &marked.Objects[i]
@@ -73,7 +74,7 @@ func (s *simSpace) hasField(wanted *render.Object, name string) bool {
 }
 
 // surplus says what is there and not wanted.
-func (s *simSpace) surplus(want Want) string {
+func (s *simSpace) surplus(want plan.Want) string {
 	if s.isNeverReady() {
 		return "" // what serves until others do stays
 	}
@@ -89,7 +90,7 @@ func (s *simSpace) surplus(want Want) string {
 		if object.kind() == "Job" {
 			continue
 		}
-		if want.has(object.ref) == nil && !s.used(object.ref) {
+		if want.Has(object.ref) == nil && !s.used(object.ref) {
 			return object.ref.String() + " is there, and nobody wants it"
 		}
 	}
@@ -239,7 +240,7 @@ func (s *simSpace) verdictOf() string {
 }
 
 // blocks tells whether a refusal keeps objects from being as they are wanted.
-func (s *simSpace) blocks(want Want) bool {
+func (s *simSpace) blocks(want plan.Want) bool {
 	for _, refusal := range s.refusals {
 		isOfKind := func(wanted render.Object) bool { return wanted.Ref.Kind().Kind == refusal.kind }
 		isLive := func(object *simObject) bool { return object.kind() == refusal.kind }

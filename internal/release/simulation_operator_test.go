@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
 
@@ -29,7 +30,7 @@ type simState struct {
 	updateSince           time.Time
 	failed                bool
 	observed              int64
-	verdict               Verdict
+	verdict               plan.Verdict
 }
 
 // collector returns the Collector as the operator reads it.

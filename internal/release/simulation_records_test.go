@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -13,7 +14,7 @@ import (
 // simRecord is the record of a revision.
 type simRecord struct {
 	revision int
-	want     Want
+	want     plan.Want
 	of       simInputs
 	tampered bool
 }
@@ -78,7 +79,7 @@ func simRecorded(r *actionClient, revision int) (*recorded, error) {
 		if found.tampered {
 			want.Hash = "tampered"
 		}
-		return &recorded{Want: want, secret: func(what inventory.Reference) (*render.Object, error) { return want.has(what), nil }}, nil
+		return &recorded{Want: want, secret: func(what inventory.Reference) (*render.Object, error) { return want.Has(what), nil }}, nil
 	}
 	return nil, fmt.Errorf("revision %d is not recorded", revision)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
@@ -67,12 +68,12 @@ const simName = "c"
 
 // simCharts renders, and remembers what was rendered: nobody changes it.
 type simCharts struct {
-	known  map[simInputs]Want
+	known  map[simInputs]plan.Want
 	fields map[string][]simField
-	marked map[string]Want
+	marked map[string]plan.Want
 }
 
-func (c *simCharts) render(in simInputs) Want {
+func (c *simCharts) render(in simInputs) plan.Want {
 	if in.spec.Configuration != 0 {
 		in.secret = 0
 	}
@@ -80,9 +81,9 @@ func (c *simCharts) render(in simInputs) Want {
 		return found
 	}
 	if len(c.known) > 20000 || c.known == nil {
-		c.known = map[simInputs]Want{}
+		c.known = map[simInputs]plan.Want{}
 	}
-	want := Want{Hash: in.hash()}
+	want := plan.Want{Hash: in.hash()}
 	for _, content := range in.contents() {
 		object, err := render.NewObject(content)
 		if err != nil {

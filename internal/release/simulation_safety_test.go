@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
@@ -20,7 +21,7 @@ func simKey(s *simSpace) client.ObjectKey {
 // begins notes how things are before a reconcile.
 func (s *simSpace) begins() {
 	s.started, s.removing, s.reads = maps.Clone(s.objects), map[types.UID]bool{}, map[types.UID]*simObject{}
-	s.want, s.fresh = Want{}, !s.lagsAnywhere()
+	s.want, s.fresh = plan.Want{}, !s.lagsAnywhere()
 }
 
 // serves tells whether a workload of the Collector is there.
@@ -107,8 +108,8 @@ func (s *simSpace) claimSize(wanted *render.Object) string {
 }
 
 // markedAs returns what is wanted once its check has accepted it, and the Job's name.
-func (s *simSpace) markedAs(want Want) (Want, string) {
-	job, known := want.first(render.Checks), s.world.charts
+func (s *simSpace) markedAs(want plan.Want) (plan.Want, string) {
+	job, known := want.First(render.Checks), s.world.charts
 	if job == nil {
 		return want, ""
 	}
@@ -116,12 +117,12 @@ func (s *simSpace) markedAs(want Want) (Want, string) {
 	if found, isKnown := known.marked[key]; isKnown {
 		return found, job.Ref.Name()
 	}
-	marked, err := want.accepted(job)
+	marked, err := want.Accepted(job)
 	if err != nil {
 		panic(err)
 	}
 	if len(known.marked) > 20000 || known.marked == nil {
-		known.marked = map[string]Want{}
+		known.marked = map[string]plan.Want{}
 	}
 	known.marked[key] = marked
 	return marked, job.Ref.Name()
@@ -150,7 +151,7 @@ func (s *simSpace) isAccepted(after *simObject) bool {
 	if before := s.started[after.ref]; before != nil && !simDiffers(before, after) {
 		return true
 	}
-	all := []Want{s.accepted}
+	all := []plan.Want{s.accepted}
 	for _, known := range s.records {
 		if int64(known.revision) == s.state.revision {
 			all = append(all, known.want) // a kill has kept the status from telling of a later one
@@ -158,7 +159,7 @@ func (s *simSpace) isAccepted(after *simObject) bool {
 	}
 	for _, want := range all {
 		accepted, _ := s.markedAs(want)
-		if found := accepted.has(after.ref); found != nil && found.Hash == after.get(simApplied) {
+		if found := accepted.Has(after.ref); found != nil && found.Hash == after.get(simApplied) {
 			return true
 		}
 	}
@@ -194,19 +195,19 @@ func (s *simSpace) deletes(o *simObject, orphan bool) {
 	switch stage := render.StageOf(o.kind()); {
 	case stage == render.Mounts && s.used(o.ref):
 		w.violates("S1", "%s is deleted, and used", o.ref)
-	case why != "" && isProtected(o) && s.serves() && (o.isWorkload() || s.accepted.has(o.ref) != nil): // others are no accepted revision's
+	case why != "" && isProtected(o) && s.serves() && (o.isWorkload() || s.accepted.Has(o.ref) != nil): // others are no accepted revision's
 		w.violates("S1", "%s is deleted although %s refuses the change", o.ref, why)
 	case o.isWorkload() && !orphan:
 		s.deletesWorkload(o)
 	}
-	if marked, _ := s.markedAs(s.want); o.kind() == "PersistentVolumeClaim" && marked.has(o.ref) != nil {
+	if marked, _ := s.markedAs(s.want); o.kind() == "PersistentVolumeClaim" && marked.Has(o.ref) != nil {
 		w.violates("S5", "%s is deleted, and wanted", o.ref)
 	}
 }
 
 // deletesWorkload checks that what comes in the place of a workload serves.
 func (s *simSpace) deletesWorkload(o *simObject) {
-	wanted := s.want.first(render.Workloads)
+	wanted := s.want.First(render.Workloads)
 	if s.started[o.ref] == nil { // a first revision that meets something of somebody else is taken back
 		return
 	}
@@ -234,7 +235,7 @@ func (s *simSpace) ends(err error) {
 		}
 	}
 	s.asked = s.asked && workloads > 1
-	if wanted := s.want.first(render.Workloads); spec.Replicas != 0 || wanted != nil && workloads > 1 && s.started[wanted.Ref] != nil {
+	if wanted := s.want.First(render.Workloads); spec.Replicas != 0 || wanted != nil && workloads > 1 && s.started[wanted.Ref] != nil {
 		s.asked = true // the other workload is still to go: of two that serve, the one that is wanted stays as it is
 	}
 	if s.asked || workloads > 2 || !s.fresh { // the operator cannot know

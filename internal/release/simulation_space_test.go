@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
 
@@ -57,8 +58,8 @@ type simSpace struct {
 	fresh      bool                                   // the informer cache had everything when the reconcile began
 	asked      bool                                   // the spec has set replicas, or has asked for one of two workloads, since there are two
 	current    simInputs                              // what was rendered last
-	want       Want
-	accepted   Want // the last revision that was recorded
+	want       plan.Want
+	accepted   plan.Want // the last revision that was recorded
 	acceptedOf simInputs
 	completed  map[string]bool // Jobs
 	touched    map[inventory.Reference]bool
@@ -224,5 +225,5 @@ func (s *simSpace) create() {
 	s.exists, s.finalizer, s.deleting, s.uid, s.generation = true, false, false, s.newUID(), 1
 	s.spec, s.shard, s.state, s.dirty = simulation.First(), "0", simState{}, true
 	s.paused, s.ring, s.rollout = "", "", ""
-	s.touched, s.want, s.accepted = map[inventory.Reference]bool{}, Want{}, Want{}
+	s.touched, s.want, s.accepted = map[inventory.Reference]bool{}, plan.Want{}, plan.Want{}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/rollout"
 	"github.com/kube8/kube8-operator/test/simulation"
@@ -127,7 +128,7 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 		inventory:    simReader{w, shard},
 		clusterOf:    func(collector *unstructured.Unstructured) apply.Cluster { return simCluster{w.of(collector)} },
 		recordsOf:    func(r *actionClient) records { return &simRecords{w.of(r.collector), r} },
-		render:       o.render, recorded: simRecorded, decision: decide,
+		render:       o.render, recorded: simRecorded, decision: plan.Decide,
 		together: func(count int, do func(int)) {
 			for _, i := range w.rand.Perm(count) {
 				do(i)
@@ -138,7 +139,7 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 		w.mutate(o.clients)
 	}
 	decides := o.clients.decision
-	o.clients.decision = func(s Situation) Plan {
+	o.clients.decision = func(s plan.Situation) plan.Plan {
 		w.deciding.view, w.deciding.decidedBy = s.View.Objects, slices.Clone(w.deciding.cacheOf)
 		return decides(s)
 	}

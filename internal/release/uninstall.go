@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kube8/kube8-operator/internal/plan"
 )
 
 const (
@@ -30,7 +32,7 @@ func (r *actionClient) uninstall() (found bool, err error) {
 	if err := records.Prepare(r.ctx, 0); err != nil {
 		return false, err
 	}
-	s, err := r.situation(Want{})
+	s, err := r.situation(plan.Want{})
 	if err != nil {
 		return false, err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -50,7 +51,7 @@ func New(mgr ctrl.Manager, watch watches.Watch, options Options) (*Clients, erro
 	c := &Clients{
 		Options: options, chart: chrt, cluster: mgr.GetClient(), memory: memory{entries: map[client.ObjectKey]*entry{}},
 		now: time.Now, inventory: inventory.Reader{Cache: mgr.GetClient(), Live: mgr.GetAPIReader()},
-		render: renderChart, recorded: recordedRevision, decision: decide, cacheWait: cacheWait, goneWait: goneWait, together: apply.Concurrently,
+		render: renderChart, recorded: recordedRevision, decision: plan.Decide, cacheWait: cacheWait, goneWait: goneWait, together: apply.Concurrently,
 	}
 	c.clusterOf = func(collector *unstructured.Unstructured) apply.Cluster {
 		return apply.NewCluster(mgr.GetClient(), mgr.GetAPIReader(), collector)

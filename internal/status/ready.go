@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/specpath"
@@ -69,7 +70,7 @@ func (w writer) readinessOf(
 func failure(err error, message string) readiness {
 	var refused *postrender.ConfigurationError
 	var conflict *inventory.ConflictError
-	var checked *release.CheckError
+	var checked *plan.CheckError
 	var fields *specpath.RefusedError
 	switch {
 	case errors.As(err, &conflict):

@@ -1,4 +1,4 @@
-package release
+package plan
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 // CheckError says that a check ended without a verdict. It is tried again, with the delays that follow failures.
 type CheckError struct {
 	message string
-	job     types.UID
+	Job     types.UID
 }
 
 // Error names the Job, and says why it has no verdict.
@@ -35,7 +35,7 @@ func (s *Situation) accepts(job inventory.Reference) bool {
 }
 
 // accepted returns what is wanted without the Job that has accepted it, or nil, and with its name on what it has accepted.
-func (w Want) accepted(job *render.Object) (Want, error) {
+func (w Want) Accepted(job *render.Object) (Want, error) {
 	if job == nil {
 		return w, nil
 	}
@@ -56,7 +56,7 @@ func (w Want) accepted(job *render.Object) (Want, error) {
 // check has a Job check what is wanted. Only what the Job's pod needs and is not there is created, and nothing that serves is touched.
 // The Job's end starts the next reconcile.
 func (s *Situation) check(job render.Object) Plan {
-	p := Plan{Verdict: Checking, Restores: s.drifted()}
+	p := Plan{Verdict: Checking, Restores: s.Drifts()}
 	seen := s.View.Objects[job.Ref]
 	if seen.Ended.Type != "" && seen.State != inventory.Lost && seen.State != inventory.Deleting {
 		if err := s.refusal(job.Ref, seen); err != nil {
@@ -82,11 +82,11 @@ func (s *Situation) check(job render.Object) Plan {
 	p.add(needs)
 	switch {
 	case seen.State == inventory.Deleting:
-		p.obstruct("%s is being deleted%s", job.Ref, heldBy(seen.Finalizers))
+		p.Obstruct("%s is being deleted%s", job.Ref, heldBy(seen.Finalizers))
 	case seen.State == inventory.Absent, seen.State == inventory.Lost, seen.Ended.Type != "":
 		p.add([]apply.Step{{Action: apply.Create, Ref: job.Ref, Object: &job, Reason: "it has not accepted the change"}})
 	case seen.State == inventory.Behind:
-		p.sooner(inventory.CacheDelay)
+		p.Sooner(inventory.CacheDelay)
 	}
 	return p
 }
@@ -101,7 +101,7 @@ const firstSignal = 128
 
 // refusal returns the error of a Job that has not accepted the change, or nil if it must be tried again now.
 func (s *Situation) refusal(job inventory.Reference, seen inventory.Seen) error {
-	namespace := s.Want.has(job).Content.GetNamespace()
+	namespace := s.Want.Has(job).Content.GetNamespace()
 	code := exitCode.FindStringSubmatch(seen.Ended.Message)
 	reason := seen.Ended.Reason
 	if code != nil && reason == batchv1.JobReasonPodFailurePolicy {
@@ -114,6 +114,6 @@ func (s *Situation) refusal(job inventory.Reference, seen inventory.Seen) error 
 	if s.Told == seen.UID {
 		return nil
 	}
-	return &CheckError{job: seen.UID, message: fmt.Sprintf(
+	return &CheckError{Job: seen.UID, message: fmt.Sprintf(
 		"the check has no verdict: %s; the operator tries it again; see `kubectl describe -n %s job/%s`", reason, namespace, job.Name())}
 }

@@ -1,4 +1,4 @@
-package release
+package plan
 
 import (
 	"slices"
@@ -27,10 +27,10 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		}
 		replaced := slices.ContainsFunc(steps, func(step apply.Step) bool { return step.Old != nil && step.Old.Ref == what })
 		switch {
-		case seen.State == inventory.Deleting && s.Want.has(what) == nil: // a finalizer keeps it, and nobody needs it
+		case seen.State == inventory.Deleting && s.Want.Has(what) == nil: // a finalizer keeps it, and nobody needs it
 			p.wait(what)
 			continue
-		case s.Want.has(what) != nil, replaced, s.isLeft(what, seen), seen.State == inventory.Lost, seen.State == inventory.Deleting:
+		case s.Want.Has(what) != nil, replaced, s.isLeft(what, seen), seen.State == inventory.Lost, seen.State == inventory.Deleting:
 			continue
 		case kept[what]:
 		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()], s.mayUse(what):
@@ -59,7 +59,7 @@ func (p *Plan) wait(what inventory.Reference) {
 func (s *Situation) mayUse(mounted inventory.Reference) bool {
 	for what, seen := range s.View.Objects {
 		isUnsure := seen.State == inventory.Behind || seen.State == inventory.Changed || seen.State == inventory.Unknown ||
-			seen.State == inventory.Lost && s.Want.has(what) != nil
+			seen.State == inventory.Lost && s.Want.Has(what) != nil
 		if isUnsure && inventory.IsWorkload(what.Kind().Kind) && render.StageOf(mounted.Kind().Kind) == render.Mounts {
 			return true
 		}
@@ -70,7 +70,7 @@ func (s *Situation) mayUse(mounted inventory.Reference) bool {
 // handsOver tells whether a workload of another kind still serves in place of the wanted one: until that serves, or cannot because
 // its pods have no place beside the others.
 func (s *Situation) handsOver(p *Plan) bool {
-	wanted := s.Want.first(render.Workloads)
+	wanted := s.Want.First(render.Workloads)
 	if wanted == nil {
 		return false
 	}
@@ -90,7 +90,7 @@ func (s *Situation) handsOver(p *Plan) bool {
 	if others == 0 || serves || wanted.Excludes && successor.State != inventory.Deleting {
 		return false
 	}
-	p.obstruct("%s serves until %s does", other, wanted.Ref)
+	p.Obstruct("%s serves until %s does", other, wanted.Ref)
 	return true
 }
 
@@ -140,7 +140,7 @@ func (s *Situation) isLeft(what inventory.Reference, seen inventory.Seen) bool {
 func (s *Situation) leftovers() []apply.Step {
 	var deletes []apply.Step
 	for what, seen := range s.View.Objects {
-		if seen.State != inventory.Lost && seen.State != inventory.Deleting && s.isLeft(what, seen) && s.Want.has(what) == nil {
+		if seen.State != inventory.Lost && seen.State != inventory.Deleting && s.isLeft(what, seen) && s.Want.Has(what) == nil {
 			deletes = append(deletes, remove(what, seen, "a change that was not accepted has left it"))
 		}
 	}
@@ -153,8 +153,8 @@ type secret struct {
 	inventory.Object
 }
 
-// isNewer tells whether a Secret was created after another one. One that the informer cache does not show yet is the newest. Within a
-// second the resource version tells, which grows also when somebody writes the metadata.
+// isNewer tells whether a Secret was created after another one. A Secret that the informer cache does not show yet is the newest.
+// Within a second the resource version tells, which grows also when somebody writes the metadata.
 func (s secret) isNewer(than secret) bool {
 	if s.Created.IsZero() != than.Created.IsZero() {
 		return s.Created.IsZero()

@@ -1,4 +1,4 @@
-package release
+package plan
 
 import (
 	"fmt"
@@ -121,7 +121,7 @@ func (rows decisions) run(t *testing.T) {
 	t.Helper()
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(row.want, brief(decide(row.situation))); diff != "" {
+			if diff := cmp.Diff(row.want, brief(Decide(row.situation))); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
 		})
@@ -206,7 +206,7 @@ func TestAPlanSaysWhenToLookAgain(t *testing.T) {
 		"when a contested object may be repaired":        {"Service/c=1 contested", time.Minute},
 		"never for an object in deletion: its end tells": {"Service/c=1 deleting", 0},
 	} {
-		p := decide(Situation{Now: noon, Deployed: "r1", Want: wanted("r1", "Service/c=1"), View: inventory.View{Objects: having(row.object)}})
+		p := Decide(Situation{Now: noon, Deployed: "r1", Want: wanted("r1", "Service/c=1"), View: inventory.View{Objects: having(row.object)}})
 		if p.After != row.want {
 			t.Errorf("%s: after %s, want %s", name, p.After, row.want)
 		}
@@ -214,7 +214,7 @@ func TestAPlanSaysWhenToLookAgain(t *testing.T) {
 }
 
 func TestAStepSaysWhatItDoesAndWhy(t *testing.T) {
-	p := decide(Situation{Deployed: "r1", Want: wanted("r1", "Service/c=1"), View: inventory.View{Objects: having("Service/c=1 changed")}})
+	p := Decide(Situation{Deployed: "r1", Want: wanted("r1", "Service/c=1"), View: inventory.View{Objects: having("Service/c=1 changed")}})
 	if got, want := p.Groups[0][0].String(), `change Service "c" (rival has changed it)`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -1,4 +1,4 @@
-package release
+package plan
 
 import (
 	"fmt"
@@ -11,26 +11,26 @@ import (
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
-// decide decides what to do. It looks at the situation only, and changes nothing.
+// Decide decides what to do. It looks at the situation only, and changes nothing.
 //
 // docs/architecture.md has the rules that it keeps, S1 to S9. In short: what serves is changed only after the API server has
 // accepted all that comes with the change, and goes only when what comes in its place serves.
-func decide(s Situation) Plan {
+func Decide(s Situation) Plan {
 	if s.Deletes {
 		return uninstall(s)
 	}
 	changes := s.Deployed == "" || s.Want.Hash != s.Deployed
 	if changes && s.Failed != nil {
-		return Plan{Verdict: Refused, Err: s.Failed, Restores: s.drifted()}
+		return Plan{Verdict: Refused, Err: s.Failed, Restores: s.Drifts()}
 	}
 	if changes && s.ByOperator && !s.Turn {
-		return Plan{Verdict: Deferred, Restores: s.drifted()}
+		return Plan{Verdict: Deferred, Restores: s.Drifts()}
 	}
-	job := s.Want.first(render.Checks)
+	job := s.Want.First(render.Checks)
 	if job != nil && changes && !s.accepts(job.Ref) {
 		return s.check(*job)
 	}
-	want, err := s.Want.accepted(job)
+	want, err := s.Want.Accepted(job)
 	if err != nil {
 		return Plan{Verdict: Refused, Err: err}
 	}
@@ -44,7 +44,7 @@ func decide(s Situation) Plan {
 	for i := range s.Want.Objects {
 		step, refusal := s.step(&s.Want.Objects[i], &p)
 		if refusal != nil {
-			return Plan{Verdict: Refused, Err: refusal, Restores: s.drifted()}
+			return Plan{Verdict: Refused, Err: refusal, Restores: s.Drifts()}
 		}
 		if step != nil {
 			steps = append(steps, *step)
@@ -105,9 +105,9 @@ func uninstall(s Situation) Plan {
 	return p
 }
 
-// drifted tells whether the deployed revision has to be repaired, as far as is known without rendering it. A Collector that has moved
+// Drifts tells whether the deployed revision has to be repaired, as far as is known without rendering it. A Collector that has moved
 // here needs another label.
-func (s *Situation) drifted() bool {
+func (s *Situation) Drifts() bool {
 	runs := false
 	for what, seen := range s.View.Objects {
 		stage := render.StageOf(what.Kind().Kind)
@@ -138,28 +138,28 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 		}
 		return s.exchange(step), nil
 	case inventory.Deleting:
-		p.obstruct("%s is being deleted%s; the operator creates it again when it has gone", wanted.Ref, heldBy(seen.Finalizers))
+		p.Obstruct("%s is being deleted%s; the operator creates it again when it has gone", wanted.Ref, heldBy(seen.Finalizers))
 		return nil, nil
 	case inventory.Contested:
-		p.obstruct(contested, editorOf(seen.Editor), wanted.Ref)
+		p.Obstruct(Contested, EditorOf(seen.Editor), wanted.Ref)
 		if isSame {
-			p.sooner(seen.Next.Sub(s.Now))
+			p.Sooner(seen.Next.Sub(s.Now))
 			return nil, nil
 		}
 		step.Reason = "it differs from the revision"
 	case inventory.InOrder, inventory.Behind:
 		if isSame && (!step.HandsOver || seen.State == inventory.Behind) {
 			if seen.State == inventory.Behind {
-				p.sooner(inventory.CacheDelay)
+				p.Sooner(inventory.CacheDelay)
 			}
 			return nil, nil
 		}
 		step.Reason = "it differs from the revision"
 	case inventory.Changed:
 		if seen.Held {
-			p.obstruct(contested, editorOf(seen.Editor), wanted.Ref)
+			p.Obstruct(Contested, EditorOf(seen.Editor), wanted.Ref)
 		}
-		step.Reason = editorOf(seen.Editor) + " has changed it"
+		step.Reason = EditorOf(seen.Editor) + " has changed it"
 	case inventory.Unknown:
 		step.Reason = "it is not known what has happened to it"
 	}
@@ -175,16 +175,16 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	return step, nil
 }
 
-// contested says who changes an object again and again.
-const contested = "%s changes %s again and again, so the operator repairs it less and less often"
+// Contested says who changes an object again and again.
+const Contested = "%s changes %s again and again, so the operator repairs it less and less often"
 
-func (p *Plan) obstruct(format string, args ...any) {
+func (p *Plan) Obstruct(format string, args ...any) {
 	if p.Obstacle == "" {
 		p.Obstacle = fmt.Sprintf(format, args...)
 	}
 }
 
-func editorOf(editor string) string {
+func EditorOf(editor string) string {
 	if editor == "" {
 		return "an unknown client"
 	}
@@ -221,7 +221,7 @@ func (s *Situation) exchange(step *apply.Step) *apply.Step {
 		return step
 	}
 	for what, seen := range s.View.Objects {
-		if slices.Contains(autoscalers, what.Kind().Kind) && s.Want.has(what) == nil &&
+		if slices.Contains(autoscalers, what.Kind().Kind) && s.Want.Has(what) == nil &&
 			seen.State != inventory.Lost && seen.State != inventory.Deleting {
 			step.Action, step.Old = apply.Replace, &apply.Old{Ref: what, UID: seen.UID}
 		}

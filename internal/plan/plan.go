@@ -1,4 +1,7 @@
-package release
+// Package plan decides what is done about a Collector. One pure function makes a Plan of a Situation. The situation says what is there
+// and what is wanted. The plan has a verdict and the steps in their order. No other package decides that. This one sends no request,
+// and reads no clock.
+package plan
 
 import (
 	"time"
@@ -75,8 +78,8 @@ func (p *Plan) add(group []apply.Step) {
 	}
 }
 
-// sooner has the plan looked at again after a delay, or earlier.
-func (p *Plan) sooner(delay time.Duration) {
+// Sooner has the plan looked at again after a delay, or earlier.
+func (p *Plan) Sooner(delay time.Duration) {
 	if p.After == 0 || delay < p.After {
 		p.After = max(delay, time.Millisecond)
 	}
@@ -140,7 +143,7 @@ type Immutable struct {
 }
 
 // has returns the wanted object of a reference, or nil.
-func (w Want) has(what inventory.Reference) *render.Object {
+func (w Want) Has(what inventory.Reference) *render.Object {
 	for i := range w.Objects {
 		if w.Objects[i].Ref == what {
 			return &w.Objects[i]
@@ -150,13 +153,13 @@ func (w Want) has(what inventory.Reference) *render.Object {
 }
 
 // keeps tells whether an object of a reference is wanted as long as the revision is deployed. A check is not.
-func (w Want) keeps(what inventory.Reference) bool {
-	wanted := w.has(what)
+func (w Want) Keeps(what inventory.Reference) bool {
+	wanted := w.Has(what)
 	return wanted != nil && wanted.Stage != render.Checks
 }
 
 // first returns the first wanted object of a stage, or nil.
-func (w Want) first(stage render.Stage) *render.Object {
+func (w Want) First(stage render.Stage) *render.Object {
 	for i := range w.Objects {
 		if w.Objects[i].Stage == stage {
 			return &w.Objects[i]
