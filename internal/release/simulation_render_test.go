@@ -80,7 +80,7 @@ func (c *simCharts) render(in simInputs) plan.Want {
 	if found, isKnown := c.known[in]; isKnown {
 		return found
 	}
-	if len(c.known) > 20000 || c.known == nil {
+	if len(c.known) > 2000 || c.known == nil {
 		c.known = map[simInputs]plan.Want{}
 	}
 	want := plan.Want{Hash: in.hash()}
@@ -234,7 +234,7 @@ func (c *simCharts) flatten(content *unstructured.Unstructured) []simField {
 	key := content.GetKind() + content.GetName() + hash
 	found, isKnown := c.fields[key]
 	if !isKnown {
-		if len(c.fields) > 20000 || c.fields == nil {
+		if len(c.fields) > 2000 || c.fields == nil {
 			c.fields = map[string][]simField{}
 		}
 		found = simFlatten(content)

@@ -121,7 +121,7 @@ func (s *simSpace) markedAs(want plan.Want) (plan.Want, string) {
 	if err != nil {
 		panic(err)
 	}
-	if len(known.marked) > 20000 || known.marked == nil {
+	if len(known.marked) > 2000 || known.marked == nil {
 		known.marked = map[string]plan.Want{}
 	}
 	known.marked[key] = marked

@@ -86,7 +86,7 @@ func (r simResult) rule() string {
 // TestSimulation runs schedules against the release client and a cluster in memory. SEED is the first one, SCHEDULES their number.
 func TestSimulation(t *testing.T) {
 	first, count := simNumber("SEED", 1), simNumber("SCHEDULES", 20000)
-	defer debug.SetGCPercent(debug.SetGCPercent(800))
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	began := time.Now()
 	var next, steps, violations atomic.Int64
 	var told sync.Mutex
