@@ -129,7 +129,7 @@ func addReconciler(
 	}
 	stock, err := newReconciler(watch, period, clients, status.NewClient(mgr.GetClient(), clients, events), events)
 	if err != nil {
-		return err
+		return fmt.Errorf("create reconciler: %w", err)
 	}
 	c, err := controller.New(strings.ToLower(watch.Kind)+"-controller", mgr, controller.Options{
 		Reconciler:  &measured{stock, clients.Ended, delays, metered},
@@ -155,7 +155,7 @@ func addReconciler(
 func newReconciler(
 	watch watches.Watch, period time.Duration, clients *release.Clients, writer client.Client, events record.EventRecorder,
 ) (reconcile.Reconciler, error) {
-	stock, err := reconciler.New(
+	return reconciler.New( //nolint:wrapcheck // the caller says what it creates
 		reconciler.WithChart(*watch.Chart),
 		reconciler.WithGroupVersionKind(watch.GroupVersionKind),
 		reconciler.WithOverrideValues(watch.OverrideValues),
@@ -174,10 +174,6 @@ func newReconciler(
 		}),
 		reconciler.WithLog(ctrl.Log.WithName("helm")),
 	)
-	if err != nil {
-		return nil, fmt.Errorf("create reconciler: %w", err)
-	}
-	return stock, nil
 }
 
 // specOf returns the values for the chart, which are a Collector's spec.

@@ -43,7 +43,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		collector := &collectors[i]
 		at, isKnown := w.places[client.ObjectKeyFromObject(collector)]
 		isPaused, _ := v1alpha1.IsPaused(collector) // what says neither yes nor no pauses nothing
-		wish, ring, since := wishOf(collector, w.namespaces), ringOf(collector), onItsWaySince(collector, at)
+		wish, ring, since := w.wishOf(collector), ringOf(collector), onItsWaySince(collector, at)
 		switch {
 		case collector.GetDeletionTimestamp() != nil || isPaused:
 			continue
@@ -95,8 +95,8 @@ func onItsWaySince(collector *unstructured.Unstructured, at place) time.Time {
 }
 
 // wishOf returns what the label of a Collector, or else of its namespace, says.
-func wishOf(collector client.Object, namespaces map[string]string) string {
-	return cmp.Or(collector.GetLabels()[v1alpha1.RolloutLabel], namespaces[collector.GetNamespace()])
+func (w *Waves) wishOf(collector client.Object) string {
+	return cmp.Or(collector.GetLabels()[v1alpha1.RolloutLabel], w.namespaces[collector.GetNamespace()])
 }
 
 // ringOf returns the ring of a Collector. A label that is not a number counts as no label.

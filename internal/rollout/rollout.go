@@ -94,7 +94,7 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	case !at.admitted.IsZero():
 		pending.Status, pending.Reason = corev1.ConditionFalse, v1alpha1.ReasonRollingOut
 		pending.Message = "the operator's change is on its way to the pods"
-	case wishOf(collector, w.namespaces) == v1alpha1.RolloutHold:
+	case w.wishOf(collector) == v1alpha1.RolloutHold:
 		pending.Reason, pending.Message = v1alpha1.ReasonLeftOut, "label "+v1alpha1.RolloutLabel+" holds the operator's change back"
 	case ring == lastRing:
 		pending.Message = fmt.Sprintf("the operator's change waits: after all rings, place %d", at.number)

@@ -30,9 +30,7 @@ const (
 // is followed as it happens, and a pod that flaps for hours costs a reconcile every longest. News of readiness has delays
 // of its own, because somebody may wait for it.
 type pacer struct {
-	// exists says whether the operator has a Collector of that name to look after.
-	exists func(context.Context, client.ObjectKey) bool
-
+	exists func(context.Context, client.ObjectKey) bool // see WatchPods
 	delays *flowcontrol.Backoff
 }
 

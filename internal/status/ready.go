@@ -24,10 +24,6 @@ type readiness struct {
 	reason, message string
 }
 
-func (r readiness) condition() v1alpha1.Condition {
-	return v1alpha1.Condition{Type: "Ready", Status: r.status, Reason: r.reason, Message: r.message}
-}
-
 // readinessOf says whether the pods of collector serve, as its spec says. workload is nil if there is none.
 func (w writer) readinessOf(
 	ctx context.Context, collector *unstructured.Unstructured, workload *workload, status *v1alpha1.CollectorStatus, outcome release.Outcome,

@@ -176,7 +176,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 	if err != nil {
 		return err
 	}
-	set(after, ready.condition())
+	set(after, v1alpha1.Condition{Type: "Ready", Status: ready.status, Reason: ready.reason, Message: ready.message})
 	describeUpdate(before, after, outcome.Update)
 	keepTransitionTimes(before, after)
 	return nil
@@ -229,10 +229,7 @@ func isUninstalled(collector *unstructured.Unstructured, status *v1alpha1.Collec
 // statusOf reads obj's status. It leaves out what the schema does not have, such as the release's manifest.
 func statusOf(obj *unstructured.Unstructured) (*v1alpha1.CollectorStatus, error) {
 	status := &v1alpha1.CollectorStatus{}
-	fields, isMap := obj.Object["status"].(map[string]any)
-	if !isMap {
-		return status, nil // there is none yet
-	}
+	fields, _ := obj.Object["status"].(map[string]any) // nil if there is none yet
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, status); err != nil {
 		return nil, fmt.Errorf("read status of %s: %w", obj.GetName(), err)
 	}

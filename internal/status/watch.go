@@ -41,7 +41,7 @@ func WatchPods(mgr ctrl.Manager, controller controller.Controller, exists func(c
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // workloadNews returns the handler of changes of workloads, which have the name of their Collector.
-func (p *pacer) workloadNews() handler.TypedFuncs[client.Object, reconcile.Request] {
+func (p *pacer) workloadNews() handler.Funcs {
 	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 		before, after := workloadOf(e.ObjectOld), workloadOf(e.ObjectNew)
 		urgent := detail
