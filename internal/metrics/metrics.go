@@ -26,9 +26,7 @@ const (
 	success, failure, rejected = "success", "failure", "rejected"
 
 	// A reconcile is fast if nothing was to do by what is remembered, or else full, unless it ends with an error.
-	Fast   = "fast"
-	Full   = "full"
-	Failed = "error"
+	fast, full, failed = "fast", "full", "error"
 )
 
 // durations are the histogram's buckets, in seconds. A fast reconcile takes less than a millisecond, a full one some tens of
@@ -67,7 +65,7 @@ func New(registry prometheus.Registerer) *Metrics {
 			m.actions.WithLabelValues(action, result)
 		}
 	}
-	for _, result := range []string{Fast, Full, Failed} {
+	for _, result := range []string{fast, full, failed} {
 		m.reconciles.WithLabelValues(result)
 	}
 	return m
@@ -76,9 +74,8 @@ func New(registry prometheus.Registerer) *Metrics {
 // Acted counts an action of a release by how it ended.
 func (m *Metrics) Acted(action string, err error) {
 	result := success
-	var refused *postrender.ConfigurationError
-	switch {
-	case errors.As(err, &refused):
+	switch _, isRejected := errors.AsType[*postrender.ConfigurationError](err); {
+	case isRejected:
 		result = rejected
 	case err != nil:
 		result = failure
@@ -86,8 +83,15 @@ func (m *Metrics) Acted(action string, err error) {
 	m.actions.WithLabelValues(action, result).Inc()
 }
 
-// Reconciled tells how long a reconcile took, and how it ended.
-func (m *Metrics) Reconciled(result string, took time.Duration) {
+// Reconciled tells how a reconcile ended, and how long it took.
+func (m *Metrics) Reconciled(isFast bool, err error, took time.Duration) {
+	result := full
+	switch {
+	case err != nil:
+		result = failed
+	case isFast:
+		result = fast
+	}
 	m.reconciles.WithLabelValues(result).Observe(took.Seconds())
 }
 

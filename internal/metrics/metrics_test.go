@@ -22,8 +22,8 @@ func TestReconcilesAndActionsAreCountedByHowTheyEnd(t *testing.T) {
 		registry := prometheus.NewPedanticRegistry()
 		m := New(registry)
 		m.Acted(Install, err)
-		m.Reconciled(Full, time.Millisecond)
-		checkCounts(t, registry, Full, want)
+		m.Reconciled(false, nil, time.Millisecond)
+		checkCounts(t, registry, full, want)
 	}
 }
 

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/configsource"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
@@ -109,14 +110,14 @@ func addReconciler(
 	if scaled, err := intstr.GetScaledValueFromIntOrPercent(&budget, 100, false); err != nil || scaled < 0 {
 		return fmt.Errorf("--rollout-budget: %q is neither a number nor a percentage", opts.RolloutBudget)
 	}
-	waves := &rollout.Waves{Budget: budget, Deadline: opts.RolloutDeadline, Events: events, Count: metered.RolledOut()}
+	waves := &rollout.Waves{Budget: budget, Deadline: opts.RolloutDeadline, Events: events, Now: time.Now, Count: metered.RolledOut()}
 	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
 		waves.Live = mgr.GetAPIReader()
 	}
 	configurations := &configsource.Source{Cache: referred, Live: mgr.GetAPIReader(), DataDigest: inventory.DataDigest}
 	find := newFinder(mgr.GetClient(), watch.GroupVersionKind)
 	delays := &backoff{flowcontrol.NewBackOff(firstDelay, longestDelay), find}
-	own := make(requests)
+	own := &requests{started: make(chan struct{})}
 	clients, err := release.New(mgr, watch, release.Options{
 		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version, References: configurations.References,
 		Events: events, Metrics: metered, Period: period, Waves: waves, Shard: shard, Alone: opts.Manager.LeaderElection, Build: opts.Build,
@@ -128,10 +129,10 @@ func addReconciler(
 	}
 	stock, err := newReconciler(watch, period, clients, status.NewClient(mgr.GetClient(), clients, events), events)
 	if err != nil {
-		return err
+		return fmt.Errorf("create reconciler: %w", err)
 	}
 	c, err := controller.New(strings.ToLower(watch.Kind)+"-controller", mgr, controller.Options{
-		Reconciler:  &measured{stock, find, clients.Ended, delays, metered},
+		Reconciler:  &measured{stock, clients.Ended, delays, metered},
 		RateLimiter: delays, NewQueue: newQueue,
 		MaxConcurrentReconciles: ptr.Deref(watch.MaxConcurrentReconciles, opts.MaxConcurrentReconciles),
 	})
@@ -142,9 +143,9 @@ func addReconciler(
 	collectors.SetGroupVersionKind(watch.GroupVersionKind)
 	return errors.Join(
 		c.Watch(source.Kind(mgr.GetCache(), client.Object(collectors), &handler.EnqueueRequestForObject{})),
-		c.Watch(own.source()),
+		c.Watch(own),
 		clients.Watch(c),
-		status.WatchPods(mgr, c, watch.GroupVersionKind),
+		status.WatchPods(mgr, c, func(ctx context.Context, key client.ObjectKey) bool { return find(ctx, key) != nil }),
 		configurations.Watch(mgr, c, referred, watch.GroupVersionKind),
 	)
 }
@@ -154,7 +155,7 @@ func addReconciler(
 func newReconciler(
 	watch watches.Watch, period time.Duration, clients *release.Clients, writer client.Client, events record.EventRecorder,
 ) (reconcile.Reconciler, error) {
-	stock, err := reconciler.New(
+	return reconciler.New( //nolint:wrapcheck // the caller says what it creates
 		reconciler.WithChart(*watch.Chart),
 		reconciler.WithGroupVersionKind(watch.GroupVersionKind),
 		reconciler.WithOverrideValues(watch.OverrideValues),
@@ -167,13 +168,12 @@ func newReconciler(
 		//nolint:staticcheck // deprecated, and needed as long as there is no default without SetupWithManager
 		reconciler.WithValueMapper(values.MapperFunc(func(spec chartutil.Values) chartutil.Values { return spec })),
 		reconciler.WithMaxReleaseHistory(0), // the action client has its own
-		reconciler.WithPauseReconcileHandler(isPaused),
+		// The library's handler pauses the deletion too, which then never ends. The reconciler logs an error and goes on.
+		reconciler.WithPauseReconcileHandler(func(_ context.Context, collector *unstructured.Unstructured) (bool, error) {
+			return v1alpha1.IsPaused(collector)
+		}),
 		reconciler.WithLog(ctrl.Log.WithName("helm")),
 	)
-	if err != nil {
-		return nil, fmt.Errorf("create reconciler: %w", err)
-	}
-	return stock, nil
 }
 
 // specOf returns the values for the chart, which are a Collector's spec.

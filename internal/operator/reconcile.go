@@ -18,7 +18,6 @@ import (
 // measured is the stock reconciler, with its reconciles measured. How one went says when the next one is.
 type measured struct {
 	reconcile.Reconciler
-	find    finder
 	ended   func(client.ObjectKey) release.Ended
 	backoff *backoff
 	metrics *metrics.Metrics
@@ -26,24 +25,19 @@ type measured struct {
 
 // Reconcile reconciles a Collector. It measures nothing of one that is paused or has gone: there is nothing to reconcile.
 func (m *measured) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	collector := m.find(ctx, request.NamespacedName)
-	paused := false
+	collector, began := m.backoff.find(ctx, request.NamespacedName), time.Now()
+	isPaused := false
 	if collector != nil {
-		paused, _ = isPaused(ctx, collector) // the stock reconciler logs the error
+		isPaused, _ = v1alpha1.IsPaused(collector) // the stock reconciler logs the error
 	}
-	began := time.Now()
 	result, err := m.Reconciler.Reconcile(ctx, request)
-	ended, took := m.ended(request.NamespacedName), time.Since(began)
-	switch {
-	case collector == nil || paused:
+	if collector == nil || isPaused {
 		return result, err //nolint:wrapcheck // a decorator returns what the decorated one returns
-	case err != nil:
-		m.metrics.Reconciled(metrics.Failed, took)
+	}
+	ended := m.ended(request.NamespacedName)
+	m.metrics.Reconciled(ended.Fast, err, time.Since(began))
+	if err != nil {
 		return reconcile.Result{}, err //nolint:wrapcheck // a decorator returns what the decorated one returns
-	case ended.Fast:
-		m.metrics.Reconciled(metrics.Fast, took)
-	default:
-		m.metrics.Reconciled(metrics.Full, took)
 	}
 	result.RequeueAfter = earlier(result.RequeueAfter, ended.Requeue)
 	switch {

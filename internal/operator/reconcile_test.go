@@ -50,7 +50,7 @@ func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
 				delays := backoffOf(&row.collector)
 				delays.When(gateway)
 				ended := func(client.ObjectKey) release.Ended { return row.ended }
-				m := &measured{stock, delays.find, ended, delays, metrics.New(registry)}
+				m := &measured{stock, ended, delays, metrics.New(registry)}
 				result, err := m.Reconcile(t.Context(), gateway)
 				if result.RequeueAfter != row.next || !errors.Is(err, row.err) {
 					t.Errorf("got %s, %v", result.RequeueAfter, err)

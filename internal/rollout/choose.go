@@ -23,24 +23,14 @@ type place struct {
 	admitted time.Time // when its turn came; zero until then
 }
 
-// fleet is all that the choice depends on, except the time.
-type fleet struct {
-	collectors []unstructured.Unstructured
-	places     map[client.ObjectKey]place // of those that were reconciled since the change began
-	namespaces map[string]string          // those with the label RolloutLabel, and its value
-	began      time.Time                  // when the operator began to bring the change
-	budget     intstr.IntOrString
-	deadline   time.Duration
-}
-
 // choice is whose turn it is, and how many Collectors are in each state.
 type choice struct {
 	Counts
 	admitted, overdue []*unstructured.Unstructured
 }
 
-// choose chooses those whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for.
-func (f *fleet) choose(now time.Time) choice {
+// choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for.
+func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) choice {
 	type candidate struct {
 		collector    *unstructured.Unstructured
 		ring, number int
@@ -49,22 +39,23 @@ func (f *fleet) choose(now time.Time) choice {
 	var chosen choice
 	var waiting []candidate
 	open := lastRing
-	for i := range f.collectors {
-		collector := &f.collectors[i]
-		at, isKnown := f.places[client.ObjectKeyFromObject(collector)]
+	for i := range collectors {
+		collector := &collectors[i]
+		at, isKnown := w.places[client.ObjectKeyFromObject(collector)]
 		isPaused, _ := v1alpha1.IsPaused(collector) // what says neither yes nor no pauses nothing
-		wish, ring, since := wishOf(collector, f.namespaces), ringOf(collector), onItsWaySince(collector, at)
+		wish, ring, since := w.wishOf(collector), ringOf(collector), onItsWaySince(collector, at)
 		switch {
 		case collector.GetDeletionTimestamp() != nil || isPaused:
 			continue
-		case !since.IsZero() && now.Sub(since) > f.deadline:
+		case !since.IsZero() && now.Sub(since) > w.Deadline:
 			chosen.Overdue++
 			chosen.overdue = append(chosen.overdue, collector)
 			continue
 		case !since.IsZero():
 			chosen.RollingOut++
 		case !isKnown:
-			if created := collector.GetCreationTimestamp().Time; wish == v1alpha1.RolloutHold || now.Sub(later(f.began, created)) > f.deadline {
+			isLate := now.Sub(w.began) > w.Deadline && now.Sub(collector.GetCreationTimestamp().Time) > w.Deadline
+			if wish == v1alpha1.RolloutHold || isLate {
 				continue
 			}
 		case at.number == 0:
@@ -79,7 +70,7 @@ func (f *fleet) choose(now time.Time) choice {
 		open = min(open, ring)
 	}
 	slices.SortFunc(waiting, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.ring, b.ring), cmp.Compare(a.number, b.number)) })
-	budget, _ := intstr.GetScaledValueFromIntOrPercent(&f.budget, len(f.collectors), false)
+	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, len(collectors), false)
 	budget = max(1, budget) // the error is about a flag that the operator has checked
 	for _, next := range waiting {
 		if next.isNow || next.ring <= open && chosen.RollingOut+chosen.Overdue < budget {
@@ -103,16 +94,9 @@ func onItsWaySince(collector *unstructured.Unstructured, at place) time.Time {
 	return at.admitted
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // wishOf returns what the label of a Collector, or else of its namespace, says.
-func wishOf(collector client.Object, namespaces map[string]string) string {
-	return cmp.Or(collector.GetLabels()[v1alpha1.RolloutLabel], namespaces[collector.GetNamespace()])
+func (w *Waves) wishOf(collector client.Object) string {
+	return cmp.Or(collector.GetLabels()[v1alpha1.RolloutLabel], w.namespaces[collector.GetNamespace()])
 }
 
 // ringOf returns the ring of a Collector. A label that is not a number counts as no label.

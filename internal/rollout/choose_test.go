@@ -34,6 +34,17 @@ func rollsOut(collector *unstructured.Unstructured, since time.Time) {
 	}}, "status", "conditions")
 }
 
+// fleet are Collectors, and Waves that choose among them.
+type fleet struct {
+	*Waves
+	collectors []unstructured.Unstructured
+}
+
+// newFleet returns a fleet without Collectors, which has a deadline of a minute.
+func newFleet(budget string, began time.Time) *fleet {
+	return &fleet{Waves: &Waves{places: map[client.ObjectKey]place{}, began: began, Budget: intstr.Parse(budget), Deadline: time.Minute}}
+}
+
 // add adds a Collector of a line such as "name ring=1 rollout=now waits". Its status says that it is on its way since a moment
 // (rolls) or for long (overdue). Or it was admitted a moment ago or long ago (stuck), and its status does not say so. Or it was
 // not reconciled yet (unseen). Without any such word it has nothing to wait for.
@@ -108,11 +119,11 @@ func TestWhoIsAdmitted(t *testing.T) {
 		"a ring that is no number is the last one":           {"1", []string{"a ring=-1 waits", "b ring=3 waits"}, []string{"b"}, Counts{Waiting: 1, RollingOut: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := fleet{places: map[client.ObjectKey]place{}, began: now.Add(-time.Second), budget: intstr.Parse(row.budget), deadline: time.Minute}
+			f := newFleet(row.budget, now.Add(-time.Second))
 			for _, line := range row.fleet {
 				f.add(line)
 			}
-			chosen := f.choose(now)
+			chosen := f.choose(f.collectors, now)
 			if diff := cmp.Diff(row.want, names(chosen.admitted)); diff != "" {
 				t.Errorf("admitted (-want +got)\n%s", diff)
 			}
@@ -127,13 +138,11 @@ func TestWhoIsAdmitted(t *testing.T) {
 }
 
 func TestTheLabelOfANamespaceIsForCollectorsWithoutOne(t *testing.T) {
-	f := fleet{
-		places: map[client.ObjectKey]place{}, namespaces: map[string]string{"tenant-acme": v1alpha1.RolloutHold},
-		began: now, budget: intstr.FromInt32(1), deadline: time.Minute,
-	}
+	f := newFleet("1", now)
+	f.namespaces = map[string]string{"tenant-acme": v1alpha1.RolloutHold}
 	f.add("a waits")
 	f.add("b rollout=now waits")
-	if diff := cmp.Diff([]string{"b"}, names(f.choose(now).admitted)); diff != "" {
+	if diff := cmp.Diff([]string{"b"}, names(f.choose(f.collectors, now).admitted)); diff != "" {
 		t.Errorf("admitted (-want +got)\n%s", diff)
 	}
 }
@@ -149,11 +158,11 @@ func TestForHowLongOthersWaitForACollectorThatIsNotReconciled(t *testing.T) {
 		"no longer than that either":                              {began: time.Hour, created: time.Minute + time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := fleet{places: map[client.ObjectKey]place{}, began: now.Add(-row.began), budget: intstr.FromInt32(1), deadline: time.Minute}
+			f := newFleet("1", now.Add(-row.began))
 			f.add("a ring=0 unseen")
 			f.add("b ring=1 waits")
 			f.collectors[0].SetCreationTimestamp(metav1.NewTime(now.Add(-row.created)))
-			chosen := f.choose(now)
+			chosen := f.choose(f.collectors, now)
 			if got := chosen.Waiting == 1; got != row.waits || chosen.Overdue != 0 {
 				t.Errorf("got %+v", chosen.Counts)
 			}

@@ -54,18 +54,18 @@ type Waves struct {
 	// Events takes the event RolloutHeld.
 	Events record.EventRecorder
 
-	// Now tells the time; nil is for time.Now.
+	// Now tells the time.
 	Now func() time.Time
 
 	// Count is told how many Collectors are in each state.
 	Count func(Counts)
 
-	mutex      sync.Mutex // each reconcile needs it, so nobody holds it while the API server is asked
-	places     map[client.ObjectKey]place
-	lines      map[int]int       // by ring, how many Collectors have begun to wait
-	namespaces map[string]string // those with the label, and its value
-	began      time.Time
-	due        *time.Time // when to look at the fleet again; nil while there is nothing to see
+	mutex      sync.Mutex                 // each reconcile needs it, so nobody holds it while the API server is asked
+	places     map[client.ObjectKey]place // of those that were reconciled since the change began
+	lines      map[int]int                // by ring, how many Collectors have begun to wait
+	namespaces map[string]string          // those with the label RolloutLabel, and its value
+	began      time.Time                  // when the operator began to bring the change
+	due        *time.Time                 // when to look at the fleet again; nil while there is nothing to see
 	held       bool
 }
 
@@ -94,7 +94,7 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	case !at.admitted.IsZero():
 		pending.Status, pending.Reason = corev1.ConditionFalse, v1alpha1.ReasonRollingOut
 		pending.Message = "the operator's change is on its way to the pods"
-	case wishOf(collector, w.namespaces) == v1alpha1.RolloutHold:
+	case w.wishOf(collector) == v1alpha1.RolloutHold:
 		pending.Reason, pending.Message = v1alpha1.ReasonLeftOut, "label "+v1alpha1.RolloutLabel+" holds the operator's change back"
 	case ring == lastRing:
 		pending.Message = fmt.Sprintf("the operator's change waits: after all rings, place %d", at.number)
@@ -123,23 +123,16 @@ func (w *Waves) Reset() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.places, w.lines = map[client.ObjectKey]place{}, map[int]int{}
-	w.began, w.due = w.now(), &time.Time{}
+	w.began, w.due = w.Now(), &time.Time{}
 }
 
 // Start admits Collectors, until ctx ends. Until then another operator may have led, and nobody could be reconciled here.
 func (w *Waves) Start(ctx context.Context) error {
 	w.mutex.Lock()
-	w.began = w.now()
+	w.began = w.Now()
 	w.mutex.Unlock()
 	wait.UntilWithContext(ctx, w.Look, interval)
 	return nil
-}
-
-func (w *Waves) now() time.Time {
-	if w.Now != nil {
-		return w.Now()
-	}
-	return time.Now()
 }
 
 // Look looks at the fleet, if it is time, and admits those whose turn it is. Start calls it.
@@ -156,9 +149,8 @@ func (w *Waves) Look(ctx context.Context) {
 		return
 	}
 	w.namespaces = namespaces
-	now := w.now()
-	seen := fleet{collectors: collectors, places: w.places, namespaces: namespaces, began: w.began, budget: w.Budget, deadline: w.Deadline}
-	chosen := seen.choose(now)
+	now := w.Now()
+	chosen := w.choose(collectors, now)
 	for _, collector := range chosen.admitted {
 		key := client.ObjectKeyFromObject(collector)
 		w.places[key] = place{w.places[key].number, now}
@@ -177,7 +169,7 @@ func (w *Waves) Look(ctx context.Context) {
 func (w *Waves) isDue() bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return w.due != nil && !w.now().Before(*w.due)
+	return w.due != nil && !w.Now().Before(*w.due)
 }
 
 // tellHeld tells, once, that a wave holds: all of the budget is taken by Collectors that are overdue.
@@ -193,7 +185,6 @@ func (w *Waves) tellHeld(chosen choice) {
 	}
 }
 
-// labelledNamespaces reads the labels of namespaces.
 func (w *Waves) labelledNamespaces(ctx context.Context) (map[string]string, error) {
 	if w.Live == nil {
 		return nil, nil

@@ -37,7 +37,7 @@ func run(collectors ...*unstructured.Unstructured) *running {
 		r.fleet = append(r.fleet, *collector.DeepCopy())
 	}
 	r.Waves = &Waves{
-		Budget: intstr.FromInt32(1), Deadline: time.Minute, Events: r.events,
+		Budget: intstr.FromInt32(1), Deadline: time.Minute, Events: r.events, Now: time.Now,
 		Fleet: func(context.Context) ([]unstructured.Unstructured, error) {
 			r.looks++
 			return r.fleet, nil

@@ -37,7 +37,6 @@ func set(status *v1alpha1.CollectorStatus, condition v1alpha1.Condition) {
 	slices.SortFunc(status.Conditions, func(a, b v1alpha1.Condition) int { return strings.Compare(a.Type, b.Type) })
 }
 
-// unset removes a condition of status.
 func unset(status *v1alpha1.CollectorStatus, conditionType string) {
 	status.Conditions = slices.DeleteFunc(status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == conditionType })
 }

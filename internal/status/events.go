@@ -13,13 +13,12 @@ import (
 // announce tells what a written status says that the one before did not. Told this way, news is told once, also if the
 // operator is restarted in between.
 func (w writer) announce(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) {
-	if isTrue(after, "Paused") != isTrue(before, "Paused") {
-		if isTrue(after, "Paused") {
-			w.events.Event(collector, corev1.EventTypeNormal, "Paused", "the operator does not follow the spec until annotation "+
-				v1alpha1.PausedAnnotation+" is removed")
-		} else {
-			w.events.Event(collector, corev1.EventTypeNormal, "Resumed", "the operator follows the spec again")
-		}
+	switch was, is := isTrue(before, "Paused"), isTrue(after, "Paused"); {
+	case is && !was:
+		w.events.Event(collector, corev1.EventTypeNormal, "Paused", "the operator does not follow the spec until annotation "+
+			v1alpha1.PausedAnnotation+" is removed")
+	case was && !is:
+		w.events.Event(collector, corev1.EventTypeNormal, "Resumed", "the operator follows the spec again")
 	}
 	switch from, to := before.DeployedRelease, after.DeployedRelease; {
 	case to == nil || from != nil && from.Revision == to.Revision:

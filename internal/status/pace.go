@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -31,9 +30,7 @@ const (
 // is followed as it happens, and a pod that flaps for hours costs a reconcile every longest. News of readiness has delays
 // of its own, because somebody may wait for it.
 type pacer struct {
-	// exists says whether the operator has a Collector of that name to look after.
-	exists func(context.Context, client.ObjectKey) bool
-
+	exists func(context.Context, client.ObjectKey) bool // see WatchPods
 	delays *flowcontrol.Backoff
 }
 
@@ -42,9 +39,7 @@ func newPacer(exists func(context.Context, client.ObjectKey) bool) *pacer {
 }
 
 // ask has a Collector reconciled after news about it. The reconcile always begins after the news.
-func (p *pacer) ask(
-	ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request], request reconcile.Request, urgent urgency,
-) {
+func (p *pacer) ask(ctx context.Context, q queue, request reconcile.Request, urgent urgency) {
 	if !p.exists(ctx, request.NamespacedName) {
 		return
 	}
@@ -60,5 +55,5 @@ func (p *pacer) ask(
 	if now := time.Now(); !p.delays.IsInBackOffSinceUpdate(id, now) {
 		p.delays.Next(id, now)
 	}
-	queue.AddAfter(request, p.delays.Get(id)) // or earlier, if one is due earlier
+	q.AddAfter(request, p.delays.Get(id)) // or earlier, if one is due earlier
 }

@@ -25,7 +25,7 @@ func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructur
 		return nil, nil
 	}
 	var list corev1.PodList
-	if err := w.reader.List(ctx, &list, client.InNamespace(collector.GetNamespace()),
+	if err := w.List(ctx, &list, client.InNamespace(collector.GetNamespace()),
 		client.MatchingLabels{v1alpha1.CollectorLabel: collector.GetName()}); err != nil {
 		return nil, fmt.Errorf("list pods of %s: %w", collector.GetName(), err)
 	}

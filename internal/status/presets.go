@@ -52,7 +52,7 @@ func (w writer) describePresets(ctx context.Context, collector *unstructured.Uns
 					Namespace: in, Verb: d.verb, Group: d.group, Resource: d.resource, Subresource: d.subresource,
 				},
 			}}
-			switch err := w.reviews.Create(ctx, review); {
+			switch err := w.Client.Create(ctx, review); {
 			case apierrors.IsForbidden(err):
 				set(after, v1alpha1.Condition{
 					Type: v1alpha1.PresetsReady, Status: corev1.ConditionUnknown, Reason: v1alpha1.ReasonNotAsked,

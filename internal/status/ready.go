@@ -25,10 +25,6 @@ type readiness struct {
 	reason, message string
 }
 
-func (r readiness) condition() v1alpha1.Condition {
-	return v1alpha1.Condition{Type: "Ready", Status: r.status, Reason: r.reason, Message: r.message}
-}
-
 // readinessOf says whether the pods of collector serve, as its spec says. workload is nil if there is none.
 func (w writer) readinessOf(
 	ctx context.Context, collector *unstructured.Unstructured, workload *workload, status *v1alpha1.CollectorStatus, outcome release.Outcome,
@@ -68,30 +64,27 @@ func (w writer) readinessOf(
 // failure says why a reconcile failed: by the error that the operator made, without what Helm put before it, or else by the
 // reconciler's message.
 func failure(err error, message string) readiness {
-	var refused *postrender.ConfigurationError
-	var conflict *inventory.ConflictError
-	var checked *plan.CheckError
-	var fields *specpath.RefusedError
-	switch {
-	case errors.As(err, &conflict):
-		return readiness{corev1.ConditionFalse, v1alpha1.ReasonConflict, conflict.Error()}
-	case errors.As(err, &checked):
-		return readiness{corev1.ConditionFalse, v1alpha1.ReasonCheckFailed, checked.Error()}
-	case errors.As(err, &fields):
-		return readiness{corev1.ConditionFalse, v1alpha1.ReasonReleaseFailed, fields.Error()}
-	case !errors.As(err, &refused):
-		return readiness{corev1.ConditionFalse, v1alpha1.ReasonReleaseFailed, message}
-	case refused.Missing:
-		return readiness{corev1.ConditionFalse, v1alpha1.ReasonConfigMissing, refused.Error()}
+	reason := v1alpha1.ReasonReleaseFailed
+	if conflict, ok := errors.AsType[*inventory.ConflictError](err); ok {
+		reason, message = v1alpha1.ReasonConflict, conflict.Error()
+	} else if checked, ok := errors.AsType[*plan.CheckError](err); ok {
+		reason, message = v1alpha1.ReasonCheckFailed, checked.Error()
+	} else if fields, ok := errors.AsType[*specpath.RefusedError](err); ok {
+		message = fields.Error()
+	} else if refused, ok := errors.AsType[*postrender.ConfigurationError](err); ok {
+		reason, message = v1alpha1.ReasonConfigInvalid, refused.Error()
+		if refused.Missing {
+			reason = v1alpha1.ReasonConfigMissing
+		}
 	}
-	return readiness{corev1.ConditionFalse, v1alpha1.ReasonConfigInvalid, refused.Error()}
+	return readiness{corev1.ConditionFalse, reason, message}
 }
 
 // workloadOf returns what runs collector's pods, or nil.
 func (w writer) workloadOf(ctx context.Context, collector *unstructured.Unstructured) (*workload, error) {
 	mode, _, _ := unstructured.NestedString(collector.Object, "spec", "mode")
 	object := workloads[v1alpha1.Mode(cmp.Or(mode, string(v1alpha1.ModeDeployment)))]()
-	err := w.reader.Get(ctx, client.ObjectKeyFromObject(collector), object)
+	err := w.Client.Get(ctx, client.ObjectKeyFromObject(collector), object)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

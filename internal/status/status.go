@@ -95,19 +95,11 @@ func (c decoratedClient) Get(ctx context.Context, key client.ObjectKey, obj clie
 const uninstallFinalizer = "uninstall-helm-release"
 
 // Status returns the decorated status writer.
-func (c decoratedClient) Status() client.SubResourceWriter {
-	return writer{
-		SubResourceWriter: c.Client.Status(), reader: c.Client, reviews: c.Client, outcomes: c.outcomes, events: c.events, written: c.written,
-	}
-}
+func (c decoratedClient) Status() client.SubResourceWriter { return writer{c.Client.Status(), c} }
 
 type writer struct {
 	client.SubResourceWriter
-	reader   client.Reader
-	reviews  client.Writer // asks the API server what a ServiceAccount may do
-	outcomes Outcomes
-	events   record.EventRecorder
-	written  *written
+	decoratedClient
 }
 
 // Update writes obj's status, unless it says nothing new. obj must be unstructured, as the stock reconciler's are.
@@ -118,7 +110,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 	}
 	stored := &unstructured.Unstructured{}
 	stored.SetGroupVersionKind(updated.GroupVersionKind())
-	if err := w.reader.Get(ctx, client.ObjectKeyFromObject(updated), stored, client.UnsafeDisableDeepCopy); err != nil { // only read
+	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(updated), stored, client.UnsafeDisableDeepCopy); err != nil { // only read
 		return client.IgnoreNotFound(err)
 	}
 	stored = w.written.newer(stored)
@@ -184,7 +176,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 	if err != nil {
 		return err
 	}
-	set(after, ready.condition())
+	set(after, v1alpha1.Condition{Type: "Ready", Status: ready.status, Reason: ready.reason, Message: ready.message})
 	describeUpdate(before, after, outcome.Update)
 	keepTransitionTimes(before, after)
 	return nil
@@ -215,6 +207,20 @@ func describeRelease(before, after *v1alpha1.CollectorStatus, deployed *release.
 	}
 }
 
+// describeUpdate says where a change is that the operator brings. It is on its way from before it is applied until the
+// Collector is ready with it. A Collector that was not ready before the change is not waited for.
+func describeUpdate(before, after *v1alpha1.CollectorStatus, update *v1alpha1.Condition) {
+	was, wasReady := find(before, v1alpha1.UpdatePending), find(before, "Ready")
+	isOnItsWay := was != nil && was.Reason == v1alpha1.ReasonRollingOut && !isTrue(after, "Ready") &&
+		(isTrue(before, "Ready") || wasReady != nil && !wasReady.LastTransitionTime.Before(&was.LastTransitionTime))
+	switch {
+	case update != nil && !isTrue(after, "Paused"):
+		set(after, *update)
+	case !isOnItsWay && !isTrue(after, "Paused"):
+		unset(after, v1alpha1.UpdatePending)
+	}
+}
+
 func isUninstalled(collector *unstructured.Unstructured, status *v1alpha1.CollectorStatus) bool {
 	deployed := find(status, "Deployed")
 	return collector.GetDeletionTimestamp() != nil && deployed != nil && deployed.Reason == "UninstallSuccessful"
@@ -223,10 +229,7 @@ func isUninstalled(collector *unstructured.Unstructured, status *v1alpha1.Collec
 // statusOf reads obj's status. It leaves out what the schema does not have, such as the release's manifest.
 func statusOf(obj *unstructured.Unstructured) (*v1alpha1.CollectorStatus, error) {
 	status := &v1alpha1.CollectorStatus{}
-	fields, isMap := obj.Object["status"].(map[string]any)
-	if !isMap {
-		return status, nil // there is none yet
-	}
+	fields, _ := obj.Object["status"].(map[string]any) // nil if there is none yet
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, status); err != nil {
 		return nil, fmt.Errorf("read status of %s: %w", obj.GetName(), err)
 	}

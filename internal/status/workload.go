@@ -28,7 +28,6 @@ type workload struct {
 	troubles                               []string // what a Deployment says of pods that cannot be made
 }
 
-// workloadOf reads a Deployment, StatefulSet or DaemonSet.
 func workloadOf(object client.Object) *workload {
 	switch found := object.(type) {
 	case *appsv1.Deployment:
