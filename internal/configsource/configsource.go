@@ -87,9 +87,7 @@ func (s *Source) Version(collector *unstructured.Unstructured) string {
 // reference returns the name of the Secret that collector refers to, and the key in it. Both are empty if its own spec
 // has the configuration.
 func reference(collector *unstructured.Unstructured) (name, key string) {
-	found, _, _ := unstructured.NestedFieldNoCopy(collector.Object, "spec", "collector", "configurationSecret")
-	fields, _ := found.(map[string]any)
-	name, _ = fields["name"].(string)
-	key, _ = fields["key"].(string)
+	name, _, _ = unstructured.NestedString(collector.Object, "spec", "collector", "configurationSecret", "name")
+	key, _, _ = unstructured.NestedString(collector.Object, "spec", "collector", "configurationSecret", "key")
 	return name, key
 }
