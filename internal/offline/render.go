@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/config/crd"
+	"github.com/kube8/kube8-operator/internal/operator"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
@@ -44,12 +45,16 @@ type Renderer struct {
 	schema      *crdSchema
 }
 
-// New returns a Renderer for the kinds of ws. The cluster is taken to have apiVersions, such as
+// New returns a Renderer with the charts that the operator has by opts. The cluster is taken to have apiVersions, such as
 // monitoring.coreos.com/v1/ServiceMonitor, beyond the APIs of Kubernetes.
-func New(ws []watches.Watch, apiVersions []string) (*Renderer, error) {
+func New(opts operator.Options, apiVersions []string) (*Renderer, error) {
+	ws, err := operator.LoadWatches(opts)
+	if err != nil {
+		return nil, fmt.Errorf("load charts: %w", err)
+	}
 	schema, err := newCRDSchema(crd.Collector)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("load schema: %w", err)
 	}
 	return &Renderer{Watches: ws, apiVersions: apiVersions, schema: schema}, nil
 }

@@ -16,11 +16,9 @@ const (
 	// MaxEncodedBytes is the longest base64 text of a file, line breaks included.
 	MaxEncodedBytes = 360 << 10
 
-	// ConfigurationField is where users find the configuration in their Collector.
+	// ConfigurationField is where users find the configuration in their Collector, and filesField the further files.
 	ConfigurationField = "spec.collector.configuration"
-
-	// FilesField is where users find the further files.
-	FilesField = "spec.collector.files"
+	filesField         = "spec.collector.files"
 )
 
 // ConfigurationError says why a configuration is not deployed: by field and line, never by content. Helm wraps it, and

@@ -54,7 +54,7 @@ func decodeSecret(secret *yaml.RNode) (*files, error) {
 	total := 0
 	data := secret.GetDataMap()
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		field := FilesField + "[" + name + "]"
+		field := filesField + "[" + name + "]"
 		if name == configuration {
 			field = ConfigurationField
 		}
@@ -79,7 +79,7 @@ func decodeSecret(secret *yaml.RNode) (*files, error) {
 	case configuration != "" && stamped[ConfigHashAnnotation] == "":
 		return nil, &ConfigurationError{Field: ConfigurationField, Reason: "empty; set it to the collector's configuration, base64-encoded"}
 	case total > MaxConfigurationBytes:
-		return nil, &ConfigurationError{Field: FilesField, Reason: "more than 262144 bytes together when decoded; shorten them"}
+		return nil, &ConfigurationError{Field: filesField, Reason: "more than 262144 bytes together when decoded; shorten them"}
 	case total > 0:
 		stamped[FilesHashAnnotation] = hashOf([]byte(further.String()))
 	}

@@ -33,8 +33,6 @@ const (
 	// maxRecord is how many bytes of a release a Secret holds, with room for its metadata.
 	maxRecord = corev1.MaxSecretSize - 16<<10
 
-	recordType = "helm.sh/release.v1"
-
 	tooLarge = "deployed by kube8-operator; too large to record "
 
 	// earlierAnnotation on a record has the revisions before it and the UIDs of their records, such as "2=UID,1=UID", so that an
@@ -157,15 +155,24 @@ func (r *Records) Add(ctx context.Context, manifest string, values map[string]an
 	for _, known := range r.records {
 		next = max(next, known.revision+1)
 	}
-	next, err := r.create(ctx, next, manifest, values)
+	err := r.create(ctx, next, manifest, values)
+	for apierrors.IsAlreadyExists(err) { // that record has lost its labels, or another operator has just written it
+		secret, unread := r.get(ctx, next)
+		if unread != nil {
+			return 0, unread
+		}
+		r.add(recordedIn(secret, next))
+		next++
+		err = r.create(ctx, next, manifest, values)
+	}
 	if err != nil {
 		return 0, err
 	}
 	return next, r.forget(ctx, next-History)
 }
 
-// create creates the record of a revision, and returns its number.
-func (r *Records) create(ctx context.Context, revision int, manifest string, values map[string]any) (int, error) {
+// create creates the record of a revision.
+func (r *Records) create(ctx context.Context, revision int, manifest string, values map[string]any) error {
 	rel := &release.Release{
 		Name: r.Collector.GetName(), Namespace: r.Collector.GetNamespace(), Version: revision,
 		Chart:  &chart.Chart{Metadata: r.Chart.Metadata, Values: r.Chart.Values},
@@ -177,36 +184,21 @@ func (r *Records) create(ctx context.Context, revision int, manifest string, val
 	}
 	content, err := contentOf(rel)
 	if err != nil {
-		return 0, fmt.Errorf("pack the record of revision %d: %w", revision, err)
+		return fmt.Errorf("pack the record of revision %d: %w", revision, err)
 	}
 	secret := r.secretOf(revision)
-	secret.Type, secret.Data, secret.Annotations = recordType, content, r.earlier(revision)
+	secret.Type, secret.Data, secret.Annotations = "helm.sh/release.v1", content, r.earlier(revision)
 	secret.Labels = map[string]string{
 		"name": rel.Name, "owner": "helm", "status": release.StatusDeployed.String(), "version": strconv.Itoa(revision),
 		"createdAt": strconv.FormatInt(time.Now().Unix(), 10),
 	}
 	owner := metav1.NewControllerRef(r.Collector, r.Collector.GetObjectKind().GroupVersionKind())
 	secret.OwnerReferences = []metav1.OwnerReference{*owner}
-	err = r.Cluster.Create(ctx, secret)
-	if apierrors.IsAlreadyExists(err) {
-		return r.skip(ctx, revision, manifest, values)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("record revision %d: %w", revision, err)
+	if err := r.Cluster.Create(ctx, secret); err != nil {
+		return fmt.Errorf("record revision %d: %w", revision, err)
 	}
 	r.add(recorded{revision: revision, uid: secret.UID})
-	return revision, nil
-}
-
-// skip records a revision by the next number, because a record of that one is there and was not listed: it has lost its
-// labels, or another operator has just written it.
-func (r *Records) skip(ctx context.Context, revision int, manifest string, values map[string]any) (int, error) {
-	secret, err := r.get(ctx, revision)
-	if err != nil {
-		return 0, err
-	}
-	r.add(recordedIn(secret, revision))
-	return r.create(ctx, revision+1, manifest, values)
+	return nil
 }
 
 // get reads the record of a revision, if it is the Collector's.

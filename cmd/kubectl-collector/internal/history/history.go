@@ -16,7 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/render"
 )
 
 // Revision is one deployed revision of a Collector.
@@ -112,7 +114,14 @@ func revisionOf(rel *release.Release, status string) Revision {
 		found.Deployed = rel.Info.LastDeployed.Time
 	}
 	found.Version = versionOf(rel.Config)
-	found.ConfigHash, found.Secret = mounted(rel.Manifest)
+	if rendered, err := render.Parse(rel.Manifest); err == nil {
+		found.ConfigHash = rendered.ConfigHash()
+		for _, object := range rendered.Objects {
+			if _, files := object.GetAnnotations()[postrender.ConfigurationAnnotation]; files && object.GetKind() == "Secret" {
+				found.Secret = object.GetName()
+			}
+		}
+	}
 	return found
 }
 
