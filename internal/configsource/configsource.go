@@ -26,11 +26,8 @@ const field = "spec.collector.configurationSecret"
 
 // Source reads the Secrets and ConfigMaps that Collectors refer to.
 type Source struct {
-	// Cache reads from the informer cache.
-	Cache client.Reader
-
-	// Live reads from the API server.
-	Live client.Reader
+	Cache client.Reader // the informer cache
+	Live  client.Reader // the API server
 
 	// DataDigest tells versions of the data of a Secret or ConfigMap apart, as the informer cache has it.
 	DataDigest func(client.Object) string

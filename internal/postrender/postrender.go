@@ -22,13 +22,8 @@ import (
 
 // Referenced is a checked configuration that is not in the manifest, but in a Secret of the user that the pods mount.
 type Referenced struct {
-	// Secret is the name of the Secret.
-	Secret string
-
-	// Hash is the SHA-256 of the configuration, in hex.
-	Hash string
-
-	// Content is the configuration.
+	Secret  string // its name
+	Hash    string // the SHA-256 of the configuration, in hex
 	Content []byte
 }
 

@@ -77,7 +77,7 @@ func pack(rel *release.Release) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-// Unpack reads a Helm release from the data of its Secret. One that unpacks to more than 16 MiB is an error.
+// Unpack reads a Helm release from the data of its Secret. It refuses to unpack more than 16 MiB.
 func Unpack(packed []byte) (*release.Release, error) {
 	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
 	if err != nil {

@@ -123,7 +123,7 @@ func (r *Records) foreign(secret client.Object) error {
 		r.Collector.GetName(), secret.GetName(), inventory.OwnerOf(secret, r.Collector))}
 }
 
-// secretOf returns the Secret that records a revision, with nothing but its name.
+// secretOf returns the Secret that records a revision, with its name only.
 func (r *Records) secretOf(revision int) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: r.Collector.GetNamespace(), Name: prefixOf(r.Collector.GetName()) + strconv.Itoa(revision),

@@ -86,7 +86,7 @@ type refusedError struct{ error }
 func check(ctx context.Context, collector *v1alpha1.Collector) error {
 	renderer, err := offline.New(operator.Options{}, nil)
 	if err != nil {
-		return err //nolint:wrapcheck // it says what failed
+		return err
 	}
 	bare := &v1alpha1.Collector{Spec: collector.Spec}
 	bare.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
