@@ -26,11 +26,8 @@ const field = "spec.collector.configurationSecret"
 
 // Source reads the Secrets and ConfigMaps that Collectors refer to.
 type Source struct {
-	// Cache reads from the informer cache.
-	Cache client.Reader
-
-	// Live reads from the API server.
-	Live client.Reader
+	Cache client.Reader // the informer cache
+	Live  client.Reader // the API server
 
 	// DataDigest tells versions of the data of a Secret or ConfigMap apart, as the informer cache has it.
 	DataDigest func(client.Object) string
@@ -87,9 +84,7 @@ func (s *Source) Version(collector *unstructured.Unstructured) string {
 // reference returns the name of the Secret that collector refers to, and the key in it. Both are empty if its own spec
 // has the configuration.
 func reference(collector *unstructured.Unstructured) (name, key string) {
-	found, _, _ := unstructured.NestedFieldNoCopy(collector.Object, "spec", "collector", "configurationSecret")
-	fields, _ := found.(map[string]any)
-	name, _ = fields["name"].(string)
-	key, _ = fields["key"].(string)
+	name, _, _ = unstructured.NestedString(collector.Object, "spec", "collector", "configurationSecret", "name")
+	key, _, _ = unstructured.NestedString(collector.Object, "spec", "collector", "configurationSecret", "key")
 	return name, key
 }

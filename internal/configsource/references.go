@@ -24,26 +24,20 @@ const (
 // digestLength is how many digits of a digest are stamped on pods.
 const digestLength = 16
 
-// places are where the fields of a spec name what pods refer to; * is each item of a list.
-var places = []struct {
-	field, path, kind string
-}{
-	{"env", "*.valueFrom.secretKeyRef.name", secretKind},
-	{"env", "*.valueFrom.configMapKeyRef.name", configMapKind},
-	{"envFrom", "*.secretRef.name", secretKind},
-	{"envFrom", "*.configMapRef.name", configMapKind},
-	{"initContainers", "*.env.*.valueFrom.secretKeyRef.name", secretKind},
-	{"initContainers", "*.env.*.valueFrom.configMapKeyRef.name", configMapKind},
-	{"initContainers", "*.envFrom.*.secretRef.name", secretKind},
-	{"initContainers", "*.envFrom.*.configMapRef.name", configMapKind},
-	{"extraContainers", "*.env.*.valueFrom.secretKeyRef.name", secretKind},
-	{"extraContainers", "*.env.*.valueFrom.configMapKeyRef.name", configMapKind},
-	{"extraContainers", "*.envFrom.*.secretRef.name", secretKind},
-	{"extraContainers", "*.envFrom.*.configMapRef.name", configMapKind},
-	{"extraVolumes", "*.secret.secretName", secretKind},
-	{"extraVolumes", "*.configMap.name", configMapKind},
-	{"extraVolumes", "*.projected.sources.*.secret.name", secretKind},
-	{"extraVolumes", "*.projected.sources.*.configMap.name", configMapKind},
+// places are where a spec names what pods refer to, by its kind; * is each item of a list.
+var places = map[string][]string{
+	secretKind: {
+		"env.*.valueFrom.secretKeyRef.name", "envFrom.*.secretRef.name",
+		"initContainers.*.env.*.valueFrom.secretKeyRef.name", "initContainers.*.envFrom.*.secretRef.name",
+		"extraContainers.*.env.*.valueFrom.secretKeyRef.name", "extraContainers.*.envFrom.*.secretRef.name",
+		"extraVolumes.*.secret.secretName", "extraVolumes.*.projected.sources.*.secret.name",
+	},
+	configMapKind: {
+		"env.*.valueFrom.configMapKeyRef.name", "envFrom.*.configMapRef.name",
+		"initContainers.*.env.*.valueFrom.configMapKeyRef.name", "initContainers.*.envFrom.*.configMapRef.name",
+		"extraContainers.*.env.*.valueFrom.configMapKeyRef.name", "extraContainers.*.envFrom.*.configMapRef.name",
+		"extraVolumes.*.configMap.name", "extraVolumes.*.projected.sources.*.configMap.name",
+	},
 }
 
 // References returns the names of the Secrets and ConfigMaps that the Collector's pods refer to, each with a digest of its
@@ -96,17 +90,20 @@ func referred(collector *unstructured.Unstructured) map[string]string {
 	spec, _ := collector.Object["spec"].(map[string]any)
 	reloaded, _ := spec["reloadedVolumes"].([]any)
 	found := map[string]string{}
-	for _, place := range places {
-		items, _ := spec[place.field].([]any)
-		items = slices.DeleteFunc(slices.Clone(items), func(item any) bool {
-			volume, _ := item.(map[string]any)
-			return place.field == "extraVolumes" && slices.Contains(reloaded, volume["name"])
-		})
-		each(items, strings.Split(place.path, "."), func(name string) {
-			if found[place.kind+name] == "" {
-				found[place.kind+name] = place.field
-			}
-		})
+	for kind, paths := range places {
+		for _, path := range paths {
+			steps := strings.Split(path, ".")
+			items, _ := spec[steps[0]].([]any)
+			items = slices.DeleteFunc(slices.Clone(items), func(item any) bool {
+				volume, _ := item.(map[string]any)
+				return steps[0] == "extraVolumes" && slices.Contains(reloaded, volume["name"])
+			})
+			each(items, steps[1:], func(name string) {
+				if found[kind+name] == "" {
+					found[kind+name] = steps[0]
+				}
+			})
+		}
 	}
 	return found
 }

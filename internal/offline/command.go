@@ -33,13 +33,9 @@ manifest is printed.`,
 			if output != "yaml" && output != "json" {
 				return fmt.Errorf("--output is yaml or json, not %q", output)
 			}
-			ws, err := operator.LoadWatches(opts)
+			renderer, err := New(opts, apiVersions)
 			if err != nil {
-				return fmt.Errorf("load charts: %w", err)
-			}
-			renderer, err := New(ws, apiVersions)
-			if err != nil {
-				return fmt.Errorf("load schema: %w", err)
+				return err
 			}
 			renderer.JSON, renderer.AllowNone = output == "json", allowNone
 			return renderer.Files(cmd.Context(), paths, cmd.InOrStdin(), cmd.OutOrStdout())

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/config/crd"
+	"github.com/kube8/kube8-operator/internal/operator"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
@@ -34,26 +35,28 @@ type Renderer struct {
 	// Watches say which chart a kind is rendered with.
 	Watches []watches.Watch
 
-	// APIVersions are APIs that the cluster is taken to have beyond those of Kubernetes, such as
-	// monitoring.coreos.com/v1/ServiceMonitor.
-	APIVersions []string
-
 	// JSON has Files write JSON instead of YAML: one List with the manifests, or the problems.
 	JSON bool
 
 	// AllowNone has Files take files without a Collector.
 	AllowNone bool
 
-	schema *crdSchema
+	apiVersions []string
+	schema      *crdSchema
 }
 
-// New returns a Renderer for the kinds of ws.
-func New(ws []watches.Watch, apiVersions []string) (*Renderer, error) {
+// New returns a Renderer with the charts that the operator has by opts. The cluster is taken to have apiVersions, such as
+// monitoring.coreos.com/v1/ServiceMonitor, beyond the APIs of Kubernetes.
+func New(opts operator.Options, apiVersions []string) (*Renderer, error) {
+	ws, err := operator.LoadWatches(opts)
+	if err != nil {
+		return nil, fmt.Errorf("load charts: %w", err)
+	}
 	schema, err := newCRDSchema(crd.Collector)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("load schema: %w", err)
 	}
-	return &Renderer{Watches: ws, APIVersions: apiVersions, schema: schema}, nil
+	return &Renderer{Watches: ws, apiVersions: apiVersions, schema: schema}, nil
 }
 
 // Render returns what each Collector in a stream of YAML documents becomes; objects of other kinds are passed over. The
@@ -80,11 +83,8 @@ func (r *Renderer) Render(ctx context.Context, in io.Reader) ([]*render.Rendered
 				continue
 			}
 			rendered, err := r.one(ctx, &r.Watches[at], &object)
-			if err != nil {
-				problems = append(problems, problemsOf(err).about("", client.ObjectKeyFromObject(&object).String())...)
-				continue
-			}
 			all = append(all, rendered)
+			problems = append(problems, problemsOf(err).about("", client.ObjectKeyFromObject(&object).String())...)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstruc
 		}
 	}
 	offered := chartutil.DefaultCapabilities.Copy()
-	offered.APIVersions = append(offered.APIVersions, r.APIVersions...)
+	offered.APIVersions = append(offered.APIVersions, r.apiVersions...)
 	rendered, err := render.Render(watch.Chart, client.ObjectKeyFromObject(collector), values, offered, postrender.Renderer{})
 	if err != nil {
 		return nil, err
@@ -140,5 +140,5 @@ func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstruc
 		problems = append(problems, problemsOf(specpath.Explain(validation.Create(object), collector, object))...)
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
-	return rendered, problems.about("", "").asError() // each once: a port is in two objects
+	return rendered, slices.Compact(problems).asError() // a port is in two objects
 }

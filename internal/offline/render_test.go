@@ -28,11 +28,7 @@ const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"
 // newRenderer renders with the chart that the binary embeds.
 func newRenderer(t *testing.T, opts operator.Options, apiVersions ...string) *offline.Renderer {
 	t.Helper()
-	ws, err := operator.LoadWatches(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	renderer, err := offline.New(ws, apiVersions)
+	renderer, err := offline.New(opts, apiVersions)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package offline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -36,13 +37,10 @@ func newCRDSchema(definition []byte) (*crdSchema, error) {
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil); err != nil {
 		return nil, fmt.Errorf("convert schema of %s: %w", crd.Name, err)
 	}
-	structural, err := schema.NewStructural(&props)
-	if err != nil {
+	structural, unread := schema.NewStructural(&props)
+	values, _, uncompiled := validation.NewSchemaValidator(&props)
+	if err := errors.Join(unread, uncompiled); err != nil {
 		return nil, fmt.Errorf("read schema of %s: %w", crd.Name, err)
-	}
-	values, _, err := validation.NewSchemaValidator(&props)
-	if err != nil {
-		return nil, fmt.Errorf("compile schema of %s: %w", crd.Name, err)
 	}
 	return &crdSchema{structural, values, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 }
@@ -84,7 +82,6 @@ func describe(refusal *field.Error) Problem {
 		return Problem{Message: refusal.Detail}
 	case refusal.Type == field.ErrorTypeForbidden: // a rule of a value that is not shown
 		return Problem{Field: refusal.Field, Message: refusal.Detail}
-	default:
-		return Problem{Field: refusal.Field, Message: fmt.Sprintf("%s: %s", refusal.Type, refusal.Detail)}
 	}
+	return Problem{Field: refusal.Field, Message: fmt.Sprintf("%s: %s", refusal.Type, refusal.Detail)}
 }

@@ -3,7 +3,6 @@ package postrender
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -17,25 +16,9 @@ const (
 	// MaxEncodedBytes is the longest base64 text of a file, line breaks included.
 	MaxEncodedBytes = 360 << 10
 
-	// formatRaw is the format that is not parsed.
-	formatRaw = "raw"
-
-	// ConfigurationField is where users find the configuration in their Collector.
+	// ConfigurationField is where users find the configuration in their Collector, and filesField the further files.
 	ConfigurationField = "spec.collector.configuration"
-
-	// FilesField is where users find the further files.
-	FilesField = "spec.collector.files"
-)
-
-// The reasons that the rules of the Collector's schema give too, in the same words (api/v1alpha1, FileContent).
-var (
-	errMissing   = errors.New("empty; set it to the collector's configuration, base64-encoded")
-	errEmpty     = errors.New("empty; leave the field out, or set it to the file, encoded with `base64 -w0`")
-	errNotBase64 = errors.New("not base64, or base64 with spaces or cut off; encode the file with `base64 -w0`")
-	errURLSafe   = errors.New("URL-safe base64; encode the file with `base64 -w0`, which writes + and / for - and _")
-	errTooLong   = errors.New("may not be more than 368640 bytes; leave out line breaks")
-	errTooLarge  = errors.New("more than 262144 bytes when decoded; shorten it")
-	errFiles     = errors.New("more than 262144 bytes together when decoded; shorten them")
+	filesField         = "spec.collector.files"
 )
 
 // ConfigurationError says why a configuration is not deployed: by field and line, never by content. Helm wraps it, and
@@ -54,25 +37,22 @@ type ConfigurationError struct {
 // Error names the field, the fault and the fix.
 func (e *ConfigurationError) Error() string { return e.Field + ": " + e.Reason }
 
-func refuse(field string, reason error) error {
-	return &ConfigurationError{Field: field, Reason: reason.Error()}
-}
-
 var urlSafe = regexp.MustCompile(`^[-_A-Za-z0-9]*[-_][-_A-Za-z0-9]*={0,2}$`)
 
-// decode decodes base64 in the standard alphabet, with or without line breaks. Its errors never name content.
+// decode decodes base64 in the standard alphabet, with or without line breaks. Its errors never name content. The rules of the
+// Collector's schema (api/v1alpha1, FileContent) give the same reasons in the same words.
 func decode(encoded string) ([]byte, error) {
 	if len(encoded) > MaxEncodedBytes {
-		return nil, errTooLong
+		return nil, errors.New("may not be more than 368640 bytes; leave out line breaks")
 	}
 	decoded, err := base64.StdEncoding.DecodeString(encoded)
 	switch {
 	case encoded == "":
-		return nil, errEmpty
+		return nil, errors.New("empty; leave the field out, or set it to the file, encoded with `base64 -w0`")
 	case err != nil && urlSafe.MatchString(encoded):
-		return nil, errURLSafe
+		return nil, errors.New("URL-safe base64; encode the file with `base64 -w0`, which writes + and / for - and _")
 	case err != nil || len(decoded) == 0:
-		return nil, errNotBase64
+		return nil, errors.New("not base64, or base64 with spaces or cut off; encode the file with `base64 -w0`")
 	}
 	return decoded, nil
 }
@@ -81,9 +61,9 @@ func decode(encoded string) ([]byte, error) {
 // line, the fault and the fix, never content.
 func Check(decoded []byte, format string) (hash string, err error) {
 	if len(decoded) > MaxConfigurationBytes {
-		return "", errTooLarge
+		return "", errors.New("more than 262144 bytes when decoded; shorten it")
 	}
-	if format != formatRaw {
+	if format != "raw" {
 		if err := checkYAML(string(decoded)); err != nil {
 			return "", fmt.Errorf("%w, or set format to raw", err)
 		}
@@ -91,8 +71,5 @@ func Check(decoded []byte, format string) (hash string, err error) {
 	return hashOf(decoded), nil
 }
 
-// hashOf returns the SHA-256 of content, in hex, as `sha256sum` prints it.
-func hashOf(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
-}
+// hashOf returns the SHA-256 of content as `sha256sum` prints it.
+func hashOf(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }

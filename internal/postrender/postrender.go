@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"strings"
 
@@ -21,13 +22,8 @@ import (
 
 // Referenced is a checked configuration that is not in the manifest, but in a Secret of the user that the pods mount.
 type Referenced struct {
-	// Secret is the name of the Secret.
-	Secret string
-
-	// Hash is the SHA-256 of the configuration, in hex.
-	Hash string
-
-	// Content is the configuration.
+	Secret  string // its name
+	Hash    string // the SHA-256 of the configuration, in hex
 	Content []byte
 }
 
@@ -57,16 +53,17 @@ func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 		secrets[r.Referenced.Secret] = &files{stamps: stamps{ConfigHashAnnotation: r.Referenced.Hash}}
 	}
 	for _, object := range objects {
+		name := object.node.GetName()
 		decoded, err := decodeSecret(object.node)
 		if err != nil {
 			return nil, err
 		}
 		if decoded != nil {
-			secrets[object.node.GetName()], object.own = decoded, decoded
+			secrets[name], object.isChanged = decoded, true
 		}
 	}
 	for _, object := range objects {
-		if err := errors.Join(object.stamp(secrets), object.stampReferences(r.References), object.finish()); err != nil {
+		if err := object.finish(secrets, r.References); err != nil {
 			return nil, fmt.Errorf("stamp hashes on %s %q: %w", object.node.GetKind(), object.node.GetName(), err)
 		}
 	}
@@ -82,10 +79,9 @@ const separator = "---\n"
 
 // object is one object of a manifest.
 type object struct {
-	text    string
-	node    *yaml.RNode // the same parsed
-	own     *files      // of the chart's Secret of files
-	stamped bool        // its pod template is
+	text      string
+	node      *yaml.RNode // the same parsed
+	isChanged bool        // the node is
 }
 
 // ofInterest finds what may be a Secret, or have a pod template. The others need not be parsed.
@@ -118,60 +114,49 @@ func split(manifest io.Reader) (all, parsed []*object, err error) {
 	}
 }
 
-// mounts are where a workload names the Secrets that its pods mount.
+// mounts are where a pod's spec names the Secrets that it mounts.
 var mounts = [][]string{
-	{"spec", "template", "spec", "volumes", "*", "secret", "secretName"},
-	{"spec", "template", "spec", "volumes", "*", "projected", "sources", "*", "secret", "name"},
+	{"volumes", "*", "secret", "secretName"},
+	{"volumes", "*", "projected", "sources", "*", "secret", "name"},
 }
 
-// stamp stamps the hashes of the Secrets that the object's pods mount, and has it name those after their content.
-func (o *object) stamp(secrets map[string]*files) error {
-	for _, path := range mounts {
-		found, err := o.node.Pipe(&yaml.PathMatcher{Path: path})
-		if err != nil {
-			return err
-		}
-		for _, name := range found.Content() {
-			mounted, ok := secrets[name.Value]
-			if !ok {
-				continue
-			}
-			if err := mounted.stamps.on(o.node, "spec", "template"); err != nil {
-				return err
-			}
-			name.Value += mounted.suffix
-			o.stamped = true
-		}
-	}
-	return nil
-}
-
-// stampReferences stamps references on a pod template.
-func (o *object) stampReferences(references string) error {
-	template, err := o.node.Pipe(yaml.Lookup("spec", "template", "spec"))
-	if err != nil || template == nil || references == "" {
-		return err
-	}
-	o.stamped = true
-	return stamps{ReferencesAnnotation: references}.on(o.node, "spec", "template")
-}
-
-// finish names the chart's Secret after its content, and a Job after its spec. It writes the text of an object that was changed.
-func (o *object) finish() error {
-	var err error
-	switch {
-	case o.own != nil:
-		err = o.own.rename(o.node)
-	case o.node.GetKind() == "Job":
+// finish stamps hashes on the object's pod template, and writes the text of an object that was changed.
+func (o *object) finish(secrets map[string]*files, references string) error {
+	err := o.stamp(secrets, references)
+	if err == nil && o.node.GetKind() == "Job" {
 		err = o.nameBySpec()
-	case !o.stamped:
-		return nil
 	}
-	if err != nil {
+	if err != nil || !o.isChanged {
 		return err
 	}
 	o.text, err = o.node.String()
 	return err
+}
+
+// stamp stamps the hashes of what the object's pods mount and refer to, and has it name the Secrets after their content.
+func (o *object) stamp(secrets map[string]*files, references string) error {
+	pod, err := o.node.Pipe(yaml.Lookup("spec", "template", "spec"))
+	if err != nil || pod == nil {
+		return err
+	}
+	stamped := stamps{}
+	if references != "" {
+		stamped[ReferencesAnnotation], o.isChanged = references, true
+	}
+	for _, path := range mounts {
+		found, err := pod.Pipe(&yaml.PathMatcher{Path: path})
+		if err != nil {
+			return err
+		}
+		for _, name := range found.Content() {
+			if mounted, ok := secrets[name.Value]; ok {
+				maps.Copy(stamped, mounted.stamps)
+				name.Value += mounted.suffix
+				o.isChanged = true
+			}
+		}
+	}
+	return stamped.on(o.node, "spec", "template")
 }
 
 // nameBySpec adds a hash of the spec to the name of a Job: what has to be checked anew is another Job.
@@ -181,5 +166,6 @@ func (o *object) nameBySpec() error {
 		return err
 	}
 	text, err := spec.String()
+	o.isChanged = true
 	return errors.Join(err, o.node.SetName(o.node.GetName()+"-"+hashOf([]byte(text))[:suffixLength]))
 }

@@ -2,6 +2,7 @@ package postrender
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,16 +39,9 @@ type files struct {
 	suffix string // of the Secret's name, from its content; empty for a Secret of the user
 }
 
-// rename gives the Secret the name that it has from its content, under which nobody can change it.
-func (f *files) rename(secret *yaml.RNode) error {
-	if err := secret.SetName(secret.GetName() + f.suffix); err != nil {
-		return err
-	}
-	return secret.PipeE(yaml.SetField("immutable", yaml.MustParse("true")))
-}
-
-// decodeSecret checks and canonicalises the files in a Secret, and stamps their hashes. It returns what pods get to know of
-// them; nothing for an object that is not the chart's Secret of files.
+// decodeSecret checks and canonicalises the files in a Secret, stamps their hashes, and gives it the name that it has from its
+// content, under which nobody can change it. It returns what pods get to know of the files; nothing for an object that is not
+// the chart's Secret of files.
 func decodeSecret(secret *yaml.RNode) (*files, error) {
 	annotations := secret.GetAnnotations()
 	format, marked := annotations[ConfigurationAnnotation]
@@ -60,13 +54,13 @@ func decodeSecret(secret *yaml.RNode) (*files, error) {
 	total := 0
 	data := secret.GetDataMap()
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		field := FilesField + "[" + name + "]"
+		field := filesField + "[" + name + "]"
 		if name == configuration {
 			field = ConfigurationField
 		}
 		decoded, err := decode(data[name])
 		if err != nil {
-			return nil, refuse(field, err)
+			return nil, &ConfigurationError{Field: field, Reason: err.Error()}
 		}
 		canonical := yaml.NewStringRNode(base64.StdEncoding.EncodeToString(decoded))
 		if err := secret.SetMapField(canonical, yaml.DataField, name); err != nil {
@@ -78,14 +72,14 @@ func decodeSecret(secret *yaml.RNode) (*files, error) {
 			further.WriteString(line)
 			total += len(decoded)
 		} else if stamped[ConfigHashAnnotation], err = Check(decoded, format); err != nil {
-			return nil, refuse(field, err)
+			return nil, &ConfigurationError{Field: field, Reason: err.Error()}
 		}
 	}
 	switch {
 	case configuration != "" && stamped[ConfigHashAnnotation] == "":
-		return nil, refuse(ConfigurationField, errMissing)
+		return nil, &ConfigurationError{Field: ConfigurationField, Reason: "empty; set it to the collector's configuration, base64-encoded"}
 	case total > MaxConfigurationBytes:
-		return nil, refuse(FilesField, errFiles)
+		return nil, &ConfigurationError{Field: filesField, Reason: "more than 262144 bytes together when decoded; shorten them"}
 	case total > 0:
 		stamped[FilesHashAnnotation] = hashOf([]byte(further.String()))
 	}
@@ -93,7 +87,8 @@ func decodeSecret(secret *yaml.RNode) (*files, error) {
 	if strings.HasSuffix(secret.GetName(), suffix) {
 		suffix = "" // it has been here before
 	}
-	return &files{stamped, suffix}, stamped.on(secret)
+	return &files{stamped, suffix}, errors.Join(stamped.on(secret), secret.SetName(secret.GetName()+suffix),
+		secret.PipeE(yaml.SetField("immutable", yaml.MustParse("true"))))
 }
 
 // on writes the stamps to the annotations of an object, or of the one at a path in it.

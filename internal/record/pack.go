@@ -12,8 +12,6 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/release"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // maxUnpacked is how many bytes a record may have when it is unpacked: one of 1 MiB can become 1,000 times as much.
@@ -48,14 +46,11 @@ func contentOf(rel *release.Release) (map[string][]byte, error) {
 
 // Read returns manifest and values of a revision, as they are recorded. The caller verifies them.
 func (r *Records) Read(ctx context.Context, revision int) (manifest string, values map[string]any, err error) {
-	secret := &corev1.Secret{}
-	if err := r.Live.Get(ctx, r.keyOf(revision), secret); err != nil {
-		return "", nil, fmt.Errorf("read the record of revision %d: %w", revision, err)
+	secret, err := r.get(ctx, revision)
+	if err != nil {
+		return "", nil, err
 	}
-	if !metav1.IsControlledBy(secret, r.Collector) {
-		return "", nil, r.foreign(secret)
-	}
-	rel, err := unpack(secret.Data["release"])
+	rel, err := Unpack(secret.Data["release"])
 	if err != nil {
 		return "", nil, fmt.Errorf("read the record of revision %d: %w", revision, err)
 	}
@@ -82,8 +77,8 @@ func pack(rel *release.Release) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-// unpack reads what pack has written.
-func unpack(packed []byte) (*release.Release, error) {
+// Unpack reads a Helm release from the data of its Secret. It refuses to unpack more than 16 MiB.
+func Unpack(packed []byte) (*release.Release, error) {
 	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
 	if err != nil {
 		return nil, fmt.Errorf("unpack it: %w", err)

@@ -7,6 +7,7 @@ package record
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,8 +32,6 @@ const (
 
 	// maxRecord is how many bytes of a release a Secret holds, with room for its metadata.
 	maxRecord = corev1.MaxSecretSize - 16<<10
-
-	recordType = "helm.sh/release.v1"
 
 	tooLarge = "deployed by kube8-operator; too large to record "
 
@@ -72,16 +71,13 @@ type Records struct {
 // the others are known when Add has written to its record. With 0 all are known. Prepare reads no content. A record of somebody else
 // is a *inventory.ConflictError, unless the Collector is being deleted.
 func (r *Records) Prepare(ctx context.Context, deployed int) error {
-	switch {
-	case r.Alone && r.listed:
-		return nil
-	case r.Alone && deployed > 0:
-		if len(r.records) == 0 {
-			r.records = []recorded{{revision: deployed}}
-		}
-		return nil
+	if !r.Alone || !r.listed && deployed == 0 {
+		return r.list(ctx)
 	}
-	return r.list(ctx)
+	if !r.listed && len(r.records) == 0 {
+		r.records = []recorded{{revision: deployed}}
+	}
+	return nil
 }
 
 // list reads from the API server which revisions are recorded.
@@ -127,13 +123,19 @@ func (r *Records) foreign(secret client.Object) error {
 		r.Collector.GetName(), secret.GetName(), inventory.OwnerOf(secret, r.Collector))}
 }
 
-func nameOf(release string, revision int) string {
-	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, revision)
+// secretOf returns the Secret that records a revision, with its name only.
+func (r *Records) secretOf(revision int) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: r.Collector.GetNamespace(), Name: prefixOf(r.Collector.GetName()) + strconv.Itoa(revision),
+	}}
 }
+
+// prefixOf returns what the names of a release's Secrets have before the revision.
+func prefixOf(release string) string { return "sh.helm.release.v1." + release + ".v" }
 
 // revisionOf returns the revision that a Secret records, by the Secret's name.
 func revisionOf(secret, release string) (int, bool) {
-	number, found := strings.CutPrefix(secret, "sh.helm.release.v1."+release+".v")
+	number, found := strings.CutPrefix(secret, prefixOf(release))
 	revision, err := strconv.Atoi(number)
 	return revision, found && err == nil && revision > 0
 }
@@ -153,19 +155,27 @@ func (r *Records) Add(ctx context.Context, manifest string, values map[string]an
 	for _, known := range r.records {
 		next = max(next, known.revision+1)
 	}
-	next, err := r.create(ctx, next, manifest, values)
+	err := r.create(ctx, next, manifest, values)
+	for apierrors.IsAlreadyExists(err) { // that record has lost its labels, or another operator has just written it
+		secret, unread := r.get(ctx, next)
+		if unread != nil {
+			return 0, unread
+		}
+		r.add(recordedIn(secret, next))
+		next++
+		err = r.create(ctx, next, manifest, values)
+	}
 	if err != nil {
 		return 0, err
 	}
 	return next, r.forget(ctx, next-History)
 }
 
-// create creates the record of a revision, and returns its number.
-func (r *Records) create(ctx context.Context, revision int, manifest string, values map[string]any) (int, error) {
-	metadata := *r.Chart.Metadata
+// create creates the record of a revision.
+func (r *Records) create(ctx context.Context, revision int, manifest string, values map[string]any) error {
 	rel := &release.Release{
 		Name: r.Collector.GetName(), Namespace: r.Collector.GetNamespace(), Version: revision,
-		Chart:  &chart.Chart{Metadata: &metadata, Values: r.Chart.Values},
+		Chart:  &chart.Chart{Metadata: r.Chart.Metadata, Values: r.Chart.Values},
 		Config: values, Manifest: manifest,
 		Info: &release.Info{
 			FirstDeployed: helmtime.Time{Time: r.Collector.GetCreationTimestamp().Time}, LastDeployed: helmtime.Now(),
@@ -174,46 +184,33 @@ func (r *Records) create(ctx context.Context, revision int, manifest string, val
 	}
 	content, err := contentOf(rel)
 	if err != nil {
-		return 0, fmt.Errorf("pack the record of revision %d: %w", revision, err)
+		return fmt.Errorf("pack the record of revision %d: %w", revision, err)
 	}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: rel.Namespace, Name: nameOf(rel.Name, revision),
-			Labels: map[string]string{
-				"name": rel.Name, "owner": "helm", "status": release.StatusDeployed.String(), "version": strconv.Itoa(revision),
-				"createdAt": strconv.FormatInt(time.Now().Unix(), 10),
-			},
-			Annotations: r.earlier(revision),
-			OwnerReferences: []metav1.OwnerReference{
-				*metav1.NewControllerRef(r.Collector, r.Collector.GetObjectKind().GroupVersionKind()),
-			},
-		},
-		Type: recordType, Data: content,
+	secret := r.secretOf(revision)
+	secret.Type, secret.Data, secret.Annotations = "helm.sh/release.v1", content, r.earlier(revision)
+	secret.Labels = map[string]string{
+		"name": rel.Name, "owner": "helm", "status": release.StatusDeployed.String(), "version": strconv.Itoa(revision),
+		"createdAt": strconv.FormatInt(time.Now().Unix(), 10),
 	}
-	err = r.Cluster.Create(ctx, secret)
-	if apierrors.IsAlreadyExists(err) {
-		return r.skip(ctx, revision, manifest, values)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("record revision %d: %w", revision, err)
+	owner := metav1.NewControllerRef(r.Collector, r.Collector.GetObjectKind().GroupVersionKind())
+	secret.OwnerReferences = []metav1.OwnerReference{*owner}
+	if err := r.Cluster.Create(ctx, secret); err != nil {
+		return fmt.Errorf("record revision %d: %w", revision, err)
 	}
 	r.add(recorded{revision: revision, uid: secret.UID})
-	return revision, nil
+	return nil
 }
 
-// skip records a revision by the next number, because a record of that one is there and was not listed: it has lost its
-// labels, or another operator has just written it.
-func (r *Records) skip(ctx context.Context, revision int, manifest string, values map[string]any) (int, error) {
-	secret := &metav1.PartialObjectMetadata{}
-	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if err := r.Live.Get(ctx, r.keyOf(revision), secret); err != nil {
-		return 0, fmt.Errorf("read the record of revision %d: %w", revision, err)
+// get reads the record of a revision, if it is the Collector's.
+func (r *Records) get(ctx context.Context, revision int) (*corev1.Secret, error) {
+	secret := r.secretOf(revision)
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+		return nil, fmt.Errorf("read the record of revision %d: %w", revision, err)
 	}
 	if !metav1.IsControlledBy(secret, r.Collector) {
-		return 0, r.foreign(secret)
+		return nil, r.foreign(secret)
 	}
-	r.add(recordedIn(secret, revision))
-	return r.create(ctx, revision+1, manifest, values)
+	return secret, nil
 }
 
 // earlier returns the annotation of the record of a revision: those that stay when it is there.
@@ -233,12 +230,11 @@ func (r *Records) earlier(revision int) map[string]string {
 // supersede notes in a record that there is a later one. The Secret has had the text for that since it was
 // created, so nothing is read. Where it has none, only its label says so: in a very large record, and a damaged one.
 func (r *Records) supersede(ctx context.Context, known recorded) error {
-	key, status := r.keyOf(known.revision), release.StatusSuperseded.String()
+	secret, status := r.secretOf(known.revision), release.StatusSuperseded.String()
 	note := fmt.Sprintf(`{"op": "test", "path": "/metadata/ownerReferences/0/uid", "value": %q},
 		{"op": "add", "path": "/metadata/labels/status", "value": %q},
 		{"op": "add", "path": "/metadata/labels/modifiedAt", "value": "%d"}`, r.Collector.GetUID(), status, time.Now().Unix())
 	var err error
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	for _, text := range []string{fmt.Sprintf(`, {"op": "move", "from": "/data/%s", "path": "/data/release"}`, status), ""} {
 		err = r.Cluster.Patch(ctx, secret, client.RawPatch(types.JSONPatchType, []byte("["+note+text+"]")))
 		if !apierrors.IsInvalid(err) {
@@ -264,7 +260,7 @@ func (r *Records) supersede(ctx context.Context, known recorded) error {
 }
 
 // Forget deletes all records. Prepare has been called.
-func (r *Records) Forget(ctx context.Context) error { return r.forget(ctx, int(^uint(0)>>1)) }
+func (r *Records) Forget(ctx context.Context) error { return r.forget(ctx, math.MaxInt) }
 
 // forget deletes the records of all revisions up to one.
 func (r *Records) forget(ctx context.Context, last int) error {
@@ -272,17 +268,11 @@ func (r *Records) forget(ctx context.Context, last int) error {
 		if known.revision > last || known.uid == "" {
 			continue
 		}
-		key := r.keyOf(known.revision)
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-		err := r.Cluster.Delete(ctx, secret, client.Preconditions{UID: &known.uid})
+		err := r.Cluster.Delete(ctx, r.secretOf(known.revision), client.Preconditions{UID: &known.uid})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("delete the record of revision %d: %w", known.revision, err)
 		}
 		r.records = slices.DeleteFunc(r.records, func(other recorded) bool { return other == known })
 	}
 	return nil
-}
-
-func (r *Records) keyOf(revision int) client.ObjectKey {
-	return client.ObjectKey{Namespace: r.Collector.GetNamespace(), Name: nameOf(r.Collector.GetName(), revision)}
 }

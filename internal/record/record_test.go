@@ -23,7 +23,7 @@ func TestARecordIsReadBackAndUnpacksNoBomb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rel, err := unpack(packed)
+	rel, err := Unpack(packed)
 	if err != nil || rel.Manifest != "kind: Service\n" || rel.Config["cluster"] != "a" {
 		t.Errorf("%+v, %v", rel, err)
 	}
@@ -32,7 +32,7 @@ func TestARecordIsReadBackAndUnpacksNoBomb(t *testing.T) {
 		t.Fatalf("%d bytes, %v", len(bomb), err)
 	}
 	for name, text := range map[string][]byte{"a bomb": bomb, "no base64": []byte("%"), "no gzip": []byte("YWJj"), "nothing": nil} {
-		if rel, err := unpack(text); err == nil {
+		if rel, err := Unpack(text); err == nil {
 			t.Errorf("%s: unpacked to %+v", name, rel)
 		}
 	}

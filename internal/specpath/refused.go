@@ -46,19 +46,20 @@ func (e *RefusedError) Unwrap() error { return e.refusal }
 // or else as it is.
 func Explain(err error, collector, obj *unstructured.Unstructured) error {
 	var refusal apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &refusal) || refusal.Status().Details == nil {
+	if !apierrors.IsInvalid(err) || !errors.As(err, &refusal) {
+		return err
+	}
+	details := refusal.Status().Details
+	if details == nil || len(details.Causes) == 0 {
 		return err
 	}
 	var problems []Problem
-	for _, cause := range refusal.Status().Details.Causes {
+	for _, cause := range details.Causes {
 		problem := Problem{Of(collector, obj, cause.Field), describe(cause)}
 		if obj.GetKind() == "Secret" && cause.Field == "" { // a policy's words can quote what the Secret has
 			problem.Message, _, _ = strings.Cut(problem.Message, ": ")
 		}
 		problems = append(problems, problem)
-	}
-	if len(problems) == 0 {
-		return err
 	}
 	// The API server goes through maps, in an order that changes.
 	slices.SortFunc(problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
@@ -85,10 +86,7 @@ func describe(cause metav1.StatusCause) string {
 			return cause.Message
 		}
 	}
-	if detail == "" {
-		return kind.String()
-	}
-	return kind.String() + ": " + detail
+	return strings.TrimSuffix(kind.String()+": "+detail, ": ")
 }
 
 // splitMessage splits "Invalid value: VALUE: DETAIL". VALUE is quoted as in Go, or JSON. Both are empty if it is neither.

@@ -32,12 +32,8 @@ var rules = map[string][]rule{
 	"Ingress": append(same("spec.", "spec.ingress.", "ingressClassName", "tls"),
 		rule{"spec.rules", hosts}, rule{"metadata.annotations", field("spec.ingress.annotations")},
 	),
-	"HTTPRoute": append(same("spec.", "spec.httpRoute.", "parentRefs", "hostnames"),
-		rule{"metadata.annotations", field("spec.httpRoute.annotations")},
-	),
-	"GRPCRoute": append(same("spec.", "spec.grpcRoute.", "parentRefs", "hostnames"),
-		rule{"metadata.annotations", field("spec.grpcRoute.annotations")},
-	),
+	"HTTPRoute":           route("spec.httpRoute."),
+	"GRPCRoute":           route("spec.grpcRoute."),
 	"PodDisruptionBudget": same("spec.", "spec.podDisruptionBudget.", "minAvailable", "maxUnavailable"),
 	"NetworkPolicy": {
 		{"spec.ingress[0].from", field("spec.networkPolicy.ingressFrom")},
@@ -70,14 +66,16 @@ var workload = slices.Concat([]rule{
 	{pod + "automountServiceAccountToken", field("spec.serviceAccount.automount")},
 	{pod + "securityContext", field("spec.podSecurityContext")},
 	{pod + "volumes", volumes},
-	{container + "image", image},
+	{container + "image", given("spec.image")},
+	{container + "image", field("spec.collector")},
 	{container + "lifecycle", given("spec.lifecycle")},
 	{container + "imagePullPolicy", field("spec.image.pullPolicy")},
 	{container + "env", items("spec.env")},
 	{container + "ports", ports},
 	{container + "volumeMounts", items("spec.extraVolumeMounts")},
+	{pod + "containers", items("spec.extraContainers")},
+	{pod + "dnsPolicy", given("spec.dnsPolicy")},
 },
-	[]rule{{pod + "containers", items("spec.extraContainers")}, {pod + "dnsPolicy", given("spec.dnsPolicy")}},
 	same("spec.", "spec.", "replicas", "updateStrategy", "volumeClaimTemplates", "persistentVolumeClaimRetentionPolicy"),
 	same(pod, "spec.", "affinity", "dnsConfig", "hostAliases", "hostNetwork", "hostPID", "imagePullSecrets", "initContainers",
 		"nodeSelector", "os", "priorityClassName", "runtimeClassName", "schedulerName", "shareProcessNamespace",
@@ -85,6 +83,10 @@ var workload = slices.Concat([]rule{
 	same(container, "spec.", "args", "command", "envFrom", "livenessProbe", "readinessProbe", "resources", "securityContext",
 		"startupProbe", "workingDir"),
 )
+
+func route(collectors string) []rule {
+	return append(same("spec.", collectors, "parentRefs", "hostnames"), same("metadata.", collectors, "annotations")...)
+}
 
 // same are rules for fields that the Collector has under their own names, below another field.
 func same(below, collectors string, names ...string) (found []rule) {

@@ -161,14 +161,6 @@ func metrics(p place) string {
 // hosts are those of the Collector's Ingress.
 func hosts(p place) string { return "spec.ingress.hosts" + strings.Replace(p.rest, ".http.", ".", 1) }
 
-// image says where the image's name comes from in this Collector.
-func image(p place) string {
-	if at(p.collector, "spec.image") != nil {
-		return "spec.image"
-	}
-	return "spec.collector"
-}
-
 // at returns what is at a path such as "spec.containers[0].name" in value, or nil.
 func at(value any, path string) any {
 	for step := range strings.FieldsFuncSeq(path, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {

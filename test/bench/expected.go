@@ -24,11 +24,7 @@ type objects [][]*unstructured.Unstructured
 
 // renderFleet returns what a fleet becomes with the chart in one of the roots.
 func renderFleet(ctx context.Context, root string, fleet []*v1alpha1.Collector) (objects, error) {
-	watches, err := operator.LoadWatches(operator.Options{WatchesFile: filepath.Join(root, "watches.yaml")})
-	if err != nil {
-		return nil, err
-	}
-	renderer, err := offline.New(watches, nil)
+	renderer, err := offline.New(operator.Options{WatchesFile: filepath.Join(root, "watches.yaml")}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -42,11 +42,7 @@ spec:
 
 func TestTheAPIServerAndRenderRefuseTheSame(t *testing.T) {
 	t.Parallel()
-	ws, err := wiring.LoadWatches(wiring.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	renderer, err := offline.New(ws, nil)
+	renderer, err := offline.New(wiring.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,14 +3,9 @@
 package history
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"time"
@@ -20,10 +15,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-// maxUnpacked is how many bytes a record may have when it is unpacked. A record that the operator wrote has less.
-const maxUnpacked = 64 << 20
+	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/render"
+)
 
 // Revision is one deployed revision of a Collector.
 type Revision struct {
@@ -64,7 +60,7 @@ func Of(ctx context.Context, c client.Client, collector metav1.Object) ([]Revisi
 		if !metav1.IsControlledBy(secret, collector) {
 			continue
 		}
-		if rel, err := Unpack(secret.Data["release"]); err == nil && rel.Version > 0 {
+		if rel, err := record.Unpack(secret.Data["release"]); err == nil && rel.Version > 0 {
 			found = append(found, revisionOf(rel, secret.Labels["status"]))
 		}
 	}
@@ -109,19 +105,6 @@ func (r Revision) Files(ctx context.Context, c client.Client, namespace string) 
 	return secret.Data, nil
 }
 
-// Unpack reads a Helm release, with one revision, from the data of its Secret.
-func Unpack(record []byte) (*release.Release, error) {
-	compressed, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(record)))
-	if err != nil {
-		return nil, fmt.Errorf("unpack the record of a revision: %w", err)
-	}
-	rel := &release.Release{}
-	if err := json.NewDecoder(io.LimitReader(compressed, maxUnpacked)).Decode(rel); err != nil {
-		return nil, fmt.Errorf("read the record of a revision: %w", err)
-	}
-	return rel, nil
-}
-
 func revisionOf(rel *release.Release, status string) Revision {
 	found := Revision{Number: rel.Version, Status: status, values: rel.Config}
 	if rel.Chart != nil {
@@ -131,7 +114,14 @@ func revisionOf(rel *release.Release, status string) Revision {
 		found.Deployed = rel.Info.LastDeployed.Time
 	}
 	found.Version = versionOf(rel.Config)
-	found.ConfigHash, found.Secret = mounted(rel.Manifest)
+	if rendered, err := render.Parse(rel.Manifest); err == nil {
+		found.ConfigHash = rendered.ConfigHash()
+		for _, object := range rendered.Objects {
+			if _, files := object.GetAnnotations()[postrender.ConfigurationAnnotation]; files && object.GetKind() == "Secret" {
+				found.Secret = object.GetName()
+			}
+		}
+	}
 	return found
 }
 

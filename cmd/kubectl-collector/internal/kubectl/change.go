@@ -84,13 +84,9 @@ type refusedError struct{ error }
 
 // check returns a refusedError if the API server or the operator would refuse a Collector. It asks neither.
 func check(ctx context.Context, collector *v1alpha1.Collector) error {
-	watches, err := operator.LoadWatches(operator.Options{})
+	renderer, err := offline.New(operator.Options{}, nil)
 	if err != nil {
-		return fmt.Errorf("load the chart: %w", err)
-	}
-	renderer, err := offline.New(watches, nil)
-	if err != nil {
-		return fmt.Errorf("load the schema: %w", err)
+		return err
 	}
 	bare := &v1alpha1.Collector{Spec: collector.Spec}
 	bare.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))

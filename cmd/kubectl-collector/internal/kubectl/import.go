@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/history"
+	"github.com/kube8/kube8-operator/internal/record"
 )
 
 // imported is what a Collector is written from: a release of the chart opentelemetry-collector, or its values in a file.
@@ -134,7 +134,7 @@ func (s *session) release(ctx context.Context, name string) (*release.Release, e
 	if len(secrets.Items) == 0 {
 		return nil, fmt.Errorf("namespace %s has no deployed release %s; `helm list` lists them", s.namespace, name)
 	}
-	found, err := history.Unpack(secrets.Items[len(secrets.Items)-1].Data["release"])
+	found, err := record.Unpack(secrets.Items[len(secrets.Items)-1].Data["release"])
 	if err != nil {
 		return nil, fmt.Errorf("release %s: %w", name, err)
 	}

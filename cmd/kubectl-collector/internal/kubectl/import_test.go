@@ -40,14 +40,14 @@ func values(t *testing.T) map[string]any {
 func importing(t *testing.T, i imported, found *release.Release) (out, left string, err error) {
 	t.Helper()
 	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
-	s := &session{namespace: "tenant-acme", client: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(record(t, found)).Build()}
+	s := &session{namespace: "tenant-acme", client: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(recorded(t, found)).Build()}
 	i.tenant, i.cluster = "acme", "prod-eu-1"
 	err = (&plugin{IOStreams: streams}).importValues(t.Context(), s, "gateway", &i)
 	return stdout.String(), stderr.String(), err
 }
 
-// record is the Secret that Helm writes for a release.
-func record(t *testing.T, found *release.Release) *corev1.Secret {
+// recorded is the Secret that Helm writes for a release.
+func recorded(t *testing.T, found *release.Release) *corev1.Secret {
 	t.Helper()
 	text, err := json.Marshal(found)
 	if err != nil {
