@@ -117,7 +117,7 @@ func addReconciler(
 	configurations := &configsource.Source{Cache: referred, Live: mgr.GetAPIReader(), DataDigest: inventory.DataDigest}
 	find := newFinder(mgr.GetClient(), watch.GroupVersionKind)
 	delays := &backoff{flowcontrol.NewBackOff(firstDelay, longestDelay), find}
-	own := &requests{started: make(chan struct{})}
+	own := make(requests)
 	clients, err := release.New(mgr, watch, release.Options{
 		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version, References: configurations.References,
 		Events: events, Metrics: metered, Period: period, Waves: waves, Shard: shard, Alone: opts.Manager.LeaderElection, Build: opts.Build,
@@ -143,7 +143,7 @@ func addReconciler(
 	collectors.SetGroupVersionKind(watch.GroupVersionKind)
 	return errors.Join(
 		c.Watch(source.Kind(mgr.GetCache(), client.Object(collectors), &handler.EnqueueRequestForObject{})),
-		c.Watch(own),
+		c.Watch(own.source()),
 		clients.Watch(c),
 		status.WatchPods(mgr, c, func(ctx context.Context, key client.ObjectKey) bool { return find(ctx, key) != nil }),
 		configurations.Watch(mgr, c, referred, watch.GroupVersionKind),

@@ -7,8 +7,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
 // queue has what was delayed wait for what was not: a change of a user comes before retries, news of pods and reconciles that
@@ -23,6 +25,7 @@ func newQueue(
 	return queue{priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter })}
 }
 
+// AddWithOpts adds requests to the queue.
 func (q queue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcile.Request) {
 	if opts.After > 0 || opts.RateLimited {
 		opts.Priority = new(handler.LowPriority)
@@ -40,25 +43,31 @@ func (q queue) AddRateLimited(request reconcile.Request) {
 	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, request)
 }
 
-// requests are of the operator itself: no event brings them. They are a source of the controller.
-type requests struct {
-	started chan struct{}
-	queue   workqueue.TypedRateLimitingInterface[reconcile.Request] // of the controller, once it has started
+// asked is a request of the operator itself, which no event brings.
+type asked struct {
+	request reconcile.Request
+	after   time.Duration
 }
 
-// Start notes the controller's queue.
-func (r *requests) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	r.queue = queue
-	close(r.started)
-	return nil
+// requests is what the operator asks for itself.
+type requests chan event.TypedGenericEvent[asked]
+
+// source is the controller's source of them.
+func (r requests) source() source.Source {
+	return source.Channel(r, handler.TypedFuncs[asked, reconcile.Request]{
+		GenericFunc: func(
+			_ context.Context, e event.TypedGenericEvent[asked], work workqueue.TypedRateLimitingInterface[reconcile.Request],
+		) {
+			work.AddAfter(e.Object.request, max(e.Object.after, time.Nanosecond)) // no user waits for it
+		},
+	})
 }
 
 // ask has a Collector reconciled after a delay, unless ctx ends before that. It waits until the controller has started.
-func (r *requests) ask(ctx context.Context, collector client.Object, after time.Duration) {
+func (r requests) ask(ctx context.Context, collector client.Object, after time.Duration) {
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(collector)}
 	select {
-	case <-r.started:
-		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(collector)}
-		r.queue.AddAfter(request, max(after, time.Nanosecond)) // no user waits for it
+	case r <- event.TypedGenericEvent[asked]{Object: asked{request, after}}:
 	case <-ctx.Done():
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -69,10 +70,10 @@ func TestAChangeOfAUserComesFirst(t *testing.T) {
 func TestWhatTheOperatorAsksForItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		q, own := newTestQueue(t), &requests{started: make(chan struct{})}
+		q, own := newTestQueue(t), make(requests)
 		go own.ask(ctx, collectorOf(1), time.Minute) // waits until the controller has started
 		synctest.Wait()
-		if err := own.Start(ctx, q); err != nil {
+		if err := own.source().Start(ctx, workqueue.TypedRateLimitingInterface[reconcile.Request](q)); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()

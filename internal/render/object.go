@@ -29,11 +29,13 @@ var stageOf = map[string]Stage{
 	"ServiceAccount": Mounts, "Secret": Mounts, "ConfigMap": Mounts, "PersistentVolumeClaim": Mounts,
 	"Job":     Checks,
 	"Service": Network, "NetworkPolicy": Network, "PodDisruptionBudget": Network,
-	"Deployment": Workloads, "DaemonSet": Workloads, "StatefulSet": Workloads,
 }
 
 // StageOf returns the stage of a kind.
 func StageOf(kind string) Stage {
+	if inventory.IsWorkload(kind) {
+		return Workloads
+	}
 	if stage, isKnown := stageOf[kind]; isKnown {
 		return stage
 	}
