@@ -133,9 +133,13 @@ func (a *Applier) try(ctx context.Context, s Step) error {
 		case !apierrors.IsConflict(err) && !isOtherUID(err):
 			return a.refusal(err, s)
 		}
+		refused := err
 		found, err := a.find(ctx, s.Ref) // it is somebody else's, or another one than was seen, or has gone
-		if err != nil || again {
+		if err != nil {
 			return err
+		}
+		if again {
+			return a.refusal(refused, s)
 		}
 		if s.UID = ""; found != nil {
 			s.UID = found.GetUID()
@@ -161,6 +165,7 @@ func (a *Applier) recount(ctx context.Context, s *Step) error {
 // apply applies one object: it creates it, or changes the one that the Collector has, and no other.
 func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 	uid, rewritten := s.UID, false
+	var refused error
 	for range 3 {
 		if s.HandsOver && uid != "" {
 			if err := a.handOver(ctx, s.Ref, uid); err != nil {
@@ -179,6 +184,7 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 		case err == nil:
 			return after, nil
 		case apierrors.IsConflict(err) || isOtherUID(err): // it is there, or it is another one
+			refused = err
 			found, err := a.find(ctx, s.Ref)
 			if err != nil {
 				return inventory.Object{}, err
@@ -193,7 +199,7 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 			return inventory.Object{}, a.refusal(err, s)
 		}
 	}
-	return inventory.Object{}, fmt.Errorf("apply %s: something replaces it again and again", s.Ref)
+	return inventory.Object{}, fmt.Errorf("apply %s: something replaces it, or refuses it as a conflict, again and again: %w", s.Ref, refused)
 }
 
 func (a *Applier) request(s Step, uid types.UID) Request {

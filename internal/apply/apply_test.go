@@ -184,7 +184,7 @@ func TestSteps(t *testing.T) {
 		"something that replaces an object again and again is an error": {
 			step: stepOf(Change, "Service", "1"), live: []*unstructured.Unstructured{objectOf("Service", "2", true)}, refuse: onlyWhen(isReal, otherUID),
 			want:      []string{"apply Service/c of 1", "read Service/c", "apply Service/c of 2", "read Service/c", "apply Service/c of 2", "read Service/c"},
-			wantError: "something replaces it again and again",
+			wantError: "something replaces it, or refuses it as a conflict, again and again: ",
 		},
 		"lists that are invalid together are replaced once": {
 			step: stepOf(Change, "Service", "1"), refuse: onlyWhen(isReal, lists),
@@ -197,6 +197,11 @@ func TestSteps(t *testing.T) {
 		"a refusal of a StatefulSet's immutable fields is told as such": {
 			step: stepOf(Change, "StatefulSet", "1"), refuse: onlyWhen(isReal, immutableSpec), want: []string{"apply StatefulSet/c of 1"},
 			wantError: `apply StatefulSet "c": `,
+		},
+		"a dry run that a webhook refuses as a conflict is refused": {
+			step: stepOf(Try, "Service", "1"), live: []*unstructured.Unstructured{objectOf("Service", "1", true)},
+			refuse: onlyWhen(func(Request) bool { return true }, conflict),
+			want:   []string{"try Service/c of 1", "read Service/c", "try Service/c of 1", "read Service/c"}, wantError: "apply Service",
 		},
 		"the number of pods is handed over with the version that was read": {
 			step: handsOver, live: []*unstructured.Unstructured{objectOf("Deployment", "1", true)},

@@ -187,7 +187,13 @@ func (c cluster) Delete(ctx context.Context, what inventory.Reference, uid types
 		policy = metav1.DeletePropagationOrphan
 	}
 	err := c.writer.Delete(ctx, c.named(what), client.Preconditions{UID: &uid}, client.PropagationPolicy(policy))
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !meta.IsNoMatchError(err) {
+	if apierrors.IsConflict(err) { // it is another one, or a webhook says so
+		live, failed := c.Read(ctx, what)
+		if failed != nil || live == nil || live.GetUID() != uid || live.GetDeletionTimestamp() != nil {
+			return failed
+		}
+	}
+	if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
 		return fmt.Errorf("delete %s: %w", what, err)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -83,6 +84,9 @@ func isOtherUID(err error) bool {
 // IsLost tells whether the API server's answer was lost, so that nobody knows what was done, in contrast to a refusal.
 func IsLost(err error) bool {
 	var transport *url.Error
+	if err == nil || strings.Contains(err.Error(), "denied the request") { // a webhook chooses the code of its answer
+		return false
+	}
 	return errors.As(err, &transport) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)
 }

@@ -111,6 +111,8 @@ func (e *Expectation) state(object *Object, now time.Time) State {
 		return Absent
 	case object == nil && !e.Seen && now.Sub(e.At) < CacheDelay:
 		return Behind
+	case object == nil && now.Before(e.Next):
+		return Contested
 	case object == nil:
 		return Lost
 	case object.Deleting && (e == nil || object.UID == e.UID || !isOlder(object.Version, e.Version)):
@@ -191,7 +193,9 @@ func (e Expectations) See(found map[Reference]Object, now time.Time) map[Referen
 				UID: expected.UID, Version: expected.Version, Hash: expected.Hash, Digest: expected.Digest, Checked: expected.Checked,
 				OwnsReplicas: expected.OwnsReplicas, Replicas: expected.Replicas,
 			}
-			all[what] = Seen{Object: object, State: expected.state(nil, now), Pending: expected.Pending}
+			all[what] = Seen{
+				Object: object, State: expected.state(nil, now), Next: expected.Next, Held: expected.IsContested(), Pending: expected.Pending,
+			}
 		}
 	}
 	return all
@@ -200,7 +204,12 @@ func (e Expectations) See(found map[Reference]Object, now time.Time) map[Referen
 // Note notes which of the objects the informer cache has shown in order.
 func (e Expectations) Note(seen map[Reference]Seen) {
 	for what, object := range seen {
-		if expected := e[what]; expected != nil && object.State == InOrder {
+		expected := e[what]
+		if expected == nil || object.State != InOrder && object.State != Deleting {
+			continue
+		}
+		expected.OwnsReplicas, expected.Replicas = object.OwnsReplicas, object.Replicas // which an autoscaler sets
+		if object.State == InOrder {
 			expected.Seen, expected.Version, expected.Digest = true, object.Version, object.Digest
 		}
 	}

@@ -64,7 +64,7 @@ func (s *Situation) check(job render.Object) Plan {
 			return p
 		}
 	}
-	deletes := s.leftovers()
+	var deletes []apply.Step
 	for what, other := range s.View.Objects { // a Collector has one check at a time
 		isJob := render.StageOf(what.Kind().Kind) == render.Checks && other.State != inventory.Lost && other.State != inventory.Deleting
 		if isJob && (what != job.Ref || other.Ended.Type != "") {
@@ -72,6 +72,7 @@ func (s *Situation) check(job render.Object) Plan {
 		}
 	}
 	p.add(sorted(deletes))
+	p.Deletes = s.leftovers()
 	var needs []apply.Step
 	for i := range s.Want.Objects {
 		wanted := &s.Want.Objects[i]

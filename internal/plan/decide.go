@@ -62,7 +62,7 @@ func Decide(s Situation) Plan {
 	p.add(adopts)
 	var untried inventory.Reference
 	if !s.Restores {
-		p.add(s.leftovers()) // also of a change that was taken back
+		deletes = append(deletes, s.leftovers()...) // also of a change that was taken back
 	}
 	if changes && !s.Restores {
 		var tries []apply.Step
@@ -77,7 +77,7 @@ func Decide(s Situation) Plan {
 		}
 		p.add(group)
 	}
-	p.add(deletes)
+	p.Deletes = sorted(deletes)
 	return p
 }
 

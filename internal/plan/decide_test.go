@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -82,7 +83,7 @@ func brief(p Plan) string {
 	if p.Restores {
 		lines[0] += ", restores"
 	}
-	for _, group := range p.Groups {
+	for _, group := range slices.DeleteFunc(append(slices.Clone(p.Groups), p.Deletes), func(group []apply.Step) bool { return len(group) == 0 }) {
 		var steps []string
 		for _, step := range group {
 			line := string(step.Action) + " " + step.Ref.Use()

@@ -55,6 +55,9 @@ type Plan struct {
 	// Groups are steps: those of one group are done together, and the next group after it.
 	Groups [][]apply.Step
 
+	// Deletes are done last, when the revision is recorded: nobody needs what they delete, so their refusal takes nothing back.
+	Deletes []apply.Step
+
 	// Err says why the verdict is Refused.
 	Err error
 

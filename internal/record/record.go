@@ -50,6 +50,7 @@ type recorded struct {
 	revision   int
 	uid        types.UID // empty if it is not known
 	superseded bool
+	isTold     bool // by the annotation of another record, which somebody may have edited
 }
 
 // Records are those of one Collector.
@@ -108,7 +109,7 @@ func (r *Records) list(ctx context.Context) error {
 func (r *Records) Any() bool { return len(r.records) > 0 }
 
 func recordedIn(secret client.Object, revision int) recorded {
-	return recorded{revision, secret.GetUID(), secret.GetLabels()["status"] == release.StatusSuperseded.String()}
+	return recorded{revision: revision, uid: secret.GetUID(), superseded: secret.GetLabels()["status"] == release.StatusSuperseded.String()}
 }
 
 func (k *Known) add(record recorded) {
@@ -168,7 +169,10 @@ func (r *Records) Add(ctx context.Context, manifest string, values map[string]an
 	if err != nil {
 		return 0, err
 	}
-	return next, r.forget(ctx, next-History)
+	if err := r.forget(ctx, next-History); err != nil { // no reason to fail either
+		log.FromContext(ctx).Info("could not delete the records of old revisions", "because", err.Error())
+	}
+	return next, nil
 }
 
 // create creates the record of a revision.
@@ -247,13 +251,13 @@ func (r *Records) supersede(ctx context.Context, known recorded) error {
 	if err != nil {
 		return fmt.Errorf("write the record of revision %d: %w", known.revision, err)
 	}
-	r.add(recorded{known.revision, secret.UID, true})
+	r.add(recorded{revision: known.revision, uid: secret.UID, superseded: true})
 	for entry := range strings.SplitSeq(secret.Annotations[earlierAnnotation], ",") {
 		number, uid, _ := strings.Cut(entry, "=")
 		revision, err := strconv.Atoi(number)
 		isNew := !slices.ContainsFunc(r.records, func(known recorded) bool { return known.revision == revision })
 		if err == nil && revision > 0 && revision < known.revision && isNew {
-			r.add(recorded{revision, types.UID(uid), true})
+			r.add(recorded{revision: revision, uid: types.UID(uid), superseded: true, isTold: true})
 		}
 	}
 	return nil
@@ -267,6 +271,11 @@ func (r *Records) forget(ctx context.Context, last int) error {
 	for _, known := range slices.Clone(r.records) {
 		if known.revision > last || known.uid == "" {
 			continue
+		}
+		if known.isTold {
+			if _, err := r.get(ctx, known.revision); err != nil {
+				continue // it has gone, or it is somebody else's
+			}
 		}
 		err := r.Cluster.Delete(ctx, r.secretOf(known.revision), client.Preconditions{UID: &known.uid})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {

@@ -55,7 +55,7 @@ func (r *actionClient) isUnchanged() bool {
 	if err != nil || r.expected == nil || r.isMoved || r.deployed == nil {
 		return false
 	}
-	if r.inputs != now || !r.now().Before(r.until) {
+	if r.isUnrecorded || r.inputs != now || !r.now().Before(r.until) {
 		return false
 	}
 	view := r.expected.See(r.found, r.now())
@@ -132,6 +132,7 @@ func (r *actionClient) situation(want plan.Want) (plan.Situation, error) {
 		Immutable: r.immutable,
 		View:      inventory.View{Objects: r.expected.See(r.found, r.now())},
 	}
+	r.expected.Note(s.View.Objects) // no reconcile begins when an autoscaler sets the number of pods
 	_, s.Conflicted = errors.AsType[*inventory.ConflictError](r.last.Err)
 	if r.rendered != nil && r.last.refused == (change{r.rendered.inputs, want.Hash}) && r.BackingOff(r.collector) {
 		s.Failed = r.last.Err

@@ -30,8 +30,11 @@ type entry struct {
 	waits    map[inventory.Reference]bool // what is pruned once nobody needs it
 	deployed *Deployed
 	records  record.Known
-	lacked   string // what was last said of references that are not followed
-	last     Outcome
+
+	isUnrecorded bool // the deployed revision has no record yet
+
+	lacked string // what was last said of references that are not followed
+	last   Outcome
 }
 
 // inputs tell apart what a Collector is rendered from, as long as the operator runs.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -50,7 +51,8 @@ func (r *actionClient) forward() error {
 		}
 		err := r.do(r.plan, !r.revises() && r.plan.Verdict != plan.Checking && !r.isMoved)
 		if err == nil {
-			return r.accept()
+			err = errors.Join(r.accept(), r.deleteRest())
+			return err
 		}
 		if again, learned := r.learn(err); !again {
 			return errors.Join(err, learned, r.undo(err))
@@ -60,6 +62,26 @@ func (r *actionClient) forward() error {
 		}
 	}
 	return errors.New("what the API server says changes again and again")
+}
+
+// deleteRest deletes what nobody needs any more. As long as that is not deleted it is waited for.
+func (r *actionClient) deleteRest() error {
+	if len(r.plan.Deletes) == 0 {
+		return nil
+	}
+	waits := r.waits
+	r.waits = maps.Clone(waits)
+	if r.waits == nil {
+		r.waits = map[inventory.Reference]bool{}
+	}
+	for _, step := range r.plan.Deletes {
+		r.waits[step.Ref] = true
+	}
+	if err := r.do(plan.Plan{Groups: [][]apply.Step{r.plan.Deletes}}, false); err != nil {
+		return err
+	}
+	r.waits = waits
+	return nil
 }
 
 // revises tells whether the plan brings another revision.
@@ -119,7 +141,7 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 	}
 	before, known := r.found[step.Ref], r.expected[step.Ref]
 	isChange := step.Action != apply.Create || before.Version != after.Version
-	next := inventory.Applied(*after, r.now(), known, repairs && before.UID != "" && isChange)
+	next := inventory.Applied(*after, r.now(), known, repairs && known != nil && isChange)
 	next.Pending = next.Pending || !repairs && step.Action == apply.Create
 	r.expected[step.Ref] = next
 	if step.Action == apply.Create {
@@ -130,7 +152,7 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 	if !repairs || before.UID == after.UID && before.Version == after.Version {
 		return false
 	}
-	if next.IsContested() && before.UID != "" {
+	if next.IsContested() {
 		r.Events.Eventf(r.collector, corev1.EventTypeWarning, "Contested", plan.Contested, plan.EditorOf(before.Editor), step.Ref)
 	}
 	return true
@@ -171,15 +193,18 @@ func (r *actionClient) accept() error {
 	for _, expected := range r.expected {
 		expected.Pending = false
 	}
-	if r.revises() {
-		var err error
+	var err error
+	if r.isUnrecorded = r.isUnrecorded || r.revises(); r.isUnrecorded {
+		var added int
 		for range 3 { // a change that is done and not recorded cannot be repaired
-			if revision, err = r.recordsOf(r).Add(r.ctx, r.rendered.manifest(), r.values); !apply.IsLost(err) {
+			if added, err = r.recordsOf(r).Add(r.ctx, r.rendered.manifest(), r.values); !apply.IsLost(err) {
 				break
 			}
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			revision, r.isUnrecorded = added, false
+		} else {
+			err = fmt.Errorf("the change is applied, but not recorded: %w", err)
 		}
 	}
 	r.remember()
@@ -188,7 +213,7 @@ func (r *actionClient) accept() error {
 		Revision: revision, Generation: r.inputs.generation, Version: versionOf(r.values), ConfigHash: r.rendered.configHash,
 		Digest: r.digestOfInputs(r.inputs) + r.rendered.Hash + unseen,
 	}
-	return nil
+	return err
 }
 
 // remember remembers what was rendered, and from what.

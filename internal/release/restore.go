@@ -3,8 +3,11 @@ package release
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -48,7 +51,7 @@ func (r *actionClient) repairBeside(cause error) error {
 }
 
 func (r *actionClient) repair() error {
-	want, err := r.accepted()
+	want, lacks, err := r.accepted()
 	if err != nil {
 		return err
 	}
@@ -61,7 +64,7 @@ func (r *actionClient) repair() error {
 	if p.Obstacle != "" && r.plan.Obstacle == "" {
 		r.plan.Obstacle = p.Obstacle
 	}
-	if err := errors.Join(p.Err, r.do(p, true)); err != nil {
+	if err := errors.Join(p.Err, r.do(p, true), lacks); err != nil {
 		return err
 	}
 	for what, seen := range s.View.Objects { // what nobody wants any more is no drift
@@ -100,6 +103,11 @@ func recordedRevision(r *actionClient, revision int) (*recorded, error) {
 	if err != nil {
 		return nil, err
 	}
+	found.Objects = slices.DeleteFunc(found.Objects, func(object *unstructured.Unstructured) bool { // its kind has gone since
+		kind := object.GroupVersionKind()
+		_, err := r.cluster.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+		return meta.IsNoMatchError(err)
+	})
 	want, err := r.own(found)
 	return &recorded{want, values, found.ConfigHash(), func(what inventory.Reference) (*render.Object, error) {
 		return r.secretOf(what, values)
@@ -118,12 +126,17 @@ func (r *actionClient) recallLater() error {
 		return nil //nolint:nilerr // there is none, or it is somebody else's
 	}
 	want, err := found.Want.Accepted(found.First(render.Checks))
-	if err != nil {
+	if err != nil || want.First(render.Workloads) == nil {
 		return err
 	}
 	for _, object := range want.Objects {
 		live, isThere := r.found[object.Ref]
 		if !isThere || live.Hash != object.Hash && object.Ref.Kind().Kind != "Secret" {
+			return nil
+		}
+	}
+	for what, object := range r.found {
+		if stage := render.StageOf(what.Kind().Kind); stage >= render.Network && !object.Deleting && want.Has(what) == nil {
 			return nil
 		}
 	}
@@ -135,16 +148,16 @@ func (r *actionClient) recallLater() error {
 }
 
 // accepted returns the deployed revision as its record has it, and the status says its hash. A Secret in order stays, and another
-// one is rendered from the recorded values.
-func (r *actionClient) accepted() (plan.Want, error) {
+// one is rendered from the recorded values. lacks says which cannot be rendered.
+func (r *actionClient) accepted() (want plan.Want, lacks, err error) {
 	found, err := r.recorded(r, r.revision())
 	if err != nil {
-		return plan.Want{}, err
+		return want, nil, err
 	}
 	if found.Hash != r.hash() {
-		return plan.Want{}, fmt.Errorf("the record of revision %d is not what was deployed; somebody has changed it", r.revision())
+		return want, nil, fmt.Errorf("the record of revision %d is not what was deployed; somebody has changed it", r.revision())
 	}
-	want := found.Want
+	want = found.Want
 	kept, view := make([]render.Object, 0, len(want.Objects)), r.expected.See(r.found, r.now())
 	for _, object := range want.Objects {
 		if object.Ref.Kind().Kind != "Secret" {
@@ -156,12 +169,13 @@ func (r *actionClient) accepted() (plan.Want, error) {
 		}
 		secret, err := found.secret(object.Ref)
 		if err != nil {
-			return plan.Want{}, err
+			lacks = errors.Join(lacks, err)
+			continue
 		}
 		kept = append(kept, *secret)
 	}
 	want.Objects = kept
-	return want, nil
+	return want, lacks, nil
 }
 
 // secretOf returns a Secret of the deployed revision. Its name says its content, so it does not matter what else is rendered.
