@@ -233,7 +233,7 @@ func (s *Situation) exchange(step *apply.Step) *apply.Step {
 // There are none if nothing serves yet, unless something of somebody else was met before. The first one is its own dry run: it is
 // done before others of its stage.
 func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inventory.Reference) {
-	serves := s.Conflicted
+	serves := s.Conflicted || s.Deployed != "" // the informer cache may not show it
 	for what := range s.View.Objects {
 		serves = serves || inventory.IsWorkload(what.Kind().Kind)
 	}

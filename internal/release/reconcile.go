@@ -127,7 +127,9 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 		r.expected = inventory.Expectations{}
 	}
 	if step.Action == apply.Adopt && after != nil {
-		r.expected[step.Ref] = inventory.Applied(*after, r.now(), nil, false)
+		adopted := inventory.Applied(*after, r.now(), nil, false)
+		adopted.Edited = true // nobody knows
+		r.expected[step.Ref] = adopted
 		return false
 	}
 	if step.Old != nil && step.Old.Ref != step.Ref {

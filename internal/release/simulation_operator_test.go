@@ -206,6 +206,7 @@ func (s *simSpace) writeStatus(outcome Outcome, err error) (isNews bool, lost er
 	if isRolling != wasRolling || before.update == "" && after.update != "" {
 		after.updateSince = s.world.now
 	}
+	before.verdict, s.state.verdict = after.verdict, after.verdict // which no status has
 	if after == before {
 		s.observe(outcome)
 		return false, nil

@@ -151,14 +151,20 @@ func (s *simSpace) isAccepted(after *simObject) bool {
 	if before := s.started[after.ref]; before != nil && !simDiffers(before, after) {
 		return true
 	}
-	all := []plan.Want{s.accepted}
+	all := []simInputs{s.acceptedOf}
 	for _, known := range s.records {
 		if int64(known.revision) == s.state.revision {
-			all = append(all, known.want) // a kill has kept the status from telling of a later one
+			all = append(all, known.of) // a kill has kept the status from telling of a later one
 		}
 	}
-	for _, want := range all {
-		accepted, _ := s.markedAs(want)
+	for _, in := range all {
+		if in.uid == "" {
+			continue // nothing was ever accepted
+		}
+		if s.world.schedule.Shards > 0 {
+			in.shard = s.shard // it has been handed over since
+		}
+		accepted, _ := s.markedAs(s.world.charts.render(in))
 		if found := accepted.Has(after.ref); found != nil && found.Hash == after.get(simApplied) {
 			return true
 		}
@@ -188,7 +194,7 @@ func (s *simSpace) deletes(o *simObject, orphan bool) {
 	if o.owner != s.uid {
 		w.violates("S4", "%s is deleted, and is not the Collector's", o.ref)
 	}
-	if s.deleting {
+	if s.deleting || s.started[o.ref] == nil { // a first revision that meets something of somebody else is taken back
 		return
 	}
 	why := s.refusal()
@@ -208,9 +214,6 @@ func (s *simSpace) deletes(o *simObject, orphan bool) {
 // deletesWorkload checks that what comes in the place of a workload serves.
 func (s *simSpace) deletesWorkload(o *simObject) {
 	wanted := s.want.First(render.Workloads)
-	if s.started[o.ref] == nil { // a first revision that meets something of somebody else is taken back
-		return
-	}
 	if wanted == nil || wanted.Excludes || wanted.Ref == o.ref {
 		if wanted != nil && wanted.Ref == o.ref {
 			s.world.violates("S1", "%s is deleted, and wanted", o.ref)
