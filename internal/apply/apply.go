@@ -241,8 +241,8 @@ func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error)
 	}
 	if old != nil && old.GetUID() == s.Old.UID {
 		if held := old.GetFinalizers(); s.Old.Ref == s.Ref && len(held) > 0 {
-			return inventory.Object{}, fmt.Errorf("%s cannot be changed, and finalizers %s would keep the operator from creating it again; remove them",
-				s.Ref, strings.Join(held, ", "))
+			return inventory.Object{}, fmt.Errorf(
+				"%s cannot be changed, and finalizers %s would keep the operator from creating it again; remove them", s.Ref, strings.Join(held, ", "))
 		}
 		for _, growth := range s.Old.Grow {
 			if err := a.Cluster.Grow(ctx, growth); err != nil {

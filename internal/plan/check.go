@@ -34,7 +34,7 @@ func (s *Situation) accepts(job inventory.Reference) bool {
 	return false
 }
 
-// accepted returns what is wanted without the Job that has accepted it, or nil, and with its name on what it has accepted.
+// Accepted returns what is wanted without the Job that has accepted it, or nil, and with its name on what it has accepted.
 func (w Want) Accepted(job *render.Object) (Want, error) {
 	if job == nil {
 		return w, nil

@@ -178,12 +178,14 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 // Contested says who changes an object again and again.
 const Contested = "%s changes %s again and again, so the operator repairs it less and less often"
 
+// Obstruct notes what keeps objects from being as they should, unless something else does already.
 func (p *Plan) Obstruct(format string, args ...any) {
 	if p.Obstacle == "" {
 		p.Obstacle = fmt.Sprintf(format, args...)
 	}
 }
 
+// EditorOf returns who has changed an object, for messages.
 func EditorOf(editor string) string {
 	if editor == "" {
 		return "an unknown client"

@@ -145,7 +145,7 @@ type Immutable struct {
 	Claims       []corev1.PersistentVolumeClaim
 }
 
-// has returns the wanted object of a reference, or nil.
+// Has returns the wanted object of a reference, or nil.
 func (w Want) Has(what inventory.Reference) *render.Object {
 	for i := range w.Objects {
 		if w.Objects[i].Ref == what {
@@ -155,13 +155,13 @@ func (w Want) Has(what inventory.Reference) *render.Object {
 	return nil
 }
 
-// keeps tells whether an object of a reference is wanted as long as the revision is deployed. A check is not.
+// Keeps tells whether an object of a reference is wanted as long as the revision is deployed. A check is not.
 func (w Want) Keeps(what inventory.Reference) bool {
 	wanted := w.Has(what)
 	return wanted != nil && wanted.Stage != render.Checks
 }
 
-// first returns the first wanted object of a stage, or nil.
+// First returns the first wanted object of a stage, or nil.
 func (w Want) First(stage render.Stage) *render.Object {
 	for i := range w.Objects {
 		if w.Objects[i].Stage == stage {

@@ -33,8 +33,11 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		case s.Want.Has(what) != nil, replaced, s.isLeft(what, seen), seen.State == inventory.Lost, seen.State == inventory.Deleting:
 			continue
 		case kept[what]:
-		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()], s.mayUse(what):
+		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()]:
 			p.wait(what)
+		case s.mayUse(what):
+			p.wait(what)
+			p.Sooner(inventory.CacheDelay) // no event may tell that it is not in use
 		case s.Restores: // who knows what the other revision needs
 		default:
 			deletes = append(deletes, remove(what, seen, "no longer rendered, and not in use"))

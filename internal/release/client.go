@@ -265,7 +265,8 @@ func (r *actionClient) answer(hash string) *release.Release {
 // ends keeps the outcome of the reconcile, for the status and for the caller.
 func (r *actionClient) ends(err error) error {
 	r.outcome.Err, r.outcome.Deployed = err, r.deployed
-	if isOfChange := r.plan.Verdict != plan.Deferred && r.plan.Verdict != plan.Drifted; err != nil && r.rendered != nil && isOfChange && !apply.IsLost(err) {
+	isOfChange := r.rendered != nil && r.plan.Verdict != plan.Deferred && r.plan.Verdict != plan.Drifted
+	if err != nil && isOfChange && !apply.IsLost(err) {
 		r.outcome.refused = change{r.rendered.inputs, r.rendered.Hash}
 	}
 	if r.isUnknown {

@@ -234,7 +234,8 @@ func (r *actionClient) summarize() {
 		})
 	}
 	// While a change waits or is refused, it is not known which of the objects wait to be pruned.
-	isKnown := isInOrder && !r.isUnknown && !r.disturbed && r.plan.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.hash())
+	isOfDeployed := r.plan.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.hash())
+	isKnown := isInOrder && isOfDeployed && !r.isUnknown && !r.disturbed
 	if isKnown && r.deployed != nil && len(r.deployed.Digest) == digestLength {
 		deployed := *r.deployed
 		deployed.Digest = deployed.Digest[:2*partLength] + digestOfObjects(r.found, r.waits)

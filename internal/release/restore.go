@@ -125,7 +125,7 @@ func (r *actionClient) recallLater() error {
 	case err != nil:
 		return nil //nolint:nilerr // there is none, or it is somebody else's
 	}
-	want, err := found.Want.Accepted(found.First(render.Checks))
+	want, err := found.Accepted(found.First(render.Checks))
 	if err != nil || want.First(render.Workloads) == nil {
 		return err
 	}

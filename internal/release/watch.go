@@ -51,7 +51,8 @@ func New(mgr ctrl.Manager, watch watches.Watch, options Options) (*Clients, erro
 	c := &Clients{
 		Options: options, chart: chrt, cluster: mgr.GetClient(), memory: memory{entries: map[client.ObjectKey]*entry{}},
 		now: time.Now, inventory: inventory.Reader{Cache: mgr.GetClient(), Live: mgr.GetAPIReader()},
-		render: renderChart, recorded: recordedRevision, decision: plan.Decide, cacheWait: cacheWait, goneWait: goneWait, together: apply.Concurrently,
+		render: renderChart, recorded: recordedRevision, decision: plan.Decide, together: apply.Concurrently,
+		cacheWait: cacheWait, goneWait: goneWait,
 	}
 	c.clusterOf = func(collector *unstructured.Unstructured) apply.Cluster {
 		return apply.NewCluster(mgr.GetClient(), mgr.GetAPIReader(), collector)
