@@ -192,6 +192,16 @@ var simDefects = []simDefect{
 	{"the last accepted revision is not repaired", "S6 S1", func(c *Clients) {
 		c.recorded = func(*actionClient, int) (*recorded, error) { return nil, errors.ErrUnsupported }
 	}},
+	{"a refused change is tried again at once", "S8 S9", situate(func(s *plan.Situation) { s.Failed = nil })},
+	{"what was edited while nobody wanted it is in order", "S6 S7", situate(func(s *plan.Situation) {
+		for i := range s.Want.Objects {
+			what := s.Want.Objects[i].Ref
+			if seen := s.View.Objects[what]; seen.State == inventory.InOrder && seen.Hash == "" {
+				seen.Hash = s.Want.Objects[i].Hash
+				s.View.Objects[what] = seen
+			}
+		}
+	})},
 	{"what pods mount is pruned at once", "S1", situate(func(s *plan.Situation) { s.View.Used = nil })},
 }
 
