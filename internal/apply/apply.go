@@ -5,24 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
-
-// goneTimeout is how long a step waits until what it deletes to make room has gone. Mostly that takes milliseconds.
-const goneTimeout = 5 * time.Second
 
 // Applier does steps for one Collector.
 type Applier struct {
@@ -147,21 +141,6 @@ func (a *Applier) try(ctx context.Context, s Step) error {
 	}
 }
 
-// recount has a workload that is created begin with as many pods as its predecessor has now.
-func (a *Applier) recount(ctx context.Context, s *Step) error {
-	if s.Action != Create || s.Replicas == 0 || s.Predecessor == s.Ref {
-		return nil
-	}
-	live, err := a.Cluster.Read(ctx, s.Predecessor)
-	if err != nil || live == nil {
-		return err
-	}
-	if replicas, found, _ := unstructured.NestedInt64(live.Object, "spec", "replicas"); found {
-		s.Replicas = int32(replicas) //nolint:gosec // the API server has it as an int32
-	}
-	return nil
-}
-
 // apply applies one object: it creates it, or changes the one that the Collector has, and no other.
 func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 	uid, rewritten := s.UID, false
@@ -225,76 +204,4 @@ func (a *Applier) refusal(err error, s Step) error {
 		return &ImmutableError{Ref: s.Ref, Object: s.Object, cause: specpath.Explain(err, a.Collector, s.Object.Content)}
 	}
 	return gone(fmt.Errorf("apply %s: %w", s.Ref, specpath.Explain(err, a.Collector, s.Object.Content)))
-}
-
-// replace deletes what is in the way of an object, and creates the object. A dry run has accepted the object before. If the API
-// server refuses it nevertheless, the deleted object is created again.
-func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error) {
-	successor := s
-	successor.UID = ""
-	if err := a.try(ctx, successor); err != nil {
-		return inventory.Object{}, err
-	}
-	old, err := a.Cluster.Read(ctx, s.Old.Ref)
-	if err != nil {
-		return inventory.Object{}, err
-	}
-	if old != nil && old.GetUID() == s.Old.UID {
-		if held := old.GetFinalizers(); s.Old.Ref == s.Ref && len(held) > 0 {
-			return inventory.Object{}, fmt.Errorf(
-				"%s cannot be changed, and finalizers %s would keep the operator from creating it again; remove them", s.Ref, strings.Join(held, ", "))
-		}
-		for _, growth := range s.Old.Grow {
-			if err := a.Cluster.Grow(ctx, growth); err != nil {
-				return inventory.Object{}, fmt.Errorf("expand PersistentVolumeClaim %q for spec.volumeClaimTemplates: %w", growth.Claim, err)
-			}
-		}
-		if err := a.Cluster.Delete(ctx, s.Old.Ref, s.Old.UID, s.Old.Orphan); err != nil {
-			return inventory.Object{}, err
-		}
-		if err := a.awaitGone(ctx, s); err != nil {
-			return inventory.Object{}, err
-		}
-		// As many pods as it had: an autoscaler may have changed that since the informer cache was read.
-		if replicas, found, _ := unstructured.NestedInt64(old.Object, "spec", "replicas"); found && s.Old.Ref == s.Ref {
-			successor.Replicas = int32(replicas) //nolint:gosec // the API server has it as an int32
-		}
-	}
-	after, err := a.apply(ctx, successor)
-	if err != nil && old != nil && old.GetUID() == s.Old.UID {
-		if again := a.Cluster.Restore(ctx, old); again != nil {
-			err = errors.Join(err, fmt.Errorf("create %s again as it was: %w", s.Old.Ref, again))
-		}
-	}
-	return after, err
-}
-
-// awaitGone waits until what had the object's name has gone.
-func (a *Applier) awaitGone(ctx context.Context, s Step) error {
-	if s.Old.Ref != s.Ref {
-		return nil
-	}
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, goneTimeout, true, func(ctx context.Context) (bool, error) {
-		found, err := a.Cluster.Read(ctx, s.Ref)
-		return found == nil || found.GetUID() != s.Old.UID, err
-	})
-	if err != nil {
-		return fmt.Errorf("the operator creates %s again when the old one is gone; its pods keep running: %w", s.Ref, err)
-	}
-	return nil
-}
-
-// successorName returns a name for the dry run of an object whose own name is taken. StatefulSets have names of at most 52 letters.
-func successorName(name string) string {
-	const suffix = "-dry-run"
-	return strings.TrimRight(name[:min(len(name), 52-len(suffix))], "-.") + suffix
-}
-
-// blames tells whether a refusal says that just what makes room is in the way: KEDA's webhook refuses a ScaledObject for a workload
-// that a HorizontalPodAutoscaler scales.
-func blames(err error, old, successor inventory.Reference) bool {
-	names := map[string][]string{"HorizontalPodAutoscaler": {"hpa", "horizontalpodautoscaler"}, "ScaledObject": {"scaledobject"}}
-	said := strings.ToLower(err.Error())
-	return old != successor && strings.Contains(said, "'"+old.Name()+"'") &&
-		slices.ContainsFunc(names[old.Kind().Kind], func(name string) bool { return strings.Contains(said, "the "+name+" ") })
 }

@@ -36,6 +36,21 @@ func (a *Applier) handOver(ctx context.Context, what inventory.Reference, uid ty
 	return fmt.Errorf("hand over the number of pods of %s: something changes it again and again", what)
 }
 
+// recount has a workload that is created begin with as many pods as its predecessor has now.
+func (a *Applier) recount(ctx context.Context, s *Step) error {
+	if s.Action != Create || s.Replicas == 0 || s.Predecessor == s.Ref {
+		return nil
+	}
+	live, err := a.Cluster.Read(ctx, s.Predecessor)
+	if err != nil || live == nil {
+		return err
+	}
+	if replicas, found, _ := unstructured.NestedInt64(live.Object, "spec", "replicas"); found {
+		s.Replicas = int32(replicas) //nolint:gosec // the API server has it as an int32
+	}
+	return nil
+}
+
 // adopt has the informer cache hold an object that a Collector has brought from another operator, and no longer renders.
 func (a *Applier) adopt(ctx context.Context, s Step) (*inventory.Object, error) {
 	live, err := a.Cluster.Read(ctx, s.Ref)
