@@ -231,8 +231,8 @@ func (s *Situation) exchange(step *apply.Step) *apply.Step {
 	return step
 }
 
-// tries returns dry runs of all steps but the first that change what serves: a refusal of one of them must leave the others undone.
-// There are none if nothing serves yet, unless something of somebody else was met before. The first one is its own dry run: it is
+// tries returns dry runs of all steps but the first that change what serves, and of what is created when it has gone: a refusal of one
+// of them must leave the others undone. There are none if nothing serves yet, unless something of somebody else was met before. The first one is its own dry run: it is
 // done before others of its stage.
 func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inventory.Reference) {
 	serves := s.Conflicted || s.Deployed != "" // the informer cache may not show it
@@ -251,6 +251,13 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 	}
 	if len(tries) > 0 && !s.Conflicted {
 		untried, tries = tries[0].Ref, tries[1:]
+	}
+	for i := range s.Want.Objects {
+		wanted := &s.Want.Objects[i]
+		if seen := s.View.Objects[wanted.Ref]; seen.State == inventory.Deleting && len(steps) > 0 {
+			old := &apply.Old{Ref: wanted.Ref, UID: seen.UID}
+			tries = append(tries, apply.Step{Action: apply.Try, Ref: wanted.Ref, Object: wanted, Old: old, Reason: "it is created when it has gone"})
+		}
 	}
 	return tries, untried
 }

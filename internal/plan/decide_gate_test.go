@@ -143,6 +143,14 @@ func TestDecideWhatWaits(t *testing.T) {
 			},
 			"Unrecorded",
 		},
+		"what is created when it has gone is tried before anything that serves changes": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Service/c=2", "Deployment/c=2"),
+				View: inventory.View{Objects: having("Service/c=1", "Deployment/c=1 deleting")},
+			},
+			"Upgrade\ntry Deployment/c\nchange Service/c\n" +
+				`obstacle: Deployment "c" is being deleted; the operator creates it again when it has gone`,
+		},
 		"a revision that is applied in part is applied": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Secret/c-2=2", "Deployment/c=2"),
