@@ -232,8 +232,8 @@ func (s *Situation) exchange(step *apply.Step) *apply.Step {
 }
 
 // tries returns dry runs of all steps but the first that change what serves, and of what is created when it has gone: a refusal of one
-// of them must leave the others undone. There are none if nothing serves yet, unless something of somebody else was met before. The first one is its own dry run: it is
-// done before others of its stage.
+// of them must leave the others undone. There are none if nothing serves yet, unless something of somebody else was met before. The
+// first one is its own dry run: it is done before others of its stage.
 func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inventory.Reference) {
 	serves := s.Conflicted || s.Deployed != "" // the informer cache may not show it
 	for what := range s.View.Objects {
