@@ -213,6 +213,9 @@ func (s *simSpace) writeStatus(outcome Outcome, err error) (isNews bool, lost er
 	}
 	effect, lost := s.request("write the status: Ready %t %s, revision %d, update %q", after.ready, after.reason, after.revision, after.update)
 	if effect {
+		if isRolling && !wasRolling {
+			s.rollsOut()
+		}
 		s.state = after
 		s.observe(outcome)
 	}

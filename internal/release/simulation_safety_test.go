@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -252,6 +253,20 @@ func (s *simSpace) ends(err error) {
 	before, after := s.mostReplicas(s.started), s.mostReplicas(s.objects)
 	if after < before && spec.Replicas == 0 && spec.Mode != "daemonset" && err == nil {
 		s.world.violates("S3", "%d replicas are %d after a reconcile", before, after)
+	}
+}
+
+// rollsOut checks that nobody else is on its way when the Collector takes a change of the operator: the budget is 1. Those that are
+// told to take it now, that are paused, or that are being deleted do not count.
+func (s *simSpace) rollsOut() {
+	if s.rollout == v1alpha1.RolloutNow {
+		return
+	}
+	for _, other := range s.world.spaces {
+		isCounted := other.exists && !other.deleting && other.paused == "" && other.rollout != v1alpha1.RolloutNow
+		if other != s && other.shard == s.shard && isCounted && other.state.update == v1alpha1.ReasonRollingOut {
+			s.world.violates("S9", "%s takes the operator's change while %s is on its way", s.namespace(), other.namespace())
+		}
 	}
 }
 
