@@ -74,7 +74,7 @@ func forbidDeletion(t *testing.T, object client.Object, group, resources, expres
 func TestARefusedDeletionDoesNotRollThePodsBack(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		// forbids forbids that an object is deleted, and the change has no need of that object.
+		// forbids keeps an object from being deleted that the change does not need.
 		forbids func(*testing.T, *v1alpha1.Collector) (unneeded client.Object, allow func())
 		change  func(*v1alpha1.Collector)
 		message string

@@ -88,9 +88,16 @@ func TestRecordsThatSomebodyGivesTheOperatorsLabelStay(t *testing.T) {
 		g.Expect(plane.client.Patch(t.Context(), &secrets.Items[i], client.RawPatch(types.MergePatchType,
 			[]byte(`{"metadata": {"labels": {"`+collectorLabel+`": "gateway"}}}`)))).To(Succeed())
 	}
-	touch(t, collector)
-	all := []string{"1 superseded", "2 superseded", "3 deployed"}
+	// Neither takes the other's place: the operator keeps the newest three records, and the newest three configurations.
+	for _, version := range []string{"0.151.0", "0.152.0"} { // the informer cache may not have shown the labels to the first
+		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = version })
+		serve(t, collector, 1)
+		awaitReady(t, collector, "True", "Available", "")
+	}
+	all := []string{"3 superseded", "4 superseded", "5 deployed"}
 	g.Consistently(func() []string { return statusesOfRevisions(t, collector) }, 2*time.Second).Should(Equal(all))
+	g.Expect(names(contents(t, collector.Namespace))).To(ContainElements(
+		"Secret/gateway"+filesOf(config), "Secret/gateway"+filesOf("second: {}"), "Secret/gateway"+filesOf("third: {}")))
 	reconfigure(t, collector, "- refused")
 	awaitFailed(t, collector, "not a YAML mapping")
 	loseService(t, collector) // which is restored from the record
@@ -129,7 +136,7 @@ func TestAForgedRecordOfAPartIsNotTakenForDeployed(t *testing.T) {
 	forged, err := releases.Get(collector.Name, 1)
 	g.Expect(err).NotTo(HaveOccurred())
 	part := ""
-	for _, text := range strings.Split(forged.Manifest, "---\n") {
+	for text := range strings.SplitSeq(forged.Manifest, "---\n") {
 		if strings.Contains(text, "kind: ServiceAccount") {
 			part = "---\n" + text
 		}
