@@ -140,7 +140,8 @@ func TestADeletionThatIsRefusedAsAConflictIsNotTakenForDone(t *testing.T) {
 	})
 	policy := get(t, collector, "", &networkingv1.NetworkPolicy{})
 	g := NewWithT(t)
-	g.Eventually(func() error { return plane.client.Delete(t.Context(), policy, client.DryRunAll) }).Should(MatchError(ContainSubstring("not by me")))
+	g.Eventually(func() error { return plane.client.Delete(t.Context(), policy, client.DryRunAll) }).
+		Should(MatchError(ContainSubstring("not by me")))
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.NetworkPolicy = nil })
 	awaitRevision(t, collector, 2)
 	serve(t, collector, 1)

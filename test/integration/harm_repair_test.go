@@ -22,7 +22,8 @@ func TestAServiceThatSomebodyDeletesAgainAndAgainIsRestoredLaterAndLater(t *test
 	g := NewWithT(t)
 	g.Consistently(func() int {
 		service := &corev1.Service{}
-		if plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), service) == nil && plane.client.Delete(t.Context(), service) == nil {
+		isThere := plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), service) == nil
+		if isThere && plane.client.Delete(t.Context(), service) == nil {
 			deletions++
 		}
 		return deletions
@@ -58,7 +59,8 @@ func TestALostCopyOfASecretDoesNotKeepTheRestFromBeingRepaired(t *testing.T) {
 // scale sets the number of a workload's pods as an autoscaler does.
 func scale(t *testing.T, workload client.Object, patch string) {
 	t.Helper()
-	if err := plane.client.Patch(t.Context(), workload, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("autoscaler")); err != nil {
+	change := client.RawPatch(types.MergePatchType, []byte(patch))
+	if err := plane.client.Patch(t.Context(), workload, change, client.FieldOwner("autoscaler")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -132,4 +134,27 @@ func TestACRDThatGoesWhileARefusalStandsDoesNotEndRepairs(t *testing.T) {
 	lost := deleteService(t, collector)
 	startAgain(t)
 	awaitOtherService(t, collector, lost)
+}
+
+// Not parallel: it stops the shared operator.
+func TestACollectorThatMovesWhileARefusalStandsIsRepaired(t *testing.T) {
+	g, namespace := NewWithT(t), newNamespace(t)
+	g.Expect(shared.stop()).To(Succeed())
+	startSharedAgain(t)
+	startShards(t)
+	collector := newCollector(namespace, "gateway")
+	collector.Labels = map[string]string{shardLabel: "a"}
+	g.Expect(plane.client.Create(t.Context(), collector)).To(Succeed())
+	awaitRevision(t, collector, 1)
+	settle(t, collector)
+	before := get(t, collector, "", &appsv1.Deployment{})
+	reconfigure(t, collector, "- refused")
+	awaitFailed(t, collector, "not a YAML mapping")
+	for _, shard := range []string{"b", "a"} {
+		change(t, collector, func(c *v1alpha1.Collector) { c.Labels[shardLabel] = shard })
+		loseService(t, collector)
+	}
+	reconfigure(t, collector, "valid: {}")
+	awaitRevision(t, collector, 2)
+	g.Expect(get(t, collector, "", &appsv1.Deployment{}).UID).To(Equal(before.UID))
 }

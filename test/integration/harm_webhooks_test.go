@@ -150,8 +150,7 @@ func TestAWebhookThatTakesAwayWhatTheOperatorWritesMakesNoLoop(t *testing.T) {
 				return row.isTaken(deployment)
 			}).Should(BeTrue())
 			if row.writes > 0 {
-				awaitReadyMessage := func() string { return condition(t, collector, "Ready").Message }
-				g.Eventually(awaitReadyMessage).Should(ContainSubstring("again and again"))
+				g.Eventually(func() string { return condition(t, collector, "Ready").Message }).Should(ContainSubstring("again and again"))
 			} else {
 				touch(t, collector)
 			}
