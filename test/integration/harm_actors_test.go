@@ -2,11 +2,8 @@ package integration
 
 import (
 	"context"
-	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
@@ -104,30 +101,17 @@ func TestTheLastOfTwoQuickWritesOfASecretIsDeployed(t *testing.T) {
 // refuseLikeKEDA has a webhook refuse ScaledObjects as KEDA's does: while the workload has a HorizontalPodAutoscaler.
 func refuseLikeKEDA(t *testing.T, collector *v1alpha1.Collector) {
 	t.Helper()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		review := &admissionv1.AdmissionReview{}
-		if err := json.NewDecoder(r.Body).Decode(review); err != nil {
-			t.Error(err)
-			return
+	config := answerReviews(t, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		if plane.client.Get(context.Background(), client.ObjectKeyFromObject(collector), &autoscalingv2.HorizontalPodAutoscaler{}) != nil {
+			return &admissionv1.AdmissionResponse{Allowed: true}
 		}
-		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-		if plane.client.Get(r.Context(), client.ObjectKeyFromObject(collector), &autoscalingv2.HorizontalPodAutoscaler{}) == nil {
-			review.Response.Allowed = false
-			review.Response.Result = &metav1.Status{Code: http.StatusBadRequest, Message: fmt.Sprintf(
-				"the workload '%s' of type 'apps/v1.Deployment' is already managed by the hpa '%[1]s'", collector.Name)}
-		}
-		if err := json.NewEncoder(w).Encode(review); err != nil {
-			t.Log(err)
-		}
-	}))
-	t.Cleanup(server.Close)
+		return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: http.StatusBadRequest, Message: fmt.Sprintf(
+			"the workload '%s' of type 'apps/v1.Deployment' is already managed by the hpa '%[1]s'", collector.Name)}}
+	})
 	register(t, &registrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "keda-" + collector.Namespace},
 		Webhooks: []registrationv1.ValidatingWebhook{{
-			Name: "vscaledobject.kb.io",
-			ClientConfig: registrationv1.WebhookClientConfig{
-				URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-			},
+			Name: "vscaledobject.kb.io", ClientConfig: config,
 			Rules: []registrationv1.RuleWithOperations{{
 				Operations: []registrationv1.OperationType{registrationv1.Create, registrationv1.Update},
 				Rule:       registrationv1.Rule{APIGroups: []string{"keda.sh"}, APIVersions: []string{"v1alpha1"}, Resources: []string{"scaledobjects"}},

@@ -21,9 +21,10 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// startWebhook starts a server that answers each review with a JSON patch or, if that is nil, with a refusal, until the test
-// ends. Its configuration is for the API server.
-func startWebhook(t *testing.T, answer func() []byte) registrationv1.WebhookClientConfig {
+// answerReviews starts a server that answers each review until the test ends. Its configuration is for the API server.
+func answerReviews(
+	t *testing.T, answer func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse,
+) registrationv1.WebhookClientConfig {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		review := &admissionv1.AdmissionReview{}
@@ -31,11 +32,8 @@ func startWebhook(t *testing.T, answer func() []byte) registrationv1.WebhookClie
 			t.Error(err)
 			return
 		}
-		patch := answer()
-		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: patch != nil}
-		if len(patch) > 0 {
-			review.Response.Patch, review.Response.PatchType = patch, new(admissionv1.PatchTypeJSONPatch)
-		}
+		review.Response = answer(review.Request)
+		review.Response.UID = review.Request.UID
 		if err := json.NewEncoder(w).Encode(review); err != nil {
 			t.Log(err)
 		}
@@ -44,6 +42,19 @@ func startWebhook(t *testing.T, answer func() []byte) registrationv1.WebhookClie
 	return registrationv1.WebhookClientConfig{
 		URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
 	}
+}
+
+// startWebhook starts a server that answers each review with a JSON patch or, if that is nil, with a refusal.
+func startWebhook(t *testing.T, answer func() []byte) registrationv1.WebhookClientConfig {
+	t.Helper()
+	return answerReviews(t, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		patch := answer()
+		response := &admissionv1.AdmissionResponse{Allowed: patch != nil}
+		if len(patch) > 0 {
+			response.Patch, response.PatchType = patch, new(admissionv1.PatchTypeJSONPatch)
+		}
+		return response
+	})
 }
 
 var writesOfDeployments = []registrationv1.RuleWithOperations{{

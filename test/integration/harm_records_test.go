@@ -1,0 +1,156 @@
+package integration
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// secondRecordOf returns the name of the Secret that records a Collector's second revision.
+func secondRecordOf(collector *v1alpha1.Collector) types.NamespacedName {
+	return types.NamespacedName{Namespace: collector.Namespace, Name: "sh.helm.release.v1." + collector.Name + ".v2"}
+}
+
+// loseService deletes a Collector's Service, and waits until there is another one.
+func loseService(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	awaitOtherService(t, collector, deleteService(t, collector))
+}
+
+func deleteService(t *testing.T, collector *v1alpha1.Collector) (deleted types.UID) {
+	t.Helper()
+	service := get(t, collector, "", &corev1.Service{})
+	if err := plane.client.Delete(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	return service.UID
+}
+
+func awaitOtherService(t *testing.T, collector *v1alpha1.Collector, than types.UID) {
+	t.Helper()
+	NewWithT(t).Eventually(func() types.UID {
+		service := &corev1.Service{}
+		_ = plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), service)
+		return service.UID
+	}).ShouldNot(Or(BeEmpty(), Equal(than)), "the Service is there again")
+}
+
+// startAgain starts the shared operator, which the test has stopped.
+func startAgain(t *testing.T) {
+	t.Helper()
+	forgetLeader(t)
+	if err := shared.start(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAChangeWhoseRecordAQuotaRefusesIsAppliedOnce(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	versions := versionsOf(t, collector)
+	g := NewWithT(t)
+	g.Eventually(versions).ShouldNot(BeEmpty())
+	limit := quota(t, collector.Namespace, "count/secrets")
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	const unrecorded = "the change is applied, but not recorded"
+	awaitFailed(t, collector, unrecorded)
+	g.Consistently(versions, 3*time.Second).Should(Equal([]string{"0.150.0", "0.151.0"}))
+	loseService(t, collector)
+	g.Consistently(versions, 3*time.Second).Should(Equal([]string{"0.150.0", "0.151.0"}), "after the Service was deleted")
+	g.Expect(condition(t, collector, "Ready").Message).To(ContainSubstring(unrecorded))
+
+	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
+	touch(t, collector)
+	awaitRevision(t, collector, 2)
+	serve(t, collector, 1)
+	awaitReady(t, collector, "True", "Available", "")
+	g.Expect(versions()).To(Equal([]string{"0.150.0", "0.151.0"}))
+}
+
+func TestRecordsThatSomebodyGivesTheOperatorsLabelStay(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	configure(t, collector, "second: {}")
+	configure(t, collector, "third: {}")
+	g := NewWithT(t)
+	var secrets corev1.SecretList
+	g.Expect(plane.client.List(t.Context(), &secrets, client.InNamespace(collector.Namespace))).To(Succeed())
+	for i := range secrets.Items { // kubectl label secrets --all
+		g.Expect(plane.client.Patch(t.Context(), &secrets.Items[i], client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata": {"labels": {"`+collectorLabel+`": "gateway"}}}`)))).To(Succeed())
+	}
+	// Neither takes the other's place: the operator keeps the newest three records, and the newest three configurations.
+	for _, version := range []string{"0.151.0", "0.152.0"} { // the informer cache may not have shown the labels to the first
+		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = version })
+		serve(t, collector, 1)
+		awaitReady(t, collector, "True", "Available", "")
+	}
+	all := []string{"3 superseded", "4 superseded", "5 deployed"}
+	g.Consistently(func() []string { return statusesOfRevisions(t, collector) }, 2*time.Second).Should(Equal(all))
+	g.Expect(names(contents(t, collector.Namespace))).To(ContainElements(
+		"Secret/gateway"+filesOf(config), "Secret/gateway"+filesOf("second: {}"), "Secret/gateway"+filesOf("third: {}")))
+	reconfigure(t, collector, "- refused")
+	awaitFailed(t, collector, "not a YAML mapping")
+	loseService(t, collector) // which is restored from the record
+	g.Expect(statusesOfRevisions(t, collector)).To(Equal(all))
+}
+
+// Not parallel: it stops the shared operator.
+func TestAnAnnotationOfARecordHasNoSecretOfSomebodyElseDeleted(t *testing.T) {
+	collector := install(t)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	g := NewWithT(t)
+	g.Expect(shared.stop()).To(Succeed())
+	first := record(t, collector)
+	g.Expect(plane.client.Delete(t.Context(), first)).To(Succeed())
+	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: first.Namespace, Name: first.Name}}
+	g.Expect(plane.client.Create(t.Context(), foreign)).To(Succeed())
+	second := &corev1.Secret{}
+	g.Expect(plane.client.Get(t.Context(), secondRecordOf(collector), second)).To(Succeed())
+	g.Expect(second.Annotations).To(HaveKey("kube8.dev/earlier"))
+	second.Annotations["kube8.dev/earlier"] = "1=" + string(foreign.UID)
+	g.Expect(plane.client.Update(t.Context(), second)).To(Succeed())
+	startAgain(t)
+	for _, version := range []string{"0.152.0", "0.153.0", "0.154.0"} {
+		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = version })
+	}
+	g.Expect(statusesOfRevisions(t, collector)).To(Equal([]string{"3 superseded", "4 superseded", "5 deployed"}))
+	g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign)).To(Succeed(), "a Secret of somebody else")
+}
+
+// Not parallel: it stops the shared operator.
+func TestAForgedRecordOfAPartIsNotTakenForDeployed(t *testing.T) {
+	collector := install(t)
+	g := NewWithT(t)
+	g.Expect(shared.stop()).To(Succeed())
+	releases := releasesOf(t, collector)
+	forged, err := releases.Get(collector.Name, 1)
+	g.Expect(err).NotTo(HaveOccurred())
+	part := ""
+	for text := range strings.SplitSeq(forged.Manifest, "---\n") {
+		if strings.Contains(text, "kind: ServiceAccount") {
+			part = "---\n" + text
+		}
+	}
+	forged.Manifest, forged.Version = part, 2
+	g.Expect(releases.Create(forged)).To(Succeed())
+	secret := &corev1.Secret{}
+	g.Expect(plane.client.Get(t.Context(), secondRecordOf(collector), secret)).To(Succeed())
+	secret.OwnerReferences = record(t, collector).OwnerReferences
+	g.Expect(plane.client.Update(t.Context(), secret)).To(Succeed())
+	// The operator cannot render what the Collector asks for, so it restores what it takes for deployed.
+	reconfigure(t, collector, "- refused")
+	lost := deleteService(t, collector)
+	startAgain(t)
+	awaitFailed(t, collector, "not a YAML mapping")
+	awaitOtherService(t, collector, lost)
+}

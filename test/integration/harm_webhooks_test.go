@@ -1,0 +1,162 @@
+package integration
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	registrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// A webhook chooses the code of its refusal. So a code that means something when the API server answers with it means nothing here.
+var (
+	conflict = metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "not by me"}
+	tooMany  = metav1.Status{Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Message: "not by me"}
+	timeout  = metav1.Status{Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: "not by me"}
+	notFound = metav1.Status{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: "not by me"}
+	denied   = metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "not by me"}
+)
+
+// refuseAs has a webhook refuse some of the writes of some resources in a namespace, with a status.
+func refuseAs(
+	t *testing.T, namespace, group, resources string, status metav1.Status, refuses func(*admissionv1.AdmissionRequest) bool,
+) {
+	t.Helper()
+	config := answerReviews(t, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		if refuses(r) {
+			return &admissionv1.AdmissionResponse{Result: &status}
+		}
+		return &admissionv1.AdmissionResponse{Allowed: true}
+	})
+	register(t, &registrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "refuse-" + namespace},
+		Webhooks: []registrationv1.ValidatingWebhook{{
+			Name: "refuse.example.com", ClientConfig: config,
+			Rules: []registrationv1.RuleWithOperations{{
+				Operations: []registrationv1.OperationType{registrationv1.Create, registrationv1.Update, registrationv1.Delete},
+				Rule:       registrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{resources}},
+			}},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+			SideEffects:       new(registrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+		}},
+	})
+}
+
+func TestAWebhookThatRefusesWithACodeOfItsOwnHarmsNothing(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]metav1.Status{"409": conflict, "429": tooMany, "504": timeout, "404": notFound} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			collector := install(t)
+			serve(t, collector, 1)
+			before := identities(t, collector)
+			refuseAs(t, collector.Namespace, "apps", "deployments", status, func(*admissionv1.AdmissionRequest) bool { return true })
+			NewWithT(t).Eventually(func() error {
+				return plane.client.Update(t.Context(), get(t, collector, "", &appsv1.Deployment{}), client.DryRunAll)
+			}).Should(MatchError(ContainSubstring("not by me")))
+			since := shared.log.mark()
+			change(t, collector, func(c *v1alpha1.Collector) {
+				c.Spec.Cluster = "prod-eu-2"
+				c.Spec.Ports = map[string]v1alpha1.Port{"syslog": {Port: 5514}}
+				c.Spec.Collector.Version = "0.151.0"
+			})
+			awaitFailed(t, collector, "not by me")
+			awaitFailures(t, since, collector, 3)
+			expectUnharmed(t, collector, before)
+			NewWithT(t).Expect(condition(t, collector, "Ready").Message).To(ContainSubstring("not by me"))
+		})
+	}
+}
+
+func TestAWebhookThatRefusesOnlyAfterTheDryRunLeavesTheService(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]metav1.Status{"429": tooMany, "504": timeout, "403": denied} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			collector := install(t)
+			before := get(t, collector, "", &corev1.Service{}).Spec.Ports
+			refuseAs(t, collector.Namespace, "apps", "deployments", status, func(r *admissionv1.AdmissionRequest) bool { return !*r.DryRun })
+			g := NewWithT(t)
+			g.Eventually(func() error {
+				deployment := get(t, collector, "", &appsv1.Deployment{})
+				deployment.Annotations["example.com/probe"] = "any"
+				return plane.client.Update(t.Context(), deployment)
+			}).Should(MatchError(ContainSubstring("not by me")))
+			since := shared.log.mark()
+			change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Ports = map[string]v1alpha1.Port{"syslog": {Port: 5514}} })
+			awaitFailed(t, collector, "not by me")
+			awaitFailures(t, since, collector, 3)
+			// Another try changes the Service for as long as it takes to take that back.
+			g.Eventually(func() []corev1.ServicePort { return get(t, collector, "", &corev1.Service{}).Spec.Ports }).
+				WithTimeout(5 * time.Second).Should(Equal(before))
+		})
+	}
+}
+
+func TestAConflictOfItsSuccessorLeavesAStatefulSetWhoseClaimsGrow(t *testing.T) {
+	t.Parallel()
+	collector := newQueued(t, "grows", true, "queue-gateway-0")
+	before := identities(t, collector)
+	orphanPods(t.Context(), t, collector)
+	refuseAs(t, collector.Namespace, "apps", "statefulsets", conflict, func(r *admissionv1.AdmissionRequest) bool {
+		return r.Operation == admissionv1.Create
+	})
+	NewWithT(t).Eventually(func() error {
+		probe := get(t, collector, "", &appsv1.StatefulSet{}).DeepCopy()
+		probe.ObjectMeta = metav1.ObjectMeta{Namespace: collector.Namespace, Name: "probe"}
+		return plane.client.Create(t.Context(), probe, client.DryRunAll)
+	}).Should(MatchError(ContainSubstring("not by me")))
+	since := shared.log.mark()
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = queueOf("grows", "2Gi") })
+	awaitFailed(t, collector, "not by me")
+	awaitFailures(t, since, collector, 3)
+	expectUnharmed(t, collector, before)
+}
+
+func TestAWebhookThatTakesAwayWhatTheOperatorWritesMakesNoLoop(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		patch   string
+		isTaken func(*appsv1.Deployment) bool
+		writes  int // in 6 s, at most
+	}{
+		// The operator does not see an object without its label, so it writes the object again, but later each time.
+		"its label": {
+			`[{"op": "add", "path": "/metadata/labels", "value": {}}]`,
+			func(d *appsv1.Deployment) bool { return d.Labels[collectorLabel] == "" }, 20,
+		},
+		"its annotations": {
+			`[{"op": "add", "path": "/metadata/annotations", "value": {}}]`,
+			func(d *appsv1.Deployment) bool { return d.Annotations["kube8.dev/applied"] == "" }, 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			collector := install(t)
+			mutate(t, collector.Namespace, func() []byte { return []byte(row.patch) })
+			g := NewWithT(t)
+			g.Eventually(func() bool { // once the API server asks the webhook
+				deployment := get(t, collector, "", &appsv1.Deployment{})
+				deployment.Spec.Paused = !deployment.Spec.Paused
+				_ = plane.client.Update(t.Context(), deployment) // again, if somebody was faster
+				return row.isTaken(deployment)
+			}).Should(BeTrue())
+			if row.writes > 0 {
+				g.Eventually(func() string { return condition(t, collector, "Ready").Message }).Should(ContainSubstring("again and again"))
+			} else {
+				touch(t, collector)
+			}
+			since := plane.audit.mark(t)
+			g.Consistently(func() int { return len(plane.audit.writes(t, since, collector.Namespace)) }, 6*time.Second).
+				Should(BeNumerically("<=", row.writes), "writes")
+		})
+	}
+}
