@@ -72,7 +72,7 @@ func (s *Situation) check(job render.Object) Plan {
 		}
 	}
 	p.add(sorted(deletes))
-	p.Deletes = s.leftovers()
+	p.Leftovers = s.leftovers()
 	var needs []apply.Step
 	for i := range s.Want.Objects {
 		wanted := &s.Want.Objects[i]

@@ -62,7 +62,7 @@ func Decide(s Situation) Plan {
 	p.add(adopts)
 	var untried inventory.Reference
 	if !s.Restores {
-		deletes = append(deletes, s.leftovers()...) // also of a change that was taken back
+		p.Leftovers = s.leftovers() // also of a change that was taken back
 	}
 	if changes && !s.Restores {
 		var tries []apply.Step
@@ -77,7 +77,7 @@ func Decide(s Situation) Plan {
 		}
 		p.add(group)
 	}
-	p.Deletes = sorted(deletes)
+	p.Deletes = deletes
 	return p
 }
 

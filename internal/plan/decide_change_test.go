@@ -99,7 +99,7 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 					Used: used("Secret/c-4"),
 				},
 			},
-			"Upgrade\ncreate Secret/c-6\nchange Deployment/c\ndelete Secret/c-1, delete Secret/c-2, delete Secret/c-refused",
+			"Upgrade\ndelete Secret/c-refused\ncreate Secret/c-6\nchange Deployment/c\ndelete Secret/c-1, delete Secret/c-2",
 		},
 		"no Secret of a configuration stays without a configuration": {
 			Situation{

@@ -51,7 +51,7 @@ func TestDecideWhatWaits(t *testing.T) {
 						"Secret/c-2", func(seen *inventory.Seen) { seen.Pending = true }), Used: used("Secret/c-1"),
 				},
 			},
-			"Checking\ndelete Job/c-old\ncreate Secret/c-3\ncreate Job/c-new\ndelete Secret/c-2",
+			"Checking\ndelete Secret/c-2\ndelete Job/c-old\ncreate Secret/c-3\ncreate Job/c-new",
 		},
 		"a check that runs is waited for": {
 			Situation{

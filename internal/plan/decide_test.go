@@ -83,7 +83,8 @@ func brief(p Plan) string {
 	if p.Restores {
 		lines[0] += ", restores"
 	}
-	for _, group := range slices.DeleteFunc(append(slices.Clone(p.Groups), p.Deletes), func(group []apply.Step) bool { return len(group) == 0 }) {
+	groups := append([][]apply.Step{p.Leftovers}, append(slices.Clone(p.Groups), p.Deletes)...)
+	for _, group := range slices.DeleteFunc(groups, func(group []apply.Step) bool { return len(group) == 0 }) {
 		var steps []string
 		for _, step := range group {
 			line := string(step.Action) + " " + step.Ref.Use()

@@ -55,6 +55,9 @@ type Plan struct {
 	// Groups are steps: those of one group are done together, and the next group after it.
 	Groups [][]apply.Step
 
+	// Leftovers delete what changes that were never accepted have left. They are done first, and their refusal keeps nothing away.
+	Leftovers []apply.Step
+
 	// Deletes are done last, when the revision is recorded: nobody needs what they delete, so their refusal takes nothing back.
 	Deletes []apply.Step
 

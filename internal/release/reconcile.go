@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -48,6 +49,9 @@ func (r *actionClient) forward() error {
 		if r.plan.Verdict == plan.Deferred {
 			r.remember()
 			return nil
+		}
+		if err := r.do(plan.Plan{Groups: [][]apply.Step{r.plan.Leftovers}}, false); err != nil {
+			log.FromContext(r.ctx).Info("could not delete what a refused change has left", "because", err.Error())
 		}
 		err := r.do(r.plan, !r.revises() && r.plan.Verdict != plan.Checking && !r.isMoved)
 		if err == nil {

@@ -180,13 +180,13 @@ func simDiffers(a, b *simObject) bool {
 	}
 	spec := func(o *simObject) (values []string) {
 		for _, field := range o.fields {
-			if strings.HasPrefix(field.name, "spec.") {
+			if strings.HasPrefix(field.name, "spec.") && field.name != simReplicas {
 				values = append(values, field.name, field.value)
 			}
 		}
 		return values
 	}
-	return !slices.Equal(spec(a), spec(b))
+	return a.replicas() != b.replicas() || !slices.Equal(spec(a), spec(b))
 }
 
 // deletes checks a deletion by the operator.

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"strings"
 	"sync"
 	"testing"
 
@@ -58,10 +57,11 @@ func TestAnObjectOfSomebodyElseIsNotTakenWhateverItsKind(t *testing.T) {
 func copyOf(object *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	again := object.DeepCopy()
 	again.Object["metadata"] = map[string]any{"name": object.GetName(), "namespace": namespace}
-	for _, path := range []string{"status", "spec.clusterIP", "spec.clusterIPs"} {
-		unstructured.RemoveNestedField(again.Object, strings.Split(path, ".")...)
-	}
-	if object.GetKind() == "Job" {
+	delete(again.Object, "status")
+	switch object.GetKind() {
+	case "Service":
+		again.Object["spec"] = map[string]any{"ports": []any{map[string]any{"port": int64(80)}}}
+	case "Job":
 		unstructured.RemoveNestedField(again.Object, "spec", "selector")
 		unstructured.RemoveNestedField(again.Object, "spec", "template", "metadata", "labels")
 	}
