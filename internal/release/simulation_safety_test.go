@@ -256,8 +256,8 @@ func (s *simSpace) ends(err error) {
 	}
 }
 
-// rollsOut checks that nobody else is on its way when the Collector takes a change of the operator: the budget is 1. Those that are
-// told to take it now, that are paused, or that are being deleted do not count.
+// rollsOut checks that nobody else is on its way when the Collector takes a change of the operator: the budget is 1. Collectors
+// that are told to take it now, that are paused, or that are being deleted do not count.
 func (s *simSpace) rollsOut() {
 	if s.rollout == v1alpha1.RolloutNow {
 		return
