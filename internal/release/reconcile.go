@@ -207,9 +207,13 @@ func (r *actionClient) accept() error {
 				break
 			}
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			revision, r.isUnrecorded = added, false
-		} else {
+		case revision == 0: // nothing is deployed before the first record
+			r.isUnrecorded = false
+			return err
+		default:
 			err = fmt.Errorf("the change is applied, but not recorded: %w", err)
 		}
 	}
