@@ -99,7 +99,7 @@ func (r *referee) lookAtCollector(v version) {
 	case deployed != nil && deployed.Generation == collector.Generation && failed.Status == corev1.ConditionFalse:
 		r.accept()
 		clear(r.touched)
-	case strings.HasPrefix(message, "record revision "): // all objects were accepted, and only the record is refused
+	case strings.Contains(message, "applied, but not recorded"), strings.HasPrefix(message, "record revision "): // only the record is refused
 	case slices.ContainsFunc(refusedWords, func(word string) bool { return strings.Contains(message, word) }):
 		for _, doubt := range r.doubts {
 			r.violates("S1", "%s, although the change is refused: %s", doubt, message)
