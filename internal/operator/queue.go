@@ -25,6 +25,15 @@ func newQueue(
 	return queue{priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter })}
 }
 
+// Done lets a request be handed out again. A queue that has ended can hold its lock for ever: it waits to hand out a request that no
+// worker takes any more (controller-runtime v0.22.5, priorityqueue.spin). A worker that waited for the lock would keep the operator from
+// ending in time.
+func (q queue) Done(request reconcile.Request) {
+	if !q.ShuttingDown() {
+		q.PriorityQueue.Done(request)
+	}
+}
+
 // AddWithOpts adds requests to the queue.
 func (q queue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcile.Request) {
 	if opts.After > 0 || opts.RateLimited {
