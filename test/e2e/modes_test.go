@@ -81,7 +81,11 @@ var revision = regexp.MustCompile(`(\.v[0-9]+|-[0-9a-f]{10})$`)
 func contents(t *testing.T, namespace string) []string {
 	t.Helper()
 	lists, err := cluster.Discovery().ServerPreferredNamespacedResources()
-	if err != nil {
+	unread, isPartial := discovery.GroupDiscoveryFailedErrorGroups(err)
+	for group := range unread { // another test adds and removes the API of metrics, which has no such objects
+		isPartial = isPartial && group.Group == "custom.metrics.k8s.io"
+	}
+	if err != nil && !isPartial {
 		t.Fatal(err)
 	}
 	var found []string
