@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 
@@ -22,12 +24,23 @@ func TestAnObjectOfSomebodyElseIsNotTakenWhateverItsKind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first := newCollectorOf(t, values)
+			var objects []unstructured.Unstructured
 			if first.Spec.Check == nil {
 				create(t, first)
 			} else {
-				createChecked(t, first)
+				if err := plane.client.Create(t.Context(), first); err != nil {
+					t.Fatal(err)
+				}
+				job := awaitCheck(t, first) // which goes when it has accepted the Collector
+				objects = slices.Collect(maps.Values(contents(t, first.Namespace, client.HasLabels{collectorLabel})))
+				acceptCheck(t, job)
+				awaitRevision(t, first, 1)
+				settle(t, first)
 			}
 			for _, object := range contents(t, first.Namespace, client.HasLabels{collectorLabel}) {
+				objects = append(objects, object)
+			}
+			for _, object := range objects {
 				if _, known := met.LoadOrStore(object.GetKind(), true); known {
 					continue
 				}
