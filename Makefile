@@ -104,7 +104,6 @@ e2e: $(if $(E2E_LOAD),image-archives) ## Run the end-to-end tests on KUBECONFIG'
 
 scorecard: $(if $(E2E_LOAD),image-archives) ## Run all scorecard tests there.
 	$(call e2e,-run='^TestScorecard' ./test/olm)
-
 e2e-olm: $(if $(E2E_LOAD),image-archives) ## Have OLM install, upgrade and remove the operator there.
 	$(call e2e,-run='^TestOLM' ./test/olm)
 
@@ -127,7 +126,6 @@ bin/cli-%: FORCE
 
 docker-build: bin/linux-$(shell go env GOARCH)/kube8-operator ## Build the image IMG for this machine's architecture.
 	$(CONTAINER_TOOL) build --build-arg TARGETARCH=$(shell go env GOARCH) --build-arg VERSION=$(VERSION) -t $(IMG) .
-
 docker-push: ## Push the image IMG.
 	$(CONTAINER_TOOL) push $(IMG)
 
@@ -150,14 +148,12 @@ endef
 
 install: ## Install the CRD.
 	$(GO_TOOL) kustomize build config/crd | $(KUBECTL) apply --server-side -f -
-
 uninstall: no-collectors ## Remove the CRD; refuses while Collectors exist.
 	$(GO_TOOL) kustomize build config/crd | $(KUBECTL) delete --ignore-not-found -f -
 
 deploy: ## Install the CRD and the operator, with the image IMG.
 	$(call render,config/default)
 	$(KUBECTL) apply --server-side -f $(MANIFESTS)
-
 undeploy: no-collectors ## Remove the operator and the CRD; refuses while Collectors exist.
 	$(GO_TOOL) kustomize build config/default | $(KUBECTL) delete --ignore-not-found -f -
 

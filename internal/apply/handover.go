@@ -20,12 +20,12 @@ func (a *Applier) handOver(ctx context.Context, what inventory.Reference, uid ty
 		if err != nil || live == nil || live.GetUID() != uid {
 			return err // the apply finds out what is there
 		}
-		replicas, _, _ := unstructured.NestedInt64(live.Object, "spec", "replicas")
+		replicas, _ := replicasOf(live)
 		if replicas == 0 {
 			return nil
 		}
 		part := partOf(live)
-		part.Object["spec"] = map[string]any{"replicas": replicas}
+		part.Object["spec"] = map[string]any{"replicas": int64(replicas)}
 		_, err = a.Cluster.Apply(ctx, Request{
 			Ref: what, Content: part, UID: uid, Version: live.GetResourceVersion(), Manager: inventory.Handover,
 		})
@@ -45,10 +45,16 @@ func (a *Applier) recount(ctx context.Context, s *Step) error {
 	if err != nil || live == nil {
 		return err
 	}
-	if replicas, found, _ := unstructured.NestedInt64(live.Object, "spec", "replicas"); found {
-		s.Replicas = int32(replicas) //nolint:gosec // the API server has it as an int32
+	if replicas, found := replicasOf(live); found {
+		s.Replicas = replicas
 	}
 	return nil
+}
+
+// replicasOf returns the number of pods that a workload asks for.
+func replicasOf(workload *unstructured.Unstructured) (replicas int32, found bool) {
+	number, found, _ := unstructured.NestedInt64(workload.Object, "spec", "replicas")
+	return int32(number), found //nolint:gosec // the API server has it as an int32
 }
 
 // adopt has the informer cache hold an object that a Collector has brought from another operator, and no longer renders.

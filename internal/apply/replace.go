@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -46,8 +45,8 @@ func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error)
 			return inventory.Object{}, err
 		}
 		// As many pods as it had: an autoscaler may have changed that since the informer cache was read.
-		if replicas, found, _ := unstructured.NestedInt64(old.Object, "spec", "replicas"); found && s.Old.Ref == s.Ref {
-			successor.Replicas = int32(replicas) //nolint:gosec // the API server has it as an int32
+		if replicas, found := replicasOf(old); found && s.Old.Ref == s.Ref {
+			successor.Replicas = replicas
 		}
 	}
 	after, err := a.apply(ctx, successor)

@@ -17,8 +17,8 @@ import (
 // cacheTimeout is how long a look into the informer cache may take. Only the first look at a kind takes any time.
 const cacheTimeout = 10 * time.Second
 
-// recordPrefix begins the names of the Secrets of package record. They are no objects of the chart, whatever labels somebody gives them.
-const recordPrefix = "sh.helm.release.v1."
+// RecordPrefix begins the names of the Secrets of package record, as Helm names them. They are no objects of the chart, whatever labels somebody gives them.
+const RecordPrefix = "sh.helm.release.v1."
 
 // Reader reads what Collectors have.
 type Reader struct {
@@ -68,7 +68,7 @@ func read(
 		return fmt.Errorf("list the objects of kind %s: %w", kind.Kind, err)
 	}
 	eachItem(list, func(object client.Object) {
-		if !metav1.IsControlledBy(object, collector) || strings.HasPrefix(object.GetName(), recordPrefix) {
+		if !metav1.IsControlledBy(object, collector) || strings.HasPrefix(object.GetName(), RecordPrefix) {
 			return
 		}
 		kept, _ := Strip(object) // fails never

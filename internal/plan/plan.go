@@ -107,7 +107,7 @@ type Situation struct {
 	// View is what the Collector has. Used of it is needed for another revision, and if there is more than what is wanted.
 	View inventory.View
 
-	// ByOperator tells that only the operator has changed what is rendered: the chart, or what the cluster offers.
+	// ByOperator tells that only the operator has changed what is rendered: the chart, or the capabilities of the cluster.
 	ByOperator bool
 
 	// Turn tells that it is the Collector's turn to take a change of the operator.

@@ -132,7 +132,7 @@ func (r *Records) secretOf(revision int) *corev1.Secret {
 }
 
 // prefixOf returns what the names of a release's Secrets have before the revision.
-func prefixOf(release string) string { return "sh.helm.release.v1." + release + ".v" }
+func prefixOf(release string) string { return inventory.RecordPrefix + release + ".v" }
 
 // revisionOf returns the revision that a Secret records, by the Secret's name.
 func revisionOf(secret, release string) (int, bool) {

@@ -1,8 +1,8 @@
 // Package release is step 6 of the data flow: it makes the cluster what a Collector asks for.
 //
 // The stock reconciler asks one interface for everything, client.ActionInterface. This package is its one implementation. It looks
-// at what the Collector has (inventory) and must become (render), and one pure function decides what to do (plan.Decide.go). Then it does
-// just that (apply), and records the revision (record). The spec and the objects in the cluster plan.Decide, never a stored state. An
+// at what the Collector has (inventory) and must become (render), and package plan decides what to do. Then it does
+// just that (apply), and records the revision (record). The spec and the objects in the cluster decide that, never a stored state. An
 // operator that was killed at any point leaves nothing to unlock.
 package release
 
@@ -47,7 +47,7 @@ type Options struct {
 	// Metrics counts and times what is done.
 	Metrics *metrics.Metrics
 
-	// Waves plan.Decide when a change that the operator brings is deployed.
+	// Waves decide when a change that the operator brings is deployed.
 	Waves *rollout.Waves
 
 	// Requeue has a Collector reconciled after a delay.
@@ -98,7 +98,7 @@ type reader interface {
 	Used(ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (map[string]bool, error)
 }
 
-// capabilities are what the cluster offers.
+// capabilities are the cluster's: its version, and the kinds of its API.
 type capabilities interface {
 	Get(ctx context.Context) (*render.Offered, error)
 	Ask(ctx context.Context) (*render.Offered, error)

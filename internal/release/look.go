@@ -60,7 +60,7 @@ func (r *actionClient) isUnchanged() bool {
 	}
 	view := r.expected.See(r.found, r.now())
 	p := plan.Plan{Verdict: plan.InSync}
-	var waits inventory.Reference // of those that are plan.Contested the first one, so that the message is always the same
+	var waits inventory.Reference // of those that are contested the first one, so that the message is always the same
 	for what, seen := range view {
 		switch {
 		case seen.State == inventory.InOrder, r.waits[what]:
@@ -111,7 +111,7 @@ func spreadOver(period time.Duration, collector types.UID) time.Duration {
 	return time.Duration(float64(period) * float64(sum.Sum32()) / math.MaxUint32)
 }
 
-// plan.Decide decides what to do about what was rendered.
+// decide decides what to do about what was rendered.
 func (r *actionClient) decide() error {
 	s, err := r.situation(r.rendered.Want)
 	if err != nil {

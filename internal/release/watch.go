@@ -26,10 +26,10 @@ import (
 )
 
 const (
-	// followTimeout is how long the watches of kinds that the cluster offers now may take to begin.
+	// followTimeout is how long the watches of kinds that the cluster has got may take to begin.
 	followTimeout = 10 * time.Second
 
-	// pace is the time between the reconciles of two Collectors when the cluster offers something else. It leaves room for
+	// pace is the time between the reconciles of two Collectors when the capabilities of the cluster have changed. It leaves room for
 	// those that users wait for.
 	pace = 15 * time.Millisecond
 
@@ -129,7 +129,7 @@ func (w *watcher) toCollector(_ context.Context, object client.Object) []ctrl.Re
 	return []ctrl.Request{{NamespacedName: collector}}
 }
 
-// follow watches the objects of kinds that the cluster offers now.
+// follow watches the objects of kinds that the cluster has got.
 func (w *watcher) follow(ctx context.Context, kinds []schema.GroupVersionKind) {
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
