@@ -167,6 +167,9 @@ type View struct {
 
 	// Used is what the Collector's pods, and the pods that its workloads may start, use: by kind and name.
 	Used map[string]bool
+
+	// Orphans is how many of the Collector's pods nothing controls: an operator was killed before it created their StatefulSet again.
+	Orphans int32
 }
 
 // See returns what a Collector has: found is what the informer cache has.

@@ -40,6 +40,9 @@ const (
 
 	// usesAnnotation is where the informer cache keeps what a workload's pods use. The API server does not have it.
 	usesAnnotation = "uses"
+
+	// orphanAnnotation is where the informer cache keeps that nothing controls a pod. The API server does not have it.
+	orphanAnnotation = "orphan"
 )
 
 // Object is what is known of one object, without its content.

@@ -79,18 +79,24 @@ func read(
 	return nil
 }
 
-// Used returns what a Collector's pods use, and the pods that its workloads may start, by kind and name.
-func (r Reader) Used(ctx context.Context, collector client.Object, objects map[Reference]Object) (map[string]bool, error) {
+// Used returns what a Collector's pods use, and the pods that its workloads may start, by kind and name. orphans counts the pods that
+// nothing controls.
+func (r Reader) Used(
+	ctx context.Context, collector client.Object, objects map[Reference]Object,
+) (used map[string]bool, orphans int32, err error) {
 	var pods corev1.PodList
-	err := r.Cache.List(ctx, &pods, client.InNamespace(collector.GetNamespace()),
+	err = r.Cache.List(ctx, &pods, client.InNamespace(collector.GetNamespace()),
 		client.MatchingLabels{v1alpha1.CollectorLabel: collector.GetName()}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return nil, fmt.Errorf("list the Collector's pods in the informer cache: %w", err)
+		return nil, 0, fmt.Errorf("list the Collector's pods in the informer cache: %w", err)
 	}
-	used := map[string]bool{}
+	used = map[string]bool{}
 	for i := range pods.Items {
 		for use := range strings.FieldsSeq(pods.Items[i].Annotations[usesAnnotation]) {
 			used[use] = true
+		}
+		if _, isOrphan := pods.Items[i].Annotations[orphanAnnotation]; isOrphan && pods.Items[i].DeletionTimestamp == nil {
+			orphans++
 		}
 	}
 	for _, object := range objects {
@@ -98,5 +104,5 @@ func (r Reader) Used(ctx context.Context, collector client.Object, objects map[R
 			used[use] = true
 		}
 	}
-	return used, nil
+	return used, orphans, nil
 }

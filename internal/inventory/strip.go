@@ -89,6 +89,14 @@ func keepTemplate(kept *metav1.ObjectMeta, template *corev1.PodTemplateSpec) {
 	KeepUses(kept, &template.Spec)
 }
 
+// KeepPod keeps of a pod what it uses, and that nothing controls it.
+func KeepPod(kept *metav1.ObjectMeta, pod *corev1.Pod) {
+	KeepUses(kept, &pod.Spec)
+	if metav1.GetControllerOfNoCopy(pod) == nil {
+		metav1.SetMetaDataAnnotation(kept, orphanAnnotation, "")
+	}
+}
+
 // KeepUses keeps what pods of a specification cannot start without, as kind and name, sorted, in metadata for the informer cache.
 func KeepUses(kept *metav1.ObjectMeta, pod *corev1.PodSpec) {
 	var uses []string

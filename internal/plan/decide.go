@@ -39,6 +39,10 @@ func Decide(s Situation) Plan {
 		return Plan{Verdict: Unrecorded, After: time.Millisecond} // the next reconcile repairs and prunes
 	}
 
+	if changes && s.Deployed != "" && s.isOrphaned() && s.Want.First(render.Workloads).Ref.Kind().Kind != "StatefulSet" {
+		return Plan{Verdict: Deferred, Restores: true, After: time.Millisecond} // the deployed StatefulSet takes its pods back first
+	}
+
 	p := Plan{Verdict: InSync}
 	var steps []apply.Step
 	for i := range s.Want.Objects {
@@ -90,6 +94,16 @@ func (s *Situation) isUnrecorded() bool {
 		}
 	}
 	return s.Deployed != ""
+}
+
+// isOrphaned tells whether pods run without a workload: an operator could not create their StatefulSet again.
+func (s *Situation) isOrphaned() bool {
+	for what, seen := range s.View.Objects {
+		if inventory.IsWorkload(what.Kind().Kind) && seen.State != inventory.Lost {
+			return false
+		}
+	}
+	return s.View.Orphans > 0 && s.Want.First(render.Workloads) != nil
 }
 
 // uninstall deletes all that the Collector controls.
@@ -210,6 +224,9 @@ func (s *Situation) replicas(wanted *render.Object) (most int32, of inventory.Re
 		if inventory.IsWorkload(what.Kind().Kind) && isLarger {
 			most, of = seen.Replicas, what
 		}
+	}
+	if s.View.Orphans > most && s.isOrphaned() {
+		return s.View.Orphans, wanted.Ref
 	}
 	return most, of
 }

@@ -52,6 +52,19 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 			},
 			"InSync\ndelete Deployment/c, delete Service/c-old",
 		},
+		"pods without their StatefulSet get it back before another kind takes its place": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Service/c=1", "Deployment/c=1"),
+				View: inventory.View{Objects: having("Service/c=1", "StatefulSet/c=1 lost"), Orphans: 2},
+			},
+			"Deferred, restores",
+		},
+		"a StatefulSet that is created again has as many pods as wait for it": {
+			Situation{
+				Deployed: "r1", Restores: true, Want: wanted("r1", "StatefulSet/c=1"), View: inventory.View{Objects: having(), Orphans: 4},
+			},
+			"Drifted\ncreate StatefulSet/c with 4 pods",
+		},
 		"the old workload goes when the new one is not to have pods": {
 			Situation{
 				Deployed: "r2", Want: wanted("r2", "StatefulSet/c=1+replicas"),

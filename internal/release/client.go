@@ -95,7 +95,7 @@ type Clients struct {
 type reader interface {
 	Of(ctx context.Context, of client.Object, kinds, optional []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error)
 	OfMoved(ctx context.Context, of client.Object, kinds []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error)
-	Used(ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (map[string]bool, error)
+	Used(ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (used map[string]bool, orphans int32, err error)
 }
 
 // capabilities are the cluster's: its version, and the kinds of its API.

@@ -77,7 +77,7 @@ func (r *actionClient) isUnchanged() bool {
 		p.Obstruct(plan.Contested, plan.EditorOf(seen.Editor), waits)
 	}
 	if len(r.waits) > 0 {
-		used, err := r.inventory.Used(r.ctx, r.collector, r.found)
+		used, _, err := r.inventory.Used(r.ctx, r.collector, r.found)
 		if err != nil {
 			return false
 		}
@@ -126,8 +126,8 @@ func (r *actionClient) decide() error {
 }
 
 // situation returns what a decision looks at.
-func (r *actionClient) situation(want plan.Want) (plan.Situation, error) {
-	s := plan.Situation{
+func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
+	s = plan.Situation{
 		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.hash(), Want: want, Moved: r.isMoved,
 		Immutable: r.immutable,
 		View:      inventory.View{Objects: r.expected.See(r.found, r.now())},
@@ -140,14 +140,14 @@ func (r *actionClient) situation(want plan.Want) (plan.Situation, error) {
 	if checked, isCheck := errors.AsType[*plan.CheckError](r.last.Err); isCheck {
 		s.Told = checked.Job
 	}
-	needsUsed := s.Deployed != want.Hash
-	for what := range s.View.Objects {
+	needsUsed, runs := s.Deployed != want.Hash, false
+	for what, seen := range s.View.Objects {
 		needsUsed = needsUsed || want.Has(what) == nil
+		runs = runs || inventory.IsWorkload(what.Kind().Kind) && seen.State != inventory.Lost
 	}
-	if !needsUsed { // mostly nothing is left over, and nobody needs to know about pods
+	if !needsUsed && runs { // mostly nothing is left over, and nobody needs to know about pods
 		return s, nil
 	}
-	used, err := r.inventory.Used(r.ctx, r.collector, r.found)
-	s.View.Used = used
+	s.View.Used, s.View.Orphans, err = r.inventory.Used(r.ctx, r.collector, r.found)
 	return s, err
 }

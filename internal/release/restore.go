@@ -40,7 +40,10 @@ func (r *actionClient) repairBeside(cause error) error {
 		if err := r.decide(); err != nil {
 			return err
 		}
-		return r.forward()
+		if r.plan.Verdict != plan.Deferred {
+			return r.forward()
+		}
+		err = fmt.Errorf("pods run without their StatefulSet; mend this, or delete the pods: %w", err)
 	}
 	err = fmt.Errorf("repair revision %d meanwhile: %w", r.revision(), err)
 	if cause != nil { // which the status tells

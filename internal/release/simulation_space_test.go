@@ -206,9 +206,12 @@ func (r simReader) OfMoved(_ context.Context, collector client.Object, _ []schem
 	return found, nil
 }
 
-func (r simReader) Used(_ context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (map[string]bool, error) {
-	s, used := r.world.of(collector), map[string]bool{}
+func (r simReader) Used(_ context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (map[string]bool, int32, error) {
+	s, used, orphans := r.world.of(collector), map[string]bool{}, int32(0)
 	for _, pod := range s.cacheOf {
+		if pod.owner == "" {
+			orphans++
+		}
 		for _, use := range pod.uses() {
 			used[use] = true
 		}
@@ -218,7 +221,7 @@ func (r simReader) Used(_ context.Context, collector client.Object, objects map[
 			used[use] = true
 		}
 	}
-	return used, nil
+	return used, orphans, nil
 }
 
 func (s *simSpace) create() {

@@ -92,7 +92,7 @@ func StripPod(obj any) (any, error) {
 			Labels: map[string]string{v1alpha1.CollectorLabel: pod.Labels[v1alpha1.CollectorLabel]},
 		},
 	}
-	inventory.KeepUses(&stripped.ObjectMeta, &pod.Spec)
+	inventory.KeepPod(&stripped.ObjectMeta, pod)
 	if troubleOf(pod) != "" {
 		stripped.Status = corev1.PodStatus{
 			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Conditions: pod.Status.Conditions,

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -181,11 +182,14 @@ func newKiller(t *testing.T, beside corev1.Pod) killer {
 
 	// The control group of a process names its container.
 	_, id, _ := strings.Cut(beside.Status.ContainerStatuses[0].ContainerID, "://")
-	found, err := k.run(t.Context(), "grep -l "+id+" /proc/[0-9]*/cgroup 2>/dev/null || true")
-	k.process = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(found), "/proc/"), "/cgroup")
-	if _, notOne := strconv.Atoi(k.process); notOne != nil {
-		t.Fatalf("find the process of pod %s: %q, %v", beside.Name, found, err)
-	}
+	NewWithT(t).Eventually(func() error { // a probe that is starting, or the runtime, may be in it as well
+		found, err := k.run(t.Context(), "grep -l "+id+" /proc/[0-9]*/cgroup 2>/dev/null || true")
+		k.process = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(found), "/proc/"), "/cgroup")
+		if _, notOne := strconv.Atoi(k.process); notOne != nil {
+			return fmt.Errorf("%q: %w", found, errors.Join(notOne, err))
+		}
+		return nil
+	}).Should(Succeed(), "the one process of pod %s", beside.Name)
 	t.Cleanup(func() { _, _ = k.run(context.Background(), "kill -CONT "+k.process) })
 	return k
 }
