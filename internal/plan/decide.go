@@ -39,7 +39,8 @@ func Decide(s Situation) Plan {
 		return Plan{Verdict: Unrecorded, After: time.Millisecond} // the next reconcile repairs and prunes
 	}
 
-	if changes && s.Deployed != "" && s.isOrphaned() && s.Want.First(render.Workloads).Ref.Kind().Kind != "StatefulSet" {
+	workload := s.Want.First(render.Workloads)
+	if changes && s.Deployed != "" && s.isOrphaned() && workload != nil && workload.Ref.Kind().Kind != "StatefulSet" {
 		return Plan{Verdict: Deferred, Restores: true, After: time.Millisecond} // the deployed StatefulSet takes its pods back first
 	}
 
@@ -98,12 +99,14 @@ func (s *Situation) isUnrecorded() bool {
 
 // isOrphaned tells whether pods run without a workload: an operator could not create their StatefulSet again.
 func (s *Situation) isOrphaned() bool {
+	runs, isLost := false, false
 	for what, seen := range s.View.Objects {
-		if inventory.IsWorkload(what.Kind().Kind) && seen.State != inventory.Lost {
-			return false
+		if inventory.IsWorkload(what.Kind().Kind) {
+			runs = runs || seen.State != inventory.Lost
+			isLost = isLost || seen.State == inventory.Lost && what.Kind().Kind == "StatefulSet"
 		}
 	}
-	return s.View.Orphans > 0 && s.Want.First(render.Workloads) != nil
+	return s.View.Orphans > 0 && (isLost || !runs)
 }
 
 // uninstall deletes all that the Collector controls.

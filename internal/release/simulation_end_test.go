@@ -187,7 +187,8 @@ func (s *simSpace) converges(when string) {
 	case s.state.update != "" && s.state.update != "RollingOut":
 		s.restored(why, when) // its turn has not come: another Collector's change is refused
 	case why == "" || want.Hash == s.accepted.Hash:
-		if len(s.refusals) > 0 && s.blocks(want) {
+		isOrphan := func(pod *simPod) bool { return pod.owner == "" } // which the last accepted revision takes back first
+		if len(s.refusals) > 0 && (s.blocks(want) || slices.ContainsFunc(s.pods, isOrphan) && s.blocks(w.charts.render(s.acceptedOf))) {
 			return
 		}
 		if differs := s.differs(want); differs != "" {

@@ -120,6 +120,24 @@ func TestAScaledStatefulSetWhoseClaimsGrowKeepsItsPodsWhenItIsOrphanedLate(t *te
 	g.Expect(*get(t, collector, "", &appsv1.StatefulSet{}).Spec.Replicas).To(BeEquivalentTo(4), "once it is the autoscaler's again")
 }
 
+// Not parallel: it stops the shared operator.
+func TestPodsThatWereOrphanedWhileTheOperatorWasDownGetTheirStatefulSetBackBeforeTheModeChanges(t *testing.T) {
+	collector := newQueued(t, "grows", true)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Autoscaling = &v1alpha1.Autoscaling{External: true} })
+	account := get(t, collector, "", &appsv1.StatefulSet{}).Spec.Template.Spec.ServiceAccountName
+	g := NewWithT(t)
+	g.Expect(shared.stop()).To(Succeed())
+	for range 3 {
+		runPod(t, collector, account, corev1.VolumeSource{})
+	}
+	g.Expect(plane.client.Delete(t.Context(), get(t, collector, "", &appsv1.StatefulSet{}))).To(Succeed())
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Mode, c.Spec.VolumeClaimTemplates = v1alpha1.ModeDeployment, nil })
+	startAgain(t)
+	awaitRevision(t, collector, 3)
+	g.Expect(*get(t, collector, "", &appsv1.StatefulSet{}).Spec.Replicas).To(BeEquivalentTo(3), "it takes its pods back")
+	g.Expect(*get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(BeEquivalentTo(3), "and the next workload has as many")
+}
+
 // Not parallel: it removes CRDs, and stops the shared operator.
 func TestACRDThatGoesWhileARefusalStandsDoesNotEndRepairs(t *testing.T) {
 	collector := newMonitored(t)
