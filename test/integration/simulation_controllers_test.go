@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// control does what the controllers of Kubernetes would, until the context ends: pods become ready, Jobs end, and pods are orphaned.
+// control does what the controllers of Kubernetes would, until the context ends: pods become ready, Jobs end, pods are orphaned, and
+// the record of a Collector that has gone is collected. Its answer was lost, and it was stored after the others were deleted.
 // What cannot be written now is written after the next news.
 func (s *space) control(ctx context.Context) {
 	for {
@@ -28,6 +29,8 @@ func (s *space) control(ctx context.Context) {
 				others := slices.DeleteFunc(object.GetFinalizers(), func(name string) bool { return name == metav1.FinalizerOrphanDependents })
 				metadata := map[string]any{"finalizers": others, "resourceVersion": object.GetResourceVersion()}
 				s.write(ctx, object, "", map[string]any{"metadata": metadata})
+			case object.GetLabels()["owner"] == "helm" && s.history.hasGone(metav1.GetControllerOf(object)):
+				_ = plane.client.Delete(ctx, object) // or it has gone already
 			case metav1.GetControllerOf(object) == nil:
 			case kind == "Deployment" || kind == "StatefulSet" || kind == "DaemonSet":
 				s.run(ctx, object)

@@ -63,12 +63,13 @@ type history struct {
 	acted   map[string]bool    // the resource versions that a schedule has written
 	served  map[string]bool    // those that the controllers of Kubernetes, which the test plays, have written
 	deleted map[types.UID]bool // what a schedule has deleted
+	gone    map[types.UID]bool // the Collectors that have gone
 }
 
 func newHistory() *history {
 	return &history{
 		live: map[string]*unstructured.Unstructured{}, changed: make(chan struct{}, 1),
-		acted: map[string]bool{}, served: map[string]bool{}, deleted: map[types.UID]bool{},
+		acted: map[string]bool{}, served: map[string]bool{}, deleted: map[types.UID]bool{}, gone: map[types.UID]bool{},
 	}
 }
 
@@ -77,6 +78,7 @@ func (h *history) add(v version) {
 	defer h.mutex.Unlock()
 	h.versions = append(h.versions, v)
 	if v.gone {
+		h.gone[v.object.GetUID()] = v.object.GetKind() == "Collector"
 		delete(h.live, v.key())
 	} else {
 		h.live[v.key()] = v.object
@@ -89,6 +91,13 @@ func (h *history) now() map[string]*unstructured.Unstructured {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return maps.Clone(h.live)
+}
+
+// hasGone tells whether the owner of an object is a Collector that has gone.
+func (h *history) hasGone(owner *metav1.OwnerReference) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return owner != nil && h.gone[owner.UID]
 }
 
 // sorted returns all versions in the order in which they were written.
