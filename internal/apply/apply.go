@@ -159,7 +159,8 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 			if handed, err := a.apply(ctx, s); err == nil {
 				return handed, nil
 			}
-			return after, nil // the next reconcile hands them over
+			after.Version, after.Digest = "", "" // it is not in order: the next reconcile hands them over
+			return after, nil
 		case err == nil:
 			return after, nil
 		case apierrors.IsConflict(err) || isOtherUID(err): // it is there, or it is another one

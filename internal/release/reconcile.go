@@ -52,6 +52,7 @@ func (r *actionClient) forward() error {
 		}
 		if err := r.do(plan.Plan{Groups: [][]apply.Step{r.plan.Leftovers}}, false); err != nil {
 			log.FromContext(r.ctx).Info("could not delete what a refused change has left", "because", err.Error())
+			r.waitFor(r.plan.Leftovers, err)
 		}
 		err := r.do(r.plan, !r.revises() && r.plan.Verdict != plan.Checking && !r.isMoved)
 		if err == nil {
@@ -66,6 +67,15 @@ func (r *actionClient) forward() error {
 		}
 	}
 	return errors.New("what the API server says changes again and again")
+}
+
+// waitFor has what may not have been deleted, because answers were lost, pruned by the next reconcile.
+func (r *actionClient) waitFor(deletes []apply.Step, err error) {
+	for _, step := range deletes {
+		if _, isThere := r.found[step.Ref]; isThere && apply.IsLost(err) {
+			r.plan.Wait(step.Ref)
+		}
+	}
 }
 
 // deleteRest deletes what nobody needs any more. As long as that is not deleted it is waited for.
@@ -264,6 +274,7 @@ func (r *actionClient) isInOrder() (isInOrder, isHeld bool) {
 	for what, seen := range view {
 		switch {
 		case seen.State == inventory.InOrder, r.waits[what]:
+		case seen.State == inventory.Changed && render.StageOf(what.Kind().Kind) == render.Checks: // its end is waited for
 		case seen.State == inventory.Deleting:
 			isHeld = true
 		default:
