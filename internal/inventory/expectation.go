@@ -149,6 +149,22 @@ func (e Expectations) Keep(what Reference, object Object) {
 	e[what] = next
 }
 
+// Rest expects what stays although it is not wanted to stay as it is now, and forgets what has gone and is not wanted.
+func (e Expectations) Rest(found map[Reference]Object, isWanted func(Reference) bool, now time.Time) {
+	for what, object := range found {
+		isKnown, keeps := e[what] != nil, isWanted(what)
+		if !object.Deleting && (!isKnown || !keeps) || object.Deleting && !isKnown && keeps { // it is missed when it has gone
+			e.Keep(what, object)
+		}
+	}
+	for what, expected := range e {
+		isLost := expected.Seen || now.Sub(expected.At) >= CacheDelay
+		if _, isThere := found[what]; !isThere && isLost && !isWanted(what) {
+			delete(e, what)
+		}
+	}
+}
+
 // Seen is one object of a Collector.
 type Seen struct {
 	Object
@@ -199,6 +215,21 @@ func (e Expectations) See(found map[Reference]Object, now time.Time) map[Referen
 		}
 	}
 	return all
+}
+
+// AreInOrder tells whether the informer cache has shown all objects as they should be, or all but those that a finalizer holds. Objects
+// that wait to be pruned do not count.
+func AreInOrder(view map[Reference]Seen, waits map[Reference]bool) (isInOrder, isHeld bool) {
+	for what, seen := range view {
+		switch {
+		case seen.State == InOrder, waits[what]:
+		case seen.State == Deleting:
+			isHeld = true
+		default:
+			return false, false
+		}
+	}
+	return !isHeld, isHeld
 }
 
 // Note notes which of the objects the informer cache has shown in order.

@@ -17,7 +17,8 @@ import (
 // cacheTimeout is how long a look into the informer cache may take. Only the first look at a kind takes any time.
 const cacheTimeout = 10 * time.Second
 
-// RecordPrefix begins the names of the Secrets of package record, as Helm names them. They are no objects of the chart, whatever labels somebody gives them.
+// RecordPrefix begins the names of the Secrets of package record, as Helm names them. They are no objects of the chart, whatever labels
+// somebody gives them.
 const RecordPrefix = "sh.helm.release.v1."
 
 // Reader reads what Collectors have.

@@ -30,11 +30,11 @@ func (r *actionClient) learn(err error) (again bool, failed error) {
 		r.immutable[immutable.Ref] = found
 		return true, nil
 	case errors.As(err, &gone):
-		offered, err := r.capabilities.Ask(r.ctx)
-		if err != nil || offered.Version == r.rendered.inputs.offered {
+		offered, err := r.Ask(r.ctx)
+		if err != nil || offered.Version == r.rendered.Inputs.Offered {
 			return false, nil //nolint:nilerr // the cause is told
 		}
-		return true, r.render(r)
+		return true, r.render()
 	}
 	return false, nil
 }

@@ -6,9 +6,11 @@ import (
 	"math"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 )
@@ -16,33 +18,31 @@ import (
 // look reads what the Collector has. An operator that has just started takes it to be in order if the status says so.
 func (r *actionClient) look() error {
 	var optional []schema.GroupVersionKind
-	offered, offeredErr := r.capabilities.Get(r.ctx)
+	offered, offeredErr := r.Source.Offered(r.ctx)
 	if offeredErr == nil {
 		optional = offered.Kinds
 	}
-	found, err := r.inventory.Of(r.ctx, r.collector, r.chart.Kinds, optional)
+	found, err := r.inventory.Of(r.ctx, r.collector, r.Source.Chart.Kinds, optional)
 	if err != nil {
 		return err
 	}
 	r.found = found
-	if r.expected == nil && r.deployed != nil {
-		if digest, _, objects := splitDigest(r.deployed.Digest); objects == digestOfObjects(r.found, nil) {
-			r.expected = inventory.Expectations{}
-			for what, object := range r.found {
-				r.expected[what] = inventory.Expect(object)
-			}
-			if now, err := r.current(); err == nil && digest == r.digestOfInputs(now) {
-				// Not all Collectors are rendered again at the same time, one period after a start.
-				r.inputs, r.until, r.renders = now, r.now().Add(spreadOver(r.Period, r.uid)), r.hash()
-			}
+	if r.expected == nil && r.deployed.IsSeen(r.found) {
+		r.expected = inventory.Expectations{}
+		for what, object := range r.found {
+			r.expected[what] = inventory.Expect(object)
+		}
+		if now, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && r.deployed.IsFrom(now) {
+			// Not all Collectors are rendered again at the same time, one period after a start.
+			r.latest, r.until = change{now, r.deployed.Hash()}, r.now().Add(spreadOver(r.Period, r.uid))
 		}
 	}
-	r.isUnknown = r.isUnknown || r.expected == nil && r.deployed != nil
-	if r.isMoved = r.Shard != "" && r.isUnknown; r.isMoved {
+	r.isUnknown = r.isUnknown || r.expected == nil && r.deployed.Revision != 0
+	if r.isMoved = r.Source.Shard != "" && r.isUnknown; r.isMoved {
 		if offeredErr != nil {
 			return offeredErr // objects would be overlooked
 		}
-		if r.found, err = r.inventory.OfMoved(r.ctx, r.collector, append(optional, r.chart.Kinds...)); err != nil {
+		if r.found, err = r.inventory.OfMoved(r.ctx, r.collector, append(optional, r.Source.Chart.Kinds...)); err != nil {
 			return err
 		}
 	}
@@ -51,11 +51,11 @@ func (r *actionClient) look() error {
 
 // isUnchanged tells whether there is nothing to do, by what is remembered or by what the status says.
 func (r *actionClient) isUnchanged() bool {
-	now, err := r.current()
-	if err != nil || r.expected == nil || r.isMoved || r.deployed == nil {
+	now, err := r.revisions.Inputs(r.ctx, r.collector)
+	if err != nil || r.expected == nil || r.isMoved || r.deployed.Revision == 0 {
 		return false
 	}
-	if r.isUnrecorded || r.inputs != now || !r.now().Before(r.until) {
+	if r.isUnrecorded || r.latest.Inputs != now || !r.now().Before(r.until) {
 		return false
 	}
 	view := r.expected.See(r.found, r.now())
@@ -87,8 +87,8 @@ func (r *actionClient) isUnchanged() bool {
 			}
 		}
 	}
-	if r.renders != r.hash() {
-		if r.last.refused.hash == r.renders && r.BackingOff(r.collector) {
+	if r.latest.hash != r.deployed.Hash() {
+		if r.last.refused.hash == r.latest.hash && r.BackingOff(r.collector) {
 			return false
 		}
 		if r.outcome.Update = r.Waves.Ask(r.collector); r.outcome.Update == nil {
@@ -117,7 +117,7 @@ func (r *actionClient) decide() error {
 	if err != nil {
 		return err
 	}
-	if s.ByOperator = r.isByOperator() && !r.isUnrepairable; s.ByOperator && s.Failed == nil {
+	if s.ByOperator = !r.isUnrepairable && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, r.running()); s.ByOperator && s.Failed == nil {
 		r.outcome.Update = r.Waves.Ask(r.collector)
 		s.Turn = r.outcome.Update == nil
 	}
@@ -128,13 +128,13 @@ func (r *actionClient) decide() error {
 // situation returns what a decision looks at.
 func (r *actionClient) situation(want plan.Want) (plan.Situation, error) {
 	s := plan.Situation{
-		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.hash(), Want: want, Moved: r.isMoved,
+		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.deployed.Hash(), Want: want, Moved: r.isMoved,
 		Immutable: r.immutable,
 		View:      inventory.View{Objects: r.expected.See(r.found, r.now())},
 	}
 	r.expected.Note(s.View.Objects) // no reconcile begins when an autoscaler sets the number of pods
 	_, s.Conflicted = errors.AsType[*inventory.ConflictError](r.last.Err)
-	if r.rendered != nil && r.last.refused == (change{r.rendered.inputs, want.Hash}) && r.BackingOff(r.collector) {
+	if r.rendered != nil && r.last.refused == (change{r.rendered.Inputs, want.Hash}) && r.BackingOff(r.collector) {
 		s.Failed = r.last.Err
 	}
 	if checked, isCheck := errors.AsType[*plan.CheckError](r.last.Err); isCheck {
@@ -150,4 +150,35 @@ func (r *actionClient) situation(want plan.Want) (plan.Situation, error) {
 	used, err := r.inventory.Used(r.ctx, r.collector, r.found)
 	s.View.Used = used
 	return s, err
+}
+
+// render renders the Collector.
+func (r *actionClient) render() error {
+	rendered, err := r.revisions.Render(r.ctx, r.collector, r.values, r.running())
+	if err == nil {
+		r.rendered = rendered
+	}
+	return err
+}
+
+// running returns which versions of what they refer to the pods of the Collector's workload have, by the informer cache.
+func (r *actionClient) running() string {
+	for _, object := range r.found {
+		if object.References != "" {
+			return object.References
+		}
+	}
+	return ""
+}
+
+// tellUnfollowed says with a new revision, once as long as the operator runs, what its pods refer to without being rolled.
+func (r *actionClient) tellUnfollowed(err error) {
+	if err != nil || r.rendered == nil || r.rendered.Unfollowed == r.lacked {
+		return
+	}
+	if r.lacked = r.rendered.Unfollowed; r.lacked != "" {
+		r.Events.Eventf(r.collector, corev1.EventTypeNormal, "NotFollowed",
+			"without the label %s, or not there: %.800s; pods keep what they have when it changes, until you add %[1]s=%[3]s to it",
+			v1alpha1.CollectorLabel, r.lacked, r.collector.GetName())
+	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -28,8 +27,9 @@ func (r *actionClient) carryOut() error {
 	if r.plan.Restores || isRefused {
 		err = r.repairBeside(err)
 	}
-	if err == nil {
-		r.keepExpectations()
+	isOfDeployed := r.rendered != nil && !slices.Contains([]plan.Verdict{plan.Checking, plan.Deferred, plan.Unrecorded}, r.plan.Verdict)
+	if err == nil && isOfDeployed {
+		r.expects().Rest(r.found, r.rendered.Keeps, r.now())
 	}
 	r.summarize()
 	return err
@@ -38,7 +38,7 @@ func (r *actionClient) carryOut() error {
 // forward goes towards what is wanted. It decides again if the API server has told something new.
 func (r *actionClient) forward() error {
 	if r.revises() {
-		if err := r.recordsOf(r).Prepare(r.ctx, r.revision()); err != nil {
+		if err := r.recordsOf(r).Prepare(r.ctx, r.deployed.Revision); err != nil {
 			return err
 		}
 	}
@@ -93,18 +93,11 @@ func (r *actionClient) revises() bool {
 	return r.plan.Verdict == plan.Install || r.plan.Verdict == plan.Upgrade || r.plan.Verdict == plan.Unrecorded
 }
 
-func (r *actionClient) revision() int {
-	if r.deployed == nil {
-		return 0
-	}
-	return r.deployed.Revision
-}
-
 // do does the steps of a plan. repairs tells that they restore the deployed revision.
 func (r *actionClient) do(p plan.Plan, repairs bool) error {
 	var repaired []string
 	applier := &apply.Applier{
-		Cluster: r.clusterOf(r.collector), Collector: r.collector, Shard: r.Shard, Together: r.together, Before: r.isChosen,
+		Cluster: r.clusterOf(r.collector), Collector: r.collector, Shard: r.Source.Shard, Together: r.together, Before: r.isChosen,
 		Lost: func(step apply.Step) {
 			if r.expected != nil {
 				r.expected[step.Ref] = r.expected[step.Ref].Unsure(step.Action == apply.Create)
@@ -127,33 +120,29 @@ func (r *actionClient) do(p plan.Plan, repairs bool) error {
 
 // note notes what a step has done. It tells whether that was a repair.
 func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bool) bool {
-	if r.expected == nil {
-		r.expected = inventory.Expectations{}
-	}
-	if step.Action == apply.Adopt && after != nil {
-		adopted := inventory.Applied(*after, r.now(), nil, false)
-		adopted.Edited = true // nobody knows
-		r.expected[step.Ref] = adopted
-		return false
-	}
+	expected, creates := r.expects(), step.Action == apply.Create
 	if step.Old != nil && step.Old.Ref != step.Ref {
-		delete(r.expected, step.Old.Ref)
+		delete(expected, step.Old.Ref)
 		delete(r.found, step.Old.Ref)
 	}
 	if after == nil {
-		delete(r.expected, step.Ref)
+		delete(expected, step.Ref)
 		delete(r.found, step.Ref)
 		return false
 	}
-	before, known := r.found[step.Ref], r.expected[step.Ref]
-	isChange := step.Action != apply.Create || before.Version != after.Version
-	next := inventory.Applied(*after, r.now(), known, repairs && known != nil && isChange)
-	next.Pending = next.Pending || !repairs && step.Action == apply.Create
-	r.expected[step.Ref] = next
-	if step.Action == apply.Create {
+	if step.Action == apply.Adopt {
+		expected[step.Ref] = inventory.Applied(*after, r.now(), nil, false)
+		expected[step.Ref].Edited = true // nobody knows
+		return false
+	}
+	before, known := r.found[step.Ref], expected[step.Ref]
+	next := inventory.Applied(*after, r.now(), known, repairs && known != nil && (!creates || before.Version != after.Version))
+	next.Pending = next.Pending || !repairs && creates
+	expected[step.Ref] = next
+	if creates {
 		r.created = append(r.created, apply.Step{Action: apply.Delete, Ref: step.Ref, UID: after.UID, Reason: "nothing is half begun"})
 	}
-	isHarmless := step.Action == apply.Create && step.Object.Stage <= render.Checks && (known == nil || known.Pending)
+	isHarmless := creates && step.Object.Stage <= render.Checks && (known == nil || known.Pending)
 	r.disturbed = r.disturbed || !repairs && !isHarmless
 	if !repairs || before.UID == after.UID && before.Version == after.Version {
 		return false
@@ -162,6 +151,14 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 		r.Events.Eventf(r.collector, corev1.EventTypeWarning, "Contested", plan.Contested, plan.EditorOf(before.Editor), step.Ref)
 	}
 	return true
+}
+
+// expects returns what is expected of the objects, from now on.
+func (r *actionClient) expects() inventory.Expectations {
+	if r.expected == nil {
+		r.expected = inventory.Expectations{}
+	}
+	return r.expected
 }
 
 // undo deletes what a first revision has created until it met something of somebody else: nothing is half begun. Claims stay.
@@ -176,12 +173,7 @@ func (r *actionClient) undo(cause error) error {
 
 // isChosen returns an error if the Collector is no longer one of those that the operator is for.
 func (r *actionClient) isChosen() error {
-	if r.Shard == "" {
-		return nil
-	}
-	now := &unstructured.Unstructured{}
-	now.SetGroupVersionKind(r.collector.GroupVersionKind())
-	if r.cluster.Get(r.ctx, client.ObjectKeyFromObject(r.collector), now, client.UnsafeDisableDeepCopy) != nil {
+	if r.Source.Shard != "" && !r.IsChosen(r.ctx, client.ObjectKeyFromObject(r.collector)) {
 		return errors.New("the Collector's labels select another operator now")
 	}
 	return nil
@@ -194,7 +186,7 @@ func (r *actionClient) accept() error {
 			r.rendered.First(render.Checks).Ref.Name())
 		return nil
 	}
-	revision := r.revision()
+	revision := r.deployed.Revision
 	r.disturbed, r.isUnknown = false, r.plan.Verdict == plan.Unrecorded // the API server has accepted all of it
 	for _, expected := range r.expected {
 		expected.Pending = false
@@ -203,7 +195,7 @@ func (r *actionClient) accept() error {
 	if r.isUnrecorded = r.isUnrecorded || r.revises(); r.isUnrecorded {
 		var added int
 		for range 3 { // a change that is done and not recorded cannot be repaired
-			if added, err = r.recordsOf(r).Add(r.ctx, r.rendered.manifest(), r.values); !apply.IsLost(err) {
+			if added, err = r.recordsOf(r).Add(r.ctx, r.rendered.Manifest(), r.rendered.Values); !apply.IsLost(err) {
 				break
 			}
 		}
@@ -219,16 +211,13 @@ func (r *actionClient) accept() error {
 	}
 	r.remember()
 	r.waits = r.plan.Waits
-	r.deployed = &Deployed{
-		Revision: revision, Generation: r.inputs.generation, Version: versionOf(r.values), ConfigHash: r.rendered.configHash,
-		Digest: r.digestOfInputs(r.inputs) + r.rendered.Hash + unseen,
-	}
+	r.deployed = r.rendered.Deployed(revision)
 	return err
 }
 
 // remember remembers what was rendered, and from what.
 func (r *actionClient) remember() {
-	r.inputs, r.until, r.renders = r.rendered.inputs, r.now().Add(r.Period), r.rendered.Hash
+	r.latest, r.until = changeOf(r.rendered), r.now().Add(r.Period)
 }
 
 // summarize gives the informer cache a moment to show what was applied, and says how the objects are.
@@ -242,12 +231,9 @@ func (r *actionClient) summarize() {
 		})
 	}
 	// While a change waits or is refused, it is not known which of the objects wait to be pruned.
-	isOfDeployed := r.plan.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.hash())
-	isKnown := isInOrder && isOfDeployed && !r.isUnknown && !r.disturbed
-	if isKnown && r.deployed != nil && len(r.deployed.Digest) == digestLength {
-		deployed := *r.deployed
-		deployed.Digest = deployed.Digest[:2*partLength] + digestOfObjects(r.found, r.waits)
-		r.deployed = &deployed
+	isOfDeployed := r.plan.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.deployed.Hash())
+	if isInOrder && isOfDeployed && !r.isUnknown && !r.disturbed {
+		r.deployed.Seen(r.found, r.waits)
 	}
 	mayHaveEnded := r.plan.Obstacle != "" && len(r.plan.Groups) > 0
 	if !isInOrder && !isHeld && r.plan.Obstacle == "" || mayHaveEnded {
@@ -261,36 +247,5 @@ func (r *actionClient) summarize() {
 func (r *actionClient) isInOrder() (isInOrder, isHeld bool) {
 	view := r.expected.See(r.found, r.now())
 	r.expected.Note(view)
-	for what, seen := range view {
-		switch {
-		case seen.State == inventory.InOrder, r.waits[what]:
-		case seen.State == inventory.Deleting:
-			isHeld = true
-		default:
-			return false, false
-		}
-	}
-	return !isHeld, isHeld
-}
-
-// keepExpectations expects what stays although it is not wanted to stay as it is now, and forgets what has gone and is not wanted.
-func (r *actionClient) keepExpectations() {
-	if r.rendered == nil || slices.Contains([]plan.Verdict{plan.Checking, plan.Deferred, plan.Unrecorded}, r.plan.Verdict) {
-		return
-	}
-	if r.expected == nil {
-		r.expected = inventory.Expectations{}
-	}
-	for what, object := range r.found {
-		known, keeps := r.expected[what] != nil, r.rendered.Keeps(what)
-		if !object.Deleting && (!known || !keeps) || object.Deleting && !known && keeps { // it is missed when it has gone
-			r.expected.Keep(what, object)
-		}
-	}
-	for what, expected := range r.expected {
-		isLost := expected.Seen || r.now().Sub(expected.At) >= inventory.CacheDelay
-		if _, isThere := r.found[what]; !isThere && isLost && !r.rendered.Keeps(what) {
-			delete(r.expected, what)
-		}
-	}
+	return inventory.AreInOrder(view, r.waits)
 }

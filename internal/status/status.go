@@ -24,6 +24,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/release"
+	"github.com/kube8/kube8-operator/internal/revision"
 )
 
 // Outcomes says how the last reconcile of a Collector ended, until that is forgotten.
@@ -183,13 +184,13 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 }
 
 // describeRelease says what is deployed: what was deployed or, as long as none did, what the status says.
-func describeRelease(before, after *v1alpha1.CollectorStatus, deployed *release.Deployed) {
+func describeRelease(before, after *v1alpha1.CollectorStatus, deployed revision.Deployed) {
 	name := ""
 	if after.DeployedRelease != nil {
 		name = after.DeployedRelease.Name
 	}
 	after.DeployedRelease, after.Version, after.ConfigHash = before.DeployedRelease, before.Version, before.ConfigHash
-	if deployed != nil && name != "" {
+	if deployed.Revision != 0 && name != "" {
 		after.DeployedRelease = &v1alpha1.DeployedRelease{
 			Name: name, Revision: int64(deployed.Revision), Generation: deployed.Generation, Digest: deployed.Digest,
 		}
