@@ -146,7 +146,7 @@ func addReconciler(
 		return fmt.Errorf("create reconciler: %w", err)
 	}
 	c, err := controller.New(strings.ToLower(watch.Kind)+"-controller", mgr, controller.Options{
-		Reconciler:  &measured{stock, clients.Ended, delays, metered},
+		Reconciler:  &measured{stock, clients.Last, delays, metered},
 		RateLimiter: delays, NewQueue: newQueue,
 		MaxConcurrentReconciles: ptr.Deref(watch.MaxConcurrentReconciles, opts.MaxConcurrentReconciles),
 	})

@@ -81,6 +81,29 @@ func Decide(s Situation) Plan {
 	return p
 }
 
+// Unchanged returns the plan for objects of the deployed revision, and whether there is one without a decision: each object is in order,
+// waits to be pruned, or waits for its next repair.
+func Unchanged(view map[inventory.Reference]inventory.Seen, waits map[inventory.Reference]bool, now time.Time) (p Plan, isUnchanged bool) {
+	p.Verdict = InSync
+	var first inventory.Reference // of those that are contested, so that the message is always the same
+	for what, seen := range view {
+		switch {
+		case seen.State == inventory.InOrder, waits[what]:
+		case seen.State == inventory.Contested:
+			if first == (inventory.Reference{}) || what.Use() < first.Use() {
+				first = what
+			}
+			p.Sooner(seen.Next.Sub(now))
+		default:
+			return p, false
+		}
+	}
+	if seen, isContested := view[first]; isContested {
+		p.Obstruct(Contested, EditorOf(seen.Editor), first)
+	}
+	return p, true
+}
+
 // isUnrecorded tells whether all that is wanted was applied, by an operator that was killed before it recorded that.
 func (s *Situation) isUnrecorded() bool {
 	for i := range s.Want.Objects {

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/record"
@@ -28,15 +26,15 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		replaced := slices.ContainsFunc(steps, func(step apply.Step) bool { return step.Old != nil && step.Old.Ref == what })
 		switch {
 		case seen.State == inventory.Deleting && s.Want.Has(what) == nil: // a finalizer keeps it, and nobody needs it
-			p.wait(what)
+			p.Wait(what)
 			continue
 		case s.Want.Has(what) != nil, replaced, s.isLeft(what, seen), seen.State == inventory.Lost, seen.State == inventory.Deleting:
 			continue
 		case kept[what]:
 		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()]:
-			p.wait(what)
+			p.Wait(what)
 		case s.mayUse(what):
-			p.wait(what)
+			p.Wait(what)
 			p.Sooner(inventory.CacheDelay) // no event may tell that it is not in use
 		case s.Restores: // who knows what the other revision needs
 		default:
@@ -50,7 +48,8 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 	return sorted(deletes), sorted(adopts)
 }
 
-func (p *Plan) wait(what inventory.Reference) {
+// Wait notes that an object is pruned later.
+func (p *Plan) Wait(what inventory.Reference) {
 	if p.Waits == nil {
 		p.Waits = map[inventory.Reference]bool{}
 	}
@@ -165,6 +164,5 @@ func (s secret) isNewer(than secret) bool {
 	if !s.Created.Equal(than.Created) {
 		return s.Created.After(than.Created)
 	}
-	order, err := resourceversion.CompareResourceVersion(s.Version, than.Version)
-	return err == nil && order > 0
+	return inventory.IsOlder(than.Version, s.Version)
 }

@@ -42,12 +42,10 @@ type actionClient struct {
 
 	created   []apply.Step // in this reconcile
 	disturbed bool         // this reconcile has changed something that serves
-	immutable map[inventory.Reference]plan.Immutable
+	immutable map[inventory.Reference]apply.Immutable
 
 	isUnrepairable bool // the deployed revision is not recorded any more
 }
-
-var _ helmclient.ActionInterface = &actionClient{}
 
 // ActionClientFor returns the action client for one reconcile of collector, which must be unstructured.
 func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) (helmclient.ActionInterface, error) {
@@ -55,7 +53,7 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 	if !ok {
 		return nil, errors.New("a Collector must be unstructured")
 	}
-	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, entry: c.memory.of(collector)}
+	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, entry: c.entryOf(collector)}
 	// Another operator may have recorded a later revision than what is remembered.
 	if told := revision.Recall(parsed); told.Revision > r.deployed.Revision {
 		r.deployed = told
@@ -145,7 +143,7 @@ func (r *actionClient) act(action string) (*release.Release, error) {
 func (r *actionClient) Uninstall(string, ...helmclient.UninstallOption) (*release.UninstallReleaseResponse, error) {
 	found, err := r.uninstall()
 	if err == nil {
-		r.memory.forget(client.ObjectKeyFromObject(r.collector))
+		r.memory.Delete(client.ObjectKeyFromObject(r.collector))
 		if !found {
 			return nil, errors.Join(r.ends(nil), driver.ErrReleaseNotFound)
 		}

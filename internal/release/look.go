@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -33,8 +32,10 @@ func (r *actionClient) look() error {
 			r.expected[what] = inventory.Expect(object)
 		}
 		if now, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && r.deployed.IsFrom(now) {
-			// Not all Collectors are rendered again at the same time, one period after a start.
-			r.latest, r.until = change{now, r.deployed.Hash()}, r.now().Add(spreadOver(r.Period, r.uid))
+			sum := fnv.New32a() // not all Collectors are rendered again at the same time, one period after a start
+			_, _ = sum.Write([]byte(r.uid))
+			part := float64(r.Period) * float64(sum.Sum32()) / math.MaxUint32
+			r.latest, r.until = change{now, r.deployed.Hash()}, r.now().Add(time.Duration(part))
 		}
 	}
 	r.isUnknown = r.isUnknown || r.expected == nil && r.deployed.Revision != 0
@@ -59,22 +60,9 @@ func (r *actionClient) isUnchanged() bool {
 		return false
 	}
 	view := r.expected.See(r.found, r.now())
-	p := plan.Plan{Verdict: plan.InSync}
-	var waits inventory.Reference // of those that are contested the first one, so that the message is always the same
-	for what, seen := range view {
-		switch {
-		case seen.State == inventory.InOrder, r.waits[what]:
-		case seen.State == inventory.Contested:
-			if waits == (inventory.Reference{}) || what.Use() < waits.Use() {
-				waits = what
-			}
-			p.Sooner(seen.Next.Sub(r.now()))
-		default:
-			return false
-		}
-	}
-	if seen, isContested := view[waits]; isContested {
-		p.Obstruct(plan.Contested, plan.EditorOf(seen.Editor), waits)
+	p, isUnchanged := plan.Unchanged(view, r.waits, r.now())
+	if !isUnchanged {
+		return false
 	}
 	if len(r.waits) > 0 {
 		used, err := r.inventory.Used(r.ctx, r.collector, r.found)
@@ -104,20 +92,14 @@ func (r *actionClient) isUnchanged() bool {
 	return true
 }
 
-// spreadOver returns a part of a period, which is another one for each Collector.
-func spreadOver(period time.Duration, collector types.UID) time.Duration {
-	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(collector)) // fails never
-	return time.Duration(float64(period) * float64(sum.Sum32()) / math.MaxUint32)
-}
-
 // decide decides what to do about what was rendered.
 func (r *actionClient) decide() error {
 	s, err := r.situation(r.rendered.Want)
 	if err != nil {
 		return err
 	}
-	if s.ByOperator = !r.isUnrepairable && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, r.running()); s.ByOperator && s.Failed == nil {
+	s.ByOperator = !r.isUnrepairable && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
+	if s.ByOperator && s.Failed == nil {
 		r.outcome.Update = r.Waves.Ask(r.collector)
 		s.Turn = r.outcome.Update == nil
 	}
@@ -144,31 +126,20 @@ func (r *actionClient) situation(want plan.Want) (plan.Situation, error) {
 	for what := range s.View.Objects {
 		needsUsed = needsUsed || want.Has(what) == nil
 	}
-	if !needsUsed { // mostly nothing is left over, and nobody needs to know about pods
-		return s, nil
+	var err error
+	if needsUsed { // mostly nothing is left over, and nobody needs to know about pods
+		s.View.Used, err = r.inventory.Used(r.ctx, r.collector, r.found)
 	}
-	used, err := r.inventory.Used(r.ctx, r.collector, r.found)
-	s.View.Used = used
 	return s, err
 }
 
 // render renders the Collector.
 func (r *actionClient) render() error {
-	rendered, err := r.revisions.Render(r.ctx, r.collector, r.values, r.running())
+	rendered, err := r.revisions.Render(r.ctx, r.collector, r.values, inventory.Running(r.found))
 	if err == nil {
 		r.rendered = rendered
 	}
 	return err
-}
-
-// running returns which versions of what they refer to the pods of the Collector's workload have, by the informer cache.
-func (r *actionClient) running() string {
-	for _, object := range r.found {
-		if object.References != "" {
-			return object.References
-		}
-	}
-	return ""
 }
 
 // tellUnfollowed says with a new revision, once as long as the operator runs, what its pods refer to without being rolled.

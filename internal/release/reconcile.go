@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +36,7 @@ func (r *actionClient) carryOut() error {
 
 // forward goes towards what is wanted. It decides again if the API server has told something new.
 func (r *actionClient) forward() error {
-	if r.revises() {
+	if r.plan.Revises() {
 		if err := r.recordsOf(r).Prepare(r.ctx, r.deployed.Revision); err != nil {
 			return err
 		}
@@ -50,13 +49,12 @@ func (r *actionClient) forward() error {
 			r.remember()
 			return nil
 		}
-		if err := r.do(plan.Plan{Groups: [][]apply.Step{r.plan.Leftovers}}, false); err != nil {
+		if err := r.do(false, r.plan.Leftovers); err != nil {
 			log.FromContext(r.ctx).Info("could not delete what a refused change has left", "because", err.Error())
 		}
-		err := r.do(r.plan, !r.revises() && r.plan.Verdict != plan.Checking && !r.isMoved)
+		err := r.do(!r.plan.Revises() && r.plan.Verdict != plan.Checking && !r.isMoved, r.plan.Groups...)
 		if err == nil {
-			err = errors.Join(r.accept(), r.deleteRest())
-			return err
+			return errors.Join(r.accept(), r.deleteRest())
 		}
 		if again, learned := r.learn(err); !again {
 			return errors.Join(err, learned, r.undo(err))
@@ -68,36 +66,58 @@ func (r *actionClient) forward() error {
 	return errors.New("what the API server says changes again and again")
 }
 
+// learn finds out what the next decision needs to know after an error, and tells whether it can be another one.
+func (r *actionClient) learn(err error) (again bool, failed error) {
+	if immutable, is := errors.AsType[*apply.ImmutableError](err); is {
+		if _, isKnown := r.immutable[immutable.Ref]; isKnown {
+			return false, nil
+		}
+		found, err := immutable.Inspect(r.ctx, r.clusterOf(r.collector))
+		if err != nil {
+			return false, err
+		}
+		if r.immutable == nil {
+			r.immutable = map[inventory.Reference]apply.Immutable{}
+		}
+		r.immutable[immutable.Ref] = found
+		return true, nil
+	}
+	if _, is := errors.AsType[*apply.GoneError](err); is {
+		offered, err := r.Ask(r.ctx)
+		if err != nil || offered.Version == r.rendered.Inputs.Offered {
+			return false, nil //nolint:nilerr // the cause is told
+		}
+		return true, r.render()
+	}
+	return false, nil
+}
+
 // deleteRest deletes what nobody needs any more. As long as that is not deleted it is waited for.
 func (r *actionClient) deleteRest() error {
 	if len(r.plan.Deletes) == 0 {
 		return nil
 	}
-	waits := r.waits
-	r.waits = maps.Clone(waits)
-	if r.waits == nil {
-		r.waits = map[inventory.Reference]bool{}
-	}
+	err := r.do(false, r.plan.Deletes)
 	for _, step := range r.plan.Deletes {
-		r.waits[step.Ref] = true
+		if err != nil {
+			r.plan.Wait(step.Ref)
+		}
 	}
-	if err := r.do(plan.Plan{Groups: [][]apply.Step{r.plan.Deletes}}, false); err != nil {
-		return err
-	}
-	r.waits = waits
-	return nil
+	r.waits = r.plan.Waits
+	return err
 }
 
-// revises tells whether the plan brings another revision.
-func (r *actionClient) revises() bool {
-	return r.plan.Verdict == plan.Install || r.plan.Verdict == plan.Upgrade || r.plan.Verdict == plan.Unrecorded
-}
-
-// do does the steps of a plan. repairs tells that they restore the deployed revision.
-func (r *actionClient) do(p plan.Plan, repairs bool) error {
+// do does steps. repairs tells that they restore the deployed revision.
+func (r *actionClient) do(repairs bool, groups ...[]apply.Step) error {
 	var repaired []string
 	applier := &apply.Applier{
-		Cluster: r.clusterOf(r.collector), Collector: r.collector, Shard: r.Source.Shard, Together: r.together, Before: r.isChosen,
+		Cluster: r.clusterOf(r.collector), Collector: r.collector, Shard: r.Source.Shard, Together: r.together,
+		Before: func() error {
+			if r.Source.Shard != "" && !r.IsChosen(r.ctx, client.ObjectKeyFromObject(r.collector)) {
+				return errors.New("the Collector's labels select another operator now")
+			}
+			return nil
+		},
 		Lost: func(step apply.Step) {
 			if r.expected != nil {
 				r.expected[step.Ref] = r.expected[step.Ref].Unsure(step.Action == apply.Create)
@@ -109,7 +129,7 @@ func (r *actionClient) do(p plan.Plan, repairs bool) error {
 			}
 		},
 	}
-	err := applier.Do(r.ctx, p.Groups)
+	err := applier.Do(r.ctx, groups)
 	if len(repaired) > 0 {
 		slices.Sort(repaired)
 		r.Metrics.Repaired()
@@ -163,20 +183,12 @@ func (r *actionClient) expects() inventory.Expectations {
 
 // undo deletes what a first revision has created until it met something of somebody else: nothing is half begun. Claims stay.
 func (r *actionClient) undo(cause error) error {
-	conflict := (*inventory.ConflictError)(nil)
+	_, isConflict := errors.AsType[*inventory.ConflictError](cause)
 	created := slices.DeleteFunc(r.created, func(step apply.Step) bool { return step.Ref.Kind().Kind == "PersistentVolumeClaim" })
-	if r.plan.Verdict != plan.Install || !errors.As(cause, &conflict) || len(created) == 0 {
+	if r.plan.Verdict != plan.Install || !isConflict || len(created) == 0 {
 		return nil
 	}
-	return r.do(plan.Plan{Groups: [][]apply.Step{created}}, false)
-}
-
-// isChosen returns an error if the Collector is no longer one of those that the operator is for.
-func (r *actionClient) isChosen() error {
-	if r.Source.Shard != "" && !r.IsChosen(r.ctx, client.ObjectKeyFromObject(r.collector)) {
-		return errors.New("the Collector's labels select another operator now")
-	}
-	return nil
+	return r.do(false, created)
 }
 
 // accept records a revision whose steps are done, and remembers what was rendered.
@@ -192,7 +204,7 @@ func (r *actionClient) accept() error {
 		expected.Pending = false
 	}
 	var err error
-	if r.isUnrecorded = r.isUnrecorded || r.revises(); r.isUnrecorded {
+	if r.isUnrecorded = r.isUnrecorded || r.plan.Revises(); r.isUnrecorded {
 		var added int
 		for range 3 { // a change that is done and not recorded cannot be repaired
 			if added, err = r.recordsOf(r).Add(r.ctx, r.rendered.Manifest(), r.rendered.Values); !apply.IsLost(err) {
@@ -222,11 +234,11 @@ func (r *actionClient) remember() {
 
 // summarize gives the informer cache a moment to show what was applied, and says how the objects are.
 func (r *actionClient) summarize() {
-	isInOrder, isHeld := r.isInOrder()
+	isInOrder, isHeld := r.expected.Confirm(r.found, r.waits, r.now())
 	if !isInOrder && r.cacheWait > 0 && !r.isMoved && r.plan.Obstacle == "" {
 		_ = wait.PollUntilContextTimeout(r.ctx, 2*time.Millisecond, r.cacheWait, true, func(context.Context) (bool, error) {
 			err := r.look()
-			isInOrder, isHeld = r.isInOrder()
+			isInOrder, isHeld = r.expected.Confirm(r.found, r.waits, r.now())
 			return isInOrder && err == nil, err
 		})
 	}
@@ -241,11 +253,4 @@ func (r *actionClient) summarize() {
 	}
 	r.outcome.Verdict, r.outcome.Obstacle, r.outcome.InOrder, r.outcome.Requeue = r.plan.Verdict, r.plan.Obstacle, isInOrder, r.plan.After
 	r.outcome.Unfinished = r.outcome.Checking != "" || r.plan.Verdict == plan.Deferred
-}
-
-// isInOrder tells whether the informer cache has shown all objects as they should be, or all but those that a finalizer holds.
-func (r *actionClient) isInOrder() (isInOrder, isHeld bool) {
-	view := r.expected.See(r.found, r.now())
-	r.expected.Note(view)
-	return inventory.AreInOrder(view, r.waits)
 }

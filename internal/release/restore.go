@@ -12,17 +12,12 @@ import (
 	"github.com/kube8/kube8-operator/internal/revision"
 )
 
-// isDisturbed tells whether the objects may not be those of the deployed revision: this reconcile has changed some, or somebody else
-// has.
-func (r *actionClient) isDisturbed() bool {
-	s := plan.Situation{Deployed: r.deployed.Hash(), View: inventory.View{Objects: r.expected.See(r.found, r.now())}}
-	return s.Deployed != "" && (r.disturbed || s.Drifts())
-}
-
 // repairBeside repairs the deployed revision while another one waits, is checked, or is refused for a cause. A change of the operator
 // no longer waits if its predecessor cannot be repaired.
 func (r *actionClient) repairBeside(cause error) error {
-	if !r.isDisturbed() && !r.isMoved {
+	s := plan.Situation{Deployed: r.deployed.Hash(), View: inventory.View{Objects: r.expected.See(r.found, r.now())}}
+	isDisturbed := s.Deployed != "" && (r.disturbed || s.Drifts()) // by this reconcile, or by somebody else
+	if !isDisturbed && !r.isMoved {
 		return cause
 	}
 	err := r.repair()
@@ -62,22 +57,10 @@ func (r *actionClient) repair() error {
 	if p.Obstacle != "" && r.plan.Obstacle == "" {
 		r.plan.Obstacle = p.Obstacle
 	}
-	if err := errors.Join(p.Err, r.do(p, true), lacks); err != nil {
+	if err := errors.Join(p.Err, r.do(true, p.Groups...), lacks); err != nil {
 		return err
 	}
-	for what, seen := range s.View.Objects { // what nobody wants any more is no drift
-		object, isThere := r.found[what]
-		switch {
-		case want.Has(what) != nil:
-			if isThere && seen.State == inventory.Deleting { // it is missed when it has gone
-				r.expected.Keep(what, object)
-			}
-		case seen.State == inventory.Lost:
-			delete(r.expected, what)
-		case isThere && seen.State != inventory.InOrder && seen.State != inventory.Deleting:
-			r.expected.Keep(what, object)
-		}
-	}
+	r.expected.Settle(s.View.Objects, r.found, func(what inventory.Reference) bool { return want.Has(what) != nil })
 	r.disturbed, r.isUnknown = false, false
 	return nil
 }

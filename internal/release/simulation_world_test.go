@@ -128,7 +128,6 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 				return s.exists && s.shard == shard
 			},
 		},
-		memory:    memory{entries: map[client.ObjectKey]*entry{}},
 		now:       func() time.Time { return w.now },
 		inventory: simReader{w, shard}, revisions: simRevisions{source, w, o.chart},
 		clusterOf: func(collector *unstructured.Unstructured) apply.Cluster { return simCluster{w.of(collector)} },

@@ -17,12 +17,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/revision"
 )
@@ -50,16 +50,11 @@ func (w *written) newer(cached *unstructured.Unstructured) *unstructured.Unstruc
 	if !ok {
 		return cached
 	}
-	if known.GetUID() != cached.GetUID() || !isOlder(cached, known) {
+	if known.GetUID() != cached.GetUID() || !inventory.IsOlder(cached.GetResourceVersion(), known.GetResourceVersion()) {
 		w.Delete(key)
 		return cached
 	}
 	return known
-}
-
-func isOlder(a, b *unstructured.Unstructured) bool {
-	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
-	return err == nil && order < 0
 }
 
 // keep notes what was written: of the object no more than is asked for.
@@ -115,7 +110,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 		return client.IgnoreNotFound(err)
 	}
 	stored = w.written.newer(stored)
-	if isOlder(updated, stored) {
+	if inventory.IsOlder(updated.GetResourceVersion(), stored.GetResourceVersion()) {
 		updated.SetResourceVersion(stored.GetResourceVersion())
 	}
 	before, err := statusOf(stored)
@@ -171,7 +166,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 	}
 	after.Replicas, after.ReadyReplicas = 0, 0
 	if workload != nil {
-		after.Replicas, after.ReadyReplicas = workload.all, workload.ready
+		after.Replicas, after.ReadyReplicas = workload.All, workload.Ready
 	}
 	ready, err := w.readinessOf(ctx, collector, workload, after, outcome)
 	if err != nil {
