@@ -194,6 +194,9 @@ type Seen struct {
 	Pending bool
 }
 
+// IsThere tells whether the object is there to stay, or may be.
+func (s *Seen) IsThere() bool { return s.State != Lost && s.State != Deleting }
+
 // View is what a Collector has. It is not changed.
 type View struct {
 	// Objects are those that the Collector controls, those that the informer cache does not show yet, and those that are lost.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -19,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
-	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/rollout"
 )
@@ -40,29 +40,38 @@ const (
 type follower struct {
 	watches.Watch
 	chart      *render.Chart
+	offered    *render.Capabilities
 	mgr        ctrl.Manager
 	waves      *rollout.Waves
 	requeue    func(collector client.Object, after time.Duration)
-	clients    *release.Clients
+	knows      func(collector client.ObjectKey, uid types.UID) bool // that the reconciler is for it
 	controller controller.Controller
 }
 
-// offered returns what the cluster offers, and has the manager follow that, and the fleet.
-func (f *follower) offered() (*render.Capabilities, error) {
-	apis, err := discovery.NewDiscoveryClientForConfigAndClient(f.mgr.GetConfig(), f.mgr.GetHTTPClient())
+// newFollower returns what follows the objects of one entry of the watches file. It adds to mgr what follows the fleet, and what the
+// cluster offers.
+func newFollower(
+	mgr ctrl.Manager, watch watches.Watch, waves *rollout.Waves, requeue func(client.Object, time.Duration),
+) (*follower, error) {
+	chrt, err := render.NewChart(watch.Chart)
+	if err != nil {
+		return nil, err
+	}
+	chrt.Digest += fmt.Sprint(watch.OverrideValues) // fmt sorts keys
+	apis, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("create discovery client: %w", err)
 	}
-	offered := &render.Capabilities{
-		Client: apis, Chart: f.chart, Log: ctrl.Log.WithName("capabilities"), Follow: f.follow, Changed: f.changed,
+	f := &follower{Watch: watch, chart: chrt, mgr: mgr, waves: waves, requeue: requeue}
+	f.offered = &render.Capabilities{
+		Client: apis, Chart: chrt, Log: ctrl.Log.WithName("capabilities"), Follow: f.follow, Changed: f.changed,
 	}
-	f.waves.Fleet = f.collectors
-	f.waves.Requeue = func(collector client.Object) { f.requeue(collector, 0) }
-	f.waves.Reset()
-	if err := errors.Join(f.mgr.Add(offered), f.mgr.Add(f.waves)); err != nil {
+	waves.Fleet, waves.Requeue = f.collectors, func(collector client.Object) { requeue(collector, 0) }
+	waves.Reset()
+	if err := errors.Join(mgr.Add(f.offered), mgr.Add(waves)); err != nil {
 		return nil, fmt.Errorf("follow what the cluster offers, and the fleet: %w", err)
 	}
-	return offered, nil
+	return f, nil
 }
 
 // start has the controller follow the objects that the chart can render.
@@ -103,7 +112,7 @@ func (f *follower) toCollector(_ context.Context, object client.Object) []ctrl.R
 		return nil
 	}
 	collector := client.ObjectKey{Namespace: object.GetNamespace(), Name: owner.Name}
-	if !f.clients.Knows(collector, owner.UID) {
+	if !f.knows(collector, owner.UID) {
 		return nil
 	}
 	return []ctrl.Request{{NamespacedName: collector}}

@@ -39,7 +39,6 @@ import (
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/release"
-	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/internal/rollout"
 	"github.com/kube8/kube8-operator/internal/status"
@@ -121,26 +120,19 @@ func addReconciler(
 	delays := &backoff{flowcontrol.NewBackOff(firstDelay, longestDelay), find}
 	own := make(requests)
 	isChosen := func(ctx context.Context, key client.ObjectKey) bool { return find(ctx, key) != nil }
-	chrt, err := render.NewChart(watch.Chart)
-	if err != nil {
-		return fmt.Errorf("create action clients: %w", err)
-	}
-	chrt.Digest += fmt.Sprint(watch.OverrideValues) // fmt sorts keys
-	f := &follower{Watch: watch, chart: chrt, mgr: mgr, waves: waves}
-	f.requeue = func(collector client.Object, after time.Duration) { own.ask(ctx, collector, after) }
-	offered, err := f.offered()
+	f, err := newFollower(mgr, watch, waves, func(collector client.Object, after time.Duration) { own.ask(ctx, collector, after) })
 	if err != nil {
 		return fmt.Errorf("create action clients: %w", err)
 	}
 	clients := release.New(mgr.GetClient(), mgr.GetAPIReader(), release.Options{
 		Source: &revision.Source{
-			Chart: chrt, Build: opts.Build, Shard: shard, Mapper: mgr.GetRESTMapper(), Offered: offered.Get,
+			Chart: f.chart, Build: opts.Build, Shard: shard, Mapper: mgr.GetRESTMapper(), Offered: f.offered.Get,
 			Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version, References: configurations.References,
 		},
-		Ask: offered.Ask, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, IsChosen: isChosen,
+		Ask: f.offered.Ask, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, IsChosen: isChosen,
 		Alone: opts.Manager.LeaderElection, Period: period,
 	})
-	f.clients = clients
+	f.knows = clients.Knows
 	stock, err := newReconciler(watch, period, clients, status.NewClient(mgr.GetClient(), clients, events), events)
 	if err != nil {
 		return fmt.Errorf("create reconciler: %w", err)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -120,7 +121,7 @@ func uninstall(s Situation) Plan {
 	p := Plan{Verdict: Uninstalling}
 	var deletes []apply.Step
 	for what, seen := range s.View.Objects {
-		if seen.State != inventory.Lost && seen.State != inventory.Deleting {
+		if seen.IsThere() {
 			deletes = append(deletes, remove(what, seen, "the Collector is being deleted"))
 		}
 	}
@@ -209,12 +210,7 @@ func (p *Plan) Obstruct(format string, args ...any) {
 }
 
 // EditorOf returns who has changed an object, for messages.
-func EditorOf(editor string) string {
-	if editor == "" {
-		return "an unknown client"
-	}
-	return editor
-}
+func EditorOf(editor string) string { return cmp.Or(editor, "an unknown client") }
 
 func heldBy(finalizers []string) string {
 	if len(finalizers) == 0 {
@@ -246,8 +242,7 @@ func (s *Situation) exchange(step *apply.Step) *apply.Step {
 		return step
 	}
 	for what, seen := range s.View.Objects {
-		if slices.Contains(autoscalers, what.Kind().Kind) && s.Want.Has(what) == nil &&
-			seen.State != inventory.Lost && seen.State != inventory.Deleting {
+		if slices.Contains(autoscalers, what.Kind().Kind) && s.Want.Has(what) == nil && seen.IsThere() {
 			step.Action, step.Old = apply.Replace, &apply.Old{Ref: what, UID: seen.UID}
 		}
 	}

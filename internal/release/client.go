@@ -54,6 +54,7 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 		return nil, errors.New("a Collector must be unstructured")
 	}
 	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, entry: c.entryOf(collector)}
+	r.immutable = map[inventory.Reference]apply.Immutable{}
 	// Another operator may have recorded a later revision than what is remembered.
 	if told := revision.Recall(parsed); told.Revision > r.deployed.Revision {
 		r.deployed = told

@@ -95,7 +95,7 @@ type reader interface {
 
 // revisions renders a Collector's revision now, or returns it as its record has it.
 type revisions interface {
-	Inputs(ctx context.Context, of *unstructured.Unstructured) (revision.Inputs, error)
+	Inputs(ctx context.Context, of *unstructured.Unstructured) (revision.Inputs, *render.Offered, error)
 	Render(ctx context.Context, of *unstructured.Unstructured, values map[string]any, running string) (*revision.Revision, error)
 	Recorded(
 		ctx context.Context, of *unstructured.Unstructured, manifest string, values map[string]any, beside *revision.Revision,

@@ -31,7 +31,7 @@ func (r *actionClient) look() error {
 		for what, object := range r.found {
 			r.expected[what] = inventory.Expect(object)
 		}
-		if now, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && r.deployed.IsFrom(now) {
+		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && r.deployed.IsFrom(now) {
 			sum := fnv.New32a() // not all Collectors are rendered again at the same time, one period after a start
 			_, _ = sum.Write([]byte(r.uid))
 			part := float64(r.Period) * float64(sum.Sum32()) / math.MaxUint32
@@ -52,7 +52,7 @@ func (r *actionClient) look() error {
 
 // isUnchanged tells whether there is nothing to do, by what is remembered or by what the status says.
 func (r *actionClient) isUnchanged() bool {
-	now, err := r.revisions.Inputs(r.ctx, r.collector)
+	now, _, err := r.revisions.Inputs(r.ctx, r.collector)
 	if err != nil || r.expected == nil || r.isMoved || r.deployed.Revision == 0 {
 		return false
 	}

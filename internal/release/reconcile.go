@@ -76,9 +76,6 @@ func (r *actionClient) learn(err error) (again bool, failed error) {
 		if err != nil {
 			return false, err
 		}
-		if r.immutable == nil {
-			r.immutable = map[inventory.Reference]apply.Immutable{}
-		}
 		r.immutable[immutable.Ref] = found
 		return true, nil
 	}

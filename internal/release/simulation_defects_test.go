@@ -210,7 +210,7 @@ func (r simLate) Render(
 		s.cachedSecret = s.secret                                   // and the informer cache shows that
 	}
 	if err == nil {
-		rendered.Inputs, err = r.Inputs(ctx, collector)
+		rendered.Inputs, _, err = r.Inputs(ctx, collector)
 	}
 	return rendered, err
 }

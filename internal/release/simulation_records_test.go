@@ -84,7 +84,7 @@ type simRevisions struct {
 func (r simRevisions) Render(
 	ctx context.Context, collector *unstructured.Unstructured, _ map[string]any, _ string,
 ) (*revision.Revision, error) {
-	now, err := r.Inputs(ctx, collector)
+	now, _, err := r.Inputs(ctx, collector)
 	if err != nil {
 		return nil, err
 	}

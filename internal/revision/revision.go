@@ -74,30 +74,24 @@ type Revision struct {
 	Secret func(inventory.Reference) (*render.Object, error)
 }
 
-// Inputs tells what a Collector must be rendered from.
-func (s *Source) Inputs(ctx context.Context, collector *unstructured.Unstructured) (Inputs, error) {
+// Inputs tells what a Collector must be rendered from, and what the cluster offers.
+func (s *Source) Inputs(ctx context.Context, collector *unstructured.Unstructured) (Inputs, *render.Offered, error) {
 	offered, err := s.Offered(ctx)
 	if err != nil {
-		return Inputs{}, err
+		return Inputs{}, nil, err
 	}
-	return s.inputs(collector, offered), nil
-}
-
-func (s *Source) inputs(collector *unstructured.Unstructured, offered *render.Offered) Inputs {
-	return Inputs{
-		s.Build, s.Chart.Digest, offered.Version, s.ConfigurationVersion(collector), collector.GetUID(), collector.GetGeneration(),
-	}
+	version := s.ConfigurationVersion(collector)
+	return Inputs{s.Build, s.Chart.Digest, offered.Version, version, collector.GetUID(), collector.GetGeneration()}, offered, nil
 }
 
 // Render renders a Collector, and has it own the result. running are the versions that its pods have of what they refer to.
 func (s *Source) Render(
 	ctx context.Context, collector *unstructured.Unstructured, values map[string]any, running string,
 ) (*Revision, error) {
-	offered, err := s.Offered(ctx)
+	now, offered, err := s.Inputs(ctx, collector) // before the content is read: what changes meanwhile is seen as a change
 	if err != nil {
 		return nil, err
 	}
-	now := s.inputs(collector, offered) // before the content is read: what changes meanwhile is seen as a change
 	referenced, err := s.Configuration(ctx, collector)
 	if err != nil {
 		return nil, err

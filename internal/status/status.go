@@ -124,7 +124,8 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 	if err := w.complete(ctx, updated, before, after); err != nil {
 		return err
 	}
-	if isUninstalled(updated, after) {
+	deployed := find(after, "Deployed")
+	if updated.GetDeletionTimestamp() != nil && deployed != nil && deployed.Reason == "UninstallSuccessful" {
 		// The Collector goes with the next request, and its status with it.
 		w.events.Event(updated, "Normal", "Uninstalled", "all objects of the Collector are gone")
 		return nil
@@ -215,11 +216,6 @@ func describeUpdate(before, after *v1alpha1.CollectorStatus, update *v1alpha1.Co
 	case !isOnItsWay && !isTrue(after, "Paused"):
 		unset(after, v1alpha1.UpdatePending)
 	}
-}
-
-func isUninstalled(collector *unstructured.Unstructured, status *v1alpha1.CollectorStatus) bool {
-	deployed := find(status, "Deployed")
-	return collector.GetDeletionTimestamp() != nil && deployed != nil && deployed.Reason == "UninstallSuccessful"
 }
 
 // statusOf reads obj's status. It leaves out what the schema does not have, such as the release's manifest.
