@@ -84,19 +84,22 @@ type cluster struct {
 }
 
 func (c cluster) Apply(ctx context.Context, request Request) (inventory.Object, error) {
+	return c.patch(ctx, request, types.ApplyPatchType, client.ForceOwnership)
+}
+
+func (c cluster) patch(ctx context.Context, request Request, as types.PatchType, options ...client.PatchOption) (inventory.Object, error) {
 	text, err := json.Marshal(request.body())
 	if err != nil {
 		return inventory.Object{}, fmt.Errorf("write it as JSON: %w", err)
 	}
-	options := []client.PatchOption{client.FieldOwner(request.Manager), client.ForceOwnership}
-	if request.DryRun {
+	if options = append(options, client.FieldOwner(request.Manager)); request.DryRun {
 		options = append(options, client.DryRunAll)
 	}
 	after := c.named(request.Ref)
 	if request.Name != "" {
 		after.SetName(request.Name)
 	}
-	err = c.writer.Patch(ctx, after, client.RawPatch(types.ApplyPatchType, text), options...)
+	err = c.writer.Patch(ctx, after, client.RawPatch(as, text), options...)
 	return inventory.Of(after), err
 }
 
@@ -128,17 +131,8 @@ func (r Request) body() map[string]any {
 }
 
 func (c cluster) Rewrite(ctx context.Context, request Request) error {
-	text, err := json.Marshal(request.body())
-	if err != nil {
-		return fmt.Errorf("write it as JSON: %w", err)
-	}
-	options := []client.PatchOption{client.FieldOwner(request.Manager)}
-	if request.DryRun {
-		options = append(options, client.DryRunAll)
-	}
-	err = c.writer.Patch(ctx, c.named(request.Ref), client.RawPatch(types.MergePatchType, text), options...)
-	if err != nil || request.DryRun {
-		return err //nolint:wrapcheck // the caller has another error to tell
+	if _, err := c.patch(ctx, request, types.MergePatchType); err != nil || request.DryRun {
+		return err // the caller has another one to tell
 	}
 	return c.own(ctx, request.Ref)
 }

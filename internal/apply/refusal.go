@@ -3,13 +3,17 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -42,6 +46,35 @@ func (e *ImmutableError) Error() string { return "apply " + e.Ref.String() + ": 
 
 // Unwrap returns what the API server says.
 func (e *ImmutableError) Unwrap() error { return e.cause }
+
+// Immutable is what is known of an object that the API server lets nobody change as it should.
+type Immutable struct {
+	// Err is what the API server says.
+	Err error
+
+	// Live and Wanted are a StatefulSet, and Claims those with its labels; nil for other kinds.
+	Live, Wanted *appsv1.StatefulSet
+	Claims       []corev1.PersistentVolumeClaim
+}
+
+// Inspect reads a StatefulSet that cannot be changed, and its claims.
+func (e *ImmutableError) Inspect(ctx context.Context, cluster Cluster) (Immutable, error) {
+	found := Immutable{Err: e}
+	if e.Ref.Kind().Kind != "StatefulSet" {
+		return found, nil
+	}
+	live, err := cluster.Read(ctx, e.Ref)
+	if err != nil || live == nil {
+		return found, err
+	}
+	found.Live, found.Wanted = &appsv1.StatefulSet{}, &appsv1.StatefulSet{}
+	convert := runtime.DefaultUnstructuredConverter.FromUnstructured
+	if err := errors.Join(convert(live.Object, found.Live), convert(e.Object.Content.Object, found.Wanted)); err != nil {
+		return found, fmt.Errorf("read %s: %w", e.Ref, err)
+	}
+	found.Claims, err = cluster.Claims(ctx, found.Live.Spec.Selector.MatchLabels)
+	return found, err
+}
 
 // immutableFields are the fields that the API server names when somebody changes what nobody can change
 // (k8s.io/kubernetes, pkg/apis/apps/validation and pkg/apis/core/validation). Its reason is FieldValueForbidden for each.

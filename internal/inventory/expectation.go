@@ -115,13 +115,13 @@ func (e *Expectation) state(object *Object, now time.Time) State {
 		return Contested
 	case object == nil:
 		return Lost
-	case object.Deleting && (e == nil || object.UID == e.UID || !isOlder(object.Version, e.Version)):
+	case object.Deleting && (e == nil || object.UID == e.UID || !IsOlder(object.Version, e.Version)):
 		return Deleting
 	case e == nil:
 		return Unknown
 	case object.UID == e.UID && (object.Version == e.Version || object.Digest == e.Digest && object.Digest != ""):
 		return InOrder
-	case isOlder(object.Version, e.Version) && now.Sub(e.At) < CacheDelay:
+	case IsOlder(object.Version, e.Version) && now.Sub(e.At) < CacheDelay:
 		return Behind
 	case now.Before(e.Next):
 		return Contested
@@ -129,8 +129,8 @@ func (e *Expectation) state(object *Object, now time.Time) State {
 	return Changed
 }
 
-// isOlder tells whether one resource version is older than another. Versions that cannot be compared are not.
-func isOlder(version, than string) bool {
+// IsOlder tells whether one resource version is older than another. Versions that cannot be compared are not.
+func IsOlder(version, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err == nil && order < 0
 }
@@ -141,12 +141,46 @@ type Expectations map[Reference]*Expectation
 // Keep notes that an object that nobody wants now should stay as the informer cache has it, unless something else was applied since.
 func (e Expectations) Keep(what Reference, object Object) {
 	next, known := Expect(object), e[what]
-	if known != nil && known.UID == object.UID && isOlder(object.Version, known.Version) {
+	if known != nil && known.UID == object.UID && IsOlder(object.Version, known.Version) {
 		return
 	}
 	next.Pending = known != nil && known.Pending
 	next.Edited = known == nil || known.Edited || known.UID != object.UID || known.Digest != object.Digest
 	e[what] = next
+}
+
+// KeepRest expects what stays although it is not wanted to stay as it is now, and forgets what has gone and is not wanted.
+func (e Expectations) KeepRest(found map[Reference]Object, isWanted func(Reference) bool, now time.Time) {
+	for what, object := range found {
+		isKnown, keeps := e[what] != nil, isWanted(what)
+		if !object.Deleting && (!isKnown || !keeps) || object.Deleting && !isKnown && keeps { // it is missed when it has gone
+			e.Keep(what, object)
+		}
+	}
+	for what, expected := range e {
+		isLost := expected.Seen || now.Sub(expected.At) >= CacheDelay
+		if _, isThere := found[what]; !isThere && isLost && !isWanted(what) {
+			delete(e, what)
+		}
+	}
+}
+
+// KeepRepaired expects what a repair has left to stay as it is: what nobody wants any more is no drift, and what is wanted is missed when it
+// has gone. view is from before the repair.
+func (e Expectations) KeepRepaired(view map[Reference]Seen, found map[Reference]Object, isWanted func(Reference) bool) {
+	for what, seen := range view {
+		object, isThere := found[what]
+		isKept := seen.State != InOrder && seen.State != Deleting
+		if isWanted(what) {
+			isKept = seen.State == Deleting
+		}
+		switch {
+		case seen.State == Lost && !isWanted(what):
+			delete(e, what)
+		case isThere && isKept:
+			e.Keep(what, object)
+		}
+	}
 }
 
 // Seen is one object of a Collector.
@@ -159,6 +193,9 @@ type Seen struct {
 	// Pending tells that it was created for a revision that is not accepted yet.
 	Pending bool
 }
+
+// IsThere tells whether the object is there to stay, or may be.
+func (s *Seen) IsThere() bool { return s.State != Lost && s.State != Deleting }
 
 // View is what a Collector has. It is not changed.
 type View struct {
@@ -176,32 +213,54 @@ type View struct {
 func (e Expectations) See(found map[Reference]Object, now time.Time) map[Reference]Seen {
 	all := make(map[Reference]Seen, len(found))
 	for what, object := range found {
-		expected := e[what]
-		seen := Seen{Object: object, State: expected.state(&object, now), Held: expected.IsContested()}
-		if expected != nil {
-			seen.Next, seen.Pending = expected.Next, expected.Pending
-			if expected.Edited {
-				seen.Hash = ""
-			}
-		}
-		if seen.State == Behind {
-			seen.Hash, seen.UID, seen.Checked = expected.Hash, expected.UID, expected.Checked
-			seen.OwnsReplicas, seen.Replicas = expected.OwnsReplicas, expected.Replicas
-		}
-		all[what] = seen
+		all[what] = e[what].see(&object, now)
 	}
 	for what, expected := range e {
 		if _, isThere := found[what]; !isThere {
-			object := Object{
-				UID: expected.UID, Version: expected.Version, Hash: expected.Hash, Digest: expected.Digest, Checked: expected.Checked,
-				OwnsReplicas: expected.OwnsReplicas, Replicas: expected.Replicas,
-			}
-			all[what] = Seen{
-				Object: object, State: expected.state(nil, now), Next: expected.Next, Held: expected.IsContested(), Pending: expected.Pending,
-			}
+			all[what] = expected.see(nil, now)
 		}
 	}
 	return all
+}
+
+// see returns an object beside what is expected of it. The object is nil if the informer cache has none.
+func (e *Expectation) see(object *Object, now time.Time) Seen {
+	seen := Seen{State: e.state(object, now), Held: e.IsContested()}
+	if object != nil {
+		seen.Object = *object
+	}
+	if e == nil {
+		return seen
+	}
+	seen.Next, seen.Pending = e.Next, e.Pending
+	switch {
+	case object == nil || seen.State == Behind:
+		seen.Hash, seen.UID, seen.Checked, seen.OwnsReplicas, seen.Replicas = e.Hash, e.UID, e.Checked, e.OwnsReplicas, e.Replicas
+	case e.Edited:
+		seen.Hash = ""
+	}
+	if object == nil {
+		seen.Version, seen.Digest = e.Version, e.Digest
+	}
+	return seen
+}
+
+// Confirm notes which objects the informer cache has shown in order. It tells whether all are, or all but those that a finalizer holds.
+// Objects that wait to be pruned do not count.
+func (e Expectations) Confirm(found map[Reference]Object, waits map[Reference]bool, now time.Time) (areInOrder, areHeld bool) {
+	view := e.See(found, now)
+	e.Note(view)
+	for what, seen := range view {
+		switch {
+		case seen.State == InOrder, waits[what]:
+		case seen.State == Changed && what.Kind().Kind == "Job": // its end is waited for
+		case seen.State == Deleting:
+			areHeld = true
+		default:
+			return false, false
+		}
+	}
+	return !areHeld, areHeld
 }
 
 // Note notes which of the objects the informer cache has shown in order.

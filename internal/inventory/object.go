@@ -71,6 +71,30 @@ func IsWorkload(kind string) bool {
 	return kind == "Deployment" || kind == "StatefulSet" || kind == "DaemonSet"
 }
 
+// Running returns which versions of what they refer to the pods of a Collector's workload have.
+func Running(objects map[Reference]Object) string {
+	for _, object := range objects {
+		if object.References != "" {
+			return object.References
+		}
+	}
+	return ""
+}
+
+// Left names objects that are being deleted, and what holds them. It tells whether there is nothing to wait for but finalizers.
+func Left(objects map[Reference]Object) (names []string, areHeld bool) {
+	areHeld = true
+	for what, object := range objects {
+		name := what.String()
+		if len(object.Finalizers) > 0 {
+			name += " with finalizers " + strings.Join(object.Finalizers, ", ")
+		}
+		names, areHeld = append(names, name), areHeld && object.Deleting && len(object.Finalizers) > 0
+	}
+	slices.Sort(names)
+	return names, areHeld
+}
+
 // Of returns what is known of an object, as the API server or as the informer cache has it.
 func Of(object client.Object) Object {
 	kept, fields := object.GetAnnotations(), fieldsOf(object)
@@ -80,25 +104,31 @@ func Of(object client.Object) Object {
 		Hash: fields.hash, Digest: fields.digest, OwnsReplicas: fields.replicas, Editor: fields.editor,
 		Checked: kept[CheckedAnnotation], Ended: Ended(object), References: kept[postrender.ReferencesAnnotation], Uses: kept[usesAnnotation],
 	}
-	switch whole := object.(type) {
-	case *appsv1.Deployment:
-		o.Replicas = ptr.Deref(whole.Spec.Replicas, 1)
-		o.Serves = whole.Status.ObservedGeneration >= whole.Generation &&
-			serves(o.Replicas, whole.Status.UpdatedReplicas, whole.Status.AvailableReplicas)
-	case *appsv1.StatefulSet:
-		o.Replicas = ptr.Deref(whole.Spec.Replicas, 1)
-		o.Serves = whole.Status.ObservedGeneration >= whole.Generation &&
-			serves(o.Replicas, whole.Status.UpdatedReplicas, whole.Status.AvailableReplicas)
-	case *appsv1.DaemonSet:
-		o.Replicas = whole.Status.DesiredNumberScheduled
-		o.Serves = whole.Status.ObservedGeneration >= whole.Generation &&
-			serves(o.Replicas, whole.Status.UpdatedNumberScheduled, whole.Status.NumberAvailable)
-	}
+	pods := PodsOf(object)
+	o.Replicas, o.Serves = pods.Wanted, !pods.Behind && pods.Wanted > 0 && pods.Updated >= pods.Wanted && pods.Available >= pods.Wanted
 	return o
 }
 
-func serves(wanted, updated, available int32) bool {
-	return wanted > 0 && updated >= wanted && available >= wanted
+// Pods is what a workload says of its pods.
+type Pods struct {
+	Behind                                 bool  // nobody has worked on its last change yet
+	Wanted, Updated, Available, All, Ready int32 // how many pods
+}
+
+// PodsOf returns what an object says of its pods. Another object than a workload has none.
+func PodsOf(object client.Object) Pods {
+	switch of := object.(type) {
+	case *appsv1.Deployment:
+		s, wanted := of.Status, ptr.Deref(of.Spec.Replicas, 1)
+		return Pods{s.ObservedGeneration < of.Generation, wanted, s.UpdatedReplicas, s.AvailableReplicas, s.Replicas, s.ReadyReplicas}
+	case *appsv1.StatefulSet:
+		s, wanted := of.Status, ptr.Deref(of.Spec.Replicas, 1)
+		return Pods{s.ObservedGeneration < of.Generation, wanted, s.UpdatedReplicas, s.AvailableReplicas, s.Replicas, s.ReadyReplicas}
+	case *appsv1.DaemonSet:
+		s, behind := of.Status, of.Status.ObservedGeneration < of.Generation
+		return Pods{behind, s.DesiredNumberScheduled, s.UpdatedNumberScheduled, s.NumberAvailable, s.CurrentNumberScheduled, s.NumberReady}
+	}
+	return Pods{}
 }
 
 // Ended returns the condition that says how a Job ended, or an empty one.

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,7 +19,8 @@ import (
 // cacheTimeout is how long a look into the informer cache may take. Only the first look at a kind takes any time.
 const cacheTimeout = 10 * time.Second
 
-// RecordPrefix begins the names of the Secrets of package record, as Helm names them. They are no objects of the chart, whatever labels somebody gives them.
+// RecordPrefix begins the names of the Secrets of package record, as Helm names them. They are no objects of the chart, whatever labels
+// somebody gives them.
 const RecordPrefix = "sh.helm.release.v1."
 
 // Reader reads what Collectors have.
@@ -67,16 +70,14 @@ func read(
 	if err := from.List(ctx, list, client.InNamespace(collector.GetNamespace()), selected, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the objects of kind %s: %w", kind.Kind, err)
 	}
-	eachItem(list, func(object client.Object) {
-		if !metav1.IsControlledBy(object, collector) || strings.HasPrefix(object.GetName(), RecordPrefix) {
-			return
-		}
-		kept, _ := Strip(object) // fails never
-		if object, ok := kept.(client.Object); ok {
+	return meta.EachListItem(list, func(item runtime.Object) error { //nolint:wrapcheck // fails never
+		kept, _ := Strip(item)
+		object, ok := kept.(client.Object)
+		if ok && metav1.IsControlledBy(object, collector) && !strings.HasPrefix(object.GetName(), RecordPrefix) {
 			into[NewReference(kind, object.GetName())] = Of(object)
 		}
+		return nil
 	})
-	return nil
 }
 
 // Used returns what a Collector's pods use, and the pods that its workloads may start, by kind and name. orphans counts the pods that

@@ -9,9 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -160,13 +158,4 @@ func newList(kind schema.GroupVersionKind) client.ObjectList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(listKind)
 	return list
-}
-
-func eachItem(list client.ObjectList, do func(client.Object)) {
-	_ = meta.EachListItem(list, func(item runtime.Object) error { // fails for what is not a list
-		if object, ok := item.(client.Object); ok {
-			do(object)
-		}
-		return nil
-	})
 }

@@ -39,6 +39,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/release"
+	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/internal/rollout"
 	"github.com/kube8/kube8-operator/internal/status"
 )
@@ -118,21 +119,26 @@ func addReconciler(
 	find := newFinder(mgr.GetClient(), watch.GroupVersionKind)
 	delays := &backoff{flowcontrol.NewBackOff(firstDelay, longestDelay), find}
 	own := make(requests)
-	clients, err := release.New(mgr, watch, release.Options{
-		Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version, References: configurations.References,
-		Events: events, Metrics: metered, Period: period, Waves: waves, Shard: shard, Alone: opts.Manager.LeaderElection, Build: opts.Build,
-		Requeue:    func(collector client.Object, after time.Duration) { own.ask(ctx, collector, after) },
-		BackingOff: delays.isWaiting,
-	})
+	isChosen := func(ctx context.Context, key client.ObjectKey) bool { return find(ctx, key) != nil }
+	f, err := newFollower(mgr, watch, waves, func(collector client.Object, after time.Duration) { own.ask(ctx, collector, after) })
 	if err != nil {
 		return fmt.Errorf("create action clients: %w", err)
 	}
+	clients := release.New(mgr.GetClient(), mgr.GetAPIReader(), release.Options{
+		Source: &revision.Source{
+			Chart: f.chart, Build: opts.Build, Shard: shard, Mapper: mgr.GetRESTMapper(), Offered: f.offered.Get,
+			Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version, References: configurations.References,
+		},
+		Ask: f.offered.Ask, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, IsChosen: isChosen,
+		Alone: opts.Manager.LeaderElection, Period: period,
+	})
+	f.knows = clients.Knows
 	stock, err := newReconciler(watch, period, clients, status.NewClient(mgr.GetClient(), clients, events), events)
 	if err != nil {
 		return fmt.Errorf("create reconciler: %w", err)
 	}
 	c, err := controller.New(strings.ToLower(watch.Kind)+"-controller", mgr, controller.Options{
-		Reconciler:  &measured{stock, clients.Ended, delays, metered},
+		Reconciler:  &measured{stock, clients.Last, delays, metered},
 		RateLimiter: delays, NewQueue: newQueue,
 		MaxConcurrentReconciles: ptr.Deref(watch.MaxConcurrentReconciles, opts.MaxConcurrentReconciles),
 	})
@@ -144,8 +150,8 @@ func addReconciler(
 	return errors.Join(
 		c.Watch(source.Kind(mgr.GetCache(), client.Object(collectors), &handler.EnqueueRequestForObject{})),
 		c.Watch(own.source()),
-		clients.Watch(c),
-		status.WatchPods(mgr, c, func(ctx context.Context, key client.ObjectKey) bool { return find(ctx, key) != nil }),
+		f.start(c),
+		status.WatchPods(mgr, c, isChosen),
 		configurations.Watch(mgr, c, referred, watch.GroupVersionKind),
 	)
 }

@@ -18,7 +18,7 @@ import (
 // measured is the stock reconciler, with its reconciles measured. How one went says when the next one is.
 type measured struct {
 	reconcile.Reconciler
-	ended   func(client.ObjectKey) release.Ended
+	ended   func(client.ObjectKey) release.Outcome
 	backoff *backoff
 	metrics *metrics.Metrics
 }

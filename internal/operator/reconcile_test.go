@@ -25,21 +25,21 @@ func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
 	broken := errors.New("broken")
 	for name, row := range map[string]struct {
 		collector *unstructured.Unstructured
-		ended     release.Ended
+		ended     release.Outcome
 		err       error
 		measured  string
 		next      time.Duration
 		backsOff  bool // a failure before it still counts
 	}{
-		"nothing was to do":                  {collectorOf(1), release.Ended{Fast: true}, nil, "fast", time.Hour, false},
-		"something was to do":                {collectorOf(1), release.Ended{}, nil, "full", time.Hour, false},
-		"something is to do in a second":     {collectorOf(1), release.Ended{Requeue: time.Second}, nil, "full", time.Second, false},
-		"something is to do after a while":   {collectorOf(1), release.Ended{Requeue: 2 * time.Hour}, nil, "full", time.Hour, false},
-		"it waits for a check":               {collectorOf(1), release.Ended{Unfinished: true}, nil, "full", time.Hour, true},
-		"it waits for a role to be bound":    {refused, release.Ended{}, nil, "full", firstDelay, true},
-		"it failed":                          {collectorOf(1), release.Ended{}, broken, "error", 0, true},
-		"it is paused, and nothing was done": {paused, release.Ended{Requeue: time.Second}, nil, "", time.Hour, true},
-		"it has gone, and nothing was done":  {nil, release.Ended{}, nil, "", time.Hour, true},
+		"nothing was to do":                  {collectorOf(1), release.Outcome{Fast: true}, nil, "fast", time.Hour, false},
+		"something was to do":                {collectorOf(1), release.Outcome{}, nil, "full", time.Hour, false},
+		"something is to do in a second":     {collectorOf(1), release.Outcome{Requeue: time.Second}, nil, "full", time.Second, false},
+		"something is to do after a while":   {collectorOf(1), release.Outcome{Requeue: 2 * time.Hour}, nil, "full", time.Hour, false},
+		"it waits for a check":               {collectorOf(1), release.Outcome{Unfinished: true}, nil, "full", time.Hour, true},
+		"it waits for a role to be bound":    {refused, release.Outcome{}, nil, "full", firstDelay, true},
+		"it failed":                          {collectorOf(1), release.Outcome{}, broken, "error", 0, true},
+		"it is paused, and nothing was done": {paused, release.Outcome{Requeue: time.Second}, nil, "", time.Hour, true},
+		"it has gone, and nothing was done":  {nil, release.Outcome{}, nil, "", time.Hour, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
 				registry := prometheus.NewPedanticRegistry()
 				delays := backoffOf(&row.collector)
 				delays.When(gateway)
-				ended := func(client.ObjectKey) release.Ended { return row.ended }
+				ended := func(client.ObjectKey) release.Outcome { return row.ended }
 				m := &measured{stock, ended, delays, metrics.New(registry)}
 				result, err := m.Reconcile(t.Context(), gateway)
 				if result.RequeueAfter != row.next || !errors.Is(err, row.err) {

@@ -26,8 +26,7 @@ func (e *CheckError) Error() string { return e.message }
 // accepts tells whether a Job has accepted what is wanted: it has completed, or an object says so.
 func (s *Situation) accepts(job inventory.Reference) bool {
 	for what, seen := range s.View.Objects {
-		isThere := seen.State != inventory.Lost && seen.State != inventory.Deleting
-		if isThere && (seen.Checked == job.Name() || what == job && seen.Ended.Type == batchv1.JobComplete) {
+		if seen.IsThere() && (seen.Checked == job.Name() || what == job && seen.Ended.Type == batchv1.JobComplete) {
 			return true
 		}
 	}
@@ -58,7 +57,7 @@ func (w Want) Accepted(job *render.Object) (Want, error) {
 func (s *Situation) check(job render.Object) Plan {
 	p := Plan{Verdict: Checking, Restores: s.Drifts()}
 	seen := s.View.Objects[job.Ref]
-	if seen.Ended.Type != "" && seen.State != inventory.Lost && seen.State != inventory.Deleting {
+	if seen.Ended.Type != "" && seen.IsThere() {
 		if err := s.refusal(job.Ref, seen); err != nil {
 			p.Verdict, p.Err = Refused, err
 			return p
@@ -66,8 +65,7 @@ func (s *Situation) check(job render.Object) Plan {
 	}
 	var deletes []apply.Step
 	for what, other := range s.View.Objects { // a Collector has one check at a time
-		isJob := render.StageOf(what.Kind().Kind) == render.Checks && other.State != inventory.Lost && other.State != inventory.Deleting
-		if isJob && (what != job.Ref || other.Ended.Type != "") {
+		if render.StageOf(what.Kind().Kind) == render.Checks && other.IsThere() && (what != job.Ref || other.Ended.Type != "") {
 			deletes = append(deletes, remove(what, other, "another check takes its place"))
 		}
 	}

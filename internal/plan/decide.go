@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,6 +87,29 @@ func Decide(s Situation) Plan {
 	return p
 }
 
+// Unchanged returns the plan for objects of the deployed revision, and whether there is one without a decision: each object is in order,
+// waits to be pruned, or waits for its next repair.
+func Unchanged(view map[inventory.Reference]inventory.Seen, waits map[inventory.Reference]bool, now time.Time) (p Plan, isUnchanged bool) {
+	p.Verdict = InSync
+	var first inventory.Reference // of those that are contested, so that the message is always the same
+	for what, seen := range view {
+		switch {
+		case seen.State == inventory.InOrder, waits[what]:
+		case seen.State == inventory.Contested:
+			if first == (inventory.Reference{}) || what.Use() < first.Use() {
+				first = what
+			}
+			p.Sooner(seen.Next.Sub(now))
+		default:
+			return p, false
+		}
+	}
+	if seen, isContested := view[first]; isContested {
+		p.Obstruct(Contested, EditorOf(seen.Editor), first)
+	}
+	return p, true
+}
+
 // isUnrecorded tells whether all that is wanted was applied, by an operator that was killed before it recorded that.
 func (s *Situation) isUnrecorded() bool {
 	for i := range s.Want.Objects {
@@ -114,7 +138,7 @@ func uninstall(s Situation) Plan {
 	p := Plan{Verdict: Uninstalling}
 	var deletes []apply.Step
 	for what, seen := range s.View.Objects {
-		if seen.State != inventory.Lost && seen.State != inventory.Deleting {
+		if seen.IsThere() {
 			deletes = append(deletes, remove(what, seen, "the Collector is being deleted"))
 		}
 	}
@@ -203,12 +227,7 @@ func (p *Plan) Obstruct(format string, args ...any) {
 }
 
 // EditorOf returns who has changed an object, for messages.
-func EditorOf(editor string) string {
-	if editor == "" {
-		return "an unknown client"
-	}
-	return editor
-}
+func EditorOf(editor string) string { return cmp.Or(editor, "an unknown client") }
 
 func heldBy(finalizers []string) string {
 	if len(finalizers) == 0 {
@@ -243,8 +262,7 @@ func (s *Situation) exchange(step *apply.Step) *apply.Step {
 		return step
 	}
 	for what, seen := range s.View.Objects {
-		if slices.Contains(autoscalers, what.Kind().Kind) && s.Want.Has(what) == nil &&
-			seen.State != inventory.Lost && seen.State != inventory.Deleting {
+		if slices.Contains(autoscalers, what.Kind().Kind) && s.Want.Has(what) == nil && seen.IsThere() {
 			step.Action, step.Old = apply.Replace, &apply.Old{Ref: what, UID: seen.UID}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
@@ -128,14 +129,14 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 		"a Secret that nobody can change is replaced": {
 			Situation{
 				Deployed: "r1", Want: wanted("r1", "Secret/c-1=1", "Deployment/c=1"), View: inventory.View{Objects: having("Secret/c-1=0 changed", "Deployment/c=1")},
-				Immutable: map[inventory.Reference]Immutable{ref("Secret/c-1"): {}},
+				Immutable: map[inventory.Reference]apply.Immutable{ref("Secret/c-1"): {}},
 			},
 			"Drifted\nreplace Secret/c-1",
 		},
 		"a StatefulSet that nobody can change is refused, unless its claims grow": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "StatefulSet/c=2"), View: inventory.View{Objects: having("StatefulSet/c=1")},
-				Immutable: map[inventory.Reference]Immutable{ref("StatefulSet/c"): {Err: errors.New("updates to fields other than these are forbidden")}},
+				Immutable: map[inventory.Reference]apply.Immutable{ref("StatefulSet/c"): {Err: errors.New("updates to fields other than these are forbidden")}},
 			},
 			"Refused\nerror: updates to fields other than these are forbidden",
 		},

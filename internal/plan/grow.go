@@ -17,7 +17,7 @@ import (
 
 // successor returns what makes room for an object that nobody can change, or why nothing can. A Secret is created anew. A
 // StatefulSet whose claims grow is created anew too, and adopts the pods. Other changes of a StatefulSet are refused.
-func successor(what inventory.Reference, uid types.UID, found Immutable) (*apply.Old, error) {
+func successor(what inventory.Reference, uid types.UID, found apply.Immutable) (*apply.Old, error) {
 	old := &apply.Old{Ref: what, UID: uid}
 	if what.Kind().Kind != "StatefulSet" {
 		return old, nil
@@ -65,7 +65,7 @@ func growth(live, wanted *appsv1.StatefulSet) (map[string]resource.Quantity, err
 }
 
 // grown returns the claims of a StatefulSet that are to grow, also those whose pods were scaled away.
-func grown(found Immutable, larger map[string]resource.Quantity) (grow []apply.Growth) {
+func grown(found apply.Immutable, larger map[string]resource.Quantity) (grow []apply.Growth) {
 	for name, size := range larger {
 		isOfTemplate := regexp.MustCompile("^" + regexp.QuoteMeta(name+"-"+found.Live.Name) + "-[0-9]+$").MatchString
 		for _, claim := range found.Claims {

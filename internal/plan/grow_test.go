@@ -62,7 +62,7 @@ func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
 		"one that has gone is not what was refused": {wantError: refused.message},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := Immutable{Err: refused, Live: row.live, Wanted: row.wanted}
+			found := apply.Immutable{Err: refused, Live: row.live, Wanted: row.wanted}
 			for _, claim := range row.claims {
 				found.Claims = append(found.Claims, claimOf(claim))
 			}

@@ -6,8 +6,6 @@ package plan
 import (
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/apply"
@@ -77,6 +75,11 @@ type Plan struct {
 	After time.Duration
 }
 
+// Revises tells whether the plan brings another revision.
+func (p *Plan) Revises() bool {
+	return p.Verdict == Install || p.Verdict == Upgrade || p.Verdict == Unrecorded
+}
+
 // add adds a group of steps, unless it is empty.
 func (p *Plan) add(group []apply.Step) {
 	if len(group) > 0 {
@@ -129,23 +132,13 @@ type Situation struct {
 	Conflicted bool
 
 	// Immutable are objects that the API server lets nobody change as they should, found out in this reconcile.
-	Immutable map[inventory.Reference]Immutable
+	Immutable map[inventory.Reference]apply.Immutable
 }
 
 // Want is what a Collector is to become.
 type Want struct {
 	Hash    string
 	Objects []render.Object
-}
-
-// Immutable is an object that the API server lets nobody change as it should.
-type Immutable struct {
-	// Err is what the API server says.
-	Err error
-
-	// Live and Wanted are a StatefulSet, and Claims those with its labels; nil for other kinds.
-	Live, Wanted *appsv1.StatefulSet
-	Claims       []corev1.PersistentVolumeClaim
 }
 
 // Has returns the wanted object of a reference, or nil.

@@ -1,10 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -81,7 +80,7 @@ func (s *Situation) handsOver(p *Plan) bool {
 	var others int32
 	var other inventory.Reference
 	for what, seen := range s.View.Objects {
-		if inventory.IsWorkload(what.Kind().Kind) && what != wanted.Ref && seen.State != inventory.Lost && seen.State != inventory.Deleting {
+		if inventory.IsWorkload(what.Kind().Kind) && what != wanted.Ref && seen.IsThere() {
 			others += seen.Replicas
 			if other == (inventory.Reference{}) || what.Use() < other.Use() { // the message is always the same
 				other = what
@@ -119,15 +118,7 @@ func (s *Situation) history() map[inventory.Reference]bool {
 	if wanted == 0 {
 		return nil
 	}
-	slices.SortFunc(all, func(a, b secret) int {
-		switch {
-		case a.isNewer(b):
-			return -1
-		case b.isNewer(a):
-			return 1
-		}
-		return strings.Compare(a.what.Name(), b.what.Name())
-	})
+	slices.SortFunc(all, secret.compare)
 	kept := map[inventory.Reference]bool{}
 	for _, found := range all[:min(len(all), max(0, room))] {
 		kept[found.what] = true
@@ -144,7 +135,7 @@ func (s *Situation) isLeft(what inventory.Reference, seen inventory.Seen) bool {
 func (s *Situation) leftovers() []apply.Step {
 	var deletes []apply.Step
 	for what, seen := range s.View.Objects {
-		if seen.State != inventory.Lost && seen.State != inventory.Deleting && s.isLeft(what, seen) && s.Want.Has(what) == nil {
+		if seen.IsThere() && s.isLeft(what, seen) && s.Want.Has(what) == nil {
 			deletes = append(deletes, remove(what, seen, "a change that was not accepted has left it"))
 		}
 	}
@@ -157,15 +148,14 @@ type secret struct {
 	inventory.Object
 }
 
-// isNewer tells whether a Secret was created after another one. A Secret that the informer cache does not show yet is the newest.
-// Within a second the resource version tells, which grows also when somebody writes the metadata.
-func (s secret) isNewer(than secret) bool {
-	if s.Created.IsZero() != than.Created.IsZero() {
-		return s.Created.IsZero()
+// compare sorts Secrets, the newest first. A Secret that the informer cache does not show yet is the newest. Within a second the
+// resource version tells, which grows also when somebody writes the metadata.
+func (s secret) compare(with secret) int {
+	switch {
+	case s.Created.IsZero() && !with.Created.IsZero(), inventory.IsOlder(with.Version, s.Version) && s.Created.Equal(with.Created):
+		return -1
+	case with.Created.IsZero() && !s.Created.IsZero(), inventory.IsOlder(s.Version, with.Version) && s.Created.Equal(with.Created):
+		return 1
 	}
-	if !s.Created.Equal(than.Created) {
-		return s.Created.After(than.Created)
-	}
-	order, err := resourceversion.CompareResourceVersion(s.Version, than.Version)
-	return err == nil && order > 0
+	return cmp.Or(with.Created.Compare(s.Created), strings.Compare(s.what.Name(), with.what.Name()))
 }

@@ -6,9 +6,10 @@ import (
 	"math"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 )
@@ -16,33 +17,33 @@ import (
 // look reads what the Collector has. An operator that has just started takes it to be in order if the status says so.
 func (r *actionClient) look() error {
 	var optional []schema.GroupVersionKind
-	offered, offeredErr := r.capabilities.Get(r.ctx)
+	offered, offeredErr := r.Source.Offered(r.ctx)
 	if offeredErr == nil {
 		optional = offered.Kinds
 	}
-	found, err := r.inventory.Of(r.ctx, r.collector, r.chart.Kinds, optional)
+	found, err := r.inventory.Of(r.ctx, r.collector, r.Source.Chart.Kinds, optional)
 	if err != nil {
 		return err
 	}
 	r.found = found
-	if r.expected == nil && r.deployed != nil {
-		if digest, _, objects := splitDigest(r.deployed.Digest); objects == digestOfObjects(r.found, nil) {
-			r.expected = inventory.Expectations{}
-			for what, object := range r.found {
-				r.expected[what] = inventory.Expect(object)
-			}
-			if now, err := r.current(); err == nil && digest == r.digestOfInputs(now) {
-				// Not all Collectors are rendered again at the same time, one period after a start.
-				r.inputs, r.until, r.renders = now, r.now().Add(spreadOver(r.Period, r.uid)), r.hash()
-			}
+	if r.expected == nil && r.deployed.IsSeen(r.found) {
+		r.expected = inventory.Expectations{}
+		for what, object := range r.found {
+			r.expected[what] = inventory.Expect(object)
+		}
+		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && r.deployed.IsFrom(now) {
+			sum := fnv.New32a() // not all Collectors are rendered again at the same time, one period after a start
+			_, _ = sum.Write([]byte(r.uid))
+			part := float64(r.Period) * float64(sum.Sum32()) / math.MaxUint32
+			r.latest, r.until = change{now, r.deployed.Hash()}, r.now().Add(time.Duration(part))
 		}
 	}
-	r.isUnknown = r.isUnknown || r.expected == nil && r.deployed != nil
-	if r.isMoved = r.Shard != "" && r.isUnknown; r.isMoved {
+	r.isUnknown = r.isUnknown || r.expected == nil && r.deployed.Revision != 0
+	if r.isMoved = r.Source.Shard != "" && r.isUnknown; r.isMoved {
 		if offeredErr != nil {
 			return offeredErr // objects would be overlooked
 		}
-		if r.found, err = r.inventory.OfMoved(r.ctx, r.collector, append(optional, r.chart.Kinds...)); err != nil {
+		if r.found, err = r.inventory.OfMoved(r.ctx, r.collector, append(optional, r.Source.Chart.Kinds...)); err != nil {
 			return err
 		}
 	}
@@ -51,30 +52,17 @@ func (r *actionClient) look() error {
 
 // isUnchanged tells whether there is nothing to do, by what is remembered or by what the status says.
 func (r *actionClient) isUnchanged() bool {
-	now, err := r.current()
-	if err != nil || r.expected == nil || r.isMoved || r.deployed == nil {
+	now, _, err := r.revisions.Inputs(r.ctx, r.collector)
+	if err != nil || r.expected == nil || r.isMoved || r.deployed.Revision == 0 {
 		return false
 	}
-	if r.isUnrecorded || r.inputs != now || !r.now().Before(r.until) {
+	if r.isUnrecorded || r.latest.Inputs != now || !r.now().Before(r.until) {
 		return false
 	}
 	view := r.expected.See(r.found, r.now())
-	p := plan.Plan{Verdict: plan.InSync}
-	var waits inventory.Reference // of those that are contested the first one, so that the message is always the same
-	for what, seen := range view {
-		switch {
-		case seen.State == inventory.InOrder, r.waits[what]:
-		case seen.State == inventory.Contested:
-			if waits == (inventory.Reference{}) || what.Use() < waits.Use() {
-				waits = what
-			}
-			p.Sooner(seen.Next.Sub(r.now()))
-		default:
-			return false
-		}
-	}
-	if seen, isContested := view[waits]; isContested {
-		p.Obstruct(plan.Contested, plan.EditorOf(seen.Editor), waits)
+	p, isUnchanged := plan.Unchanged(view, r.waits, r.now())
+	if !isUnchanged {
+		return false
 	}
 	if len(r.waits) > 0 {
 		used, _, err := r.inventory.Used(r.ctx, r.collector, r.found)
@@ -87,8 +75,8 @@ func (r *actionClient) isUnchanged() bool {
 			}
 		}
 	}
-	if r.renders != r.hash() {
-		if r.last.refused.hash == r.renders && r.BackingOff(r.collector) {
+	if r.latest.hash != r.deployed.Hash() {
+		if r.last.refused.hash == r.latest.hash && r.BackingOff(r.collector) {
 			return false
 		}
 		if r.outcome.Update = r.Waves.Ask(r.collector); r.outcome.Update == nil {
@@ -104,20 +92,14 @@ func (r *actionClient) isUnchanged() bool {
 	return true
 }
 
-// spreadOver returns a part of a period, which is another one for each Collector.
-func spreadOver(period time.Duration, collector types.UID) time.Duration {
-	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(collector)) // fails never
-	return time.Duration(float64(period) * float64(sum.Sum32()) / math.MaxUint32)
-}
-
 // decide decides what to do about what was rendered.
 func (r *actionClient) decide() error {
 	s, err := r.situation(r.rendered.Want)
 	if err != nil {
 		return err
 	}
-	if s.ByOperator = r.isByOperator() && !r.isUnrepairable; s.ByOperator && s.Failed == nil {
+	s.ByOperator = !r.isUnrepairable && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
+	if s.ByOperator && s.Failed == nil {
 		r.outcome.Update = r.Waves.Ask(r.collector)
 		s.Turn = r.outcome.Update == nil
 	}
@@ -128,13 +110,13 @@ func (r *actionClient) decide() error {
 // situation returns what a decision looks at.
 func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
 	s = plan.Situation{
-		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.hash(), Want: want, Moved: r.isMoved,
+		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.deployed.Hash(), Want: want, Moved: r.isMoved,
 		Immutable: r.immutable,
 		View:      inventory.View{Objects: r.expected.See(r.found, r.now())},
 	}
 	r.expected.Note(s.View.Objects) // no reconcile begins when an autoscaler sets the number of pods
 	_, s.Conflicted = errors.AsType[*inventory.ConflictError](r.last.Err)
-	if r.rendered != nil && r.last.refused == (change{r.rendered.inputs, want.Hash}) && r.BackingOff(r.collector) {
+	if r.rendered != nil && r.last.refused == (change{r.rendered.Inputs, want.Hash}) && r.BackingOff(r.collector) {
 		s.Failed = r.last.Err
 	}
 	if checked, isCheck := errors.AsType[*plan.CheckError](r.last.Err); isCheck {
@@ -145,9 +127,29 @@ func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
 		needsUsed = needsUsed || want.Has(what) == nil
 		runs = runs || inventory.IsWorkload(what.Kind().Kind) && seen.State != inventory.Lost
 	}
-	if !needsUsed && runs { // mostly nothing is left over, and nobody needs to know about pods
-		return s, nil
+	if needsUsed || !runs { // mostly nothing is left over, and nobody needs to know about pods
+		s.View.Used, s.View.Orphans, err = r.inventory.Used(r.ctx, r.collector, r.found)
 	}
-	s.View.Used, s.View.Orphans, err = r.inventory.Used(r.ctx, r.collector, r.found)
 	return s, err
+}
+
+// render renders the Collector.
+func (r *actionClient) render() error {
+	rendered, err := r.revisions.Render(r.ctx, r.collector, r.values, inventory.Running(r.found))
+	if err == nil {
+		r.rendered = rendered
+	}
+	return err
+}
+
+// tellUnfollowed says with a new revision, once as long as the operator runs, what its pods refer to without being rolled.
+func (r *actionClient) tellUnfollowed(err error) {
+	if err != nil || r.rendered == nil || r.rendered.Unfollowed == r.lacked {
+		return
+	}
+	if r.lacked = r.rendered.Unfollowed; r.lacked != "" {
+		r.Events.Eventf(r.collector, corev1.EventTypeNormal, "NotFollowed",
+			"without the label %s, or not there: %.800s; pods keep what they have when it changes, until you add %[1]s=%[3]s to it",
+			v1alpha1.CollectorLabel, r.lacked, r.collector.GetName())
+	}
 }

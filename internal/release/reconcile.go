@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -28,8 +26,9 @@ func (r *actionClient) carryOut() error {
 	if r.plan.Restores || isRefused {
 		err = r.repairBeside(err)
 	}
-	if err == nil {
-		r.keepExpectations()
+	isOfDeployed := r.rendered != nil && !slices.Contains([]plan.Verdict{plan.Checking, plan.Deferred, plan.Unrecorded}, r.plan.Verdict)
+	if err == nil && isOfDeployed {
+		r.expects().KeepRest(r.found, r.rendered.Keeps, r.now())
 	}
 	r.summarize()
 	return err
@@ -37,8 +36,8 @@ func (r *actionClient) carryOut() error {
 
 // forward goes towards what is wanted. It decides again if the API server has told something new.
 func (r *actionClient) forward() error {
-	if r.revises() {
-		if err := r.recordsOf(r).Prepare(r.ctx, r.revision()); err != nil {
+	if r.plan.Revises() {
+		if err := r.recordsOf(r).Prepare(r.ctx, r.deployed.Revision); err != nil {
 			return err
 		}
 	}
@@ -50,14 +49,13 @@ func (r *actionClient) forward() error {
 			r.remember()
 			return nil
 		}
-		if err := r.do(plan.Plan{Groups: [][]apply.Step{r.plan.Leftovers}}, false); err != nil {
+		if err := r.do(false, r.plan.Leftovers); err != nil {
 			log.FromContext(r.ctx).Info("could not delete what a refused change has left", "because", err.Error())
 			r.waitFor(r.plan.Leftovers, err)
 		}
-		err := r.do(r.plan, !r.revises() && r.plan.Verdict != plan.Checking && !r.isMoved)
+		err := r.do(!r.plan.Revises() && r.plan.Verdict != plan.Checking && !r.isMoved, r.plan.Groups...)
 		if err == nil {
-			err = errors.Join(r.accept(), r.deleteRest())
-			return err
+			return errors.Join(r.accept(), r.deleteRest())
 		}
 		if again, learned := r.learn(err); !again {
 			return errors.Join(err, learned, r.undo(err))
@@ -78,43 +76,56 @@ func (r *actionClient) waitFor(deletes []apply.Step, err error) {
 	}
 }
 
+// learn finds out what the next decision needs to know after an error, and tells whether it can be another one.
+func (r *actionClient) learn(err error) (again bool, failed error) {
+	if immutable, is := errors.AsType[*apply.ImmutableError](err); is {
+		if _, isKnown := r.immutable[immutable.Ref]; isKnown {
+			return false, nil
+		}
+		found, err := immutable.Inspect(r.ctx, r.clusterOf(r.collector))
+		if err != nil {
+			return false, err
+		}
+		r.immutable[immutable.Ref] = found
+		return true, nil
+	}
+	if _, is := errors.AsType[*apply.GoneError](err); is {
+		offered, err := r.Ask(r.ctx)
+		if err != nil || offered.Version == r.rendered.Inputs.Offered {
+			return false, nil //nolint:nilerr // the cause is told
+		}
+		err = r.render()
+		return err == nil, err
+	}
+	return false, nil
+}
+
 // deleteRest deletes what nobody needs any more. As long as that is not deleted it is waited for.
 func (r *actionClient) deleteRest() error {
 	if len(r.plan.Deletes) == 0 {
 		return nil
 	}
-	waits := r.waits
-	r.waits = maps.Clone(waits)
-	if r.waits == nil {
-		r.waits = map[inventory.Reference]bool{}
-	}
+	err := r.do(false, r.plan.Deletes)
 	for _, step := range r.plan.Deletes {
-		r.waits[step.Ref] = true
+		if err != nil {
+			r.plan.Wait(step.Ref)
+		}
 	}
-	if err := r.do(plan.Plan{Groups: [][]apply.Step{r.plan.Deletes}}, false); err != nil {
-		return err
-	}
-	r.waits = waits
-	return nil
+	r.waits = r.plan.Waits
+	return err
 }
 
-// revises tells whether the plan brings another revision.
-func (r *actionClient) revises() bool {
-	return r.plan.Verdict == plan.Install || r.plan.Verdict == plan.Upgrade || r.plan.Verdict == plan.Unrecorded
-}
-
-func (r *actionClient) revision() int {
-	if r.deployed == nil {
-		return 0
-	}
-	return r.deployed.Revision
-}
-
-// do does the steps of a plan. repairs tells that they restore the deployed revision.
-func (r *actionClient) do(p plan.Plan, repairs bool) error {
+// do does steps. repairs tells that they restore the deployed revision.
+func (r *actionClient) do(repairs bool, groups ...[]apply.Step) error {
 	var repaired []string
 	applier := &apply.Applier{
-		Cluster: r.clusterOf(r.collector), Collector: r.collector, Shard: r.Shard, Together: r.together, Before: r.isChosen,
+		Cluster: r.clusterOf(r.collector), Collector: r.collector, Shard: r.Source.Shard, Together: r.together,
+		Before: func() error {
+			if r.Source.Shard != "" && !r.IsChosen(r.ctx, client.ObjectKeyFromObject(r.collector)) {
+				return errors.New("the Collector's labels select another operator now")
+			}
+			return nil
+		},
 		Lost: func(step apply.Step) {
 			if r.expected != nil {
 				r.expected[step.Ref] = r.expected[step.Ref].Unsure(step.Action == apply.Create)
@@ -126,7 +137,7 @@ func (r *actionClient) do(p plan.Plan, repairs bool) error {
 			}
 		},
 	}
-	err := applier.Do(r.ctx, p.Groups)
+	err := applier.Do(r.ctx, groups)
 	if len(repaired) > 0 {
 		slices.Sort(repaired)
 		r.Metrics.Repaired()
@@ -137,33 +148,29 @@ func (r *actionClient) do(p plan.Plan, repairs bool) error {
 
 // note notes what a step has done. It tells whether that was a repair.
 func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bool) bool {
-	if r.expected == nil {
-		r.expected = inventory.Expectations{}
-	}
-	if step.Action == apply.Adopt && after != nil {
-		adopted := inventory.Applied(*after, r.now(), nil, false)
-		adopted.Edited = true // nobody knows
-		r.expected[step.Ref] = adopted
-		return false
-	}
+	expected, creates := r.expects(), step.Action == apply.Create
 	if step.Old != nil && step.Old.Ref != step.Ref {
-		delete(r.expected, step.Old.Ref)
+		delete(expected, step.Old.Ref)
 		delete(r.found, step.Old.Ref)
 	}
 	if after == nil {
-		delete(r.expected, step.Ref)
+		delete(expected, step.Ref)
 		delete(r.found, step.Ref)
 		return false
 	}
-	before, known := r.found[step.Ref], r.expected[step.Ref]
-	isChange := step.Action != apply.Create || before.Version != after.Version
-	next := inventory.Applied(*after, r.now(), known, repairs && known != nil && isChange)
-	next.Pending = next.Pending || !repairs && step.Action == apply.Create
-	r.expected[step.Ref] = next
-	if step.Action == apply.Create {
+	if step.Action == apply.Adopt {
+		expected[step.Ref] = inventory.Applied(*after, r.now(), nil, false)
+		expected[step.Ref].Edited = true // nobody knows
+		return false
+	}
+	before, known := r.found[step.Ref], expected[step.Ref]
+	next := inventory.Applied(*after, r.now(), known, repairs && known != nil && (!creates || before.Version != after.Version))
+	next.Pending = next.Pending || !repairs && creates
+	expected[step.Ref] = next
+	if creates {
 		r.created = append(r.created, apply.Step{Action: apply.Delete, Ref: step.Ref, UID: after.UID, Reason: "nothing is half begun"})
 	}
-	isHarmless := step.Action == apply.Create && step.Object.Stage <= render.Checks && (known == nil || known.Pending)
+	isHarmless := creates && step.Object.Stage <= render.Checks && (known == nil || known.Pending)
 	r.disturbed = r.disturbed || !repairs && !isHarmless
 	if !repairs || before.UID == after.UID && before.Version == after.Version {
 		return false
@@ -174,27 +181,22 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 	return true
 }
 
-// undo deletes what a first revision has created until it met something of somebody else: nothing is half begun. Claims stay.
-func (r *actionClient) undo(cause error) error {
-	conflict := (*inventory.ConflictError)(nil)
-	created := slices.DeleteFunc(r.created, func(step apply.Step) bool { return step.Ref.Kind().Kind == "PersistentVolumeClaim" })
-	if r.plan.Verdict != plan.Install || !errors.As(cause, &conflict) || len(created) == 0 {
-		return nil
+// expects returns what is expected of the objects, from now on.
+func (r *actionClient) expects() inventory.Expectations {
+	if r.expected == nil {
+		r.expected = inventory.Expectations{}
 	}
-	return r.do(plan.Plan{Groups: [][]apply.Step{created}}, false)
+	return r.expected
 }
 
-// isChosen returns an error if the Collector is no longer one of those that the operator is for.
-func (r *actionClient) isChosen() error {
-	if r.Shard == "" {
+// undo deletes what a first revision has created until it met something of somebody else: nothing is half begun. Claims stay.
+func (r *actionClient) undo(cause error) error {
+	_, isConflict := errors.AsType[*inventory.ConflictError](cause)
+	created := slices.DeleteFunc(r.created, func(step apply.Step) bool { return step.Ref.Kind().Kind == "PersistentVolumeClaim" })
+	if r.plan.Verdict != plan.Install || !isConflict || len(created) == 0 {
 		return nil
 	}
-	now := &unstructured.Unstructured{}
-	now.SetGroupVersionKind(r.collector.GroupVersionKind())
-	if r.cluster.Get(r.ctx, client.ObjectKeyFromObject(r.collector), now, client.UnsafeDisableDeepCopy) != nil {
-		return errors.New("the Collector's labels select another operator now")
-	}
-	return nil
+	return r.do(false, created)
 }
 
 // accept records a revision whose steps are done, and remembers what was rendered.
@@ -204,16 +206,16 @@ func (r *actionClient) accept() error {
 			r.rendered.First(render.Checks).Ref.Name())
 		return nil
 	}
-	revision := r.revision()
+	revision := r.deployed.Revision
 	r.disturbed, r.isUnknown = false, r.plan.Verdict == plan.Unrecorded // the API server has accepted all of it
 	for _, expected := range r.expected {
 		expected.Pending = false
 	}
 	var err error
-	if r.isUnrecorded = r.isUnrecorded || r.revises(); r.isUnrecorded {
+	if r.isUnrecorded = r.isUnrecorded || r.plan.Revises(); r.isUnrecorded {
 		var added int
 		for range 3 { // a change that is done and not recorded cannot be repaired
-			if added, err = r.recordsOf(r).Add(r.ctx, r.rendered.manifest(), r.values); !apply.IsLost(err) {
+			if added, err = r.recordsOf(r).Add(r.ctx, r.rendered.Manifest(), r.rendered.Values); !apply.IsLost(err) {
 				break
 			}
 		}
@@ -229,35 +231,29 @@ func (r *actionClient) accept() error {
 	}
 	r.remember()
 	r.waits = r.plan.Waits
-	r.deployed = &Deployed{
-		Revision: revision, Generation: r.inputs.generation, Version: versionOf(r.values), ConfigHash: r.rendered.configHash,
-		Digest: r.digestOfInputs(r.inputs) + r.rendered.Hash + unseen,
-	}
+	r.deployed = r.rendered.Deployed(revision)
 	return err
 }
 
 // remember remembers what was rendered, and from what.
 func (r *actionClient) remember() {
-	r.inputs, r.until, r.renders = r.rendered.inputs, r.now().Add(r.Period), r.rendered.Hash
+	r.latest, r.until = changeOf(r.rendered), r.now().Add(r.Period)
 }
 
 // summarize gives the informer cache a moment to show what was applied, and says how the objects are.
 func (r *actionClient) summarize() {
-	isInOrder, isHeld := r.isInOrder()
+	isInOrder, isHeld := r.expected.Confirm(r.found, r.waits, r.now())
 	if !isInOrder && r.cacheWait > 0 && !r.isMoved && r.plan.Obstacle == "" {
 		_ = wait.PollUntilContextTimeout(r.ctx, 2*time.Millisecond, r.cacheWait, true, func(context.Context) (bool, error) {
 			err := r.look()
-			isInOrder, isHeld = r.isInOrder()
+			isInOrder, isHeld = r.expected.Confirm(r.found, r.waits, r.now())
 			return isInOrder && err == nil, err
 		})
 	}
 	// While a change waits or is refused, it is not known which of the objects wait to be pruned.
-	isOfDeployed := r.plan.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.hash())
-	isKnown := isInOrder && isOfDeployed && !r.isUnknown && !r.disturbed
-	if isKnown && r.deployed != nil && len(r.deployed.Digest) == digestLength {
-		deployed := *r.deployed
-		deployed.Digest = deployed.Digest[:2*partLength] + digestOfObjects(r.found, r.waits)
-		r.deployed = &deployed
+	isOfDeployed := r.plan.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.deployed.Hash())
+	if isInOrder && isOfDeployed && !r.isUnknown && !r.disturbed {
+		r.deployed.Seen(r.found, r.waits)
 	}
 	mayHaveEnded := r.plan.Obstacle != "" && len(r.plan.Groups) > 0
 	if !isInOrder && !isHeld && r.plan.Obstacle == "" || mayHaveEnded {
@@ -265,43 +261,4 @@ func (r *actionClient) summarize() {
 	}
 	r.outcome.Verdict, r.outcome.Obstacle, r.outcome.InOrder, r.outcome.Requeue = r.plan.Verdict, r.plan.Obstacle, isInOrder, r.plan.After
 	r.outcome.Unfinished = r.outcome.Checking != "" || r.plan.Verdict == plan.Deferred
-}
-
-// isInOrder tells whether the informer cache has shown all objects as they should be, or all but those that a finalizer holds.
-func (r *actionClient) isInOrder() (isInOrder, isHeld bool) {
-	view := r.expected.See(r.found, r.now())
-	r.expected.Note(view)
-	for what, seen := range view {
-		switch {
-		case seen.State == inventory.InOrder, r.waits[what]:
-		case seen.State == inventory.Changed && render.StageOf(what.Kind().Kind) == render.Checks: // its end is waited for
-		case seen.State == inventory.Deleting:
-			isHeld = true
-		default:
-			return false, false
-		}
-	}
-	return !isHeld, isHeld
-}
-
-// keepExpectations expects what stays although it is not wanted to stay as it is now, and forgets what has gone and is not wanted.
-func (r *actionClient) keepExpectations() {
-	if r.rendered == nil || slices.Contains([]plan.Verdict{plan.Checking, plan.Deferred, plan.Unrecorded}, r.plan.Verdict) {
-		return
-	}
-	if r.expected == nil {
-		r.expected = inventory.Expectations{}
-	}
-	for what, object := range r.found {
-		known, keeps := r.expected[what] != nil, r.rendered.Keeps(what)
-		if !object.Deleting && (!known || !keeps) || object.Deleting && !known && keeps { // it is missed when it has gone
-			r.expected.Keep(what, object)
-		}
-	}
-	for what, expected := range r.expected {
-		isLost := expected.Seen || r.now().Sub(expected.At) >= inventory.CacheDelay
-		if _, isThere := r.found[what]; !isThere && isLost && !r.rendered.Keeps(what) {
-			delete(r.expected, what)
-		}
-	}
 }

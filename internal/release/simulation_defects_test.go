@@ -1,6 +1,7 @@
 package release
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"slices"
@@ -9,10 +10,13 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
 
@@ -150,19 +154,7 @@ var simDefects = []simDefect{
 		return p
 	})},
 	{"the version of the user's Secret is taken after its content", "S6", func(c *Clients) {
-		renders := c.render
-		c.render = func(r *actionClient) error {
-			err := renders(r)
-			if err == nil {
-				s := simSpaceOf(r)
-				_, err = s.request("read the version of the user's Secret") // somebody writes it meanwhile
-				s.cachedSecret = s.secret                                   // and the informer cache shows that
-			}
-			if err == nil {
-				r.rendered.inputs, err = r.current()
-			}
-			return err
-		}
+		c.revisions = simLate{c.revisions.(simRevisions)}
 	}},
 	{"what is being deleted is applied again", "S8 S6 S7", replan(func(s plan.Situation, p plan.Plan) plan.Plan {
 		var again []apply.Step
@@ -190,7 +182,7 @@ var simDefects = []simDefect{
 		})
 	})},
 	{"the last accepted revision is not repaired", "S6 S1", func(c *Clients) {
-		c.recorded = func(*actionClient, int) (*recorded, error) { return nil, errors.ErrUnsupported }
+		c.revisions = simUnread{c.revisions}
 	}},
 	{"a refused change is tried again at once", "S8 S9", situate(func(s *plan.Situation) { s.Failed = nil })},
 	{"what was edited while nobody wanted it is in order", "S6 S7", situate(func(s *plan.Situation) {
@@ -203,6 +195,33 @@ var simDefects = []simDefect{
 		}
 	})},
 	{"what pods mount is pruned at once", "S1", situate(func(s *plan.Situation) { s.View.Used = nil })},
+}
+
+// simLate takes versions of what is read after it is read.
+type simLate struct{ simRevisions }
+
+func (r simLate) Render(
+	ctx context.Context, collector *unstructured.Unstructured, values map[string]any, running string,
+) (*revision.Revision, error) {
+	rendered, err := r.simRevisions.Render(ctx, collector, values, running)
+	if err == nil {
+		s := r.world.of(collector)
+		_, err = s.request("read the version of the user's Secret") // somebody writes it meanwhile
+		s.cachedSecret = s.secret                                   // and the informer cache shows that
+	}
+	if err == nil {
+		rendered.Inputs, _, err = r.Inputs(ctx, collector)
+	}
+	return rendered, err
+}
+
+// simUnread reads no records.
+type simUnread struct{ revisions }
+
+func (simUnread) Recorded(
+	context.Context, *unstructured.Unstructured, string, map[string]any, *revision.Revision,
+) (*revision.Revision, error) {
+	return nil, errors.ErrUnsupported
 }
 
 // TestTheSimulationFindsEachDefect takes each mend out, and says how many schedules it takes to find that.

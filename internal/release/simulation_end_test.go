@@ -9,6 +9,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/revision"
 )
 
 // observe checks what the status says, when the informer cache has everything.
@@ -229,8 +230,7 @@ func (s simState) String() string {
 }
 
 func (s simState) hashOf() string {
-	_, hash, _ := splitDigest(s.digest)
-	return hash
+	return revision.Deployed{Digest: s.digest}.Hash()
 }
 
 func (s *simSpace) verdictOf() string {

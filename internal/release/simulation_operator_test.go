@@ -184,7 +184,7 @@ func (s *simSpace) writeStatus(outcome Outcome, err error) (isNews bool, lost er
 	before := s.state
 	after := before
 	after.failed, after.observed, after.verdict = err != nil, s.generation, outcome.Verdict
-	if d := outcome.Deployed; d != nil {
+	if d := outcome.Deployed; d.Revision != 0 {
 		isSame := int64(d.Revision) == before.revision && d.Digest == ""
 		after.revision, after.generation, after.configHash = int64(d.Revision), d.Generation, d.ConfigHash
 		if !isSame {

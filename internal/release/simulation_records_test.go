@@ -2,13 +2,17 @@ package release
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/revision"
 )
 
 // simRecord is the record of a revision.
@@ -51,8 +55,14 @@ func (s *simRecords) Add(context.Context, string, map[string]any) (int, error) {
 	return next, lost
 }
 
-func (s *simRecords) Read(context.Context, int) (string, map[string]any, error) {
-	return "", nil, errors.ErrUnsupported // simRecorded reads
+// Read returns the revision as the manifest, because the model has no text.
+func (s *simRecords) Read(_ context.Context, number int) (string, map[string]any, error) {
+	effect, lost := s.request("read the record of revision %d", number)
+	isThere := slices.ContainsFunc(s.records, func(found simRecord) bool { return found.revision == number })
+	if effect && lost == nil && !isThere {
+		lost = fmt.Errorf("revision %d is not recorded", number)
+	}
+	return strconv.Itoa(number), nil, lost
 }
 
 func (s *simRecords) Forget(context.Context) error {
@@ -63,23 +73,48 @@ func (s *simRecords) Forget(context.Context) error {
 	return lost
 }
 
-// simRecorded is recordedRevision, for the records of the model.
-func simRecorded(r *actionClient, revision int) (*recorded, error) {
-	s := simSpaceOf(r)
-	if effect, lost := s.request("read the record of revision %d", revision); !effect || lost != nil {
-		return nil, lost
+// simRevisions are rendered by the model's chart.
+type simRevisions struct {
+	*revision.Source
+	world *simWorld
+	chart int
+}
+
+// Render renders as revision.Source does: versions of what is read are taken before it is read.
+func (r simRevisions) Render(
+	ctx context.Context, collector *unstructured.Unstructured, _ map[string]any, _ string,
+) (*revision.Revision, error) {
+	now, _, err := r.Inputs(ctx, collector)
+	if err != nil {
+		return nil, err
 	}
-	for _, found := range s.records {
-		if found.revision != revision {
-			continue
+	s := r.world.of(collector)
+	spec := s.spec.Effective()
+	if spec.Configuration == 0 {
+		if effect, lost := s.request("read the user's Secret"); !effect || lost != nil {
+			return nil, lost
 		}
-		in := found.of
-		in.shard = r.Shard
-		want := s.world.charts.render(in)
-		if found.tampered {
-			want.Hash = "tampered"
-		}
-		return &recorded{Want: want, secret: func(what inventory.Reference) (*render.Object, error) { return want.Has(what), nil }}, nil
+		s.world.reads++
 	}
-	return nil, fmt.Errorf("revision %d is not recorded", revision)
+	in := simInputs{spec, s.secret, r.chart, r.Shard, string(s.uid)}
+	want := s.world.charts.render(in)
+	s.current, s.want = in, want
+	return &revision.Revision{
+		Want: want, Manifest: func() string { return "" }, ConfigHash: strconv.Itoa(in.configuration()), Inputs: now,
+	}, nil
+}
+
+// Recorded returns a revision of the model's records.
+func (r simRevisions) Recorded(
+	_ context.Context, collector *unstructured.Unstructured, manifest string, _ map[string]any, _ *revision.Revision,
+) (*revision.Revision, error) {
+	s := r.world.of(collector)
+	found := s.records[slices.IndexFunc(s.records, func(found simRecord) bool { return strconv.Itoa(found.revision) == manifest })]
+	in := found.of
+	in.shard = r.Shard
+	want := s.world.charts.render(in)
+	if found.tampered {
+		want.Hash = "tampered"
+	}
+	return &revision.Revision{Want: want, Secret: func(what inventory.Reference) (*render.Object, error) { return want.Has(what), nil }}, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/internal/rollout"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
@@ -113,22 +114,25 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 		},
 	}
 	waves.Reset()
+	source := &revision.Source{
+		Chart: &render.Chart{Digest: strconv.Itoa(o.chart)}, Build: "model", Shard: shard,
+		Offered:              func(context.Context) (*render.Offered, error) { return &render.Offered{Version: "all"}, nil },
+		ConfigurationVersion: func(collector *unstructured.Unstructured) string { return strconv.Itoa(w.of(collector).cachedSecret) },
+	}
 	o.clients = &Clients{
 		Options: Options{
-			ConfigurationVersion: func(collector *unstructured.Unstructured) string { return strconv.Itoa(w.of(collector).cachedSecret) },
-			Events:               simEvents{}, Metrics: w.metrics, Waves: waves, Shard: shard, Alone: shard == "", Period: 3 * time.Hour,
-			Requeue:    func(collector client.Object, after time.Duration) { w.of(collector).soon(after) },
+			Source: source, Events: simEvents{}, Metrics: w.metrics, Waves: waves, Alone: shard == "", Period: 3 * time.Hour,
 			BackingOff: func(collector client.Object) bool { return w.of(collector).isBackingOff() },
-			Build:      "model",
+			IsChosen: func(_ context.Context, key client.ObjectKey) bool {
+				s := w.in(key.Namespace)
+				return s.exists && s.shard == shard
+			},
 		},
-		chart: &render.Chart{Digest: strconv.Itoa(o.chart)}, cluster: simLive{world: w, shard: shard},
-		capabilities: simCapabilities{&render.Offered{Version: "all"}},
-		memory:       memory{entries: map[client.ObjectKey]*entry{}},
-		now:          func() time.Time { return w.now },
-		inventory:    simReader{w, shard},
-		clusterOf:    func(collector *unstructured.Unstructured) apply.Cluster { return simCluster{w.of(collector)} },
-		recordsOf:    func(r *actionClient) records { return &simRecords{w.of(r.collector), r} },
-		render:       o.render, recorded: simRecorded, decision: plan.Decide,
+		now:       func() time.Time { return w.now },
+		inventory: simReader{w, shard}, revisions: simRevisions{source, w, o.chart},
+		clusterOf: func(collector *unstructured.Unstructured) apply.Cluster { return simCluster{w.of(collector)} },
+		recordsOf: func(r *actionClient) records { return &simRecords{w.of(r.collector), r} },
+		decision:  plan.Decide,
 		together: func(count int, do func(int)) {
 			for _, i := range w.rand.Perm(count) {
 				do(i)
@@ -146,38 +150,11 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 	return o
 }
 
-// render renders as renderChart does: versions of what is read are taken before it is read.
-func (o *simOperatorProcess) render(r *actionClient) error {
-	now, err := r.current()
-	if err != nil {
-		return err
-	}
-	return o.renderWith(r, now)
-}
-
-func (o *simOperatorProcess) renderWith(r *actionClient, now inputs) error {
-	s := simSpaceOf(r)
-	spec := s.spec.Effective()
-	if spec.Configuration == 0 {
-		if effect, lost := s.request("read the user's Secret"); !effect || lost != nil {
-			return lost
-		}
-		s.world.reads++
-	}
-	in := simInputs{spec, s.secret, o.chart, o.shard, string(s.uid)}
-	want := s.world.charts.render(in)
-	s.current, s.want = in, want
-	r.rendered = &rendered{
-		Want: want, manifest: func() string { return "" }, configHash: strconv.Itoa(in.configuration()), inputs: now,
-	}
-	return nil
-}
-
-func simSpaceOf(r *actionClient) *simSpace { return r.inventory.(simReader).world.of(r.collector) }
-
 // of returns the namespace of a Collector.
-func (w *simWorld) of(collector client.Object) *simSpace {
-	number, _ := strconv.Atoi(strings.TrimPrefix(collector.GetNamespace(), "ns"))
+func (w *simWorld) of(collector client.Object) *simSpace { return w.in(collector.GetNamespace()) }
+
+func (w *simWorld) in(namespace string) *simSpace {
+	number, _ := strconv.Atoi(strings.TrimPrefix(namespace, "ns"))
 	return w.spaces[number]
 }
 

@@ -3,13 +3,13 @@ package release
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 )
 
@@ -38,7 +38,7 @@ func (r *actionClient) uninstall() (found bool, err error) {
 	}
 	found = len(s.View.Objects) > 0 || records.Any()
 	r.plan = r.decision(s)
-	if err := r.do(r.plan, false); err != nil {
+	if err := r.do(false, r.plan.Groups...); err != nil {
 		return found, err
 	}
 	if err := r.awaitGone(); err != nil {
@@ -62,21 +62,10 @@ func (r *actionClient) awaitGone() error {
 		if err := r.look(); err != nil {
 			return false, err
 		}
-		left = nil
-		held := 0
-		for what, object := range r.found {
-			if object.Deleting && len(object.Finalizers) > 0 {
-				held++
-			}
-			if len(object.Finalizers) > 0 {
-				left = append(left, what.String()+" with finalizers "+strings.Join(object.Finalizers, ", "))
-				continue
-			}
-			left = append(left, what.String())
-		}
-		return held == len(left), nil
+		var areHeld bool
+		left, areHeld = inventory.Left(r.found)
+		return areHeld, nil
 	})
-	slices.Sort(left)
 	switch {
 	case len(left) > 0:
 		return fmt.Errorf("deleted, but still there: %s; the Collector goes when they are gone, or after %s",

@@ -3,6 +3,7 @@ package render
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -142,15 +143,14 @@ func (c *Capabilities) read(before *Offered) (*Offered, error) {
 		group := kind.GroupVersion()
 		if _, asked := answers[group]; !asked {
 			list, err := c.Client.ServerResourcesForGroupVersion(group.String())
-			switch {
-			case apierrors.IsNotFound(err):
-				answers[group] = answer{}
-			case err != nil:
-				answers[group] = answer{err: fmt.Errorf("read API %s: %w", group, err)}
+			var found answer
+			if err == nil {
+				found.resources = list.APIResources
+			} else if !apierrors.IsNotFound(err) {
+				found.err = fmt.Errorf("read API %s: %w", group, err)
 				c.Log.Error(err, "cannot read an API; what was known of it goes on to count", "api", group.String())
-			default:
-				answers[group] = answer{resources: list.APIResources}
 			}
+			answers[group] = found
 		}
 		isOffered := slices.ContainsFunc(answers[group].resources, func(resource metav1.APIResource) bool { return resource.Kind == kind.Kind })
 		if err := answers[group].err; err != nil {
@@ -165,7 +165,7 @@ func (c *Capabilities) read(before *Offered) (*Offered, error) {
 	}
 	slices.Sort(names)
 	found.Version = strings.Join(names, " ")
-	for _, name := range c.Chart.names() {
+	for _, name := range slices.Sorted(maps.Keys(c.Chart.Offered)) {
 		if found.Unreadable[name] != nil {
 			found.Version += " " + name + "?"
 		}

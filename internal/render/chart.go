@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -81,6 +80,3 @@ func digestOf(chrt *chart.Chart) string {
 func write(sum hash.Hash, part string) {
 	fmt.Fprintf(sum, "%d %s", len(part), part)
 }
-
-// names returns the names of the kinds that the chart tests for, sorted.
-func (c *Chart) names() []string { return slices.Sorted(maps.Keys(c.Offered)) }

@@ -22,7 +22,6 @@ const (
 	Network                // what leads to pods, and what protects them
 	Workloads              // what runs pods
 	Others                 // what reads the two above: autoscalers, monitors
-	stages
 )
 
 var stageOf = map[string]Stage{

@@ -17,13 +17,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/release"
+	"github.com/kube8/kube8-operator/internal/revision"
 )
 
 // Outcomes says how the last reconcile of a Collector ended, until that is forgotten.
@@ -49,16 +50,11 @@ func (w *written) newer(cached *unstructured.Unstructured) *unstructured.Unstruc
 	if !ok {
 		return cached
 	}
-	if known.GetUID() != cached.GetUID() || !isOlder(cached, known) {
+	if known.GetUID() != cached.GetUID() || !inventory.IsOlder(cached.GetResourceVersion(), known.GetResourceVersion()) {
 		w.Delete(key)
 		return cached
 	}
 	return known
-}
-
-func isOlder(a, b *unstructured.Unstructured) bool {
-	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
-	return err == nil && order < 0
 }
 
 // keep notes what was written: of the object no more than is asked for.
@@ -114,7 +110,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 		return client.IgnoreNotFound(err)
 	}
 	stored = w.written.newer(stored)
-	if isOlder(updated, stored) {
+	if inventory.IsOlder(updated.GetResourceVersion(), stored.GetResourceVersion()) {
 		updated.SetResourceVersion(stored.GetResourceVersion())
 	}
 	before, err := statusOf(stored)
@@ -128,7 +124,8 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 	if err := w.complete(ctx, updated, before, after); err != nil {
 		return err
 	}
-	if isUninstalled(updated, after) {
+	deployed := find(after, "Deployed")
+	if updated.GetDeletionTimestamp() != nil && deployed != nil && deployed.Reason == "UninstallSuccessful" {
 		// The Collector goes with the next request, and its status with it.
 		w.events.Event(updated, "Normal", "Uninstalled", "all objects of the Collector are gone")
 		return nil
@@ -170,7 +167,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 	}
 	after.Replicas, after.ReadyReplicas = 0, 0
 	if workload != nil {
-		after.Replicas, after.ReadyReplicas = workload.all, workload.ready
+		after.Replicas, after.ReadyReplicas = workload.All, workload.Ready
 	}
 	ready, err := w.readinessOf(ctx, collector, workload, after, outcome)
 	if err != nil {
@@ -183,13 +180,13 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 }
 
 // describeRelease says what is deployed: what was deployed or, as long as none did, what the status says.
-func describeRelease(before, after *v1alpha1.CollectorStatus, deployed *release.Deployed) {
+func describeRelease(before, after *v1alpha1.CollectorStatus, deployed revision.Deployed) {
 	name := ""
 	if after.DeployedRelease != nil {
 		name = after.DeployedRelease.Name
 	}
 	after.DeployedRelease, after.Version, after.ConfigHash = before.DeployedRelease, before.Version, before.ConfigHash
-	if deployed != nil && name != "" {
+	if deployed.Revision != 0 && name != "" {
 		after.DeployedRelease = &v1alpha1.DeployedRelease{
 			Name: name, Revision: int64(deployed.Revision), Generation: deployed.Generation, Digest: deployed.Digest,
 		}
@@ -219,11 +216,6 @@ func describeUpdate(before, after *v1alpha1.CollectorStatus, update *v1alpha1.Co
 	case !isOnItsWay && !isTrue(after, "Paused"):
 		unset(after, v1alpha1.UpdatePending)
 	}
-}
-
-func isUninstalled(collector *unstructured.Unstructured, status *v1alpha1.CollectorStatus) bool {
-	deployed := find(status, "Deployed")
-	return collector.GetDeletionTimestamp() != nil && deployed != nil && deployed.Reason == "UninstallSuccessful"
 }
 
 // statusOf reads obj's status. It leaves out what the schema does not have, such as the release's manifest.

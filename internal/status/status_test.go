@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/release"
+	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -22,7 +23,7 @@ type outcome release.Outcome
 func (o outcome) Of(client.Object) release.Outcome { return release.Outcome(o) }
 func (outcome) Forget(client.ObjectKey)            {}
 
-var deployed = &release.Deployed{Revision: 2, Version: "0.150.0", ConfigHash: "b740a6e4", Digest: "d1"}
+var deployed = revision.Deployed{Revision: 2, Version: "0.150.0", ConfigHash: "b740a6e4", Digest: "d1"}
 
 // steady is the status of a Collector that works.
 const steady = `
@@ -65,7 +66,7 @@ deployedRelease: {name: gateway, manifest: secret}
 `,
 		},
 		"an upgrade is told, and is not ready before its objects were seen": {
-			outcome: outcome{Deployed: &release.Deployed{Revision: 3, Version: "0.151.0", ConfigHash: "c0ffee", Digest: "d2"}},
+			outcome: outcome{Deployed: revision.Deployed{Revision: 3, Version: "0.151.0", ConfigHash: "c0ffee", Digest: "d2"}},
 			update: `
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-02-02T00:00:00Z"}

@@ -58,7 +58,7 @@ func (p *pacer) workloadNews() handler.Funcs {
 }
 
 func (w *workload) saysTheSame(as *workload) bool {
-	return w.all == as.all && w.ready == as.ready && slices.Equal(w.troubles, as.troubles) &&
+	return w.All == as.All && w.Ready == as.Ready && slices.Equal(w.troubles, as.troubles) &&
 		w.readiness(w.troubles) == as.readiness(as.troubles)
 }
 

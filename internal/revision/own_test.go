@@ -1,4 +1,4 @@
-package release
+package revision
 
 import (
 	"strings"
@@ -10,15 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
-// clientOf returns the action client of a Collector in the namespace acme, with a chart that has some templates.
-func clientOf(t *testing.T, templates ...string) *actionClient {
+// sourceOf returns what revisions are made from, with a chart that has some templates.
+func sourceOf(t *testing.T, templates ...string) *Source {
 	t.Helper()
 	made := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "collector", Version: "0.1.0"}}
 	for _, template := range templates {
@@ -31,13 +30,17 @@ func clientOf(t *testing.T, templates ...string) *actionClient {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
 	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), meta.RESTScopeRoot)
+	return &Source{Chart: chrt, Mapper: mapper}
+}
+
+// gateway returns a Collector in the namespace acme.
+func gateway() *unstructured.Unstructured {
 	collector := &unstructured.Unstructured{}
 	collector.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
 	collector.SetNamespace("acme")
 	collector.SetName("gateway")
 	collector.SetUID("a-b-c")
-	cluster := fake.NewClientBuilder().WithRESTMapper(mapper).Build()
-	return &actionClient{Clients: &Clients{chart: chrt, cluster: cluster}, collector: collector, entry: &entry{}}
+	return collector
 }
 
 func objectIn(kind schema.GroupVersionKind, namespace string) *unstructured.Unstructured {
@@ -49,7 +52,7 @@ func objectIn(kind schema.GroupVersionKind, namespace string) *unstructured.Unst
 }
 
 func TestOwn(t *testing.T) {
-	r := clientOf(t, "apiVersion: v1\nkind: Secret\n", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n")
+	s := sourceOf(t, "apiVersion: v1\nkind: Secret\n", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n")
 	secret, role := corev1.SchemeGroupVersion.WithKind("Secret"), rbacv1.SchemeGroupVersion.WithKind("ClusterRole")
 	for name, test := range map[string]struct {
 		object *unstructured.Unstructured
@@ -61,7 +64,7 @@ func TestOwn(t *testing.T) {
 		"an object of the cluster":                       {objectIn(role, ""), "of a kind that no namespace holds"},
 		"an object of which no template of the chart is": {objectIn(corev1.SchemeGroupVersion.WithKind("Pod"), "acme"), "do not name"},
 	} {
-		want, err := r.own(&render.Rendered{Objects: []*unstructured.Unstructured{test.object}, Hash: "r1"})
+		want, err := s.own(&render.Rendered{Objects: []*unstructured.Unstructured{test.object}, Hash: "r1"}, gateway())
 		if test.want != "" {
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: error %v", name, err)

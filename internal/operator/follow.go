@@ -1,0 +1,156 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/rollout"
+)
+
+const (
+	// followTimeout is how long the watches of kinds that the cluster has got may take to begin.
+	followTimeout = 10 * time.Second
+
+	// pace is the time between the reconciles of two Collectors when the capabilities of the cluster have changed. It leaves room for
+	// those that users wait for.
+	pace = 15 * time.Millisecond
+
+	// spread is the time for all of them. However many there are, each is reconciled within a minute of a change.
+	spread = 15 * time.Second
+)
+
+// follower follows the objects that a chart can render, and the Collectors that it renders.
+type follower struct {
+	watches.Watch
+	chart      *render.Chart
+	offered    *render.Capabilities
+	mgr        ctrl.Manager
+	waves      *rollout.Waves
+	requeue    func(collector client.Object, after time.Duration)
+	knows      func(collector client.ObjectKey, uid types.UID) bool // that the reconciler is for it
+	controller controller.Controller
+}
+
+// newFollower returns what follows the objects of one entry of the watches file. It adds to mgr what follows the fleet, and what the
+// cluster offers.
+func newFollower(
+	mgr ctrl.Manager, watch watches.Watch, waves *rollout.Waves, requeue func(client.Object, time.Duration),
+) (*follower, error) {
+	chrt, err := render.NewChart(watch.Chart)
+	if err != nil {
+		return nil, err
+	}
+	chrt.Digest += fmt.Sprint(watch.OverrideValues) // fmt sorts keys
+	apis, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("create discovery client: %w", err)
+	}
+	f := &follower{Watch: watch, chart: chrt, mgr: mgr, waves: waves, requeue: requeue}
+	f.offered = &render.Capabilities{
+		Client: apis, Chart: chrt, Log: ctrl.Log.WithName("capabilities"), Follow: f.follow, Changed: f.changed,
+	}
+	waves.Fleet, waves.Requeue = f.collectors, func(collector client.Object) { requeue(collector, 0) }
+	waves.Reset()
+	if err := errors.Join(mgr.Add(f.offered), mgr.Add(waves)); err != nil {
+		return nil, fmt.Errorf("follow what the cluster offers, and the fleet: %w", err)
+	}
+	return f, nil
+}
+
+// start has the controller follow the objects that the chart can render.
+func (f *follower) start(c controller.Controller) error {
+	f.controller = c
+	for _, kind := range f.chart.Kinds {
+		if err := f.watch(context.Background(), kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch has the informer cache hold the objects of a kind, and the controller follow them. The chart says which
+// kinds there are, so no object of a user decides how a kind is watched.
+func (f *follower) watch(ctx context.Context, kind schema.GroupVersionKind) error {
+	informer, err := f.mgr.GetCache().GetInformer(ctx, inventory.New(kind), cache.BlockUntilSynced(false))
+	if err == nil {
+		err = informer.AddIndexers(inventory.Indexers)
+	}
+	if err != nil {
+		return fmt.Errorf("index %s by controller: %w", kind.Kind, err)
+	}
+	if !*f.WatchDependentResources {
+		return nil
+	}
+	objects := source.Kind(f.mgr.GetCache(), inventory.New(kind), handler.EnqueueRequestsFromMapFunc(f.toCollector), inventory.News)
+	if err := f.controller.Watch(objects); err != nil {
+		return fmt.Errorf("watch %s: %w", kind.Kind, err)
+	}
+	return nil
+}
+
+// toCollector returns the Collector that controls an object, if the reconciler is for it.
+func (f *follower) toCollector(_ context.Context, object client.Object) []ctrl.Request {
+	owner := metav1.GetControllerOfNoCopy(object)
+	if owner == nil || owner.Kind != f.Kind {
+		return nil
+	}
+	collector := client.ObjectKey{Namespace: object.GetNamespace(), Name: owner.Name}
+	if !f.knows(collector, owner.UID) {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: collector}}
+}
+
+// follow watches the objects of kinds that the cluster has got.
+func (f *follower) follow(ctx context.Context, kinds []schema.GroupVersionKind) {
+	ctx, cancel := context.WithTimeout(ctx, followTimeout)
+	defer cancel()
+	for _, kind := range kinds {
+		if err := f.watch(ctx, kind); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "cannot follow the objects of a kind that the cluster offers now")
+		}
+	}
+}
+
+// changed forgets the objects of kinds that the cluster no longer offers, and has each Collector reconciled.
+func (f *follower) changed(ctx context.Context, vanished []schema.GroupVersionKind) {
+	for _, kind := range vanished {
+		_ = f.mgr.GetCache().RemoveInformer(ctx, inventory.New(kind)) // fails only for what is no object
+	}
+	f.waves.Reset()
+	collectors, err := f.collectors(ctx)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot reconcile each Collector now that the cluster offers something else")
+		return
+	}
+	for i := range collectors {
+		f.requeue(&collectors[i], time.Duration(i)*min(pace, spread/time.Duration(len(collectors))))
+	}
+}
+
+// collectors returns the operator's Collectors as the informer cache has them.
+func (f *follower) collectors(ctx context.Context) ([]unstructured.Unstructured, error) {
+	collectors := &unstructured.UnstructuredList{}
+	collectors.SetGroupVersionKind(f.GroupVersion().WithKind(f.Kind + "List"))
+	if err := f.mgr.GetCache().List(ctx, collectors, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list Collectors in the informer cache: %w", err)
+	}
+	return collectors.Items, nil
+}

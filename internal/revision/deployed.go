@@ -1,0 +1,125 @@
+package revision
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+)
+
+// Deployed says what a deployed revision is, without its content. The zero value says that there is none.
+type Deployed struct {
+	// Revision is the release's revision, from 1.
+	Revision int
+
+	// Generation is the Collector's generation that is deployed.
+	Generation int64
+
+	// Version is what the image is chosen by: its digest, its tag, or the collector's version, as the spec has them.
+	Version string
+
+	// ConfigHash is the SHA-256 of the decoded configuration, in hex.
+	ConfigHash string
+
+	// Digest has three parts, of 20, 20 and 24 letters: what the revision was rendered from, what was rendered, and the objects. By
+	// it an operator that has just started knows that there is nothing to do, and does not even render.
+	Digest string
+}
+
+const (
+	partLength   = 20
+	digestLength = 64
+)
+
+var (
+	// unknown is the first part of a digest whose inputs are not known.
+	unknown = strings.Repeat("-", partLength)
+
+	// unseen is the last part of a digest as long as the informer cache has not shown all objects.
+	unseen = strings.Repeat("-", digestLength-2*partLength)
+)
+
+// Recall returns the deployed revision that a Collector's status tells of.
+func Recall(collector *unstructured.Unstructured) (told Deployed) {
+	status, _, _ := unstructured.NestedMap(collector.Object, "status")
+	number, _, _ := unstructured.NestedInt64(status, "deployedRelease", "revision")
+	told.Revision = int(number)
+	told.Digest, _, _ = unstructured.NestedString(status, "deployedRelease", "digest")
+	told.Generation, _, _ = unstructured.NestedInt64(status, "deployedRelease", "generation")
+	told.Version, _, _ = unstructured.NestedString(status, "version")
+	told.ConfigHash, _, _ = unstructured.NestedString(status, "configHash")
+	return told
+}
+
+// Deployed returns the revision as a deployed one, whose objects the informer cache has not shown yet.
+func (r *Revision) Deployed(number int) Deployed {
+	return Deployed{
+		Revision: number, Generation: r.Inputs.Generation, Version: versionOf(r.Values), ConfigHash: r.ConfigHash,
+		Digest: r.Inputs.digest() + r.Hash + unseen,
+	}
+}
+
+// Hash returns the hash of what was rendered for the revision. It is empty if that is not known.
+func (d Deployed) Hash() string {
+	_, hash, _ := d.parts()
+	return hash
+}
+
+// IsFrom tells whether the revision was rendered from some inputs.
+func (d Deployed) IsFrom(inputs Inputs) bool {
+	from, _, _ := d.parts()
+	return from == inputs.digest()
+}
+
+// IsSeen tells whether the objects that the informer cache has are those that it had when all were in order.
+func (d Deployed) IsSeen(objects map[inventory.Reference]inventory.Object) bool {
+	_, _, seen := d.parts()
+	return seen == digestOf(objects, nil)
+}
+
+// Seen notes that the objects that the informer cache has are in order.
+func (d *Deployed) Seen(objects map[inventory.Reference]inventory.Object, waits map[inventory.Reference]bool) {
+	if inputs, hash, _ := d.parts(); hash != "" {
+		d.Digest = inputs + hash + digestOf(objects, waits)
+	}
+}
+
+func (d Deployed) parts() (inputs, hash, objects string) {
+	if len(d.Digest) != digestLength {
+		return "", "", ""
+	}
+	return d.Digest[:partLength], d.Digest[partLength : 2*partLength], d.Digest[2*partLength:]
+}
+
+func (i Inputs) digest() string {
+	if i == (Inputs{}) {
+		return unknown
+	}
+	sum := sha256.New()
+	for _, part := range []string{
+		i.Build, i.Chart, i.Offered, i.Configuration, string(i.Collector), strconv.FormatInt(i.Generation, 10),
+	} {
+		fmt.Fprintf(sum, "%d %s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:partLength]
+}
+
+// digestOf returns the digest of objects that the informer cache has, without those that wait to be pruned: they must be,
+// also after a restart.
+func digestOf(objects map[inventory.Reference]inventory.Object, waits map[inventory.Reference]bool) string {
+	var lines []string
+	for what, object := range objects {
+		if !waits[what] {
+			lines = append(lines, fmt.Sprint(what, object.UID, object.Digest))
+		}
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:])[:digestLength-2*partLength]
+}

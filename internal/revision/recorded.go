@@ -1,0 +1,114 @@
+package revision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// Recorded returns a revision as its record has it, with manifest and values. beside is what was rendered now, or nil. It can have the
+// same Secrets, whose names say their content.
+func (s *Source) Recorded(
+	ctx context.Context, collector *unstructured.Unstructured, manifest string, values map[string]any, beside *Revision,
+) (*Revision, error) {
+	found, err := render.Parse(manifest)
+	if err != nil {
+		return nil, err
+	}
+	found.Objects = slices.DeleteFunc(found.Objects, func(object *unstructured.Unstructured) bool { // its kind has gone since
+		kind := object.GroupVersionKind()
+		_, err := s.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		return meta.IsNoMatchError(err)
+	})
+	want, err := s.own(found, collector)
+	return &Revision{
+		Want: want, Values: values, ConfigHash: found.ConfigHash(),
+		Secret: func(what inventory.Reference) (*render.Object, error) {
+			if beside != nil {
+				if same := beside.Has(what); same != nil {
+					return same, nil
+				}
+			}
+			return s.secret(ctx, collector, values, what)
+		},
+	}, err
+}
+
+// secret renders a Secret from recorded values. Its name says its content, so it does not matter what else is rendered.
+func (s *Source) secret(
+	ctx context.Context, collector *unstructured.Unstructured, values map[string]any, what inventory.Reference,
+) (*render.Object, error) {
+	offered, err := s.Offered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := render.Render(s.Chart.Chart, client.ObjectKeyFromObject(collector), values, offered.Capabilities, postrender.Renderer{})
+	if err != nil {
+		return nil, err
+	}
+	again, err := s.own(found, collector)
+	if err != nil {
+		return nil, err
+	}
+	if same := again.Has(what); same != nil {
+		return same, nil
+	}
+	return nil, fmt.Errorf("%s has gone, and its content is not recorded; have a revision accepted that has it", what)
+}
+
+// Restored returns what objects are repaired to, if a recorded revision is the deployed one: the status says its hash. A Secret in
+// order stays, and another one is rendered from the recorded values. lacks says which cannot be rendered.
+func (r *Revision) Restored(
+	deployed Deployed, view map[inventory.Reference]inventory.Seen,
+) (want plan.Want, lacks, err error) {
+	if r.Hash != deployed.Hash() {
+		return want, nil, fmt.Errorf("the record of revision %d is not what was deployed; somebody has changed it", deployed.Revision)
+	}
+	want.Hash = r.Hash
+	for _, object := range r.Objects {
+		if object.Ref.Kind().Kind == "Secret" {
+			if view[object.Ref].State == inventory.InOrder {
+				continue
+			}
+			secret, err := r.Secret(object.Ref)
+			if err != nil {
+				lacks = errors.Join(lacks, err)
+				continue
+			}
+			object = *secret
+		}
+		want.Objects = append(want.Objects, object)
+	}
+	return want, lacks, nil
+}
+
+// IsThere tells whether all objects are there as a recorded revision has them, and nothing else that leads to pods or runs them. Nobody
+// who may only write Secrets can bring that about.
+func (r *Revision) IsThere(found map[inventory.Reference]inventory.Object) (bool, error) {
+	want, err := r.Accepted(r.First(render.Checks))
+	if err != nil || want.First(render.Workloads) == nil {
+		return false, err
+	}
+	for _, object := range want.Objects {
+		live, isThere := found[object.Ref]
+		if !isThere || live.Hash != object.Hash && object.Ref.Kind().Kind != "Secret" {
+			return false, nil
+		}
+	}
+	for what, object := range found {
+		if render.StageOf(what.Kind().Kind) >= render.Network && !object.Deleting && want.Has(what) == nil {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,176 @@
+// Package revision is about the revisions of a Collector: one that is rendered now, one that is read from its record, and the deployed
+// one that the status tells of. It decides nothing, and writes nothing to the cluster.
+package revision
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// Source has all that the revisions of one kind's Collectors are made from.
+type Source struct {
+	Chart *render.Chart
+
+	// Build is the operator's version: another one may render otherwise.
+	Build string
+
+	// Shard tells the objects of this operator's Collectors from those of others, by a label. Empty says that there are no others.
+	Shard string
+
+	// Mapper knows the kinds of the cluster, and which of them a namespace holds.
+	Mapper meta.RESTMapper
+
+	// Offered returns what the cluster offers.
+	Offered func(ctx context.Context) (*render.Offered, error)
+
+	// Configuration returns what a Collector's configuration refers to.
+	Configuration func(ctx context.Context, collector *unstructured.Unstructured) (postrender.Referenced, error)
+
+	// ConfigurationVersion tells versions of that apart, by what the informer cache has.
+	ConfigurationVersion func(*unstructured.Unstructured) string
+
+	// References tells versions of what a Collector's pods refer to apart, and names what is not followed.
+	References func(collector *unstructured.Unstructured, running string) (references string, unfollowed []string)
+}
+
+// Inputs tell apart what Collectors are rendered from. UID and generation stand for the spec.
+type Inputs struct {
+	Build, Chart, Offered, Configuration string
+
+	Collector  types.UID
+	Generation int64
+}
+
+// Revision is what a Collector was rendered to, now or as its record has it.
+type Revision struct {
+	plan.Want
+	Values     map[string]any
+	ConfigHash string // the SHA-256 of the decoded configuration, in hex
+
+	// Inputs are what it was rendered from. They are not recorded.
+	Inputs Inputs
+
+	// Manifest returns what is recorded. It has no data of Secrets.
+	Manifest func() string
+
+	// References tell versions of what its pods refer to apart, and Unfollowed is what of that is not followed. No record has them.
+	References, Unfollowed string
+
+	// Secret returns a Secret of a recorded revision, with its data.
+	Secret func(inventory.Reference) (*render.Object, error)
+}
+
+// Inputs tells what a Collector must be rendered from, and what the cluster offers.
+func (s *Source) Inputs(ctx context.Context, collector *unstructured.Unstructured) (Inputs, *render.Offered, error) {
+	offered, err := s.Offered(ctx)
+	if err != nil {
+		return Inputs{}, nil, err
+	}
+	version := s.ConfigurationVersion(collector)
+	return Inputs{s.Build, s.Chart.Digest, offered.Version, version, collector.GetUID(), collector.GetGeneration()}, offered, nil
+}
+
+// Render renders a Collector, and has it own the result. running are the versions that its pods have of what they refer to.
+func (s *Source) Render(
+	ctx context.Context, collector *unstructured.Unstructured, values map[string]any, running string,
+) (*Revision, error) {
+	now, offered, err := s.Inputs(ctx, collector) // before the content is read: what changes meanwhile is seen as a change
+	if err != nil {
+		return nil, err
+	}
+	referenced, err := s.Configuration(ctx, collector)
+	if err != nil {
+		return nil, err
+	}
+	references, unfollowed := s.References(collector, running)
+	renderer := postrender.Renderer{Referenced: referenced, References: references}
+	key, values := client.ObjectKeyFromObject(collector), withNulls(values, collector)
+	copied := withCopy(values, referenced)
+	found, err := render.Render(s.Chart.Chart, key, copied, offered.Capabilities, renderer)
+	if err != nil {
+		return nil, err
+	}
+	if len(offered.Unreadable) > 0 {
+		names := slices.Sorted(maps.Keys(offered.Unreadable))
+		more, err := render.Render(s.Chart.Chart, key, copied, offered.With(names), renderer)
+		if err != nil || more.Hash != found.Hash {
+			return nil, fmt.Errorf("nothing is changed until it is known whether the cluster offers %s: %w",
+				strings.Join(names, ", "), offered.Unreadable[names[0]])
+		}
+	}
+	want, err := s.own(found, collector)
+	return &Revision{
+		Want: want, Values: values, ConfigHash: found.ConfigHash(), Inputs: now, Manifest: found.Public,
+		References: references, Unfollowed: strings.Join(unfollowed, ", "),
+	}, err
+}
+
+// own returns what was rendered as the Collector's own objects.
+func (s *Source) own(rendered *render.Rendered, collector *unstructured.Unstructured) (plan.Want, error) {
+	objects, err := s.Chart.Own(rendered, render.Owner{Collector: collector, Shard: s.Shard, Mapper: s.Mapper})
+	return plan.Want{Hash: rendered.Hash, Objects: objects}, err
+}
+
+// IsByOperator tells whether a revision differs from the deployed one although nobody else has changed anything: not the spec, and not
+// what it refers to. before are the inputs of the deployed one, or nothing if they are not known, and running is as for Render.
+func (r *Revision) IsByOperator(deployed Deployed, before Inputs, running string) bool {
+	if deployed.Revision == 0 || r.Hash == deployed.Hash() || deployed.Generation != r.Inputs.Generation {
+		return false
+	}
+	if before != (Inputs{}) {
+		return before.Configuration == r.Inputs.Configuration
+	}
+	return r.ConfigHash == deployed.ConfigHash && (running == "" || running == r.References)
+}
+
+// withNulls returns the values with null for the fields that are null in the spec: the stock reconciler has taken them out with
+// the chart's defaults, and rendering would put the defaults back.
+func withNulls(values map[string]any, collector *unstructured.Unstructured) map[string]any {
+	spec, _ := collector.Object["spec"].(map[string]any)
+	for field, value := range spec {
+		if value == nil {
+			values[field] = nil
+		}
+	}
+	return values
+}
+
+// withCopy returns the values with a configuration of the user's Secret in place of the reference to it, unless the Collector wants
+// no copy.
+func withCopy(values map[string]any, referenced postrender.Referenced) map[string]any {
+	collector, _ := values["collector"].(map[string]any)
+	reference, _ := collector["configurationSecret"].(map[string]any)
+	if wanted, isSet := reference["copy"].(bool); len(referenced.Content) == 0 || isSet && !wanted {
+		return values
+	}
+	collector, values = maps.Clone(collector), maps.Clone(values)
+	delete(collector, "configurationSecret")
+	collector["configuration"] = base64.StdEncoding.EncodeToString(referenced.Content)
+	values["collector"] = collector
+	return values
+}
+
+// versionOf returns what the image of a spec is chosen by.
+func versionOf(spec map[string]any) string {
+	for _, field := range []string{"digest", "tag"} {
+		if found, _, _ := unstructured.NestedString(spec, "image", field); found != "" {
+			return found
+		}
+	}
+	version, _, _ := unstructured.NestedString(spec, "collector", "version")
+	return version
+}

@@ -1,0 +1,57 @@
+package revision
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// rendering returns a source whose chart has one Secret, and one more where the cluster offers an API.
+func rendering(t *testing.T, unreadable map[string]error) *Source {
+	t.Helper()
+	s := sourceOf(t, "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n"+
+		`{{ if .Capabilities.APIVersions.Has "keda.sh/v1alpha1/ScaledObject" }}{{ if .Values.scaled }}`+
+		"\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: b\n{{ end }}{{ end }}\n")
+	s.Offered = func(context.Context) (*render.Offered, error) {
+		return &render.Offered{Capabilities: chartutil.DefaultCapabilities, Unreadable: unreadable}, nil
+	}
+	s.References = func(*unstructured.Unstructured, string) (string, []string) { return "", nil }
+	s.ConfigurationVersion = func(*unstructured.Unstructured) string { return "" }
+	s.Configuration = func(context.Context, *unstructured.Unstructured) (postrender.Referenced, error) {
+		return postrender.Referenced{}, nil
+	}
+	return s
+}
+
+func TestTheVersionOfAConfigurationIsTakenBeforeItsContent(t *testing.T) {
+	s := rendering(t, nil)
+	version := "before"
+	s.ConfigurationVersion = func(*unstructured.Unstructured) string { return version }
+	s.Configuration = func(context.Context, *unstructured.Unstructured) (postrender.Referenced, error) {
+		version = "after" // somebody writes it while it is read
+		return postrender.Referenced{}, nil
+	}
+	rendered, err := s.Render(t.Context(), gateway(), map[string]any{}, "")
+	if err != nil || rendered.Inputs.Configuration != "before" {
+		t.Errorf("rendered %+v, %v", rendered, err)
+	}
+}
+
+func TestAnAPIThatDoesNotAnswerConcernsOnlyCollectorsThatItChanges(t *testing.T) {
+	for scaled, wantError := range map[bool]string{
+		false: "", true: "nothing is changed until it is known whether the cluster offers keda.sh/v1alpha1/ScaledObject: 503",
+	} {
+		s := rendering(t, map[string]error{"keda.sh/v1alpha1/ScaledObject": errors.New("503")})
+		rendered, err := s.Render(t.Context(), gateway(), map[string]any{"scaled": scaled}, "")
+		if wantError == "" && (err != nil || len(rendered.Objects) != 1) || wantError != "" && (err == nil || !strings.Contains(err.Error(), wantError)) {
+			t.Errorf("scaled %t: error %v, want %q", scaled, err, wantError)
+		}
+	}
+}
