@@ -62,7 +62,7 @@ func (p *Plan) Wait(what inventory.Reference) {
 func (s *Situation) mayUse(mounted inventory.Reference) bool {
 	for what, seen := range s.View.Objects {
 		isUnsure := seen.State == inventory.Behind || seen.State == inventory.Changed || seen.State == inventory.Unknown ||
-			seen.State == inventory.Lost && s.Want.Has(what) != nil
+			seen.State == inventory.Lost
 		if isUnsure && inventory.IsWorkload(what.Kind().Kind) && render.StageOf(mounted.Kind().Kind) == render.Mounts {
 			return true
 		}

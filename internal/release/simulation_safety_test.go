@@ -242,6 +242,9 @@ func (s *simSpace) ends(err error) {
 	if s.asked || workloads > 2 || !s.fresh { // the operator cannot know
 		return
 	}
+	if accepted := s.accepted.First(render.Workloads); accepted != nil && accepted.SetsReplicas {
+		return // the change that leaves the number to an autoscaler is not accepted yet
+	}
 	for what := range s.touched {
 		if inventory.IsWorkload(what.Kind().Kind) {
 			return // somebody has changed what the spec says
