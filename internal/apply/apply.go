@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -108,19 +107,24 @@ func (a *Applier) step(ctx context.Context, s Step) (after *inventory.Object, er
 // try has the API server accept a step without doing it. A webhook that does not support dry runs has no say. The successor
 // of an object has another name for that, as long as its own is taken.
 func (a *Applier) try(ctx context.Context, s Step) error {
+	if s.Old != nil {
+		if err := a.grow(ctx, s, true); err != nil {
+			return err
+		}
+	}
 	for again := false; ; again = true {
 		request := a.request(s, s.UID)
 		if request.DryRun = true; s.Old != nil {
 			request.UID = ""
 			if s.Old.Ref == s.Ref {
-				request.Name = successorName(s.Ref.Name())
+				request.Name = successorName(s.Ref.Name(), s.Old.UID)
 			}
 		}
 		_, err := a.Cluster.Apply(ctx, request)
 		switch {
 		case err == nil, s.Old != nil && blames(err, s.Old.Ref, s.Ref):
 			return nil
-		case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run"):
+		case lacksDryRun(err):
 			return nil
 		case request.UID != "" && s.Old == nil && isOfLists(err) && a.Cluster.Rewrite(ctx, request) == nil:
 			return nil // as apply does it

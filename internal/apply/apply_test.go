@@ -73,12 +73,12 @@ func (c *script) Delete(_ context.Context, what inventory.Reference, uid types.U
 	return nil
 }
 
-func (c *script) Claims(context.Context, map[string]string) ([]corev1.PersistentVolumeClaim, error) {
+func (c *script) Claims(context.Context) ([]corev1.PersistentVolumeClaim, error) {
 	return nil, nil
 }
 
-func (c *script) Grow(_ context.Context, growth Growth) error {
-	c.asked = append(c.asked, "grow "+growth.Claim)
+func (c *script) Grow(_ context.Context, growth Growth, dryRun bool) error {
+	c.asked = append(c.asked, fmt.Sprintf("grow %s, dry run %t", growth.Claim, dryRun))
 	return nil
 }
 
@@ -218,28 +218,28 @@ func TestSteps(t *testing.T) {
 		"a StatefulSet is replaced when its successor is accepted, with the pods that it has": {
 			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)},
 			want: []string{
-				"try StatefulSet/c as c-dry-run", "read StatefulSet/c", "grow queue-c-0", "delete StatefulSet/c of old orphan true",
+				"grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old", "read StatefulSet/c", "grow queue-c-0, dry run false", "delete StatefulSet/c of old orphan true",
 				"read StatefulSet/c", "apply StatefulSet/c with 4 pods", "read StatefulSet/c", "apply StatefulSet/c of new",
 			},
 		},
 		"a StatefulSet that a finalizer would hold stays": {
 			step: replace, live: []*unstructured.Unstructured{held(objectOf("StatefulSet", "old", true))},
-			want: []string{"try StatefulSet/c as c-dry-run", "read StatefulSet/c"}, wantError: "finalizers example.com/hold would keep the operator",
+			want: []string{"grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old", "read StatefulSet/c"}, wantError: "finalizers example.com/hold would keep the operator",
 		},
 		"a StatefulSet whose successor is refused stays": {
 			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)}, refuse: onlyWhen(func(r Request) bool { return r.DryRun }, forbidden),
-			want: []string{"try StatefulSet/c as c-dry-run"}, wantError: "exceeded quota",
+			want: []string{"grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old"}, wantError: "exceeded quota",
 		},
 		"a StatefulSet whose successor is refused after all is there again": {
 			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)}, refuse: onlyWhen(isReal, forbidden),
 			want: []string{
-				"try StatefulSet/c as c-dry-run", "read StatefulSet/c", "grow queue-c-0", "delete StatefulSet/c of old orphan true",
+				"grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old", "read StatefulSet/c", "grow queue-c-0, dry run false", "delete StatefulSet/c of old orphan true",
 				"read StatefulSet/c", "apply StatefulSet/c with 4 pods", "restore StatefulSet/c",
 			}, wantError: "exceeded quota",
 		},
 		"another StatefulSet of that name is left alone": {
 			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "other", true)},
-			want: []string{"try StatefulSet/c as c-dry-run", "read StatefulSet/c", "apply StatefulSet/c"},
+			want: []string{"grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old", "read StatefulSet/c", "apply StatefulSet/c"},
 		},
 		"an autoscaler goes that is all that the webhook of the next one names": {
 			step: exchange, live: []*unstructured.Unstructured{objectOf("HorizontalPodAutoscaler", "old", true)},

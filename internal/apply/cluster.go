@@ -42,11 +42,11 @@ type Cluster interface {
 	// Delete deletes the object with a UID, with or without its pods. It is no error if that has gone.
 	Delete(ctx context.Context, what inventory.Reference, uid types.UID, orphan bool) error
 
-	// Claims returns the claims with some labels.
-	Claims(ctx context.Context, labelled map[string]string) ([]corev1.PersistentVolumeClaim, error)
+	// Claims returns all claims of the namespace: the claims of a StatefulSet need not have its labels.
+	Claims(ctx context.Context) ([]corev1.PersistentVolumeClaim, error)
 
-	// Grow expands a claim.
-	Grow(ctx context.Context, growth Growth) error
+	// Grow expands a claim, or tries that.
+	Grow(ctx context.Context, growth Growth, dryRun bool) error
 }
 
 // Request is an apply.
@@ -193,16 +193,15 @@ func (c cluster) Delete(ctx context.Context, what inventory.Reference, uid types
 	return nil
 }
 
-func (c cluster) Claims(ctx context.Context, labelled map[string]string) ([]corev1.PersistentVolumeClaim, error) {
+func (c cluster) Claims(ctx context.Context) ([]corev1.PersistentVolumeClaim, error) {
 	var claims corev1.PersistentVolumeClaimList
-	err := c.live.List(ctx, &claims, client.InNamespace(c.collector.GetNamespace()), client.MatchingLabels(labelled))
-	if err != nil {
+	if err := c.live.List(ctx, &claims, client.InNamespace(c.collector.GetNamespace())); err != nil {
 		return nil, fmt.Errorf("list the claims of Collector %s: %w", c.collector.GetName(), err)
 	}
 	return claims.Items, nil
 }
 
-func (c cluster) Grow(ctx context.Context, growth Growth) error {
+func (c cluster) Grow(ctx context.Context, growth Growth, dryRun bool) error {
 	size, err := resource.ParseQuantity(growth.Size)
 	if err != nil {
 		return fmt.Errorf("read the size %q: %w", growth.Size, err)
@@ -211,7 +210,11 @@ func (c cluster) Grow(ctx context.Context, growth Growth) error {
 		growth.UID, growth.Version, size.String())
 	claim := c.named(inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), growth.Claim))
 	merge := client.RawPatch(types.MergePatchType, []byte(patch))
-	return c.writer.Patch(ctx, claim, merge, client.FieldOwner(inventory.Manager)) //nolint:wrapcheck // as above
+	options := []client.PatchOption{client.FieldOwner(inventory.Manager)}
+	if dryRun {
+		options = append(options, client.DryRunAll)
+	}
+	return c.writer.Patch(ctx, claim, merge, options...) //nolint:wrapcheck // as above
 }
 
 // named returns an object of the Collector's namespace, without content.

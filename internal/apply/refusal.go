@@ -52,7 +52,7 @@ type Immutable struct {
 	// Err is what the API server says.
 	Err error
 
-	// Live and Wanted are a StatefulSet, and Claims those with its labels; nil for other kinds.
+	// Live and Wanted are a StatefulSet, and Claims those of its namespace; nil for other kinds.
 	Live, Wanted *appsv1.StatefulSet
 	Claims       []corev1.PersistentVolumeClaim
 }
@@ -72,7 +72,7 @@ func (e *ImmutableError) Inspect(ctx context.Context, cluster Cluster) (Immutabl
 	if err := errors.Join(convert(live.Object, found.Live), convert(e.Object.Content.Object, found.Wanted)); err != nil {
 		return found, fmt.Errorf("read %s: %w", e.Ref, err)
 	}
-	found.Claims, err = cluster.Claims(ctx, found.Live.Spec.Selector.MatchLabels)
+	found.Claims, err = cluster.Claims(ctx)
 	return found, err
 }
 
@@ -90,6 +90,11 @@ func immutable(err error, kind string) (fields []string) {
 		fields = append(fields, cause.Field)
 	}
 	return fields
+}
+
+// lacksDryRun tells whether a dry run was refused only because a webhook does not support them.
+func lacksDryRun(err error) bool {
+	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
 }
 
 // isOfLists tells whether the API server's own validation refuses an object, not a policy. Applying merges lists by keys: where

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -33,10 +34,8 @@ func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error)
 			return inventory.Object{}, fmt.Errorf(
 				"%s cannot be changed, and finalizers %s would keep the operator from creating it again; remove them", s.Ref, strings.Join(held, ", "))
 		}
-		for _, growth := range s.Old.Grow {
-			if err := a.Cluster.Grow(ctx, growth); err != nil {
-				return inventory.Object{}, fmt.Errorf("expand PersistentVolumeClaim %q for spec.volumeClaimTemplates: %w", growth.Claim, err)
-			}
+		if err := a.grow(ctx, s, false); err != nil {
+			return inventory.Object{}, err
 		}
 		if err := a.Cluster.Delete(ctx, s.Old.Ref, s.Old.UID, s.Old.Orphan); err != nil {
 			return inventory.Object{}, err
@@ -58,6 +57,16 @@ func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error)
 	return after, err
 }
 
+// grow expands the claims of a StatefulSet that is replaced, or tries all of that.
+func (a *Applier) grow(ctx context.Context, s Step, dryRun bool) error {
+	for _, growth := range s.Old.Grow {
+		if err := a.Cluster.Grow(ctx, growth, dryRun); err != nil && (!dryRun || !lacksDryRun(err)) {
+			return fmt.Errorf("expand PersistentVolumeClaim %q for spec.volumeClaimTemplates: %w", growth.Claim, err)
+		}
+	}
+	return nil
+}
+
 // awaitGone waits until what had the object's name has gone.
 func (a *Applier) awaitGone(ctx context.Context, s Step) error {
 	if s.Old.Ref != s.Ref {
@@ -74,8 +83,8 @@ func (a *Applier) awaitGone(ctx context.Context, s Step) error {
 }
 
 // successorName returns a name for the dry run of an object whose own name is taken. StatefulSets have names of at most 52 letters.
-func successorName(name string) string {
-	const suffix = "-dry-run"
+func successorName(name string, old types.UID) string {
+	suffix := "-dry-run-" + string(old[:min(len(old), 8)])
 	return strings.TrimRight(name[:min(len(name), 52-len(suffix))], "-.") + suffix
 }
 

@@ -165,8 +165,8 @@ func (e Expectations) KeepRest(found map[Reference]Object, isWanted func(Referen
 	}
 }
 
-// KeepRepaired expects what a repair has left to stay as it is: what nobody wants any more is no drift, and what is wanted is missed when it
-// has gone. view is from before the repair.
+// KeepRepaired expects what a repair has left to stay as it is: what nobody wants any more is no drift, and what is wanted is missed
+// when it has gone. view is from before the repair.
 func (e Expectations) KeepRepaired(view map[Reference]Seen, found map[Reference]Object, isWanted func(Reference) bool) {
 	for what, seen := range view {
 		object, isThere := found[what]

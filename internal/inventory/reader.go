@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -81,7 +82,7 @@ func read(
 }
 
 // Used returns what a Collector's pods use, and the pods that its workloads may start, by kind and name. orphans counts the pods that
-// nothing controls.
+// have names as a StatefulSet gives them, and that nothing controls.
 func (r Reader) Used(
 	ctx context.Context, collector client.Object, objects map[Reference]Object,
 ) (used map[string]bool, orphans int32, err error) {
@@ -96,7 +97,9 @@ func (r Reader) Used(
 		for use := range strings.FieldsSeq(pods.Items[i].Annotations[usesAnnotation]) {
 			used[use] = true
 		}
-		if _, isOrphan := pods.Items[i].Annotations[orphanAnnotation]; isOrphan && pods.Items[i].DeletionTimestamp == nil {
+		ordinal, _ := strings.CutPrefix(pods.Items[i].Name, collector.GetName()+"-")
+		_, notOne := strconv.ParseUint(ordinal, 10, 31)
+		if _, isOrphan := pods.Items[i].Annotations[orphanAnnotation]; isOrphan && notOne == nil && pods.Items[i].DeletionTimestamp == nil {
 			orphans++
 		}
 	}

@@ -40,12 +40,12 @@ func Decide(s Situation) Plan {
 		return Plan{Verdict: Unrecorded, After: time.Millisecond} // the next reconcile repairs and prunes
 	}
 
-	workload := s.Want.First(render.Workloads)
-	if changes && s.Deployed != "" && s.isOrphaned() && workload != nil && workload.Ref.Kind().Kind != "StatefulSet" {
-		return Plan{Verdict: Deferred, Restores: true, After: time.Millisecond} // the deployed StatefulSet takes its pods back first
+	if changes && s.loses() {
+		const obstacle = "the deployed StatefulSet takes its pods back before the mode changes"
+		return Plan{Verdict: Deferred, Restores: true, After: inventory.CacheDelay, Obstacle: obstacle}
 	}
 
-	p := Plan{Verdict: InSync}
+	p := Plan{}
 	var steps []apply.Step
 	for i := range s.Want.Objects {
 		step, refusal := s.step(&s.Want.Objects[i], &p)
@@ -56,14 +56,7 @@ func Decide(s Situation) Plan {
 			steps = append(steps, *step)
 		}
 	}
-	switch {
-	case changes && len(s.View.Objects) == 0:
-		p.Verdict = Install
-	case changes:
-		p.Verdict = Upgrade
-	case len(steps) > 0:
-		p.Verdict = Drifted
-	}
+	p.Verdict = s.verdict(changes, len(steps))
 	deletes, adopts := s.prune(steps, &p)
 	p.add(adopts)
 	var untried inventory.Reference
@@ -85,6 +78,18 @@ func Decide(s Situation) Plan {
 	}
 	p.Deletes = deletes
 	return p
+}
+
+func (s *Situation) verdict(changes bool, steps int) Verdict {
+	switch {
+	case changes && len(s.View.Objects) == 0:
+		return Install
+	case changes:
+		return Upgrade
+	case steps > 0:
+		return Drifted
+	}
+	return InSync
 }
 
 // Unchanged returns the plan for objects of the deployed revision, and whether there is one without a decision: each object is in order,
@@ -119,31 +124,6 @@ func (s *Situation) isUnrecorded() bool {
 		}
 	}
 	return s.Deployed != ""
-}
-
-// isOrphaned tells whether pods run without a workload: an operator could not create their StatefulSet again.
-func (s *Situation) isOrphaned() bool {
-	runs, isLost := false, false
-	for what, seen := range s.View.Objects {
-		if inventory.IsWorkload(what.Kind().Kind) {
-			runs = runs || seen.State != inventory.Lost
-			isLost = isLost || seen.State == inventory.Lost && what.Kind().Kind == "StatefulSet"
-		}
-	}
-	return s.View.Orphans > 0 && (isLost || !runs)
-}
-
-// uninstall deletes all that the Collector controls.
-func uninstall(s Situation) Plan {
-	p := Plan{Verdict: Uninstalling}
-	var deletes []apply.Step
-	for what, seen := range s.View.Objects {
-		if seen.IsThere() {
-			deletes = append(deletes, remove(what, seen, "the Collector is being deleted"))
-		}
-	}
-	p.add(sorted(deletes))
-	return p
 }
 
 // Drifts tells whether the deployed revision has to be repaired, as far as is known without rendering it. A Collector that has moved

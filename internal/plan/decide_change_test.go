@@ -58,7 +58,20 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 				Deployed: "r1", Want: wanted("r2", "Service/c=1", "Deployment/c=1"),
 				View: inventory.View{Objects: having("Service/c=1", "StatefulSet/c=1 lost"), Orphans: 2},
 			},
-			"Deferred, restores",
+			"Deferred, restores\nobstacle: the deployed StatefulSet takes its pods back before the mode changes",
+		},
+		"a mode does not change while a StatefulSet is deleted without its pods": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Deployment/c=1"),
+				View: inventory.View{Objects: with(having("StatefulSet/c=1 deleting"), "StatefulSet/c", func(seen *inventory.Seen) {
+					seen.Finalizers = []string{"orphan"}
+				})},
+			},
+			"Deferred, restores\nobstacle: the deployed StatefulSet takes its pods back before the mode changes",
+		},
+		"a Collector that is deleted does not leave pods behind that have lost their StatefulSet": {
+			Situation{Deletes: true, Deployed: "r1", View: inventory.View{Objects: having("Service/c=1"), Orphans: 1}},
+			"Uninstalling, restores",
 		},
 		"a StatefulSet that is created again has as many pods as wait for it": {
 			Situation{

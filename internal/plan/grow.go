@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/apply"
@@ -69,7 +70,9 @@ func grown(found apply.Immutable, larger map[string]resource.Quantity) (grow []a
 	for name, size := range larger {
 		isOfTemplate := regexp.MustCompile("^" + regexp.QuoteMeta(name+"-"+found.Live.Name) + "-[0-9]+$").MatchString
 		for _, claim := range found.Claims {
-			if isOfTemplate(claim.Name) && claim.Spec.Resources.Requests.Storage().Cmp(size) < 0 {
+			controller := metav1.GetControllerOfNoCopy(&claim)
+			isOther := controller != nil && controller.Kind != "StatefulSet" && controller.Kind != "Pod" // who take their claims with them
+			if isOfTemplate(claim.Name) && !isOther && claim.Spec.Resources.Requests.Storage().Cmp(size) < 0 {
 				grow = append(grow, apply.Growth{Claim: claim.Name, UID: claim.UID, Version: claim.ResourceVersion, Size: size.String()})
 			}
 		}

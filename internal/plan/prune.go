@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/record"
@@ -158,4 +160,44 @@ func (s secret) compare(with secret) int {
 		return 1
 	}
 	return cmp.Or(with.Created.Compare(s.Created), strings.Compare(s.what.Name(), with.what.Name()))
+}
+
+// uninstall deletes all that the Collector controls. Pods without their StatefulSet would stay, so that takes them back first.
+func uninstall(s Situation) Plan {
+	p := Plan{Verdict: Uninstalling}
+	if s.Deployed != "" && s.isOrphaned() {
+		p.Restores = true
+		return p
+	}
+	var deletes []apply.Step
+	for what, seen := range s.View.Objects {
+		if seen.IsThere() {
+			deletes = append(deletes, remove(what, seen, "the Collector is being deleted"))
+		}
+	}
+	p.add(sorted(deletes))
+	return p
+}
+
+// loses tells whether pods have lost their StatefulSet, and a workload of another kind is to take its place.
+func (s *Situation) loses() bool {
+	workload := s.Want.First(render.Workloads)
+	return s.Deployed != "" && workload != nil && workload.Ref.Kind().Kind != "StatefulSet" && s.isOrphaned()
+}
+
+// isOrphaned tells whether pods run without their StatefulSet, or are about to: it was deleted without them, to be created again.
+func (s *Situation) isOrphaned() bool {
+	runs, isLost := false, false
+	for what, seen := range s.View.Objects {
+		switch kind := what.Kind().Kind; {
+		case !inventory.IsWorkload(kind):
+		case seen.State == inventory.Deleting && slices.Contains(seen.Finalizers, metav1.FinalizerOrphanDependents):
+			return true
+		case seen.State != inventory.Lost:
+			runs = true
+		case kind == "StatefulSet":
+			isLost = true
+		}
+	}
+	return s.View.Orphans > 0 && (isLost || !runs)
 }

@@ -55,7 +55,7 @@ func (r *actionClient) repair() error {
 	if err != nil {
 		return err
 	}
-	s.Restores, s.Immutable = true, nil // which is of the other revision
+	s.Deletes, s.Restores, s.Immutable = false, true, nil // these are of the other revision
 	p := r.decision(s)
 	if p.Obstacle != "" && r.plan.Obstacle == "" {
 		r.plan.Obstacle = p.Obstacle

@@ -238,7 +238,7 @@ func (c simCluster) Delete(_ context.Context, what inventory.Reference, uid type
 	return lost
 }
 
-func (c simCluster) Claims(context.Context, map[string]string) (claims []corev1.PersistentVolumeClaim, err error) {
+func (c simCluster) Claims(context.Context) (claims []corev1.PersistentVolumeClaim, err error) {
 	if effect, lost := c.request("list claims"); !effect || lost != nil {
 		return nil, lost
 	}
@@ -254,9 +254,9 @@ func (c simCluster) Claims(context.Context, map[string]string) (claims []corev1.
 	return claims, nil
 }
 
-func (c simCluster) Grow(_ context.Context, growth apply.Growth) error {
+func (c simCluster) Grow(_ context.Context, growth apply.Growth, dryRun bool) error {
 	what := simRef("PersistentVolumeClaim", growth.Claim)
-	effect, lost := c.request("grow %s to %s", what, growth.Size)
+	effect, lost := c.request("grow %s to %s, dry run %t", what, growth.Size, dryRun)
 	if !effect {
 		return lost
 	}
@@ -264,8 +264,8 @@ func (c simCluster) Grow(_ context.Context, growth apply.Growth) error {
 	if live == nil || live.uid != growth.UID || strconv.Itoa(live.version) != growth.Version {
 		return apierrors.NewConflict(simResource(what), growth.Claim, errors.New("it has changed"))
 	}
-	if err := c.refuses(false, what, false); err != nil {
-		return err
+	if err := c.refuses(false, what, dryRun); err != nil || dryRun {
+		return errors.Join(err, lost)
 	}
 	after := live.clone()
 	after.find("spec.size").value = growth.Size

@@ -2,6 +2,7 @@ package release
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -37,12 +38,20 @@ func (r *actionClient) uninstall() (found bool, err error) {
 		return false, err
 	}
 	found = len(s.View.Objects) > 0 || records.Any()
-	r.plan = r.decision(s)
+	deleted := r.collector.GetDeletionTimestamp()
+	isLate := deleted != nil && r.now().Sub(deleted.Time) >= uninstallTimeout
+	if r.plan = r.decision(s); r.plan.Restores {
+		if !isLate && r.repair() == nil {
+			return found, errors.New("the deployed StatefulSet takes its pods back before it goes")
+		}
+		s.Deployed = "" // it cannot
+		r.plan = r.decision(s)
+	}
 	if err := r.do(false, r.plan.Groups...); err != nil {
 		return found, err
 	}
 	if err := r.awaitGone(); err != nil {
-		if deleted := r.collector.GetDeletionTimestamp(); deleted == nil || r.now().Sub(deleted.Time) < uninstallTimeout {
+		if !isLate {
 			return found, err
 		}
 		log.FromContext(r.ctx).Info("let the Collector go without what it became", "because", err.Error())

@@ -80,7 +80,7 @@ func TestClaimsGrowWithTheirTemplateAndPodsRunOn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	collector := newQueued(t, "grows", true, "queue-gateway-0", "queue-gateway-11", "queue-gateway-other", "queue-other-gateway-0")
-	pod := runPod(t, collector, "gateway", corev1.VolumeSource{})
+	pod := runPod(t, collector, corev1.VolumeSource{})
 	before := get(t, collector, "", &appsv1.StatefulSet{})
 	orphaned := orphanPods(t.Context(), t, collector)
 

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -124,11 +125,10 @@ func TestAScaledStatefulSetWhoseClaimsGrowKeepsItsPodsWhenItIsOrphanedLate(t *te
 func TestPodsThatWereOrphanedWhileTheOperatorWasDownGetTheirStatefulSetBackBeforeTheModeChanges(t *testing.T) {
 	collector := newQueued(t, "grows", true)
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Autoscaling = &v1alpha1.Autoscaling{External: true} })
-	account := get(t, collector, "", &appsv1.StatefulSet{}).Spec.Template.Spec.ServiceAccountName
 	g := NewWithT(t)
 	g.Expect(shared.stop()).To(Succeed())
-	for range 3 {
-		runPod(t, collector, account, corev1.VolumeSource{})
+	for ordinal := range 3 {
+		runPodAs(t, collector, fmt.Sprintf("gateway-%d", ordinal), corev1.VolumeSource{})
 	}
 	g.Expect(plane.client.Delete(t.Context(), get(t, collector, "", &appsv1.StatefulSet{}))).To(Succeed())
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Mode, c.Spec.VolumeClaimTemplates = v1alpha1.ModeDeployment, nil })

@@ -62,7 +62,7 @@ func TestEachConfigurationHasASecretOfItsOwn(t *testing.T) {
 	g := NewWithT(t)
 	first := get(t, collector, filesOf(config), &corev1.Secret{})
 	g.Expect(first.Immutable).To(HaveValue(BeTrue()))
-	old := runPod(t, collector, "gateway", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: mounts(t, collector)}})
+	old := runPod(t, collector, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: mounts(t, collector)}})
 
 	var ends []string
 	for _, text := range []string{"a: {}", "b: {}", "c: {}", "d: {}"} {

@@ -12,15 +12,20 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// runPod creates a pod of a Collector that uses a ServiceAccount and a volume, as one of an earlier revision does.
-func runPod(t *testing.T, collector *v1alpha1.Collector, account string, volume corev1.VolumeSource) *corev1.Pod {
+// runPod creates a pod of a Collector that uses its ServiceAccount and a volume, as one of an earlier revision does.
+func runPod(t *testing.T, collector *v1alpha1.Collector, volume corev1.VolumeSource) *corev1.Pod {
+	t.Helper()
+	return runPodAs(t, collector, "", volume)
+}
+
+func runPodAs(t *testing.T, collector *v1alpha1.Collector, name string, volume corev1.VolumeSource) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: collector.Namespace, GenerateName: collector.Name + "-", Labels: map[string]string{collectorLabel: collector.Name},
+			Namespace: collector.Namespace, Name: name, GenerateName: collector.Name + "-", Labels: map[string]string{collectorLabel: collector.Name},
 		},
 		Spec: corev1.PodSpec{
-			ServiceAccountName: account,
+			ServiceAccountName: collector.Name,
 			Containers:         []corev1.Container{{Name: "collector", Image: "collector"}},
 			Volumes:            []corev1.Volume{{Name: "config", VolumeSource: volume}},
 		},
@@ -62,7 +67,7 @@ func TestWhatOldPodsUseStaysUntilTheyHaveGone(t *testing.T) {
 			if err := plane.client.Create(t.Context(), team); err != nil {
 				t.Fatal(err)
 			}
-			pod := runPod(t, collector, "gateway", row.volume)
+			pod := runPod(t, collector, row.volume)
 			touch(t, collector)
 			upgrade(t, collector, row.change)
 			found := func() []string {

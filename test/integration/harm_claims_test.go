@@ -1,0 +1,195 @@
+package integration
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+func twoQueues(big string) []v1alpha1.VolumeClaimTemplate {
+	a, b := queueOf("grows-two", big)[0], queueOf("stays-two", big)[0]
+	b.Metadata.Name = "spool"
+	return []v1alpha1.VolumeClaimTemplate{a, b}
+}
+
+func newTwoQueues(t *testing.T) *v1alpha1.Collector {
+	t.Helper()
+	g := NewWithT(t)
+	for class, grows := range map[string]bool{"grows-two": true, "stays-two": false} {
+		g.Expect(client.IgnoreAlreadyExists(plane.client.Create(t.Context(), &storagev1.StorageClass{
+			ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "example.com/disk", AllowVolumeExpansion: &grows,
+		}))).To(Succeed())
+	}
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.Mode, collector.Spec.VolumeClaimTemplates = v1alpha1.ModeStatefulSet, twoQueues("1Gi")
+	create(t, collector)
+	for _, template := range collector.Spec.VolumeClaimTemplates {
+		claim := &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: collector.Namespace, Name: template.Metadata.Name + "-gateway-0", Labels: map[string]string{collectorLabel: "gateway"},
+			},
+			Spec: template.Spec,
+		}
+		g.Expect(plane.client.Create(t.Context(), claim)).To(Succeed())
+		claim.Status.Phase = corev1.ClaimBound
+		g.Expect(plane.client.Status().Update(t.Context(), claim)).To(Succeed())
+	}
+	return collector
+}
+
+func TestNoClaimGrowsIfOneOfThemMayNot(t *testing.T) {
+	t.Parallel()
+	collector := newTwoQueues(t)
+	since := shared.log.mark()
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = twoQueues("2Gi") })
+	awaitFailed(t, collector, "expand PersistentVolumeClaim")
+	awaitFailures(t, since, collector, 3) // the order of the claims is by chance
+	claim := &corev1.PersistentVolumeClaim{}
+	g := NewWithT(t)
+	g.Expect(plane.client.Get(t.Context(), client.ObjectKey{Namespace: collector.Namespace, Name: "queue-gateway-0"}, claim)).To(Succeed())
+	g.Expect(*claim.Spec.Resources.Requests.Storage()).To(Equal(resource.MustParse("1Gi")))
+}
+
+func TestAServiceDoesNotFlapWhileAClaimMayNotGrow(t *testing.T) {
+	t.Parallel()
+	collector := newQueued(t, "stays", false, "queue-gateway-0")
+	before := get(t, collector, "", &corev1.Service{}).ResourceVersion
+	since := shared.log.mark()
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.VolumeClaimTemplates = queueOf("stays", "2Gi")
+		c.Spec.Ports = map[string]v1alpha1.Port{"otlp": {Enabled: new(false)}}
+	})
+	awaitFailed(t, collector, "expand PersistentVolumeClaim")
+	awaitFailures(t, since, collector, 2)
+	NewWithT(t).Expect(get(t, collector, "", &corev1.Service{}).ResourceVersion).To(Equal(before))
+}
+
+func TestANetworkPolicyOfAChangeWhoseClaimsMayNotGrowIsNotInForce(t *testing.T) {
+	t.Parallel()
+	collector := newQueued(t, "stays", false, "queue-gateway-0")
+	since := shared.log.mark()
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.VolumeClaimTemplates = queueOf("stays", "2Gi")
+		c.Spec.NetworkPolicy = &v1alpha1.NetworkPolicy{Enabled: true}
+	})
+	awaitFailed(t, collector, "expand PersistentVolumeClaim")
+	awaitFailures(t, since, collector, 2)
+	NewWithT(t).Eventually(func() []string { return names(contents(t, collector.Namespace)) }).WithTimeout(5 * time.Second).
+		ShouldNot(ContainElement("NetworkPolicy/gateway"))
+}
+
+// finishOrphaning does what the garbage collector does at last for a StatefulSet that is deleted without its pods.
+func finishOrphaning(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	set := get(t, collector, "", &appsv1.StatefulSet{})
+	set.Finalizers = nil
+	NewWithT(t).Expect(plane.client.Update(t.Context(), set)).To(Succeed())
+}
+
+func TestPodsOfAStatefulSetWhoseClaimsGrowDoNotOutliveTheirCollector(t *testing.T) {
+	t.Parallel()
+	collector := newQueued(t, "grows", true, "queue-gateway-0")
+	runPodAs(t, collector, "gateway-0", corev1.VolumeSource{}) // it has lost its controller
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = queueOf("grows", "2Gi") })
+	g := NewWithT(t)
+	g.Eventually(func() *metav1.Time { return get(t, collector, "", &appsv1.StatefulSet{}).DeletionTimestamp }).ShouldNot(BeNil())
+	old := get(t, collector, "", &appsv1.StatefulSet{}).UID
+	g.Expect(plane.client.Delete(t.Context(), collector)).To(Succeed())
+	awaitFailed(t, collector, "takes its pods back before it goes")
+	finishOrphaning(t, collector)
+	again := &appsv1.StatefulSet{}
+	g.Eventually(func() types.UID {
+		_ = plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), again)
+		return again.UID
+	}).ShouldNot(Or(BeEmpty(), Equal(old)), "which takes the pod back")
+	g.Eventually(func() error { return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), collector) }).
+		WithTimeout(20 * time.Second).Should(MatchError(ContainSubstring("not found")))
+}
+
+func TestPodsOfAStatefulSetWhoseClaimsGrowAreTakenBackBeforeTheModeChanges(t *testing.T) {
+	t.Parallel()
+	collector := newQueued(t, "grows", true, "queue-gateway-0")
+	runPodAs(t, collector, "gateway-0", corev1.VolumeSource{}) // it has lost its controller
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = queueOf("grows", "2Gi") })
+	g := NewWithT(t)
+	g.Eventually(func() *metav1.Time { return get(t, collector, "", &appsv1.StatefulSet{}).DeletionTimestamp }).ShouldNot(BeNil())
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Mode, c.Spec.VolumeClaimTemplates = v1alpha1.ModeDeployment, nil })
+	g.Eventually(func() string { return condition(t, collector, "Ready").Message }).WithTimeout(10 * time.Second).
+		Should(ContainSubstring("takes its pods back before the mode changes"))
+	finishOrphaning(t, collector)
+	g.Eventually(func() error {
+		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &appsv1.StatefulSet{})
+	}).WithTimeout(10*time.Second).Should(Succeed(), "%v", condition(t, collector, "Ready"))
+}
+
+func TestClaimsGrowBesideACollectorThatIsNamedAsTheDryRun(t *testing.T) {
+	t.Parallel()
+	collector := newQueued(t, "grows", true, "queue-gateway-0")
+	other := newCollector(collector.Namespace, "gateway-dry-run")
+	other.Spec.Mode = v1alpha1.ModeStatefulSet
+	create(t, other)
+	orphanPods(t.Context(), t, collector)
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = queueOf("grows", "2Gi") })
+	NewWithT(t).Eventually(func() int { return deployedRevision(t, collector) }).WithTimeout(10*time.Second).
+		Should(BeEquivalentTo(2), "%v", condition(t, collector, "Ready"))
+}
+
+func TestAClaimWithoutLabelsGrowsWithItsTemplate(t *testing.T) {
+	t.Parallel()
+	collector := newQueued(t, "grows", true, "queue-gateway-0")
+	restored := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, Name: "queue-gateway-1"}, Spec: collector.Spec.VolumeClaimTemplates[0].Spec,
+	}
+	g := NewWithT(t)
+	g.Expect(plane.client.Create(t.Context(), restored)).To(Succeed())
+	restored.Status.Phase = corev1.ClaimBound
+	g.Expect(plane.client.Status().Update(t.Context(), restored)).To(Succeed())
+	orphanPods(t.Context(), t, collector)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = queueOf("grows", "2Gi") })
+	g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(restored), restored)).To(Succeed())
+	g.Expect(restored.Spec.Resources.Requests.Storage().String()).To(Equal("2Gi"))
+}
+
+func TestAClaimOfSomebodyElseDoesNotGrow(t *testing.T) {
+	t.Parallel()
+	collector := newQueued(t, "grows", true, "queue-gateway-0", "queue-gateway-7")
+	claim := &corev1.PersistentVolumeClaim{}
+	g := NewWithT(t)
+	g.Expect(plane.client.Get(t.Context(), client.ObjectKey{Namespace: collector.Namespace, Name: "queue-gateway-7"}, claim)).To(Succeed())
+	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Database", Name: "a", UID: "1-2", Controller: new(true)}}
+	g.Expect(plane.client.Update(t.Context(), claim)).To(Succeed())
+	orphanPods(t.Context(), t, collector)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = queueOf("grows", "2Gi") })
+	g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+	g.Expect(claim.Spec.Resources.Requests.Storage().String()).To(Equal("1Gi"))
+}
+
+// Not parallel: it stops the shared operator.
+func TestAStrayPodDoesNotKeepAChangeAway(t *testing.T) {
+	collector := install(t)
+	runPod(t, collector, corev1.VolumeSource{}) // as one whose pod-template-hash was removed, to debug it
+	g := NewWithT(t)
+	g.Expect(shared.stop()).To(Succeed())
+	deployment := get(t, collector, "", &appsv1.Deployment{})
+	g.Expect(plane.client.Delete(t.Context(), deployment)).To(Succeed())
+	allow := forbid(t, collector.Namespace, "apps", "deployments", "!object.spec.template.spec.containers[0].image.endsWith('0.150.0')", "CREATE", "UPDATE")
+	g.Eventually(func() error {
+		probe := deployment.DeepCopy()
+		probe.ObjectMeta = metav1.ObjectMeta{Namespace: collector.Namespace, Name: "probe"}
+		return plane.client.Create(t.Context(), probe, client.DryRunAll)
+	}).Should(MatchError(ContainSubstring("not in this test")))
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	startAgain(t)
+	g.Eventually(func() int { return deployedRevision(t, collector) }).WithTimeout(15 * time.Second).Should(BeNumerically(">", 1))
+	allow()
+}
