@@ -185,19 +185,19 @@ func (s *Situation) loses() bool {
 	return s.Deployed != "" && workload != nil && workload.Ref.Kind().Kind != "StatefulSet" && s.isOrphaned()
 }
 
-// isOrphaned tells whether pods run without their StatefulSet, or are about to: it was deleted without them, to be created again.
+// isOrphaned tells whether pods run without their StatefulSet, or are about to: it was deleted without them, to be created again. The
+// informer cache may still show it, or show it before it has taken its pods back.
 func (s *Situation) isOrphaned() bool {
-	runs, isLost := false, false
+	others := false
 	for what, seen := range s.View.Objects {
 		switch kind := what.Kind().Kind; {
 		case !inventory.IsWorkload(kind):
-		case seen.State == inventory.Deleting && slices.Contains(seen.Finalizers, metav1.FinalizerOrphanDependents):
+		case kind == "StatefulSet" && s.View.Orphans > 0,
+			seen.State == inventory.Deleting && slices.Contains(seen.Finalizers, metav1.FinalizerOrphanDependents):
 			return true
 		case seen.State != inventory.Lost:
-			runs = true
-		case kind == "StatefulSet":
-			isLost = true
+			others = true
 		}
 	}
-	return s.View.Orphans > 0 && (isLost || !runs)
+	return s.View.Orphans > 0 && !others
 }

@@ -99,7 +99,7 @@ func finishOrphaning(t *testing.T, collector *v1alpha1.Collector) {
 func TestPodsOfAStatefulSetWhoseClaimsGrowDoNotOutliveTheirCollector(t *testing.T) {
 	t.Parallel()
 	collector := newQueued(t, "grows", true, "queue-gateway-0")
-	runPodAs(t, collector, "gateway-0", corev1.VolumeSource{}) // it has lost its controller
+	pod := runPodAs(t, collector, "gateway-0", corev1.VolumeSource{}) // it has lost its controller
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = queueOf("grows", "2Gi") })
 	g := NewWithT(t)
 	g.Eventually(func() *metav1.Time { return get(t, collector, "", &appsv1.StatefulSet{}).DeletionTimestamp }).ShouldNot(BeNil())
@@ -111,7 +111,8 @@ func TestPodsOfAStatefulSetWhoseClaimsGrowDoNotOutliveTheirCollector(t *testing.
 	g.Eventually(func() types.UID {
 		_ = plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), again)
 		return again.UID
-	}).ShouldNot(Or(BeEmpty(), Equal(old)), "which takes the pod back")
+	}).ShouldNot(Or(BeEmpty(), Equal(old)))
+	takeBack(t, collector, pod)
 	g.Eventually(func() error { return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), collector) }).
 		WithTimeout(20 * time.Second).Should(MatchError(ContainSubstring("not found")))
 }

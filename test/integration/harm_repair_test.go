@@ -127,14 +127,19 @@ func TestPodsThatWereOrphanedWhileTheOperatorWasDownGetTheirStatefulSetBackBefor
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Autoscaling = &v1alpha1.Autoscaling{External: true} })
 	g := NewWithT(t)
 	g.Expect(shared.stop()).To(Succeed())
+	var pods []*corev1.Pod
 	for ordinal := range 3 {
-		runPodAs(t, collector, fmt.Sprintf("gateway-%d", ordinal), corev1.VolumeSource{})
+		pods = append(pods, runPodAs(t, collector, fmt.Sprintf("gateway-%d", ordinal), corev1.VolumeSource{}))
 	}
 	g.Expect(plane.client.Delete(t.Context(), get(t, collector, "", &appsv1.StatefulSet{}))).To(Succeed())
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Mode, c.Spec.VolumeClaimTemplates = v1alpha1.ModeDeployment, nil })
 	startAgain(t)
+	g.Eventually(func() error {
+		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &appsv1.StatefulSet{})
+	}).Should(Succeed())
+	g.Expect(*get(t, collector, "", &appsv1.StatefulSet{}).Spec.Replicas).To(BeEquivalentTo(3))
+	takeBack(t, collector, pods...)
 	awaitRevision(t, collector, 3)
-	g.Expect(*get(t, collector, "", &appsv1.StatefulSet{}).Spec.Replicas).To(BeEquivalentTo(3), "it takes its pods back")
 	g.Expect(*get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(BeEquivalentTo(3), "and the next workload has as many")
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,6 +35,18 @@ func runPodAs(t *testing.T, collector *v1alpha1.Collector, name string, volume c
 		t.Fatal(err)
 	}
 	return pod
+}
+
+// takeBack does what the controller of StatefulSets does for pods that nothing controls, when their StatefulSet is there.
+func takeBack(t *testing.T, collector *v1alpha1.Collector, pods ...*corev1.Pod) {
+	t.Helper()
+	set := get(t, collector, "", &appsv1.StatefulSet{})
+	for _, pod := range pods {
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+		if err := plane.client.Update(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestWhatOldPodsUseStaysUntilTheyHaveGone(t *testing.T) {
