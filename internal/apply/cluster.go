@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -69,6 +70,10 @@ type Request struct {
 	// Manager is the field manager.
 	Manager string
 
+	// Rivaled makes the operator the only owner of what it has applied before, so that it can drop fields. A dry run does that as well,
+	// because its answer depends on it. It changes only managedFields.
+	Rivaled bool
+
 	DryRun bool
 }
 
@@ -84,6 +89,11 @@ type cluster struct {
 }
 
 func (c cluster) Apply(ctx context.Context, request Request) (inventory.Object, error) {
+	if request.Rivaled && request.UID != "" {
+		if err := c.own(ctx, request.Ref, request.UID); err != nil {
+			return inventory.Object{}, err // a conflict is met as one of the apply
+		}
+	}
 	return c.patch(ctx, request, types.ApplyPatchType, client.ForceOwnership)
 }
 
@@ -134,20 +144,27 @@ func (c cluster) Rewrite(ctx context.Context, request Request) error {
 	if _, err := c.patch(ctx, request, types.MergePatchType); err != nil || request.DryRun {
 		return err // the caller has another one to tell
 	}
-	return c.own(ctx, request.Ref)
+	return c.own(ctx, request.Ref, request.UID)
 }
 
-// own has the operator own by applying what it has just written otherwise, so that fields can be dropped.
-func (c cluster) own(ctx context.Context, what inventory.Reference) error {
+// own makes the operator the only owner of what it has applied. A merge or a creation counts as an apply. So the next apply
+// can drop fields. It is a conflict if somebody changes the object meanwhile.
+func (c cluster) own(ctx context.Context, what inventory.Reference, uid types.UID) error {
 	live, err := c.Read(ctx, what)
-	if err != nil || live == nil {
+	if err != nil || live == nil || live.GetUID() != uid {
 		return err
 	}
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(inventory.Manager), inventory.Manager)
-	if err != nil || patch == nil {
+	before := live.DeepCopy()
+	if err := csaupgrade.UpgradeManagedFields(live, sets.New(inventory.Manager), inventory.Manager); err != nil {
 		return err //nolint:wrapcheck // the caller says what it is about
 	}
-	return c.writer.Patch(ctx, c.named(what), client.RawPatch(types.JSONPatchType, patch)) //nolint:wrapcheck // as above
+	entries, _ := inventory.WithoutRivals(live.GetManagedFields())
+	live.SetManagedFields(entries)
+	if equality.Semantic.DeepEqual(before.GetManagedFields(), live.GetManagedFields()) {
+		return nil
+	}
+	pinned := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return c.writer.Patch(ctx, live, pinned) //nolint:wrapcheck // as above
 }
 
 func (c cluster) Read(ctx context.Context, what inventory.Reference) (*unstructured.Unstructured, error) {
@@ -172,7 +189,7 @@ func (c cluster) Restore(ctx context.Context, deleted *unstructured.Unstructured
 	if err := c.writer.Create(ctx, again, client.FieldOwner(inventory.Manager)); err != nil {
 		return err //nolint:wrapcheck // the caller says what it is about
 	}
-	return c.own(ctx, inventory.ReferenceTo(again))
+	return c.own(ctx, inventory.ReferenceTo(again), again.GetUID())
 }
 
 func (c cluster) Delete(ctx context.Context, what inventory.Reference, uid types.UID, orphan bool) error {

@@ -56,6 +56,7 @@ type Object struct {
 	Hash         string // of what the operator last applied; empty if it has applied nothing
 	Digest       string // of what the operator has applied and nobody has changed since; empty if it has applied nothing
 	OwnsReplicas bool   // the operator owns spec.replicas
+	Rivaled      bool   // somebody else owns fields that the operator has applied, too
 	Editor       string // who else has last written
 
 	Checked    string               // the Job that has accepted it
@@ -101,7 +102,7 @@ func Of(object client.Object) Object {
 	o := Object{
 		UID: object.GetUID(), Version: object.GetResourceVersion(), Created: object.GetCreationTimestamp().Time,
 		Deleting: object.GetDeletionTimestamp() != nil, Finalizers: object.GetFinalizers(),
-		Hash: fields.hash, Digest: fields.digest, OwnsReplicas: fields.replicas, Editor: fields.editor,
+		Hash: fields.hash, Digest: fields.digest, OwnsReplicas: fields.replicas, Rivaled: fields.rivaled, Editor: fields.editor,
 		Checked: kept[CheckedAnnotation], Ended: Ended(object), References: kept[postrender.ReferencesAnnotation], Uses: kept[usesAnnotation],
 	}
 	pods := PodsOf(object)
@@ -148,6 +149,7 @@ func Ended(object client.Object) (end batchv1.JobCondition) {
 type fields struct {
 	digest, hash string
 	replicas     bool
+	rivaled      bool
 	editor       string
 	data         string // digest of the data of a user's Secret or ConfigMap; only the informer cache has it
 }
@@ -155,10 +157,11 @@ type fields struct {
 // fieldsOf returns the fields of an object, as the API server or as the informer cache has it.
 func fieldsOf(object client.Object) fields {
 	if kept := object.GetSelfLink(); kept != "" {
-		part := strings.SplitN(kept, " ", 5)
-		return fields{digest: part[0], hash: part[1], replicas: part[2] == "true", data: part[3], editor: part[4]}
+		part := strings.SplitN(kept, " ", 6)
+		return fields{part[0], part[1], part[2] == "true", part[3] == "true", part[5], part[4]}
 	}
 	seen := fields{hash: strings.ReplaceAll(object.GetAnnotations()[AppliedAnnotation], " ", "")}
+	_, seen.rivaled = WithoutRivals(object.GetManagedFields())
 	var last metav1.Time
 	for _, entry := range object.GetManagedFields() {
 		switch {
@@ -167,7 +170,7 @@ func fieldsOf(object client.Object) fields {
 			if entry.Time != nil && !entry.Time.Before(&last) {
 				seen.editor, last = entry.Manager, *entry.Time
 			}
-		case entry.Manager == Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil:
+		case isOwn(entry):
 			seen.digest = digestOf(object, entry, seen.hash)
 			seen.replicas = owns(entry.FieldsV1.Raw, "f:spec", "f:replicas")
 		}

@@ -148,3 +148,47 @@ func TestAWorkloadServesWhenAllItsPodsAreAvailableAndThereIsOne(t *testing.T) {
 		t.Error("a StatefulSet with its pod does not serve")
 	}
 }
+
+func TestOthersOwnNothingOfWhatTheOperatorApplied(t *testing.T) {
+	own := applied(`{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:ports":{"k:{\"port\":1}":{".":{},"f:port":{}}},"f:replicas":{}}}`)
+	entryOf := func(manager, subresource, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{
+			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: subresource, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+		}
+	}
+	const label = `{"f:metadata":{"f:labels":{"f:a":{}}}}`
+	for name, row := range map[string]struct {
+		rival metav1.ManagedFieldsEntry
+		want  string
+	}{
+		"a field":                          {entryOf("rival", "", label), ""},
+		"a field, in the operator's name":  {entryOf(Manager, "", label), ""},
+		"a field, beside another one":      {entryOf("rival", "", `{"f:metadata":{"f:labels":{"f:a":{},"f:b":{}}}}`), `{"f:metadata":{"f:labels":{"f:b":{}}}}`},
+		"a field of its own stays":         {entryOf("rival", "", `{"f:spec":{"f:ports":{"k:{\"port\":1}":{"f:nodePort":{}}}}}`), "all"},
+		"an item of its own stays":         {entryOf("rival", "", `{"f:spec":{"f:ports":{"k:{\"port\":2}":{".":{}}}}}`), "all"},
+		"the number of pods stays":         {entryOf("autoscaler", "", `{"f:spec":{"f:replicas":{}}}`), "all"},
+		"what a subresource wrote stays":   {entryOf("rival", "status", label), "all"},
+		"what waits for an autoscaler too": {entryOf(Handover, "", label), "all"},
+		"what cannot be read stays":        {entryOf("rival", "", `{"f:`), "all"},
+	} {
+		service := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{own, row.rival}}}
+		left, isLess := WithoutRivals(service.ManagedFields)
+		got := ""
+		if len(left) > 1 {
+			got = string(left[1].FieldsV1.Raw)
+		}
+		if row.want == "all" {
+			row.want = string(row.rival.FieldsV1.Raw)
+		}
+		if got != row.want || isLess != (got != string(row.rival.FieldsV1.Raw)) {
+			t.Errorf("%s: left %q, less is %t", name, got, isLess)
+		}
+		if again, isLessAgain := WithoutRivals(left); isLessAgain || len(again) != len(left) {
+			t.Errorf("%s: it is less once more", name)
+		}
+		kept, _ := Strip(service)
+		if stripped, ok := kept.(*metav1.PartialObjectMetadata); !ok || stripped.ManagedFields != nil || Of(stripped).Rivaled != isLess {
+			t.Errorf("%s: kept %+v", name, kept)
+		}
+	}
+}
