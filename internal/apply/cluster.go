@@ -70,9 +70,9 @@ type Request struct {
 	// Manager is the field manager.
 	Manager string
 
-	// Rivaled makes the operator the only owner of what it has applied before, so that it can drop fields. A dry run does that as well,
+	// CoOwned makes the operator the only owner of what it has applied before, so that it can drop fields. A dry run does that as well,
 	// because its answer depends on it. It changes only managedFields.
-	Rivaled bool
+	CoOwned bool
 
 	DryRun bool
 }
@@ -89,7 +89,7 @@ type cluster struct {
 }
 
 func (c cluster) Apply(ctx context.Context, request Request) (inventory.Object, error) {
-	if request.Rivaled && request.UID != "" {
+	if request.CoOwned && request.UID != "" {
 		if err := c.own(ctx, request.Ref, request.UID); err != nil {
 			return inventory.Object{}, err // a conflict is met as one of the apply
 		}
@@ -158,7 +158,7 @@ func (c cluster) own(ctx context.Context, what inventory.Reference, uid types.UI
 	if err := csaupgrade.UpgradeManagedFields(live, sets.New(inventory.Manager), inventory.Manager); err != nil {
 		return err //nolint:wrapcheck // the caller says what it is about
 	}
-	entries, _ := inventory.WithoutRivals(live.GetManagedFields())
+	entries, _ := inventory.WithoutCoOwners(live.GetManagedFields())
 	live.SetManagedFields(entries)
 	if equality.Semantic.DeepEqual(before.GetManagedFields(), live.GetManagedFields()) {
 		return nil

@@ -59,8 +59,8 @@ type Step struct {
 	// HandsOver tells that the number of pods was the operator's, and is an autoscaler's from now on.
 	HandsOver bool
 
-	// Rivaled tells that somebody else owns fields of the object that is there, too.
-	Rivaled bool
+	// CoOwned tells that somebody else owns fields of the object that is there, too.
+	CoOwned bool
 
 	// Old is what Replace deletes.
 	Old *Old

@@ -56,7 +56,7 @@ type Object struct {
 	Hash         string // of what the operator last applied; empty if it has applied nothing
 	Digest       string // of what the operator has applied and nobody has changed since; empty if it has applied nothing
 	OwnsReplicas bool   // the operator owns spec.replicas
-	Rivaled      bool   // somebody else owns fields that the operator has applied, too
+	CoOwned      bool   // somebody else owns fields that the operator has applied, too
 	Editor       string // who else has last written
 
 	Checked    string               // the Job that has accepted it
@@ -102,7 +102,7 @@ func Of(object client.Object) Object {
 	o := Object{
 		UID: object.GetUID(), Version: object.GetResourceVersion(), Created: object.GetCreationTimestamp().Time,
 		Deleting: object.GetDeletionTimestamp() != nil, Finalizers: object.GetFinalizers(),
-		Hash: fields.hash, Digest: fields.digest, OwnsReplicas: fields.replicas, Rivaled: fields.rivaled, Editor: fields.editor,
+		Hash: fields.hash, Digest: fields.digest, OwnsReplicas: fields.replicas, CoOwned: fields.coOwned, Editor: fields.editor,
 		Checked: kept[CheckedAnnotation], Ended: Ended(object), References: kept[postrender.ReferencesAnnotation], Uses: kept[usesAnnotation],
 	}
 	pods := PodsOf(object)
@@ -149,7 +149,7 @@ func Ended(object client.Object) (end batchv1.JobCondition) {
 type fields struct {
 	digest, hash string
 	replicas     bool
-	rivaled      bool
+	coOwned      bool
 	editor       string
 	data         string // digest of the data of a user's Secret or ConfigMap; only the informer cache has it
 }
@@ -161,7 +161,7 @@ func fieldsOf(object client.Object) fields {
 		return fields{part[0], part[1], part[2] == "true", part[3] == "true", part[5], part[4]}
 	}
 	seen := fields{hash: strings.ReplaceAll(object.GetAnnotations()[AppliedAnnotation], " ", "")}
-	_, seen.rivaled = WithoutRivals(object.GetManagedFields())
+	_, seen.coOwned = WithoutCoOwners(object.GetManagedFields())
 	var last metav1.Time
 	for _, entry := range object.GetManagedFields() {
 		switch {

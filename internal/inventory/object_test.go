@@ -172,7 +172,7 @@ func TestOthersOwnNothingOfWhatTheOperatorApplied(t *testing.T) {
 		"what cannot be read stays":        {entryOf("rival", "", `{"f:`), "all"},
 	} {
 		service := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{own, row.rival}}}
-		left, isLess := WithoutRivals(service.ManagedFields)
+		left, isLess := WithoutCoOwners(service.ManagedFields)
 		got := ""
 		if len(left) > 1 {
 			got = string(left[1].FieldsV1.Raw)
@@ -183,11 +183,11 @@ func TestOthersOwnNothingOfWhatTheOperatorApplied(t *testing.T) {
 		if got != row.want || isLess != (got != string(row.rival.FieldsV1.Raw)) {
 			t.Errorf("%s: left %q, less is %t", name, got, isLess)
 		}
-		if again, isLessAgain := WithoutRivals(left); isLessAgain || len(again) != len(left) {
+		if again, isLessAgain := WithoutCoOwners(left); isLessAgain || len(again) != len(left) {
 			t.Errorf("%s: it is less once more", name)
 		}
 		kept, _ := Strip(service)
-		if stripped, ok := kept.(*metav1.PartialObjectMetadata); !ok || stripped.ManagedFields != nil || Of(stripped).Rivaled != isLess {
+		if stripped, ok := kept.(*metav1.PartialObjectMetadata); !ok || stripped.ManagedFields != nil || Of(stripped).CoOwned != isLess {
 			t.Errorf("%s: kept %+v", name, kept)
 		}
 	}

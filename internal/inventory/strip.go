@@ -50,7 +50,7 @@ func Strip(in any) (any, error) {
 		seen.data = digestOfData(object)
 	}
 	// The fields have the place of one that the API server no longer fills, and lets nobody fill.
-	kept.SetSelfLink(fmt.Sprintf("%s %s %t %t %s %s", seen.digest, seen.hash, seen.replicas, seen.rivaled, seen.data, seen.editor))
+	kept.SetSelfLink(fmt.Sprintf("%s %s %t %t %s %s", seen.digest, seen.hash, seen.replicas, seen.coOwned, seen.data, seen.editor))
 	if job, marked := object.GetAnnotations()[CheckedAnnotation]; marked {
 		metav1.SetMetaDataAnnotation(&kept, CheckedAnnotation, job)
 	}

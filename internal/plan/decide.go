@@ -147,7 +147,7 @@ func (s *Situation) Drifts() bool {
 // step returns what has to be done about one wanted object, or nil. It adds to the plan what keeps that from being done.
 func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	seen := s.View.Objects[wanted.Ref]
-	step := &apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID, Rivaled: seen.Rivaled}
+	step := &apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID, CoOwned: seen.CoOwned}
 	step.Replicas, step.Predecessor = s.replicas(wanted)
 	step.HandsOver = seen.OwnsReplicas && wanted.Stage == render.Workloads && !wanted.SetsReplicas
 	isSame := seen.Hash == wanted.Hash

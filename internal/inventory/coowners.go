@@ -11,11 +11,11 @@ import (
 // replicas stays with whoever owns it: an autoscaler may come to own it together with the operator.
 var replicas = fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "replicas"))
 
-// WithoutRivals returns managedFields without what others own of the fields that the operator has applied, and whether that is less:
+// WithoutCoOwners returns managedFields without what others own of the fields that the operator has applied, and whether that is less:
 // the API server removes a field that the operator no longer applies only if nobody else owns it.
-func WithoutRivals(entries []metav1.ManagedFieldsEntry) (left []metav1.ManagedFieldsEntry, isLess bool) {
+func WithoutCoOwners(entries []metav1.ManagedFieldsEntry) (left []metav1.ManagedFieldsEntry, isLess bool) {
 	at := slices.IndexFunc(entries, isOwn)
-	if at < 0 || !slices.ContainsFunc(entries, isRival) {
+	if at < 0 || !slices.ContainsFunc(entries, isCoOwner) {
 		return entries, false
 	}
 	applied, err := setOf(entries[at])
@@ -35,9 +35,9 @@ func WithoutRivals(entries []metav1.ManagedFieldsEntry) (left []metav1.ManagedFi
 	return left, isLess
 }
 
-// less returns the fields of an entry without some if it is a rival's, or nil if none is left.
+// less returns the fields of an entry without some if it is a co-owner's, or nil if none is left.
 func less(entry metav1.ManagedFieldsEntry, applied *fieldpath.Set) *metav1.FieldsV1 {
-	if !isRival(entry) {
+	if !isCoOwner(entry) {
 		return entry.FieldsV1
 	}
 	theirs, err := setOf(entry)
@@ -61,8 +61,8 @@ func isOwn(entry metav1.ManagedFieldsEntry) bool {
 	return isApplied && entry.Manager == Manager
 }
 
-// isRival tells whether an entry may have what the operator has applied, too, and must not. It may be one in the operator's name.
-func isRival(entry metav1.ManagedFieldsEntry) bool {
+// isCoOwner tells whether an entry may have what the operator has applied, too, and must not. It may be one in the operator's name.
+func isCoOwner(entry metav1.ManagedFieldsEntry) bool {
 	return !isOwn(entry) && entry.Subresource == "" && entry.FieldsV1 != nil && entry.Manager != Handover && entry.Manager != Adopter
 }
 
