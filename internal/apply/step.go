@@ -59,6 +59,9 @@ type Step struct {
 	// HandsOver tells that the number of pods was the operator's, and is an autoscaler's from now on.
 	HandsOver bool
 
+	// Rises tells that the workload is there, and has fewer pods than its predecessor. It gets as many.
+	Rises bool
+
 	// Old is what Replace deletes.
 	Old *Old
 }
