@@ -188,7 +188,7 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 
 func (a *Applier) request(s Step, uid types.UID) Request {
 	request := Request{Ref: s.Ref, Content: s.Object.Content, UID: uid, Manager: inventory.Manager, CoOwned: s.CoOwned}
-	if uid == "" && !s.Object.SetsReplicas {
+	if (uid == "" || s.Rises) && !s.Object.SetsReplicas {
 		request.Replicas = s.Replicas
 	}
 	return request

@@ -36,9 +36,9 @@ func (a *Applier) handOver(ctx context.Context, what inventory.Reference, uid ty
 	return fmt.Errorf("hand over the number of pods of %s: something changes it again and again", what)
 }
 
-// recount has a workload that is created begin with as many pods as its predecessor has now.
+// recount has a workload that is created, or rises, get as many pods as its predecessor has now.
 func (a *Applier) recount(ctx context.Context, s *Step) error {
-	if s.Action != Create || s.Replicas == 0 || s.Predecessor == s.Ref {
+	if s.Action != Create && !s.Rises || s.Replicas == 0 || s.Predecessor == s.Ref {
 		return nil
 	}
 	live, err := a.Cluster.Read(ctx, s.Predecessor)

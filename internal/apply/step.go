@@ -62,6 +62,9 @@ type Step struct {
 	// CoOwned tells that somebody else owns fields of the object that is there, too.
 	CoOwned bool
 
+	// Rises tells that the workload is there, and has fewer pods than its predecessor. It gets as many.
+	Rises bool
+
 	// Old is what Replace deletes.
 	Old *Old
 }

@@ -20,7 +20,7 @@ func Decide(s Situation) Plan {
 	if s.Deletes {
 		return uninstall(s)
 	}
-	changes := s.Deployed == "" || s.Want.Hash != s.Deployed
+	changes := s.changes()
 	if changes && s.Failed != nil {
 		return Plan{Verdict: Refused, Err: s.Failed, Restores: s.Drifts()}
 	}
@@ -68,8 +68,8 @@ func Decide(s Situation) Plan {
 		tries, untried = s.tries(steps)
 		p.add(tries)
 	}
-	for stage := render.Mounts; stage <= render.Others; stage++ {
-		group := slices.DeleteFunc(slices.Clone(steps), func(step apply.Step) bool { return step.Object.Stage != stage })
+	for stage := render.Mounts; stage <= last; stage++ {
+		group := slices.DeleteFunc(slices.Clone(steps), func(step apply.Step) bool { return s.stageOf(step) != stage })
 		if i := slices.IndexFunc(group, func(step apply.Step) bool { return step.Ref == untried }); i >= 0 {
 			p.add(group[i : i+1 : i+1])
 			group = slices.Delete(slices.Clone(group), i, i+1)
@@ -119,7 +119,7 @@ func Unchanged(view map[inventory.Reference]inventory.Seen, waits map[inventory.
 func (s *Situation) isUnrecorded() bool {
 	for i := range s.Want.Objects {
 		seen := s.View.Objects[s.Want.Objects[i].Ref]
-		if seen.Hash != s.Want.Objects[i].Hash || seen.State != inventory.Unknown {
+		if seen.Hash != s.Want.Objects[i].Hash || seen.State != inventory.Unknown || s.rises(&s.Want.Objects[i]) {
 			return false
 		}
 	}
@@ -149,8 +149,9 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	seen := s.View.Objects[wanted.Ref]
 	step := &apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID, CoOwned: seen.CoOwned}
 	step.Replicas, step.Predecessor = s.replicas(wanted)
-	step.HandsOver = seen.OwnsReplicas && wanted.Stage == render.Workloads && !wanted.SetsReplicas
-	isSame := seen.Hash == wanted.Hash
+	step.Rises = s.rises(wanted)
+	step.HandsOver = !step.Rises && seen.OwnsReplicas && wanted.Stage == render.Workloads && !wanted.SetsReplicas
+	isSame := seen.Hash == wanted.Hash && !step.Rises
 	switch seen.State {
 	case inventory.Absent, inventory.Lost:
 		step.Action, step.UID, step.Reason = apply.Create, "", "it is not there"
@@ -216,23 +217,6 @@ func heldBy(finalizers []string) string {
 	return ", and held by finalizers " + strings.Join(finalizers, ", ")
 }
 
-// replicas returns how many pods a new workload begins with, if it does not say: as many as the one that it comes in place of.
-func (s *Situation) replicas(wanted *render.Object) (most int32, of inventory.Reference) {
-	if wanted.Stage != render.Workloads || wanted.SetsReplicas || wanted.Ref.Kind().Kind == "DaemonSet" {
-		return 0, of
-	}
-	for what, seen := range s.View.Objects {
-		isLarger := seen.Replicas > most || seen.Replicas == most && most > 0 && what.Use() < of.Use()
-		if inventory.IsWorkload(what.Kind().Kind) && isLarger {
-			most, of = seen.Replicas, what
-		}
-	}
-	if s.View.Orphans > most && s.isOrphaned() {
-		return s.View.Orphans, wanted.Ref
-	}
-	return most, of
-}
-
 // autoscalers are kinds that exclude each other: an object of one takes the place of an object of the other.
 var autoscalers = []string{"HorizontalPodAutoscaler", "ScaledObject"}
 
@@ -260,6 +244,7 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 	if !serves {
 		return nil, untried
 	}
+	byStage := func(a, b apply.Step) int { return int(s.stageOf(a)) - int(s.stageOf(b)) }
 	for _, step := range slices.SortedStableFunc(slices.Values(steps), byStage) {
 		if step.Object.Stage == render.Mounts && !s.View.Used[step.Ref.Use()] && !s.Conflicted {
 			continue // it serves nobody yet
@@ -279,8 +264,6 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 	}
 	return tries, untried
 }
-
-func byStage(a, b apply.Step) int { return int(a.Object.Stage) - int(b.Object.Stage) }
 
 func remove(what inventory.Reference, seen inventory.Seen, reason string) apply.Step {
 	return apply.Step{Action: apply.Delete, Ref: what, UID: seen.UID, Reason: reason}

@@ -26,8 +26,8 @@ func ref(text string) inventory.Reference {
 	return inventory.NewReference(schema.GroupVersionKind{Version: "v1", Kind: kind}, name)
 }
 
-// wanted returns what a Collector is to become: objects such as "Secret/a=1", where 1 is the hash. After the hash "+replicas" and
-// "+excludes" can follow.
+// wanted returns what a Collector is to become: objects such as "Secret/a=1", where 1 is the hash. After the hash "+excludes", and
+// "+replicas" for one pod, can follow.
 func wanted(hash string, objects ...string) Want {
 	want := Want{Hash: hash}
 	for _, text := range objects {
@@ -37,6 +37,9 @@ func wanted(hash string, objects ...string) Want {
 		object := render.Object{Ref: ref(what), Hash: hash, SetsReplicas: isReplicas, Excludes: isExclusive}
 		object.Stage = render.StageOf(object.Ref.Kind().Kind)
 		object.Content = &unstructured.Unstructured{Object: map[string]any{}}
+		if isReplicas {
+			object.Content.Object["spec"] = map[string]any{"replicas": 1.}
+		}
 		object.Content.SetNamespace("acme")
 		want.Objects = append(want.Objects, object)
 	}
@@ -90,6 +93,9 @@ func brief(p Plan) string {
 			line := string(step.Action) + " " + step.Ref.Use()
 			if step.Replicas > 0 {
 				line += fmt.Sprintf(" with %d pods", step.Replicas)
+			}
+			if step.Rises {
+				line += ", risen"
 			}
 			if step.HandsOver {
 				line += ", handing over replicas"

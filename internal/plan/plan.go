@@ -125,6 +125,9 @@ type Situation struct {
 	// Failed says why the same change has failed, as long as the delay after that is not over.
 	Failed error
 
+	// Pods is how many pods the Collector's status tells of.
+	Pods int32
+
 	// Told is the Job whose end without a verdict the last reconcile has told.
 	Told types.UID
 
@@ -134,6 +137,9 @@ type Situation struct {
 	// Immutable are objects that the API server lets nobody change as they should, found out in this reconcile.
 	Immutable map[inventory.Reference]apply.Immutable
 }
+
+// changes tells whether another revision than the deployed one is wanted.
+func (s *Situation) changes() bool { return s.Deployed == "" || s.Want.Hash != s.Deployed }
 
 // Want is what a Collector is to become.
 type Want struct {

@@ -90,7 +90,7 @@ func (s *Situation) handsOver(p *Plan) bool {
 		}
 	}
 	successor := s.View.Objects[wanted.Ref]
-	serves := successor.State == inventory.InOrder && successor.Hash == wanted.Hash &&
+	serves := successor.State == inventory.InOrder && successor.Hash == wanted.Hash && !s.rises(wanted) &&
 		(successor.Serves || wanted.SetsReplicas && successor.Replicas == 0)
 	if others == 0 || serves || wanted.Excludes && successor.State != inventory.Deleting {
 		return false

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -114,6 +115,8 @@ func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
 		Immutable: r.immutable,
 		View:      inventory.View{Objects: r.expected.See(r.found, r.now())},
 	}
+	pods, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "replicas")
+	s.Pods = int32(pods)            //nolint:gosec // the API server has it as an int32
 	r.expected.Note(s.View.Objects) // no reconcile begins when an autoscaler sets the number of pods
 	_, s.Conflicted = errors.AsType[*inventory.ConflictError](r.last.Err)
 	if r.rendered != nil && r.last.refused == (change{r.rendered.Inputs, want.Hash}) && r.BackingOff(r.collector) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
 
@@ -163,8 +164,9 @@ func (s *simSpace) disturb(e simulation.Event) {
 
 // scale sets the number of pods, as an autoscaler does.
 func (s *simSpace) scale(replicas int) {
+	target := s.accepted.First(render.Workloads)
 	for _, object := range s.sorted() {
-		isScaled := object.kind() == "Deployment" || object.kind() == "StatefulSet"
+		isScaled := (object.kind() == "Deployment" || object.kind() == "StatefulSet") && (target == nil || target.Ref == object.ref)
 		if !isScaled || object.owner != s.uid || object.deleting || s.spec.Effective().Replicas != 0 || object.replicas() == replicas {
 			continue
 		}

@@ -22,7 +22,7 @@ func simKey(s *simSpace) client.ObjectKey {
 // begins notes how things are before a reconcile.
 func (s *simSpace) begins() {
 	s.started, s.removing, s.reads = maps.Clone(s.objects), map[types.UID]bool{}, map[types.UID]*simObject{}
-	s.want, s.fresh = plan.Want{}, !s.lagsAnywhere()
+	s.want, s.before, s.fresh = plan.Want{}, s.accepted.Hash, !s.lagsAnywhere()
 }
 
 // serves tells whether a workload of the Collector is there.
@@ -236,7 +236,8 @@ func (s *simSpace) ends(err error) {
 		}
 	}
 	s.asked = s.asked && workloads > 1
-	if wanted := s.want.First(render.Workloads); spec.Replicas != 0 || wanted != nil && workloads > 1 && s.started[wanted.Ref] != nil {
+	wanted, isLate := s.want.First(render.Workloads), s.accepted.Hash == s.before
+	if spec.Replicas != 0 || isLate && wanted != nil && workloads > 1 && s.started[wanted.Ref] != nil {
 		s.asked = true // the other workload is still to go: of two that serve, the one that is wanted stays as it is
 	}
 	if s.asked || workloads > 2 || !s.fresh { // the operator cannot know
@@ -251,6 +252,9 @@ func (s *simSpace) ends(err error) {
 		}
 	}
 	before, after := s.mostReplicas(s.started), s.mostReplicas(s.objects)
+	if wanted != nil && s.accepted.Hash != s.before && s.objects[wanted.Ref] != nil {
+		after = s.objects[wanted.Ref].replicas() // the other one goes
+	}
 	if after < before && spec.Replicas == 0 && spec.Mode != "daemonset" && err == nil {
 		s.world.violates("S3", "%d replicas are %d after a reconcile", before, after)
 	}

@@ -59,6 +59,7 @@ type simSpace struct {
 	asked      bool                                   // the spec has set replicas, or has asked for one of two workloads, since there are two
 	current    simInputs                              // what was rendered last
 	want       plan.Want
+	before     string    // the hash of what was accepted when the reconcile began
 	accepted   plan.Want // the last revision that was recorded
 	acceptedOf simInputs
 	completed  map[string]bool // Jobs

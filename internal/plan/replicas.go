@@ -1,0 +1,51 @@
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// last is the stage of what must not be done if anything else is refused.
+const last = render.Others + 1
+
+// stageOf returns when a step is done. A workload that is to have fewer pods is changed last: nobody brings pods back that an autoscaler
+// has made.
+func (s *Situation) stageOf(step apply.Step) render.Stage {
+	number, isSet, _ := unstructured.NestedNumberAsFloat64(step.Object.Content.Object, "spec", "replicas")
+	if seen := s.View.Objects[step.Ref]; isSet && step.Action != apply.Create && number < float64(seen.Replicas) {
+		return last
+	}
+	return step.Object.Stage
+}
+
+// replicas returns how many pods a new workload begins with, if it does not say: as many as the one that it comes in place of.
+func (s *Situation) replicas(wanted *render.Object) (most int32, of inventory.Reference) {
+	if wanted.Stage != render.Workloads || wanted.SetsReplicas || wanted.Ref.Kind().Kind == "DaemonSet" {
+		return 0, of
+	}
+	for what, seen := range s.View.Objects {
+		isLarger := seen.Replicas > most || seen.Replicas == most && most > 0 && what.Use() < of.Use()
+		if inventory.IsWorkload(what.Kind().Kind) && isLarger {
+			most, of = seen.Replicas, what
+		}
+	}
+	if s.View.Orphans > most && s.isOrphaned() {
+		return s.View.Orphans, wanted.Ref
+	}
+	if most == 0 { // nobody knows the one that it comes in place of, which was deleted while no operator ran
+		return s.Pods, wanted.Ref
+	}
+	return most, of
+}
+
+// rises tells whether a change has a workload take the place of one with more pods, although it is there and does not say how many it
+// has. It does so once: the number of pods is an autoscaler's then.
+func (s *Situation) rises(wanted *render.Object) bool {
+	seen := s.View.Objects[wanted.Ref]
+	most, of := s.replicas(wanted)
+	isThere := seen.State != inventory.Absent && seen.IsThere()
+	return s.changes() && isThere && of != wanted.Ref && most > seen.Replicas
+}
