@@ -29,15 +29,15 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		replaced := slices.ContainsFunc(steps, func(step apply.Step) bool { return step.Old != nil && step.Old.Ref == what })
 		switch {
 		case seen.State == inventory.Deleting && s.Want.Has(what) == nil: // a finalizer keeps it, and nobody needs it
-			p.Wait(what)
+			p.wait(what)
 			continue
 		case s.Want.Has(what) != nil, replaced, s.isLeft(what, seen), seen.State == inventory.Lost, seen.State == inventory.Deleting:
 			continue
 		case kept[what]:
 		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()]:
-			p.Wait(what)
+			p.wait(what)
 		case s.mayUse(what):
-			p.Wait(what)
+			p.wait(what)
 			p.Sooner(inventory.CacheDelay) // no event may tell that it is not in use
 		case s.Restores: // who knows what the other revision needs
 		default:
@@ -51,8 +51,14 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 	return sorted(deletes), sorted(adopts)
 }
 
-// Wait has an object pruned once nobody needs it.
-func (p *Plan) Wait(what inventory.Reference) {
+// WaitFor has the objects of deletions that failed pruned later.
+func (p *Plan) WaitFor(deletes []apply.Step) {
+	for _, step := range deletes {
+		p.wait(step.Ref)
+	}
+}
+
+func (p *Plan) wait(what inventory.Reference) {
 	if p.Waits == nil {
 		p.Waits = map[inventory.Reference]bool{}
 	}

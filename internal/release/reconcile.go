@@ -51,7 +51,9 @@ func (r *actionClient) forward() error {
 		}
 		if err := r.do(false, r.plan.Leftovers); err != nil {
 			log.FromContext(r.ctx).Info("could not delete what a refused change has left", "because", err.Error())
-			r.waitFor(r.plan.Leftovers, err)
+			if apply.IsLost(err) {
+				r.plan.WaitFor(r.plan.Leftovers)
+			}
 		}
 		err := r.do(!r.plan.Revises() && r.plan.Verdict != plan.Checking && !r.isMoved, r.plan.Groups...)
 		if err == nil {
@@ -65,15 +67,6 @@ func (r *actionClient) forward() error {
 		}
 	}
 	return errors.New("what the API server says changes again and again")
-}
-
-// waitFor has what may not have been deleted, because answers were lost, pruned by the next reconcile.
-func (r *actionClient) waitFor(deletes []apply.Step, err error) {
-	for _, step := range deletes {
-		if _, isThere := r.found[step.Ref]; isThere && apply.IsLost(err) {
-			r.plan.Wait(step.Ref)
-		}
-	}
 }
 
 // learn finds out what the next decision needs to know after an error, and tells whether it can be another one.
@@ -106,10 +99,8 @@ func (r *actionClient) deleteRest() error {
 		return nil
 	}
 	err := r.do(false, r.plan.Deletes)
-	for _, step := range r.plan.Deletes {
-		if err != nil {
-			r.plan.Wait(step.Ref)
-		}
+	if err != nil {
+		r.plan.WaitFor(r.plan.Deletes)
 	}
 	r.waits = r.plan.Waits
 	return err
