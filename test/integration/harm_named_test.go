@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -63,4 +64,24 @@ func TestAPolicyThatAFinalizerHoldsIsNamed(t *testing.T) {
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.NetworkPolicy = nil })
 	serve(t, collector, 1)
 	expectHeldNamed(t, collector, `NetworkPolicy "gateway" is being deleted, and held by finalizers example.com/held`, release)
+}
+
+func TestReadySaysThatWhatServesCannotBeRepairedWhileARefusalStands(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	serve(t, collector, 1)
+	reconfigure(t, collector, "- refused")
+	awaitFailed(t, collector, "not a YAML mapping")
+	limit := quota(t, collector.Namespace, "count/services")
+	g := NewWithT(t)
+	g.Expect(plane.client.Delete(t.Context(), get(t, collector, "", &corev1.Service{}))).To(Succeed())
+	awaitFailed(t, collector, `repair revision 1 meanwhile: apply Service "gateway": `)
+	g.Expect(condition(t, collector, "Ready")).To(And(
+		HaveField("Reason", v1alpha1.ReasonConfigInvalid), HaveField("Message", ContainSubstring("not a YAML mapping"))))
+
+	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
+	touch(t, collector)
+	g.Eventually(func() string { return condition(t, collector, "Ready").Message }).
+		Should(And(ContainSubstring("not a YAML mapping"), Not(ContainSubstring("meanwhile"))))
+	get(t, collector, "", &corev1.Service{})
 }
