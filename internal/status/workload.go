@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -42,17 +41,7 @@ func workloadOf(object client.Object) *workload {
 				w.rolling = condition.Reason == "NewReplicaSetCreated" || condition.Reason == "ReplicaSetUpdated"
 			}
 		}
-	case *appsv1.StatefulSet:
-		// Pods that are to stay old until somebody deletes them or moves the partition are not waited for.
-		strategy := found.Spec.UpdateStrategy
-		rolling := strategy.RollingUpdate
-		if strategy.Type == appsv1.OnDeleteStatefulSetStrategyType || rolling != nil && ptr.Deref(rolling.Partition, 0) > 0 {
-			w.Updated = w.Wanted
-		}
 	case *appsv1.DaemonSet:
-		if found.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
-			w.Updated = w.Wanted
-		}
 		w.All = min(w.All, w.Wanted) // it runs at most one pod beside a wanted one, for a moment
 	}
 	return w
