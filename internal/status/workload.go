@@ -20,6 +20,9 @@ var workloads = map[v1alpha1.Mode]func() client.Object{
 	v1alpha1.ModeStatefulSet: func() client.Object { return &appsv1.StatefulSet{} },
 }
 
+// stops are reasons of a Deployment that makes no progress: nothing happens in time, or somebody has run `kubectl rollout pause`.
+var stops = []string{"ProgressDeadlineExceeded", "DeploymentPaused"}
+
 // workload is what an object that runs pods says of them.
 type workload struct {
 	inventory.Pods
@@ -35,7 +38,7 @@ func workloadOf(object client.Object) *workload {
 			switch {
 			case condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue:
 				w.troubles = slices.Insert(w.troubles, 0, condition.Reason+": "+condition.Message)
-			case condition.Type == appsv1.DeploymentProgressing && condition.Reason == "ProgressDeadlineExceeded":
+			case condition.Type == appsv1.DeploymentProgressing && slices.Contains(stops, condition.Reason):
 				w.troubles = append(w.troubles, condition.Reason)
 			case condition.Type == appsv1.DeploymentProgressing:
 				w.rolling = condition.Reason == "NewReplicaSetCreated" || condition.Reason == "ReplicaSetUpdated"

@@ -85,3 +85,20 @@ func TestReadySaysThatWhatServesCannotBeRepairedWhileARefusalStands(t *testing.T
 		Should(And(ContainSubstring("not a YAML mapping"), Not(ContainSubstring("meanwhile"))))
 	get(t, collector, "", &corev1.Service{})
 }
+
+func TestAPausedRolloutIsNamed(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	serve(t, collector, 1)
+	scale(t, get(t, collector, "", &appsv1.Deployment{}), `{"spec": {"paused": true}}`)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	deployment := get(t, collector, "", &appsv1.Deployment{})
+	deployment.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: deployment.Generation, Replicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
+		Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentProgressing, Status: "Unknown", Reason: "DeploymentPaused", Message: "Deployment is paused"},
+		},
+	}
+	NewWithT(t).Expect(plane.client.Status().Update(t.Context(), deployment)).To(Succeed())
+	awaitReady(t, collector, "False", v1alpha1.ReasonPodsNotReady, "0/1 updated; DeploymentPaused")
+}
