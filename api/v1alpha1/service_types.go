@@ -79,7 +79,8 @@ type Service struct {
 	Headless bool `json:"headless,omitempty"`
 
 	// ClusterIP is the address of the Service, or None for a Service without an
-	// address. By default Kubernetes chooses one. It cannot be changed afterwards.
+	// address. By default Kubernetes chooses one. It cannot be changed afterwards:
+	// for another one, set enabled to false for a while.
 	// +optional
 	// +kubebuilder:validation:MaxLength=45
 	ClusterIP string `json:"clusterIP,omitempty"`

@@ -198,13 +198,14 @@ func (c cluster) Delete(ctx context.Context, what inventory.Reference, uid types
 		policy = metav1.DeletePropagationOrphan
 	}
 	err := c.writer.Delete(ctx, c.named(what), client.Preconditions{UID: &uid}, client.PropagationPolicy(policy))
-	if apierrors.IsConflict(err) { // it is another one, or a webhook says so
+	isGone := apierrors.IsNotFound(err) && !isOfWebhook(err) || meta.IsNoMatchError(err)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) && !isGone { // it is another one, or a webhook says so
 		live, failed := c.Read(ctx, what)
 		if failed != nil || live == nil || live.GetUID() != uid || live.GetDeletionTimestamp() != nil {
 			return failed
 		}
 	}
-	if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+	if err != nil && !isGone {
 		return fmt.Errorf("delete %s: %w", what, err)
 	}
 	return nil

@@ -119,10 +119,13 @@ func isOtherUID(err error) bool {
 	return slices.ContainsFunc(causes(err), func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
+// isOfWebhook tells whether a webhook refuses a request. It chooses the code of its answer, which means nothing then.
+func isOfWebhook(err error) bool { return strings.Contains(err.Error(), "denied the request") }
+
 // IsLost tells whether the API server's answer was lost, so that nobody knows what was done, in contrast to a refusal.
 func IsLost(err error) bool {
 	var transport *url.Error
-	if err == nil || strings.Contains(err.Error(), "denied the request") { // a webhook chooses the code of its answer
+	if err == nil || isOfWebhook(err) {
 		return false
 	}
 	return errors.As(err, &transport) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||

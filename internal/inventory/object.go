@@ -116,18 +116,26 @@ type Pods struct {
 	Wanted, Updated, Available, All, Ready int32 // how many pods
 }
 
-// PodsOf returns what an object says of its pods. Another object than a workload has none.
+// PodsOf returns what an object says of its pods. Another object than a workload has none. Pods that are to stay old until somebody
+// deletes them or moves the partition count as updated: nobody waits for them.
 func PodsOf(object client.Object) Pods {
 	switch of := object.(type) {
 	case *appsv1.Deployment:
 		s, wanted := of.Status, ptr.Deref(of.Spec.Replicas, 1)
 		return Pods{s.ObservedGeneration < of.Generation, wanted, s.UpdatedReplicas, s.AvailableReplicas, s.Replicas, s.ReadyReplicas}
 	case *appsv1.StatefulSet:
-		s, wanted := of.Status, ptr.Deref(of.Spec.Replicas, 1)
-		return Pods{s.ObservedGeneration < of.Generation, wanted, s.UpdatedReplicas, s.AvailableReplicas, s.Replicas, s.ReadyReplicas}
+		s, wanted, updated := of.Status, ptr.Deref(of.Spec.Replicas, 1), of.Status.UpdatedReplicas
+		strategy, rolling := of.Spec.UpdateStrategy.Type, of.Spec.UpdateStrategy.RollingUpdate
+		if strategy == appsv1.OnDeleteStatefulSetStrategyType || rolling != nil && ptr.Deref(rolling.Partition, 0) > 0 {
+			updated = wanted
+		}
+		return Pods{s.ObservedGeneration < of.Generation, wanted, updated, s.AvailableReplicas, s.Replicas, s.ReadyReplicas}
 	case *appsv1.DaemonSet:
-		s, behind := of.Status, of.Status.ObservedGeneration < of.Generation
-		return Pods{behind, s.DesiredNumberScheduled, s.UpdatedNumberScheduled, s.NumberAvailable, s.CurrentNumberScheduled, s.NumberReady}
+		s, wanted, updated := of.Status, of.Status.DesiredNumberScheduled, of.Status.UpdatedNumberScheduled
+		if of.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
+			updated = wanted
+		}
+		return Pods{s.ObservedGeneration < of.Generation, wanted, updated, s.NumberAvailable, s.CurrentNumberScheduled, s.NumberReady}
 	}
 	return Pods{}
 }

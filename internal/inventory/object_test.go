@@ -192,3 +192,27 @@ func TestOthersOwnNothingOfWhatTheOperatorApplied(t *testing.T) {
 		}
 	}
 }
+
+func TestAWorkloadServesAlsoWithPodsThatAreToStayOld(t *testing.T) {
+	set := &appsv1.StatefulSet{Status: appsv1.StatefulSetStatus{AvailableReplicas: 1}}
+	set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))}
+	if !Of(set).Serves {
+		t.Error("a StatefulSet with a partition does not serve")
+	}
+	set.Spec.UpdateStrategy.RollingUpdate.Partition = new(int32(0))
+	if Of(set).Serves {
+		t.Error("a StatefulSet serves although its pod is not updated yet")
+	}
+	set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
+	if !Of(set).Serves {
+		t.Error("a StatefulSet whose pods are updated as somebody deletes them does not serve")
+	}
+	daemons := &appsv1.DaemonSet{Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: 1, NumberAvailable: 1}}
+	if Of(daemons).Serves {
+		t.Error("a DaemonSet serves although its pod is not updated yet")
+	}
+	daemons.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType
+	if !Of(daemons).Serves {
+		t.Error("a DaemonSet whose pods are updated as somebody deletes them does not serve")
+	}
+}

@@ -74,7 +74,8 @@ func read(
 	return meta.EachListItem(list, func(item runtime.Object) error { //nolint:wrapcheck // fails never
 		kept, _ := Strip(item)
 		object, ok := kept.(client.Object)
-		if ok && metav1.IsControlledBy(object, collector) && !strings.HasPrefix(object.GetName(), RecordPrefix) {
+		isRecord := kind.Kind == "Secret" && strings.HasPrefix(object.GetName(), RecordPrefix)
+		if ok && metav1.IsControlledBy(object, collector) && !isRecord {
 			into[NewReference(kind, object.GetName())] = Of(object)
 		}
 		return nil

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +23,7 @@ func Decide(s Situation) Plan {
 		return Plan{Verdict: Refused, Err: s.Failed, Restores: s.Drifts()}
 	}
 	if changes && s.ByOperator && !s.Turn {
-		return Plan{Verdict: Deferred, Restores: s.Drifts()}
+		return s.deferred()
 	}
 	job := s.Want.First(render.Checks)
 	if job != nil && changes && !s.accepts(job.Ref) {
@@ -60,9 +58,7 @@ func Decide(s Situation) Plan {
 	deletes, adopts := s.prune(steps, &p)
 	p.add(adopts)
 	var untried inventory.Reference
-	if !s.Restores {
-		p.Leftovers = s.leftovers() // also of a change that was taken back
-	}
+	p.Leftovers = s.leftovers() // also of a change that was taken back
 	if changes && !s.Restores {
 		var tries []apply.Step
 		tries, untried = s.tries(steps)
@@ -90,29 +86,6 @@ func (s *Situation) verdict(changes bool, steps int) Verdict {
 		return Drifted
 	}
 	return InSync
-}
-
-// Unchanged returns the plan for objects of the deployed revision, and whether there is one without a decision: each object is in order,
-// waits to be pruned, or waits for its next repair.
-func Unchanged(view map[inventory.Reference]inventory.Seen, waits map[inventory.Reference]bool, now time.Time) (p Plan, isUnchanged bool) {
-	p.Verdict = InSync
-	var first inventory.Reference // of those that are contested, so that the message is always the same
-	for what, seen := range view {
-		switch {
-		case seen.State == inventory.InOrder, waits[what]:
-		case seen.State == inventory.Contested:
-			if first == (inventory.Reference{}) || what.Use() < first.Use() {
-				first = what
-			}
-			p.Sooner(seen.Next.Sub(now))
-		default:
-			return p, false
-		}
-	}
-	if seen, isContested := view[first]; isContested {
-		p.Obstruct(Contested, EditorOf(seen.Editor), first)
-	}
-	return p, true
 }
 
 // isUnrecorded tells whether all that is wanted was applied, by an operator that was killed before it recorded that.
@@ -195,26 +168,6 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	}
 	step.Action, step.Old, step.Reason = apply.Replace, old, "nobody can change it"
 	return step, nil
-}
-
-// Contested says who changes an object again and again.
-const Contested = "%s changes %s again and again, so the operator repairs it less and less often"
-
-// Obstruct notes what keeps objects from being as they should, unless something else does already.
-func (p *Plan) Obstruct(format string, args ...any) {
-	if p.Obstacle == "" {
-		p.Obstacle = fmt.Sprintf(format, args...)
-	}
-}
-
-// EditorOf returns who has changed an object, for messages.
-func EditorOf(editor string) string { return cmp.Or(editor, "an unknown client") }
-
-func heldBy(finalizers []string) string {
-	if len(finalizers) == 0 {
-		return ""
-	}
-	return ", and held by finalizers " + strings.Join(finalizers, ", ")
 }
 
 // autoscalers are kinds that exclude each other: an object of one takes the place of an object of the other.

@@ -53,6 +53,41 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 			},
 			"InSync\ndelete Deployment/c, delete Service/c-old",
 		},
+		"an old workload that a finalizer keeps beside the new one is named": {
+			Situation{
+				Deployed: "r2", Want: wanted("r2", "StatefulSet/c=1"),
+				View: inventory.View{Objects: held(having("StatefulSet/c=1", "Deployment/c=1 deleting"), "Deployment/c")},
+			},
+			"InSync\n" + `obstacle: Deployment "c" is being deleted, and held by finalizers example.com/held`,
+		},
+		"of several objects that finalizers keep, it is always the same that is named": {
+			Situation{
+				Deployed: "r2", Want: wanted("r2", "StatefulSet/c=1"),
+				View: inventory.View{Objects: held(held(having("StatefulSet/c=1", "Service/c=1 deleting", "NetworkPolicy/c=1 deleting"),
+					"Service/c"), "NetworkPolicy/c")},
+			},
+			"InSync\n" + `obstacle: NetworkPolicy "c" is being deleted, and held by finalizers example.com/held`,
+		},
+		"what pods no longer mount is nobody's obstacle, although a finalizer keeps it": {
+			Situation{
+				Deployed: "r2", Want: wanted("r2", "StatefulSet/c=1"),
+				View: inventory.View{Objects: held(having("StatefulSet/c=1", "PersistentVolumeClaim/c=1 deleting"), "PersistentVolumeClaim/c")},
+			},
+			"InSync",
+		},
+		"what goes without a finalizer is not named": {
+			Situation{
+				Deployed: "r2", Want: wanted("r2", "StatefulSet/c=1"), View: inventory.View{Objects: having("StatefulSet/c=1", "Deployment/c=1 deleting")},
+			},
+			"InSync",
+		},
+		"what a finalizer keeps is named also while a change of the operator waits": {
+			Situation{
+				Deployed: "r1", ByOperator: true, Want: wanted("r2", "StatefulSet/c=2"),
+				View: inventory.View{Objects: held(having("StatefulSet/c=1", "Deployment/c=1 deleting"), "Deployment/c")},
+			},
+			"Deferred\n" + `obstacle: Deployment "c" is being deleted, and held by finalizers example.com/held`,
+		},
 		"pods without their StatefulSet get it back before another kind takes its place": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Service/c=1", "Deployment/c=1"),
@@ -160,4 +195,13 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 			"Drifted\nchange Deployment/c",
 		},
 	}.run(t)
+}
+
+func TestWhatIsRememberedNamesTheSameObstacleAsADecision(t *testing.T) {
+	view := held(having("StatefulSet/c=1", "Service/c=1", "Deployment/c=1 deleting"), "Deployment/c")
+	decided := Decide(Situation{Deployed: "r1", Want: wanted("r1", "StatefulSet/c=1", "Service/c=1"), View: inventory.View{Objects: view}})
+	remembered, isUnchanged := Unchanged(view, decided.Waits, noon)
+	if !isUnchanged || decided.Obstacle == "" || remembered.Obstacle != decided.Obstacle {
+		t.Errorf("unchanged %t, remembered %q, decided %q", isUnchanged, remembered.Obstacle, decided.Obstacle)
+	}
 }

@@ -72,6 +72,11 @@ func with(view map[inventory.Reference]inventory.Seen, what string, change func(
 	return view
 }
 
+// held has a finalizer keep one object of a view.
+func held(view map[inventory.Reference]inventory.Seen, what string) map[inventory.Reference]inventory.Seen {
+	return with(view, what, func(seen *inventory.Seen) { seen.Finalizers = []string{"example.com/held"} })
+}
+
 func used(names ...string) map[string]bool {
 	all := map[string]bool{}
 	for _, name := range names {

@@ -48,6 +48,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it stays"})
 		}
 	}
+	p.nameHeld(s.View.Objects)
 	return sorted(deletes), sorted(adopts)
 }
 
@@ -141,6 +142,9 @@ func (s *Situation) isLeft(what inventory.Reference, seen inventory.Seen) bool {
 
 // leftovers deletes what changes that were never accepted have left.
 func (s *Situation) leftovers() []apply.Step {
+	if s.Restores { // who knows what the other revision needs
+		return nil
+	}
 	var deletes []apply.Step
 	for what, seen := range s.View.Objects {
 		if seen.IsThere() && s.isLeft(what, seen) && s.Want.Has(what) == nil {

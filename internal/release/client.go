@@ -174,7 +174,7 @@ func (r *actionClient) answer(hash string) *release.Release {
 
 // ends keeps the outcome of the reconcile, for the status and for the caller.
 func (r *actionClient) ends(err error) error {
-	r.outcome.Err, r.outcome.Deployed = err, r.deployed
+	r.outcome.Err, r.outcome.Deployed, r.outcome.Obstacle = err, r.deployed, r.plan.Obstacle
 	isOfChange := r.rendered != nil && r.plan.Verdict != plan.Deferred && r.plan.Verdict != plan.Drifted
 	if err != nil && isOfChange && !apply.IsLost(err) {
 		r.outcome.refused = changeOf(r.rendered)

@@ -250,6 +250,6 @@ func (r *actionClient) summarize() {
 	if !isInOrder && !isHeld && r.plan.Obstacle == "" || mayHaveEnded {
 		r.plan.Sooner(inventory.CacheDelay)
 	}
-	r.outcome.Verdict, r.outcome.Obstacle, r.outcome.InOrder, r.outcome.Requeue = r.plan.Verdict, r.plan.Obstacle, isInOrder, r.plan.After
+	r.outcome.Verdict, r.outcome.InOrder, r.outcome.Requeue = r.plan.Verdict, isInOrder, r.plan.After
 	r.outcome.Unfinished = r.outcome.Checking != "" || r.plan.Verdict == plan.Deferred
 }

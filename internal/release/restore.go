@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -35,11 +36,12 @@ func (r *actionClient) repairBeside(cause error) error {
 		err = fmt.Errorf("pods run without their StatefulSet; mend this, or delete the pods: %w", err)
 	}
 	err = fmt.Errorf("repair revision %d meanwhile: %w", r.deployed.Revision, err)
-	if cause != nil { // which the status tells
-		log.FromContext(r.ctx).Error(err, "the deployed revision is not repaired")
-		return cause
+	if cause == nil {
+		return err
 	}
-	return err
+	log.FromContext(r.ctx).Error(err, "the deployed revision is not repaired")
+	r.plan.Obstacle = err.Error() // whatever else there is, it is less
+	return cause
 }
 
 func (r *actionClient) repair() error {
@@ -57,9 +59,7 @@ func (r *actionClient) repair() error {
 	}
 	s.Deletes, s.Restores, s.Immutable = false, true, nil // these are of the other revision
 	p := r.decision(s)
-	if p.Obstacle != "" && r.plan.Obstacle == "" {
-		r.plan.Obstacle = p.Obstacle
-	}
+	r.plan.Obstacle = cmp.Or(r.plan.Obstacle, p.Obstacle)
 	if err := errors.Join(p.Err, r.do(true, p.Groups...), lacks); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (w *simWorld) holds() {
 	}
 }
 
-// namesObstacle checks that Ready names what is wanted and cannot be there.
+// namesObstacle checks that Ready names what is wanted and cannot be there, and what is not wanted, cannot go and still serves.
 func (s *simSpace) namesObstacle() {
 	if !s.exists || s.deleting || s.state.failed || s.paused != "" || s.state.reason == v1alpha1.ReasonChecking || s.state.update != "" {
 		return
@@ -47,6 +47,12 @@ func (s *simSpace) namesObstacle() {
 		what := s.want.Objects[i].Ref
 		if live := s.objects[what]; live != nil && live.deleting && s.want.Objects[i].Stage != render.Checks {
 			held = append(held, what.String())
+		}
+	}
+	for _, live := range s.sorted() {
+		isHeld := live.deleting && len(live.finalizers) > 0 && live.owner == s.uid
+		if isHeld && s.want.Has(live.ref) == nil && render.StageOf(live.ref.Kind().Kind) >= render.Network {
+			held = append(held, live.ref.String())
 		}
 	}
 	isNamed := func(name string) bool { return strings.Contains(s.state.message, name) }

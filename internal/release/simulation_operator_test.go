@@ -225,7 +225,7 @@ func (s *simSpace) writeStatus(outcome Outcome, err error) (isNews bool, lost er
 // readiness is what Ready says: by the workload that the informer cache has.
 func (s *simSpace) readiness(outcome Outcome, err error) (ready bool, reason, message string) {
 	if err != nil {
-		return false, v1alpha1.ReasonReleaseFailed, err.Error()
+		return false, v1alpha1.ReasonReleaseFailed, err.Error() + "; " + outcome.Obstacle
 	}
 	if outcome.Checking != "" {
 		return false, v1alpha1.ReasonChecking, ""

@@ -31,7 +31,11 @@ func (w writer) readinessOf(
 ) (readiness, error) {
 	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
 		if condition := find(status, conditionType); isTrue(status, conditionType) && !isTrue(status, "Paused") {
-			return failure(outcome.Err, condition.Message), nil
+			found := failure(outcome.Err, condition.Message)
+			if outcome.Obstacle != "" {
+				found.message += "; " + outcome.Obstacle
+			}
+			return found, nil
 		}
 	}
 	if outcome.Checking != "" && !isTrue(status, "Paused") {

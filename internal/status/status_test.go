@@ -163,6 +163,27 @@ conditions:
 `,
 			events: []string{"Warning ReleaseFailed refused"},
 		},
+		"a refusal is told with what keeps the deployed revision from being repaired": {
+			outcome: outcome{Err: errors.New("refused"), Obstacle: "repair revision 2 meanwhile: exceeded quota"},
+			update: `
+conditions:
+- {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Irreconcilable, status: "True", message: refused, lastTransitionTime: "2026-02-02T00:00:00Z"}
+`,
+			written: `
+observedGeneration: 3
+version: 0.150.0
+configHash: b740a6e4
+deployedRelease: {name: gateway, revision: 2, digest: d1}
+replicas: 1
+readyReplicas: 1
+conditions:
+- {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Irreconcilable, status: "True", message: refused, lastTransitionTime: "2026-02-02T00:00:00Z"}
+- {type: Ready, status: "False", reason: ReleaseFailed, message: "refused; repair revision 2 meanwhile: exceeded quota"}
+`,
+			events: []string{"Warning ReleaseFailed refused; repair revision 2 meanwhile: exceeded quota"},
+		},
 		"an error that differs only by numbers is not written": {
 			outcome: outcome{Err: errors.New("stream 7 was reset")},
 			stored: `

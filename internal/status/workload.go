@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -20,6 +19,9 @@ var workloads = map[v1alpha1.Mode]func() client.Object{
 	v1alpha1.ModeDaemonSet:   func() client.Object { return &appsv1.DaemonSet{} },
 	v1alpha1.ModeStatefulSet: func() client.Object { return &appsv1.StatefulSet{} },
 }
+
+// stops are reasons of a Deployment that makes no progress: nothing happens in time, or somebody has run `kubectl rollout pause`.
+var stops = []string{"ProgressDeadlineExceeded", "DeploymentPaused"}
 
 // workload is what an object that runs pods says of them.
 type workload struct {
@@ -36,23 +38,13 @@ func workloadOf(object client.Object) *workload {
 			switch {
 			case condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue:
 				w.troubles = slices.Insert(w.troubles, 0, condition.Reason+": "+condition.Message)
-			case condition.Type == appsv1.DeploymentProgressing && condition.Reason == "ProgressDeadlineExceeded":
+			case condition.Type == appsv1.DeploymentProgressing && slices.Contains(stops, condition.Reason):
 				w.troubles = append(w.troubles, condition.Reason)
 			case condition.Type == appsv1.DeploymentProgressing:
 				w.rolling = condition.Reason == "NewReplicaSetCreated" || condition.Reason == "ReplicaSetUpdated"
 			}
 		}
-	case *appsv1.StatefulSet:
-		// Pods that are to stay old until somebody deletes them or moves the partition are not waited for.
-		strategy := found.Spec.UpdateStrategy
-		rolling := strategy.RollingUpdate
-		if strategy.Type == appsv1.OnDeleteStatefulSetStrategyType || rolling != nil && ptr.Deref(rolling.Partition, 0) > 0 {
-			w.Updated = w.Wanted
-		}
 	case *appsv1.DaemonSet:
-		if found.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
-			w.Updated = w.Wanted
-		}
 		w.All = min(w.All, w.Wanted) // it runs at most one pod beside a wanted one, for a moment
 	}
 	return w

@@ -97,6 +97,52 @@ func TestATenantCannotBeChanged(t *testing.T) {
 	}
 }
 
+func TestAServiceGetsAnAddressOnlyWhenItIsCreatedAgain(t *testing.T) {
+	t.Parallel()
+	const refused = "service.clusterIP: None cannot be changed as long as there is the Service; set service.enabled to false before"
+	for spec, rows := range map[string]map[string]string{
+		`{clusterIP: None}`: {
+			`{spec: {service: null}}`:                              refused,
+			`{spec: {service: {clusterIP: null}}}`:                 refused,
+			`{spec: {service: {clusterIP: "10.0.0.10"}}}`:          refused,
+			`{spec: {service: {clusterIP: null, enabled: true}}}`:  refused,
+			`{spec: {service: {clusterIP: null, enabled: false}}}`: "",
+			`{spec: {service: {enabled: false}}}`:                  "",
+			`{spec: {service: {headless: true}}}`:                  "",
+			`{spec: {collector: {version: 0.151.0}}}`:              "",
+		},
+		`{clusterIP: None, enabled: false}`: {
+			`{spec: {service: null}}`:                             "",
+			`{spec: {service: {clusterIP: null, enabled: null}}}`: "",
+		},
+		`{headless: true}`: {
+			`{spec: {service: null}}`:              "",
+			`{spec: {service: {clusterIP: None}}}`: "",
+			`{spec: {service: {enabled: false}}}`:  "",
+		},
+		`null`: {
+			`{spec: {replicas: 2}}`:              "",
+			`{spec: {service: {enabled: true}}}`: "",
+		},
+	} {
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			collector := object(t, patched(t, "{metadata: {namespace: "+newNamespace(t)+"}, spec: {service: "+spec+"}}"))
+			if err := plane.client.Create(t.Context(), collector); err != nil {
+				t.Fatal(err)
+			}
+			for patch, refusal := range rows {
+				merge, err := yaml.YAMLToJSON([]byte(patch))
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = plane.client.Patch(t.Context(), collector.DeepCopy(), client.RawPatch("application/merge-patch+json", merge), client.DryRunAll)
+				expectRefusal(t, err, refusal)
+			}
+		})
+	}
+}
+
 func TestRenderEndsWithOneLineAndAnExitCode(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(shared.binary, "render", "--filename=-")

@@ -156,6 +156,31 @@ func TestADeletionThatIsRefusedAsAConflictIsNotTakenForDone(t *testing.T) {
 	g.Expect(names(contents(t, collector.Namespace))).NotTo(ContainElement("NetworkPolicy/gateway"))
 }
 
+func TestADeletionThatIsRefusedAsNotFoundIsNotTakenForDone(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.NetworkPolicy = &v1alpha1.NetworkPolicy{Enabled: true}
+	create(t, collector)
+	var allowed atomic.Bool
+	refuseAs(t, collector.Namespace, "networking.k8s.io", "networkpolicies", notFound, func(r *admissionv1.AdmissionRequest) bool {
+		return r.Operation == admissionv1.Delete && !allowed.Load()
+	})
+	policy := get(t, collector, "", &networkingv1.NetworkPolicy{})
+	g := NewWithT(t)
+	g.Eventually(func() error { return plane.client.Delete(t.Context(), policy, client.DryRunAll) }).
+		Should(MatchError(ContainSubstring("not by me")))
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.NetworkPolicy = nil })
+	awaitRevision(t, collector, 2)
+	serve(t, collector, 1)
+	awaitFailed(t, collector, "not by me")
+	g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(policy), policy)).To(Succeed())
+
+	allowed.Store(true)
+	touch(t, collector)
+	awaitReady(t, collector, "True", "Available", "")
+	g.Expect(names(contents(t, collector.Namespace))).NotTo(ContainElement("NetworkPolicy/gateway"))
+}
+
 func TestALeftoverThatNobodyMayDeleteDoesNotKeepAValidChangeAway(t *testing.T) {
 	t.Parallel()
 	collector := install(t)

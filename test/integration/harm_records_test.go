@@ -154,3 +154,16 @@ func TestAForgedRecordOfAPartIsNotTakenForDeployed(t *testing.T) {
 	awaitFailed(t, collector, "not a YAML mapping")
 	awaitOtherService(t, collector, lost)
 }
+
+func TestAServiceAccountThatIsNamedLikeARecordMakesNoLoop(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Name: "sh.helm.release.v1.other"}
+	create(t, collector)
+	serve(t, collector, 1)
+	awaitReady(t, collector, "True", "Available", "")
+	since := plane.audit.mark(t)
+	g := NewWithT(t)
+	g.Consistently(func() []string { return plane.audit.writes(t, since, collector.Namespace) }, 5*time.Second).Should(BeEmpty())
+	g.Expect(condition(t, collector, "Ready").Status).To(Equal(corev1.ConditionTrue))
+}

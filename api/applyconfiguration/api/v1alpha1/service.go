@@ -25,7 +25,8 @@ type ServiceApplyConfiguration struct {
 	// Mode statefulset always has it.
 	Headless *bool `json:"headless,omitempty"`
 	// ClusterIP is the address of the Service, or None for a Service without an
-	// address. By default Kubernetes chooses one. It cannot be changed afterwards.
+	// address. By default Kubernetes chooses one. It cannot be changed afterwards:
+	// for another one, set enabled to false for a while.
 	ClusterIP *string `json:"clusterIP,omitempty"`
 	// InternalTrafficPolicy is Cluster (the default) or Local, which keeps traffic
 	// on the node that it comes from. Local is usual for mode daemonset.

@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// deferred returns the plan while a change of the operator waits for its turn.
+func (s *Situation) deferred() Plan {
+	p := Plan{Verdict: Deferred, Restores: s.Drifts()}
+	p.nameHeld(s.View.Objects)
+	return p
+}
+
+// Unchanged returns the plan for objects of the deployed revision, and whether there is one without a decision: each object is in order,
+// waits to be pruned, or waits for its next repair.
+func Unchanged(view map[inventory.Reference]inventory.Seen, waits map[inventory.Reference]bool, now time.Time) (p Plan, isUnchanged bool) {
+	p.Verdict = InSync
+	var first inventory.Reference // of those that are contested, so that the message is always the same
+	for what, seen := range view {
+		switch {
+		case seen.State == inventory.InOrder, waits[what]:
+		case seen.State == inventory.Contested:
+			if first == (inventory.Reference{}) || what.Use() < first.Use() {
+				first = what
+			}
+			p.Sooner(seen.Next.Sub(now))
+		default:
+			return p, false
+		}
+	}
+	if seen, isContested := view[first]; isContested {
+		p.Obstruct(Contested, EditorOf(seen.Editor), first)
+	}
+	p.nameHeld(view)
+	return p, true
+}
+
+// Contested says who changes an object again and again.
+const Contested = "%s changes %s again and again, so the operator repairs it less and less often"
+
+// Obstruct notes what keeps objects from being as they should, unless something else does already.
+func (p *Plan) Obstruct(format string, args ...any) {
+	if p.Obstacle == "" {
+		p.Obstacle = fmt.Sprintf(format, args...)
+	}
+}
+
+// EditorOf returns who has changed an object, for messages.
+func EditorOf(editor string) string { return cmp.Or(editor, "an unknown client") }
+
+func heldBy(finalizers []string) string {
+	if len(finalizers) == 0 {
+		return ""
+	}
+	return ", and held by finalizers " + strings.Join(finalizers, ", ")
+}
+
+// nameHeld names an object in deletion that only a finalizer keeps, although it still leads to pods, runs them or scales them.
+func (p *Plan) nameHeld(view map[inventory.Reference]inventory.Seen) {
+	var first inventory.Reference // so that the message is always the same
+	for what, seen := range view {
+		isHeld := seen.State == inventory.Deleting && len(seen.Finalizers) > 0 && render.StageOf(what.Kind().Kind) >= render.Network
+		if isHeld && (first == (inventory.Reference{}) || what.Use() < first.Use()) {
+			first = what
+		}
+	}
+	if seen, isHeld := view[first]; isHeld {
+		p.Obstruct("%s is being deleted%s", first, heldBy(seen.Finalizers))
+	}
+}
