@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/managedfields"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
@@ -187,7 +188,7 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 }
 
 func (a *Applier) request(s Step, uid types.UID) Request {
-	request := Request{Ref: s.Ref, Content: s.Object.Content, UID: uid, Manager: inventory.Manager, CoOwned: s.CoOwned}
+	request := Request{Ref: s.Ref, Content: s.Object.Content, UID: uid, Manager: managedfields.Manager, CoOwned: s.CoOwned}
 	if (uid == "" || s.Rises) && !s.Object.SetsReplicas {
 		request.Replicas = s.Replicas
 	}

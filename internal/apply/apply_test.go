@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/managedfields"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -40,7 +41,7 @@ func (c *script) Apply(_ context.Context, request Request) (inventory.Object, er
 	if request.Replicas != 0 {
 		line += fmt.Sprintf(" with %d pods", request.Replicas)
 	}
-	if request.Manager != inventory.Manager {
+	if request.Manager != managedfields.Manager {
 		line += " by " + request.Manager
 	}
 	c.asked = append(c.asked, line)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/managedfields"
 )
 
 // absent is a resource version that no object has. An apply with it can create an object, and cannot change one.
@@ -155,10 +156,10 @@ func (c cluster) own(ctx context.Context, what inventory.Reference, uid types.UI
 		return err
 	}
 	before := live.DeepCopy()
-	if err := csaupgrade.UpgradeManagedFields(live, sets.New(inventory.Manager), inventory.Manager); err != nil {
+	if err := csaupgrade.UpgradeManagedFields(live, sets.New(managedfields.Manager), managedfields.Manager); err != nil {
 		return err //nolint:wrapcheck // the caller says what it is about
 	}
-	entries, _ := inventory.WithoutCoOwners(live.GetManagedFields())
+	entries, _ := managedfields.WithoutCoOwners(live.GetManagedFields())
 	live.SetManagedFields(entries)
 	if equality.Semantic.DeepEqual(before.GetManagedFields(), live.GetManagedFields()) {
 		return nil
@@ -186,7 +187,7 @@ func (c cluster) Restore(ctx context.Context, deleted *unstructured.Unstructured
 		unstructured.RemoveNestedField(again.Object, "metadata", field)
 	}
 	delete(again.Object, "status")
-	if err := c.writer.Create(ctx, again, client.FieldOwner(inventory.Manager)); err != nil {
+	if err := c.writer.Create(ctx, again, client.FieldOwner(managedfields.Manager)); err != nil {
 		return err //nolint:wrapcheck // the caller says what it is about
 	}
 	return c.own(ctx, inventory.ReferenceTo(again), again.GetUID())
@@ -228,7 +229,7 @@ func (c cluster) Grow(ctx context.Context, growth Growth, dryRun bool) error {
 		growth.UID, growth.Version, size.String())
 	claim := c.named(inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), growth.Claim))
 	merge := client.RawPatch(types.MergePatchType, []byte(patch))
-	options := []client.PatchOption{client.FieldOwner(inventory.Manager)}
+	options := []client.PatchOption{client.FieldOwner(managedfields.Manager)}
 	if dryRun {
 		options = append(options, client.DryRunAll)
 	}

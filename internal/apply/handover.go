@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/managedfields"
 )
 
 // handOver keeps the number of pods when it is left to an autoscaler: a field that nobody owns is set to its default, and
@@ -27,7 +28,7 @@ func (a *Applier) handOver(ctx context.Context, what inventory.Reference, uid ty
 		part := partOf(live)
 		part.Object["spec"] = map[string]any{"replicas": int64(replicas)}
 		_, err = a.Cluster.Apply(ctx, Request{
-			Ref: what, Content: part, UID: uid, Version: live.GetResourceVersion(), Manager: inventory.Handover,
+			Ref: what, Content: part, UID: uid, Version: live.GetResourceVersion(), Manager: managedfields.Handover,
 		})
 		if !apierrors.IsConflict(err) {
 			return err
@@ -65,7 +66,7 @@ func (a *Applier) adopt(ctx context.Context, s Step) (*inventory.Object, error) 
 	}
 	part := partOf(live)
 	part.SetLabels(map[string]string{v1alpha1.OperatorLabel: a.Shard})
-	after, err := a.Cluster.Apply(ctx, Request{Ref: s.Ref, Content: part, UID: s.UID, Manager: inventory.Adopter})
+	after, err := a.Cluster.Apply(ctx, Request{Ref: s.Ref, Content: part, UID: s.UID, Manager: managedfields.Adopter})
 	if err != nil {
 		return nil, fmt.Errorf("label %s: %w", s.Ref, err)
 	}

@@ -75,6 +75,15 @@ func Expect(object Object) *Expectation {
 	}
 }
 
+// ExpectAll returns the expectations that objects stay as they are in the informer cache.
+func ExpectAll(found map[Reference]Object) Expectations {
+	all := make(Expectations, len(found))
+	for what, object := range found {
+		all[what] = Expect(object)
+	}
+	return all
+}
+
 // Applied returns the expectation after an apply at a time. before is what was expected then, or nil. An object that was repaired
 // may be repaired again later and later.
 func Applied(after Object, now time.Time, before *Expectation, repaired bool) *Expectation {
@@ -91,14 +100,17 @@ func Applied(after Object, now time.Time, before *Expectation, repaired bool) *E
 	return next
 }
 
-// Unsure returns the expectation after an apply whose answer was lost: the object is no longer in order, and is missed if it is not
-// there. creates tells that the apply was a creation.
-func (e *Expectation) Unsure(creates bool) *Expectation {
-	next := &Expectation{Seen: true, Pending: creates}
-	if e != nil {
-		next.UID, next.Pending = e.UID, e.Pending
+// Lost notes that an apply's answer was lost: the object is no longer in order, and is missed if it is not there. creates tells that the
+// apply was a creation.
+func (e Expectations) Lost(what Reference, creates bool) {
+	if e == nil {
+		return
 	}
-	return next
+	next := &Expectation{Seen: true, Pending: creates}
+	if known := e[what]; known != nil {
+		next.UID, next.Pending = known.UID, known.Pending
+	}
+	e[what] = next
 }
 
 // IsContested tells whether the object was repaired so often that its next repair waits.

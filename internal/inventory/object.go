@@ -3,7 +3,6 @@ package inventory
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,19 +17,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/internal/managedfields"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
 const (
-	// Manager is the operator's name among the field managers of an object.
-	Manager = "kube8-operator"
-
-	// Handover is the field manager that keeps spec.replicas after the operator has given it up, until an autoscaler sets it.
-	Handover = "kube8-operator-handover"
-
-	// Adopter is the field manager of the label of what a Collector that has moved no longer renders.
-	Adopter = "kube8-operator-adopt"
-
 	// AppliedAnnotation is on each object that the operator has applied: the hash of the object as it was rendered.
 	AppliedAnnotation = "kube8.dev/applied"
 
@@ -169,18 +160,18 @@ func fieldsOf(object client.Object) fields {
 		return fields{part[0], part[1], part[2] == "true", part[3] == "true", part[5], part[4]}
 	}
 	seen := fields{hash: strings.ReplaceAll(object.GetAnnotations()[AppliedAnnotation], " ", "")}
-	_, seen.coOwned = WithoutCoOwners(object.GetManagedFields())
+	_, seen.coOwned = managedfields.WithoutCoOwners(object.GetManagedFields())
 	var last metav1.Time
 	for _, entry := range object.GetManagedFields() {
 		switch {
 		case entry.Subresource != "":
-		case entry.Manager != Manager && entry.Manager != Handover && entry.Manager != Adopter:
+		case !managedfields.IsOfOperator(entry):
 			if entry.Time != nil && !entry.Time.Before(&last) {
 				seen.editor, last = entry.Manager, *entry.Time
 			}
-		case isOwn(entry):
+		case managedfields.IsApplied(entry):
 			seen.digest = digestOf(object, entry, seen.hash)
-			seen.replicas = owns(entry.FieldsV1.Raw, "f:spec", "f:replicas")
+			seen.replicas = managedfields.Has(entry, "f:spec", "f:replicas")
 		}
 	}
 	return seen
@@ -200,18 +191,6 @@ func digestOf(object client.Object, entry metav1.ManagedFieldsEntry, applied str
 		writeData(sum, secret.Data)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:16])
-}
-
-// owns tells whether a set of fields has the one at a path.
-func owns(raw []byte, path ...string) bool {
-	for _, name := range path {
-		var set map[string]json.RawMessage
-		if json.Unmarshal(raw, &set) != nil || set[name] == nil {
-			return false
-		}
-		raw = set[name]
-	}
-	return true
 }
 
 // DataDigest tells versions of the data of a user's Secret or ConfigMap apart. object is as the informer cache has it.

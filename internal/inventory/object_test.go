@@ -7,11 +7,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube8/kube8-operator/internal/managedfields"
 )
 
 func applied(fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
-		Manager: Manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
+		Manager: managedfields.Manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
 		FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}, Time: &metav1.Time{Time: time.Unix(1, 0)},
 	}
 }
@@ -162,17 +164,17 @@ func TestOthersOwnNothingOfWhatTheOperatorApplied(t *testing.T) {
 		want  string
 	}{
 		"a field":                          {entryOf("rival", "", label), ""},
-		"a field, in the operator's name":  {entryOf(Manager, "", label), ""},
+		"a field, in the operator's name":  {entryOf(managedfields.Manager, "", label), ""},
 		"a field, beside another one":      {entryOf("rival", "", `{"f:metadata":{"f:labels":{"f:a":{},"f:b":{}}}}`), `{"f:metadata":{"f:labels":{"f:b":{}}}}`},
 		"a field of its own stays":         {entryOf("rival", "", `{"f:spec":{"f:ports":{"k:{\"port\":1}":{"f:nodePort":{}}}}}`), "all"},
 		"an item of its own stays":         {entryOf("rival", "", `{"f:spec":{"f:ports":{"k:{\"port\":2}":{".":{}}}}}`), "all"},
 		"the number of pods stays":         {entryOf("autoscaler", "", `{"f:spec":{"f:replicas":{}}}`), "all"},
 		"what a subresource wrote stays":   {entryOf("rival", "status", label), "all"},
-		"what waits for an autoscaler too": {entryOf(Handover, "", label), "all"},
+		"what waits for an autoscaler too": {entryOf(managedfields.Handover, "", label), "all"},
 		"what cannot be read stays":        {entryOf("rival", "", `{"f:`), "all"},
 	} {
 		service := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{own, row.rival}}}
-		left, isLess := WithoutCoOwners(service.ManagedFields)
+		left, isLess := managedfields.WithoutCoOwners(service.ManagedFields)
 		got := ""
 		if len(left) > 1 {
 			got = string(left[1].FieldsV1.Raw)
@@ -183,7 +185,7 @@ func TestOthersOwnNothingOfWhatTheOperatorApplied(t *testing.T) {
 		if got != row.want || isLess != (got != string(row.rival.FieldsV1.Raw)) {
 			t.Errorf("%s: left %q, less is %t", name, got, isLess)
 		}
-		if again, isLessAgain := WithoutCoOwners(left); isLessAgain || len(again) != len(left) {
+		if again, isLessAgain := managedfields.WithoutCoOwners(left); isLessAgain || len(again) != len(left) {
 			t.Errorf("%s: it is less once more", name)
 		}
 		kept, _ := Strip(service)

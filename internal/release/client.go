@@ -96,11 +96,8 @@ func (r *actionClient) Upgrade(
 	if r.isUnchanged() {
 		return r.answer(r.deployed.Hash()), nil
 	}
-	if err := r.render(); err != nil {
+	if err := r.prepare(); err != nil {
 		r.Metrics.Acted(metrics.Upgrade, err)
-		return nil, r.ends(r.repairBeside(err))
-	}
-	if err := r.decide(); err != nil {
 		return nil, r.ends(err)
 	}
 	if r.plan.Verdict == plan.Deferred {
@@ -121,11 +118,7 @@ func (r *actionClient) Reconcile(*release.Release) error {
 func (r *actionClient) act(action string) (*release.Release, error) {
 	var err error
 	if r.rendered == nil {
-		if err = r.render(); err != nil {
-			err = r.repairBeside(err)
-		} else {
-			err = r.decide()
-		}
+		err = r.prepare()
 	}
 	if err == nil {
 		err = r.carryOut()
@@ -177,7 +170,7 @@ func (r *actionClient) ends(err error) error {
 	r.outcome.Err, r.outcome.Deployed, r.outcome.Obstacle = err, r.deployed, r.plan.Obstacle
 	isOfChange := r.rendered != nil && r.plan.Verdict != plan.Deferred && r.plan.Verdict != plan.Drifted
 	if err != nil && isOfChange && !apply.IsLost(err) {
-		r.outcome.refused = changeOf(r.rendered)
+		r.outcome.refused = change{r.rendered.Inputs, r.rendered.Hash}
 	}
 	if r.isUnknown {
 		r.expected = nil

@@ -134,8 +134,6 @@ type change struct {
 	hash string
 }
 
-func changeOf(rendered *revision.Revision) change { return change{rendered.Inputs, rendered.Hash} }
-
 // Outcome is how the last reconcile of a Collector ended.
 type Outcome struct {
 	// Verdict is what was decided.

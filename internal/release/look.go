@@ -2,9 +2,6 @@ package release
 
 import (
 	"errors"
-	"hash/fnv"
-	"math"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,15 +25,9 @@ func (r *actionClient) look() error {
 	}
 	r.found = found
 	if r.expected == nil && r.deployed.IsSeen(r.found) {
-		r.expected = inventory.Expectations{}
-		for what, object := range r.found {
-			r.expected[what] = inventory.Expect(object)
-		}
+		r.expected = inventory.ExpectAll(r.found)
 		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && r.deployed.IsFrom(now) {
-			sum := fnv.New32a() // not all Collectors are rendered again at the same time, one period after a start
-			_, _ = sum.Write([]byte(r.uid))
-			part := float64(r.Period) * float64(sum.Sum32()) / math.MaxUint32
-			r.latest, r.until = change{now, r.deployed.Hash()}, r.now().Add(time.Duration(part))
+			r.latest, r.until = change{now, r.deployed.Hash()}, r.now().Add(now.PartOf(r.Period))
 		}
 	}
 	r.isUnknown = r.isUnknown || r.expected == nil && r.deployed.Revision != 0
@@ -136,7 +127,14 @@ func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
 	return s, err
 }
 
-// render renders the Collector.
+// prepare decides what to do about what is rendered now.
+func (r *actionClient) prepare() error {
+	if err := r.render(); err != nil {
+		return r.repairBeside(err)
+	}
+	return r.decide()
+}
+
 func (r *actionClient) render() error {
 	rendered, err := r.revisions.Render(r.ctx, r.collector, r.values, inventory.Running(r.found))
 	if err == nil {

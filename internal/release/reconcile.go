@@ -117,11 +117,7 @@ func (r *actionClient) do(repairs bool, groups ...[]apply.Step) error {
 			}
 			return nil
 		},
-		Lost: func(step apply.Step) {
-			if r.expected != nil {
-				r.expected[step.Ref] = r.expected[step.Ref].Unsure(step.Action == apply.Create)
-			}
-		},
+		Lost: func(step apply.Step) { r.expected.Lost(step.Ref, step.Action == apply.Create) },
 		Note: func(step apply.Step, after *inventory.Object) {
 			if r.note(step, after, repairs) {
 				repaired = append(repaired, step.Ref.Kind().Kind+" "+step.Ref.Name())
@@ -228,7 +224,7 @@ func (r *actionClient) accept() error {
 
 // remember remembers what was rendered, and from what.
 func (r *actionClient) remember() {
-	r.latest, r.until = changeOf(r.rendered), r.now().Add(r.Period)
+	r.latest, r.until = change{r.rendered.Inputs, r.rendered.Hash}, r.now().Add(r.Period)
 }
 
 // summarize gives the informer cache a moment to show what was applied, and says how the objects are.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/managedfields"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
 
@@ -108,7 +109,7 @@ func (c simCluster) apply(r apply.Request) (*simObject, error) {
 	if r.Replicas != 0 {
 		fields = append(fields, simField{name: simReplicas, value: strconv.Itoa(int(r.Replicas))})
 	}
-	by := map[string]uint8{inventory.Manager: simOperator, inventory.Handover: simHandover, inventory.Adopter: simAdopter}[r.Manager]
+	by := map[string]uint8{managedfields.Manager: simOperator, managedfields.Handover: simHandover, managedfields.Adopter: simAdopter}[r.Manager]
 	after := &simObject{ref: what, owner: c.uid, created: c.world.now}
 	if live != nil {
 		after = live.clone()

@@ -4,9 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash/fnv"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -95,6 +98,14 @@ func (d Deployed) parts() (inputs, hash, objects string) {
 		return "", "", ""
 	}
 	return d.Digest[:partLength], d.Digest[partLength : 2*partLength], d.Digest[2*partLength:]
+}
+
+// PartOf returns a part of a period, which is another one for each Collector: not all are rendered again at the same time, one period
+// after a start.
+func (i Inputs) PartOf(period time.Duration) time.Duration {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(i.Collector)) // fails never
+	return time.Duration(float64(period) * float64(sum.Sum32()) / math.MaxUint32)
 }
 
 func (i Inputs) digest() string {

@@ -1,11 +1,24 @@
-package inventory
+// Package managedfields is about which field manager owns which fields of an object. The operator owns what it has applied.
+package managedfields
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+const (
+	// Manager is the operator's name among the field managers of an object.
+	Manager = "kube8-operator"
+
+	// Handover is the field manager that keeps spec.replicas after the operator has given it up, until an autoscaler sets it.
+	Handover = "kube8-operator-handover"
+
+	// Adopter is the field manager of the label of what a Collector that has moved no longer renders.
+	Adopter = "kube8-operator-adopt"
 )
 
 // replicas stays with whoever owns it: an autoscaler may come to own it together with the operator.
@@ -14,7 +27,7 @@ var replicas = fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "replicas"))
 // WithoutCoOwners returns managedFields without what others own of the fields that the operator has applied, and whether that is less:
 // the API server removes a field that the operator no longer applies only if nobody else owns it.
 func WithoutCoOwners(entries []metav1.ManagedFieldsEntry) (left []metav1.ManagedFieldsEntry, isLess bool) {
-	at := slices.IndexFunc(entries, isOwn)
+	at := slices.IndexFunc(entries, IsApplied)
 	if at < 0 || !slices.ContainsFunc(entries, isCoOwner) {
 		return entries, false
 	}
@@ -55,18 +68,36 @@ func less(entry metav1.ManagedFieldsEntry, applied *fieldpath.Set) *metav1.Field
 	return &metav1.FieldsV1{Raw: raw}
 }
 
-// isOwn tells whether an entry has what the operator has applied.
-func isOwn(entry metav1.ManagedFieldsEntry) bool {
+// IsApplied tells whether an entry has what the operator has applied.
+func IsApplied(entry metav1.ManagedFieldsEntry) bool {
 	isApplied := entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil
 	return isApplied && entry.Manager == Manager
 }
 
 // isCoOwner tells whether an entry may have what the operator has applied, too, and must not. It may be one in the operator's name.
 func isCoOwner(entry metav1.ManagedFieldsEntry) bool {
-	return !isOwn(entry) && entry.Subresource == "" && entry.FieldsV1 != nil && entry.Manager != Handover && entry.Manager != Adopter
+	return !IsApplied(entry) && entry.Subresource == "" && entry.FieldsV1 != nil && entry.Manager != Handover && entry.Manager != Adopter
 }
 
 func setOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	set := &fieldpath.Set{}
 	return set, set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)) //nolint:wrapcheck // nobody tells it
+}
+
+// IsOfOperator tells whether an entry has one of the operator's field managers.
+func IsOfOperator(entry metav1.ManagedFieldsEntry) bool {
+	return entry.Manager == Manager || entry.Manager == Handover || entry.Manager == Adopter
+}
+
+// Has tells whether an entry has the field at a path.
+func Has(entry metav1.ManagedFieldsEntry, path ...string) bool {
+	raw := entry.FieldsV1.Raw
+	for _, name := range path {
+		var set map[string]json.RawMessage
+		if json.Unmarshal(raw, &set) != nil || set[name] == nil {
+			return false
+		}
+		raw = set[name]
+	}
+	return true
 }
