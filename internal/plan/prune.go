@@ -19,7 +19,11 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 	if s.Restores && !s.Moved {
 		return nil, nil
 	}
-	kept, waits := s.history(), s.handsOver(p)
+	kept, waits, unseen := s.history(), s.handsOver(p), s.unseen(p)
+	if adopts = unseen; len(unseen) > 0 {
+		waits = true
+		p.Sooner(inventory.CacheDelay)
+	}
 	for what, seen := range s.View.Objects {
 		if s.Moved && seen.State == inventory.Deleting {
 			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it is missed when it has gone"})
@@ -48,6 +52,17 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 	}
 	p.nameHeld(s.View.Objects)
 	return sorted(deletes), sorted(adopts)
+}
+
+// unseen adopts workloads that are lost and not wanted: they may run pods, and have only lost the label that the informer cache goes by.
+func (s *Situation) unseen(p *Plan) (adopts []apply.Step) {
+	for what, seen := range s.View.Objects {
+		if seen.State == inventory.Lost && inventory.IsWorkload(what.Kind().Kind) && s.Want.Has(what) == nil && seen.UID != "" {
+			p.Wait(what)
+			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it may have lost only its label"})
+		}
+	}
+	return adopts
 }
 
 // Wait has an object pruned once nobody needs it.
