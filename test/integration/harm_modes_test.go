@@ -2,6 +2,7 @@ package integration
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -33,4 +34,39 @@ func TestAWorkloadOfAnotherModeGoesAlsoIfPodsStayOldByThePartition(t *testing.T)
 	NewWithT(t).Expect(plane.client.Status().Update(t.Context(), set)).To(Succeed())
 	awaitNoDeployment(t, collector)
 	awaitReady(t, collector, "True", v1alpha1.ReasonAvailable, "")
+}
+
+func TestAWorkloadThatLostItsLabelWhilePausedGoesWithItsMode(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	serve(t, collector, 1)
+	pause(t, collector)
+	scale(t, get(t, collector, "", &appsv1.Deployment{}), `{"metadata": {"labels": {"kube8.dev/collector": null}}}`)
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Mode = v1alpha1.ModeStatefulSet })
+	resume(t, collector)
+	awaitRevision(t, collector, 2)
+	g := NewWithT(t)
+	g.Consistently(func() error {
+		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &appsv1.Deployment{})
+	}, 3*time.Second).Should(Succeed(), "it serves until the new workload does")
+	serveAs(t, collector, v1alpha1.ModeStatefulSet)
+	awaitNoDeployment(t, collector)
+	awaitReady(t, collector, "True", v1alpha1.ReasonAvailable, "")
+}
+
+func TestAWorkloadThatSomebodyDeletesWhileTheModeChangesIsLookedForOnce(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	serve(t, collector, 1)
+	pause(t, collector)
+	g := NewWithT(t)
+	g.Expect(plane.client.Delete(t.Context(), get(t, collector, "", &appsv1.Deployment{}))).To(Succeed())
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Mode = v1alpha1.ModeStatefulSet })
+	resume(t, collector)
+	awaitRevision(t, collector, 2)
+	serveAs(t, collector, v1alpha1.ModeStatefulSet)
+	awaitReady(t, collector, "True", v1alpha1.ReasonAvailable, "")
+	touch(t, collector)
+	since := plane.audit.mark(t)
+	g.Consistently(func() []string { return plane.audit.all(t, since, collector.Namespace) }, 5*time.Second).Should(BeEmpty())
 }
