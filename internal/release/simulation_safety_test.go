@@ -252,8 +252,11 @@ func (s *simSpace) ends(err error) {
 		}
 	}
 	before, after := s.mostReplicas(s.started), s.mostReplicas(s.objects)
-	if wanted != nil && s.accepted.Hash != s.before && s.objects[wanted.Ref] != nil {
-		after = s.objects[wanted.Ref].replicas() // the other one goes
+	if wanted != nil {
+		was, now := s.started[wanted.Ref], s.objects[wanted.Ref]
+		if now != nil && !now.deleting && (s.accepted.Hash != s.before || was == nil || was.uid != now.uid) {
+			after = now.replicas() // the other one goes
+		}
 	}
 	if after < before && spec.Replicas == 0 && spec.Mode != "daemonset" && err == nil {
 		s.world.violates("S3", "%d replicas are %d after a reconcile", before, after)
