@@ -141,8 +141,10 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 		delete(r.found, step.Old.Ref)
 	}
 	if after == nil {
-		delete(expected, step.Ref)
 		delete(r.found, step.Ref)
+		if step.Action != apply.Adopt { // what was looked for in vain is missed if the change is refused
+			delete(expected, step.Ref)
+		}
 		return false
 	}
 	if step.Action == apply.Adopt {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,4 +70,28 @@ func TestAWorkloadThatSomebodyDeletesWhileTheModeChangesIsLookedForOnce(t *testi
 	touch(t, collector)
 	since := plane.audit.mark(t)
 	g.Consistently(func() []string { return plane.audit.all(t, since, collector.Namespace) }, 5*time.Second).Should(BeEmpty())
+}
+
+func TestAWorkloadThatSomebodyDeletesComesBackIfTheChangeOfModeIsRefused(t *testing.T) {
+	t.Parallel()
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.Mode = v1alpha1.ModeStatefulSet
+	create(t, collector)
+	serveAs(t, collector, v1alpha1.ModeStatefulSet)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Mode = v1alpha1.ModeDeployment }) // and does not serve yet
+	refuseAs(t, collector.Namespace, "apps", "statefulsets", denied, func(*admissionv1.AdmissionRequest) bool { return true })
+	pause(t, collector)
+	deleted := get(t, collector, "", &appsv1.Deployment{})
+	g := NewWithT(t)
+	g.Expect(plane.client.Delete(t.Context(), deleted)).To(Succeed())
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.Mode, c.Spec.Collector.Version = v1alpha1.ModeStatefulSet, "0.151.0"
+	})
+	resume(t, collector)
+	awaitFailed(t, collector, denied.Message)
+	g.Eventually(func(g Gomega) {
+		again := &appsv1.Deployment{}
+		g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(deleted), again)).To(Succeed())
+		g.Expect(again.UID).NotTo(Equal(deleted.UID))
+	}).Should(Succeed())
 }
