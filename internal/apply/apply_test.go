@@ -147,7 +147,6 @@ func TestSteps(t *testing.T) {
 	handsOver.HandsOver = true
 	begins, rises := stepOf(Create, "StatefulSet", ""), stepOf(Change, "StatefulSet", "1")
 	begins.Replicas, begins.Predecessor = 2, refTo("Deployment")
-
 	rises.Rises, rises.Replicas, rises.Predecessor = true, 2, refTo("Deployment")
 
 	isReal := func(request Request) bool { return !request.DryRun }
@@ -166,10 +165,11 @@ func TestSteps(t *testing.T) {
 		},
 		"a workload that is there rises to as many pods as the one before, and hands the number over": {
 			step: rises, live: []*unstructured.Unstructured{objectOf("Deployment", "2", true)},
-			want: []string{"read Deployment/c", "apply StatefulSet/c of 1 with 4 pods", "read StatefulSet/c", "apply StatefulSet/c of new"},
+			want: []string{"read Deployment/c", "read StatefulSet/c", "apply StatefulSet/c of 1 with 4 pods", "read StatefulSet/c", "apply StatefulSet/c of new"},
 		},
 		"a workload that is refused does not rise": {
-			step: rises, refuse: onlyWhen(isReal, policy), want: []string{"read Deployment/c", "apply StatefulSet/c of 1 with 2 pods"}, wantError: "denied request",
+			step: rises, refuse: onlyWhen(isReal, policy), wantError: "denied request",
+			want: []string{"read Deployment/c", "read StatefulSet/c", "apply StatefulSet/c of 1 with 2 pods"},
 		},
 		"an object that is there, and the Collector's, is changed": {
 			step: stepOf(Create, "Service", ""), live: []*unstructured.Unstructured{objectOf("Service", "2", true)},

@@ -38,23 +38,31 @@ func (a *Applier) handOver(ctx context.Context, what inventory.Reference, uid ty
 	return fmt.Errorf("hand over the number of pods of %s: something changes it again and again", what)
 }
 
-// recount has a workload that is created, or rises, get as many pods as its predecessor has now.
+// recount has a workload that is created, or rises, get as many pods as its predecessor has now. It does not rise if somebody has given it
+// as many since.
 func (a *Applier) recount(ctx context.Context, s *Step) error {
 	if s.Action != Create && !s.Rises || s.Replicas == 0 || s.Predecessor == s.Ref {
 		return nil
 	}
-	live, err := a.Cluster.Read(ctx, s.Predecessor)
-	if err != nil || live == nil {
-		return err
-	}
-	if replicas, found := replicasOf(live); found {
+	before, err := a.Cluster.Read(ctx, s.Predecessor)
+	if replicas, found := replicasOf(before); found && metav1.IsControlledBy(before, a.Collector) {
 		s.Replicas = replicas
 	}
-	return nil
+	if err != nil || !s.Rises {
+		return err
+	}
+	own, err := a.Cluster.Read(ctx, s.Ref)
+	if replicas, found := replicasOf(own); found && replicas >= s.Replicas {
+		s.Rises, s.HandsOver = false, true
+	}
+	return err
 }
 
 // replicasOf returns the number of pods that a workload asks for.
 func replicasOf(workload *unstructured.Unstructured) (replicas int32, found bool) {
+	if workload == nil {
+		return 0, false
+	}
 	number, found, _ := unstructured.NestedInt64(workload.Object, "spec", "replicas")
 	return int32(number), found //nolint:gosec // the API server has it as an int32
 }

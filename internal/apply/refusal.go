@@ -131,3 +131,8 @@ func IsLost(err error) bool {
 	return errors.As(err, &transport) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)
 }
+
+// IsPassing tells whether an error may be over soon: the API server or a webhook has not refused anything, but could not answer.
+func IsPassing(err error) bool {
+	return IsLost(err) || err != nil && !isOfWebhook(err) && (apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err))
+}

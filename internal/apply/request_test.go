@@ -8,9 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/managedfields"
 )
 
 func TestNothingIsDoneAfterARefusal(t *testing.T) {
@@ -70,20 +74,27 @@ func TestARequestIsPinned(t *testing.T) {
 
 func TestALostAnswerIsToldFromARefusal(t *testing.T) {
 	for name, row := range map[string]struct {
-		err  error
-		want bool
+		err             error
+		isLost, passing bool
 	}{
-		"a policy":         {invalid(), false},
-		"a quota":          {apierrors.NewForbidden(schema.GroupResource{}, "c", nil), false},
-		"a webhook":        {apierrors.NewInternalError(errors.New("failed calling webhook")), false},
-		"no answer":        {context.DeadlineExceeded, true},
-		"a late answer":    {apierrors.NewTimeoutError("try again", 1), true},
-		"no network":       {&url.Error{Op: "Patch", Err: errors.New("connection refused")}, true},
-		"a busy API":       {apierrors.NewTooManyRequests("slow down", 1), true},
-		"the end of a run": {context.Canceled, true},
+		"nothing":                 {nil, false, false},
+		"a policy":                {invalid(), false, false},
+		"a quota":                 {apierrors.NewForbidden(schema.GroupResource{}, "c", nil), false, false},
+		"a webhook that is down":  {apierrors.NewInternalError(errors.New("failed calling webhook")), false, true},
+		"a webhook's own code":    {apierrors.NewInternalError(errors.New("denied the request")), false, false},
+		"an API server that ends": {apierrors.NewServiceUnavailable("shutting down"), false, true},
+		"no answer":               {context.DeadlineExceeded, true, true},
+		"a late answer":           {apierrors.NewTimeoutError("try again", 1), true, true},
+		"no network":              {&url.Error{Op: "Patch", Err: errors.New("connection refused")}, true, true},
+		"a busy API":              {apierrors.NewTooManyRequests("slow down", 1), true, true},
+		"the end of a run":        {context.Canceled, true, true},
 	} {
-		if got := IsLost(fmt.Errorf("apply: %w", row.err)); got != row.want {
-			t.Errorf("%s: lost %t", name, got)
+		err := row.err
+		if err != nil {
+			err = fmt.Errorf("apply: %w", err)
+		}
+		if IsLost(err) != row.isLost || IsPassing(err) != row.passing {
+			t.Errorf("%s: lost %t, passing %t", name, IsLost(err), IsPassing(err))
 		}
 	}
 }
@@ -97,5 +108,27 @@ func TestALostAnswerIsTold(t *testing.T) {
 	}
 	if err := applier.Do(t.Context(), [][]Step{{stepOf(Change, "Service", "1")}}); !IsLost(err) || len(lost) != 1 || lost[0] != "Service/c" {
 		t.Errorf("error %v, lost %q", err, lost)
+	}
+}
+
+func TestAWorkloadThatHasGotAsManyPodsDoesNotRise(t *testing.T) {
+	cluster := &script{live: map[inventory.Reference]*unstructured.Unstructured{}}
+	for _, object := range []*unstructured.Unstructured{objectOf("Deployment", "2", true), objectOf("StatefulSet", "1", true)} {
+		cluster.live[inventory.ReferenceTo(object)] = object // of 4 pods each
+	}
+	step := stepOf(Change, "StatefulSet", "1")
+	step.Rises, step.Replicas, step.Predecessor = true, 2, refTo("Deployment")
+	applier := &Applier{
+		Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently, Note: func(Step, *inventory.Object) {},
+	}
+	if err := applier.Do(t.Context(), [][]Step{{step}}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"read Deployment/c", "read StatefulSet/c", "read StatefulSet/c", "apply StatefulSet/c of 1 at 7 by " + managedfields.Handover,
+		"apply StatefulSet/c of 1",
+	}
+	if diff := cmp.Diff(want, cluster.asked); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

@@ -108,7 +108,7 @@ func (e Expectations) Lost(what Reference, creates bool) {
 	}
 	next := &Expectation{Seen: true, Pending: creates}
 	if known := e[what]; known != nil {
-		next.UID, next.Pending = known.UID, known.Pending
+		next.UID, next.Pending, next.Replicas = known.UID, known.Pending, known.Replicas
 	}
 	e[what] = next
 }
@@ -188,7 +188,9 @@ func (e Expectations) KeepRepaired(view map[Reference]Seen, found map[Reference]
 		}
 		switch {
 		case seen.State == Lost && !isWanted(what):
-			delete(e, what)
+			if known := e[what]; known != nil && known.Version == seen.Version { // and was not found since
+				delete(e, what)
+			}
 		case isThere && isKept:
 			e.Keep(what, object)
 		}
@@ -280,7 +282,7 @@ func (e Expectations) Confirm(found map[Reference]Object, waits map[Reference]bo
 func (e Expectations) Note(seen map[Reference]Seen) {
 	for what, object := range seen {
 		expected := e[what]
-		if expected == nil || object.State != InOrder && object.State != Deleting {
+		if expected == nil || object.State == Behind || object.State == Lost {
 			continue
 		}
 		expected.OwnsReplicas, expected.Replicas = object.OwnsReplicas, object.Replicas // which an autoscaler sets

@@ -90,3 +90,32 @@ func TestWhatIsExpectedIsSeenWhereTheInformerCacheIsBehind(t *testing.T) {
 		t.Errorf("%s, %s", what, what.Use())
 	}
 }
+
+func TestWhatWasLostComesBackWithAsManyPods(t *testing.T) {
+	what := NewReference(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "c")
+	expected := Expectations{what: {UID: "1", Version: "10", Seen: true, Replicas: 10}}
+	expected.Lost(what, true)
+	if seen := expected.See(nil, noon)[what]; seen.State != Lost || seen.Replicas != 10 {
+		t.Errorf("state %d with %d pods, want %d with 10", seen.State, seen.Replicas, Lost)
+	}
+}
+
+func TestWhatARepairHasLookedForIsExpectedOnlyIfItWasFound(t *testing.T) {
+	what := NewReference(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "c")
+	isWanted := func(Reference) bool { return false }
+	for name, row := range map[string]struct {
+		version string // what is expected after the repair
+		stays   bool
+	}{
+		"it has gone":           {"10", false},
+		"it had lost its label": {"11", true},
+	} {
+		expected := Expectations{what: {UID: "1", Version: "10", Seen: true}}
+		view := expected.See(nil, noon)
+		expected[what] = &Expectation{UID: "1", Version: row.version, At: noon}
+		expected.KeepRepaired(view, nil, isWanted)
+		if got := expected[what] != nil; got != row.stays {
+			t.Errorf("%s: it is expected: %t", name, got)
+		}
+	}
+}

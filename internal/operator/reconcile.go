@@ -44,7 +44,7 @@ func (m *measured) Reconcile(ctx context.Context, request reconcile.Request) (re
 	case v1alpha1.ConditionOf(collector, v1alpha1.PresetsReady).Status == corev1.ConditionFalse:
 		// Nothing tells that somebody has bound the role.
 		result.RequeueAfter = earlier(result.RequeueAfter, m.backoff.When(request))
-	case !ended.Unfinished:
+	case !ended.Verdict.Waits():
 		m.backoff.succeeded(collector)
 	}
 	return result, nil

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kube8/kube8-operator/internal/metrics"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/release"
 )
 
@@ -35,7 +36,7 @@ func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
 		"something was to do":                {collectorOf(1), release.Outcome{}, nil, "full", time.Hour, false},
 		"something is to do in a second":     {collectorOf(1), release.Outcome{Requeue: time.Second}, nil, "full", time.Second, false},
 		"something is to do after a while":   {collectorOf(1), release.Outcome{Requeue: 2 * time.Hour}, nil, "full", time.Hour, false},
-		"it waits for a check":               {collectorOf(1), release.Outcome{Unfinished: true}, nil, "full", time.Hour, true},
+		"it waits for a check":               {collectorOf(1), release.Outcome{Verdict: plan.Checking}, nil, "full", time.Hour, true},
 		"it waits for a role to be bound":    {refused, release.Outcome{}, nil, "full", firstDelay, true},
 		"it failed":                          {collectorOf(1), release.Outcome{}, broken, "error", 0, true},
 		"it is paused, and nothing was done": {paused, release.Outcome{Requeue: time.Second}, nil, "", time.Hour, true},

@@ -210,7 +210,7 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 	}
 	for i := range s.Want.Objects {
 		wanted := &s.Want.Objects[i]
-		if seen := s.View.Objects[wanted.Ref]; seen.State == inventory.Deleting && len(steps) > 0 {
+		if seen := s.View.Objects[wanted.Ref]; seen.State == inventory.Deleting {
 			old := &apply.Old{Ref: wanted.Ref, UID: seen.UID}
 			tries = append(tries, apply.Step{Action: apply.Try, Ref: wanted.Ref, Object: wanted, Old: old, Reason: "it is created when it has gone"})
 		}

@@ -61,6 +61,20 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 			},
 			"InSync\nadopt Deployment/c",
 		},
+		"and also while the deployed revision is repaired": {
+			Situation{
+				Deployed: "r2", Restores: true, Want: wanted("r2", "StatefulSet/c=1"),
+				View: inventory.View{Objects: having("StatefulSet/c=1", "Deployment/c=1 lost", "Service/c-old=1")},
+			},
+			"InSync\nadopt Deployment/c",
+		},
+		"what is created when it has gone is tried also if nothing else is to be done": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Deployment/c=2"), View: inventory.View{Objects: having("Deployment/c=1 deleting")},
+			},
+			"Upgrade\ntry Deployment/c\n" +
+				`obstacle: Deployment "c" is being deleted; the operator creates it again when it has gone`,
+		},
 		"an old workload that a finalizer keeps beside the new one is named": {
 			Situation{
 				Deployed: "r2", Want: wanted("r2", "StatefulSet/c=1"),

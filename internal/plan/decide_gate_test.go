@@ -171,6 +171,19 @@ func TestDecideWhatWaits(t *testing.T) {
 			},
 			"Upgrade\nadopt Secret/c-1\nchange Deployment/c\ndelete Ingress/c",
 		},
+		"pods get their StatefulSet back before the Collector goes, also late": {
+			Situation{
+				Deployed: "r1", Deletes: true, Late: true,
+				View: inventory.View{Objects: having("Service/c=1", "StatefulSet/c=1 lost"), Orphans: 2},
+			},
+			"Uninstalling, restores",
+		},
+		"a Collector that is late goes with a StatefulSet that does not take its pods back": {
+			Situation{
+				Deployed: "r1", Deletes: true, Late: true, View: inventory.View{Objects: having("StatefulSet/c=1"), Orphans: 2},
+			},
+			"Uninstalling\ndelete StatefulSet/c",
+		},
 		"a Collector that is being deleted loses all that it has": {
 			Situation{Deletes: true, View: inventory.View{Objects: having("Service/c=1", "Deployment/c=1", "Secret/c-1=1 deleting", "Ingress/c=1 lost")}},
 			"Uninstalling\ndelete Deployment/c, delete Service/c",

@@ -46,6 +46,9 @@ const (
 	Uninstalling Verdict = "Uninstalling"
 )
 
+// Waits tells whether another revision waits for a check or for its turn.
+func (v Verdict) Waits() bool { return v == Checking || v == Deferred }
+
 // Plan is what was decided.
 type Plan struct {
 	Verdict Verdict
@@ -98,8 +101,8 @@ func (p *Plan) Sooner(delay time.Duration) {
 type Situation struct {
 	Now time.Time
 
-	// Deletes tells that the Collector is being deleted.
-	Deletes bool
+	// Deletes tells that the Collector is being deleted, and Late that it goes now, whatever stays.
+	Deletes, Late bool
 
 	// Deployed is the hash of what was rendered for the deployed revision. Empty says that there is none, or that it is not known.
 	Deployed string

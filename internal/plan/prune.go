@@ -18,10 +18,11 @@ import (
 // records of revisions. The leftovers of revisions that were never accepted go before the steps. An object of a Collector that has
 // moved here is adopted if it stays.
 func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.Step) {
+	unseen := s.unseen(p)
 	if s.Restores && !s.Moved {
-		return nil, nil
+		return nil, sorted(unseen)
 	}
-	kept, waits, unseen := s.history(), s.handsOver(p), s.unseen(p)
+	kept, waits := s.history(), s.handsOver(p)
 	if adopts = unseen; len(unseen) > 0 {
 		waits = true
 		p.Sooner(inventory.CacheDelay)
@@ -189,18 +190,21 @@ func (s secret) compare(with secret) int {
 	return cmp.Or(with.Created.Compare(s.Created), strings.Compare(s.what.Name(), with.what.Name()))
 }
 
-// uninstall deletes all that the Collector controls. Pods without their StatefulSet would stay, so that takes them back first.
+// uninstall deletes all that the Collector controls. Pods without their StatefulSet would stay, so that takes them back first. If it is
+// late, it has to be created at least.
 func uninstall(s Situation) Plan {
 	p := Plan{Verdict: Uninstalling}
-	if s.Deployed != "" && s.isOrphaned() {
-		p.Restores = true
-		return p
-	}
 	var deletes []apply.Step
+	hasSet := false
 	for what, seen := range s.View.Objects {
+		hasSet = hasSet || what.Kind().Kind == "StatefulSet" && seen.State != inventory.Lost
 		if seen.IsThere() {
 			deletes = append(deletes, remove(what, seen, "the Collector is being deleted"))
 		}
+	}
+	if s.Deployed != "" && s.isOrphaned() && (!s.Late || !hasSet) {
+		p.Restores = true
+		return p
 	}
 	p.add(sorted(deletes))
 	return p

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
@@ -157,6 +158,11 @@ func (r *Records) Add(ctx context.Context, manifest string, values map[string]an
 		next = max(next, known.revision+1)
 	}
 	err := r.create(ctx, next, manifest, values)
+	for range 2 { // what is deployed and not recorded is unknown to the next operator
+		if apply.IsLost(err) {
+			err = r.create(ctx, next, manifest, values)
+		}
+	}
 	for apierrors.IsAlreadyExists(err) { // that record has lost its labels, or another operator has just written it
 		secret, unread := r.get(ctx, next)
 		if unread != nil {

@@ -168,6 +168,9 @@ func (r *actionClient) answer(hash string) *release.Release {
 // ends keeps the outcome of the reconcile, for the status and for the caller.
 func (r *actionClient) ends(err error) error {
 	r.outcome.Err, r.outcome.Deployed, r.outcome.Obstacle = err, r.deployed, r.plan.Obstacle
+	if r.unrecorded != nil {
+		r.outcome.Deployed = r.last.Deployed // an operator that starts finds the one that is recorded
+	}
 	isOfChange := r.rendered != nil && r.plan.Verdict != plan.Deferred && r.plan.Verdict != plan.Drifted
 	if err != nil && isOfChange && !apply.IsLost(err) {
 		r.outcome.refused = change{r.rendered.Inputs, r.rendered.Hash}

@@ -26,28 +26,20 @@ import (
 type Options struct {
 	// Source has what revisions are made from.
 	Source *revision.Source
-
 	// Ask asks the API server what the cluster offers.
 	Ask func(ctx context.Context) (*render.Offered, error)
-
 	// Events takes the events NotFollowed, DriftRepaired and Contested.
 	Events events.EventRecorder
-
 	// Metrics counts and times what is done.
 	Metrics *metrics.Metrics
-
 	// Waves decide when a change that the operator brings is deployed.
 	Waves *rollout.Waves
-
 	// BackingOff tells whether the delay after a Collector's last failure is not over.
 	BackingOff func(collector client.Object) bool
-
 	// IsChosen tells whether a Collector is one of those that the operator is for.
 	IsChosen func(ctx context.Context, collector client.ObjectKey) bool
-
 	// Alone says that no other operator works on the same Collectors.
 	Alone bool
-
 	// Period is for how long a Collector can be taken to be unchanged.
 	Period time.Duration
 }
@@ -122,7 +114,7 @@ type entry struct {
 	deployed revision.Deployed
 	records  record.Known
 
-	isUnrecorded bool // the deployed revision has no record yet
+	unrecorded *revision.Revision // the deployed one, as long as it has no record
 
 	lacked string // what was last said of references that are not followed
 	last   Outcome
@@ -159,9 +151,6 @@ type Outcome struct {
 
 	// Fast says that there was nothing to do by what is remembered.
 	Fast bool
-
-	// Unfinished says that a change waits for a check or for its turn, although the reconcile ended without an error.
-	Unfinished bool
 
 	// Requeue is when to reconcile again although nothing happens; 0 leaves it to the period.
 	Requeue time.Duration

@@ -48,7 +48,7 @@ func (r *actionClient) isUnchanged() bool {
 	if err != nil || r.expected == nil || r.isMoved || r.deployed.Revision == 0 {
 		return false
 	}
-	if r.isUnrecorded || r.latest.Inputs != now || !r.now().Before(r.until) {
+	if r.unrecorded != nil || r.latest.Inputs != now || !r.now().Before(r.until) {
 		return false
 	}
 	view := r.expected.See(r.found, r.now())

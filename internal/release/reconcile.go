@@ -23,7 +23,7 @@ import (
 func (r *actionClient) carryOut() error {
 	err := r.forward()
 	isRefused := err != nil && !apply.IsLost(err) && r.plan.Verdict != plan.Drifted
-	if r.plan.Restores || isRefused {
+	if r.plan.Restores || isRefused || r.unrecorded != nil && r.plan.Verdict == plan.Deferred {
 		err = r.repairBeside(err)
 	}
 	isOfDeployed := r.rendered != nil && !slices.Contains([]plan.Verdict{plan.Checking, plan.Deferred, plan.Unrecorded}, r.plan.Verdict)
@@ -46,7 +46,9 @@ func (r *actionClient) forward() error {
 			return r.plan.Err
 		}
 		if r.plan.Verdict == plan.Deferred {
-			r.remember()
+			if r.outcome.Update != nil { // it waits for its turn, and not for its predecessor
+				r.remember()
+			}
 			return nil
 		}
 		if err := r.do(false, r.plan.Leftovers); err != nil {
@@ -57,7 +59,10 @@ func (r *actionClient) forward() error {
 		}
 		err := r.do(!r.plan.Revises() && r.plan.Verdict != plan.Checking && !r.isMoved, r.plan.Groups...)
 		if err == nil {
-			return errors.Join(r.accept(), r.deleteRest())
+			if err = r.accept(); err == nil {
+				err = r.deleteRest()
+			}
+			return err
 		}
 		if again, learned := r.learn(err); !again {
 			return errors.Join(err, learned, r.undo(err))
@@ -95,9 +100,6 @@ func (r *actionClient) learn(err error) (again bool, failed error) {
 
 // deleteRest deletes what nobody needs any more. As long as that is not deleted it is waited for.
 func (r *actionClient) deleteRest() error {
-	if len(r.plan.Deletes) == 0 {
-		return nil
-	}
 	err := r.do(false, r.plan.Deletes)
 	if err != nil {
 		r.plan.WaitFor(r.plan.Deletes)
@@ -195,32 +197,27 @@ func (r *actionClient) accept() error {
 			r.rendered.First(render.Checks).Ref.Name())
 		return nil
 	}
-	revision := r.deployed.Revision
+	number := r.deployed.Revision
 	r.disturbed, r.isUnknown = false, r.plan.Verdict == plan.Unrecorded // the API server has accepted all of it
 	for _, expected := range r.expected {
 		expected.Pending = false
 	}
 	var err error
-	if r.isUnrecorded = r.isUnrecorded || r.plan.Revises(); r.isUnrecorded {
+	if r.plan.Revises() || r.unrecorded != nil {
 		var added int
-		for range 3 { // a change that is done and not recorded cannot be repaired
-			if added, err = r.recordsOf(r).Add(r.ctx, r.rendered.Manifest(), r.rendered.Values); !apply.IsLost(err) {
-				break
-			}
-		}
+		added, err = r.recordsOf(r).Add(r.ctx, r.rendered.Manifest(), r.rendered.Values)
 		switch {
 		case err == nil:
-			revision, r.isUnrecorded = added, false
-		case revision == 0: // nothing is deployed before the first record
-			r.isUnrecorded = false
+			number, r.unrecorded = added, nil
+		case number == 0: // nothing is deployed before the first record
 			return err
 		default:
-			err = fmt.Errorf("the change is applied, but not recorded: %w", err)
+			r.unrecorded, err = r.rendered, fmt.Errorf("the change is applied, but not recorded: %w", err)
 		}
 	}
 	r.remember()
 	r.waits = r.plan.Waits
-	r.deployed = r.rendered.Deployed(revision)
+	r.deployed = r.rendered.Deployed(number)
 	return err
 }
 
@@ -249,5 +246,4 @@ func (r *actionClient) summarize() {
 		r.plan.Sooner(inventory.CacheDelay)
 	}
 	r.outcome.Verdict, r.outcome.InOrder, r.outcome.Requeue = r.plan.Verdict, isInOrder, r.plan.After
-	r.outcome.Unfinished = r.outcome.Checking != "" || r.plan.Verdict == plan.Deferred
 }

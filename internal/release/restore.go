@@ -16,6 +16,11 @@ import (
 // repairBeside repairs the deployed revision while another one waits, is checked, or is refused for a cause. A change of the operator
 // no longer waits if its predecessor cannot be repaired.
 func (r *actionClient) repairBeside(cause error) error {
+	if late := r.unrecorded; late != nil && (r.rendered == nil || r.rendered.Hash != late.Hash) {
+		if number, err := r.recordsOf(r).Add(r.ctx, late.Manifest(), late.Values); err == nil {
+			r.deployed, r.unrecorded = late.Deployed(number), nil
+		}
+	}
 	s := plan.Situation{Deployed: r.deployed.Hash(), View: inventory.View{Objects: r.expected.See(r.found, r.now())}}
 	isDisturbed := s.Deployed != "" && (r.disturbed || s.Drifts()) // by this reconcile, or by somebody else
 	if !isDisturbed && !r.isMoved {
@@ -25,7 +30,7 @@ func (r *actionClient) repairBeside(cause error) error {
 	switch {
 	case err == nil:
 		return cause
-	case cause == nil && r.plan.Verdict == plan.Deferred:
+	case cause == nil && r.plan.Verdict == plan.Deferred && !apply.IsPassing(err):
 		r.isUnrepairable, r.outcome.Update = true, nil
 		if err := r.decide(); err != nil {
 			return err
@@ -68,8 +73,11 @@ func (r *actionClient) repair() error {
 	return nil
 }
 
-// recorded returns a revision as its record has it.
+// recorded returns a revision as its record has it, or as it should.
 func (r *actionClient) recorded(number int) (*revision.Revision, error) {
+	if r.unrecorded != nil && number == r.deployed.Revision {
+		return r.unrecorded, nil
+	}
 	manifest, values, err := r.recordsOf(r).Read(r.ctx, number)
 	if err != nil {
 		return nil, err

@@ -30,6 +30,7 @@ type simState struct {
 	updateSince           time.Time
 	failed                bool
 	observed              int64
+	replicas              int
 	verdict               plan.Verdict
 }
 
@@ -61,7 +62,7 @@ func (s *simSpace) collector() *unstructured.Unstructured {
 			"name": simName, "revision": s.state.revision, "generation": s.state.generation, "digest": s.state.digest,
 		}
 	}
-	status["configHash"] = s.state.configHash
+	status["configHash"], status["replicas"] = s.state.configHash, int64(s.state.replicas)
 	if s.state.update != "" {
 		status["conditions"] = []any{map[string]any{
 			"type": v1alpha1.UpdatePending, "reason": s.state.update, "lastTransitionTime": s.state.updateSince.Format(time.RFC3339),
@@ -120,7 +121,7 @@ func (o *simOperatorProcess) reconcile(s *simSpace) {
 	if after := cmp.Or(outcome.Requeue, o.clients.Period); after > 0 {
 		s.soon(min(after, o.clients.Period))
 	}
-	if !outcome.Unfinished {
+	if !outcome.Verdict.Waits() {
 		s.backoff = 0
 	}
 }
@@ -192,6 +193,9 @@ func (s *simSpace) writeStatus(outcome Outcome, err error) (isNews bool, lost er
 		}
 	}
 	after.ready, after.reason, after.message = s.readiness(outcome, err)
+	if workload := s.workload(); workload != nil {
+		after.replicas = workload.replicas()
+	}
 	if after.ready != before.ready {
 		after.readySince = s.world.now
 	}
@@ -230,11 +234,11 @@ func (s *simSpace) readiness(outcome Outcome, err error) (ready bool, reason, me
 	if outcome.Checking != "" {
 		return false, v1alpha1.ReasonChecking, ""
 	}
-	workload := s.cache[simRef(simulation.Workloads[s.spec.Mode], simName)]
+	workload := s.workload()
 	switch {
 	case outcome.Obstacle != "":
 		return false, v1alpha1.ReasonProgressing, outcome.Obstacle
-	case workload == nil || workload.owner != s.uid:
+	case workload == nil:
 		return false, v1alpha1.ReasonProgressing, "no workload"
 	}
 	status := workload.status
@@ -245,4 +249,12 @@ func (s *simSpace) readiness(outcome Outcome, err error) (ready bool, reason, me
 		return false, v1alpha1.ReasonProgressing, "not in order"
 	}
 	return true, v1alpha1.ReasonAvailable, ""
+}
+
+// workload returns the wanted workload, if the informer cache has it.
+func (s *simSpace) workload() *simObject {
+	if found := s.cache[simRef(simulation.Workloads[s.spec.Mode], simName)]; found != nil && found.owner == s.uid {
+		return found
+	}
+	return nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
@@ -20,6 +22,7 @@ type simRecord struct {
 	revision int
 	want     plan.Want
 	of       simInputs
+	spec     int64 // the generation of the Collector
 	tampered bool
 }
 
@@ -39,7 +42,16 @@ func (s *simRecords) Prepare(_ context.Context, deployed int) error {
 
 func (s *simRecords) Any() bool { return len(s.records) > 0 }
 
-func (s *simRecords) Add(context.Context, string, map[string]any) (int, error) {
+func (s *simRecords) Add(_ context.Context, manifest string, _ map[string]any) (number int, err error) {
+	for range 3 {
+		if number, err = s.add(manifest); !apply.IsLost(err) {
+			break
+		}
+	}
+	return number, err
+}
+
+func (s *simRecords) add(manifest string) (int, error) {
 	next := 1
 	for _, known := range s.records {
 		next = max(next, known.revision+1)
@@ -48,11 +60,34 @@ func (s *simRecords) Add(context.Context, string, map[string]any) (int, error) {
 	if !effect {
 		return 0, lost
 	}
-	s.records = append(s.records, simRecord{revision: next, want: s.want, of: s.current})
+	if err := s.refuses(true, simRef("Secret", "record"), false); err != nil {
+		s.world.trace("      refused: %v", err)
+		s.unrecorded = manifest
+		return 0, err
+	}
+	added := s.rendered[manifest]
+	added.revision = next
+	s.accepts(added)
+	s.records = append(s.records, added)
 	s.records = s.records[max(0, len(s.records)-record.History):]
-	s.accepted, s.acceptedOf = s.want, s.current
+	s.accepted, s.acceptedOf = added.want, added.of
 	s.dropTouched()
 	return next, lost
+}
+
+// accepts checks a revision that is recorded.
+func (s *simSpace) accepts(added simRecord) {
+	if why := s.refusal(); why != "" && s.fresh && added.want.Hash == s.want.Hash {
+		s.world.violates("S1", "the change is accepted although %s refuses it", why)
+	}
+	if len(s.records) == 0 || len(s.refusals) > 0 || !s.isHeld || s.rollout != v1alpha1.RolloutHold {
+		return
+	}
+	before := s.records[len(s.records)-1]
+	isByOperator := before.of.chart != added.of.chart && before.of.secret == added.of.secret
+	if isByOperator && before.spec == added.spec && before.of.uid == added.of.uid && !before.tampered {
+		s.world.violates("S9", "the operator's change is accepted although it is held")
+	}
 }
 
 // Read returns the revision as the manifest, because the model has no text.
@@ -99,8 +134,9 @@ func (r simRevisions) Render(
 	in := simInputs{spec, s.secret, r.chart, r.Shard, string(s.uid)}
 	want := s.world.charts.render(in)
 	s.current, s.want = in, want
+	s.rendered[want.Hash] = simRecord{want: want, of: in, spec: s.generation}
 	return &revision.Revision{
-		Want: want, Manifest: func() string { return "" }, ConfigHash: strconv.Itoa(in.configuration()), Inputs: now,
+		Want: want, Manifest: func() string { return want.Hash }, ConfigHash: strconv.Itoa(in.configuration()), Inputs: now,
 	}, nil
 }
 

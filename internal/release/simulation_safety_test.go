@@ -23,6 +23,8 @@ func simKey(s *simSpace) client.ObjectKey {
 func (s *simSpace) begins() {
 	s.started, s.removing, s.reads = maps.Clone(s.objects), map[types.UID]bool{}, map[types.UID]*simObject{}
 	s.want, s.before, s.fresh = plan.Want{}, s.accepted.Hash, !s.lagsAnywhere()
+	s.isHeld = s.rollout == v1alpha1.RolloutHold && s.state.update != v1alpha1.ReasonRollingOut
+	s.told = s.state.replicas
 }
 
 // serves tells whether a workload of the Collector is there.
@@ -70,8 +72,10 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 		return wanted.Ref.String() + " is somebody else's"
 	case live != nil && live.get(simApplied) == wanted.Hash:
 		return ""
+	case live != nil && live.deleting && seen.State != inventory.Deleting:
+		return "" // nobody knows
 	case live != nil && live.deleting:
-		return ""
+		live = nil // it is created when that has gone
 	case live != nil && live.kind() == "StatefulSet":
 		size := s.claimSize(wanted)
 		switch before := live.find(simClaims); {
@@ -240,18 +244,22 @@ func (s *simSpace) ends(err error) {
 	if spec.Replicas != 0 || isLate && wanted != nil && workloads > 1 && s.started[wanted.Ref] != nil {
 		s.asked = true // the other workload is still to go: of two that serve, the one that is wanted stays as it is
 	}
-	if s.asked || workloads > 2 || !s.fresh { // the operator cannot know
+	isApplied := s.unrecorded != "" && s.unrecorded == s.accepted.Hash // before: only its record was missing
+	if s.asked || workloads > 2 || !s.fresh || isApplied {             // the operator cannot know
 		return
 	}
 	if accepted := s.accepted.First(render.Workloads); accepted != nil && accepted.SetsReplicas {
 		return // the change that leaves the number to an autoscaler is not accepted yet
 	}
 	for what := range s.touched {
-		if inventory.IsWorkload(what.Kind().Kind) {
+		if inventory.IsWorkload(what.Kind().Kind) && workloads > 0 {
 			return // somebody has changed what the spec says
 		}
 	}
 	before, after := s.mostReplicas(s.started), s.mostReplicas(s.objects)
+	if workloads == 0 && after > 0 {
+		before = s.told
+	}
 	if wanted != nil {
 		was, now := s.started[wanted.Ref], s.objects[wanted.Ref]
 		if now != nil && !now.deleting && (s.accepted.Hash != s.before || was == nil || was.uid != now.uid) {

@@ -65,6 +65,10 @@ type simSpace struct {
 	completed  map[string]bool // Jobs
 	touched    map[inventory.Reference]bool
 	started    map[inventory.Reference]*simObject // as they were when the reconcile began
+	rendered   map[string]simRecord               // what may be recorded, by its hash
+	unrecorded string                             // the hash of what was applied last, and whose record was refused
+	isHeld     bool                               // the operator's changes, when the reconcile began
+	told       int                                // how many pods the status told of then
 }
 
 func (s *simSpace) namespace() string { return fmt.Sprintf("ns%d", s.number) }
@@ -230,4 +234,5 @@ func (s *simSpace) create() {
 	s.spec, s.shard, s.state, s.dirty = simulation.First(), "0", simState{}, true
 	s.paused, s.ring, s.rollout = "", "", ""
 	s.touched, s.want, s.accepted = map[inventory.Reference]bool{}, plan.Want{}, plan.Want{}
+	s.rendered = map[string]simRecord{}
 }

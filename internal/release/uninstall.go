@@ -39,10 +39,13 @@ func (r *actionClient) uninstall() (found bool, err error) {
 	}
 	found = len(s.View.Objects) > 0 || records.Any()
 	deleted := r.collector.GetDeletionTimestamp()
-	isLate := deleted != nil && r.now().Sub(deleted.Time) >= uninstallTimeout
+	s.Late = deleted != nil && r.now().Sub(deleted.Time) >= uninstallTimeout
 	if r.plan = r.decision(s); r.plan.Restores {
-		if !isLate && r.repair() == nil {
+		switch err := r.repair(); {
+		case err == nil:
 			return found, errors.New("the deployed StatefulSet takes its pods back before it goes")
+		case !s.Late:
+			return found, fmt.Errorf("pods run without their StatefulSet, and would stay: %w", err)
 		}
 		s.Deployed = "" // it cannot
 		r.plan = r.decision(s)
@@ -51,7 +54,7 @@ func (r *actionClient) uninstall() (found bool, err error) {
 		return found, err
 	}
 	if err := r.awaitGone(); err != nil {
-		if !isLate {
+		if !s.Late {
 			return found, err
 		}
 		log.FromContext(r.ctx).Info("let the Collector go without what it became", "because", err.Error())

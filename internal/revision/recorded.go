@@ -67,7 +67,8 @@ func (s *Source) secret(
 }
 
 // Restored returns what objects are repaired to, if a recorded revision is the deployed one: the status says its hash. A Secret in
-// order stays, and another one is rendered from the recorded values. lacks says which cannot be rendered.
+// order stays, and another one is rendered from the recorded values, unless the revision has its data. lacks says which cannot be
+// rendered.
 func (r *Revision) Restored(
 	deployed Deployed, view map[inventory.Reference]inventory.Seen,
 ) (want plan.Want, lacks, err error) {
@@ -76,7 +77,7 @@ func (r *Revision) Restored(
 	}
 	want.Hash = r.Hash
 	for _, object := range r.Objects {
-		if object.Ref.Kind().Kind == "Secret" {
+		if object.Ref.Kind().Kind == "Secret" && r.Secret != nil {
 			if view[object.Ref].State == inventory.InOrder {
 				continue
 			}

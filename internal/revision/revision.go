@@ -70,7 +70,7 @@ type Revision struct {
 	// References tell versions of what its pods refer to apart, and Unfollowed is what of that is not followed. No record has them.
 	References, Unfollowed string
 
-	// Secret returns a Secret of a recorded revision, with its data.
+	// Secret returns a Secret of a recorded revision, with its data. Nil says that Objects has the data.
 	Secret func(inventory.Reference) (*render.Object, error)
 }
 

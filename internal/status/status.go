@@ -165,7 +165,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 	if err != nil {
 		return err
 	}
-	after.Replicas, after.ReadyReplicas = 0, 0
+	after.Replicas, after.ReadyReplicas = before.Replicas, 0 // a workload that somebody has deleted gets as many pods again
 	if workload != nil {
 		after.Replicas, after.ReadyReplicas = workload.All, workload.Ready
 	}

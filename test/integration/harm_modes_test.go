@@ -1,13 +1,16 @@
 package integration
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admission/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -94,4 +97,55 @@ func TestAWorkloadThatSomebodyDeletesComesBackIfTheChangeOfModeIsRefused(t *test
 		g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(deleted), again)).To(Succeed())
 		g.Expect(again.UID).NotTo(Equal(deleted.UID))
 	}).Should(Succeed())
+}
+
+func TestAWorkloadThatLosesItsLabelWhileAnotherChangeIsRefusedGoesWithItsMode(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	serve(t, collector, 1)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Mode = v1alpha1.ModeStatefulSet })
+	reconfigure(t, collector, "- refused")
+	awaitFailed(t, collector, "not a YAML mapping")
+	scale(t, get(t, collector, "", &appsv1.Deployment{}), `{"metadata": {"labels": {"kube8.dev/collector": null}}}`)
+	NewWithT(t).Eventually(func() map[string]string { return get(t, collector, "", &appsv1.Deployment{}).Labels }).
+		Should(HaveKey(collectorLabel))
+	configure(t, collector, "valid: {}")
+	serveAs(t, collector, v1alpha1.ModeStatefulSet)
+	awaitNoDeployment(t, collector)
+}
+
+func TestAChangeOfAWorkloadThatIsBeingDeletedIsTriedBeforeItIsAccepted(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	serve(t, collector, 1)
+	deleted := get(t, collector, "", &appsv1.Deployment{})
+	release := hold(t, deleted)
+	g := NewWithT(t)
+	g.Expect(plane.client.Delete(t.Context(), deleted)).To(Succeed())
+	refuseAs(t, collector.Namespace, "apps", "deployments", denied, func(r *admissionv1.AdmissionRequest) bool {
+		return bytes.Contains(r.Object.Raw, []byte(refusedValue))
+	})
+	awaitRefusedValue(t, collector)
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Env = []corev1.EnvVar{{Name: "A", Value: refusedValue}} })
+	awaitFailed(t, collector, denied.Message)
+	g.Expect(deployedRevision(t, collector)).To(Equal(1))
+	release()
+	g.Eventually(func(g Gomega) {
+		again := &appsv1.Deployment{}
+		g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(deleted), again)).To(Succeed())
+		g.Expect(again.UID).NotTo(Equal(deleted.UID))
+	}).Should(Succeed())
+}
+
+const refusedValue = "a-value-that-is-refused"
+
+// awaitRefusedValue waits until the API server knows a webhook that refuses Deployments with that value of a variable.
+func awaitRefusedValue(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		probe := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, GenerateName: "probe-"}}
+		probe.Spec = get(t, collector, "", &appsv1.Deployment{}).Spec
+		probe.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: refusedValue}}
+		return plane.client.Create(t.Context(), probe, client.DryRunAll)
+	}).Should(MatchError(ContainSubstring(denied.Message)))
 }

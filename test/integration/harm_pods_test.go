@@ -100,3 +100,27 @@ func TestPodsOfAModeThatIsLeftAgainAreNotLost(t *testing.T) {
 	}).WithTimeout(10 * time.Second).Should(MatchError(ContainSubstring("not found")))
 	g.Expect(*get(t, collector, "", deployment).Spec.Replicas).To(BeEquivalentTo(3), "the autoscaler's number stays")
 }
+
+// Not parallel: it stops the shared operator.
+func TestADeploymentWhoseCreationIsRefusedAtFirstComesBackWithAsManyPods(t *testing.T) {
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(2)), MaxReplicas: new(int32(20))}
+	create(t, collector)
+	deployment := get(t, collector, "", &appsv1.Deployment{})
+	scale(t, deployment, `{"spec": {"replicas": 10}}`)
+	serve(t, collector, 10)
+	g := NewWithT(t)
+	g.Eventually(func() int32 { return get(t, collector, "", &v1alpha1.Collector{}).Status.Replicas }).Should(BeEquivalentTo(10))
+	g.Expect(shared.stop()).To(Succeed())
+	limit := quota(t, collector.Namespace, "count/deployments.apps")
+	g.Expect(plane.client.Delete(t.Context(), deployment)).To(Succeed())
+	startAgain(t)
+	awaitFailed(t, collector, "exceeded quota")
+	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
+	touch(t, collector)
+	g.Eventually(func() error {
+		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), deployment)
+	}).Should(Succeed())
+	settle(t, collector)
+	g.Expect(*get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(BeEquivalentTo(10))
+}

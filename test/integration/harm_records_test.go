@@ -167,3 +167,37 @@ func TestAServiceAccountThatIsNamedLikeARecordMakesNoLoop(t *testing.T) {
 	g.Consistently(func() []string { return plane.audit.writes(t, since, collector.Namespace) }, 5*time.Second).Should(BeEmpty())
 	g.Expect(condition(t, collector, "Ready").Status).To(Equal(corev1.ConditionTrue))
 }
+
+func TestAChangeThatIsNotRecordedIsRepairedWhileAnotherOneIsRefused(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	limit := quota(t, collector.Namespace, "count/secrets")
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	awaitFailed(t, collector, "not recorded")
+	reconfigure(t, collector, "- refused")
+	awaitFailed(t, collector, "not a YAML mapping")
+	loseService(t, collector)
+	g := NewWithT(t)
+	g.Expect(get(t, collector, "", &v1alpha1.Collector{}).Status.DeployedRelease.Revision).To(BeEquivalentTo(1))
+	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
+	g.Eventually(func() int {
+		loseService(t, collector)
+		return deployedRevision(t, collector)
+	}).Should(Equal(2), "the repair records it")
+}
+
+// Not parallel: it stops the shared operator.
+func TestAChangeThatIsNotRecordedIsRecordedByTheNextOperator(t *testing.T) {
+	collector := install(t)
+	limit := quota(t, collector.Namespace, "count/secrets")
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	awaitFailed(t, collector, "not recorded")
+	g := NewWithT(t)
+	g.Expect(shared.stop()).To(Succeed())
+	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
+	startAgain(t)
+	awaitRevision(t, collector, 2)
+	reconfigure(t, collector, "- refused")
+	awaitFailed(t, collector, "not a YAML mapping")
+	loseService(t, collector) // which is restored from the record
+}
