@@ -118,7 +118,9 @@ func (s *simSpace) disturb(e simulation.Event) {
 	after := object.clone()
 	switch e.Action {
 	case simulation.Delete:
-		s.remove(object)
+		if s.remove(object); object.isWorkload() {
+			s.lost = object.replicas()
+		}
 	case simulation.EditApplied:
 		var names []string
 		for _, field := range object.fields {

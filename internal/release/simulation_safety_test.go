@@ -258,7 +258,7 @@ func (s *simSpace) ends(err error) {
 	}
 	before, after := s.mostReplicas(s.started), s.mostReplicas(s.objects)
 	if workloads == 0 && after > 0 {
-		before = s.told
+		before = min(s.told, s.lost)
 	}
 	if wanted != nil {
 		was, now := s.started[wanted.Ref], s.objects[wanted.Ref]

@@ -69,6 +69,7 @@ type simSpace struct {
 	unrecorded string                             // the hash of what was applied last, and whose record was refused
 	isHeld     bool                               // the operator's changes, when the reconcile began
 	told       int                                // how many pods the status told of then
+	lost       int                                // how many pods the workload had that somebody has deleted
 }
 
 func (s *simSpace) namespace() string { return fmt.Sprintf("ns%d", s.number) }
