@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -164,4 +165,22 @@ func TestWhatChangesWhileNobodyWatchesIsRepairedAlsoByAnOperatorWhoseChangeWaits
 		g.Eventually(func() corev1.PodTemplateSpec { return get(t, held, "", &appsv1.Deployment{}).Spec.Template }).
 			WithTimeout(10*time.Second).Should(Equal(want), "the revision that is deployed")
 	}
+}
+
+// Not parallel: it brings another default registry.
+func TestAChangeThatIsHeldStaysHeldWhenARepairGetsNoAnswer(t *testing.T) {
+	w := newWave(t, map[string]map[string]string{"held": {v1alpha1.RolloutLabel: v1alpha1.RolloutHold}})
+	p := newProxy(t, "--collector-registry=mirror.example.com")
+	held, g := w.fleet["held"], NewWithT(t)
+	g.Eventually(func() corev1.ConditionStatus { return condition(t, held, v1alpha1.UpdatePending).Status }).Should(Equal(corev1.ConditionTrue))
+	p.inject(func(w http.ResponseWriter, r *http.Request) string {
+		if r.Method != http.MethodPatch || !strings.HasSuffix(r.URL.Path, "/services/held") || p.total() > 0 {
+			return ""
+		}
+		answerError(w, http.StatusGatewayTimeout, metav1.StatusReasonTimeout)
+		return "504"
+	})
+	loseService(t, held)
+	g.Expect(p.total()).To(Equal(1), "answers that were lost")
+	g.Expect(w.have(t, "mirror.example.com/")).To(BeEmpty())
 }
