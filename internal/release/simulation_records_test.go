@@ -77,13 +77,17 @@ func (s *simRecords) add(manifest string) (int, error) {
 
 // accepts checks a revision that is recorded.
 func (s *simSpace) accepts(added simRecord) {
-	if why := s.refusal(); why != "" && s.fresh && added.want.Hash == s.want.Hash {
+	isApplied := added.want.Hash == s.unrecorded // before this refusal
+	if why := s.refusal(); why != "" && s.fresh && added.want.Hash == s.want.Hash && !isApplied {
 		s.world.violates("S1", "the change is accepted although %s refuses it", why)
 	}
 	if len(s.records) == 0 || len(s.refusals) > 0 || !s.isHeld || s.rollout != v1alpha1.RolloutHold {
 		return
 	}
 	before := s.records[len(s.records)-1]
+	if before.revision != int(s.state.revision) {
+		return // an operator that was killed before it told the status has not told either whose change that was
+	}
 	isByOperator := before.of.chart != added.of.chart && before.of.secret == added.of.secret
 	if isByOperator && before.spec == added.spec && before.of.uid == added.of.uid && !before.tampered {
 		s.world.violates("S9", "the operator's change is accepted although it is held")
