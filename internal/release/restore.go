@@ -18,7 +18,7 @@ import (
 func (r *actionClient) repairBeside(cause error) error {
 	if late := r.unrecorded; late != nil && (r.rendered == nil || r.rendered.Hash != late.Hash) {
 		if number, err := r.recordsOf(r).Add(r.ctx, late.Manifest(), late.Values); err == nil {
-			r.deployed, r.unrecorded = late.Deployed(number), nil
+			r.deployed, r.unrecorded, r.until = late.Deployed(number), nil, r.now() // what it replaces is still there
 		}
 	}
 	s := plan.Situation{Deployed: r.deployed.Hash(), View: inventory.View{Objects: r.expected.See(r.found, r.now())}}

@@ -153,7 +153,7 @@ func (s *simSpace) isAccepted(after *simObject) bool {
 	if before := s.started[after.ref]; before != nil && !simDiffers(before, after) {
 		return true
 	}
-	all := []simInputs{s.acceptedOf}
+	all := []simInputs{s.acceptedOf, s.rendered[s.unrecorded].of} // which is applied, and only its record was refused
 	for _, known := range s.records {
 		if int64(known.revision) == s.state.revision {
 			all = append(all, known.of) // a kill has kept the status from telling of a later one
