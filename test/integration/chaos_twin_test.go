@@ -132,6 +132,17 @@ func likeness(t *testing.T, collector *v1alpha1.Collector) string {
 	for _, object := range objects {
 		// The API server counts there how often it has changed.
 		unstructured.RemoveNestedField(object.Object, "metadata", "annotations", "deprecated.daemonset.template.generation")
+		// It chooses the numbers of ports of the nodes.
+		unstructured.RemoveNestedField(object.Object, "spec", "healthCheckNodePort")
+		ports, _, _ := unstructured.NestedSlice(object.Object, "spec", "ports")
+		for _, port := range ports {
+			if port, isService := port.(map[string]any); isService && port["nodePort"] != nil {
+				port["nodePort"] = "some"
+			}
+		}
+		if ports != nil {
+			_ = unstructured.SetNestedSlice(object.Object, ports, "spec", "ports")
+		}
 		if len(object.GetAnnotations()) == 0 {
 			object.SetAnnotations(nil)
 		}

@@ -101,11 +101,15 @@ func shape(t *testing.T, collector *v1alpha1.Collector) map[string]unstructured.
 		for _, field := range [][]string{
 			{"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "generation"},
 			{"metadata", "creationTimestamp"}, {"metadata", "managedFields"},
-			{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"status"},
+			{"status"},
 			// Helm's notes on what it created, which the stock reconciler leaves out when it creates an object anew.
 			{"metadata", "annotations", "meta.helm.sh/release-name"}, {"metadata", "annotations", "meta.helm.sh/release-namespace"},
 		} {
 			unstructured.RemoveNestedField(object.Object, field...)
+		}
+		if address, _, _ := unstructured.NestedString(object.Object, "spec", "clusterIP"); address != corev1.ClusterIPNone {
+			unstructured.RemoveNestedField(object.Object, "spec", "clusterIP")
+			unstructured.RemoveNestedField(object.Object, "spec", "clusterIPs")
 		}
 		if len(object.GetAnnotations()) == 0 {
 			object.SetAnnotations(nil)
