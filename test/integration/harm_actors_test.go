@@ -146,9 +146,9 @@ func TestWhatChangesWhileNobodyWatchesIsRepairedAlsoByAnOperatorWhoseChangeWaits
 	disturb := func() types.UID {
 		service := get(t, held, "", &corev1.Service{})
 		g.Expect(plane.client.Delete(t.Context(), service)).To(Succeed())
-		deployment := get(t, held, "", &appsv1.Deployment{})
-		deployment.Spec.Template.Spec.Containers[0].Image = "example.com/somebody-else"
-		g.Expect(plane.client.Update(t.Context(), deployment, client.FieldOwner("rival"))).To(Succeed())
+		image := client.RawPatch(types.JSONPatchType, []byte( // the wave writes the status meanwhile
+			`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "example.com/somebody-else"}]`))
+		g.Expect(plane.client.Patch(t.Context(), get(t, held, "", &appsv1.Deployment{}), image, client.FieldOwner("rival"))).To(Succeed())
 		return service.UID
 	}
 	for _, args := range [][]string{append(slices.Clone(w.args), "--collector-registry=mirror.example.com"), w.args} {
