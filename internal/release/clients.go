@@ -26,20 +26,28 @@ import (
 type Options struct {
 	// Source has what revisions are made from.
 	Source *revision.Source
+
 	// Ask asks the API server what the cluster offers.
 	Ask func(ctx context.Context) (*render.Offered, error)
+
 	// Events takes the events NotFollowed, DriftRepaired and Contested.
 	Events events.EventRecorder
+
 	// Metrics counts and times what is done.
 	Metrics *metrics.Metrics
+
 	// Waves decide when a change that the operator brings is deployed.
 	Waves *rollout.Waves
+
 	// BackingOff tells whether the delay after a Collector's last failure is not over.
 	BackingOff func(collector client.Object) bool
+
 	// IsChosen tells whether a Collector is one of those that the operator is for.
 	IsChosen func(ctx context.Context, collector client.ObjectKey) bool
+
 	// Alone says that no other operator works on the same Collectors.
 	Alone bool
+
 	// Period is for how long a Collector can be taken to be unchanged.
 	Period time.Duration
 }
