@@ -57,8 +57,28 @@ type Immutable struct {
 	Claims       []corev1.PersistentVolumeClaim
 }
 
-// Inspect reads a StatefulSet that cannot be changed, and its claims.
-func (e *ImmutableError) Inspect(ctx context.Context, cluster Cluster) (Immutable, error) {
+// Immutables are objects that the API server lets nobody change as they should.
+type Immutables map[inventory.Reference]Immutable
+
+// Learn finds out about an object that nobody can change, if err says that there is one, and tells whether that is news.
+func (i Immutables) Learn(ctx context.Context, cluster Cluster, err error) (isNews bool, failed error) {
+	immutable, is := errors.AsType[*ImmutableError](err)
+	if !is {
+		return false, nil
+	}
+	if _, isKnown := i[immutable.Ref]; isKnown {
+		return false, nil
+	}
+	found, err := immutable.inspect(ctx, cluster)
+	if err != nil {
+		return false, err
+	}
+	i[immutable.Ref] = found
+	return true, nil
+}
+
+// inspect reads a StatefulSet that cannot be changed, and its claims.
+func (e *ImmutableError) inspect(ctx context.Context, cluster Cluster) (Immutable, error) {
 	found := Immutable{Err: e}
 	if e.Ref.Kind().Kind != "StatefulSet" {
 		return found, nil
@@ -132,7 +152,9 @@ func IsLost(err error) bool {
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)
 }
 
-// IsPassing tells whether an error may be over soon: the API server or a webhook has not refused anything, but could not answer.
+// IsPassing tells whether an error may be over soon: the API server or a webhook has not refused anything, but could not answer. Nothing
+// is created of a CRD that is about to go.
 func IsPassing(err error) bool {
-	return IsLost(err) || err != nil && !isOfWebhook(err) && (apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err))
+	return IsLost(err) || err != nil && !isOfWebhook(err) &&
+		(apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsMethodNotSupported(err))
 }

@@ -29,7 +29,7 @@ type Source struct {
 	Cache client.Reader // the informer cache
 	Live  client.Reader // the API server
 
-	// DataDigest tells versions of the data of a Secret or ConfigMap apart, as the informer cache has it.
+	// DataDigest tells versions of the data of a Secret or ConfigMap apart, as the informer cache has it, or whole.
 	DataDigest func(client.Object) string
 }
 
@@ -63,22 +63,21 @@ func (s *Source) Configuration(ctx context.Context, collector *unstructured.Unst
 		reason := fmt.Sprintf("key %q of Secret %q: %v", key, name, err)
 		return postrender.Referenced{}, &postrender.ConfigurationError{Field: field, Reason: reason}
 	}
-	return postrender.Referenced{Secret: name, Hash: hash, Content: content}, nil
+	return postrender.Referenced{Secret: name, Hash: hash, Content: content, Version: s.version(secret)}, nil
 }
 
 func missing(field, format string, args ...any) error {
 	return &postrender.ConfigurationError{Field: field, Missing: true, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Version tells versions of what collector refers to apart, by what the informer cache has: a digest of the data of its
-// configuration's Secret, or "missing", and what References says. It is empty if nothing is referred to.
-func (s *Source) Version(collector *unstructured.Unstructured) string {
-	references, _ := s.References(collector, "")
-	name, _ := reference(collector)
-	if name == "" {
-		return references
+// Versions tell versions of what collector refers to apart, by what the informer cache has: a digest of the data of its
+// configuration's Secret, or "missing", and what References says. They are empty if nothing is referred to.
+func (s *Source) Versions(collector *unstructured.Unstructured) (configuration, references string) {
+	references, _ = s.References(collector, "")
+	if name, _ := reference(collector); name != "" {
+		configuration = cmp.Or(s.digest(collector.GetNamespace(), secretKind+name), "missing")
 	}
-	return cmp.Or(s.digest(collector.GetNamespace(), secretKind+name), "missing") + " " + references
+	return configuration, references
 }
 
 // reference returns the name of the Secret that collector refers to, and the key in it. Both are empty if its own spec

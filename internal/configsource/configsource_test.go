@@ -119,8 +119,12 @@ func TestConfiguration(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			source := &Source{Live: test.live}
+			source := &Source{Live: test.live, Cache: test.live, DataDigest: digest}
 			got, err := source.Configuration(t.Context(), collector("gateway", test.spec))
+			if cached, _ := source.Versions(collector("gateway", test.spec)); got.Secret != "" && got.Version != cached {
+				t.Errorf("version %q, and %q of the same in the informer cache", got.Version, cached)
+			}
+			got.Version = ""
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("configuration (-want +got):\n%s", diff)
 			}
@@ -143,7 +147,7 @@ func TestVersion(t *testing.T) {
 	referenced := secret(map[string]string{"kube8.dev/collector": ""}, "collector.yaml", content)
 	cache := fake.NewClientBuilder().Build()
 	source := &Source{Cache: cache, DataDigest: digest}
-	if got := source.Version(collector("gateway", map[string]any{"configuration": "YToge30="})); got != "" {
+	if got, _ := source.Versions(collector("gateway", map[string]any{"configuration": "YToge30="})); got != "" {
 		t.Errorf("a configuration in the spec has version %q", got)
 	}
 	versions := map[string]string{}
@@ -161,11 +165,11 @@ func TestVersion(t *testing.T) {
 		if err := step.do(); err != nil {
 			t.Fatal(err)
 		}
-		version := source.Version(referring)
+		version, _ := source.Versions(referring)
 		if before, seen := versions[version]; seen || version == "" {
 			t.Errorf("version %q of the Secret %s is that %s", version, step.name, before)
 		}
-		if again := source.Version(referring); again != version {
+		if again, _ := source.Versions(referring); again != version {
 			t.Errorf("the Secret %s has versions %q and %q", step.name, version, again)
 		}
 		versions[version] = step.name

@@ -79,6 +79,11 @@ func (s *Source) digest(namespace, what string) string {
 	if err := s.Cache.Get(context.Background(), key, object, client.UnsafeDisableDeepCopy); err != nil {
 		return ""
 	}
+	return s.version(object)
+}
+
+// version tells versions of the data of a Secret or ConfigMap apart.
+func (s *Source) version(object client.Object) string {
 	sum := hmac.New(sha256.New, []byte(object.GetUID()))
 	sum.Write([]byte(s.DataDigest(object)))
 	return hex.EncodeToString(sum.Sum(nil))[:digestLength]

@@ -2,7 +2,6 @@ package configsource
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,7 +88,7 @@ func TestReferencesTellVersionsApart(t *testing.T) {
 	if diff := cmp.Diff([]string{`ConfigMap "unlabelled" in envFrom`}, unfollowed); diff != "" {
 		t.Errorf("unfollowed (-want +got):\n%s", diff)
 	}
-	if version := source.Version(refers); version != first {
+	if _, version := source.Versions(refers); version != first {
 		t.Errorf("version %q", version)
 	}
 	again := func(change func(*corev1.Secret)) string {
@@ -116,7 +115,7 @@ func TestReferencesTellVersionsApart(t *testing.T) {
 	if kept, unfollowed := source.References(refers, first+" Secret/of-before=0123"); kept != first || len(unfollowed) != 2 {
 		t.Errorf("for one that has gone: %q, unfollowed %q", kept, unfollowed)
 	}
-	if version := source.Version(refers); strings.TrimSpace(version) != "" {
+	if _, version := source.Versions(refers); version != "" {
 		t.Errorf("for one that has gone: version %q", version)
 	}
 }

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -193,8 +194,10 @@ func digestOf(object client.Object, entry metav1.ManagedFieldsEntry, applied str
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// DataDigest tells versions of the data of a user's Secret or ConfigMap apart. object is as the informer cache has it.
-func DataDigest(object client.Object) string { return fieldsOf(object).data }
+// DataDigest tells versions of the data of a user's Secret or ConfigMap apart. object is as the informer cache has it, or whole.
+func DataDigest(object client.Object) string {
+	return cmp.Or(fieldsOf(object).data, digestOfData(object))
+}
 
 // digestOfData returns a hash of the data of a Secret or ConfigMap. It is empty for other objects.
 func digestOfData(object client.Object) string {

@@ -46,6 +46,7 @@ type follower struct {
 	requeue    func(collector client.Object, after time.Duration)
 	knows      func(collector client.ObjectKey, uid types.UID) bool // that the reconciler is for it
 	controller controller.Controller
+	followed   map[schema.GroupVersionKind]bool // of those that not every cluster has
 }
 
 // newFollower returns what follows the objects of one entry of the watches file. It adds to mgr what follows the fleet, and what the
@@ -62,7 +63,7 @@ func newFollower(
 	if err != nil {
 		return nil, fmt.Errorf("create discovery client: %w", err)
 	}
-	f := &follower{Watch: watch, chart: chrt, mgr: mgr, waves: waves, requeue: requeue}
+	f := &follower{Watch: watch, chart: chrt, mgr: mgr, waves: waves, requeue: requeue, followed: map[schema.GroupVersionKind]bool{}}
 	f.offered = &render.Capabilities{
 		Client: apis, Chart: chrt, Log: ctrl.Log.WithName("capabilities"), Follow: f.follow, Changed: f.changed,
 	}
@@ -118,20 +119,28 @@ func (f *follower) toCollector(_ context.Context, object client.Object) []ctrl.R
 	return []ctrl.Request{{NamespacedName: collector}}
 }
 
-// follow watches the objects of kinds that the cluster has got.
-func (f *follower) follow(ctx context.Context, kinds []schema.GroupVersionKind) {
+// follow watches the objects of kinds that the cluster has got, unless it does so already.
+func (f *follower) follow(ctx context.Context, kinds []schema.GroupVersionKind) error {
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
+	var failed error
 	for _, kind := range kinds {
-		if err := f.watch(ctx, kind); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "cannot follow the objects of a kind that the cluster offers now")
+		if f.followed[kind] {
+			continue
 		}
+		if err := f.watch(ctx, kind); err != nil {
+			failed = errors.Join(failed, err, f.mgr.GetCache().RemoveInformer(ctx, inventory.New(kind)))
+			continue
+		}
+		f.followed[kind] = true
 	}
+	return failed
 }
 
 // changed forgets the objects of kinds that the cluster no longer offers, and has each Collector reconciled.
 func (f *follower) changed(ctx context.Context, vanished []schema.GroupVersionKind) {
 	for _, kind := range vanished {
+		delete(f.followed, kind)
 		_ = f.mgr.GetCache().RemoveInformer(ctx, inventory.New(kind)) // fails only for what is no object
 	}
 	f.waves.Reset()

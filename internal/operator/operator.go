@@ -127,7 +127,7 @@ func addReconciler(
 	clients := release.New(mgr.GetClient(), mgr.GetAPIReader(), release.Options{
 		Source: &revision.Source{
 			Chart: f.chart, Build: opts.Build, Shard: shard, Mapper: mgr.GetRESTMapper(), Offered: f.offered.Get,
-			Configuration: configurations.Configuration, ConfigurationVersion: configurations.Version, References: configurations.References,
+			Configuration: configurations.Configuration, Versions: configurations.Versions, References: configurations.References,
 		},
 		Ask: f.offered.Ask, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, IsChosen: isChosen,
 		Alone: opts.Manager.LeaderElection, Period: period,

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,8 +42,8 @@ func (m *measured) Reconcile(ctx context.Context, request reconcile.Request) (re
 	}
 	result.RequeueAfter = earlier(result.RequeueAfter, ended.Requeue)
 	switch {
-	case v1alpha1.ConditionOf(collector, v1alpha1.PresetsReady).Status == corev1.ConditionFalse:
-		// Nothing tells that somebody has bound the role.
+	case !slices.Contains([]corev1.ConditionStatus{"", corev1.ConditionTrue}, v1alpha1.ConditionOf(collector, v1alpha1.PresetsReady).Status):
+		// Nothing tells that somebody has bound the role, or that the API server answers again.
 		result.RequeueAfter = earlier(result.RequeueAfter, m.backoff.When(request))
 	case !ended.Verdict.Waits():
 		m.backoff.succeeded(collector)

@@ -103,6 +103,9 @@ func (s *Situation) isUnrecorded() bool {
 // here needs another label.
 func (s *Situation) Drifts() bool {
 	runs := false
+	if s.Disturbed {
+		return s.Deployed != ""
+	}
 	for what, seen := range s.View.Objects {
 		stage := render.StageOf(what.Kind().Kind)
 		switch seen.State {
@@ -161,6 +164,12 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	found, isImmutable := s.Immutable[wanted.Ref]
 	if !isImmutable {
 		return step, nil
+	}
+	if !s.changes() {
+		if kept := unshrunk(wanted, seen.UID, found); kept != nil {
+			step.Object = kept
+			return step, nil
+		}
 	}
 	old, err := successor(wanted.Ref, seen.UID, found)
 	if err != nil {

@@ -199,16 +199,66 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 		"a Secret that nobody can change is replaced": {
 			Situation{
 				Deployed: "r1", Want: wanted("r1", "Secret/c-1=1", "Deployment/c=1"), View: inventory.View{Objects: having("Secret/c-1=0 changed", "Deployment/c=1")},
-				Immutable: map[inventory.Reference]apply.Immutable{ref("Secret/c-1"): {}},
+				Immutable: apply.Immutables{ref("Secret/c-1"): {}},
 			},
 			"Drifted\nreplace Secret/c-1",
 		},
 		"a StatefulSet that nobody can change is refused, unless its claims grow": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "StatefulSet/c=2"), View: inventory.View{Objects: having("StatefulSet/c=1")},
-				Immutable: map[inventory.Reference]apply.Immutable{ref("StatefulSet/c"): {Err: errors.New("updates to fields other than these are forbidden")}},
+				Immutable: apply.Immutables{ref("StatefulSet/c"): {Err: errors.New("updates to fields other than these are forbidden")}},
 			},
 			"Refused\nerror: updates to fields other than these are forbidden",
+		},
+		"the deployed StatefulSet is repaired with the sizes that a refused change gave its claims": {
+			Situation{
+				Deployed: "r1", Want: wanted("r1", "StatefulSet/c=1"),
+				View: inventory.View{Objects: with(having("StatefulSet/c=2 changed"), "StatefulSet/c", func(seen *inventory.Seen) { seen.UID = "1" })},
+				Immutable: apply.Immutables{
+					ref("StatefulSet/c"): {Live: setWith("1", "queue=2Gi"), Wanted: setWith("", "queue=1Gi"), Err: errors.New("forbidden")},
+				},
+			},
+			"Drifted\nchange StatefulSet/c",
+		},
+		"another revision cannot have smaller claims": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "StatefulSet/c=1"),
+				View: inventory.View{Objects: with(having("StatefulSet/c=2"), "StatefulSet/c", func(seen *inventory.Seen) { seen.UID = "1" })},
+				Immutable: apply.Immutables{
+					ref("StatefulSet/c"): {Live: setWith("1", "queue=2Gi"), Wanted: setWith("", "queue=1Gi"), Err: errors.New("forbidden")},
+				},
+			},
+			"Refused\nerror: spec.volumeClaimTemplates[0].spec.resources.requests.storage: " +
+				"1Gi is less than before, and a claim cannot shrink; set it to 2Gi or more",
+		},
+		"a change that waits has what was not accepted before it taken back": {
+			Situation{
+				Deployed: "r1", Disturbed: true, ByOperator: true, Want: wanted("r2", "Deployment/c=2"), View: inventory.View{Objects: having("Deployment/c=3")},
+			},
+			"Deferred, restores",
+		},
+		"a change that waits says that another workload still serves": {
+			Situation{
+				Deployed: "r1", ByOperator: true, Want: wanted("r2", "StatefulSet/c=2"),
+				View: inventory.View{Objects: with(having("StatefulSet/c=1", "Deployment/c=0"), "Deployment/c", func(seen *inventory.Seen) { seen.Replicas = 1 })},
+			},
+			"Deferred\nobstacle: Deployment \"c\" serves until StatefulSet \"c\" does",
+		},
+		"what earlier pods mount stays until the workload serves, although no pod mounts it now": {
+			Situation{
+				Deployed: "r1", Want: wanted("r1", "ServiceAccount/c=1", "Deployment/c=1"),
+				View: inventory.View{Objects: with(having("ServiceAccount/old=1", "ServiceAccount/c=1", "Deployment/c=1"), "Deployment/c",
+					func(seen *inventory.Seen) { seen.Replicas = 1 })},
+			},
+			"InSync",
+		},
+		"it goes when the workload serves": {
+			Situation{
+				Deployed: "r1", Want: wanted("r1", "ServiceAccount/c=1", "Deployment/c=1"),
+				View: inventory.View{Objects: with(having("ServiceAccount/old=1", "ServiceAccount/c=1", "Deployment/c=1"), "Deployment/c",
+					func(seen *inventory.Seen) { seen.Replicas, seen.Serves = 1, true })},
+			},
+			"InSync\ndelete ServiceAccount/old",
 		},
 		"nothing is pruned while a revision is restored": {
 			Situation{

@@ -9,10 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
@@ -35,6 +37,30 @@ func successor(what inventory.Reference, uid types.UID, found apply.Immutable) (
 	}
 	old.Orphan, old.Grow = true, grown(found, larger)
 	return old, nil
+}
+
+// unshrunk returns an object of the deployed revision as it can be repaired, or nil if that is not what is in the way: claims cannot
+// shrink, so a StatefulSet keeps the sizes that a change gave it before it was refused.
+func unshrunk(wanted *render.Object, uid types.UID, found apply.Immutable) *render.Object {
+	if found.Live == nil || found.Live.UID != uid {
+		return nil
+	}
+	larger, err := growth(found.Wanted, found.Live)
+	if err != nil || len(larger) == 0 {
+		return nil
+	}
+	kept := *wanted
+	kept.Content = wanted.Content.DeepCopy()
+	templates, _, _ := unstructured.NestedFieldNoCopy(kept.Content.Object, "spec", "volumeClaimTemplates")
+	list, _ := templates.([]any)
+	for _, template := range list {
+		fields, _ := template.(map[string]any)
+		name, _, _ := unstructured.NestedString(fields, "metadata", "name")
+		if size, isLarger := larger[name]; isLarger {
+			_ = unstructured.SetNestedField(fields, size.String(), "spec", "resources", "requests", "storage") // growth has read it
+		}
+	}
+	return &kept
 }
 
 // growth returns the sizes of the claims that grow, by the names of their templates. There are none if that is not how the

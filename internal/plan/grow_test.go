@@ -9,9 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/render"
 )
 
 // setWith returns a StatefulSet with claims, such as "queue=1Gi".
@@ -30,6 +33,41 @@ func claimOf(text string) corev1.PersistentVolumeClaim {
 		Spec: corev1.PersistentVolumeClaimSpec{Resources: corev1.VolumeResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)},
 		}},
+	}
+}
+
+func TestTheDeployedStatefulSetKeepsTheSizesThatARefusedChangeGaveIt(t *testing.T) {
+	for name, row := range map[string]struct {
+		live, wanted *appsv1.StatefulSet
+		want         string // the sizes it is repaired with, or empty
+	}{
+		"claims have grown":               {live: setWith("1", "queue=2Gi", "log=1Gi"), wanted: setWith("", "queue=1Gi", "log=1Gi"), want: "2Gi 1Gi"},
+		"no claim has grown":              {live: setWith("1", "queue=1Gi"), wanted: setWith("", "queue=1Gi")},
+		"one has grown, and another not":  {live: setWith("1", "queue=2Gi", "log=1Gi"), wanted: setWith("", "queue=1Gi", "log=2Gi")},
+		"another claim is there":          {live: setWith("1", "queue=2Gi"), wanted: setWith("", "other=1Gi")},
+		"it is another StatefulSet":       {live: setWith("2", "queue=2Gi"), wanted: setWith("", "queue=1Gi")},
+		"it has gone since it was wanted": {wanted: setWith("", "queue=1Gi")},
+	} {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(row.wanted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted := &render.Object{Ref: ref("StatefulSet/c"), Hash: "a", Content: &unstructured.Unstructured{Object: content}}
+		before, got := wanted.Content.DeepCopy(), ""
+		if kept := unshrunk(wanted, "1", apply.Immutable{Live: row.live, Wanted: row.wanted}); kept != nil {
+			set := &appsv1.StatefulSet{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(kept.Content.Object, set); err != nil {
+				t.Fatal(err)
+			}
+			var sizes []string
+			for _, template := range set.Spec.VolumeClaimTemplates {
+				sizes = append(sizes, template.Spec.Resources.Requests.Storage().String())
+			}
+			got = strings.Join(sizes, " ")
+		}
+		if got != row.want || !cmp.Equal(before, wanted.Content) {
+			t.Errorf("%s: sizes %q, want %q", name, got, row.want)
+		}
 	}
 }
 

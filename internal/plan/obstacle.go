@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 // deferred returns the plan while a change of the operator waits for its turn.
 func (s *Situation) deferred() Plan {
 	p := Plan{Verdict: Deferred, Restores: s.Drifts()}
+	s.handsOver(&p)
 	p.nameHeld(s.View.Objects)
 	return p
 }
@@ -49,6 +51,17 @@ func (p *Plan) Obstruct(format string, args ...any) {
 	if p.Obstacle == "" {
 		p.Obstacle = fmt.Sprintf(format, args...)
 	}
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// Steady returns the former text of an error where only numbers in it are new, such as those of a port or a stream. A new text would be
+// written into the status, and be an event that starts the next reconcile at once.
+func Steady(before, now string) string {
+	if digits.ReplaceAllString(before, "") == digits.ReplaceAllString(now, "") {
+		return before
+	}
+	return now
 }
 
 // EditorOf returns who has changed an object, for messages.

@@ -122,6 +122,9 @@ type Situation struct {
 	// Restores tells that Want is the deployed revision while another one waits or is refused: nothing is pruned.
 	Restores bool
 
+	// Disturbed tells that something that serves is of a revision that was not accepted.
+	Disturbed bool
+
 	// Moved tells that the Collector comes from another operator. The objects still have the label of that one.
 	Moved bool
 
@@ -138,7 +141,7 @@ type Situation struct {
 	Conflicted bool
 
 	// Immutable are objects that the API server lets nobody change as they should, found out in this reconcile.
-	Immutable map[inventory.Reference]apply.Immutable
+	Immutable apply.Immutables
 }
 
 // changes tells whether another revision than the deployed one is wanted.

@@ -41,6 +41,8 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		case kept[what]:
 		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()]:
 			p.wait(what)
+		case s.mayReturn(what):
+			p.wait(what)
 		case s.mayUse(what):
 			p.wait(what)
 			p.Sooner(inventory.CacheDelay) // no event may tell that it is not in use
@@ -70,6 +72,22 @@ func (s *Situation) unseen(p *Plan) (adopts []apply.Step) {
 	return adopts
 }
 
+// MayPrune tells whether one of the objects that wait to be pruned has gone, or may go now.
+func MayPrune(waits map[inventory.Reference]bool, found map[inventory.Reference]inventory.Object, used map[string]bool) bool {
+	rolls := false
+	for what, object := range found {
+		rolls = rolls || inventory.IsWorkload(what.Kind().Kind) && object.Replicas > 0 && !object.Serves
+	}
+	for what := range waits {
+		object, isThere := found[what]
+		isKept := object.Deleting || used[what.Use()] || rolls && render.StageOf(what.Kind().Kind) == render.Mounts
+		if !isThere || !isKept {
+			return true
+		}
+	}
+	return false
+}
+
 // WaitFor has the objects of deletions that failed pruned later.
 func (p *Plan) WaitFor(deletes []apply.Step) {
 	for _, step := range deletes {
@@ -95,6 +113,17 @@ func (s *Situation) mayUse(mounted inventory.Reference) bool {
 		}
 	}
 	return false
+}
+
+// mayReturn tells whether pods of an earlier revision may mount an object although none does now: as long as the wanted workload does
+// not serve, its earlier pods do, and one that was evicted comes back.
+func (s *Situation) mayReturn(mounted inventory.Reference) bool {
+	wanted := s.Want.First(render.Workloads)
+	if wanted == nil || render.StageOf(mounted.Kind().Kind) != render.Mounts {
+		return false
+	}
+	workload := s.View.Objects[wanted.Ref]
+	return workload.Replicas > 0 && !workload.Serves
 }
 
 // handsOver tells whether a workload of another kind still serves in place of the wanted one: until that serves, or cannot because

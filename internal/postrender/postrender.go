@@ -23,6 +23,7 @@ import (
 // Referenced is a checked configuration that is not in the manifest, but in a Secret of the user that the pods mount.
 type Referenced struct {
 	Secret  string // its name
+	Version string // tells versions of its data apart
 	Hash    string // the SHA-256 of the configuration, in hex
 	Content []byte
 }

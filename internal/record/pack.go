@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 
 	"helm.sh/helm/v3/pkg/release"
@@ -44,20 +45,21 @@ func contentOf(rel *release.Release) (map[string][]byte, error) {
 	return content, nil
 }
 
-// Read returns manifest and values of a revision, as they are recorded. The caller verifies them.
-func (r *Records) Read(ctx context.Context, revision int) (manifest string, values map[string]any, err error) {
+// Read returns what is recorded of a revision. The caller verifies them.
+func (r *Records) Read(ctx context.Context, revision int) (of Content, err error) {
 	secret, err := r.get(ctx, revision)
 	if err != nil {
-		return "", nil, err
+		return of, err
 	}
 	rel, err := Unpack(secret.Data["release"])
 	if err != nil {
-		return "", nil, fmt.Errorf("read the record of revision %d: %w", revision, err)
+		return of, fmt.Errorf("read the record of revision %d: %w", revision, err)
 	}
 	if rel.Manifest == "" {
-		return "", nil, fmt.Errorf("the record of revision %d has no manifest: %w", revision, errors.ErrUnsupported)
+		return of, fmt.Errorf("the record of revision %d has no manifest: %w", revision, errors.ErrUnsupported)
 	}
-	return rel.Manifest, rel.Config, nil
+	generation, _ := strconv.ParseInt(secret.Labels[generationLabel], 10, 64) // 0 without it
+	return Content{rel.Manifest, rel.Config, generation}, nil
 }
 
 // packer packs releases. There is one, because it has buffers of nearly a megabyte.

@@ -39,7 +39,19 @@ const (
 	// earlierAnnotation on a record has the revisions before it and the UIDs of their records, such as "2=UID,1=UID", so that an
 	// operator that has just started need not list them.
 	earlierAnnotation = "kube8.dev/earlier"
+
+	// generationLabel on a record has the Collector's generation. Helm keeps labels that are not its own.
+	generationLabel = "generation"
 )
+
+// Content is what the record of a revision says.
+type Content struct {
+	Manifest string
+	Values   map[string]any
+
+	// Generation is that of the Collector. 0 says that it is not known.
+	Generation int64
+}
 
 // Known is what is remembered of a Collector's records. The zero value knows nothing.
 type Known struct {
@@ -144,7 +156,7 @@ func revisionOf(secret, release string) (int, bool) {
 
 // Add notes that the revisions until now are superseded, records what was applied as the next one, and forgets the oldest. It
 // returns the next revision.
-func (r *Records) Add(ctx context.Context, manifest string, values map[string]any) (int, error) {
+func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 	for _, known := range slices.Clone(r.records) {
 		if known.superseded {
 			continue
@@ -157,11 +169,14 @@ func (r *Records) Add(ctx context.Context, manifest string, values map[string]an
 	for _, known := range r.records {
 		next = max(next, known.revision+1)
 	}
-	err := r.create(ctx, next, manifest, values)
+	err := r.create(ctx, next, content)
 	for range 2 { // what is deployed and not recorded is unknown to the next operator
 		if apply.IsLost(err) {
-			err = r.create(ctx, next, manifest, values)
+			err = r.create(ctx, next, content)
 		}
+	}
+	if apierrors.IsForbidden(err) && r.forget(ctx, next-History) == nil { // a quota has room for as many as stay
+		err = r.create(ctx, next, content)
 	}
 	for apierrors.IsAlreadyExists(err) { // that record has lost its labels, or another operator has just written it
 		secret, unread := r.get(ctx, next)
@@ -170,7 +185,7 @@ func (r *Records) Add(ctx context.Context, manifest string, values map[string]an
 		}
 		r.add(recordedIn(secret, next))
 		next++
-		err = r.create(ctx, next, manifest, values)
+		err = r.create(ctx, next, content)
 	}
 	if err != nil {
 		return 0, err
@@ -182,11 +197,11 @@ func (r *Records) Add(ctx context.Context, manifest string, values map[string]an
 }
 
 // create creates the record of a revision.
-func (r *Records) create(ctx context.Context, revision int, manifest string, values map[string]any) error {
+func (r *Records) create(ctx context.Context, revision int, of Content) error {
 	rel := &release.Release{
 		Name: r.Collector.GetName(), Namespace: r.Collector.GetNamespace(), Version: revision,
 		Chart:  &chart.Chart{Metadata: r.Chart.Metadata, Values: r.Chart.Values},
-		Config: values, Manifest: manifest,
+		Config: of.Values, Manifest: of.Manifest,
 		Info: &release.Info{
 			FirstDeployed: helmtime.Time{Time: r.Collector.GetCreationTimestamp().Time}, LastDeployed: helmtime.Now(),
 			Description: "deployed by kube8-operator",
@@ -200,7 +215,7 @@ func (r *Records) create(ctx context.Context, revision int, manifest string, val
 	secret.Type, secret.Data, secret.Annotations = "helm.sh/release.v1", content, r.earlier(revision)
 	secret.Labels = map[string]string{
 		"name": rel.Name, "owner": "helm", "status": release.StatusDeployed.String(), "version": strconv.Itoa(revision),
-		"createdAt": strconv.FormatInt(time.Now().Unix(), 10),
+		"createdAt": strconv.FormatInt(time.Now().Unix(), 10), generationLabel: strconv.FormatInt(of.Generation, 10),
 	}
 	owner := metav1.NewControllerRef(r.Collector, r.Collector.GetObjectKind().GroupVersionKind())
 	secret.OwnerReferences = []metav1.OwnerReference{*owner}

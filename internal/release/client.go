@@ -41,8 +41,7 @@ type actionClient struct {
 	outcome   Outcome
 
 	created   []apply.Step // in this reconcile
-	disturbed bool         // this reconcile has changed something that serves
-	immutable map[inventory.Reference]apply.Immutable
+	immutable apply.Immutables
 
 	isUnrepairable bool // the deployed revision is not recorded any more
 }
@@ -53,14 +52,16 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 	if !ok {
 		return nil, errors.New("a Collector must be unstructured")
 	}
-	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, entry: c.entryOf(collector)}
-	r.immutable = map[inventory.Reference]apply.Immutable{}
+	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, entry: c.entryOf(collector), immutable: apply.Immutables{}}
 	// Another operator may have recorded a later revision than what is remembered.
 	if told := revision.Recall(parsed); told.Revision > r.deployed.Revision {
 		r.deployed = told
 	}
+	r.last.InOrder = false // until this reconcile has ended: a panic leaves what it was
+	begins := r.expected == nil && r.deployed.Revision != 0
 	err := r.look()
-	if err == nil && r.isUnknown && collector.GetDeletionTimestamp() == nil {
+	mayBeLater := r.isUnknown || begins && r.deployed.Generation != collector.GetGeneration()
+	if err == nil && mayBeLater && collector.GetDeletionTimestamp() == nil {
 		err = r.recallLater()
 	}
 	if err != nil {

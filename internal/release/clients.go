@@ -98,7 +98,7 @@ type revisions interface {
 	Inputs(ctx context.Context, of *unstructured.Unstructured) (revision.Inputs, *render.Offered, error)
 	Render(ctx context.Context, of *unstructured.Unstructured, values map[string]any, running string) (*revision.Revision, error)
 	Recorded(
-		ctx context.Context, of *unstructured.Unstructured, manifest string, values map[string]any, beside *revision.Revision,
+		ctx context.Context, of *unstructured.Unstructured, recorded record.Content, beside *revision.Revision,
 	) (*revision.Revision, error)
 }
 
@@ -106,8 +106,8 @@ type revisions interface {
 type records interface {
 	Prepare(ctx context.Context, deployed int) error
 	Any() bool
-	Add(ctx context.Context, manifest string, values map[string]any) (int, error)
-	Read(ctx context.Context, revision int) (manifest string, values map[string]any, err error)
+	Add(ctx context.Context, content record.Content) (int, error)
+	Read(ctx context.Context, revision int) (record.Content, error)
 	Forget(ctx context.Context) error
 }
 
@@ -123,6 +123,7 @@ type entry struct {
 	records  record.Known
 
 	unrecorded *revision.Revision // the deployed one, as long as it has no record
+	disturbed  bool               // something that serves is of a revision that is not accepted, and not repaired yet
 
 	lacked string // what was last said of references that are not followed
 	last   Outcome

@@ -2,6 +2,7 @@ package release
 
 import (
 	"errors"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,8 +16,7 @@ import (
 // look reads what the Collector has. An operator that has just started takes it to be in order if the status says so.
 func (r *actionClient) look() error {
 	var optional []schema.GroupVersionKind
-	offered, offeredErr := r.Source.Offered(r.ctx)
-	if offeredErr == nil {
+	if offered, err := r.Source.Offered(r.ctx); err == nil {
 		optional = offered.Kinds
 	}
 	found, err := r.inventory.Of(r.ctx, r.collector, r.Source.Chart.Kinds, optional)
@@ -32,14 +32,18 @@ func (r *actionClient) look() error {
 	}
 	r.isUnknown = r.isUnknown || r.expected == nil && r.deployed.Revision != 0
 	if r.isMoved = r.Source.Shard != "" && r.isUnknown; r.isMoved {
-		if offeredErr != nil {
-			return offeredErr // objects would be overlooked
-		}
-		if r.found, err = r.inventory.OfMoved(r.ctx, r.collector, append(optional, r.Source.Chart.Kinds...)); err != nil {
-			return err
-		}
+		r.found, err = r.live()
 	}
-	return nil
+	return err
+}
+
+// live reads what the Collector has from the API server.
+func (r *actionClient) live() (map[inventory.Reference]inventory.Object, error) {
+	offered, err := r.Source.Offered(r.ctx)
+	if err != nil {
+		return nil, err // objects would be overlooked
+	}
+	return r.inventory.OfMoved(r.ctx, r.collector, append(slices.Clone(offered.Kinds), r.Source.Chart.Kinds...))
 }
 
 // isUnchanged tells whether there is nothing to do, by what is remembered or by what the status says.
@@ -48,7 +52,7 @@ func (r *actionClient) isUnchanged() bool {
 	if err != nil || r.expected == nil || r.isMoved || r.deployed.Revision == 0 {
 		return false
 	}
-	if r.unrecorded != nil || r.latest.Inputs != now || !r.now().Before(r.until) {
+	if r.unrecorded != nil || r.disturbed || r.latest.Inputs != now || !r.now().Before(r.until) {
 		return false
 	}
 	view := r.expected.See(r.found, r.now())
@@ -61,10 +65,8 @@ func (r *actionClient) isUnchanged() bool {
 		if err != nil {
 			return false
 		}
-		for what := range r.waits {
-			if object, isThere := r.found[what]; !isThere || !object.Deleting && !used[what.Use()] {
-				return false
-			}
+		if plan.MayPrune(r.waits, r.found, used) {
+			return false
 		}
 	}
 	if r.latest.hash != r.deployed.Hash() {
@@ -103,8 +105,8 @@ func (r *actionClient) decide() error {
 func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
 	s = plan.Situation{
 		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.deployed.Hash(), Want: want, Moved: r.isMoved,
-		Immutable: r.immutable,
-		View:      inventory.View{Objects: r.expected.See(r.found, r.now())},
+		Immutable: r.immutable, Disturbed: r.disturbed,
+		View: inventory.View{Objects: r.expected.See(r.found, r.now())},
 	}
 	pods, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "replicas")
 	s.Pods = int32(pods)            //nolint:gosec // the API server has it as an int32

@@ -76,16 +76,8 @@ func (r *actionClient) forward() error {
 
 // learn finds out what the next decision needs to know after an error, and tells whether it can be another one.
 func (r *actionClient) learn(err error) (again bool, failed error) {
-	if immutable, is := errors.AsType[*apply.ImmutableError](err); is {
-		if _, isKnown := r.immutable[immutable.Ref]; isKnown {
-			return false, nil
-		}
-		found, err := immutable.Inspect(r.ctx, r.clusterOf(r.collector))
-		if err != nil {
-			return false, err
-		}
-		r.immutable[immutable.Ref] = found
-		return true, nil
+	if again, failed = r.immutable.Learn(r.ctx, r.clusterOf(r.collector), err); again || failed != nil {
+		return again, failed
 	}
 	if _, is := errors.AsType[*apply.GoneError](err); is {
 		offered, err := r.Ask(r.ctx)
@@ -205,7 +197,7 @@ func (r *actionClient) accept() error {
 	var err error
 	if r.plan.Revises() || r.unrecorded != nil {
 		var added int
-		added, err = r.recordsOf(r).Add(r.ctx, r.rendered.Manifest(), r.rendered.Values)
+		added, err = r.recordsOf(r).Add(r.ctx, r.rendered.Content())
 		switch {
 		case err == nil:
 			number, r.unrecorded = added, nil
@@ -240,6 +232,11 @@ func (r *actionClient) summarize() {
 	isOfDeployed := r.plan.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.deployed.Hash())
 	if isInOrder && isOfDeployed && !r.isUnknown && !r.disturbed {
 		r.deployed.Seen(r.found, r.waits)
+	}
+	if r.rendered != nil { // of what the informer cache does not have yet, or has no more
+		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && now != r.rendered.Inputs {
+			r.plan.Sooner(inventory.CacheDelay)
+		}
 	}
 	mayHaveEnded := r.plan.Obstacle != "" && len(r.plan.Groups) > 0
 	if !isInOrder && !isHeld && r.plan.Obstacle == "" || mayHaveEnded {

@@ -17,16 +17,20 @@ import (
 // no longer waits if its predecessor cannot be repaired.
 func (r *actionClient) repairBeside(cause error) error {
 	if late := r.unrecorded; late != nil && (r.rendered == nil || r.rendered.Hash != late.Hash) {
-		if number, err := r.recordsOf(r).Add(r.ctx, late.Manifest(), late.Values); err == nil {
+		if number, err := r.recordsOf(r).Add(r.ctx, late.Content()); err == nil {
 			r.deployed, r.unrecorded, r.until = late.Deployed(number), nil, r.now() // what it replaces is still there
 		}
 	}
-	s := plan.Situation{Deployed: r.deployed.Hash(), View: inventory.View{Objects: r.expected.See(r.found, r.now())}}
-	isDisturbed := s.Deployed != "" && (r.disturbed || s.Drifts()) // by this reconcile, or by somebody else
-	if !isDisturbed && !r.isMoved {
+	s := plan.Situation{Deployed: r.deployed.Hash(), Disturbed: r.disturbed, View: inventory.View{Objects: r.expected.See(r.found, r.now())}}
+	if !s.Drifts() && !r.isMoved {
 		return cause
 	}
 	err := r.repair()
+	if _, hasGone := errors.AsType[*apply.GoneError](err); hasGone { // the record has a kind that the cluster no longer has
+		if _, err = r.Ask(r.ctx); err == nil {
+			err = r.repair()
+		}
+	}
 	switch {
 	case err == nil:
 		return cause
@@ -45,7 +49,7 @@ func (r *actionClient) repairBeside(cause error) error {
 		return err
 	}
 	log.FromContext(r.ctx).Error(err, "the deployed revision is not repaired")
-	r.plan.Obstacle = err.Error() // whatever else there is, it is less
+	r.plan.Obstacle = plan.Steady(r.last.Obstacle, err.Error()) // whatever else there is, it is less
 	return cause
 }
 
@@ -58,17 +62,23 @@ func (r *actionClient) repair() error {
 	if err != nil {
 		return err
 	}
-	s, err := r.situation(want)
-	if err != nil {
+	clear(r.immutable) // it is of the other revision
+	var s plan.Situation
+	for again := true; again; {
+		if s, err = r.situation(want); err != nil {
+			return err
+		}
+		s.Deletes, s.Restores = false, true
+		p := r.decision(s)
+		r.plan.Obstacle = cmp.Or(r.plan.Obstacle, p.Obstacle)
+		err = errors.Join(p.Err, r.do(true, p.Groups...))
+		isNews, failed := r.immutable.Learn(r.ctx, r.clusterOf(r.collector), err)
+		again, err = isNews, errors.Join(err, failed)
+	}
+	if err = errors.Join(err, lacks); err != nil {
 		return err
 	}
-	s.Deletes, s.Restores, s.Immutable = false, true, nil // these are of the other revision
-	p := r.decision(s)
-	r.plan.Obstacle = cmp.Or(r.plan.Obstacle, p.Obstacle)
-	if err := errors.Join(p.Err, r.do(true, p.Groups...), lacks); err != nil {
-		return err
-	}
-	r.expected.KeepRepaired(s.View.Objects, r.found, func(what inventory.Reference) bool { return want.Has(what) != nil })
+	r.expected.KeepRepaired(s.View.Objects, r.found, want.Keeps)
 	r.disturbed, r.isUnknown = false, false
 	return nil
 }
@@ -78,11 +88,11 @@ func (r *actionClient) recorded(number int) (*revision.Revision, error) {
 	if r.unrecorded != nil && number == r.deployed.Revision {
 		return r.unrecorded, nil
 	}
-	manifest, values, err := r.recordsOf(r).Read(r.ctx, number)
+	content, err := r.recordsOf(r).Read(r.ctx, number)
 	if err != nil {
 		return nil, err
 	}
-	return r.revisions.Recorded(r.ctx, r.collector, manifest, values, r.rendered)
+	return r.revisions.Recorded(r.ctx, r.collector, content, r.rendered)
 }
 
 // recallLater takes the revision after that of the status for the deployed one, if there is a record, and all objects are there as the
@@ -96,9 +106,20 @@ func (r *actionClient) recallLater() error {
 	case err != nil:
 		return nil //nolint:nilerr // there is none, or it is somebody else's
 	}
-	isThere, err := later.IsThere(r.found)
+	before, err := r.recorded(r.deployed.Revision)
+	if apply.IsLost(err) {
+		return err
+	}
+	if err != nil || before.Hash != r.deployed.Hash() { // it is not recorded any more, or somebody has written its record
+		before = nil
+	}
+	found, err := r.live() // the informer cache may be from before the kill
+	if err != nil {
+		return err
+	}
+	isThere, err := later.IsThere(found, before)
 	if isThere {
-		r.deployed = later.Deployed(number)
+		r.deployed, r.isUnknown = later.Deployed(number), true
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -146,6 +147,9 @@ func (c simCluster) admit(before, after *simObject, isDryRun bool) error {
 	return c.refuses(before == nil, after.ref, isDryRun)
 }
 
+// simBlind are the refusals that a dry run does not tell.
+var simBlind = []string{simulation.BlindWebhook, simulation.SilentWebhook, simulation.BrokenWebhook}
+
 // refuses returns what a policy, a quota or a webhook says to a write.
 func (s *simSpace) refuses(creates bool, what inventory.Reference, isDryRun bool) error {
 	kind := what.Kind().Kind
@@ -159,11 +163,13 @@ func (s *simSpace) refuses(creates bool, what inventory.Reference, isDryRun bool
 		if refusal.kind != kind {
 			continue
 		}
-		isBlind := refusal.how == simulation.BlindWebhook || refusal.how == simulation.SilentWebhook
+		isBlind := slices.Contains(simBlind, refusal.how)
 		switch {
 		case isBlind && isDryRun:
 			return apierrors.NewBadRequest("admission webhook \"w\" does not support dry run")
 		case refusal.how == simulation.SilentWebhook, refusal.how == simulation.Quota && !creates:
+		case refusal.how == simulation.BrokenWebhook:
+			return apierrors.NewInternalError(errors.New("failed calling webhook"))
 		case refusal.how == simulation.Policy:
 			return simInvalid(what, "", "", "ValidatingAdmissionPolicy 'p' denied request")
 		default:

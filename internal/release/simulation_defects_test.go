@@ -15,6 +15,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/test/simulation"
@@ -227,7 +228,7 @@ func (r simLate) Render(
 type simUnread struct{ revisions }
 
 func (simUnread) Recorded(
-	context.Context, *unstructured.Unstructured, string, map[string]any, *revision.Revision,
+	context.Context, *unstructured.Unstructured, record.Content, *revision.Revision,
 ) (*revision.Revision, error) {
 	return nil, errors.ErrUnsupported
 }

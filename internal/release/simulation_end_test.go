@@ -46,7 +46,11 @@ func (s *simSpace) differs(want plan.Want) string {
 			return wanted.Ref.String() + " is being deleted"
 		}
 		for _, field := range s.world.charts.flatten(wanted.Content) {
-			if found := live.find(field.name); (found == nil || found.value != field.value) && !simMayDiffer(wanted, field.name) {
+			found := live.find(field.name)
+			if isGrown := found != nil && field.name == simClaims && found.value > field.value; isGrown {
+				continue // claims cannot shrink, and a change has grown them before it was refused
+			}
+			if (found == nil || found.value != field.value) && !simMayDiffer(wanted, field.name) {
 				return wanted.Ref.String() + " has " + field.name + " " + live.get(field.name) + ", want " + field.value
 			}
 		}
@@ -187,6 +191,8 @@ func (s *simSpace) converges(when string) {
 		w.violates("S9", "the change waits: %s", s.state.update)
 	case s.state.update != "" && s.state.update != "RollingOut":
 		s.restored(why, when) // its turn has not come: another Collector's change is refused
+	case why == "" && want.Hash != s.accepted.Hash && s.state.failed && s.blocks(want):
+		s.restored("what no dry run tells", when)
 	case why == "" || want.Hash == s.accepted.Hash:
 		isOrphan := func(pod *simPod) bool { return pod.owner == "" } // which the last accepted revision takes back first
 		if len(s.refusals) > 0 && (s.blocks(want) || slices.ContainsFunc(s.pods, isOrphan) && s.blocks(w.charts.render(s.acceptedOf))) {

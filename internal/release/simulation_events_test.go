@@ -30,7 +30,7 @@ func (w *simWorld) happen(e simulation.Event) {
 			s.create()
 		}
 	case simulation.RewriteSecret:
-		s.secret += e.N
+		s.secret = max(0, s.secret+e.N)
 	case simulation.Refuse:
 		s.refusals = append(s.refusals, simRefusal{e.Target, e.Value})
 	case simulation.Allow:
@@ -38,7 +38,7 @@ func (w *simWorld) happen(e simulation.Event) {
 	case simulation.Timeout:
 		w.faults[1] = simFault{e.N, e.Value}
 	case simulation.Kill:
-		w.faults[0] = simFault{e.N, e.Value}
+		w.faults[0], w.nextChart = simFault{e.N, e.Value}, e.Field
 	case simulation.Stop:
 		s.stopped[e.Target] = true
 	case simulation.Resume:

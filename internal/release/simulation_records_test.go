@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -42,16 +43,16 @@ func (s *simRecords) Prepare(_ context.Context, deployed int) error {
 
 func (s *simRecords) Any() bool { return len(s.records) > 0 }
 
-func (s *simRecords) Add(_ context.Context, manifest string, _ map[string]any) (number int, err error) {
+func (s *simRecords) Add(_ context.Context, content record.Content) (number int, err error) {
 	for range 3 {
-		if number, err = s.add(manifest); !apply.IsLost(err) {
+		if number, err = s.add(content); !apply.IsLost(err) {
 			break
 		}
 	}
 	return number, err
 }
 
-func (s *simRecords) add(manifest string) (int, error) {
+func (s *simRecords) add(content record.Content) (int, error) {
 	next := 1
 	for _, known := range s.records {
 		next = max(next, known.revision+1)
@@ -62,11 +63,11 @@ func (s *simRecords) add(manifest string) (int, error) {
 	}
 	if err := s.refuses(true, simRef("Secret", "record"), false); err != nil {
 		s.world.trace("      refused: %v", err)
-		s.unrecorded = manifest
+		s.unrecorded = content.Manifest
 		return 0, err
 	}
-	added := s.rendered[manifest]
-	added.revision = next
+	added := s.rendered[content.Manifest]
+	added.revision, added.spec = next, content.Generation
 	s.accepts(added)
 	s.records = append(s.records, added)
 	s.records = s.records[max(0, len(s.records)-record.History):]
@@ -85,9 +86,6 @@ func (s *simSpace) accepts(added simRecord) {
 		return
 	}
 	before := s.records[len(s.records)-1]
-	if before.revision != int(s.state.revision) {
-		return // an operator that was killed before it told the status has not told either whose change that was
-	}
 	isByOperator := before.of.chart != added.of.chart && before.of.secret == added.of.secret
 	if isByOperator && before.spec == added.spec && before.of.uid == added.of.uid && !before.tampered {
 		s.world.violates("S9", "the operator's change is accepted although it is held")
@@ -95,13 +93,13 @@ func (s *simSpace) accepts(added simRecord) {
 }
 
 // Read returns the revision as the manifest, because the model has no text.
-func (s *simRecords) Read(_ context.Context, number int) (string, map[string]any, error) {
+func (s *simRecords) Read(_ context.Context, number int) (record.Content, error) {
 	effect, lost := s.request("read the record of revision %d", number)
-	isThere := slices.ContainsFunc(s.records, func(found simRecord) bool { return found.revision == number })
-	if effect && lost == nil && !isThere {
-		lost = fmt.Errorf("revision %d is not recorded", number)
+	i := slices.IndexFunc(s.records, func(found simRecord) bool { return found.revision == number })
+	if !effect || lost != nil || i < 0 {
+		return record.Content{}, cmp.Or(lost, fmt.Errorf("revision %d is not recorded", number))
 	}
-	return strconv.Itoa(number), nil, lost
+	return record.Content{Manifest: strconv.Itoa(number), Generation: s.records[i].spec}, nil
 }
 
 func (s *simRecords) Forget(context.Context) error {
@@ -134,6 +132,7 @@ func (r simRevisions) Render(
 			return nil, lost
 		}
 		s.world.reads++
+		now.Configuration = strconv.Itoa(s.secret)
 	}
 	in := simInputs{spec, s.secret, r.chart, r.Shard, string(s.uid)}
 	want := s.world.charts.render(in)
@@ -146,15 +145,18 @@ func (r simRevisions) Render(
 
 // Recorded returns a revision of the model's records.
 func (r simRevisions) Recorded(
-	_ context.Context, collector *unstructured.Unstructured, manifest string, _ map[string]any, _ *revision.Revision,
+	_ context.Context, collector *unstructured.Unstructured, of record.Content, _ *revision.Revision,
 ) (*revision.Revision, error) {
 	s := r.world.of(collector)
-	found := s.records[slices.IndexFunc(s.records, func(found simRecord) bool { return strconv.Itoa(found.revision) == manifest })]
+	found := s.records[slices.IndexFunc(s.records, func(found simRecord) bool { return strconv.Itoa(found.revision) == of.Manifest })]
 	in := found.of
 	in.shard = r.Shard
 	want := s.world.charts.render(in)
 	if found.tampered {
 		want.Hash = "tampered"
 	}
-	return &revision.Revision{Want: want, Secret: func(what inventory.Reference) (*render.Object, error) { return want.Has(what), nil }}, nil
+	secret := func(what inventory.Reference) (*render.Object, error) { return want.Has(what), nil }
+	return &revision.Revision{
+		Want: want, Inputs: revision.Inputs{Generation: of.Generation}, ConfigHash: strconv.Itoa(in.configuration()), Secret: secret,
+	}, nil
 }

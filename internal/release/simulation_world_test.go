@@ -49,7 +49,8 @@ type simWorld struct {
 	idle      bool
 	pods      int
 	requests  int
-	reads     int // of users' Secrets
+	reads     int    // of users' Secrets
+	nextChart string // of the operator that comes after a kill, or empty for the same
 	steps     int
 
 	reconciles int
@@ -85,7 +86,10 @@ func newSimWorld(schedule simulation.Schedule, charts *simCharts, metered *metri
 
 // start starts the operators, who know nothing.
 func (w *simWorld) start() {
-	w.killed, w.faults, w.operators = false, [2]simFault{}, nil
+	if chart, err := strconv.Atoi(w.nextChart); err == nil && w.killed {
+		w.chart = chart
+	}
+	w.killed, w.faults, w.operators, w.nextChart = false, [2]simFault{}, nil, ""
 	for i := range max(1, w.schedule.Shards) {
 		shard := ""
 		if w.schedule.Shards > 0 {
@@ -116,8 +120,10 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 	waves.Reset()
 	source := &revision.Source{
 		Chart: &render.Chart{Digest: strconv.Itoa(o.chart)}, Build: "model", Shard: shard,
-		Offered:              func(context.Context) (*render.Offered, error) { return &render.Offered{Version: "all"}, nil },
-		ConfigurationVersion: func(collector *unstructured.Unstructured) string { return strconv.Itoa(w.of(collector).cachedSecret) },
+		Offered: func(context.Context) (*render.Offered, error) { return &render.Offered{Version: "all"}, nil },
+		Versions: func(collector *unstructured.Unstructured) (string, string) {
+			return strconv.Itoa(w.of(collector).cachedSecret), ""
+		},
 	}
 	o.clients = &Clients{
 		Options: Options{
@@ -219,7 +225,7 @@ func (w *simWorld) round() {
 		if w.rand.IntN(4) > 0 {
 			s.deliver("Pod")
 		}
-		if !s.stopped["UserSecret"] && s.cachedSecret != s.secret {
+		if !s.stopped[simulation.UserSecret] && s.cachedSecret != s.secret {
 			s.cachedSecret, s.dirty = s.secret, true
 		}
 	}

@@ -35,8 +35,8 @@ type Capabilities struct {
 	// Log takes what cannot be read, and what changes.
 	Log logr.Logger
 
-	// Follow is told of kinds before they count as offered.
-	Follow func(ctx context.Context, kinds []schema.GroupVersionKind)
+	// Follow is told of kinds before they count as offered, and again each time, in case that it could not follow one.
+	Follow func(ctx context.Context, kinds []schema.GroupVersionKind) error
 
 	// Changed is told when another answer than the first counts, and which kinds it lacks.
 	Changed func(ctx context.Context, vanished []schema.GroupVersionKind)
@@ -103,12 +103,14 @@ func (c *Capabilities) update(ctx context.Context) (*Offered, error) {
 		}
 		return before, nil
 	}
+	err = c.Follow(ctx, after.Kinds)
+	if err != nil {
+		c.Log.Error(err, "cannot follow the objects of a kind that the cluster offers; the operator tries it again", "after", interval.String())
+	}
 	switch {
 	case before == nil:
-		c.Follow(ctx, after.Kinds)
 		c.current.Store(after)
-	case before.Version != after.Version:
-		c.Follow(ctx, without(after.Kinds, before.Kinds))
+	case before.Version != after.Version && err == nil:
 		c.current.Store(after)
 		c.Log.Info("the cluster offers something else, so each Collector is reconciled", "now", after.Version)
 		c.Changed(ctx, without(before.Kinds, after.Kinds))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -113,9 +114,10 @@ func TestAnAPIThatDoesNotAnswerCountsAsItDidBefore(t *testing.T) {
 	served := map[string][]string{keda: {"ScaledObject"}, monitoring: {"PodMonitor"}}
 	client := &apis{kinds: served, answers: map[string]error{"version": errors.New("no network")}}
 	var changes int
+	var unfollowed error
 	c := &Capabilities{
 		Client: client, Chart: chrt, Log: logr.Discard(),
-		Follow:  func(context.Context, []schema.GroupVersionKind) {},
+		Follow:  func(context.Context, []schema.GroupVersionKind) error { return unfollowed },
 		Changed: func(context.Context, []schema.GroupVersionKind) { changes++ },
 	}
 	if _, err := c.Get(t.Context()); err == nil {
@@ -133,9 +135,13 @@ func TestAnAPIThatDoesNotAnswerCountsAsItDidBefore(t *testing.T) {
 		{"later its last answer counts", map[string]error{keda: errors.New("503")}, "keda.sh/v1alpha1/ScaledObject monitoring.coreos.com/v1/PodMonitor", nil, 1},
 		{"one that has gone does not", map[string]error{keda: gone}, "monitoring.coreos.com/v1/PodMonitor", nil, 2},
 		{"the last answer is that it has gone", map[string]error{keda: errors.New("503")}, "monitoring.coreos.com/v1/PodMonitor", nil, 2},
+		{"one that is back, and cannot be followed, does not count yet", nil, "monitoring.coreos.com/v1/PodMonitor", nil, 2},
 		{"without the version nothing changes once it is known", map[string]error{"version": errors.New("no network"), keda: gone}, "monitoring.coreos.com/v1/PodMonitor", nil, 2},
 	} {
-		client.answers = step.answers
+		client.answers, unfollowed = step.answers, nil
+		if strings.Contains(step.name, "cannot be followed") {
+			unfollowed = errors.New("503")
+		}
 		offered, err := c.Ask(t.Context())
 		if err != nil || offered.Version != step.want || len(offered.Unreadable) != len(step.unreadable) || changes != step.changes {
 			t.Fatalf("%s: %+v, %v, %d changes", step.name, offered, err, changes)

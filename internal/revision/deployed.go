@@ -109,12 +109,12 @@ func (i Inputs) PartOf(period time.Duration) time.Duration {
 }
 
 func (i Inputs) digest() string {
-	if i == (Inputs{}) {
+	if i.Collector == "" {
 		return unknown
 	}
 	sum := sha256.New()
 	for _, part := range []string{
-		i.Build, i.Chart, i.Offered, i.Configuration, string(i.Collector), strconv.FormatInt(i.Generation, 10),
+		i.Build, i.Chart, i.Offered, i.Configuration, i.References, string(i.Collector), strconv.FormatInt(i.Generation, 10),
 	} {
 		fmt.Fprintf(sum, "%d %s", len(part), part)
 	}

@@ -13,33 +13,39 @@ import (
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
-// Recorded returns a revision as its record has it, with manifest and values. beside is what was rendered now, or nil. It can have the
+// Recorded returns a revision as its record has it. beside is what was rendered now, or nil. It can have the
 // same Secrets, whose names say their content.
 func (s *Source) Recorded(
-	ctx context.Context, collector *unstructured.Unstructured, manifest string, values map[string]any, beside *Revision,
+	ctx context.Context, collector *unstructured.Unstructured, of record.Content, beside *Revision,
 ) (*Revision, error) {
-	found, err := render.Parse(manifest)
+	found, err := render.Parse(of.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	found.Objects = slices.DeleteFunc(found.Objects, func(object *unstructured.Unstructured) bool { // its kind has gone since
+	offered, err := s.Offered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found.Objects = slices.DeleteFunc(found.Objects, func(object *unstructured.Unstructured) bool {
 		kind := object.GroupVersionKind()
 		_, err := s.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		return meta.IsNoMatchError(err)
+		isOfOtherChart := !slices.Contains(s.Chart.Kinds, kind) && !slices.Contains(offered.Kinds, kind) // or it has gone from the cluster
+		return isOfOtherChart || meta.IsNoMatchError(err)
 	})
 	want, err := s.own(found, collector)
 	return &Revision{
-		Want: want, Values: values, ConfigHash: found.ConfigHash(),
+		Want: want, Values: of.Values, ConfigHash: found.ConfigHash(), Inputs: Inputs{Generation: of.Generation},
 		Secret: func(what inventory.Reference) (*render.Object, error) {
 			if beside != nil {
 				if same := beside.Has(what); same != nil {
 					return same, nil
 				}
 			}
-			return s.secret(ctx, collector, values, what)
+			return s.secret(ctx, collector, of.Values, what)
 		},
 	}, err
 }
@@ -93,12 +99,18 @@ func (r *Revision) Restored(
 	return want, lacks, nil
 }
 
-// IsThere tells whether all objects are there as a recorded revision has them, and nothing else that leads to pods or runs them. Nobody
-// who may only write Secrets can bring that about.
-func (r *Revision) IsThere(found map[inventory.Reference]inventory.Object) (bool, error) {
+// IsThere tells whether all objects are there as a recorded revision has them, and nothing else that leads to pods or runs them but what
+// the revision before has, or nil: that is pruned later. Nobody who may only write Secrets can bring that about.
+func (r *Revision) IsThere(found map[inventory.Reference]inventory.Object, before *Revision) (bool, error) {
 	want, err := r.Accepted(r.First(render.Checks))
 	if err != nil || want.First(render.Workloads) == nil {
 		return false, err
+	}
+	var surplus plan.Want
+	if before != nil {
+		if surplus, err = before.Accepted(before.First(render.Checks)); err != nil {
+			return false, err
+		}
 	}
 	for _, object := range want.Objects {
 		live, isThere := found[object.Ref]
@@ -107,7 +119,10 @@ func (r *Revision) IsThere(found map[inventory.Reference]inventory.Object) (bool
 		}
 	}
 	for what, object := range found {
-		if render.StageOf(what.Kind().Kind) >= render.Network && !object.Deleting && want.Has(what) == nil {
+		if render.StageOf(what.Kind().Kind) < render.Network || object.Deleting || want.Has(what) != nil {
+			continue
+		}
+		if known := surplus.Has(what); known == nil || known.Hash != object.Hash {
 			return false, nil
 		}
 	}

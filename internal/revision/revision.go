@@ -3,6 +3,7 @@
 package revision
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -40,8 +42,8 @@ type Source struct {
 	// Configuration returns what a Collector's configuration refers to.
 	Configuration func(ctx context.Context, collector *unstructured.Unstructured) (postrender.Referenced, error)
 
-	// ConfigurationVersion tells versions of that apart, by what the informer cache has.
-	ConfigurationVersion func(*unstructured.Unstructured) string
+	// Versions tell versions of that, and of what a Collector's pods refer to, apart, by what the informer cache has.
+	Versions func(*unstructured.Unstructured) (configuration, references string)
 
 	// References tells versions of what a Collector's pods refer to apart, and names what is not followed.
 	References func(collector *unstructured.Unstructured, running string) (references string, unfollowed []string)
@@ -49,7 +51,7 @@ type Source struct {
 
 // Inputs tell apart what Collectors are rendered from. UID and generation stand for the spec.
 type Inputs struct {
-	Build, Chart, Offered, Configuration string
+	Build, Chart, Offered, Configuration, References string
 
 	Collector  types.UID
 	Generation int64
@@ -61,10 +63,10 @@ type Revision struct {
 	Values     map[string]any
 	ConfigHash string // the SHA-256 of the decoded configuration, in hex
 
-	// Inputs are what it was rendered from. They are not recorded.
+	// Inputs are what it was rendered from. Only the generation is recorded.
 	Inputs Inputs
 
-	// Manifest returns what is recorded. It has no data of Secrets.
+	// Manifest returns the manifest that is recorded. It has no data of Secrets.
 	Manifest func() string
 
 	// References tell versions of what its pods refer to apart, and Unfollowed is what of that is not followed. No record has them.
@@ -80,8 +82,9 @@ func (s *Source) Inputs(ctx context.Context, collector *unstructured.Unstructure
 	if err != nil {
 		return Inputs{}, nil, err
 	}
-	version := s.ConfigurationVersion(collector)
-	return Inputs{s.Build, s.Chart.Digest, offered.Version, version, collector.GetUID(), collector.GetGeneration()}, offered, nil
+	configuration, references := s.Versions(collector)
+	now := Inputs{s.Build, s.Chart.Digest, offered.Version, configuration, references, collector.GetUID(), collector.GetGeneration()}
+	return now, offered, nil
 }
 
 // Render renders a Collector, and has it own the result. running are the versions that its pods have of what they refer to.
@@ -96,6 +99,7 @@ func (s *Source) Render(
 	if err != nil {
 		return nil, err
 	}
+	now.Configuration = cmp.Or(referenced.Version, now.Configuration) // the informer cache may have another one
 	references, unfollowed := s.References(collector, running)
 	renderer := postrender.Renderer{Referenced: referenced, References: references}
 	key, values := client.ObjectKeyFromObject(collector), withNulls(values, collector)
@@ -125,6 +129,11 @@ func (s *Source) own(rendered *render.Rendered, collector *unstructured.Unstruct
 	return plan.Want{Hash: rendered.Hash, Objects: objects}, err
 }
 
+// Content returns what is recorded.
+func (r *Revision) Content() record.Content {
+	return record.Content{Manifest: r.Manifest(), Values: r.Values, Generation: r.Inputs.Generation}
+}
+
 // IsByOperator tells whether a revision differs from the deployed one although nobody else has changed anything: not the spec, and not
 // what it refers to. before are the inputs of the deployed one, or nothing if they are not known, and running is as for Render.
 func (r *Revision) IsByOperator(deployed Deployed, before Inputs, running string) bool {
@@ -132,7 +141,7 @@ func (r *Revision) IsByOperator(deployed Deployed, before Inputs, running string
 		return false
 	}
 	if before != (Inputs{}) {
-		return before.Configuration == r.Inputs.Configuration
+		return before.Configuration == r.Inputs.Configuration && before.References == r.Inputs.References
 	}
 	return r.ConfigHash == deployed.ConfigHash && (running == "" || running == r.References)
 }

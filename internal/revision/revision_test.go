@@ -23,7 +23,7 @@ func rendering(t *testing.T, unreadable map[string]error) *Source {
 		return &render.Offered{Capabilities: chartutil.DefaultCapabilities, Unreadable: unreadable}, nil
 	}
 	s.References = func(*unstructured.Unstructured, string) (string, []string) { return "", nil }
-	s.ConfigurationVersion = func(*unstructured.Unstructured) string { return "" }
+	s.Versions = func(*unstructured.Unstructured) (string, string) { return "", "" }
 	s.Configuration = func(context.Context, *unstructured.Unstructured) (postrender.Referenced, error) {
 		return postrender.Referenced{}, nil
 	}
@@ -32,14 +32,19 @@ func rendering(t *testing.T, unreadable map[string]error) *Source {
 
 func TestTheVersionOfAConfigurationIsTakenBeforeItsContent(t *testing.T) {
 	s := rendering(t, nil)
-	version := "before"
-	s.ConfigurationVersion = func(*unstructured.Unstructured) string { return version }
+	version, read := "before", ""
+	s.Versions = func(*unstructured.Unstructured) (string, string) { return version, version }
 	s.Configuration = func(context.Context, *unstructured.Unstructured) (postrender.Referenced, error) {
 		version = "after" // somebody writes it while it is read
-		return postrender.Referenced{}, nil
+		return postrender.Referenced{Version: read}, nil
 	}
 	rendered, err := s.Render(t.Context(), gateway(), map[string]any{}, "")
-	if err != nil || rendered.Inputs.Configuration != "before" {
+	if err != nil || rendered.Inputs.Configuration != "before" || rendered.Inputs.References != "before" {
+		t.Errorf("rendered %+v, %v", rendered, err)
+	}
+	version, read = "before", "read"
+	rendered, err = s.Render(t.Context(), gateway(), map[string]any{}, "")
+	if err != nil || rendered.Inputs.Configuration != "read" || rendered.Inputs.References != "before" {
 		t.Errorf("rendered %+v, %v", rendered, err)
 	}
 }

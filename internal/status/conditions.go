@@ -1,13 +1,13 @@
 package status
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/plan"
 )
 
 // find returns a condition of status itself, not a copy, or nil.
@@ -51,18 +51,14 @@ func keepTransitionTimes(before, after *v1alpha1.CollectorStatus) {
 	}
 }
 
-var digits = regexp.MustCompile(`\d+`)
-
-// keepErrors gives errors about the same spec back their text where only numbers in it are new, such as those of a port
-// or a stream: a new text would be written, and be an event that starts the next reconcile at once.
+// keepErrors gives errors about the same spec back their text where only numbers in it are new.
 func keepErrors(before, after *v1alpha1.CollectorStatus) {
 	if before.ObservedGeneration != after.ObservedGeneration {
 		return
 	}
-	for _, conditionType := range []string{"Irreconcilable", "ReleaseFailed"} {
-		if old, condition := find(before, conditionType), find(after, conditionType); old != nil && condition != nil &&
-			digits.ReplaceAllString(old.Message, "") == digits.ReplaceAllString(condition.Message, "") {
-			condition.Message = old.Message
+	for _, conditionType := range []string{"Irreconcilable", "ReleaseFailed", v1alpha1.PresetsReady} {
+		if old, condition := find(before, conditionType), find(after, conditionType); old != nil && condition != nil {
+			condition.Message = plan.Steady(old.Message, condition.Message)
 		}
 	}
 }

@@ -25,9 +25,12 @@ var demands = []demand{
 }
 
 // describePresets sets the condition PresetsReady, or removes it where no preset needs anything of the API server. That is asked
-// until it allows what they need, and again when the spec has changed.
-func (w writer) describePresets(ctx context.Context, collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) error {
+// until it allows what they need, and again when the spec has changed. Of a Collector in deletion nothing is asked.
+func (w writer) describePresets(ctx context.Context, collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) {
 	unset(after, v1alpha1.PresetsReady)
+	if collector.GetDeletionTimestamp() != nil {
+		return
+	}
 	namespace, account := collector.GetNamespace(), accountOf(collector)
 	var missing []string
 	for _, d := range demands {
@@ -37,7 +40,7 @@ func (w writer) describePresets(ctx context.Context, collector *unstructured.Uns
 		}
 		if isTrue(before, v1alpha1.PresetsReady) && before.ObservedGeneration == collector.GetGeneration() {
 			set(after, *find(before, v1alpha1.PresetsReady))
-			return nil
+			return
 		}
 		set(after, v1alpha1.Condition{Type: v1alpha1.PresetsReady, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonAllowed})
 		namespaces, _, _ := unstructured.NestedStringSlice(preset, "namespaces")
@@ -58,9 +61,13 @@ func (w writer) describePresets(ctx context.Context, collector *unstructured.Uns
 					Type: v1alpha1.PresetsReady, Status: corev1.ConditionUnknown, Reason: v1alpha1.ReasonNotAsked,
 					Message: "the operator may not create subjectaccessreviews, so it cannot tell whether the presets' roles are bound",
 				})
-				return nil
-			case err != nil:
-				return fmt.Errorf("ask what ServiceAccount %s of %s may do: %w", account, collector.GetName(), err)
+				return
+			case err != nil: // a status that is not written would tell nothing of all else
+				set(after, v1alpha1.Condition{
+					Type: v1alpha1.PresetsReady, Status: corev1.ConditionUnknown, Reason: v1alpha1.ReasonNotAsked,
+					Message: fmt.Sprintf("the operator cannot ask whether the presets' roles are bound, and asks again: %v", err),
+				})
+				return
 			case !review.Status.Allowed:
 				missing = append(missing, d.lacks(namespace, account, in))
 			}
@@ -71,7 +78,6 @@ func (w writer) describePresets(ctx context.Context, collector *unstructured.Uns
 			Type: v1alpha1.PresetsReady, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonRoleMissing, Message: strings.Join(missing, "; "),
 		})
 	}
-	return nil
 }
 
 // lacks says that a ServiceAccount lacks the role in a namespace, or in the cluster, and which command binds it.

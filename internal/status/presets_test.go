@@ -3,12 +3,14 @@ package status_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
@@ -25,10 +27,11 @@ func TestPresetsReady(t *testing.T) {
 	const bind = "; bind the role of config/collector-roles: kubectl create "
 	tests := map[string]struct {
 		spec, stored string
-		allowed      []string // of what is asked; "all", or nil if the operator may not ask
+		allowed      []string // of what is asked; "all", "500" if nobody answers, or nil if the operator may not ask
 		asked        []string // "USER VERB RESOURCE in NAMESPACE"
 		condition    string   // "STATUS REASON MESSAGE"
 		events       []string
+		isDeleted    bool
 	}{
 		"no presets": {spec: `{}`, allowed: []string{}},
 		"presets that need only the node": {
@@ -86,6 +89,14 @@ func TestPresetsReady(t *testing.T) {
 			condition: "Unknown NotAsked the operator may not create subjectaccessreviews, so it cannot tell whether the presets' roles " +
 				"are bound",
 		},
+		"what the API server does not answer is told, and asked again": {
+			spec:    `{presets: {kubeletMetrics: {enabled: true}, clusterMetrics: {enabled: true}}}`,
+			allowed: []string{"500"}, asked: []string{"team-a:gateway get nodes/stats in "},
+			condition: "Unknown NotAsked the operator cannot ask whether the presets' roles are bound, and asks again: Internal error occurred: port 4317",
+		},
+		"of a Collector in deletion nothing is asked": {
+			spec: `{presets: {kubeletMetrics: {enabled: true}}}`, allowed: []string{"500"}, isDeleted: true,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -101,6 +112,9 @@ func TestPresetsReady(t *testing.T) {
 					if test.allowed == nil {
 						return apierrors.NewForbidden(schema.GroupResource{Resource: "subjectaccessreviews"}, "", nil)
 					}
+					if slices.Contains(test.allowed, "500") {
+						return apierrors.NewInternalError(errors.New("port 4317"))
+					}
 					review.Status.Allowed = slices.Contains(test.allowed, question) || slices.Contains(test.allowed, "all")
 					return nil
 				},
@@ -115,6 +129,9 @@ func TestPresetsReady(t *testing.T) {
 			}
 			stored, updated := collector(t, cmp.Or(test.stored, "{}")), collector(t, cmp.Or(test.stored, "{}"))
 			stored.Object["spec"], updated.Object["spec"] = spec, spec
+			if test.isDeleted {
+				updated.SetDeletionTimestamp(new(metav1.Now()))
+			}
 			c := fake.NewClientBuilder().WithObjects(stored).WithInterceptorFuncs(reviewing).Build()
 			events := record.NewFakeRecorder(10)
 			if err := status.NewClient(c, outcome{}, events).Status().Update(t.Context(), updated); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
@@ -156,10 +157,8 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 	} else {
 		describeRelease(before, after, outcome.Deployed)
 		after.ObservedGeneration = collector.GetGeneration()
+		w.describePresets(ctx, collector, before, after)
 		keepErrors(before, after)
-		if err := w.describePresets(ctx, collector, before, after); err != nil {
-			return err
-		}
 	}
 	workload, err := w.workloadOf(ctx, collector)
 	if err != nil {
@@ -176,6 +175,9 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 	set(after, v1alpha1.Condition{Type: "Ready", Status: ready.status, Reason: ready.reason, Message: ready.message})
 	describeUpdate(before, after, outcome.Update)
 	keepTransitionTimes(before, after)
+	if update := find(after, v1alpha1.UpdatePending); update != nil && isTrue(before, "Paused") && !isTrue(after, "Paused") {
+		update.LastTransitionTime = metav1.Now().Rfc3339Copy() // it has had no time to become ready
+	}
 	return nil
 }
 

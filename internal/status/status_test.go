@@ -196,6 +196,44 @@ conditions:
 `,
 			update: `conditions: [{type: Irreconcilable, status: "True", message: stream 7 was reset, lastTransitionTime: "2026-01-01T00:00:00Z"}]`,
 		},
+		"a change that was on its way begins anew when its Collector is no longer paused": {
+			outcome: outcome{Deployed: deployed},
+			stored: `
+observedGeneration: 3
+version: 0.150.0
+configHash: b740a6e4
+replicas: 1
+readyReplicas: 1
+deployedRelease: {name: gateway, revision: 2, digest: d1}
+conditions:
+- {type: Paused, status: "True", reason: PauseReconcileAnnotationTrue, lastTransitionTime: "2026-01-02T00:00:00Z"}
+- {type: Ready, status: Unknown, reason: Paused, lastTransitionTime: "2026-01-02T00:00:00Z"}
+- {type: UpdatePending, status: "True", reason: RollingOut, lastTransitionTime: "2026-01-01T00:00:00Z"}
+`,
+			update: `
+conditions:
+- {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Paused, status: "False", lastTransitionTime: "2026-02-03T00:00:00Z"}
+- {type: UpdatePending, status: "True", reason: RollingOut, lastTransitionTime: "2026-01-01T00:00:00Z"}
+deployedRelease: {name: gateway, manifest: secret}
+`,
+			written: `
+observedGeneration: 3
+version: 0.150.0
+configHash: b740a6e4
+replicas: 1
+readyReplicas: 1
+deployedRelease: {name: gateway, revision: 2, digest: d1}
+conditions:
+- {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Paused, status: "False"}
+- {type: Ready, status: "False", reason: Progressing, message: "applied, but the informer cache does not have all objects yet"}
+- {type: UpdatePending, status: "True", reason: RollingOut}
+`,
+			events: []string{"Normal Resumed the operator follows the spec again"},
+		},
 		"a paused Collector keeps what is known of it": {
 			outcome: outcome{},
 			update: `

@@ -105,9 +105,9 @@ func (b *bench) writeBrokenRoot() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	const labels = "{{- $labels := dict\n"
+	const labels = "{{- define \"collector.podLabels\" -}}\n"
 	return roots[0], edit(filepath.Join(roots[0], "helm-charts", "collector", "templates", "_helpers.tpl"), labels,
-		labels+fmt.Sprintf("  %q \"fails\"\n", pullLabel))
+		labels+fmt.Sprintf("%s: \"fails\"\n", pullLabel))
 }
 
 // waver is an operator that brings such charts.

@@ -133,6 +133,34 @@ func TestPodsOfAStatefulSetWhoseClaimsGrowAreTakenBackBeforeTheModeChanges(t *te
 	}).WithTimeout(10*time.Second).Should(Succeed(), "%v", condition(t, collector, "Ready"))
 }
 
+func TestAStatefulSetIsRepairedAlthoughARefusedChangeHasGrownItsClaims(t *testing.T) {
+	t.Parallel()
+	collector := newQueued(t, "grows", true, "queue-gateway-0")
+	orphanPods(t.Context(), t, collector)
+	before := get(t, collector, "", &appsv1.StatefulSet{})
+	refuseIngresses(t, collector)
+	deployed := collector.Spec.DeepCopy()
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.VolumeClaimTemplates, c.Spec.Ingress = queueOf("grows", "2Gi"), anIngress()
+		c.Spec.Collector.Version = "0.151.0"
+	})
+	awaitFailed(t, collector, "not by me")
+	g := NewWithT(t)
+	expectRepaired := func() {
+		t.Helper()
+		g.Eventually(func() corev1.PodTemplateSpec { return get(t, collector, "", &appsv1.StatefulSet{}).Spec.Template }).
+			WithTimeout(10*time.Second).Should(Equal(before.Spec.Template), "%v", condition(t, collector, "Ready"))
+		set := get(t, collector, "", &appsv1.StatefulSet{})
+		g.Expect(set.UID).NotTo(Equal(before.UID))
+		g.Expect(set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage().String()).To(Equal("2Gi"), "claims cannot shrink")
+	}
+	expectRepaired()
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec = *deployed })
+	g.Eventually(func() string { return condition(t, collector, "Ready").Message }).ShouldNot(ContainSubstring("not by me"))
+	expectRepaired()
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = queueOf("grows", "2Gi") })
+}
+
 func TestClaimsGrowBesideACollectorThatIsNamedAsTheDryRun(t *testing.T) {
 	t.Parallel()
 	collector := newQueued(t, "grows", true, "queue-gateway-0")

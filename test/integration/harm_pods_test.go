@@ -15,6 +15,23 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
+func anIngress() *v1alpha1.Ingress {
+	return &v1alpha1.Ingress{Enabled: true, Hosts: []v1alpha1.IngressHost{{Host: "otlp.example.com"}}}
+}
+
+// refuseIngresses has a webhook refuse Ingresses, which are applied after workloads, but no dry run of them.
+func refuseIngresses(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	refuseAs(t, collector.Namespace, "networking.k8s.io", "ingresses", denied, func(r *admissionv1.AdmissionRequest) bool { return !*r.DryRun })
+	NewWithT(t).Eventually(func() error {
+		probe := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, GenerateName: "probe-"}}
+		probe.Spec.DefaultBackend = &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
+			Name: "probe", Port: networkingv1.ServiceBackendPort{Number: 1},
+		}}
+		return plane.client.Create(t.Context(), probe)
+	}).Should(MatchError(ContainSubstring("not by me")))
+}
+
 func TestPodsThatAnAutoscalerHasMadeStayIfTheEndOfAutoscalingIsRefused(t *testing.T) {
 	t.Parallel()
 	collector := newCollector(newNamespace(t), "gateway")
@@ -22,23 +39,15 @@ func TestPodsThatAnAutoscalerHasMadeStayIfTheEndOfAutoscalingIsRefused(t *testin
 	create(t, collector)
 	scale(t, get(t, collector, "", &appsv1.Deployment{}), `{"spec": {"replicas": 10}}`)
 	serve(t, collector, 10)
-	refuseAs(t, collector.Namespace, "networking.k8s.io", "ingresses", denied, func(r *admissionv1.AdmissionRequest) bool { return !*r.DryRun })
-	g := NewWithT(t)
-	g.Eventually(func() error {
-		probe := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, GenerateName: "probe-"}}
-		probe.Spec.DefaultBackend = &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
-			Name: "probe", Port: networkingv1.ServiceBackendPort{Number: 1},
-		}}
-		return plane.client.Create(t.Context(), probe)
-	}).Should(MatchError(ContainSubstring("not by me")))
+	refuseIngresses(t, collector)
 	since := shared.log.mark()
 	change(t, collector, func(c *v1alpha1.Collector) {
 		c.Spec.Autoscaling, c.Spec.Replicas = nil, new(int32(2))
-		c.Spec.Ingress = &v1alpha1.Ingress{Enabled: true, Hosts: []v1alpha1.IngressHost{{Host: "otlp.example.com"}}}
+		c.Spec.Ingress = anIngress()
 	})
 	awaitFailed(t, collector, "not by me")
 	awaitFailures(t, since, collector, 1)
-	g.Eventually(func() int32 { return *get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas }).
+	NewWithT(t).Eventually(func() int32 { return *get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas }).
 		WithTimeout(5 * time.Second).Should(BeEquivalentTo(10))
 }
 

@@ -41,9 +41,13 @@ func (s *space) happen(ctx context.Context, e simulation.Event) error {
 	case simulation.CreateCollector:
 		return s.create(ctx, simulation.First())
 	case simulation.RewriteSecret:
-		for range e.N {
-			s.secret++
-			content := map[string]any{"collector.yaml": []byte(contentOf(0, s.secret))}
+		for range max(1, e.N) {
+			written := max(1, s.secret-1) // the content of before
+			if e.N > 0 {
+				s.secret++
+				written = s.secret
+			}
+			content := map[string]any{"collector.yaml": []byte(contentOf(0, written))}
 			if err := s.patch(ctx, s.object("Secret", "team-config"), "user", map[string]any{"data": content}); err != nil {
 				return err
 			}

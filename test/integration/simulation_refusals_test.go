@@ -22,7 +22,7 @@ import (
 )
 
 // refusedWords are in the messages of all that refuses writes in a schedule.
-var refusedWords = []string{"not in this schedule", "exceeded quota: limit", "delete or rename it", "cannot shrink"}
+var refusedWords = []string{"not in this schedule", "exceeded quota: limit", "delete or rename it", "cannot shrink", "failed calling webhook"}
 
 // isOfOperator is an expression that holds for requests of the operator alone: schedules are never refused anything by it.
 const isOfOperator = "request.userInfo.username.startsWith('system:serviceaccount:" + systemNamespace + ":')"
@@ -74,7 +74,7 @@ func startRefusing(t *testing.T) {
 		})
 	}
 	for kind, resource := range simulatedKinds {
-		for _, how := range []string{simulation.Webhook, simulation.BlindWebhook, simulation.SilentWebhook} {
+		for _, how := range []string{simulation.Webhook, simulation.BlindWebhook, simulation.SilentWebhook, simulation.BrokenWebhook} {
 			how = strings.ReplaceAll(how, " ", "-")
 			add(how, resource, writesOf(kind.Group, kind.Version, resource), metav1.LabelSelector{
 				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: how + "-" + kind.Kind, Operator: metav1.LabelSelectorOpExists}},
@@ -115,6 +115,8 @@ func review(t *testing.T, w http.ResponseWriter, r *http.Request) {
 		}
 	case how != "webhook" && *asked.Request.DryRun:
 		refuse(http.StatusBadRequest, metav1.StatusReasonBadRequest, "it does not support dry runs")
+	case how == "broken-webhook":
+		panic(http.ErrAbortHandler) // breaks the connection
 	case how != "silent-webhook":
 		refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "not in this schedule")
 	}

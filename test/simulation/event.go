@@ -41,7 +41,7 @@ const (
 	// Recreate replaces an object by one of the same name and owner, that the operator has not applied.
 	Recreate Action = "recreate an object"
 
-	// RewriteSecret writes the user's Secret N times.
+	// RewriteSecret writes the user's Secret N times. With -1 it gets the content of before.
 	RewriteSecret Action = "rewrite the user's Secret"
 
 	// Refuse has the API server refuse writes of a kind, in the way that the value names, and Allow ends that.
@@ -55,7 +55,7 @@ const (
 	Stop   Action = "stop the watch"
 	Resume Action = "resume the watch"
 
-	// Kill ends the operator at the Nth request, before or after the write. Another one starts.
+	// Kill ends the operator at the Nth request, before or after the write. Another one starts, with the chart of Field or the same.
 	Kill Action = "kill the operator"
 
 	// Restart ends the operator between two reconciles, and starts one with chart N.
@@ -71,6 +71,9 @@ const (
 	Pass Action = "time passes"
 )
 
+// UserSecret is the target of Stop and Resume that is no kind: the Secret that a configuration comes from.
+const UserSecret = "UserSecret"
+
 // The ways in which the API server refuses.
 const (
 	Policy        = "policy"         // 422 without a field
@@ -78,13 +81,14 @@ const (
 	Webhook       = "webhook"        // 403 for any write
 	BlindWebhook  = "blind webhook"  // the same, and it does not support dry runs
 	SilentWebhook = "silent webhook" // refuses nothing, and does not support dry runs
+	BrokenWebhook = "broken webhook" // 500 for any write, and it does not support dry runs
 )
 
 // Event is one thing that happens.
 type Event struct {
 	Action    Action
 	Collector int    // which one
-	Field     string // of the spec, or the name of a mark
+	Field     string // of the spec, the name of a mark, or a chart
 	Target    string // a kind
 	Value     string
 	N         int

@@ -122,8 +122,11 @@ func (g *generator) next() {
 			g.add(Event{Action: RewriteSecret, Collector: collector, N: 1})
 		}
 		g.add(Event{Action: RewriteSecret, Collector: collector, N: 1 + g.IntN(2), At: g.IntN(4), Rounds: rounds})
+		if g.chance(3) {
+			g.add(Event{Action: RewriteSecret, Collector: collector, N: -1, Rounds: rounds})
+		}
 	case 18, 19, 20:
-		how := g.pick(Policy, Policy, Quota, Quota, Webhook, BlindWebhook, SilentWebhook)
+		how := g.pick(Policy, Policy, Quota, Quota, Webhook, BlindWebhook, SilentWebhook, BrokenWebhook)
 		g.add(Event{Action: Refuse, Target: g.target(), Value: how, Rounds: rounds})
 		g.edit(5)
 	case 21, 22, 23, 24, 25, 26, 27, 28, 29:
@@ -139,9 +142,9 @@ func (g *generator) fault(choice, rounds int) {
 	case 22:
 		g.add(Event{Action: Timeout, N: 1 + g.IntN(8), Value: g.pick("before", "after"), Rounds: rounds})
 	case 23:
-		g.add(Event{Action: g.action(Stop, Stop, Resume), Target: g.pick(append([]string{"Pod", "Pod"}, Kinds...)...), Rounds: rounds})
+		g.add(Event{Action: g.action(Stop, Stop, Resume), Target: g.pick(append([]string{"Pod", "Pod", UserSecret}, Kinds...)...), Rounds: rounds})
 	case 24:
-		g.add(Event{Action: Kill, N: 1 + g.IntN(9), Value: g.pick("before", "after"), Rounds: rounds})
+		g.add(Event{Action: Kill, Field: g.pick("", "1", "2", "3"), N: 1 + g.IntN(9), Value: g.pick("before", "after"), Rounds: rounds})
 	case 25:
 		g.add(Event{Action: Restart, N: 1 + g.IntN(3), Rounds: rounds})
 	case 26:

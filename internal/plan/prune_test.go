@@ -1,0 +1,36 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+)
+
+func TestWhatWaitsToBePruned(t *testing.T) {
+	secret, workload := ref("Secret/old"), ref("Deployment/c")
+	for name, row := range map[string]struct {
+		found map[inventory.Reference]inventory.Object
+		used  map[string]bool
+		want  bool
+	}{
+		"nobody uses it":   {map[inventory.Reference]inventory.Object{secret: {}, workload: {Replicas: 1, Serves: true}}, nil, true},
+		"a pod uses it":    {map[inventory.Reference]inventory.Object{secret: {}}, used("Secret/old"), false},
+		"it is on its way": {map[inventory.Reference]inventory.Object{secret: {Deleting: true}}, nil, false},
+		"it has gone":      {map[inventory.Reference]inventory.Object{}, nil, true},
+		"an earlier pod may come back and use it":      {map[inventory.Reference]inventory.Object{secret: {}, workload: {Replicas: 1}}, nil, false},
+		"there are no pods that could come back to it": {map[inventory.Reference]inventory.Object{secret: {}, workload: {}}, nil, true},
+	} {
+		if got := MayPrune(map[inventory.Reference]bool{secret: true}, row.found, row.used); got != row.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestAnErrorThatDiffersOnlyByNumbersKeepsItsText(t *testing.T) {
+	if got := Steady("port 41234 was reset", "port 7 was reset"); got != "port 41234 was reset" {
+		t.Error(got)
+	}
+	if got := Steady("port 41234 was reset", "port 41234 was closed"); got != "port 41234 was closed" {
+		t.Error(got)
+	}
+}

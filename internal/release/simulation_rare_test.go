@@ -1,0 +1,120 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/revision"
+	"github.com/kube8/kube8-operator/test/simulation"
+)
+
+// simCached takes the version of the user's Secret from the informer cache.
+type simCached struct{ simRevisions }
+
+func (r simCached) Render(
+	ctx context.Context, collector *unstructured.Unstructured, values map[string]any, running string,
+) (*revision.Revision, error) {
+	now, _, failed := r.Inputs(ctx, collector)
+	rendered, err := r.simRevisions.Render(ctx, collector, values, running)
+	if err == nil {
+		rendered.Inputs = now
+	}
+	return rendered, errors.Join(failed, err)
+}
+
+// simNameless reads records that do not say of which generation they are.
+type simNameless struct{ records }
+
+func (r simNameless) Read(ctx context.Context, revision int) (record.Content, error) {
+	content, err := r.records.Read(ctx, revision)
+	content.Generation = 0
+	return content, err
+}
+
+// TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere has schedules for defects that random ones take too long to find. n is the
+// request at which something happens.
+func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
+	begin := []simulation.Event{{Action: simulation.Pass, N: 60}}
+	killedWithChart2 := func(n int, edits ...simulation.Event) []simulation.Event {
+		return append(append(begin, simulation.Event{Action: simulation.Mark, Field: "rollout", Value: "hold", Rounds: 5},
+			simulation.Event{Action: simulation.Kill, Field: "2", N: n, Value: "after"}), edits...)
+	}
+	for name, row := range map[string]struct {
+		rules  string
+		take   func(*Clients) // nil if the mend cannot be taken out
+		events func(n int) []simulation.Event
+	}{
+		"a record does not say which spec it is of": {
+			"S9", func(c *Clients) {
+				recordsOf := c.recordsOf
+				c.recordsOf = func(r *actionClient) records { return simNameless{recordsOf(r)} }
+			}, func(n int) []simulation.Event {
+				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 9})
+			},
+		},
+		"a revision that removes something is not recalled": {
+			"S9", func(c *Clients) {
+				recordsOf := c.recordsOf
+				c.recordsOf = func(r *actionClient) records { return simNameless{recordsOf(r)} }
+			}, func(n int) []simulation.Event {
+				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "policy", Value: "false", Rounds: 9})
+			},
+		},
+		"a revision of another mode is not recalled": {
+			"S9", func(c *Clients) {
+				recordsOf := c.recordsOf
+				c.recordsOf = func(r *actionClient) records { return simNameless{recordsOf(r)} }
+			}, func(n int) []simulation.Event {
+				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "mode", Value: "statefulset", Rounds: 9})
+			},
+		},
+		"a repair that fails is not tried again": {
+			"S6", nil, func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Refuse, Target: "HorizontalPodAutoscaler", Value: simulation.BlindWebhook},
+					simulation.Event{Action: simulation.Timeout, N: n, Value: "before"},
+					simulation.Event{Action: simulation.Edit, Field: "image", Value: "2"},
+					simulation.Event{Action: simulation.Edit, Field: "ports", Value: "2"},
+					simulation.Event{Action: simulation.Edit, Field: "autoscaling", Value: "hpa", Rounds: 9})
+			},
+		},
+		"what the informer cache has counts, not what was read": {
+			"S6 S7", func(c *Clients) { c.revisions = simCached{c.revisions.(simRevisions)} }, func(int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "0", Rounds: 9},
+					simulation.Event{Action: simulation.Stop, Target: simulation.UserSecret},
+					simulation.Event{Action: simulation.RewriteSecret, N: 1},
+					simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 9},
+					simulation.Event{Action: simulation.RewriteSecret, N: -1, Rounds: 9})
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mended, defective, found := newSimRunner(nil), newSimRunner(row.take), ""
+			if row.take == nil {
+				found = "not looked for"
+			}
+			for seed := range uint64(20) {
+				for n := 1; n <= 16; n++ {
+					schedule := simulation.Schedule{Seed: seed, Collectors: 1, Events: row.events(n)}
+					if result := mended.run(schedule, false); result.violation != "" {
+						simTell(t, mended, schedule, result)
+						return
+					}
+					if result := defective.run(schedule, false); strings.Contains(row.rules, result.rule()) && result.violation != "" {
+						found = result.violation
+					}
+				}
+			}
+			if found == "" {
+				t.Error("the defect is not found")
+			}
+			t.Log(found)
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package revision
+
+import (
+	"context"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+func TestARecordedRevisionHasOnlyKindsOfTheClusterAndOfTheChart(t *testing.T) {
+	scaled := schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
+	const manifest = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n" +
+		"---\napiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: b}\n" +
+		"---\napiVersion: v1\nkind: Service\nmetadata: {name: of-another-chart}\n"
+	for name, row := range map[string]struct {
+		offered []schema.GroupVersionKind
+		want    int
+	}{
+		"the cluster offers the kind": {[]schema.GroupVersionKind{scaled}, 2},
+		"the kind has gone meanwhile": {nil, 1},
+	} {
+		s := sourceOf(t, "apiVersion: v1\nkind: Secret\n",
+			`{{ if .Capabilities.APIVersions.Has "keda.sh/v1alpha1/ScaledObject" }}`+"\napiVersion: keda.sh/v1alpha1\nkind: ScaledObject\n")
+		mapper, _ := s.Mapper.(*meta.DefaultRESTMapper)
+		mapper.Add(scaled, meta.RESTScopeNamespace) // for as long as the operator runs
+		mapper.Add(corev1.SchemeGroupVersion.WithKind("Service"), meta.RESTScopeNamespace)
+		s.Offered = func(context.Context) (*render.Offered, error) {
+			return &render.Offered{Capabilities: chartutil.DefaultCapabilities, Kinds: row.offered}, nil
+		}
+		found, err := s.Recorded(t.Context(), gateway(), record.Content{Manifest: manifest, Generation: 7}, nil)
+		if err != nil || len(found.Objects) != row.want || found.Deployed(2).Generation != 7 {
+			t.Errorf("%s: %d objects of generation %d, %v", name, len(found.Objects), found.Deployed(2).Generation, err)
+		}
+	}
+}
+
+func TestARecordedRevisionIsThere(t *testing.T) {
+	reference := func(kind, name string) inventory.Reference {
+		version := corev1.SchemeGroupVersion
+		if kind == "Deployment" || kind == "StatefulSet" {
+			version = appsv1.SchemeGroupVersion
+		}
+		return inventory.NewReference(version.WithKind(kind), name)
+	}
+	revisionOf := func(objects map[string]string) *Revision {
+		r := &Revision{}
+		for kind, hash := range objects {
+			r.Objects = append(r.Objects, render.Object{
+				Ref: reference(kind, "c"), Hash: hash, Stage: render.StageOf(kind), Content: &unstructured.Unstructured{Object: map[string]any{}},
+			})
+		}
+		return r
+	}
+	later, before := revisionOf(map[string]string{"StatefulSet": "2", "Secret": "2"}), revisionOf(map[string]string{"Deployment": "1", "Secret": "1"})
+	for name, row := range map[string]struct {
+		found  map[string]string
+		before *Revision
+		want   bool
+	}{
+		"all is there":                            {map[string]string{"StatefulSet": "2", "Secret": "1"}, nil, true},
+		"one is as it was before":                 {map[string]string{"StatefulSet": "1", "Secret": "2"}, before, false},
+		"one is missing":                          {map[string]string{"Secret": "2"}, before, false},
+		"what it replaces is still there":         {map[string]string{"StatefulSet": "2", "Secret": "2", "Deployment": "1"}, before, true},
+		"what it replaces is not as it was":       {map[string]string{"StatefulSet": "2", "Secret": "2", "Deployment": "9"}, before, false},
+		"nobody knows what it replaces":           {map[string]string{"StatefulSet": "2", "Secret": "2", "Deployment": "1"}, nil, false},
+		"something is there that nobody recorded": {map[string]string{"StatefulSet": "2", "Secret": "2", "Service": "1"}, before, false},
+	} {
+		found := map[inventory.Reference]inventory.Object{}
+		for kind, hash := range row.found {
+			found[reference(kind, "c")] = inventory.Object{Hash: hash}
+		}
+		if got, err := later.IsThere(found, row.before); err != nil || got != row.want {
+			t.Errorf("%s: %t, %v", name, got, err)
+		}
+	}
+	if isThere, err := (&Revision{Want: plan.Want{}}).IsThere(nil, nil); err != nil || isThere {
+		t.Errorf("a revision without a workload: %t, %v", isThere, err)
+	}
+}
