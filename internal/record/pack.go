@@ -15,6 +15,15 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 )
 
+// Content is what the record of a revision says.
+type Content struct {
+	Manifest string
+	Values   map[string]any
+
+	// Generation is that of the Collector. 0 says that it is not known.
+	Generation int64
+}
+
 // maxUnpacked is how many bytes a record may have when it is unpacked: one of 1 MiB can become 1,000 times as much.
 const maxUnpacked = 16 << 20
 

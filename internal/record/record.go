@@ -44,15 +44,6 @@ const (
 	generationLabel = "generation"
 )
 
-// Content is what the record of a revision says.
-type Content struct {
-	Manifest string
-	Values   map[string]any
-
-	// Generation is that of the Collector. 0 says that it is not known.
-	Generation int64
-}
-
 // Known is what is remembered of a Collector's records. The zero value knows nothing.
 type Known struct {
 	listed  bool

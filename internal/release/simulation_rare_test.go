@@ -27,7 +27,7 @@ func (r simCached) Render(
 	return rendered, errors.Join(failed, err)
 }
 
-// simNameless reads records that do not say of which generation they are.
+// simNameless reads records without their generation.
 type simNameless struct{ records }
 
 func (r simNameless) Read(ctx context.Context, revision int) (record.Content, error) {
@@ -36,8 +36,8 @@ func (r simNameless) Read(ctx context.Context, revision int) (record.Content, er
 	return content, err
 }
 
-// TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere has schedules for defects that random ones take too long to find. n is the
-// request at which something happens.
+// TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere has schedules for defects that random ones take too long to find. Something
+// happens at request n.
 func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 	begin := []simulation.Event{{Action: simulation.Pass, N: 60}}
 	killedWithChart2 := func(n int, edits ...simulation.Event) []simulation.Event {

@@ -100,12 +100,12 @@ func (d Deployed) parts() (inputs, hash, objects string) {
 	return d.Digest[:partLength], d.Digest[partLength : 2*partLength], d.Digest[2*partLength:]
 }
 
-// PartOf returns a part of a period, which is another one for each Collector: not all are rendered again at the same time, one period
-// after a start.
+// PartOf returns a part of a period, between a half and all of it, which is another one for each Collector: not all are rendered again at
+// the same time, one period after a start, and none soon after it.
 func (i Inputs) PartOf(period time.Duration) time.Duration {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(i.Collector)) // fails never
-	return time.Duration(float64(period) * float64(sum.Sum32()) / math.MaxUint32)
+	return period/2 + time.Duration(float64(period/2)*float64(sum.Sum32())/math.MaxUint32)
 }
 
 func (i Inputs) digest() string {

@@ -99,8 +99,8 @@ func (r *Revision) Restored(
 	return want, lacks, nil
 }
 
-// IsThere tells whether all objects are there as a recorded revision has them, and nothing else that leads to pods or runs them but what
-// the revision before has, or nil: that is pruned later. Nobody who may only write Secrets can bring that about.
+// IsThere tells whether all objects are there as a recorded revision has them, and nothing else that leads to pods or runs them. Objects of
+// the revision before it may be there too, if that is known: they are pruned later. Nobody who may only write Secrets can bring that about.
 func (r *Revision) IsThere(found map[inventory.Reference]inventory.Object, before *Revision) (bool, error) {
 	want, err := r.Accepted(r.First(render.Checks))
 	if err != nil || want.First(render.Workloads) == nil {

@@ -6,15 +6,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/revision"
-	"github.com/kube8/kube8-operator/internal/status"
 )
 
 // outcome is how the last reconcile ended, whatever the Collector.
@@ -281,26 +278,5 @@ conditions:
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestUpdateOfADeletedCollectorIsDropped(t *testing.T) {
-	c := status.NewClient(fake.NewClientBuilder().Build(), outcome{}, record.NewFakeRecorder(0))
-	if err := c.Status().Update(t.Context(), collector(t, `conditions: []`)); err != nil {
-		t.Errorf("got error %v, want none", err)
-	}
-}
-
-func TestTheEndOfACollectorIsToldButNotWritten(t *testing.T) {
-	deleted := collector(t, `conditions: [{type: Deployed, status: "False", reason: UninstallSuccessful}]`)
-	deleted.SetDeletionTimestamp(new(metav1.Now()))
-	deleted.SetFinalizers([]string{"uninstall"})
-	events := record.NewFakeRecorder(1)
-	c := fake.NewClientBuilder().WithObjects(collector(t, steady)).Build()
-	if err := status.NewClient(c, outcome{}, events).Status().Update(t.Context(), deleted); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := <-events.Events, "Normal Uninstalled all objects of the Collector are gone"; got != want {
-		t.Errorf("event %q, want %q", got, want)
 	}
 }

@@ -107,7 +107,7 @@ func (b *bench) writeBrokenRoot() (string, error) {
 	}
 	const labels = "{{- define \"collector.podLabels\" -}}\n"
 	return roots[0], edit(filepath.Join(roots[0], "helm-charts", "collector", "templates", "_helpers.tpl"), labels,
-		labels+fmt.Sprintf("%s: \"fails\"\n", pullLabel))
+		labels+pullLabel+": \"fails\"\n")
 }
 
 // waver is an operator that brings such charts.

@@ -4,8 +4,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -59,11 +63,21 @@ func TestWhatACollectorCostsTheAPIServer(t *testing.T) {
 	}
 	for _, step := range steps {
 		t.Run(step.name, func(t *testing.T) {
+			if step.name != "to be installed" {
+				becomeReady(t, collector)
+			}
 			since := plane.audit.mark(t)
 			step.do()
 			expectRequests(t, since, collector.Namespace, step.want)
 		})
 	}
+}
+
+// becomeReady has a Collector's pods serve, and waits until its status says so.
+func becomeReady(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	serve(t, collector, 1)
+	NewWithT(t).Eventually(func() corev1.ConditionStatus { return condition(t, collector, "Ready").Status }).Should(Equal(corev1.ConditionTrue))
 }
 
 // expectRequests expects requests about a namespace since a mark.
@@ -91,7 +105,11 @@ func TestTheFirstChangeAfterARestartCostsAsMuchAsAnyOther(t *testing.T) {
 	collector := install(t)
 	configure(t, collector, "second: {}")
 	for _, text := range []string{"third: {}", "fourth: {}", "fifth: {}"} {
+		becomeReady(t, collector)
+		started := shared.log.mark()
 		restart(t, shared.args)
+		NewWithT(t).Eventually(func() []string { return shared.log.reconciles(started, client.ObjectKeyFromObject(collector)) }).
+			WithTimeout(10 * time.Second).ShouldNot(BeEmpty())
 		since := plane.audit.mark(t)
 		configure(t, collector, text)
 		want := []string{"patch secrets", "patch deployments", "create secrets", "patch secrets", "update collectors/status", "create events"}

@@ -142,7 +142,8 @@ func (g *generator) fault(choice, rounds int) {
 	case 22:
 		g.add(Event{Action: Timeout, N: 1 + g.IntN(8), Value: g.pick("before", "after"), Rounds: rounds})
 	case 23:
-		g.add(Event{Action: g.action(Stop, Stop, Resume), Target: g.pick(append([]string{"Pod", "Pod", UserSecret}, Kinds...)...), Rounds: rounds})
+		target := g.pick(append([]string{"Pod", "Pod", UserSecret}, Kinds...)...)
+		g.add(Event{Action: g.action(Stop, Stop, Resume), Target: target, Rounds: rounds})
 	case 24:
 		g.add(Event{Action: Kill, Field: g.pick("", "1", "2", "3"), N: 1 + g.IntN(9), Value: g.pick("before", "after"), Rounds: rounds})
 	case 25:
