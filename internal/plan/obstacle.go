@@ -26,6 +26,8 @@ func Unchanged(view map[inventory.Reference]inventory.Seen, waits map[inventory.
 	var first inventory.Reference // of those that are contested, so that the message is always the same
 	for what, seen := range view {
 		switch {
+		case seen.Pending: // a change that was taken back has left it
+			return p, false
 		case seen.State == inventory.InOrder, waits[what]:
 		case seen.State == inventory.Contested:
 			if first == (inventory.Reference{}) || what.Use() < first.Use() {

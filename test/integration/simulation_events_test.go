@@ -35,6 +35,8 @@ func (s *space) happen(ctx context.Context, e simulation.Event) error {
 		if s.collector.DeletionTimestamp != nil {
 			return nil
 		}
+		// A deletion in the moment when the finalizer is added takes the Collector at once: the API server has looked at it before that.
+		s.await(ctx, 3*time.Second, func() bool { found := s.status(); return found != nil && len(found.Finalizers) > 0 })
 		s.collector.DeletionTimestamp = new(metav1.Now())
 		s.history.removes(s.collector.UID)
 		return plane.client.Delete(ctx, newCollector(s.namespace, "c"))

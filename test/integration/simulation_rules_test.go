@@ -131,7 +131,7 @@ func (r *referee) isBlind() bool {
 		return false
 	}
 	for label := range namespace.GetLabels() {
-		if strings.HasPrefix(label, "blind-") || strings.HasPrefix(label, "silent-") {
+		if how, _, _ := strings.Cut(label, "-"); slices.Contains([]string{"blind", "silent", "broken"}, how) {
 			return true
 		}
 	}

@@ -38,7 +38,7 @@ func simulationNumber(name string, otherwise int) int {
 // Not parallel: it kills and restarts the shared operator. The schedules are those of the model (internal/release, TestSimulation).
 // SEED is the first one, SCHEDULES their number.
 func TestTheOperatorEndsAsTheModelSays(t *testing.T) {
-	first, count := simulationNumber("SEED", 1), simulationNumber("SCHEDULES", sideBySide)
+	first, count := simulationNumber("SEED", 1), simulationNumber("SCHEDULES", 200)
 	startRefusing(t)
 	w, began, violations, events := watchAll(t), time.Now(), 0, 0
 	p := newProxy(t, "--rollout-budget=100%", "--rollout-deadline=3s", "--max-concurrent-reconciles=8")
