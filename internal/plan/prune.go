@@ -166,7 +166,8 @@ func (s *Situation) history() map[inventory.Reference]bool {
 	for i := range s.Want.Objects {
 		if what := s.Want.Objects[i].Ref; what.Kind().Kind == "Secret" {
 			wanted++
-			if state := s.View.Objects[what].State; state == inventory.Absent || state == inventory.Lost {
+			seen := s.View.Objects[what]
+			if seen.State == inventory.Absent || seen.State == inventory.Lost || s.isLeft(what, seen) {
 				room-- // it is about to be the newest
 			}
 		}

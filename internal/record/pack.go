@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"sync"
 
 	"helm.sh/helm/v3/pkg/release"
@@ -52,6 +53,20 @@ func contentOf(rel *release.Release) (map[string][]byte, error) {
 		content[release.StatusSuperseded.String()] = packed[release.StatusSuperseded]
 	}
 	return content, nil
+}
+
+// earlier returns the annotation of the record of a revision: those that stay when it is there.
+func (r *Records) earlier(revision int) map[string]string {
+	var earlier []string
+	for _, known := range r.records {
+		if known.uid != "" && known.revision > revision-History {
+			earlier = append(earlier, fmt.Sprintf("%d=%s", known.revision, known.uid))
+		}
+	}
+	if len(earlier) == 0 {
+		return nil
+	}
+	return map[string]string{earlierAnnotation: strings.Join(earlier, ",")}
 }
 
 // Read returns what is recorded of a revision. The caller verifies them.

@@ -181,6 +181,8 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	isUnknown := func(known recorded) bool { return known.uid == "" }
+	r.listed = r.listed || !slices.ContainsFunc(r.records, isUnknown) // the record before has told of all others
 	if err := r.forget(ctx, next-History); err != nil { // no reason to fail either
 		log.FromContext(ctx).Info("could not delete the records of old revisions", "because", err.Error())
 	}
@@ -227,20 +229,6 @@ func (r *Records) get(ctx context.Context, revision int) (*corev1.Secret, error)
 		return nil, r.foreign(secret)
 	}
 	return secret, nil
-}
-
-// earlier returns the annotation of the record of a revision: those that stay when it is there.
-func (r *Records) earlier(revision int) map[string]string {
-	var earlier []string
-	for _, known := range r.records {
-		if known.uid != "" && known.revision > revision-History {
-			earlier = append(earlier, fmt.Sprintf("%d=%s", known.revision, known.uid))
-		}
-	}
-	if len(earlier) == 0 {
-		return nil
-	}
-	return map[string]string{earlierAnnotation: strings.Join(earlier, ",")}
 }
 
 // supersede notes in a record that there is a later one. The Secret has had the text for that since it was

@@ -37,7 +37,14 @@ func (r *actionClient) carryOut() error {
 // forward goes towards what is wanted. It decides again if the API server has told something new.
 func (r *actionClient) forward() error {
 	if r.plan.Revises() {
-		if err := r.recordsOf(r).Prepare(r.ctx, r.deployed.Revision); err != nil {
+		records := r.recordsOf(r)
+		err := records.Prepare(r.ctx, r.deployed.Revision)
+		if err == nil && r.deployed.Revision == 0 && records.Any() {
+			if err = r.recallLater(); err == nil && r.deployed.Revision > 0 {
+				err = r.decide()
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}

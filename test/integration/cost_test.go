@@ -106,10 +106,7 @@ func TestTheFirstChangeAfterARestartCostsAsMuchAsAnyOther(t *testing.T) {
 	configure(t, collector, "second: {}")
 	for _, text := range []string{"third: {}", "fourth: {}", "fifth: {}"} {
 		becomeReady(t, collector)
-		started := shared.log.mark()
-		restart(t, shared.args)
-		NewWithT(t).Eventually(func() []string { return shared.log.reconciles(started, client.ObjectKeyFromObject(collector)) }).
-			WithTimeout(10 * time.Second).ShouldNot(BeEmpty())
+		restartAndAwait(t, collector)
 		since := plane.audit.mark(t)
 		configure(t, collector, text)
 		want := []string{"patch secrets", "patch deployments", "create secrets", "patch secrets", "update collectors/status", "create events"}
@@ -118,4 +115,28 @@ func TestTheFirstChangeAfterARestartCostsAsMuchAsAnyOther(t *testing.T) {
 		}
 		expectRequests(t, since, collector.Namespace, want)
 	}
+}
+
+// restartAndAwait restarts the shared operator, and waits until it has reconciled a Collector.
+func restartAndAwait(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	started := shared.log.mark()
+	restart(t, shared.args)
+	NewWithT(t).Eventually(func() []string { return shared.log.reconciles(started, client.ObjectKeyFromObject(collector)) }).
+		WithTimeout(10 * time.Second).ShouldNot(BeEmpty())
+}
+
+// Not parallel: it restarts the shared operator.
+func TestADeletionAfterAChangeNeedsNoListOfRecordsAlsoAfterARestart(t *testing.T) {
+	collector := install(t)
+	becomeReady(t, collector)
+	restartAndAwait(t, collector)
+	configure(t, collector, "second: {}")
+	since := plane.audit.mark(t)
+	remove(t, collector)
+	expectRequests(t, since, collector.Namespace, []string{
+		"delete deployments", "delete secrets", "delete secrets", "delete serviceaccounts", "delete services",
+		"delete secrets", "delete secrets", // two revisions
+		"create events", "update collectors",
+	})
 }
