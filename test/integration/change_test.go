@@ -208,5 +208,6 @@ func TestAnIngressAndAClaimCanBeAddedLater(t *testing.T) {
 	g.Expect(list(t, collector.Namespace, "v1", "PersistentVolumeClaim")).To(ConsistOf(HaveField("GetName()", "gateway-queue")))
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Ingress, c.Spec.VolumeClaims = nil, nil })
 	g.Expect(list(t, collector.Namespace, "networking.k8s.io/v1", "Ingress")).To(BeEmpty())
-	g.Expect(list(t, collector.Namespace, "v1", "PersistentVolumeClaim")).To(BeEmpty())
+	becomeReady(t, collector)
+	g.Eventually(func() []unstructured.Unstructured { return list(t, collector.Namespace, "v1", "PersistentVolumeClaim") }).Should(BeEmpty())
 }

@@ -130,7 +130,7 @@ func TestPodsOfAStatefulSetWhoseClaimsGrowAreTakenBackBeforeTheModeChanges(t *te
 	finishOrphaning(t, collector)
 	g.Eventually(func() error {
 		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &appsv1.StatefulSet{})
-	}).WithTimeout(10*time.Second).Should(Succeed(), "%v", condition(t, collector, "Ready"))
+	}).WithTimeout(30*time.Second).Should(Succeed(), "%v", condition(t, collector, "Ready"))
 }
 
 func TestAStatefulSetIsRepairedAlthoughARefusedChangeHasGrownItsClaims(t *testing.T) {

@@ -92,8 +92,10 @@ func TestARefusedDeletionDoesNotRollThePodsBack(t *testing.T) {
 		"of the Secret of an old configuration": {
 			func(t *testing.T, collector *v1alpha1.Collector) (client.Object, func()) {
 				t.Helper()
-				configure(t, collector, "second: {}")
-				configure(t, collector, "third: {}")
+				for _, text := range []string{"second: {}", "third: {}"} {
+					configure(t, collector, text)
+					becomeReady(t, collector)
+				}
 				first := get(t, collector, filesOf(config), &corev1.Secret{})
 				return first, forbidDeletion(t, first, "", "secrets", "!oldObject.metadata.name.startsWith('gateway-config')")
 			},
@@ -112,17 +114,19 @@ func TestARefusedDeletionDoesNotRollThePodsBack(t *testing.T) {
 				c.Spec.Collector.Version = "0.151.0"
 				row.change(c)
 			})
-			awaitFailed(t, collector, row.message)
 			g := NewWithT(t)
+			g.Eventually(versions).Should(HaveLen(2))
+			serve(t, collector, 1) // or earlier pods may come back, and need what they mount
+			awaitFailed(t, collector, row.message)
 			g.Consistently(versions, 5*time.Second).Should(Equal([]string{"0.150.0", "0.151.0"}))
 			g.Expect(condition(t, collector, "Ready").Message).To(ContainSubstring(row.message))
 
 			allow()
+			serve(t, collector, 1)
 			touch(t, collector)
 			g.Eventually(func() error {
 				return plane.client.Get(t.Context(), client.ObjectKeyFromObject(unneeded), unneeded)
 			}).Should(MatchError(apierrors.IsNotFound, "not found"))
-			serve(t, collector, 1)
 			awaitReady(t, collector, "True", "Available", "")
 			g.Expect(versions()).To(Equal([]string{"0.150.0", "0.151.0"}))
 		})

@@ -66,6 +66,7 @@ func TestEachConfigurationHasASecretOfItsOwn(t *testing.T) {
 
 	var ends []string
 	for _, text := range []string{"a: {}", "b: {}", "c: {}", "d: {}"} {
+		becomeReady(t, collector) // or earlier pods may come back
 		ends = append(ends, configure(t, collector, text))
 		g.Expect(mounts(t, collector)).To(Equal("gateway" + ends[len(ends)-1]))
 	}
@@ -83,6 +84,7 @@ func TestEachConfigurationHasASecretOfItsOwn(t *testing.T) {
 		if err := plane.client.Delete(t.Context(), old, client.GracePeriodSeconds(0)); err != nil {
 			t.Fatal(err)
 		}
+		becomeReady(t, collector)
 		NewWithT(t).Eventually(func() []string { return configurationsOf(t, collector) }).Should(ConsistOf(ends[1:]))
 		requests := plane.audit.mark(t)
 		touch(t, collector)
@@ -90,7 +92,8 @@ func TestEachConfigurationHasASecretOfItsOwn(t *testing.T) {
 	})
 	t.Run("that goes when there is no configuration any more", func(t *testing.T) {
 		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = nil })
-		NewWithT(t).Expect(configurationsOf(t, collector)).To(BeEmpty())
+		becomeReady(t, collector)
+		NewWithT(t).Eventually(func() []string { return configurationsOf(t, collector) }).Should(BeEmpty())
 	})
 }
 
