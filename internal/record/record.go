@@ -183,7 +183,7 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 	}
 	isUnknown := func(known recorded) bool { return known.uid == "" }
 	r.listed = r.listed || !slices.ContainsFunc(r.records, isUnknown) // the record before has told of all others
-	if err := r.forget(ctx, next-History); err != nil { // no reason to fail either
+	if err := r.forget(ctx, next-History); err != nil {               // no reason to fail either
 		log.FromContext(ctx).Info("could not delete the records of old revisions", "because", err.Error())
 	}
 	return next, nil

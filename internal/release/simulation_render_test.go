@@ -232,6 +232,10 @@ func (c *simCharts) flatten(content *unstructured.Unstructured) []simField {
 		return simFlatten(content)
 	}
 	key := content.GetKind() + content.GetName() + hash
+	if content.GetKind() == "StatefulSet" { // one that is repaired may have larger claims than were rendered
+		claims, _, _ := unstructured.NestedFieldNoCopy(content.Object, "spec", "volumeClaimTemplates")
+		key += fmt.Sprint(claims)
+	}
 	found, isKnown := c.fields[key]
 	if !isKnown {
 		if len(c.fields) > 2000 || c.fields == nil {

@@ -122,7 +122,10 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 		Chart: &render.Chart{Digest: strconv.Itoa(o.chart)}, Build: "model", Shard: shard,
 		Offered: func(context.Context) (*render.Offered, error) { return &render.Offered{Version: "all"}, nil },
 		Versions: func(collector *unstructured.Unstructured) (string, string) {
-			return strconv.Itoa(w.of(collector).cachedSecret), ""
+			if s := w.of(collector); s.spec.Effective().Configuration == 0 {
+				return strconv.Itoa(s.cachedSecret), ""
+			}
+			return "", ""
 		},
 	}
 	o.clients = &Clients{
