@@ -38,6 +38,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/configsource"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
+	"github.com/kube8/kube8-operator/internal/queue"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/internal/rollout"
@@ -139,7 +140,7 @@ func addReconciler(
 	}
 	c, err := controller.New(strings.ToLower(watch.Kind)+"-controller", mgr, controller.Options{
 		Reconciler:  &measured{stock, clients.Last, delays, metered},
-		RateLimiter: delays, NewQueue: newQueue,
+		RateLimiter: delays, NewQueue: queue.New,
 		MaxConcurrentReconciles: ptr.Deref(watch.MaxConcurrentReconciles, opts.MaxConcurrentReconciles),
 	})
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kube8/kube8-operator/internal/queue"
 )
 
 func requestOf(name string) reconcile.Request {
@@ -22,7 +24,7 @@ func requestOf(name string) reconcile.Request {
 // newTestQueue returns a queue, whose rate limiter knows no Collector. It ends with the test's bubble.
 func newTestQueue(t *testing.T) priorityqueue.PriorityQueue[reconcile.Request] {
 	t.Helper()
-	made, ok := newQueue(t.Name(), backoffOf(new(collectorOf(1)))).(priorityqueue.PriorityQueue[reconcile.Request])
+	made, ok := queue.New(t.Name(), backoffOf(new(collectorOf(1)))).(priorityqueue.PriorityQueue[reconcile.Request])
 	if !ok {
 		t.Fatal("no priority queue")
 	}
@@ -63,6 +65,27 @@ func TestAChangeOfAUserComesFirst(t *testing.T) {
 		want := []string{"created by a user", "what is due", "there at the start", "a retry", "another retry", "news of pods"}
 		if got := slices.Concat(first, last); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestAnEventDuringAReconcileBringsAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newTestQueue(t)
+		for range 3 {
+			q.Add(requestOf("a"))
+		}
+		first, _ := q.Get()
+		for range 3 {
+			q.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, requestOf("a"), requestOf("b"))
+		}
+		q.Add(requestOf("b")) // which a user changes now
+		q.Done(first)
+		second, priority, _ := q.GetWithPriority()
+		third, _ := q.Get()
+		synctest.Wait()
+		if first.Name != "a" || second.Name != "b" || priority != 0 || third.Name != "a" || q.Len() != 0 {
+			t.Errorf("got %s, %s at %d, %s, and %d more", first.Name, second.Name, priority, third.Name, q.Len())
 		}
 	})
 }
