@@ -252,6 +252,14 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 			},
 			"InSync",
 		},
+		"it goes at once if the workload makes new pods of those that go": {
+			Situation{
+				Deployed: "r1", Want: wanted("r1", "ServiceAccount/c=1", "DaemonSet/c=1"),
+				View: inventory.View{Objects: with(having("ServiceAccount/old=1", "ServiceAccount/c=1", "DaemonSet/c=1"), "DaemonSet/c",
+					func(seen *inventory.Seen) { seen.Replicas = 1 })},
+			},
+			"InSync\ndelete ServiceAccount/old",
+		},
 		"it goes when the workload serves": {
 			Situation{
 				Deployed: "r1", Want: wanted("r1", "ServiceAccount/c=1", "Deployment/c=1"),

@@ -76,7 +76,7 @@ func (s *Situation) unseen(p *Plan) (adopts []apply.Step) {
 func MayPrune(waits map[inventory.Reference]bool, found map[inventory.Reference]inventory.Object, used map[string]bool) bool {
 	rolls := false
 	for what, object := range found {
-		rolls = rolls || inventory.IsWorkload(what.Kind().Kind) && object.Replicas > 0 && !object.Serves
+		rolls = rolls || what.Kind().Kind == "Deployment" && object.Replicas > 0 && !object.Serves
 	}
 	for what := range waits {
 		object, isThere := found[what]
@@ -115,11 +115,11 @@ func (s *Situation) mayUse(mounted inventory.Reference) bool {
 	return false
 }
 
-// mayReturn tells whether pods of an earlier revision may mount an object although none does now: as long as the wanted workload does
-// not serve, its earlier pods do, and one that was evicted comes back.
+// mayReturn tells whether pods of an earlier revision may mount an object although none does now. As long as a Deployment does not serve,
+// its earlier pods do, and one that was evicted comes back. Other workloads make a new one of it.
 func (s *Situation) mayReturn(mounted inventory.Reference) bool {
 	wanted := s.Want.First(render.Workloads)
-	if wanted == nil || render.StageOf(mounted.Kind().Kind) != render.Mounts {
+	if wanted == nil || wanted.Ref.Kind().Kind != "Deployment" || render.StageOf(mounted.Kind().Kind) != render.Mounts {
 		return false
 	}
 	workload := s.View.Objects[wanted.Ref]
