@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/claims"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -166,12 +167,12 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 		return step, nil
 	}
 	if !s.changes() {
-		if kept := unshrunk(wanted, seen.UID, found); kept != nil {
+		if kept := claims.Unshrunk(wanted, seen.UID, found); kept != nil {
 			step.Object = kept
 			return step, nil
 		}
 	}
-	old, err := successor(wanted.Ref, seen.UID, found)
+	old, err := claims.Successor(wanted.Ref, seen.UID, found)
 	if err != nil {
 		return nil, err
 	}

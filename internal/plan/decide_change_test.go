@@ -215,7 +215,7 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 				Deployed: "r1", Want: wanted("r1", "StatefulSet/c=1"),
 				View: inventory.View{Objects: with(having("StatefulSet/c=2 changed"), "StatefulSet/c", func(seen *inventory.Seen) { seen.UID = "1" })},
 				Immutable: apply.Immutables{
-					ref("StatefulSet/c"): {Live: setWith("1", "queue=2Gi"), Wanted: setWith("", "queue=1Gi"), Err: errors.New("forbidden")},
+					ref("StatefulSet/c"): {Live: setOf("1", "2Gi"), Wanted: setOf("", "1Gi"), Err: errors.New("forbidden")},
 				},
 			},
 			"Drifted\nchange StatefulSet/c",
@@ -225,7 +225,7 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 				Deployed: "r1", Want: wanted("r2", "StatefulSet/c=1"),
 				View: inventory.View{Objects: with(having("StatefulSet/c=2"), "StatefulSet/c", func(seen *inventory.Seen) { seen.UID = "1" })},
 				Immutable: apply.Immutables{
-					ref("StatefulSet/c"): {Live: setWith("1", "queue=2Gi"), Wanted: setWith("", "queue=1Gi"), Err: errors.New("forbidden")},
+					ref("StatefulSet/c"): {Live: setOf("1", "2Gi"), Wanted: setOf("", "1Gi"), Err: errors.New("forbidden")},
 				},
 			},
 			"Refused\nerror: spec.volumeClaimTemplates[0].spec.resources.requests.storage: " +

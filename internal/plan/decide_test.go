@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -75,6 +79,15 @@ func with(view map[inventory.Reference]inventory.Seen, what string, change func(
 // held has a finalizer keep one object of a view.
 func held(view map[inventory.Reference]inventory.Seen, what string) map[inventory.Reference]inventory.Seen {
 	return with(view, what, func(seen *inventory.Seen) { seen.Finalizers = []string{"example.com/held"} })
+}
+
+// setOf returns a StatefulSet whose claims have a size.
+func setOf(uid types.UID, size string) *appsv1.StatefulSet {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{UID: uid}}
+	queue := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "queue"}}
+	queue.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
+	set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, queue)
+	return set
 }
 
 func used(names ...string) map[string]bool {

@@ -1,6 +1,7 @@
-package plan
+package claims
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -14,8 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
+
+var theSet = inventory.NewReference(appsv1.SchemeGroupVersion.WithKind("StatefulSet"), "c")
 
 // setWith returns a StatefulSet with claims, such as "queue=1Gi".
 func setWith(uid types.UID, claims ...string) *appsv1.StatefulSet {
@@ -52,9 +56,9 @@ func TestTheDeployedStatefulSetKeepsTheSizesThatARefusedChangeGaveIt(t *testing.
 		if err != nil {
 			t.Fatal(err)
 		}
-		wanted := &render.Object{Ref: ref("StatefulSet/c"), Hash: "a", Content: &unstructured.Unstructured{Object: content}}
+		wanted := &render.Object{Ref: theSet, Hash: "a", Content: &unstructured.Unstructured{Object: content}}
 		before, got := wanted.Content.DeepCopy(), ""
-		if kept := unshrunk(wanted, "1", apply.Immutable{Live: row.live, Wanted: row.wanted}); kept != nil {
+		if kept := Unshrunk(wanted, "1", apply.Immutable{Live: row.live, Wanted: row.wanted}); kept != nil {
 			set := &appsv1.StatefulSet{}
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(kept.Content.Object, set); err != nil {
 				t.Fatal(err)
@@ -72,7 +76,7 @@ func TestTheDeployedStatefulSetKeepsTheSizesThatARefusedChangeGaveIt(t *testing.
 }
 
 func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
-	refused := &CheckError{message: "updates to statefulset spec are forbidden"}
+	refused := errors.New("updates to statefulset spec are forbidden")
 	for name, row := range map[string]struct {
 		live, wanted *appsv1.StatefulSet
 		claims       []string
@@ -82,7 +86,7 @@ func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
 		"claims grow, also those of pods that were scaled away, and no others": {
 			live: setWith("1", "queue=1Gi", "log=1Gi"), wanted: setWith("", "queue=2Gi", "log=1Gi"),
 			claims: []string{"queue-c-0=1Gi", "queue-c-11=1Gi", "queue-c-2=3Gi", "log-c-0=1Gi", "queue-c-other=1Gi", "queue-other-c-0=1Gi"},
-			want: &apply.Old{Ref: ref("StatefulSet/c"), UID: "1", Orphan: true, Grow: []apply.Growth{
+			want: &apply.Old{Ref: theSet, UID: "1", Orphan: true, Grow: []apply.Growth{
 				{Claim: "queue-c-0", UID: "uid-of-queue-c-0", Version: "7", Size: "2Gi"},
 				{Claim: "queue-c-11", UID: "uid-of-queue-c-11", Version: "7", Size: "2Gi"},
 			}},
@@ -91,20 +95,20 @@ func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
 			live: setWith("1", "queue=2Gi"), wanted: setWith("", "queue=1Gi"),
 			wantError: "spec.volumeClaimTemplates[0].spec.resources.requests.storage: 1Gi is less than before, and a claim cannot shrink; set it to 2Gi or more",
 		},
-		"another number of claims is refused":  {live: setWith("1", "queue=2Gi"), wanted: setWith(""), wantError: refused.message},
-		"another name of a claim is refused":   {live: setWith("1", "queue=2Gi"), wanted: setWith("", "other=2Gi"), wantError: refused.message},
-		"another field than claims is refused": {live: setWith("1", "queue=2Gi"), wanted: setWith("", "queue=2Gi"), wantError: refused.message},
+		"another number of claims is refused":  {live: setWith("1", "queue=2Gi"), wanted: setWith(""), wantError: refused.Error()},
+		"another name of a claim is refused":   {live: setWith("1", "queue=2Gi"), wanted: setWith("", "other=2Gi"), wantError: refused.Error()},
+		"another field than claims is refused": {live: setWith("1", "queue=2Gi"), wanted: setWith("", "queue=2Gi"), wantError: refused.Error()},
 		"another StatefulSet of that name is not what was refused": {
-			live: setWith("2", "queue=1Gi"), wanted: setWith("", "queue=2Gi"), wantError: refused.message,
+			live: setWith("2", "queue=1Gi"), wanted: setWith("", "queue=2Gi"), wantError: refused.Error(),
 		},
-		"one that has gone is not what was refused": {wantError: refused.message},
+		"one that has gone is not what was refused": {wantError: refused.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := apply.Immutable{Err: refused, Live: row.live, Wanted: row.wanted}
 			for _, claim := range row.claims {
 				found.Claims = append(found.Claims, claimOf(claim))
 			}
-			old, err := successor(ref("StatefulSet/c"), "1", found)
+			old, err := Successor(theSet, "1", found)
 			if row.wantError != "" {
 				if err == nil || err.Error() != row.wantError {
 					t.Errorf("error %v, want %s", err, row.wantError)

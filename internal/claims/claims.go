@@ -1,4 +1,5 @@
-package plan
+// Package claims is about the claims of StatefulSets, which can grow and cannot shrink. It decides nothing, and writes nothing.
+package claims
 
 import (
 	"fmt"
@@ -18,9 +19,9 @@ import (
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
-// successor returns what makes room for an object that nobody can change, or why nothing can. A Secret is created anew. A
+// Successor returns what makes room for an object that nobody can change, or why nothing can. A Secret is created anew. A
 // StatefulSet whose claims grow is created anew too, and adopts the pods. Other changes of a StatefulSet are refused.
-func successor(what inventory.Reference, uid types.UID, found apply.Immutable) (*apply.Old, error) {
+func Successor(what inventory.Reference, uid types.UID, found apply.Immutable) (*apply.Old, error) {
 	old := &apply.Old{Ref: what, UID: uid}
 	if what.Kind().Kind != "StatefulSet" {
 		return old, nil
@@ -39,9 +40,9 @@ func successor(what inventory.Reference, uid types.UID, found apply.Immutable) (
 	return old, nil
 }
 
-// unshrunk returns an object of the deployed revision as it can be repaired, or nil if that is not what is in the way: claims cannot
+// Unshrunk returns an object of the deployed revision as it can be repaired, or nil if that is not what is in the way: claims cannot
 // shrink, so a StatefulSet keeps the sizes that a change gave it before it was refused.
-func unshrunk(wanted *render.Object, uid types.UID, found apply.Immutable) *render.Object {
+func Unshrunk(wanted *render.Object, uid types.UID, found apply.Immutable) *render.Object {
 	if found.Live == nil || found.Live.UID != uid {
 		return nil
 	}
