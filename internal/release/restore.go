@@ -19,6 +19,11 @@ func (r *actionClient) repairBeside(cause error) error {
 	if late := r.unrecorded; late != nil && (r.rendered == nil || r.rendered.Hash != late.Hash) {
 		if number, err := r.recordsOf(r).Add(r.ctx, late.Content()); err == nil {
 			r.deployed, r.unrecorded, r.until = late.Deployed(number), nil, r.now() // what it replaces is still there
+			for what, object := range r.found {
+				if object.Deleting && r.expected[what] == nil && late.Keeps(what) {
+					r.expects().Keep(what, object) // it is missed when it has gone
+				}
+			}
 		}
 	}
 	s := plan.Situation{Deployed: r.deployed.Hash(), Disturbed: r.disturbed, View: inventory.View{Objects: r.expected.See(r.found, r.now())}}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -152,8 +153,8 @@ func (w *simWorld) finish() {
 	before := w.requests - w.reads // a user's Secret is read once a period
 	w.pass(time.Hour)
 	for _, s := range w.spaces {
-		if s.state.failed {
-			return // what is refused is tried again
+		if s.state.failed || s.state.reason == v1alpha1.ReasonChecking {
+			return // what is refused is tried again, and what has no verdict is checked again
 		}
 	}
 	if asked := w.requests - w.reads - before; asked != 0 {
