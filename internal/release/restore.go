@@ -17,14 +17,7 @@ import (
 // no longer waits if its predecessor cannot be repaired.
 func (r *actionClient) repairBeside(cause error) error {
 	if late := r.unrecorded; late != nil && (r.rendered == nil || r.rendered.Hash != late.Hash) {
-		if number, err := r.recordsOf(r).Add(r.ctx, late.Content()); err == nil {
-			r.deployed, r.unrecorded, r.until = late.Deployed(number), nil, r.now() // what it replaces is still there
-			for what, object := range r.found {
-				if object.Deleting && r.expected[what] == nil && late.Keeps(what) {
-					r.expects().Keep(what, object) // it is missed when it has gone
-				}
-			}
-		}
+		r.recordLate(late)
 	}
 	s := plan.Situation{Deployed: r.deployed.Hash(), Disturbed: r.disturbed, View: inventory.View{Objects: r.expected.See(r.found, r.now())}}
 	if !s.Drifts() && !r.isMoved {
@@ -56,6 +49,20 @@ func (r *actionClient) repairBeside(cause error) error {
 	log.FromContext(r.ctx).Error(err, "the deployed revision is not repaired")
 	r.plan.Obstacle = plan.Steady(r.last.Obstacle, err.Error()) // whatever else there is, it is less
 	return cause
+}
+
+// recordLate records the deployed revision, unless that is refused again.
+func (r *actionClient) recordLate(late *revision.Revision) {
+	number, err := r.recordsOf(r).Add(r.ctx, late.Content())
+	if err != nil {
+		return
+	}
+	r.deployed, r.unrecorded, r.until = late.Deployed(number), nil, r.now() // what it replaces is still there
+	for what, object := range r.found {
+		if object.Deleting && r.expected[what] == nil && late.Keeps(what) {
+			r.expects().Keep(what, object) // it is missed when it has gone
+		}
+	}
 }
 
 func (r *actionClient) repair() error {
