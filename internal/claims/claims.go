@@ -1,4 +1,4 @@
-// Package claims is about the claims of StatefulSets, which can grow and cannot shrink. It decides nothing, and writes nothing.
+// Package claims is about the claims of StatefulSets, which can grow and cannot shrink. It sends no request.
 package claims
 
 import (
@@ -19,13 +19,9 @@ import (
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
-// Successor returns what makes room for an object that nobody can change, or why nothing can. A Secret is created anew. A
-// StatefulSet whose claims grow is created anew too, and adopts the pods. Other changes of a StatefulSet are refused.
+// Successor returns what makes room for a StatefulSet that nobody can change, or why nothing can. One whose claims grow is created anew,
+// and adopts the pods. Other changes are refused.
 func Successor(what inventory.Reference, uid types.UID, found apply.Immutable) (*apply.Old, error) {
-	old := &apply.Old{Ref: what, UID: uid}
-	if what.Kind().Kind != "StatefulSet" {
-		return old, nil
-	}
 	if found.Live == nil || found.Live.UID != uid {
 		return nil, found.Err
 	}
@@ -36,8 +32,7 @@ func Successor(what inventory.Reference, uid types.UID, found apply.Immutable) (
 	if len(larger) == 0 {
 		return nil, found.Err
 	}
-	old.Orphan, old.Grow = true, grown(found, larger)
-	return old, nil
+	return &apply.Old{Ref: what, UID: uid, Orphan: true, Grow: grown(found, larger)}, nil
 }
 
 // Unshrunk returns an object of the deployed revision as it can be repaired, or nil if that is not what is in the way: claims cannot

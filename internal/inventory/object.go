@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -196,7 +195,10 @@ func digestOf(object client.Object, entry metav1.ManagedFieldsEntry, applied str
 
 // DataDigest tells versions of the data of a user's Secret or ConfigMap apart. object is as the informer cache has it, or whole.
 func DataDigest(object client.Object) string {
-	return cmp.Or(fieldsOf(object).data, digestOfData(object))
+	if stripped := fieldsOf(object).data; stripped != "" {
+		return stripped
+	}
+	return digestOfData(object)
 }
 
 // digestOfData returns a hash of the data of a Secret or ConfigMap. It is empty for other objects.

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,8 +40,9 @@ func (m *measured) Reconcile(ctx context.Context, request reconcile.Request) (re
 		return reconcile.Result{}, err //nolint:wrapcheck // a decorator returns what the decorated one returns
 	}
 	result.RequeueAfter = earlier(result.RequeueAfter, ended.Requeue)
+	presets := v1alpha1.ConditionOf(collector, v1alpha1.PresetsReady).Status
 	switch {
-	case !slices.Contains([]corev1.ConditionStatus{"", corev1.ConditionTrue}, v1alpha1.ConditionOf(collector, v1alpha1.PresetsReady).Status):
+	case presets == corev1.ConditionFalse, presets == corev1.ConditionUnknown:
 		// Nothing tells that somebody has bound the role, or that the API server answers again.
 		result.RequeueAfter = earlier(result.RequeueAfter, m.backoff.When(request))
 	case !ended.Verdict.Waits():

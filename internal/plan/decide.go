@@ -103,10 +103,10 @@ func (s *Situation) isUnrecorded() bool {
 // Drifts tells whether the deployed revision has to be repaired, as far as is known without rendering it. A Collector that has moved
 // here needs another label.
 func (s *Situation) Drifts() bool {
-	runs := false
 	if s.Disturbed {
 		return s.Deployed != ""
 	}
+	runs := false
 	for what, seen := range s.View.Objects {
 		stage := render.StageOf(what.Kind().Kind)
 		switch seen.State {
@@ -172,9 +172,12 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 			return step, nil
 		}
 	}
-	old, err := claims.Successor(wanted.Ref, seen.UID, found)
-	if err != nil {
-		return nil, err
+	old := &apply.Old{Ref: wanted.Ref, UID: seen.UID}
+	if wanted.Ref.Kind().Kind == "StatefulSet" {
+		var err error
+		if old, err = claims.Successor(wanted.Ref, seen.UID, found); err != nil {
+			return nil, err
+		}
 	}
 	step.Action, step.Old, step.Reason = apply.Replace, old, "nobody can change it"
 	return step, nil

@@ -39,9 +39,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		case s.Want.Has(what) != nil, replaced, s.isLeft(what, seen), seen.State == inventory.Lost, seen.State == inventory.Deleting:
 			continue
 		case kept[what]:
-		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()]:
-			p.wait(what)
-		case s.mayReturn(what):
+		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()], s.mayReturn(what):
 			p.wait(what)
 		case s.mayUse(what):
 			p.wait(what)
@@ -74,13 +72,13 @@ func (s *Situation) unseen(p *Plan) (adopts []apply.Step) {
 
 // MayPrune tells whether one of the objects that wait to be pruned has gone, or may go now.
 func MayPrune(waits map[inventory.Reference]bool, found map[inventory.Reference]inventory.Object, used map[string]bool) bool {
-	rolls := false
+	mayReturn := false
 	for what, object := range found {
-		rolls = rolls || what.Kind().Kind == "Deployment" && object.Replicas > 0 && !object.Serves
+		mayReturn = mayReturn || bringsBack(what, object)
 	}
 	for what := range waits {
 		object, isThere := found[what]
-		isKept := object.Deleting || used[what.Use()] || rolls && render.StageOf(what.Kind().Kind) == render.Mounts
+		isKept := object.Deleting || used[what.Use()] || mayReturn && render.StageOf(what.Kind().Kind) == render.Mounts
 		if !isThere || !isKept {
 			return true
 		}
@@ -115,15 +113,16 @@ func (s *Situation) mayUse(mounted inventory.Reference) bool {
 	return false
 }
 
-// mayReturn tells whether pods of an earlier revision may mount an object although none does now. As long as a Deployment does not serve,
-// its earlier pods do, and one that was evicted comes back. Other workloads make a new one of it.
+// mayReturn tells whether pods of an earlier revision may mount an object although none does now.
 func (s *Situation) mayReturn(mounted inventory.Reference) bool {
 	wanted := s.Want.First(render.Workloads)
-	if wanted == nil || wanted.Ref.Kind().Kind != "Deployment" || render.StageOf(mounted.Kind().Kind) != render.Mounts {
-		return false
-	}
-	workload := s.View.Objects[wanted.Ref]
-	return workload.Replicas > 0 && !workload.Serves
+	return wanted != nil && render.StageOf(mounted.Kind().Kind) == render.Mounts && bringsBack(wanted.Ref, s.View.Objects[wanted.Ref].Object)
+}
+
+// bringsBack tells whether a workload may bring back a pod of an earlier revision. As long as a Deployment does not serve, its earlier pods
+// do, and one that was evicted comes back. Other workloads make a new one of it.
+func bringsBack(what inventory.Reference, workload inventory.Object) bool {
+	return what.Kind().Kind == "Deployment" && workload.Replicas > 0 && !workload.Serves
 }
 
 // handsOver tells whether a workload of another kind still serves in place of the wanted one: until that serves, or cannot because

@@ -57,7 +57,7 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 	if told := revision.Recall(parsed); told.Revision > r.deployed.Revision {
 		r.deployed = told
 	}
-	r.last.InOrder = false // until this reconcile has ended: a panic leaves what it was
+	r.last.InOrder = false // until this reconcile ends, which it does not if it panics
 	begins := r.expected == nil && r.deployed.Revision != 0
 	err := r.look()
 	mayBeLater := r.isUnknown || begins && r.deployed.Generation != collector.GetGeneration()

@@ -121,12 +121,12 @@ func (r *actionClient) recallLater() error {
 	var before *revision.Revision
 	if r.deployed.Revision > 0 {
 		before, err = r.recorded(r.deployed.Revision)
-	}
-	if apply.IsLost(err) {
-		return err
-	}
-	if err != nil || before == nil || before.Hash != r.deployed.Hash() { // it is not recorded any more, or somebody has written its record
-		before = nil
+		if apply.IsLost(err) {
+			return err
+		}
+		if err != nil || before.Hash != r.deployed.Hash() { // it is not recorded any more, or somebody has written its record
+			before = nil
+		}
 	}
 	found, err := r.live() // the informer cache may be from before the kill
 	if err != nil {
