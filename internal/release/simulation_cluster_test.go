@@ -147,9 +147,6 @@ func (c simCluster) admit(before, after *simObject, isDryRun bool) error {
 	return c.refuses(before == nil, after.ref, isDryRun)
 }
 
-// simBlind are the refusals that a dry run does not tell.
-var simBlind = []string{simulation.BlindWebhook, simulation.SilentWebhook, simulation.BrokenWebhook}
-
 // refuses returns what a policy, a quota or a webhook says to a write.
 func (s *simSpace) refuses(creates bool, what inventory.Reference, isDryRun bool) error {
 	kind := what.Kind().Kind
@@ -163,7 +160,7 @@ func (s *simSpace) refuses(creates bool, what inventory.Reference, isDryRun bool
 		if refusal.kind != kind {
 			continue
 		}
-		isBlind := slices.Contains(simBlind, refusal.how)
+		isBlind := slices.Contains(simulation.Blind, refusal.how)
 		switch {
 		case isBlind && isDryRun:
 			return apierrors.NewBadRequest("admission webhook \"w\" does not support dry run")

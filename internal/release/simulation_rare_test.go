@@ -44,32 +44,27 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 		return append(append(begin, simulation.Event{Action: simulation.Mark, Field: "rollout", Value: "hold", Rounds: 5},
 			simulation.Event{Action: simulation.Kill, Field: "2", N: n, Value: "after"}), edits...)
 	}
+	nameless := func(c *Clients) {
+		recordsOf := c.recordsOf
+		c.recordsOf = func(r *actionClient) records { return simNameless{recordsOf(r)} }
+	}
 	for name, row := range map[string]struct {
 		rules  string
 		take   func(*Clients) // nil if the mend cannot be taken out
 		events func(n int) []simulation.Event
 	}{
 		"a record does not say which spec it is of": {
-			"S9", func(c *Clients) {
-				recordsOf := c.recordsOf
-				c.recordsOf = func(r *actionClient) records { return simNameless{recordsOf(r)} }
-			}, func(n int) []simulation.Event {
+			"S9", nameless, func(n int) []simulation.Event {
 				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 9})
 			},
 		},
 		"a revision that removes something is not recalled": {
-			"S9", func(c *Clients) {
-				recordsOf := c.recordsOf
-				c.recordsOf = func(r *actionClient) records { return simNameless{recordsOf(r)} }
-			}, func(n int) []simulation.Event {
+			"S9", nameless, func(n int) []simulation.Event {
 				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "policy", Value: "false", Rounds: 9})
 			},
 		},
 		"a revision of another mode is not recalled": {
-			"S9", func(c *Clients) {
-				recordsOf := c.recordsOf
-				c.recordsOf = func(r *actionClient) records { return simNameless{recordsOf(r)} }
-			}, func(n int) []simulation.Event {
+			"S9", nameless, func(n int) []simulation.Event {
 				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "mode", Value: "statefulset", Rounds: 9})
 			},
 		},

@@ -87,7 +87,7 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 	}
 	ofKind := slices.DeleteFunc(slices.Clone(s.refusals), func(refusal simRefusal) bool { return refusal.kind != wanted.Ref.Kind().Kind })
 	if slices.ContainsFunc(ofKind, func(refusal simRefusal) bool {
-		return slices.Contains(simBlind, refusal.how)
+		return slices.Contains(simulation.Blind, refusal.how)
 	}) {
 		return "" // a dry run tells nothing
 	}

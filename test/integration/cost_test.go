@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -71,13 +70,6 @@ func TestWhatACollectorCostsTheAPIServer(t *testing.T) {
 			expectRequests(t, since, collector.Namespace, step.want)
 		})
 	}
-}
-
-// becomeReady has a Collector's pods serve, and waits until its status says so.
-func becomeReady(t *testing.T, collector *v1alpha1.Collector) {
-	t.Helper()
-	serve(t, collector, 1)
-	NewWithT(t).Eventually(func() corev1.ConditionStatus { return condition(t, collector, "Ready").Status }).Should(Equal(corev1.ConditionTrue))
 }
 
 // expectRequests expects requests about a namespace since a mark.

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -14,6 +15,17 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
+
+// newAutoscaled creates a Collector with a Deployment that an autoscaler has given some pods, which serve.
+func newAutoscaled(t *testing.T, pods int32) *v1alpha1.Collector {
+	t.Helper()
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(2)), MaxReplicas: new(int32(20))}
+	create(t, collector)
+	scale(t, get(t, collector, "", &appsv1.Deployment{}), fmt.Sprintf(`{"spec": {"replicas": %d}}`, pods))
+	serve(t, collector, pods)
+	return collector
+}
 
 func anIngress() *v1alpha1.Ingress {
 	return &v1alpha1.Ingress{Enabled: true, Hosts: []v1alpha1.IngressHost{{Host: "otlp.example.com"}}}
@@ -34,11 +46,7 @@ func refuseIngresses(t *testing.T, collector *v1alpha1.Collector) {
 
 func TestPodsThatAnAutoscalerHasMadeStayIfTheEndOfAutoscalingIsRefused(t *testing.T) {
 	t.Parallel()
-	collector := newCollector(newNamespace(t), "gateway")
-	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(2)), MaxReplicas: new(int32(20))}
-	create(t, collector)
-	scale(t, get(t, collector, "", &appsv1.Deployment{}), `{"spec": {"replicas": 10}}`)
-	serve(t, collector, 10)
+	collector := newAutoscaled(t, 10)
 	refuseIngresses(t, collector)
 	since := shared.log.mark()
 	change(t, collector, func(c *v1alpha1.Collector) {
@@ -52,11 +60,7 @@ func TestPodsThatAnAutoscalerHasMadeStayIfTheEndOfAutoscalingIsRefused(t *testin
 }
 
 func TestADeploymentThatWasOrphanedWhileTheOperatorWasDownComesBackWithAsManyPods(t *testing.T) {
-	collector := newCollector(newNamespace(t), "gateway")
-	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(2)), MaxReplicas: new(int32(20))}
-	create(t, collector)
-	scale(t, get(t, collector, "", &appsv1.Deployment{}), `{"spec": {"replicas": 10}}`)
-	serve(t, collector, 10)
+	collector := newAutoscaled(t, 10)
 	g := NewWithT(t)
 	g.Eventually(func() int32 { return get(t, collector, "", &v1alpha1.Collector{}).Status.Replicas }).Should(BeEquivalentTo(10))
 	set := &appsv1.ReplicaSet{
@@ -85,11 +89,7 @@ func TestADeploymentThatWasOrphanedWhileTheOperatorWasDownComesBackWithAsManyPod
 
 func TestPodsOfAModeThatIsLeftAgainAreNotLost(t *testing.T) {
 	t.Parallel()
-	collector := newCollector(newNamespace(t), "gateway")
-	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(2)), MaxReplicas: new(int32(20))}
-	create(t, collector)
-	scale(t, get(t, collector, "", &appsv1.Deployment{}), `{"spec": {"replicas": 2}}`)
-	serve(t, collector, 2)
+	collector := newAutoscaled(t, 2)
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Mode = v1alpha1.ModeStatefulSet })
 	g := NewWithT(t)
 	g.Expect(*get(t, collector, "", &appsv1.StatefulSet{}).Spec.Replicas).To(BeEquivalentTo(2))
@@ -112,12 +112,8 @@ func TestPodsOfAModeThatIsLeftAgainAreNotLost(t *testing.T) {
 
 // Not parallel: it stops the shared operator.
 func TestADeploymentWhoseCreationIsRefusedAtFirstComesBackWithAsManyPods(t *testing.T) {
-	collector := newCollector(newNamespace(t), "gateway")
-	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(2)), MaxReplicas: new(int32(20))}
-	create(t, collector)
+	collector := newAutoscaled(t, 10)
 	deployment := get(t, collector, "", &appsv1.Deployment{})
-	scale(t, deployment, `{"spec": {"replicas": 10}}`)
-	serve(t, collector, 10)
 	g := NewWithT(t)
 	g.Eventually(func() int32 { return get(t, collector, "", &v1alpha1.Collector{}).Status.Replicas }).Should(BeEquivalentTo(10))
 	g.Expect(shared.stop()).To(Succeed())

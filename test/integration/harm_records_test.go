@@ -71,8 +71,7 @@ func TestAChangeWhoseRecordAQuotaRefusesIsAppliedOnce(t *testing.T) {
 	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
 	touch(t, collector)
 	awaitRevision(t, collector, 2)
-	serve(t, collector, 1)
-	awaitReady(t, collector, "True", "Available", "")
+	becomeReady(t, collector)
 	g.Expect(versions()).To(Equal([]string{"0.150.0", "0.151.0"}))
 }
 
@@ -91,8 +90,7 @@ func TestRecordsThatSomebodyGivesTheOperatorsLabelStay(t *testing.T) {
 	// Neither takes the other's place: the operator keeps the newest three records, and the newest three configurations.
 	for _, version := range []string{"0.151.0", "0.152.0"} { // the informer cache may not have shown the labels to the first
 		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = version })
-		serve(t, collector, 1)
-		awaitReady(t, collector, "True", "Available", "")
+		becomeReady(t, collector)
 	}
 	all := []string{"3 superseded", "4 superseded", "5 deployed"}
 	g.Consistently(func() []string { return statusesOfRevisions(t, collector) }, 2*time.Second).Should(Equal(all))
@@ -160,8 +158,7 @@ func TestAServiceAccountThatIsNamedLikeARecordMakesNoLoop(t *testing.T) {
 	collector := newCollector(newNamespace(t), "gateway")
 	collector.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Name: "sh.helm.release.v1.other"}
 	create(t, collector)
-	serve(t, collector, 1)
-	awaitReady(t, collector, "True", "Available", "")
+	becomeReady(t, collector)
 	since := plane.audit.mark(t)
 	g := NewWithT(t)
 	g.Consistently(func() []string { return plane.audit.writes(t, since, collector.Namespace) }, 5*time.Second).Should(BeEmpty())

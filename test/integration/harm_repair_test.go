@@ -88,11 +88,7 @@ func orphan(t *testing.T, workload client.Object) {
 
 func TestAWorkloadThatIsDeletedWithoutItsPodsComesBackWithAsManyPods(t *testing.T) {
 	t.Parallel()
-	collector := newCollector(newNamespace(t), "gateway")
-	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(2)), MaxReplicas: new(int32(20))}
-	create(t, collector)
-	scale(t, get(t, collector, "", &appsv1.Deployment{}), `{"spec": {"replicas": 10}}`)
-	serve(t, collector, 10)
+	collector := newAutoscaled(t, 10)
 	g := NewWithT(t)
 	g.Eventually(func() int32 { return get(t, collector, "", &v1alpha1.Collector{}).Status.Replicas }).Should(BeEquivalentTo(10))
 	deployment := get(t, collector, "", &appsv1.Deployment{})

@@ -212,8 +212,7 @@ func TestThePluginOverwritesNobodysChange(t *testing.T) {
 	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
 	screen := p.open(`echo '# mine' >>"$1"`, "config", "edit", "gateway")
 	screen.expect("[y/N]")
-	serve(t, collector, 1)
-	awaitReady(t, collector, "True", "Available", "1/1")
+	becomeReady(t, collector)
 	screen.answer("y")
 	g.Expect(screen.end()).To(Succeed(), "a status that was written meanwhile is no conflict")
 

@@ -59,7 +59,7 @@ func (s *space) happen(ctx context.Context, e simulation.Event) error {
 		if _, isKnown := simulatedKind(e.Target); !isKnown {
 			return nil
 		}
-		s.refusals[strings.ReplaceAll(e.Value, " ", "-")+"-"+e.Target] = "true"
+		s.refusals[labelled(e.Value)+"-"+e.Target] = "true"
 		if e.Value == simulation.Quota {
 			if err := s.limit(ctx, e.Target); err != nil {
 				return err

@@ -74,8 +74,8 @@ func startRefusing(t *testing.T) {
 		})
 	}
 	for kind, resource := range simulatedKinds {
-		for _, how := range []string{simulation.Webhook, simulation.BlindWebhook, simulation.SilentWebhook, simulation.BrokenWebhook} {
-			how = strings.ReplaceAll(how, " ", "-")
+		for _, how := range append([]string{simulation.Webhook}, simulation.Blind...) {
+			how = labelled(how)
 			add(how, resource, writesOf(kind.Group, kind.Version, resource), metav1.LabelSelector{
 				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: how + "-" + kind.Kind, Operator: metav1.LabelSelectorOpExists}},
 			})
@@ -85,6 +85,9 @@ func startRefusing(t *testing.T) {
 	add("keda", "scaledobjects", writesOf("keda.sh", "v1alpha1", "scaledobjects"), simulated)
 	register(t, hooks)
 }
+
+// labelled returns a way to refuse as labels have it.
+func labelled(how string) string { return strings.ReplaceAll(how, " ", "-") }
 
 func writesOf(group, version, resource string) registrationv1.RuleWithOperations {
 	return registrationv1.RuleWithOperations{

@@ -60,6 +60,13 @@ func awaitReady(t *testing.T, collector *v1alpha1.Collector, status corev1.Condi
 		HaveField("Status", status), HaveField("Reason", reason), HaveField("Message", ContainSubstring(message))))
 }
 
+// becomeReady has the one pod of a Collector serve, and waits until the status says so.
+func becomeReady(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	serve(t, collector, 1)
+	awaitReady(t, collector, "True", "Available", "1/1")
+}
+
 func TestReadyFollowsThePodsWithoutHelm(t *testing.T) {
 	t.Parallel()
 	collector := newCollector(newNamespace(t), "gateway")

@@ -84,6 +84,9 @@ const (
 	BrokenWebhook = "broken webhook" // 500 for any write, and it does not support dry runs
 )
 
+// Blind are the refusals that a dry run does not tell.
+var Blind = []string{BlindWebhook, SilentWebhook, BrokenWebhook}
+
 // Event is one thing that happens.
 type Event struct {
 	Action    Action
