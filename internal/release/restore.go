@@ -20,6 +20,7 @@ func (r *actionClient) repairBeside(cause error) error {
 		r.recordLate(late)
 	}
 	s := plan.Situation{Deployed: r.deployed.Hash(), Disturbed: r.disturbed, View: inventory.View{Objects: r.expected.See(r.found, r.now())}}
+	r.expected.Note(s.View.Objects)
 	if !s.Drifts() && !r.isMoved {
 		return cause
 	}
@@ -107,8 +108,8 @@ func (r *actionClient) recorded(number int) (*revision.Revision, error) {
 	return r.revisions.Recorded(r.ctx, r.collector, content, r.rendered)
 }
 
-// recallLater takes the revision after that of the status for the deployed one, if there is a record, and all objects are there as the
-// record has them: an operator was killed before it told.
+// recallLater takes the revision after that of the status for the deployed one, if there is a record, and what it has
+// brought is there: an operator was killed before it told.
 func (r *actionClient) recallLater() error {
 	number := r.deployed.Revision + 1
 	later, err := r.recorded(number)

@@ -193,8 +193,8 @@ func (s *simSpace) writeStatus(outcome Outcome, err error) (isNews bool, lost er
 		}
 	}
 	after.ready, after.reason, after.message = s.readiness(outcome, err)
-	if workload := s.workload(); workload != nil {
-		after.replicas = workload.replicas()
+	if s.workload() != nil {
+		after.replicas = s.looked
 	}
 	if after.ready != before.ready {
 		after.readySince = s.world.now

@@ -68,6 +68,19 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "mode", Value: "statefulset", Rounds: 9})
 			},
 		},
+		"a revision during a change of mode is not recalled": {
+			"S9", nameless, func(n int) []simulation.Event {
+				mode := simulation.Event{Action: simulation.Edit, Field: "mode", Value: "statefulset", Rounds: 1}
+				return append([]simulation.Event{begin[0], mode},
+					killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "autoscaling", Value: "hpa", Rounds: 9})[1:]...)
+			},
+		},
+		"a revision is not recalled when somebody has deleted what it has not brought": {
+			"S9", nameless, func(n int) []simulation.Event {
+				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 1},
+					simulation.Event{Action: simulation.Delete, Target: "ServiceAccount", Rounds: 9})
+			},
+		},
 		"a repair that fails is not tried again": {
 			"S6", nil, func(n int) []simulation.Event {
 				return append(begin,
@@ -76,6 +89,16 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 					simulation.Event{Action: simulation.Edit, Field: "image", Value: "2"},
 					simulation.Event{Action: simulation.Edit, Field: "ports", Value: "2"},
 					simulation.Event{Action: simulation.Edit, Field: "autoscaling", Value: "hpa", Rounds: 9})
+			},
+		},
+		"the number of pods is not seen when nothing can be rendered": {
+			"S3", nil, func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "0", Rounds: 9},
+					simulation.Event{Action: simulation.Scale, N: 4},
+					simulation.Event{Action: simulation.RewriteSecret, N: 1},
+					simulation.Event{Action: simulation.Timeout, N: n, Value: "before", Rounds: 1},
+					simulation.Event{Action: simulation.Delete, Target: "Deployment", Rounds: 9})
 			},
 		},
 		"what the informer cache has counts, not what was read": {

@@ -86,14 +86,25 @@ func (s *simSpace) accepts(added simRecord) {
 		return
 	}
 	before := s.records[len(s.records)-1]
-	isHeld := func(o *simObject) bool { return o.deleting }
-	if before.revision != int(s.state.revision) && slices.ContainsFunc(s.sorted(), isHeld) {
-		return // known: an operator that was killed before it told, while a finalizer held an object, has left nothing to verify its record by
+	if before.revision != int(s.state.revision) && s.isDisturbed() {
+		return // known: nothing tells that the record of an operator that was killed before it told is not forged
 	}
 	isByOperator := before.of.chart != added.of.chart && before.of.secret == added.of.secret
 	if isByOperator && before.spec == added.spec && before.of.uid == added.of.uid && !before.tampered {
 		s.world.violates("S9", "the operator's change is accepted although it is held")
 	}
+}
+
+// isDisturbed tells whether somebody has touched something that the last recorded revision has brought.
+func (s *simSpace) isDisturbed() bool {
+	var earlier plan.Want
+	if n := len(s.records); n > 1 {
+		earlier = s.records[n-2].want
+	}
+	return slices.ContainsFunc(s.records[len(s.records)-1].want.Objects, func(brought render.Object) bool {
+		known, live := earlier.Has(brought.Ref), s.objects[brought.Ref]
+		return (known == nil || known.Hash != brought.Hash) && (s.touched[brought.Ref] || live != nil && live.deleting)
+	})
 }
 
 // Read returns the revision as the manifest, because the model has no text.

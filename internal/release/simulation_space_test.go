@@ -68,6 +68,7 @@ type simSpace struct {
 	rendered   map[string]simRecord               // what may be recorded, by its hash
 	unrecorded string                             // the hash of what was applied last, and whose record was refused
 	isHeld     bool                               // the operator's changes, when the reconcile began
+	looked     int                                // how many pods the informer cache showed when the operator last looked
 	told       int                                // how many pods the status told of then
 	lost       int                                // how many pods the workload had that somebody has deleted
 }
@@ -190,7 +191,9 @@ type simReader struct {
 
 func (r simReader) Of(_ context.Context, collector client.Object, _, _ []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error) {
 	s, found := r.world.of(collector), map[inventory.Reference]inventory.Object{}
-	r.world.shows(s)
+	if r.world.shows(s); s.workload() != nil {
+		s.looked = s.workload().replicas()
+	}
 	for what, object := range s.cache {
 		if object.owner == collector.GetUID() && (r.shard == "" || object.get(simShard) == r.shard) {
 			found[what] = object.seen()

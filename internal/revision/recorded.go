@@ -99,30 +99,24 @@ func (r *Revision) Restored(
 	return want, lacks, nil
 }
 
-// IsThere tells whether all objects are there as a recorded revision has them, and nothing else that leads to pods or runs them. Objects of
-// the revision before it may be there too, if that is known: they are pruned later. Nobody who may only write Secrets can bring that about.
+// IsThere tells whether the objects that a recorded revision has brought are there as it has them. before is the revision before it, or nil
+// if that is not known: objects that both have tell nothing. Names of Secrets say their content, so the workload tells of them. Nobody who
+// may only write Secrets can bring that about.
 func (r *Revision) IsThere(found map[inventory.Reference]inventory.Object, before *Revision) (bool, error) {
 	want, err := r.Accepted(r.First(render.Checks))
 	if err != nil || want.First(render.Workloads) == nil {
 		return false, err
 	}
-	var surplus plan.Want
+	var earlier plan.Want
 	if before != nil {
-		if surplus, err = before.Accepted(before.First(render.Checks)); err != nil {
+		if earlier, err = before.Accepted(before.First(render.Checks)); err != nil {
 			return false, err
 		}
 	}
 	for _, object := range want.Objects {
-		live, isThere := found[object.Ref]
-		if !isThere || live.Hash != object.Hash && object.Ref.Kind().Kind != "Secret" {
-			return false, nil
-		}
-	}
-	for what, object := range found {
-		if render.StageOf(what.Kind().Kind) < render.Network || object.Deleting || want.Has(what) != nil {
-			continue
-		}
-		if known := surplus.Has(what); known == nil || known.Hash != object.Hash {
+		known, live := earlier.Has(object.Ref), found[object.Ref]
+		isSame := known != nil && known.Hash == object.Hash
+		if !isSame && live.Hash != object.Hash && object.Ref.Kind().Kind != "Secret" {
 			return false, nil
 		}
 	}

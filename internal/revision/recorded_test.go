@@ -61,19 +61,22 @@ func TestARecordedRevisionIsThere(t *testing.T) {
 		}
 		return r
 	}
-	later, before := revisionOf(map[string]string{"StatefulSet": "2", "Secret": "2"}), revisionOf(map[string]string{"Deployment": "1", "Secret": "1"})
+	later := revisionOf(map[string]string{"StatefulSet": "2", "Service": "1", "Secret": "2"})
+	before := revisionOf(map[string]string{"Deployment": "1", "Service": "1", "Secret": "1"})
 	for name, row := range map[string]struct {
 		found  map[string]string
 		before *Revision
 		want   bool
 	}{
-		"all is there":                            {map[string]string{"StatefulSet": "2", "Secret": "1"}, nil, true},
-		"one is as it was before":                 {map[string]string{"StatefulSet": "1", "Secret": "2"}, before, false},
-		"one is missing":                          {map[string]string{"Secret": "2"}, before, false},
-		"what it replaces is still there":         {map[string]string{"StatefulSet": "2", "Secret": "2", "Deployment": "1"}, before, true},
-		"what it replaces is not as it was":       {map[string]string{"StatefulSet": "2", "Secret": "2", "Deployment": "9"}, before, false},
-		"nobody knows what it replaces":           {map[string]string{"StatefulSet": "2", "Secret": "2", "Deployment": "1"}, nil, false},
-		"something is there that nobody recorded": {map[string]string{"StatefulSet": "2", "Secret": "2", "Service": "1"}, before, false},
+		"all is there":                           {map[string]string{"StatefulSet": "2", "Service": "1", "Secret": "1"}, nil, true},
+		"one is as it was before":                {map[string]string{"StatefulSet": "1", "Service": "1", "Secret": "2"}, before, false},
+		"one is missing":                         {map[string]string{"Service": "1", "Secret": "2"}, before, false},
+		"somebody has changed what both have":    {map[string]string{"StatefulSet": "2", "Service": "9"}, before, true},
+		"somebody has deleted what both have":    {map[string]string{"StatefulSet": "2"}, before, true},
+		"nobody knows what both have":            {map[string]string{"StatefulSet": "2"}, nil, false},
+		"what it replaces is still there":        {map[string]string{"StatefulSet": "2", "Service": "1", "Deployment": "1"}, nil, true},
+		"somebody has deleted its Secret":        {map[string]string{"StatefulSet": "2", "Service": "1"}, before, true},
+		"it brings nothing that tells of itself": {map[string]string{"Deployment": "1", "Service": "1"}, nil, false},
 	} {
 		found := map[inventory.Reference]inventory.Object{}
 		for kind, hash := range row.found {

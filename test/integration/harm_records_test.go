@@ -2,11 +2,13 @@ package integration
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -126,31 +128,45 @@ func TestAnAnnotationOfARecordHasNoSecretOfSomebodyElseDeleted(t *testing.T) {
 }
 
 // Not parallel: it stops the shared operator.
-func TestAForgedRecordOfAPartIsNotTakenForDeployed(t *testing.T) {
-	collector := install(t)
-	g := NewWithT(t)
-	g.Expect(shared.stop()).To(Succeed())
-	releases := releasesOf(t, collector)
-	forged, err := releases.Get(collector.Name, 1)
-	g.Expect(err).NotTo(HaveOccurred())
-	part := ""
-	for text := range strings.SplitSeq(forged.Manifest, "---\n") {
-		if strings.Contains(text, "kind: ServiceAccount") {
-			part = "---\n" + text
-		}
+func TestAForgedRecordIsNotTakenForDeployed(t *testing.T) {
+	for name, forge := range map[string]func(manifest string) string{
+		"it has no workload": func(manifest string) string {
+			part := ""
+			for text := range strings.SplitSeq(manifest, "---\n") {
+				if strings.Contains(text, "kind: ServiceAccount") {
+					part = "---\n" + text
+				}
+			}
+			return part
+		},
+		"it has another image": func(manifest string) string {
+			return regexp.MustCompile(`image: .*`).ReplaceAllString(manifest, "image: example.com/forged:1")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			collector := install(t)
+			g := NewWithT(t)
+			g.Expect(shared.stop()).To(Succeed())
+			releases := releasesOf(t, collector)
+			forged, err := releases.Get(collector.Name, 1)
+			g.Expect(err).NotTo(HaveOccurred())
+			was := forged.Manifest
+			forged.Manifest, forged.Version = forge(was), 2
+			g.Expect(forged.Manifest).NotTo(Or(BeEmpty(), Equal(was)))
+			g.Expect(releases.Create(forged)).To(Succeed())
+			secret := &corev1.Secret{}
+			g.Expect(plane.client.Get(t.Context(), secondRecordOf(collector), secret)).To(Succeed())
+			secret.OwnerReferences = record(t, collector).OwnerReferences
+			g.Expect(plane.client.Update(t.Context(), secret)).To(Succeed())
+			// The operator cannot render what the Collector asks for, so it restores what it takes for deployed.
+			reconfigure(t, collector, "- refused")
+			lost := deleteService(t, collector)
+			startAgain(t)
+			awaitFailed(t, collector, "not a YAML mapping")
+			awaitOtherService(t, collector, lost)
+			g.Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Image).NotTo(ContainSubstring("forged"))
+		})
 	}
-	forged.Manifest, forged.Version = part, 2
-	g.Expect(releases.Create(forged)).To(Succeed())
-	secret := &corev1.Secret{}
-	g.Expect(plane.client.Get(t.Context(), secondRecordOf(collector), secret)).To(Succeed())
-	secret.OwnerReferences = record(t, collector).OwnerReferences
-	g.Expect(plane.client.Update(t.Context(), secret)).To(Succeed())
-	// The operator cannot render what the Collector asks for, so it restores what it takes for deployed.
-	reconfigure(t, collector, "- refused")
-	lost := deleteService(t, collector)
-	startAgain(t)
-	awaitFailed(t, collector, "not a YAML mapping")
-	awaitOtherService(t, collector, lost)
 }
 
 func TestAServiceAccountThatIsNamedLikeARecordMakesNoLoop(t *testing.T) {
