@@ -108,34 +108,11 @@ func (r *actionClient) recorded(number int) (*revision.Revision, error) {
 	return r.revisions.Recorded(r.ctx, r.collector, content, r.rendered)
 }
 
-// recallLater takes the revision after that of the status for the deployed one, if there is a record, and what it has
-// brought is there: an operator was killed before it told.
+// recallLater takes the revision after that of the status for the deployed one, if that is what is there.
 func (r *actionClient) recallLater() error {
-	number := r.deployed.Revision + 1
-	later, err := r.recorded(number)
-	switch {
-	case apply.IsLost(err):
-		return err
-	case err != nil:
-		return nil //nolint:nilerr // there is none, or it is somebody else's
-	}
-	var before *revision.Revision
-	if r.deployed.Revision > 0 {
-		before, err = r.recorded(r.deployed.Revision)
-		if apply.IsLost(err) {
-			return err
-		}
-		if err != nil || before.Hash != r.deployed.Hash() { // it is not recorded any more, or somebody has written its record
-			before = nil
-		}
-	}
-	found, err := r.live() // the informer cache may be from before the kill
-	if err != nil {
-		return err
-	}
-	isThere, err := later.IsThere(found, before)
-	if isThere {
-		r.deployed, r.isUnknown = later.Deployed(number), true
+	later, err := revision.Later(r.deployed, r.recorded, r.live)
+	if later != nil {
+		r.deployed, r.isUnknown = later.Deployed(r.deployed.Revision+1), true
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
@@ -99,10 +100,43 @@ func (r *Revision) Restored(
 	return want, lacks, nil
 }
 
-// IsThere tells whether the objects that a recorded revision has brought are there as it has them. before is the revision before it, or nil
+// Later returns the recorded revision after the deployed one, or nil if what it has brought is not there. An operator was killed before
+// the status told of it. recorded returns the revision of a record, and live what the API server has: the informer cache may be from before
+// the kill. It is an error if their answers were lost.
+func Later(
+	deployed Deployed, recorded func(number int) (*Revision, error), live func() (map[inventory.Reference]inventory.Object, error),
+) (*Revision, error) {
+	later, err := recorded(deployed.Revision + 1)
+	switch {
+	case apply.IsLost(err):
+		return nil, err
+	case err != nil:
+		return nil, nil //nolint:nilerr // there is none, or it is somebody else's
+	}
+	var before *Revision
+	if deployed.Revision > 0 {
+		before, err = recorded(deployed.Revision)
+		if apply.IsLost(err) {
+			return nil, err
+		}
+		if err != nil || before.Hash != deployed.Hash() { // it is not recorded any more, or somebody has written its record
+			before = nil
+		}
+	}
+	found, err := live()
+	if err != nil {
+		return nil, err
+	}
+	if isThere, err := later.isThere(found, before); !isThere {
+		return nil, err
+	}
+	return later, nil
+}
+
+// isThere tells whether the objects that a recorded revision has brought are there as it has them. before is the revision before it, or nil
 // if that is not known: objects that both have tell nothing. Names of Secrets say their content, so the workload tells of them. Nobody who
 // may only write Secrets can bring that about.
-func (r *Revision) IsThere(found map[inventory.Reference]inventory.Object, before *Revision) (bool, error) {
+func (r *Revision) isThere(found map[inventory.Reference]inventory.Object, before *Revision) (bool, error) {
 	want, err := r.Accepted(r.First(render.Checks))
 	if err != nil || want.First(render.Workloads) == nil {
 		return false, err

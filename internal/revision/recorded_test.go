@@ -82,11 +82,11 @@ func TestARecordedRevisionIsThere(t *testing.T) {
 		for kind, hash := range row.found {
 			found[reference(kind, "c")] = inventory.Object{Hash: hash}
 		}
-		if got, err := later.IsThere(found, row.before); err != nil || got != row.want {
+		if got, err := later.isThere(found, row.before); err != nil || got != row.want {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}
 	}
-	if isThere, err := (&Revision{Want: plan.Want{}}).IsThere(nil, nil); err != nil || isThere {
+	if isThere, err := (&Revision{Want: plan.Want{}}).isThere(nil, nil); err != nil || isThere {
 		t.Errorf("a revision without a workload: %t, %v", isThere, err)
 	}
 }
