@@ -268,7 +268,8 @@ func (e Expectations) Confirm(found map[Reference]Object, waits map[Reference]bo
 	for what, seen := range view {
 		switch {
 		case seen.State == InOrder, waits[what]:
-		case seen.State == Changed && what.Kind().Kind == "Job": // its end is waited for
+		case what.Kind().Kind == "Job" && seen.State == Changed: // its end is waited for
+		case what.Kind().Kind == "Job" && seen.State == Lost: // it is created again, if anything is to be checked
 		case seen.State == Deleting:
 			areHeld = true
 		default:

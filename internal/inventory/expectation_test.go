@@ -46,6 +46,33 @@ func TestTheStateOfAnObject(t *testing.T) {
 	}
 }
 
+func TestObjectsAreInOrder(t *testing.T) {
+	reference := func(kind string) Reference {
+		return NewReference(schema.GroupVersionKind{Version: "v1", Kind: kind}, "c")
+	}
+	for name, row := range map[string]struct {
+		kind          string
+		object        *Object
+		inOrder, held bool
+	}{
+		"it is as it was applied":               {"Service", &Object{UID: "1", Version: "10"}, true, false},
+		"somebody has changed it":               {"Service", &Object{UID: "1", Version: "11"}, false, false},
+		"somebody has deleted it":               {"Service", nil, false, false},
+		"a finalizer holds it":                  {"Service", &Object{UID: "1", Version: "11", Deleting: true}, false, true},
+		"a check is on its way":                 {"Job", &Object{UID: "1", Version: "11"}, true, false},
+		"a check has gone that nobody asks for": {"Job", nil, true, false},
+	} {
+		what, found := reference(row.kind), map[Reference]Object{}
+		if row.object != nil {
+			found[what] = *row.object
+		}
+		expected := Expectations{what: {UID: "1", Version: "10", Seen: true, At: noon}}
+		if inOrder, held := expected.Confirm(found, nil, noon); inOrder != row.inOrder || held != row.held {
+			t.Errorf("%s: in order %t, held %t", name, inOrder, held)
+		}
+	}
+}
+
 func TestAnObjectThatIsChangedAgainAndAgainIsRepairedLessAndLessOften(t *testing.T) {
 	now, after := noon, Object{UID: "1", Version: "10", Digest: "a"}
 	expected := Applied(after, now, nil, false)

@@ -171,6 +171,13 @@ func TestDecideWhatWaits(t *testing.T) {
 			},
 			"Upgrade\nadopt Secret/c-1\nchange Deployment/c\ndelete Ingress/c",
 		},
+		"what a Collector from another operator no longer renders is adopted once": {
+			Situation{
+				Deployed: "r1", Moved: true, Want: wanted("r2", "Deployment/c=2"),
+				View: inventory.View{Objects: having("Secret/c-1=1", "Deployment/c=1 unknown"), Used: used("Secret/c-1")},
+			},
+			"Upgrade\nchange Deployment/c",
+		},
 		"pods get their StatefulSet back before the Collector goes, also late": {
 			Situation{
 				Deployed: "r1", Deletes: true, Late: true,

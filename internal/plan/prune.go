@@ -51,7 +51,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 				continue
 			}
 		}
-		if s.Moved {
+		if s.Moved && seen.State == inventory.Unknown { // and not labelled yet
 			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it stays"})
 		}
 	}

@@ -214,6 +214,7 @@ func (r *actionClient) accept() error {
 			return err
 		default:
 			r.unrecorded, err = r.rendered, fmt.Errorf("the change is applied, but not recorded: %w", err)
+			r.isUnknown = r.isUnknown || r.isMoved // what it replaces has the label of the other operator
 		}
 	}
 	r.remember()
