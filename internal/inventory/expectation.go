@@ -269,7 +269,7 @@ func (e Expectations) Confirm(found map[Reference]Object, waits map[Reference]bo
 		switch {
 		case seen.State == InOrder, waits[what]:
 		case what.Kind().Kind == "Job" && seen.State == Changed: // its end is waited for
-		case what.Kind().Kind == "Job" && seen.State == Lost: // it is created again, if anything is to be checked
+		case what.Kind().Kind == "Job" && seen.State == Lost: // it is created again while something is checked
 		case seen.State == Deleting:
 			areHeld = true
 		default:

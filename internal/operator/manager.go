@@ -48,7 +48,7 @@ func newManager(
 		}
 		primary := &unstructured.Unstructured{}
 		primary.SetGroupVersionKind(watch.GroupVersionKind)
-		objects[primary] = cache.ByObject{Label: selector.Add(chosen...), Transform: cache.TransformStripManagedFields()}
+		objects[primary] = cache.ByObject{Label: selector.Add(chosen...), Transform: inventory.StripCollectors()}
 	}
 	if shard != "" { // a pod keeps its labels, so it does not say which operator it is for
 		labelled = labels.SelectorFromSet(labels.Set{v1alpha1.OperatorLabel: shard})

@@ -225,7 +225,7 @@ func (s *simSpace) restored(why, when string) {
 		return
 	}
 	if s.hasUnrecordedClaims(w.charts.render(accepted)) {
-		return // known: nobody but the spec can say which StatefulSet is right
+		return // known: only the spec can say which StatefulSet is right
 	}
 	if differs := s.differs(w.charts.render(accepted)); differs != "" {
 		w.violates("S6", "%s, although %s refuses the change, the last accepted revision is not there: %s (%s)", when, why, differs, s.state)

@@ -1,0 +1,57 @@
+package inventory
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+const (
+	// manyTexts is how many texts Collectors share. That is far more than their kind has fields, reasons and messages.
+	manyTexts = 1000
+
+	// longText is how many bytes a text may have that Collectors share.
+	longText = 64
+)
+
+// StripCollectors returns what leaves of Collectors what the informer cache is for: all but who has written them. Texts that many of
+// them have, such as names of fields, are there once: that saves 5 KiB of an operator's memory for each. It is for cache.ByObject.
+func StripCollectors() toolscache.TransformFunc {
+	var mutex sync.Mutex
+	known := map[string]any{}
+	return func(in any) (any, error) {
+		collector, ok := in.(*unstructured.Unstructured)
+		if !ok {
+			return in, nil // the last known state of a deleted Collector
+		}
+		collector.SetManagedFields(nil)
+		mutex.Lock()
+		defer mutex.Unlock()
+		share(collector.Object, known)
+		return collector, nil
+	}
+}
+
+// share returns value with known texts in place of equal ones. It changes maps and lists in place.
+func share(value any, known map[string]any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, item := range value {
+			key, _ := share(key, known).(string)
+			value[key] = share(item, known)
+		}
+	case []any:
+		for i := range value {
+			value[i] = share(value[i], known)
+		}
+	case string:
+		if text, isKnown := known[value]; isKnown {
+			return text
+		}
+		if len(known) < manyTexts && len(value) <= longText {
+			known[value] = value
+		}
+	}
+	return value
+}
