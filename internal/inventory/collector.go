@@ -16,7 +16,7 @@ const (
 )
 
 // StripCollectors returns what leaves of Collectors what the informer cache is for: all but who has written them. Texts that many of
-// them have, such as names of fields, are there once: that saves 5 KiB of an operator's memory for each. It is for cache.ByObject.
+// them have, such as names of fields, are there once: docs/performance.md has what that saves. It is for cache.ByObject.
 func StripCollectors() toolscache.TransformFunc {
 	var mutex sync.Mutex
 	known := map[string]any{}

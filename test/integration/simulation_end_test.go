@@ -179,7 +179,7 @@ func (s *space) unlike(twin *space) string {
 // leftovers says what is left of a Collector that has gone.
 func (s *space) leftovers() string {
 	for key, object := range s.history.now() {
-		isTheTests := object.GetKind() == "Namespace" || object.GetName() == "team-config"
+		isTheTests := object.GetKind() == "Namespace" || object.GetName() == "team-config" || s.history.isLate(object)
 		if isOwned := len(object.GetOwnerReferences()) > 0 || object.GetLabels()["owner"] == "helm"; isOwned && !isTheTests {
 			return key + " outlives the Collector"
 		}

@@ -100,6 +100,18 @@ func (h *history) hasGone(owner *metav1.OwnerReference) bool {
 	return owner != nil && h.gone[owner.UID]
 }
 
+// isLate tells whether the schedule has created an object for a Collector that was being deleted, or had gone. Garbage collection, which
+// no test plays, deletes it then.
+func (h *history) isLate(object *unstructured.Unstructured) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	owner := metav1.GetControllerOf(object)
+	written, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	return owner != nil && err == nil && h.acted[object.GetResourceVersion()] && slices.ContainsFunc(h.versions, func(v version) bool {
+		return v.object.GetUID() == owner.UID && v.object.GetDeletionTimestamp() != nil && v.revision < written
+	})
+}
+
 // sorted returns all versions in the order in which they were written.
 func (h *history) sorted() []version {
 	h.mutex.Lock()
