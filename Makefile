@@ -53,6 +53,7 @@ generate: manifests ## Regenerate everything generated: CRD, Go code, values sch
 
 manifests: ## Regenerate the CRD and, from it, the chart's values.schema.json.
 	$(GO_TOOL) controller-gen crd:generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=config/crd/bases
+	go -C tools run ./crdlimits ../config/crd/bases/kube8.dev_collectors.yaml
 	go -C tools run ./valuesschema ../config/crd/bases/kube8.dev_collectors.yaml ../helm-charts/collector/values.schema.json
 
 tidy: ## Format the Go files, and tidy every module.
@@ -82,6 +83,9 @@ simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, fro
 
 chaos: ## Kill and mislead the operator, on a real API server, and print the figures in docs/operations.md.
 	@$(ASSETS); go test -count=1 -v -run '^TestChaos' $(GOTESTFLAGS) ./test/integration
+
+tenants: ## Attack the operator as a tenant, on a real API server, and print the figures in docs/security.md.
+	@$(ASSETS); go test -count=1 -v -run '^TestTenants' $(GOTESTFLAGS) ./test/integration
 
 bench: bin/linux-$(shell go env GOARCH)/kube8-operator ## Measure CPU, memory, requests and time beside the stock helm-operator; flags in ARGS.
 	@go build -o bin/bench ./test/bench && KUBEBUILDER_ASSETS="$$(go -C test/cluster run . assets etcd kwok helm-operator kube-{apiserver,controller-manager,scheduler})" bin/bench $(ARGS)

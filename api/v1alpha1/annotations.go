@@ -5,12 +5,12 @@ const (
 	// on Secrets and ConfigMaps that Collectors refer to, with any value.
 	CollectorLabel = "kube8.dev/collector"
 
-	// RingLabel on a Collector is a whole number from 0. A change that the operator brings reaches lower rings first, and
-	// Collectors without the label last.
+	// RingLabel on a namespace is a whole number from 0. A change that the operator brings reaches Collectors in lower rings first, and
+	// those in namespaces without the label last.
 	RingLabel = "kube8.dev/ring"
 
-	// RolloutLabel on a Collector, or on a namespace for all of its Collectors that do not have it, says when they take a change
-	// that the operator brings: RolloutNow or RolloutHold.
+	// RolloutLabel on a namespace says when its Collectors take a change that the operator brings: RolloutNow or RolloutHold. On a
+	// Collector it is RolloutHold, or counts for nothing.
 	RolloutLabel = "kube8.dev/rollout"
 
 	// OperatorLabel is on each object that an operator with --watch-label-selector has applied, and tells it from those of other

@@ -251,6 +251,7 @@ type ConfigurationSecret struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || !format.dns1123Subdomain().validate(self).hasValue()",message="a name has lower-case letters, digits, '-' and '.', and starts and ends with a letter or digit"
 	Name string `json:"name"`
 
 	// Key in the Secret that holds the configuration.

@@ -58,6 +58,7 @@ type Monitor struct {
 	// Interval between two scrapes, such as 30s. The default is that of
 	// Prometheus.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!self.endsWith('ms')",message="interval: whole seconds, such as 30s"
 	Interval PrometheusDuration `json:"interval,omitempty"`
 
 	// ScrapeTimeout after which a scrape is given up, such as 10s. The default is

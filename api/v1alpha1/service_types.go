@@ -83,6 +83,7 @@ type Service struct {
 	// for another one, set enabled to false for a while.
 	// +optional
 	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="self in ['', 'None'] || isIP(self)",message="an IP address, such as 10.96.0.20, or None"
 	ClusterIP string `json:"clusterIP,omitempty"`
 
 	// InternalTrafficPolicy is Cluster (the default) or Local, which keeps traffic

@@ -155,6 +155,7 @@ type ServiceAccount struct {
 	// namespace's default ServiceAccount where create is false.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || !format.dns1123Subdomain().validate(self).hasValue()",message="a name has lower-case letters, digits, '-' and '.', and starts and ends with a letter or digit"
 	Name string `json:"name,omitempty"`
 
 	// Annotations of a created ServiceAccount, such as those that bind it to a

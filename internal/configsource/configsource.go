@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
@@ -34,7 +35,7 @@ type Source struct {
 }
 
 // Configuration returns the configuration that a Collector refers to, or the zero value if its own spec has it. The error
-// is a *postrender.ConfigurationError if the user has to mend something.
+// is a *configuration.Error if the user has to mend something. With one about the content, the version of that is returned.
 func (s *Source) Configuration(ctx context.Context, collector *unstructured.Unstructured) (postrender.Referenced, error) {
 	name, key := reference(collector)
 	if name == "" {
@@ -58,16 +59,15 @@ func (s *Source) Configuration(ctx context.Context, collector *unstructured.Unst
 		return postrender.Referenced{}, missing(field+".key", "Secret %q has no key %q; add it, or name another", name, key)
 	}
 	format, _, _ := unstructured.NestedString(collector.Object, "spec", "collector", "format")
-	hash, err := postrender.Check(content, format)
-	if err != nil {
+	if _, err := configuration.Check(content, format); err != nil {
 		reason := fmt.Sprintf("key %q of Secret %q: %v", key, name, err)
-		return postrender.Referenced{}, &postrender.ConfigurationError{Field: field, Reason: reason}
+		return postrender.Referenced{Version: s.version(secret)}, &configuration.Error{Field: field, Reason: reason}
 	}
-	return postrender.Referenced{Secret: name, Hash: hash, Content: content, Version: s.version(secret)}, nil
+	return postrender.Referenced{Secret: name, Hash: configuration.HashOf(content), Content: content, Version: s.version(secret)}, nil
 }
 
 func missing(field, format string, args ...any) error {
-	return &postrender.ConfigurationError{Field: field, Missing: true, Reason: fmt.Sprintf(format, args...)}
+	return &configuration.Error{Field: field, Missing: true, Reason: fmt.Sprintf(format, args...)}
 }
 
 // Versions tell versions of what collector refers to apart, by what the informer cache has: a digest of the data of its

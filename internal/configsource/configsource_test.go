@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
@@ -134,7 +135,7 @@ func TestConfiguration(t *testing.T) {
 				}
 				return
 			}
-			refused, ok := errors.AsType[*postrender.ConfigurationError](err)
+			refused, ok := errors.AsType[*configuration.Error](err)
 			if !ok || refused.Error() != test.wantError || refused.Missing != test.wantMissing {
 				t.Errorf("got  %#v\nwant %s, missing: %t", err, test.wantError, test.wantMissing)
 			}

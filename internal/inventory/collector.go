@@ -15,8 +15,10 @@ const (
 	longText = 64
 )
 
-// StripCollectors returns what leaves of Collectors what the informer cache is for: all but who has written them. Texts that many of
-// them have, such as names of fields, are there once: docs/performance.md has what that saves. It is for cache.ByObject.
+// StripCollectors returns what leaves of Collectors what the informer cache is for: all but who has written them, and a spec within its
+// limits. Texts that many of
+// them have, such as names of fields, are there once: docs/performance.md has what that saves. The package unique would
+// forget a text that nobody has for a moment. It is for cache.ByObject.
 func StripCollectors() toolscache.TransformFunc {
 	var mutex sync.Mutex
 	known := map[string]any{}
@@ -25,7 +27,7 @@ func StripCollectors() toolscache.TransformFunc {
 		if !ok {
 			return in, nil // the last known state of a deleted Collector
 		}
-		collector.SetManagedFields(nil)
+		bound(collector)
 		mutex.Lock()
 		defer mutex.Unlock()
 		share(collector.Object, known)

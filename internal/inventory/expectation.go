@@ -260,12 +260,9 @@ func (e *Expectation) see(object *Object, now time.Time) Seen {
 	return seen
 }
 
-// Confirm notes which objects the informer cache has shown in order. It tells whether all are, or all but those that a finalizer holds.
-// Objects that wait to be pruned do not count.
-func (e Expectations) Confirm(found map[Reference]Object, waits map[Reference]bool, now time.Time) (areInOrder, areHeld bool) {
-	view := e.See(found, now)
-	e.Note(view)
-	for what, seen := range view {
+// AreInOrder tells whether all objects are in order, or all but those that a finalizer holds. Objects that wait to be pruned do not count.
+func (e Expectations) AreInOrder(found map[Reference]Object, waits map[Reference]bool, now time.Time) (areInOrder, areHeld bool) {
+	for what, seen := range e.See(found, now) {
 		switch {
 		case seen.State == InOrder, waits[what]:
 		case what.Kind().Kind == "Job" && seen.State == Changed: // its end is waited for

@@ -67,7 +67,7 @@ func TestObjectsAreInOrder(t *testing.T) {
 			found[what] = *row.object
 		}
 		expected := Expectations{what: {UID: "1", Version: "10", Seen: true, At: noon}}
-		if inOrder, held := expected.Confirm(found, nil, noon); inOrder != row.inOrder || held != row.held {
+		if inOrder, held := expected.AreInOrder(found, nil, noon); inOrder != row.inOrder || held != row.held {
 			t.Errorf("%s: in order %t, held %t", name, inOrder, held)
 		}
 	}

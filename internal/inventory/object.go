@@ -53,7 +53,7 @@ type Object struct {
 	Checked    string               // the Job that has accepted it
 	Ended      batchv1.JobCondition // how a Job has ended; empty while it runs
 	References string               // which versions of what they refer to a workload's pods have
-	Uses       string               // what a workload's pods use, such as "Secret/a ServiceAccount/b"
+	Uses       string               // what a workload's pods use, as hashes of kind and name
 	Replicas   int32                // how many pods a workload is to have
 	Serves     bool                 // all pods of a workload are as its last change wants them, and at least one is there
 }

@@ -82,8 +82,8 @@ func read(
 	})
 }
 
-// Used returns what a Collector's pods use, and the pods that its workloads may start, by kind and name. orphans counts the pods that
-// have names as a StatefulSet gives them, and that nothing controls.
+// Used returns which of a Collector's objects its pods use, and the pods that its workloads may start, by kind and name. orphans counts
+// the pods that have names as a StatefulSet gives them, and that nothing controls.
 func (r Reader) Used(
 	ctx context.Context, collector client.Object, objects map[Reference]Object,
 ) (used map[string]bool, orphans int32, err error) {
@@ -93,10 +93,10 @@ func (r Reader) Used(
 	if err != nil {
 		return nil, 0, fmt.Errorf("list the Collector's pods in the informer cache: %w", err)
 	}
-	used = map[string]bool{}
+	uses := map[string]bool{}
 	for i := range pods.Items {
 		for use := range strings.FieldsSeq(pods.Items[i].Annotations[usesAnnotation]) {
-			used[use] = true
+			uses[use] = true
 		}
 		ordinal, _ := strings.CutPrefix(pods.Items[i].Name, collector.GetName()+"-")
 		_, notOne := strconv.ParseUint(ordinal, 10, 31)
@@ -106,7 +106,13 @@ func (r Reader) Used(
 	}
 	for _, object := range objects {
 		for use := range strings.FieldsSeq(object.Uses) {
-			used[use] = true
+			uses[use] = true
+		}
+	}
+	used = map[string]bool{}
+	for what := range objects {
+		if uses[everything] || uses[useOf(what.Use())] {
+			used[what.Use()] = true
 		}
 	}
 	return used, orphans, nil

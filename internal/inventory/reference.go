@@ -36,7 +36,7 @@ func (r Reference) Kind() schema.GroupVersionKind { return r.kind.Value() }
 // Name returns the object's name.
 func (r Reference) Name() string { return r.name }
 
-// Use returns the reference as Object.Uses has it.
+// Use returns kind and name as View.Used has them.
 func (r Reference) Use() string { return r.Kind().Kind + "/" + r.name }
 
 // String returns kind and name as messages have them.

@@ -2,8 +2,6 @@ package inventory
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,19 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
-// isController is true for each owner that the informer cache keeps.
-var isController = true
-
 // Strip leaves of an object what the informer cache is for: metadata, what managedFields say, and a workload's account of its
-// pods. The data of Secrets and ConfigMaps would let whoever can label them fill the operator's memory. It is for cache.Options.
+// pods. Each text has a limit, because anybody who can label objects could fill the operator's memory with it. It is for cache.Options.
 func Strip(in any) (any, error) {
 	object, ok := in.(client.Object)
 	if !ok {
@@ -37,91 +29,65 @@ func Strip(in any) (any, error) {
 		Namespace: shared(object.GetNamespace()), Name: shared(object.GetName()),
 		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 		Generation: object.GetGeneration(), CreationTimestamp: object.GetCreationTimestamp(), DeletionTimestamp: object.GetDeletionTimestamp(),
-		Finalizers: object.GetFinalizers(),
+		Finalizers: boundedFinalizers(object.GetFinalizers()),
 	}
-	owner := metav1.GetControllerOf(object)
-	if owner != nil {
-		owner.APIVersion, owner.Kind, owner.Name = shared(owner.APIVersion), shared(owner.Kind), shared(owner.Name)
-		owner.UID = types.UID(shared(string(owner.UID)))
-		owner.Controller, owner.BlockOwnerDeletion = &isController, nil
-		kept.OwnerReferences = []metav1.OwnerReference{*owner}
+	isMade := false
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		isMade = owner.Kind == collectorKind && seen.digest != ""
+		kept.OwnerReferences = []metav1.OwnerReference{boundedOwner(owner)}
 	}
-	if owner == nil || owner.Kind != "Collector" {
+	if len(kept.OwnerReferences) == 0 || kept.OwnerReferences[0].Kind != collectorKind {
 		seen.data = digestOfData(object)
 	}
 	// The fields have the place of one that the API server no longer fills, and lets nobody fill.
-	kept.SetSelfLink(fmt.Sprintf("%s %s %t %t %s %s", seen.digest, seen.hash, seen.replicas, seen.coOwned, seen.data, seen.editor))
+	kept.SetSelfLink(fmt.Sprintf("%s %s %t %t %s %s",
+		seen.digest, bounded(seen.hash, longestWord), seen.replicas, seen.coOwned, seen.data, bounded(seen.editor, longestName)))
 	if job, marked := object.GetAnnotations()[CheckedAnnotation]; marked {
-		metav1.SetMetaDataAnnotation(&kept, CheckedAnnotation, job)
+		metav1.SetMetaDataAnnotation(&kept, CheckedAnnotation, bounded(job, longestName))
 	}
+	return withStatus(kept, object, isMade), nil
+}
+
+// withStatus returns an object with metadata for the informer cache, and with what it says of its pods or of its end.
+func withStatus(kept metav1.ObjectMeta, object client.Object, isMade bool) client.Object {
 	switch whole := object.(type) {
 	case *corev1.Secret:
-		return &corev1.Secret{ObjectMeta: kept}, nil
+		return &corev1.Secret{ObjectMeta: kept}
 	case *corev1.ConfigMap:
-		return &corev1.ConfigMap{ObjectMeta: kept}, nil
+		return &corev1.ConfigMap{ObjectMeta: kept}
 	case *appsv1.Deployment:
-		keepTemplate(&kept, &whole.Spec.Template)
-		return &appsv1.Deployment{ObjectMeta: kept, Status: whole.Status, Spec: appsv1.DeploymentSpec{Replicas: whole.Spec.Replicas}}, nil
+		keepTemplate(&kept, &whole.Spec.Template, isMade)
+		status := whole.Status
+		status.Conditions = boundedConditions(status.Conditions)
+		return &appsv1.Deployment{ObjectMeta: kept, Status: status, Spec: appsv1.DeploymentSpec{Replicas: whole.Spec.Replicas}}
 	case *appsv1.StatefulSet:
-		keepTemplate(&kept, &whole.Spec.Template)
-		spec := appsv1.StatefulSetSpec{Replicas: whole.Spec.Replicas, UpdateStrategy: whole.Spec.UpdateStrategy}
-		return &appsv1.StatefulSet{ObjectMeta: kept, Status: whole.Status, Spec: spec}, nil
+		keepTemplate(&kept, &whole.Spec.Template, isMade)
+		spec := appsv1.StatefulSetSpec{Replicas: whole.Spec.Replicas}
+		spec.UpdateStrategy.Type = whole.Spec.UpdateStrategy.Type
+		if rolling := whole.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+			spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: rolling.Partition}
+		}
+		status := whole.Status
+		status.Conditions = nil
+		return &appsv1.StatefulSet{ObjectMeta: kept, Status: status, Spec: spec}
 	case *appsv1.DaemonSet:
-		keepTemplate(&kept, &whole.Spec.Template)
-		spec := appsv1.DaemonSetSpec{UpdateStrategy: whole.Spec.UpdateStrategy}
-		return &appsv1.DaemonSet{ObjectMeta: kept, Status: whole.Status, Spec: spec}, nil
+		keepTemplate(&kept, &whole.Spec.Template, isMade)
+		spec := appsv1.DaemonSetSpec{UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: whole.Spec.UpdateStrategy.Type}}
+		status := whole.Status
+		status.Conditions = nil
+		return &appsv1.DaemonSet{ObjectMeta: kept, Status: status, Spec: spec}
 	case *batchv1.Job:
-		return &batchv1.Job{ObjectMeta: kept, Status: batchv1.JobStatus{Conditions: whole.Status.Conditions}}, nil
+		job := &batchv1.Job{ObjectMeta: kept}
+		if end := Ended(whole); end.Type != "" {
+			end.Reason, end.Message = bounded(end.Reason, longestWord), BoundedMessage(end.Message)
+			job.Status.Conditions = []batchv1.JobCondition{end}
+		}
+		return job
 	case *metav1.PartialObjectMetadata:
 		kind := metav1.TypeMeta{Kind: shared(whole.Kind), APIVersion: shared(whole.APIVersion)}
-		return &metav1.PartialObjectMetadata{TypeMeta: kind, ObjectMeta: kept}, nil
+		return &metav1.PartialObjectMetadata{TypeMeta: kind, ObjectMeta: kept}
 	}
-	return in, nil
-}
-
-// keepTemplate keeps of a pod template what the next one is rendered from, and what its pods use.
-func keepTemplate(kept *metav1.ObjectMeta, template *corev1.PodTemplateSpec) {
-	if references := template.Annotations[postrender.ReferencesAnnotation]; references != "" {
-		metav1.SetMetaDataAnnotation(kept, postrender.ReferencesAnnotation, references)
-	}
-	KeepUses(kept, &template.Spec)
-}
-
-// KeepPod keeps of a pod what it uses, and that nothing controls it.
-func KeepPod(kept *metav1.ObjectMeta, pod *corev1.Pod) {
-	KeepUses(kept, &pod.Spec)
-	if metav1.GetControllerOfNoCopy(pod) == nil {
-		metav1.SetMetaDataAnnotation(kept, orphanAnnotation, "")
-	}
-}
-
-// KeepUses keeps what pods of a specification cannot start without, as kind and name, sorted, in metadata for the informer cache.
-func KeepUses(kept *metav1.ObjectMeta, pod *corev1.PodSpec) {
-	var uses []string
-	if pod.ServiceAccountName != "" {
-		uses = append(uses, "ServiceAccount/"+pod.ServiceAccountName)
-	}
-	for _, volume := range pod.Volumes {
-		switch {
-		case volume.Secret != nil:
-			uses = append(uses, "Secret/"+volume.Secret.SecretName)
-		case volume.ConfigMap != nil:
-			uses = append(uses, "ConfigMap/"+volume.ConfigMap.Name)
-		case volume.PersistentVolumeClaim != nil:
-			uses = append(uses, "PersistentVolumeClaim/"+volume.PersistentVolumeClaim.ClaimName)
-		case volume.Projected != nil:
-			for _, source := range volume.Projected.Sources {
-				if source.Secret != nil {
-					uses = append(uses, "Secret/"+source.Secret.Name)
-				}
-				if source.ConfigMap != nil {
-					uses = append(uses, "ConfigMap/"+source.ConfigMap.Name)
-				}
-			}
-		}
-	}
-	slices.Sort(uses)
-	metav1.SetMetaDataAnnotation(kept, usesAnnotation, strings.Join(slices.Compact(uses), " "))
+	return object
 }
 
 // shared returns text that all equal texts share: the objects of a Collector have their names and owner in common.

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
@@ -74,7 +74,7 @@ func New(registry prometheus.Registerer) *Metrics {
 // Acted counts an action of a release by how it ended.
 func (m *Metrics) Acted(action string, err error) {
 	result := success
-	switch _, isRejected := errors.AsType[*postrender.ConfigurationError](err); {
+	switch _, isRejected := errors.AsType[*configuration.Error](err); {
 	case isRejected:
 		result = rejected
 	case err != nil:

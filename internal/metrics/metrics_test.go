@@ -10,12 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 func TestReconcilesAndActionsAreCountedByHowTheyEnd(t *testing.T) {
-	refused := fmt.Errorf("render: %w", &postrender.ConfigurationError{})
+	refused := fmt.Errorf("render: %w", &configuration.Error{})
 	for want, err := range map[string]error{
 		"install success": nil, "install failure": errors.New("broken"), "install rejected": refused,
 	} {

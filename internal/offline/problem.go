@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
@@ -67,7 +67,7 @@ func problemsOf(err error) RefusedError {
 	if problems, ok := errors.AsType[RefusedError](err); ok {
 		return problems
 	}
-	if refused, ok := errors.AsType[*postrender.ConfigurationError](err); ok {
+	if refused, ok := errors.AsType[*configuration.Error](err); ok {
 		return RefusedError{{Field: refused.Field, Message: refused.Reason}}
 	}
 	if refused, ok := errors.AsType[*specpath.RefusedError](err); ok {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/config/crd"
+	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
@@ -20,9 +21,9 @@ func FuzzConfiguration(f *testing.F) {
 	for _, text := range []string{
 		"a: bc?\n", "YTogYmM/Cg==", "YTogYmM_Cg==", "YTog\nYmM/\r\nCg==\n", "YTog YmM/Cg==", "YTogYmM/Cg", "YQ=\n=", "====", "\n", "", "=", "A===",
 		"receivers: {}", "Y2=0", "YWI=", "YWJj", "\ufeffa: b", "a: {{ b }}", "a: *b", "\x00", "a\r\nb: c", "é", "YTogYmM/Cg==\x00", "\u2028", "a: 1\na: 2", "\x7f",
-		strings.Repeat("x", postrender.MaxConfigurationBytes), strings.Repeat("x", postrender.MaxConfigurationBytes+1),
-		strings.Repeat("x", postrender.MaxConfigurationBytes+2), strings.Repeat("\n", postrender.MaxEncodedBytes-4) + "YQ==",
-		strings.Repeat("\n", postrender.MaxEncodedBytes-3) + "YQ==",
+		strings.Repeat("x", configuration.MaxBytes), strings.Repeat("x", configuration.MaxBytes+1),
+		strings.Repeat("x", configuration.MaxBytes+2), strings.Repeat("\n", configuration.MaxEncodedBytes-4) + "YQ==",
+		strings.Repeat("\n", configuration.MaxEncodedBytes-3) + "YQ==",
 	} {
 		for _, format := range []bool{true, false} {
 			f.Add(text, true, format)

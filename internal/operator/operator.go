@@ -88,7 +88,7 @@ func shardOf(selector string) string {
 
 // gcPercent is how much memory may be allocated, in percent of what is in use, until Go collects garbage. Most of what the
 // operator has in use is the informer cache, which grows with the fleet. With Go's 100, 10,000 Collectors take more than 40 KiB each.
-const gcPercent = 90
+const gcPercent = 75
 
 // limitMemory has Go collect garbage more often, and harder near the container's memory limit, in bytes, which the manifests
 // give as MEMORY_LIMIT. Without it the operator would be killed by what it could have freed. GOGC and GOMEMLIMIT win.
@@ -138,10 +138,10 @@ func addReconciler(
 	if err != nil {
 		return fmt.Errorf("create reconciler: %w", err)
 	}
+	workers := ptr.Deref(watch.MaxConcurrentReconciles, opts.MaxConcurrentReconciles)
 	c, err := controller.New(strings.ToLower(watch.Kind)+"-controller", mgr, controller.Options{
 		Reconciler:  &measured{stock, clients.Last, delays, metered},
-		RateLimiter: delays, NewQueue: queue.New,
-		MaxConcurrentReconciles: ptr.Deref(watch.MaxConcurrentReconciles, opts.MaxConcurrentReconciles),
+		RateLimiter: delays, NewQueue: queue.New(workers), MaxConcurrentReconciles: workers,
 	})
 	if err != nil {
 		return fmt.Errorf("create controller: %w", err)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/inventory"
-	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -105,7 +105,7 @@ func (s *Situation) refusal(job inventory.Reference, seen inventory.Seen) error 
 	reason := seen.Ended.Reason
 	if code != nil && reason == batchv1.JobReasonPodFailurePolicy {
 		if number, err := strconv.Atoi(code[1]); err == nil && number < firstSignal {
-			return &postrender.ConfigurationError{Field: postrender.ConfigurationField, Reason: fmt.Sprintf(
+			return &configuration.Error{Field: configuration.Field, Reason: fmt.Sprintf(
 				"check exited with %s; run `kubectl logs -n %s job/%s`", code[1], namespace, job.Name())}
 		}
 		reason = "killed, with exit code " + code[1]

@@ -18,6 +18,8 @@ import (
 
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/kube8/kube8-operator/internal/configuration"
 )
 
 // Referenced is a checked configuration that is not in the manifest, but in a Secret of the user that the pods mount.
@@ -109,7 +111,7 @@ func split(manifest io.Reader) (all, parsed []*object, err error) {
 			continue // only comments
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("rendered object %d is not YAML%s", len(all), nearLine(err))
+			return nil, nil, fmt.Errorf("rendered object %d is not YAML", len(all))
 		}
 		parsed = append(parsed, one)
 	}
@@ -168,5 +170,5 @@ func (o *object) nameBySpec() error {
 	}
 	text, err := spec.String()
 	o.isChanged = true
-	return errors.Join(err, o.node.SetName(o.node.GetName()+"-"+hashOf([]byte(text))[:suffixLength]))
+	return errors.Join(err, o.node.SetName(o.node.GetName()+"-"+configuration.HashOf([]byte(text))[:suffixLength]))
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube8/kube8-operator/internal/configuration"
 )
 
 // sha256 of "receivers: {}\n", by `printf 'receivers: {}\n' | sha256sum`.
@@ -201,8 +203,8 @@ immutable: true
 func TestRunRefusesASecretWithoutData(t *testing.T) {
 	manifest, _, _ := strings.Cut(secret("yaml", ""), "\ndata:")
 	_, err := Renderer{}.Run(bytes.NewBufferString(docs(manifest)))
-	if err == nil || !strings.Contains(err.Error(), ConfigurationField) {
-		t.Errorf("got error %v, want one that names %s", err, ConfigurationField)
+	if err == nil || !strings.Contains(err.Error(), configuration.Field) {
+		t.Errorf("got error %v, want one that names %s", err, configuration.Field)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/kube8/kube8-operator/internal/configuration"
 )
 
 const (
@@ -25,6 +27,8 @@ const (
 	// FilesHashAnnotation does the same for further files: it is the SHA-256 of what `sha256sum` prints of them, in the
 	// order of their names.
 	FilesHashAnnotation = "kube8.dev/files-sha256"
+
+	filesField = "spec.collector.files"
 
 	// suffixLength is how many digits of the hash of its content a Secret's name has.
 	suffixLength = 10
@@ -44,46 +48,45 @@ type files struct {
 // the chart's Secret of files.
 func decodeSecret(secret *yaml.RNode) (*files, error) {
 	annotations := secret.GetAnnotations()
-	format, marked := annotations[ConfigurationAnnotation]
-	if !marked || secret.GetKind() != "Secret" {
+	if _, marked := annotations[ConfigurationAnnotation]; !marked || secret.GetKind() != "Secret" {
 		return nil, nil
 	}
-	configuration := annotations[ConfigurationFileAnnotation]
+	file := annotations[ConfigurationFileAnnotation]
 	stamped := stamps{}
 	var all, further strings.Builder // what sha256sum prints of the files
 	total := 0
 	data := secret.GetDataMap()
 	for _, name := range slices.Sorted(maps.Keys(data)) {
 		field := filesField + "[" + name + "]"
-		if name == configuration {
-			field = ConfigurationField
+		if name == file {
+			field = configuration.Field
 		}
-		decoded, err := decode(data[name])
+		decoded, err := configuration.Decode(data[name])
 		if err != nil {
-			return nil, &ConfigurationError{Field: field, Reason: err.Error()}
+			return nil, &configuration.Error{Field: field, Reason: err.Error()}
 		}
 		canonical := yaml.NewStringRNode(base64.StdEncoding.EncodeToString(decoded))
 		if err := secret.SetMapField(canonical, yaml.DataField, name); err != nil {
 			return nil, fmt.Errorf("write %s: %w", field, err)
 		}
-		line := fmt.Sprintf("%s  %s\n", hashOf(decoded), name)
+		line := fmt.Sprintf("%s  %s\n", configuration.HashOf(decoded), name)
 		all.WriteString(line)
-		if name != configuration {
+		if name == file {
+			stamped[ConfigHashAnnotation] = configuration.HashOf(decoded)
+		} else {
 			further.WriteString(line)
 			total += len(decoded)
-		} else if stamped[ConfigHashAnnotation], err = Check(decoded, format); err != nil {
-			return nil, &ConfigurationError{Field: field, Reason: err.Error()}
 		}
 	}
 	switch {
-	case configuration != "" && stamped[ConfigHashAnnotation] == "":
-		return nil, &ConfigurationError{Field: ConfigurationField, Reason: "empty; set it to the collector's configuration, base64-encoded"}
-	case total > MaxConfigurationBytes:
-		return nil, &ConfigurationError{Field: filesField, Reason: "more than 262144 bytes together when decoded; shorten them"}
+	case file != "" && stamped[ConfigHashAnnotation] == "":
+		return nil, &configuration.Error{Field: configuration.Field, Reason: "empty; set it to the collector's configuration, base64-encoded"}
+	case total > configuration.MaxBytes:
+		return nil, &configuration.Error{Field: filesField, Reason: "more than 262144 bytes together when decoded; shorten them"}
 	case total > 0:
-		stamped[FilesHashAnnotation] = hashOf([]byte(further.String()))
+		stamped[FilesHashAnnotation] = configuration.HashOf([]byte(further.String()))
 	}
-	suffix := "-" + hashOf([]byte(all.String()))[:suffixLength]
+	suffix := "-" + configuration.HashOf([]byte(all.String()))[:suffixLength]
 	if strings.HasSuffix(secret.GetName(), suffix) {
 		suffix = "" // it has been here before
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/kube8/kube8-operator/internal/configuration"
 )
 
 func TestRunDecodesFurtherFiles(t *testing.T) {
@@ -25,7 +27,7 @@ func TestRunDecodesFurtherFiles(t *testing.T) {
 		t.Errorf("the pod template that projects the Secret is not stamped:\n%s", out)
 	}
 
-	half := encode(strings.Repeat("x", MaxConfigurationBytes/2+1))
+	half := encode(strings.Repeat("x", configuration.MaxBytes/2+1))
 	for name, row := range map[string]struct{ parsers, script, want string }{
 		"a file that is not base64": {parsers: `"*"`, script: encode("x"),
 			want: "spec.collector.files[parsers.conf]: not base64, or base64 with spaces or cut off; encode the file with `base64 -w0`"},

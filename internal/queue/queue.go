@@ -2,8 +2,6 @@
 package queue
 
 import (
-	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -20,22 +18,19 @@ import (
 // priorityqueue.spin), and a Collector that is installed brings ten.
 type queue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
-	ready *ready
+	limiter workqueue.TypedRateLimiter[reconcile.Request]
+	shares  *shares
 }
 
-// ready has the priorities of requests that wait only for a worker.
-type ready struct {
-	sync.Mutex
-	priorities map[reconcile.Request]int
-}
-
-// New returns the queue of a controller. limiter says how long what has failed waits.
-func New(
+// New returns what makes the queue of a controller that has a number of workers. The limiter says how long what has failed waits.
+func New(workers int) func(
 	name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
 ) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	return queue{
-		priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }),
-		&ready{priorities: map[reconcile.Request]int{}},
+	return func(
+		name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
+	) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+		made := priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter })
+		return queue{made, limiter, newShares(workers)}
 	}
 }
 
@@ -45,39 +40,51 @@ func New(
 func (q queue) Done(request reconcile.Request) {
 	if !q.ShuttingDown() {
 		q.PriorityQueue.Done(request)
+		q.shares.done(request)
+		q.giveBack()
 	}
 }
 
 // AddWithOpts adds requests to the queue.
 func (q queue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcile.Request) {
-	if opts.After > 0 || opts.RateLimited {
-		opts.Priority = new(handler.LowPriority)
-	} else if requests = q.ready.add(requests, ptr.Deref(opts.Priority, 0)); len(requests) == 0 {
-		return
-	}
-	q.PriorityQueue.AddWithOpts(opts, requests...)
-}
-
-// add returns those requests that do not wait yet, or that get a higher priority.
-func (r *ready) add(requests []reconcile.Request, priority int) []reconcile.Request {
-	r.Lock()
-	defer r.Unlock()
-	return slices.DeleteFunc(slices.Clone(requests), func(request reconcile.Request) bool {
-		if known, waits := r.priorities[request]; waits && known >= priority {
-			return true
+	for _, request := range requests {
+		one := opts
+		if opts.RateLimited {
+			limit := q.limiter.When(request)
+			if one.RateLimited = false; opts.After == 0 || limit < opts.After {
+				one.After = limit
+			}
 		}
-		r.priorities[request] = priority
-		return false
-	})
+		if one.After > 0 || opts.RateLimited {
+			one.Priority = new(handler.LowPriority)
+		}
+		if q.shares.add(request, ptr.Deref(one.Priority, 0), one.After) {
+			q.PriorityQueue.AddWithOpts(one, request)
+		}
+	}
 }
 
 // GetWithPriority returns a request for a worker. An event that comes before that is part of it, because the reconcile begins later.
 func (q queue) GetWithPriority() (reconcile.Request, int, bool) {
-	request, priority, isOver := q.PriorityQueue.GetWithPriority()
-	q.ready.Lock()
-	defer q.ready.Unlock()
-	delete(q.ready.priorities, request)
-	return request, priority, isOver
+	for {
+		request, priority, isOver := q.PriorityQueue.GetWithPriority()
+		if isOver {
+			return request, priority, true
+		}
+		next, priority, isTaken := q.shares.take(request, priority)
+		q.giveBack()
+		if isTaken {
+			return next, priority, false
+		}
+	}
+}
+
+// giveBack has the library hand out again what its namespace may have now.
+func (q queue) giveBack() {
+	for _, given := range q.shares.giveBack() {
+		q.PriorityQueue.Done(given.Request)
+		q.PriorityQueue.AddWithOpts(priorityqueue.AddOpts{Priority: &given.priority}, given.Request)
+	}
 }
 
 // Get is GetWithPriority without the priority.

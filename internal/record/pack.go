@@ -25,8 +25,13 @@ type Content struct {
 	Generation int64
 }
 
-// maxUnpacked is how many bytes a record may have when it is unpacked: one of 1 MiB can become 1,000 times as much.
-const maxUnpacked = 16 << 20
+const (
+	// maxUnpacked is how many bytes a record may have when it is unpacked: one of 1 MiB can become 1,000 times as much.
+	maxUnpacked = 16 << 20
+
+	// maxTokens is how many tokens of JSON it may have then. A list of empty lists takes a hundred times its text when it is parsed.
+	maxTokens = 100000
+)
 
 // contentOf returns the data of the Secret of a release: its text as deployed and, if there is room, as superseded. Values and manifest
 // are left out if they are too large.
@@ -103,7 +108,7 @@ func pack(rel *release.Release) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-// Unpack reads a Helm release from the data of its Secret. It refuses to unpack more than 16 MiB.
+// Unpack reads a Helm release from the data of its Secret. It refuses to unpack more than 16 MiB, and more than 100,000 tokens of JSON.
 func Unpack(packed []byte) (*release.Release, error) {
 	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
 	if err != nil {
@@ -115,6 +120,15 @@ func Unpack(packed []byte) (*release.Release, error) {
 	}
 	if len(text) > maxUnpacked {
 		return nil, fmt.Errorf("it unpacks to more than %d MiB", maxUnpacked>>20)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for count := 0; ; count++ {
+		if count > maxTokens {
+			return nil, fmt.Errorf("it has more than %d tokens of JSON", maxTokens)
+		}
+		if _, err := decoder.Token(); err != nil {
+			break // the end, or what the next step refuses
+		}
 	}
 	rel := &release.Release{}
 	if err := json.Unmarshal(text, rel); err != nil {

@@ -97,7 +97,7 @@ func (r *Records) list(ctx context.Context) error {
 	r.records, r.listed = nil, false
 	for i := range list.Items {
 		secret := &list.Items[i]
-		revision, found := revisionOf(secret.Name, r.Collector.GetName())
+		revision, found := RevisionOf(secret.Name, r.Collector.GetName())
 		switch {
 		case metav1.IsControlledBy(secret, r.Collector) && found:
 			r.add(recordedIn(secret, revision))
@@ -138,8 +138,8 @@ func (r *Records) secretOf(revision int) *corev1.Secret {
 // prefixOf returns what the names of a release's Secrets have before the revision.
 func prefixOf(release string) string { return inventory.RecordPrefix + release + ".v" }
 
-// revisionOf returns the revision that a Secret records, by the Secret's name.
-func revisionOf(secret, release string) (int, bool) {
+// RevisionOf returns the revision that a Secret records, by the Secret's name.
+func RevisionOf(secret, release string) (int, bool) {
 	number, found := strings.CutPrefix(secret, prefixOf(release))
 	revision, err := strconv.Atoi(number)
 	return revision, found && err == nil && revision > 0

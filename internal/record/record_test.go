@@ -1,6 +1,11 @@
 package record
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -12,7 +17,7 @@ func TestRevisionOf(t *testing.T) {
 		"sh.helm.release.v1.gateway.v1": 1, "sh.helm.release.v1.gateway.v12": 12, "sh.helm.release.v1.gateway.v0": 0,
 		"sh.helm.release.v1.gateway.vx": 0, "sh.helm.release.v1.other.v1": 0, "gateway": 0,
 	} {
-		if got, found := revisionOf(secret, "gateway"); found != (want > 0) || found && got != want {
+		if got, found := RevisionOf(secret, "gateway"); found != (want > 0) || found && got != want {
 			t.Errorf("%s: revision %d, %t", secret, got, found)
 		}
 	}
@@ -35,5 +40,39 @@ func TestARecordIsReadBackAndUnpacksNoBomb(t *testing.T) {
 		if rel, err := Unpack(text); err == nil {
 			t.Errorf("%s: unpacked to %+v", name, rel)
 		}
+	}
+}
+
+func TestAForgedRecordIsNotParsed(t *testing.T) {
+	forge := func(text string) []byte {
+		var packed bytes.Buffer
+		encoder := base64.NewEncoder(base64.StdEncoding, &packed)
+		zipped := gzip.NewWriter(encoder)
+		_, err := zipped.Write([]byte(text))
+		if err := errors.Join(err, zipped.Close(), encoder.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return packed.Bytes()
+	}
+	for name, row := range map[string]struct{ text, want string }{
+		"a release":                {`{"name": "a", "version": 1, "config": {"a": [1, 2]}}`, ""},
+		"a list of millions":       {`{"config": {"a": [` + strings.Repeat("[],", 5<<20) + `[]]}}`, "has more than 100000 tokens"},
+		"more bytes than are read": {`{"manifest": "` + strings.Repeat(" ", maxUnpacked) + `"}`, "unpacks to more than 16 MiB"},
+		"no release":               {`{"version": "a"}`, "is not a release"},
+		"no JSON":                  {`{"version": 1`, "is not a release"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			packed := forge(row.text)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := Unpack(packed)
+			runtime.ReadMemStats(&after)
+			if (err != nil) != (row.want != "") || err != nil && !strings.Contains(err.Error(), row.want) {
+				t.Errorf("error %v, want %q", err, row.want)
+			}
+			if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; allocated > 128 {
+				t.Errorf("it took %d MiB", allocated)
+			}
+		})
 	}
 }

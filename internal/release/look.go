@@ -11,6 +11,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/revision"
 )
 
 // look reads what the Collector has. An operator that has just started takes it to be in order if the status says so.
@@ -34,6 +35,7 @@ func (r *actionClient) look() error {
 	if r.isMoved = r.Source.Shard != "" && r.isUnknown; r.isMoved {
 		r.found, err = r.live()
 	}
+	r.expected.Note(r.expected.See(r.found, r.now())) // no reconcile begins when an autoscaler sets the number of pods
 	return err
 }
 
@@ -79,7 +81,6 @@ func (r *actionClient) isUnchanged() bool {
 		p.Verdict = plan.Deferred
 	}
 	p.Sooner(r.until.Sub(r.now()))
-	r.expected.Note(view)
 	r.plan = p
 	r.summarize()
 	r.outcome.Fast = true
@@ -109,8 +110,7 @@ func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
 		View: inventory.View{Objects: r.expected.See(r.found, r.now())},
 	}
 	pods, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "replicas")
-	s.Pods = int32(pods)            //nolint:gosec // the API server has it as an int32
-	r.expected.Note(s.View.Objects) // no reconcile begins when an autoscaler sets the number of pods
+	s.Pods = int32(pods) //nolint:gosec // the API server has it as an int32
 	_, s.Conflicted = errors.AsType[*inventory.ConflictError](r.last.Err)
 	if r.rendered != nil && r.last.refused == (change{r.rendered.Inputs, want.Hash}) && r.BackingOff(r.collector) {
 		s.Failed = r.last.Err
@@ -137,7 +137,13 @@ func (r *actionClient) prepare() error {
 	return r.decide()
 }
 
+// render renders the Collector, unless it is refused, and from the same inputs.
 func (r *actionClient) render() error {
+	if refused, is := errors.AsType[*revision.RefusedError](r.last.Err); is {
+		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && now == refused.Inputs {
+			return refused
+		}
+	}
 	rendered, err := r.revisions.Render(r.ctx, r.collector, r.values, inventory.Running(r.found))
 	if err == nil {
 		r.rendered = rendered

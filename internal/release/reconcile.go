@@ -230,11 +230,11 @@ func (r *actionClient) remember() {
 
 // summarize gives the informer cache a moment to show what was applied, and says how the objects are.
 func (r *actionClient) summarize() {
-	isInOrder, isHeld := r.expected.Confirm(r.found, r.waits, r.now())
+	isInOrder, isHeld := r.expected.AreInOrder(r.found, r.waits, r.now())
 	if !isInOrder && r.cacheWait > 0 && !r.isMoved && r.plan.Obstacle == "" {
 		_ = wait.PollUntilContextTimeout(r.ctx, 2*time.Millisecond, r.cacheWait, true, func(context.Context) (bool, error) {
 			err := r.look()
-			isInOrder, isHeld = r.expected.Confirm(r.found, r.waits, r.now())
+			isInOrder, isHeld = r.expected.AreInOrder(r.found, r.waits, r.now())
 			return isInOrder && err == nil, err
 		})
 	}

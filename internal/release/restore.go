@@ -20,7 +20,6 @@ func (r *actionClient) repairBeside(cause error) error {
 		r.recordLate(late)
 	}
 	s := plan.Situation{Deployed: r.deployed.Hash(), Disturbed: r.disturbed, View: inventory.View{Objects: r.expected.See(r.found, r.now())}}
-	r.expected.Note(s.View.Objects)
 	if !s.Drifts() && !r.isMoved {
 		return cause
 	}

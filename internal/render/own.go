@@ -2,8 +2,10 @@ package render
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -53,6 +55,9 @@ func (c *Chart) setOwner(object *unstructured.Unstructured, by Owner) error {
 	if object.GetNamespace() != by.Collector.GetNamespace() {
 		return fmt.Errorf("%s is rendered for namespace %q; a Collector has objects in its own namespace only",
 			name, object.GetNamespace())
+	}
+	if wrong := path.IsValidPathSegmentName(object.GetName()); len(wrong) > 0 {
+		return fmt.Errorf("%s: a name is part of a path of the API server: it %s", name, strings.Join(wrong, ", "))
 	}
 	mapping, err := by.Mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
 	switch {

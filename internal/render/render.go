@@ -26,6 +26,7 @@ import (
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
@@ -48,33 +49,16 @@ type Rendered struct {
 	texts []string // of Manifest, one for each object, without the data of Secrets
 }
 
-// Render renders a chart as Helm does for a first release, has the post-renderer finish the manifest, and parses that.
-// Hooks are an error: nothing would run them. An error of the post-renderer is a *postrender.ConfigurationError.
+// Render renders a chart, has the post-renderer finish the manifest, and parses that. Hooks are an error: nothing would run them. A
+// configuration that is refused is a *configuration.Error.
 func Render(
 	chrt *chart.Chart, name types.NamespacedName, values map[string]any, offers *chartutil.Capabilities, finish postrender.Renderer,
 ) (*Rendered, error) {
-	if err := chartutil.ProcessDependencies(chrt, values); err != nil {
-		return nil, fmt.Errorf("read the dependencies of chart %s: %w", chrt.Name(), err)
-	}
-	options := chartutil.ReleaseOptions{Name: name.Name, Namespace: name.Namespace, Revision: 1, IsInstall: true}
-	input, err := chartutil.ToRenderValues(chrt, values, options, offers)
+	text, err := Template(chrt, name, values, offers)
 	if err != nil {
-		return nil, fmt.Errorf("render chart %s: %w", chrt.Name(), err)
+		return nil, err
 	}
-	files, err := engine.Render(chrt, input)
-	if err != nil {
-		return nil, fmt.Errorf("render chart %s: %w", chrt.Name(), err)
-	}
-	maps.DeleteFunc(files, func(file, content string) bool {
-		return strings.TrimSpace(content) == "" || strings.HasSuffix(file, "NOTES.txt")
-	})
-	var text bytes.Buffer
-	for _, file := range slices.SortedFunc(maps.Keys(files), func(a, b string) int {
-		return cmp.Or(cmp.Compare(placeOf(files[a]), placeOf(files[b])), cmp.Compare(a, b))
-	}) {
-		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", file, strings.TrimSpace(files[file]))
-	}
-	finished, err := finish.Run(&text)
+	finished, err := finish.Run(text)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +72,39 @@ func Render(
 		}
 	}
 	return rendered, nil
+}
+
+// Template checks the configuration in the values, and renders a chart as Helm does for a first release.
+func Template(
+	chrt *chart.Chart, name types.NamespacedName, values map[string]any, offers *chartutil.Capabilities,
+) (*bytes.Buffer, error) {
+	if err := chartutil.ProcessDependencies(chrt, values); err != nil {
+		return nil, fmt.Errorf("read the dependencies of chart %s: %w", chrt.Name(), err)
+	}
+	options := chartutil.ReleaseOptions{Name: name.Name, Namespace: name.Namespace, Revision: 1, IsInstall: true}
+	input, err := chartutil.ToRenderValues(chrt, values, options, offers)
+	if err != nil {
+		return nil, fmt.Errorf("render chart %s: %w", chrt.Name(), err)
+	}
+	if coalesced, ok := input["Values"].(chartutil.Values); ok {
+		if err := configuration.Prepare(coalesced); err != nil {
+			return nil, err
+		}
+	}
+	files, err := engine.Render(chrt, input)
+	if err != nil {
+		return nil, fmt.Errorf("render chart %s: %w", chrt.Name(), err)
+	}
+	maps.DeleteFunc(files, func(file, content string) bool {
+		return strings.TrimSpace(content) == "" || strings.HasSuffix(file, "NOTES.txt")
+	})
+	text := &bytes.Buffer{}
+	for _, file := range slices.SortedFunc(maps.Keys(files), func(a, b string) int {
+		return cmp.Or(cmp.Compare(placeOf(files[a]), placeOf(files[b])), cmp.Compare(a, b))
+	}) {
+		fmt.Fprintf(text, "---\n# Source: %s\n%s\n", file, strings.TrimPrefix(strings.TrimSpace(files[file]), "---\n"))
+	}
+	return text, nil
 }
 
 // placeOf returns where the kind of a file's first object is in Helm's order of installing.

@@ -51,6 +51,11 @@ func objectIn(kind schema.GroupVersionKind, namespace string) *unstructured.Unst
 	return object
 }
 
+func named(object *unstructured.Unstructured, name string) *unstructured.Unstructured {
+	object.SetName(name)
+	return object
+}
+
 func TestOwn(t *testing.T) {
 	s := sourceOf(t, "apiVersion: v1\nkind: Secret\n", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n")
 	secret, role := corev1.SchemeGroupVersion.WithKind("Secret"), rbacv1.SchemeGroupVersion.WithKind("ClusterRole")
@@ -60,6 +65,8 @@ func TestOwn(t *testing.T) {
 	}{
 		"an object of the Collector's namespace":         {objectIn(secret, "acme"), ""},
 		"an object that names no namespace":              {objectIn(secret, ""), ""},
+		"an object whose name is a path":                 {named(objectIn(secret, ""), "a/token"), "it may not contain '/'"},
+		"an object whose name is escaped":                {named(objectIn(secret, ""), "a%2ftoken"), "it may not contain '%'"},
 		"an object of another namespace":                 {objectIn(secret, "globex"), `rendered for namespace "globex"`},
 		"an object of the cluster":                       {objectIn(role, ""), "of a kind that no namespace holds"},
 		"an object of which no template of the chart is": {objectIn(corev1.SchemeGroupVersion.WithKind("Pod"), "acme"), "do not name"},

@@ -23,7 +23,7 @@ import (
 func (s *Source) Recorded(
 	ctx context.Context, collector *unstructured.Unstructured, of record.Content, beside *Revision,
 ) (*Revision, error) {
-	found, err := render.Parse(of.Manifest)
+	found, err := render.ParseRecorded(of.Manifest)
 	if err != nil {
 		return nil, err
 	}

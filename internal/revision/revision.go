@@ -57,6 +57,18 @@ type Inputs struct {
 	Generation int64
 }
 
+// RefusedError says that nothing can be rendered from inputs. It is so until they change.
+type RefusedError struct {
+	Inputs Inputs
+	Err    error
+}
+
+// Error says what is wrong.
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
 // Revision is what a Collector was rendered to, now or as its record has it.
 type Revision struct {
 	plan.Want
@@ -95,18 +107,24 @@ func (s *Source) Render(
 	if err != nil {
 		return nil, err
 	}
+	if err := inventory.CheckSize(collector); err != nil {
+		return nil, &RefusedError{now, err}
+	}
 	referenced, err := s.Configuration(ctx, collector)
+	now.Configuration = cmp.Or(referenced.Version, now.Configuration) // the informer cache may have another one
+	if err != nil && referenced.Version != "" {
+		return nil, &RefusedError{now, err}
+	}
 	if err != nil {
 		return nil, err
 	}
-	now.Configuration = cmp.Or(referenced.Version, now.Configuration) // the informer cache may have another one
 	references, unfollowed := s.References(collector, running)
 	renderer := postrender.Renderer{Referenced: referenced, References: references}
 	key, values := client.ObjectKeyFromObject(collector), withNulls(values, collector)
 	copied := withCopy(values, referenced)
 	found, err := render.Render(s.Chart.Chart, key, copied, offered.Capabilities, renderer)
 	if err != nil {
-		return nil, err
+		return nil, &RefusedError{now, err}
 	}
 	if len(offered.Unreadable) > 0 {
 		names := slices.Sorted(maps.Keys(offered.Unreadable))

@@ -19,7 +19,7 @@ const lastRing = math.MaxInt
 
 // place is where a Collector is. It is empty for one that has nothing to wait for.
 type place struct {
-	number   int       // in its ring, from 1, by when it began to wait
+	number   int       // from 1, by when it began to wait
 	admitted time.Time // when its turn came; zero until then
 }
 
@@ -29,7 +29,8 @@ type choice struct {
 	admitted, overdue []*unstructured.Unstructured
 }
 
-// choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for.
+// choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for. However many
+// Collectors of a namespace are overdue, they take one place of the budget: so no tenant takes all of it.
 func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) choice {
 	type candidate struct {
 		collector    *unstructured.Unstructured
@@ -38,29 +39,31 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 	}
 	var chosen choice
 	var waiting []candidate
-	open := lastRing
+	open, stuck := lastRing, map[string]bool{} // namespaces with Collectors that are overdue
 	for i := range collectors {
 		collector := &collectors[i]
 		at, isKnown := w.places[client.ObjectKeyFromObject(collector)]
 		isPaused, _ := v1alpha1.IsPaused(collector) // what says neither yes nor no pauses nothing
-		wish, ring, since := w.wishOf(collector), ringOf(collector), onItsWaySince(collector, at)
+		wish, ring, since := w.wishOf(collector), w.ringOf(collector), onItsWaySince(collector, at)
+		isHeld := wish == v1alpha1.RolloutHold
 		switch {
-		case collector.GetDeletionTimestamp() != nil || isPaused:
+		case collector.GetDeletionTimestamp() != nil || isPaused || isHeld && !since.IsZero():
 			continue
 		case !since.IsZero() && now.Sub(since) > w.Deadline:
 			chosen.Overdue++
 			chosen.overdue = append(chosen.overdue, collector)
+			stuck[collector.GetNamespace()] = true
 			continue
 		case !since.IsZero():
 			chosen.RollingOut++
 		case !isKnown:
 			isLate := now.Sub(w.began) > w.Deadline && now.Sub(collector.GetCreationTimestamp().Time) > w.Deadline
-			if wish == v1alpha1.RolloutHold || isLate {
+			if isHeld || isLate {
 				continue
 			}
 		case at.number == 0:
 			continue
-		case wish == v1alpha1.RolloutHold:
+		case isHeld:
 			chosen.LeftOut++
 			continue
 		default:
@@ -73,13 +76,13 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, len(collectors), false)
 	budget = max(1, budget) // the error is about a flag that the operator has checked
 	for _, next := range waiting {
-		if next.isNow || next.ring <= open && chosen.RollingOut+chosen.Overdue < budget {
+		if next.isNow || next.ring <= open && chosen.RollingOut+len(stuck) < budget {
 			chosen.admitted = append(chosen.admitted, next.collector)
 			chosen.Waiting--
 			chosen.RollingOut++
 		}
 	}
-	if chosen.Overdue >= budget {
+	if len(stuck) >= budget {
 		chosen.Held, chosen.Waiting = chosen.Waiting, 0
 	}
 	return chosen
@@ -94,14 +97,21 @@ func onItsWaySince(collector *unstructured.Unstructured, at place) time.Time {
 	return at.admitted
 }
 
-// wishOf returns what the label of a Collector, or else of its namespace, says.
+// wishOf returns what the labels say: of the namespace, which the platform owns, and hold of the Collector, too.
 func (w *Waves) wishOf(collector client.Object) string {
-	return cmp.Or(collector.GetLabels()[v1alpha1.RolloutLabel], w.namespaces[collector.GetNamespace()])
+	if own := collector.GetLabels()[v1alpha1.RolloutLabel]; own == v1alpha1.RolloutHold || w.Live == nil {
+		return own
+	}
+	return w.namespaces[collector.GetNamespace()][v1alpha1.RolloutLabel]
 }
 
-// ringOf returns the ring of a Collector. A label that is not a number counts as no label.
-func ringOf(collector client.Object) int {
-	ring, err := strconv.ParseUint(collector.GetLabels()[v1alpha1.RingLabel], 10, 31)
+// ringOf returns the ring of a Collector's namespace. A label that is not a number counts as no label.
+func (w *Waves) ringOf(collector client.Object) int {
+	labels := w.namespaces[collector.GetNamespace()]
+	if w.Live == nil {
+		labels = collector.GetLabels()
+	}
+	ring, err := strconv.ParseUint(labels[v1alpha1.RingLabel], 10, 31)
 	if err != nil {
 		return lastRing
 	}

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -45,12 +47,16 @@ func newFleet(budget string, began time.Time) *fleet {
 	return &fleet{Waves: &Waves{places: map[client.ObjectKey]place{}, began: began, Budget: intstr.Parse(budget), Deadline: time.Minute}}
 }
 
-// add adds a Collector of a line such as "name ring=1 rollout=now waits". Its status says that it is on its way since a moment
+// add adds a Collector of a line such as "name@namespace ring=1 rollout=now waits". Its status says that it is on its way since a moment
 // (rolls) or for long (overdue). Or it was admitted a moment ago or long ago (stuck), and its status does not say so. Or it was
 // not reconciled yet (unseen). Without any such word it has nothing to wait for.
 func (f *fleet) add(line string) {
 	words := strings.Fields(line)
-	made, at, isKnown := newCollector(words[0], nil), place{}, true
+	name, namespace, _ := strings.Cut(words[0], "@")
+	made, at, isKnown := newCollector(name, nil), place{}, true
+	if namespace != "" {
+		made.SetNamespace(namespace)
+	}
 	labels, number := map[string]string{}, len(f.collectors)+1
 	for _, word := range words[1:] {
 		key, value, _ := strings.Cut(word, "=")
@@ -115,7 +121,12 @@ func TestWhoIsAdmitted(t *testing.T) {
 		"the next ring when the lower one is held back":      {"9", []string{"a ring=0 rollout=hold waits", "b ring=1 waits"}, []string{"b"}, Counts{LeftOut: 1, RollingOut: 1}},
 		"the next ring when the lower one is unseen, held":   {"9", []string{"a ring=0 rollout=hold unseen", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
 		"who is to be now, in any ring, beyond the budget":   {"1", []string{"a overdue", "b waits", "c ring=7 rollout=now waits"}, []string{"c"}, Counts{Held: 1, RollingOut: 1, Overdue: 1}},
-		"nobody when those that are overdue use the budget":  {"2", []string{"a overdue", "b overdue", "c waits"}, nil, Counts{Held: 1, Overdue: 2}},
+		"nobody when those that are overdue use the budget":  {"2", []string{"a@one overdue", "b@two overdue", "c waits"}, nil, Counts{Held: 1, Overdue: 2}},
+		"one while those of one namespace are overdue":       {"2", []string{"a overdue", "b overdue", "c waits"}, []string{"c"}, Counts{RollingOut: 1, Overdue: 2}},
+		"one when the overdue one is held back":              {"1", []string{"a rollout=hold overdue", "b waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"one when the one on its way is held back":           {"1", []string{"a rollout=hold rolls", "b waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"one when the overdue one is paused":                 {"1", []string{"a paused overdue", "b waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"one when the overdue one is deleted":                {"1", []string{"a deleted overdue", "b waits"}, []string{"b"}, Counts{RollingOut: 1}},
 		"a ring that is no number is the last one":           {"1", []string{"a ring=-1 waits", "b ring=3 waits"}, []string{"b"}, Counts{Waiting: 1, RollingOut: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,13 +148,34 @@ func TestWhoIsAdmitted(t *testing.T) {
 	}
 }
 
-func TestTheLabelOfANamespaceIsForCollectorsWithoutOne(t *testing.T) {
-	f := newFleet("1", now)
-	f.namespaces = map[string]string{"tenant-acme": v1alpha1.RolloutHold}
-	f.add("a waits")
-	f.add("b rollout=now waits")
-	if diff := cmp.Diff([]string{"b"}, names(f.choose(f.collectors, now).admitted)); diff != "" {
-		t.Errorf("admitted (-want +got)\n%s", diff)
+func TestRingsAndHasteAreTheNamespacesAndBothCanHold(t *testing.T) {
+	for name, row := range map[string]struct {
+		namespaces map[string]map[string]string
+		fleet      []string
+		want       []string
+	}{
+		"a ring of a Collector counts for nothing":      {nil, []string{"a ring=3 waits", "b ring=0 waits"}, []string{"a"}},
+		"haste of a Collector counts for nothing":       {nil, []string{"a waits", "b rollout=now waits"}, []string{"a"}},
+		"a Collector can hold":                          {nil, []string{"a rollout=hold waits", "b waits"}, []string{"b"}},
+		"a ring of a namespace counts":                  {map[string]map[string]string{"one": {v1alpha1.RingLabel: "0"}}, []string{"a@two waits", "b@one waits"}, []string{"b"}},
+		"haste of a namespace counts":                   {map[string]map[string]string{"one": {v1alpha1.RolloutLabel: "now"}}, []string{"a@two waits", "b@one waits"}, []string{"a", "b"}},
+		"a namespace can hold, whatever Collectors say": {map[string]map[string]string{"one": {v1alpha1.RolloutLabel: "hold"}}, []string{"a@one rollout=now waits"}, nil},
+		"a Collector can hold, whatever the namespace says": {
+			map[string]map[string]string{"one": {v1alpha1.RolloutLabel: "now"}}, []string{"a@one rollout=hold waits"}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet("1", now)
+			f.Live, f.namespaces = fake.NewClientBuilder().Build(), row.namespaces
+			for _, line := range row.fleet {
+				f.add(line)
+			}
+			admitted := names(f.choose(f.collectors, now).admitted)
+			slices.Sort(admitted)
+			if diff := cmp.Diff(row.want, admitted); diff != "" {
+				t.Errorf("admitted (-want +got)\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -29,7 +29,8 @@ const (
 	// interval is the time between two looks at the fleet while a change is on its way.
 	interval = time.Second
 
-	// standstill is that time while nobody can be admitted: the change is held, or left out.
+	// standstill is that time while nobody can be admitted: the change is held, or left out. It is also for how long the labels of
+	// namespaces are believed.
 	standstill = 5 * time.Second
 )
 
@@ -48,7 +49,8 @@ type Waves struct {
 	// Requeue has a Collector reconciled.
 	Requeue func(client.Object)
 
-	// Live reads namespaces from the API server. It is nil for an operator that is for some namespaces only, and may not.
+	// Live reads namespaces from the API server. It is nil for an operator that is for some namespaces only, and may not. That one goes
+	// by the labels of Collectors.
 	Live client.Reader
 
 	// Events takes the event RolloutHeld.
@@ -60,12 +62,13 @@ type Waves struct {
 	// Count is told how many Collectors are in each state.
 	Count func(Counts)
 
-	mutex      sync.Mutex                 // each reconcile needs it, so nobody holds it while the API server is asked
-	places     map[client.ObjectKey]place // of those that were reconciled since the change began
-	lines      map[int]int                // by ring, how many Collectors have begun to wait
-	namespaces map[string]string          // those with the label RolloutLabel, and its value
-	began      time.Time                  // when the operator began to bring the change
-	due        *time.Time                 // when to look at the fleet again; nil while there is nothing to see
+	mutex      sync.Mutex                   // each reconcile needs it, so nobody holds it while the API server is asked
+	places     map[client.ObjectKey]place   // of those that were reconciled since the change began
+	line       int                          // how many Collectors have begun to wait
+	namespaces map[string]map[string]string // labels of those that have RingLabel or RolloutLabel; nil until they are read
+	read       time.Time                    // when they were
+	began      time.Time                    // when the operator began to bring the change
+	due        *time.Time                   // when to look at the fleet again; nil while there is nothing to see
 	held       bool
 }
 
@@ -80,10 +83,10 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	key, ring := client.ObjectKeyFromObject(collector), ringOf(collector)
+	key, ring := client.ObjectKeyFromObject(collector), w.ringOf(collector)
 	if w.places[key] == (place{}) {
-		w.lines[ring]++
-		w.places[key], w.due = place{number: w.lines[ring]}, &time.Time{}
+		w.line++
+		w.places[key], w.due = place{number: w.line}, &time.Time{}
 	}
 	if w.due == nil { // nobody waited while this one was paused
 		w.due = &time.Time{}
@@ -96,6 +99,8 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 		pending.Message = "the operator's change is on its way to the pods"
 	case w.wishOf(collector) == v1alpha1.RolloutHold:
 		pending.Reason, pending.Message = v1alpha1.ReasonLeftOut, "label "+v1alpha1.RolloutLabel+" holds the operator's change back"
+	case w.Live != nil && w.namespaces == nil:
+		pending.Message = fmt.Sprintf("the operator's change waits: place %d", at.number)
 	case ring == lastRing:
 		pending.Message = fmt.Sprintf("the operator's change waits: after all rings, place %d", at.number)
 	default:
@@ -122,7 +127,7 @@ func (w *Waves) Forget(collector client.ObjectKey) {
 func (w *Waves) Reset() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.places, w.lines = map[client.ObjectKey]place{}, map[int]int{}
+	w.places, w.line = map[client.ObjectKey]place{}, 0
 	w.began, w.due = w.Now(), &time.Time{}
 }
 
@@ -137,10 +142,14 @@ func (w *Waves) Start(ctx context.Context) error {
 
 // Look looks at the fleet, if it is time, and admits those whose turn it is. Start calls it.
 func (w *Waves) Look(ctx context.Context) {
-	if !w.isDue() {
+	isDue, namespaces := w.isDue()
+	if !isDue {
 		return
 	}
-	namespaces, err := w.labelledNamespaces(ctx)
+	var err error
+	if namespaces == nil {
+		namespaces, err = w.labelledNamespaces(ctx)
+	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	collectors, cacheErr := w.Fleet(ctx) // with the lock, so that nobody who is on its way is missed between its status and its place
@@ -148,8 +157,8 @@ func (w *Waves) Look(ctx context.Context) {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot see which Collectors may take the operator's change")
 		return
 	}
-	w.namespaces = namespaces
 	now := w.Now()
+	w.namespaces = namespaces
 	chosen := w.choose(collectors, now)
 	for _, collector := range chosen.admitted {
 		key := client.ObjectKeyFromObject(collector)
@@ -166,10 +175,19 @@ func (w *Waves) Look(ctx context.Context) {
 	}
 }
 
-func (w *Waves) isDue() bool {
+// isDue tells whether it is time to look at the fleet, and returns the labels of namespaces unless they must be read again.
+func (w *Waves) isDue() (bool, map[string]map[string]string) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return w.due != nil && !w.Now().Before(*w.due)
+	now := w.Now()
+	switch {
+	case w.due == nil || now.Before(*w.due):
+		return false, nil
+	case w.namespaces == nil || !now.Before(w.read.Add(standstill)):
+		w.read = now
+		return true, nil
+	}
+	return true, w.namespaces
 }
 
 // tellHeld tells, once, that a wave holds: all of the budget is taken by Collectors that are overdue.
@@ -185,17 +203,19 @@ func (w *Waves) tellHeld(chosen choice) {
 	}
 }
 
-func (w *Waves) labelledNamespaces(ctx context.Context) (map[string]string, error) {
+func (w *Waves) labelledNamespaces(ctx context.Context) (map[string]map[string]string, error) {
+	labelled := map[string]map[string]string{}
 	if w.Live == nil {
-		return nil, nil
+		return labelled, nil
 	}
-	found := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}}
-	if err := w.Live.List(ctx, found, client.HasLabels{v1alpha1.RolloutLabel}); err != nil {
-		return nil, fmt.Errorf("list namespaces with the label %s: %w", v1alpha1.RolloutLabel, err)
+	for _, label := range []string{v1alpha1.RingLabel, v1alpha1.RolloutLabel} {
+		found := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}}
+		if err := w.Live.List(ctx, found, client.HasLabels{label}); err != nil {
+			return nil, fmt.Errorf("list namespaces with the label %s: %w", label, err)
+		}
+		for _, namespace := range found.Items {
+			labelled[namespace.Name] = namespace.Labels
+		}
 	}
-	namespaces := map[string]string{}
-	for _, namespace := range found.Items {
-		namespaces[namespace.Name] = namespace.Labels[v1alpha1.RolloutLabel]
-	}
-	return namespaces, nil
+	return labelled, nil
 }

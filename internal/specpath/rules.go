@@ -9,6 +9,7 @@ var rules = map[string][]rule{
 	"StatefulSet": workload,
 	"Service": append(same("spec.", "spec.service.", "type", "internalTrafficPolicy", "externalTrafficPolicy", "clusterIP",
 		"loadBalancerClass", "loadBalancerSourceRanges", "sessionAffinity", "trafficDistribution"),
+		rule{"spec.clusterIPs", field("spec.service.clusterIP")},
 		rule{"spec.ports", ports},
 		rule{"metadata.annotations", field("spec.service.annotations")},
 	),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,25 +80,39 @@ func exit(ended *corev1.ContainerStateTerminated) string {
 }
 
 // StripPod leaves of a pod in the cache what keeps it from serving, and what the pod uses: an operator that shares a fleet with
-// others has the pods of all. It is for cache.ByObject.
+// others has the pods of all. Of a pod that can be no Collector's it leaves the name. It is for cache.ByObject.
 func StripPod(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok || len(pod.Spec.Containers) == 0 {
 		return obj, nil // the last known state of a deleted pod, or stripped before
 	}
-	stripped := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			Labels: map[string]string{v1alpha1.CollectorLabel: pod.Labels[v1alpha1.CollectorLabel]},
-		},
+	stripped := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+	}}
+	if !isOfWorkload(pod) {
+		return stripped, nil
 	}
+	stripped.CreationTimestamp, stripped.DeletionTimestamp = pod.CreationTimestamp, pod.DeletionTimestamp
+	stripped.Labels = map[string]string{v1alpha1.CollectorLabel: pod.Labels[v1alpha1.CollectorLabel]}
 	inventory.KeepPod(&stripped.ObjectMeta, pod)
-	if troubleOf(pod) != "" {
-		stripped.Status = corev1.PodStatus{
-			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Conditions: pod.Status.Conditions,
-			InitContainerStatuses: pod.Status.InitContainerStatuses, ContainerStatuses: pod.Status.ContainerStatuses,
-		}
+	if trouble := troubleOf(pod); trouble != "" {
+		stripped.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: inventory.BoundedMessage(trouble)}
 	}
 	return stripped, nil
+}
+
+// isOfWorkload tells whether the controller of a pod can be a workload or a Job of the Collector in its label. A pod that nothing controls
+// can have lost it.
+func isOfWorkload(pod *corev1.Pod) bool {
+	owner, collector := metav1.GetControllerOfNoCopy(pod), pod.Labels[v1alpha1.CollectorLabel]
+	if owner == nil {
+		return true
+	}
+	switch owner.Kind {
+	case "StatefulSet", "DaemonSet":
+		return owner.Name == collector
+	case "ReplicaSet", "Job":
+		return strings.HasPrefix(owner.Name, collector+"-")
+	}
+	return false
 }

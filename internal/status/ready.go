@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
-	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
@@ -75,7 +75,7 @@ func failure(err error, message string) readiness {
 		reason, message = v1alpha1.ReasonCheckFailed, checked.Error()
 	} else if fields, ok := errors.AsType[*specpath.RefusedError](err); ok {
 		message = fields.Error()
-	} else if refused, ok := errors.AsType[*postrender.ConfigurationError](err); ok {
+	} else if refused, ok := errors.AsType[*configuration.Error](err); ok {
 		reason, message = v1alpha1.ReasonConfigInvalid, refused.Error()
 		if refused.Missing {
 			reason = v1alpha1.ReasonConfigMissing

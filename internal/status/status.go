@@ -10,6 +10,7 @@ package status
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -86,6 +88,18 @@ func (c decoratedClient) Get(ctx context.Context, key client.ObjectKey, obj clie
 		c.written.Delete(key)
 	}
 	return err //nolint:wrapcheck // a decorator returns what the decorated one returns
+}
+
+// Update writes obj's finalizers. The stock reconciler changes nothing else, and what the informer cache has of a Collector may be less
+// than what its user wrote.
+func (c decoratedClient) Update(ctx context.Context, obj client.Object, _ ...client.UpdateOption) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": obj.GetResourceVersion(), "finalizers": obj.GetFinalizers(),
+	}})
+	if err != nil {
+		return fmt.Errorf("write the finalizers of %s: %w", obj.GetName(), err)
+	}
+	return c.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch)) //nolint:wrapcheck // as Get
 }
 
 // uninstallFinalizer is the stock reconciler's.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/revision"
 )
@@ -106,7 +106,7 @@ conditions:
 			events: []string{"Normal Installed version 0.150.0, as revision 2"},
 		},
 		"a refused configuration is told with its reason, and what is deployed stays known": {
-			outcome: outcome{Err: fmt.Errorf("post render: %w", &postrender.ConfigurationError{Field: "spec.f", Reason: "line 2"})},
+			outcome: outcome{Err: fmt.Errorf("post render: %w", &configuration.Error{Field: "spec.f", Reason: "line 2"})},
 			update: `
 conditions:
 - {type: Deployed, status: Unknown, lastTransitionTime: "2026-02-02T00:00:00Z"}
@@ -127,7 +127,7 @@ conditions:
 			events: []string{"Warning Refused spec.f: line 2"},
 		},
 		"a missing configuration has a reason of its own": {
-			outcome: outcome{Err: &postrender.ConfigurationError{Field: "spec.f", Missing: true, Reason: "no Secret"}},
+			outcome: outcome{Err: &configuration.Error{Field: "spec.f", Missing: true, Reason: "no Secret"}},
 			stored:  `{}`,
 			update:  `conditions: [{type: Irreconcilable, status: "True", message: m, lastTransitionTime: "2026-02-02T00:00:00Z"}]`,
 			written: `

@@ -25,6 +25,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
 	"k8s.io/kubernetes/pkg/registry/autoscaling/horizontalpodautoscaler"
+	"k8s.io/kubernetes/pkg/registry/networking/ingress"
 	"k8s.io/kubernetes/pkg/registry/networking/networkpolicy"
 	"k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
 
@@ -48,6 +49,7 @@ var strategies = map[string]rest.RESTCreateStrategy{
 	"DaemonSet":               daemonset.Strategy,
 	"StatefulSet":             statefulset.Strategy,
 	"HorizontalPodAutoscaler": horizontalpodautoscaler.Strategy,
+	"Ingress":                 ingress.Strategy,
 	"NetworkPolicy":           networkpolicy.Strategy,
 	"PodDisruptionBudget":     poddisruptionbudget.Strategy,
 }

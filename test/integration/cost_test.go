@@ -26,8 +26,8 @@ func TestWhatACollectorCostsTheAPIServer(t *testing.T) {
 		want []string
 	}{
 		{"to be installed", func() { create(t, collector) }, []string{
-			"update collectors", // the finalizer
-			"list secrets",      // which revisions are recorded?
+			"patch collectors", // the finalizer
+			"list secrets",     // which revisions are recorded?
 			"patch deployments", "patch networkpolicies", "patch poddisruptionbudgets",
 			"patch secrets", "patch serviceaccounts", "patch services",
 			"create secrets", // the record
@@ -57,7 +57,7 @@ func TestWhatACollectorCostsTheAPIServer(t *testing.T) {
 			"delete secrets", "delete serviceaccounts", "delete services",
 			"delete secrets", "delete secrets", // configurations of before
 			"delete secrets", "delete secrets", "delete secrets", // three revisions
-			"create events", "update collectors",
+			"create events", "patch collectors",
 		}},
 	}
 	for _, step := range steps {
@@ -129,6 +129,6 @@ func TestADeletionAfterAChangeNeedsNoListOfRecordsAlsoAfterARestart(t *testing.T
 	expectRequests(t, since, collector.Namespace, []string{
 		"delete deployments", "delete secrets", "delete secrets", "delete serviceaccounts", "delete services",
 		"delete secrets", "delete secrets", // two revisions
-		"create events", "update collectors",
+		"create events", "patch collectors",
 	})
 }

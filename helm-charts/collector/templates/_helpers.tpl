@@ -116,6 +116,14 @@ pod is the target.
 {{- end }}
 {{- end }}
 {{- end }}
+{{- $nul := `(^|[^\\])(\\\\)*\\u0000` }}
+{{- if regexMatch $nul (toJson $given) }}
+{{- range $field, $value := $given }}
+{{- if regexMatch $nul (toJson $value) }}
+{{- fail (printf "%s: has a NUL character, which no program takes; remove it" $field) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if and $v.collector.configuration $v.collector.configurationSecret }}
 {{- fail "collector: set configuration or configurationSecret, not both" }}
 {{- end }}
@@ -147,11 +155,67 @@ pod is the target.
 {{- end }}
 {{- $keys = append $keys $key }}
 {{- end }}
+{{- include "collector.validateContainers" . }}
+{{- range $monitor := list "serviceMonitor" "podMonitor" "prometheusRule" }}
+{{- range $key, $value := (get $v $monitor).labels }}
+{{- if not (regexMatch "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$" $value) }}
+{{- fail (printf "%s.labels: the value of %s has at most 63 letters, digits, '-', '_' and '.', and starts and ends with a letter or digit" $monitor $key) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if and $v.updateStrategy.rollingUpdate (ne $v.updateStrategy.type "RollingUpdate") }}
+{{- fail (printf "updateStrategy.rollingUpdate: not with type %s, which ignores it; remove one of the two" $v.updateStrategy.type) }}
+{{- end }}
 {{- $own := ternary (list "config" "varlogpods" "hostfs") (list "config" "varlogpods") $v.presets.hostMetrics.enabled }}
+{{- $taken := list }}
 {{- range concat $v.extraVolumes $v.volumeClaimTemplates $v.volumeClaims }}
 {{- $name := .name | default (get (.metadata | default dict) "name") | default "" }}
 {{- if has $name $own }}
 {{- fail (printf "extraVolumes, volumeClaimTemplates, volumeClaims: the name %s is the chart's own; choose another" $name) }}
+{{- end }}
+{{- if and .metadata (has $name $taken) }}{{/* two extraVolumes of one name are refused with the pod */}}
+{{- fail (printf "extraVolumes, volumeClaimTemplates, volumeClaims: two have the name %s; rename one" $name) }}
+{{- end }}
+{{- $taken = append $taken $name }}
+{{- end }}
+{{- end }}
+
+{{/* Refuses what the API server accepts of a container, and what can never work. */}}
+{{- define "collector.validateContainers" -}}
+{{- $v := .Values }}
+{{- $own := list }}
+{{- range (include "collector.ports" . | fromJson).inPod }}{{ $own = append $own .name }}{{ end }}
+{{- $all := $own }}
+{{- $containers := list (dict "field" "" "mounts" "extraVolumeMounts" "ports" $own "is" $v) }}
+{{- range $list := list "initContainers" "extraContainers" }}
+{{- range get $v $list | default list }}
+{{- $names := list }}
+{{- range .ports }}{{ with .name }}{{ $names = append $names . }}{{ end }}{{ end }}
+{{- $all = concat $all $names }}
+{{- $containers = append $containers (dict "field" (printf "%s[%s]." $list .name) "mounts" "volumeMounts" "ports" $names "is" .) }}
+{{- end }}
+{{- end }}
+{{- range $name, $port := $v.ports }}
+{{- if and (kindIs "string" $port.targetPort) (ne (toString $port.enabled) "false") (not (has $port.targetPort $all)) }}
+{{- fail (printf "ports.%s.targetPort: no container has a port %q; name another one, or give its number" $name $port.targetPort) }}
+{{- end }}
+{{- end }}
+{{- range $container := $containers }}
+{{- if and .is.command (not (first .is.command)) }}
+{{- fail (printf "%scommand: its first word is empty; name a program" .field) }}
+{{- end }}
+{{- range get .is .mounts | default list }}
+{{- if not (regexMatch "^(/|[A-Za-z]:)" .mountPath) }}
+{{- fail (printf "%s%s: the mountPath %q must begin with /" $container.field $container.mounts .mountPath) }}
+{{- end }}
+{{- end }}
+{{- range $probe := list "livenessProbe" "readinessProbe" "startupProbe" }}
+{{- range $handler := list "httpGet" "tcpSocket" }}
+{{- $port := get (get (get $container.is $probe | default dict) $handler | default dict) "port" }}
+{{- if and $port (kindIs "string" $port) (not (has $port $container.ports)) }}
+{{- fail (printf "%s%s.%s.port: the container has no port %q; name another one, or give its number" $container.field $probe $handler $port) }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

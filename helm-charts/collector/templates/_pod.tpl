@@ -291,5 +291,7 @@ volumes:
 {{- $factors := dict "" 1 "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 "Ki" 1024 "Mi" 1048576
   "Gi" 1073741824 "Ti" 1099511627776 "Pi" 1125899906842624 "Ei" 1152921504606846976 }}
 {{- $factor := get $factors (trimPrefix $number (toString .)) }}
-{{- if and $number $factor }}{{ mulf (float64 $number) $factor 0.8 | floor | int64 }}{{ end }}
+{{- $bytes := 0 }}
+{{- if and $number $factor }}{{ $bytes = mulf (float64 $number) $factor 0.8 | floor | int64 }}{{ end }}
+{{- if gt $bytes 0 }}{{ $bytes }}{{ end }}
 {{- end }}

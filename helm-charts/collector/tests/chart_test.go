@@ -13,16 +13,17 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/helm-charts/collector/ci"
+	templates "github.com/kube8/kube8-operator/internal/render"
 )
 
 const (
@@ -43,22 +44,20 @@ var monitoring = []string{
 var all = append(slices.Clone(monitoring), "keda.sh/v1alpha1/ScaledObject", "autoscaling.k8s.io/v1/VerticalPodAutoscaler",
 	"gateway.networking.k8s.io/v1/HTTPRoute", "gateway.networking.k8s.io/v1/GRPCRoute")
 
-// render does what `helm install --dry-run=client` does, on a cluster that also has the given APIs.
+// render does what the operator does before the post-renderer, on a cluster that also has the given APIs.
 func render(t *testing.T, release string, values map[string]any, apis ...string) (string, error) {
 	t.Helper()
 	chart, err := loader.Load(chartDir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	install := action.NewInstall(&action.Configuration{})
-	install.DryRun, install.ClientOnly = true, true
-	install.ReleaseName, install.Namespace = release, "tenant-acme"
-	install.APIVersions = apis
-	rendered, err := install.Run(chart, values)
+	offered := chartutil.DefaultCapabilities.Copy()
+	offered.APIVersions = append(offered.APIVersions, apis...)
+	manifest, err := templates.Template(chart, types.NamespacedName{Namespace: "tenant-acme", Name: release}, values, offered)
 	if err != nil {
 		return "", err
 	}
-	return rendered.Manifest, nil
+	return manifest.String(), nil
 }
 
 // object is the part that all rendered objects share, and the pod template of those that have one.
@@ -75,12 +74,12 @@ func objects(t *testing.T, manifest string) []object {
 	t.Helper()
 	var found []object
 	for doc := range strings.SplitSeq(manifest, "---\n") {
-		if strings.TrimSpace(doc) == "" {
-			continue
-		}
 		o := object{raw: doc}
 		if err := yaml.Unmarshal([]byte(doc), &o); err != nil {
 			t.Fatalf("%v in:\n%s", err, doc)
+		}
+		if o.Kind == "" {
+			continue // only comments
 		}
 		found = append(found, o)
 	}

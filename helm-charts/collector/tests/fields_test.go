@@ -30,6 +30,9 @@ func rendered[T any](t *testing.T, kind, over string, apis ...string) (found []T
 	return found
 }
 
+// proxy is another container with a port.
+const proxy = `extraContainers: [{name: proxy, image: proxy, ports: [{name: proxy, containerPort: 1443}]}]`
+
 func TestAPortIsWhereItIsAskedFor(t *testing.T) {
 	for name, row := range map[string]struct{ over, pod, services string }{
 		"by default in the pod and on the Service": {
@@ -40,7 +43,7 @@ func TestAPortIsWhereItIsAskedFor(t *testing.T) {
 			"otlp=4317", "edge[otlp=443:otlp]",
 		},
 		"at another container's port": {
-			`ports: {otlp: {port: 443, targetPort: proxy}, otlp-http: {enabled: false}, metrics: {enabled: false}}`,
+			`{ports: {otlp: {port: 443, targetPort: proxy}, otlp-http: {enabled: false}, metrics: {enabled: false}}, ` + proxy + `}`,
 			"", "edge[otlp=443:proxy]",
 		},
 		"not on the Service": {
@@ -103,7 +106,7 @@ func TestAMonitorReadsMetricsWhereTheyAre(t *testing.T) {
 		"beside a load balancer":           {`{service: {type: LoadBalancer}, serviceMonitor: {enabled: true}}`, "operator: Exists"},
 		"on a load balancer that has them": {`{service: {type: LoadBalancer}, ports: {metrics: {service: true}}, serviceMonitor: {enabled: true}}`, "operator: DoesNotExist"},
 		"in the pod":                       {`podMonitor: {enabled: true}`, "- port: metrics"},
-		"at another container":             {`{ports: {metrics: {targetPort: proxy}}, podMonitor: {enabled: true}}`, "- port: proxy"},
+		"at another container":             {`{ports: {metrics: {targetPort: proxy}}, podMonitor: {enabled: true}, ` + proxy + `}`, "- port: proxy"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			manifest, err := render(t, "edge", smallest(t, row.over), monitoring...)

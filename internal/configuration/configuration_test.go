@@ -1,13 +1,15 @@
-package postrender
+package configuration
 
 import (
-	"bytes"
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
+
+	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-func TestRunRefuses(t *testing.T) {
+func TestWhatIsRefused(t *testing.T) {
 	const prefix = "spec.collector.configuration: "
 	const notBase64 = "not base64, or base64 with spaces or cut off; encode the file with `base64 -w0`"
 	tests := map[string]struct{ format, data, want string }{
@@ -27,7 +29,7 @@ func TestRunRefuses(t *testing.T) {
 		"broken YAML":                        {data: encode("a: 1\nb: [secret\n"), want: "not YAML near line 1; correct it, or set format to raw"},
 		"a tab as indentation":               {data: encode("a:\n\tsecret: c\n"), want: "not YAML near line 2; correct it, or set format to raw"},
 		"a duplicate key":                    {data: encode("exporters:\n  secret: 1\n  secret: 2\n"), want: "duplicate key near line 3; remove it, or set format to raw"},
-		"a value that does not fit its tag":  {data: encode("secret: !!int foo\n"), want: "value or key of the wrong type; correct it, or set format to raw"},
+		"a value that does not fit its tag":  {data: encode("secret: !!int foo\n"), want: "value or key of the wrong type near line 1; correct it, or set format to raw"},
 		"an unknown anchor":                  {data: encode("a: 1\nb: *secret\n"), want: "line 2 has an alias without its anchor; put quotes around a value that starts with *, or set format to raw"},
 		"two documents":                      {data: encode("a: 1\n---\nsecret: 2\n"), want: "more than one YAML document; keep one, or set format to raw"},
 		"a NUL byte":                         {data: encode("a: 1\nsecret: \x00\n"), want: "line 2 has a NUL byte; remove it, or set format to raw"},
@@ -41,7 +43,7 @@ func TestRunRefuses(t *testing.T) {
 		"aliases that expand without an end": {data: encode(bomb()), want: "line 2 has the first of aliases that expand too far; write out what they stand for, or set format to raw"},
 		"a configuration over the limit, in any format": {
 			format: "raw",
-			data:   encode(strings.Repeat("x", MaxConfigurationBytes+1)),
+			data:   encode(strings.Repeat("x", MaxBytes+1)),
 			want:   "more than 262144 bytes when decoded; shorten it",
 		},
 	}
@@ -50,12 +52,19 @@ func TestRunRefuses(t *testing.T) {
 			if test.format == "" {
 				test.format = "yaml"
 			}
-			_, err := Renderer{}.Run(bytes.NewBufferString(docs(secret(test.format, test.data), deployment)))
+			data := strings.ReplaceAll(strings.Trim(test.data, `"`), `\n`, "\n")
+			err := Prepare(valuesOf(test.format, data))
 			if err == nil || err.Error() != prefix+test.want {
 				t.Errorf("got error  %v\nwant error %s%s", err, prefix, test.want)
 			}
 		})
 	}
+}
+
+func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
+func valuesOf(format, configuration string) chartutil.Values {
+	return chartutil.Values{"collector": map[string]any{"format": format, "configuration": configuration}}
 }
 
 // bomb is a small document whose aliases stand for billions of values.
@@ -68,8 +77,7 @@ func bomb() string {
 	return text.String()
 }
 
-// All bytes come out as they went in.
-func TestRunAccepts(t *testing.T) {
+func TestWhatIsAccepted(t *testing.T) {
 	for name, text := range map[string]string{
 		"the smallest configuration whose base64 has a +": "a: bc?\n",
 		"a byte order mark":                         "\ufeffa: b\n",
@@ -77,14 +85,14 @@ func TestRunAccepts(t *testing.T) {
 		"line ends of Windows":                      "a: b\r\nc: d\r\n",
 		"letters of any script":                     "a: \"é ß 日本 \U0001F600\"\n",
 		"a quoted template":                         "a: '{{ .x }}'\n",
-		"the largest configuration":                 "a: " + strings.Repeat("?", MaxConfigurationBytes-4) + "\n",
+		"the largest configuration":                 "a: " + strings.Repeat("?", MaxBytes-4) + "\n",
 		"a document start and end":                  "%YAML 1.1\n---\na: b\n...\n",
 		"a replacement character of the file's own": "a: \ufffd\n",
 		"a tag that only its collector knows":       "a: !secret b\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if out := run(t, docs(secret("yaml", encode(text)))); !strings.Contains(out, encode(text)) {
-				t.Errorf("the configuration did not come out byte for byte")
+			if err := Prepare(valuesOf("yaml", encode(text))); err != nil {
+				t.Error(err)
 			}
 		})
 	}

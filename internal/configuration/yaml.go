@@ -1,4 +1,4 @@
-package postrender
+package configuration
 
 import (
 	"encoding/base64"
@@ -14,37 +14,34 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// checkYAML demands one YAML document that is a mapping without duplicate keys. Its errors name the line and never quote
-// the text.
-func checkYAML(text string) error {
+// parse reads one YAML document that is a mapping, and checks it. Its errors name the line and never quote the text.
+func parse(text string) (*yaml.Node, error) {
 	if err := checkCharacters(text); err != nil {
-		return err
+		return nil, err
 	}
 	decoder := yaml.NewDecoder(strings.NewReader(text))
-	var document yaml.Node
+	var document, next yaml.Node
 	switch err := decoder.Decode(&document); {
 	case errors.Is(err, io.EOF):
-		return errors.New("empty when decoded; write a YAML mapping")
+		return nil, errors.New("empty when decoded; write a YAML mapping")
 	case err != nil:
-		return explainSyntax(text, err)
+		return nil, explainSyntax(text, err)
 	}
 	root := document.Content[0]
 	switch {
 	case root.Kind == yaml.MappingNode:
 	case isBase64(root.Value):
-		return errors.New("base64 once more when decoded; encode the file once")
+		return nil, errors.New("base64 once more when decoded; encode the file once")
 	default:
-		return fmt.Errorf(`line %d is not a YAML mapping; start with a key such as "receivers:"`, root.Line)
+		return nil, fmt.Errorf(`line %d is not a YAML mapping; start with a key such as "receivers:"`, root.Line)
 	}
-	// The decoder checks what the parser leaves: duplicate keys, tags that do not fit, aliases that expand too far.
-	var values any
-	if err := document.Decode(&values); err != nil {
-		return explainValue(root, err)
+	if _, err := (budget{}).check(root); err != nil {
+		return nil, explainValue(root, err)
 	}
-	if err := decoder.Decode(&document); !errors.Is(err, io.EOF) {
-		return errors.New("more than one YAML document; keep one")
+	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one YAML document; keep one")
 	}
-	return nil
+	return root, nil
 }
 
 // checkCharacters demands UTF-8 without control characters.
@@ -96,19 +93,16 @@ func explainSyntax(text string, err error) error {
 	return fmt.Errorf("not YAML%s; correct it", nearLine(err))
 }
 
-// explainValue says why the decoder refused what the parser read as root.
+// explainValue says why a check refused what the parser read as root.
 func explainValue(root *yaml.Node, err error) error {
 	if line := lineOf(root, isTemplate); line > 0 {
 		return unquotedTemplate(line)
 	}
-	switch {
-	case strings.Contains(err.Error(), "excessive aliasing"):
+	if errors.Is(err, errExpands) {
 		line := lineOf(root, func(node *yaml.Node) bool { return node.Kind == yaml.AliasNode })
 		return fmt.Errorf("line %d has the first of aliases that expand too far; write out what they stand for", line)
-	case strings.Contains(err.Error(), "already defined"):
-		return fmt.Errorf("duplicate key%s; remove it", nearLine(err))
 	}
-	return fmt.Errorf("value or key of the wrong type%s; correct it", nearLine(err))
+	return err
 }
 
 func unquotedTemplate(line int) error {

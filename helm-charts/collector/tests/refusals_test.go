@@ -1,0 +1,142 @@
+package tests
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRefusals(t *testing.T) {
+	for name, row := range map[string]struct{ over, want string }{
+		"both sources of the configuration": {
+			`collector: {configurationSecret: {name: s, key: k}}`,
+			"collector: set configuration or configurationSecret, not both",
+		},
+		"a file with the name of the configuration's": {
+			`collector: {fileName: alloy.hcl, files: {alloy.hcl: e30=}}`,
+			"collector.files: has the name of the configuration's own file; rename it, or set fileName",
+		},
+		"a text that YAML cannot have": {`env: [{name: A, value: "\x7f"}]`, "env: has a character that YAML forbids, such as DEL; remove it"},
+		"another text that it cannot":  {`podAnnotations: {a: "\x9f"}`, "podAnnotations: has a character that YAML forbids"},
+		"a mount over the configuration": {
+			`extraVolumeMounts: [{name: tmp, mountPath: //etc/collector/}]`,
+			"extraVolumeMounts: /etc/collector is for the configuration; add a file there by collector.files, or mount elsewhere",
+		},
+		"two ports of one number": {
+			`ports: {zipkin: {port: 4317}}`,
+			"ports.otlp and ports.zipkin are both 4317/TCP; change one of the numbers, or remove one with enabled: false",
+		},
+		"two ports of one number in the pod": {
+			`ports: {zipkin: {port: 9411, targetPort: 4317}}`,
+			"ports.otlp and ports.zipkin are both 4317/TCP; change one of the numbers, or remove one with enabled: false",
+		},
+		"two ports of one number on the Service": {
+			`ports: {zipkin: {port: 4317, targetPort: 9411}}`,
+			"ports.otlp and ports.zipkin are both 4317/TCP; change one of the numbers, or remove one with enabled: false",
+		},
+		"two ports of one number on the node": {
+			`ports: {otlp: {hostPort: 80}, otlp-http: {hostPort: 80}}`,
+			"ports.otlp and ports.otlp-http are both 80/TCP; change one of the numbers, or remove one with enabled: false",
+		},
+		"a ServiceMonitor of metrics that are on no Service": {
+			`{ports: {metrics: {service: false}}, serviceMonitor: {enabled: true}}`,
+			"serviceMonitor: needs the Service and its port metrics; enable both, or use podMonitor",
+		},
+		"a port without a number": {
+			`ports: {zipkin: {protocol: TCP}}`,
+			"ports.zipkin: port is missing; give it a number, or remove it with enabled: false",
+		},
+		"a daemonset that scales": {
+			`{mode: daemonset, autoscaling: {enabled: true, maxReplicas: 2}}`,
+			"autoscaling: not with mode daemonset",
+		},
+		"a daemonset with a disruption budget": {
+			`{mode: daemonset, podDisruptionBudget: {enabled: true}}`,
+			"podDisruptionBudget: not with mode daemonset",
+		},
+		"an Ingress of a port that is not on the Service": {
+			`{ports: {otlp-http: {service: false}}, ingress: {enabled: true, hosts: [{host: a.example.com}]}}`,
+			"ingress: needs the Service and its port otlp-http; enable both, or name another port",
+		},
+		"a daemonset that somebody else scales": {`{mode: daemonset, autoscaling: {external: true}}`, "autoscaling: not with mode daemonset"},
+		"scaling without a limit": {
+			`autoscaling: {enabled: true}`,
+			"autoscaling: maxReplicas is required when enabled",
+		},
+		"a deployment with volume claims": {
+			`volumeClaimTemplates: [{metadata: {name: queue}, spec: {}}]`,
+			"volumeClaimTemplates: only with mode statefulset",
+		},
+		"a volume with the name of one of the chart's": {
+			`extraVolumes: [{name: config, emptyDir: {}}]`,
+			"extraVolumes, volumeClaimTemplates, volumeClaims: the name config is the chart's own; choose another",
+		},
+		"a volume with the name of that of a preset": {
+			`{presets: {hostMetrics: {enabled: true}}, extraVolumes: [{name: hostfs, emptyDir: {}}]}`,
+			"extraVolumes, volumeClaimTemplates, volumeClaims: the name hostfs is the chart's own; choose another",
+		},
+		"two claim templates of one name": {
+			`{mode: statefulset, volumeClaimTemplates: [{metadata: {name: a}, spec: {}}, {metadata: {name: a}, spec: {}}]}`,
+			"extraVolumes, volumeClaimTemplates, volumeClaims: two have the name a; rename one",
+		},
+		"a strategy that ignores how pods roll": {
+			`updateStrategy: {type: Recreate, rollingUpdate: {maxSurge: 1}}`,
+			"updateStrategy.rollingUpdate: not with type Recreate, which ignores it; remove one of the two",
+		},
+		"a target port that no container has": {
+			`ports: {otlp: {targetPort: grpc}}`, `ports.otlp.targetPort: no container has a port "grpc"; name another one, or give its number`,
+		},
+		"a probe of a port that the container does not have": {
+			`readinessProbe: {httpGet: {port: health}}`, `readinessProbe.httpGet.port: the container has no port "health"; name another one, or give its number`,
+		},
+		"a probe of a port that another container has": {
+			`extraContainers: [{name: a, image: a, livenessProbe: {tcpSocket: {port: otlp}}}]`,
+			`extraContainers[a].livenessProbe.tcpSocket.port: the container has no port "otlp"; name another one, or give its number`,
+		},
+		"a relative mount path": {
+			`{extraVolumes: [{name: a, emptyDir: {}}], extraVolumeMounts: [{name: a, mountPath: a}]}`, `extraVolumeMounts: the mountPath "a" must begin with /`,
+		},
+		"a relative mount path of an init container": {
+			`{extraVolumes: [{name: a, emptyDir: {}}], initContainers: [{name: a, image: a, volumeMounts: [{name: a, mountPath: ./a}]}]}`,
+			`initContainers[a].volumeMounts: the mountPath "./a" must begin with /`,
+		},
+		"a label of a monitor that is none": {`{podMonitor: {enabled: true, labels: {a: b c}}}`, "podMonitor.labels: the value of a has at most 63 letters"},
+		"a command without a program":       {`command: ["", a]`, "command: its first word is empty; name a program"},
+		"a NUL character":                   {`env: [{name: A, value: "a\\\0b"}]`, "env: has a NUL character, which no program takes; remove it"},
+		"two spread constraints of one topology key and policy": {
+			`topologySpreadConstraints: [{topologyKey: z, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}, ` +
+				`{topologyKey: z, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}]`,
+			"topologySpreadConstraints: two have the topologyKey z and whenUnsatisfiable DoNotSchedule; remove one",
+		},
+		"a ServiceMonitor without a Service": {
+			`{service: {enabled: false}, serviceMonitor: {enabled: true}}`,
+			"serviceMonitor: needs the Service and its port metrics; enable both, or use podMonitor",
+		},
+		"a ServiceMonitor without the port metrics": {
+			`{ports: {metrics: {enabled: false}}, serviceMonitor: {enabled: true}}`,
+			"serviceMonitor: needs the Service and its port metrics; enable both, or use podMonitor",
+		},
+		"a PrometheusRule without a monitor": {
+			`{prometheusRule: {enabled: true}}`,
+			"prometheusRule: needs the metrics that serviceMonitor or podMonitor has scraped; enable one of them",
+		},
+		"a PodMonitor without the port metrics": {
+			`{ports: {metrics: {enabled: false}}, podMonitor: {enabled: true}}`,
+			"podMonitor: needs the port metrics; enable it",
+		},
+		"a field that is none of the Collector's, by the generated schema": {
+			`{replicaCount: 2}`,
+			"additional properties 'replicaCount' not allowed",
+		},
+		"no tenant, by the generated schema": {
+			`{tenant: {id: null}}`,
+			"missing property 'id'",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := render(t, "edge", smallest(t, row.over))
+			if err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("error %v, want one that says: %s", err, row.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,118 @@
+package configuration
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// HealthCheck is where a collector tells its health, over HTTP.
+type HealthCheck struct {
+	Path string
+	Port int
+}
+
+var (
+	healthChecks  = regexp.MustCompile(`^health_check(/.+)?$`)
+	portAtTheEnd  = regexp.MustCompile(`:([1-9][0-9]{0,4})$`)
+	loopback      = regexp.MustCompile(`^(?i)(localhost|127[.].*|\[::1\])$`)
+	pathOfRequest = regexp.MustCompile(`^/[^$]*$`) // without a name from the environment
+)
+
+// healthCheckIn returns the first health_check extension that a configuration enables on an address that the kubelet can reach, or nil.
+// The configuration is the tenant's: any node of it may be of any type.
+func healthCheckIn(root *yaml.Node) *HealthCheck {
+	top := fields(root)
+	enabled, extensions := resolve(fields(top["service"])["extensions"]), fields(top["extensions"])
+	if enabled == nil || enabled.Kind != yaml.SequenceNode {
+		return nil
+	}
+	for _, node := range enabled.Content {
+		name := resolve(node)
+		if name.ShortTag() != yaml.NodeTagString || !healthChecks.MatchString(name.Value) {
+			continue
+		}
+		if found := healthCheckOf(fields(extensions[name.Value])); found != nil {
+			return found
+		}
+		delete(extensions, name.Value) // it may be enabled thousands of times
+	}
+	return nil
+}
+
+func healthCheckOf(extension map[string]*yaml.Node) *HealthCheck {
+	endpoint, path := text(extension["endpoint"]), text(extension["path"])
+	if path == "" {
+		path = "/"
+	}
+	port := portAtTheEnd.FindStringSubmatch(endpoint)
+	if port == nil || loopback.MatchString(strings.TrimSuffix(endpoint, port[0])) || !pathOfRequest.MatchString(path) {
+		return nil
+	}
+	number, err := strconv.Atoi(port[1])
+	if err != nil || number > 65535 || !isEmpty(extension["tls"]) {
+		return nil
+	}
+	return &HealthCheck{Path: path, Port: number}
+}
+
+// fields returns the values of a mapping by key, with those that are merged into it. It is empty for anything else.
+func fields(mapping *yaml.Node) map[string]*yaml.Node {
+	found := map[string]*yaml.Node{}
+	mapping = resolve(mapping)
+	if mapping == nil || mapping.Kind != yaml.MappingNode {
+		return found
+	}
+	for i := 0; i < len(mapping.Content); i += 2 {
+		if key := mapping.Content[i]; isMerge(key) {
+			for _, one := range mergedBy(mapping.Content[i+1]) {
+				for name, value := range fields(one) {
+					if found[name] == nil {
+						found[name] = value
+					}
+				}
+			}
+		}
+	}
+	for i := 0; i < len(mapping.Content); i += 2 {
+		if name := resolve(mapping.Content[i]); name.ShortTag() == yaml.NodeTagString {
+			found[name.Value] = resolve(mapping.Content[i+1])
+		}
+	}
+	return found
+}
+
+// resolve returns what an alias stands for, and any other node itself.
+func resolve(node *yaml.Node) *yaml.Node {
+	if node != nil && node.Kind == yaml.AliasNode {
+		return node.Alias
+	}
+	return node
+}
+
+// text returns a scalar as it is written; a list or a mapping counts as one that nothing matches.
+func text(node *yaml.Node) string {
+	switch {
+	case isEmpty(node):
+		return ""
+	case node.Kind != yaml.ScalarNode:
+		return "$"
+	}
+	return node.Value
+}
+
+// isEmpty tells whether a node says nothing, as Go templates take it.
+func isEmpty(node *yaml.Node) bool {
+	if node == nil || node.Kind != yaml.ScalarNode {
+		return node == nil || len(node.Content) == 0
+	}
+	switch node.ShortTag() {
+	case yaml.NodeTagNull:
+		return true
+	case yaml.NodeTagString:
+		return node.Value == ""
+	}
+	return node.Value == "false" || node.Value == "0"
+}

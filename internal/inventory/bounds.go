@@ -1,0 +1,146 @@
+package inventory
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/postrender"
+)
+
+const (
+	// These are how many bytes the informer cache keeps of a reason, a hash or a UID, of a name, and of a message.
+	longestWord, longestName, longestMessage = 36, 64, 256
+
+	// longestReferences is the same of what a workload's pods refer to, if the operator seems to have applied it.
+	longestReferences = 8 << 10
+
+	// mostFinalizers and mostUses are how many of them it keeps.
+	mostFinalizers, mostUses = 2, 16
+
+	collectorKind = "Collector"
+
+	// everything stands for more uses than that.
+	everything = "*"
+)
+
+// isController is true for each owner that the informer cache keeps.
+var isController = true
+
+// bounded returns the begin of a text, without the memory of the rest.
+func bounded(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.Clone(text[:most])
+}
+
+// BoundedMessage returns the begin of a message.
+func BoundedMessage(message string) string {
+	return strings.ToValidUTF8(bounded(message, longestMessage), "")
+}
+
+// boundedOwner returns an object's controller. Only a Collector's name and API are asked for.
+func boundedOwner(owner *metav1.OwnerReference) metav1.OwnerReference {
+	uid := shared(bounded(string(owner.UID), longestWord))
+	kept := metav1.OwnerReference{Kind: shared(bounded(owner.Kind, longestWord)), UID: types.UID(uid), Controller: &isController}
+	if kept.Kind == collectorKind {
+		kept.APIVersion, kept.Name = shared(bounded(owner.APIVersion, longestWord)), shared(bounded(owner.Name, longestName))
+	}
+	return kept
+}
+
+// boundedFinalizers returns the first finalizers. The one of a deletion that orphans comes before others, because it is asked for.
+func boundedFinalizers(all []string) []string {
+	var kept []string
+	if slices.Contains(all, metav1.FinalizerOrphanDependents) {
+		kept = append(kept, metav1.FinalizerOrphanDependents)
+	}
+	for _, finalizer := range all {
+		if finalizer != metav1.FinalizerOrphanDependents && len(kept) < mostFinalizers {
+			kept = append(kept, bounded(finalizer, longestName))
+		}
+	}
+	return kept
+}
+
+// boundedConditions returns the conditions of a Deployment that the status tells of.
+func boundedConditions(all []appsv1.DeploymentCondition) (kept []appsv1.DeploymentCondition) {
+	for _, condition := range all {
+		one := appsv1.DeploymentCondition{Type: condition.Type, Status: condition.Status, Reason: bounded(condition.Reason, longestWord)}
+		switch condition.Type {
+		case appsv1.DeploymentReplicaFailure:
+			one.Message = BoundedMessage(condition.Message)
+		case appsv1.DeploymentProgressing:
+		default:
+			continue
+		}
+		kept = append(kept, one)
+	}
+	return kept
+}
+
+// keepTemplate keeps of a pod template what the next one is rendered from, and what its pods use.
+func keepTemplate(kept *metav1.ObjectMeta, template *corev1.PodTemplateSpec, isMade bool) {
+	references := template.Annotations[postrender.ReferencesAnnotation]
+	if references != "" && isMade && len(references) <= longestReferences {
+		metav1.SetMetaDataAnnotation(kept, postrender.ReferencesAnnotation, references)
+	}
+	keepUses(kept, template.Labels[v1alpha1.CollectorLabel], &template.Spec)
+}
+
+// KeepPod keeps of a pod what it uses, and that nothing controls it.
+func KeepPod(kept *metav1.ObjectMeta, pod *corev1.Pod) {
+	keepUses(kept, pod.Labels[v1alpha1.CollectorLabel], &pod.Spec)
+	if metav1.GetControllerOfNoCopy(pod) == nil {
+		metav1.SetMetaDataAnnotation(kept, orphanAnnotation, "")
+	}
+}
+
+// keepUses keeps what pods of a specification cannot start without and a Collector can have, in metadata for the informer cache. Its
+// Secrets and claims begin with its name.
+func keepUses(kept *metav1.ObjectMeta, collector string, pod *corev1.PodSpec) {
+	uses := map[string]bool{}
+	use := func(kind, name string) {
+		if len(uses) <= mostUses && (kind == "ServiceAccount" || strings.HasPrefix(name, collector)) {
+			uses[useOf(kind+"/"+name)] = true
+		}
+	}
+	if pod.ServiceAccountName != "" {
+		use("ServiceAccount", pod.ServiceAccountName)
+	}
+	for _, volume := range pod.Volumes {
+		switch {
+		case volume.Secret != nil:
+			use("Secret", volume.Secret.SecretName)
+		case volume.PersistentVolumeClaim != nil:
+			use("PersistentVolumeClaim", volume.PersistentVolumeClaim.ClaimName)
+		case volume.Projected != nil:
+			for _, source := range volume.Projected.Sources {
+				if source.Secret != nil {
+					use("Secret", source.Secret.Name)
+				}
+			}
+		}
+	}
+	all := slices.Sorted(maps.Keys(uses))
+	if len(all) > mostUses {
+		all = []string{everything}
+	}
+	metav1.SetMetaDataAnnotation(kept, usesAnnotation, strings.Join(all, " "))
+}
+
+// useOf returns a hash of kind and name. Another object that has the same one counts as used, too.
+func useOf(kindAndName string) string {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(kindAndName))
+	return fmt.Sprintf("%08x", sum.Sum32())
+}

@@ -1,0 +1,104 @@
+package inventory
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/configuration"
+)
+
+const (
+	// maxValues is how many values the spec of a Collector may have: texts, numbers, lists and mappings. maxText is how many bytes their
+	// texts may have. A configuration and further files take at most three quarters of that.
+	maxValues, maxText = 4096, 1 << 20
+
+	// maxMarks is how many labels and annotations the informer cache keeps of a Collector, and longestMark how long they may be.
+	maxMarks, longestMark = 64, 1024
+
+	// oversizedAnnotation is where the informer cache keeps the name of a field that made a spec too large. The API server accepts no such
+	// name from anybody.
+	oversizedAnnotation = "/oversized"
+)
+
+// size is how many values something has, and how many bytes of text.
+type size struct{ values, text int }
+
+func sizeOf(value any) size {
+	sum := size{values: 1}
+	add := func(part size) { sum.values, sum.text = sum.values+part.values, sum.text+part.text }
+	switch value := value.(type) {
+	case string:
+		sum.text = len(value)
+	case []any:
+		for _, item := range value {
+			add(sizeOf(item))
+		}
+	case map[string]any:
+		for key, item := range value {
+			sum.text += len(key)
+			add(sizeOf(item))
+		}
+	}
+	return sum
+}
+
+func (s size) isTooLarge() bool { return s.values > maxValues || s.text > maxText }
+
+// CheckSize demands of a Collector, as the informer cache or as the API server has it, that its spec is not too large to be rendered. The
+// error is a *configuration.Error.
+func CheckSize(collector *unstructured.Unstructured) error {
+	field := collector.GetAnnotations()[oversizedAnnotation]
+	if spec, _ := collector.Object["spec"].(map[string]any); field == "" && sizeOf(spec).isTooLarge() {
+		field = largest(spec)
+	}
+	if field == "" {
+		return nil
+	}
+	return &configuration.Error{Field: "spec." + field, Reason: fmt.Sprintf(
+		"most of a spec that has more than %d values or %d bytes of text; shorten it", maxValues, maxText)}
+}
+
+// largest returns the field with most values, or with most text of those that have as many.
+func largest(spec map[string]any) string {
+	return slices.MaxFunc(slices.Sorted(maps.Keys(spec)), func(a, b string) int {
+		of, than := sizeOf(spec[a]), sizeOf(spec[b])
+		return max(of.values*(maxText/maxValues), of.text) - max(than.values*(maxText/maxValues), than.text)
+	})
+}
+
+// bound takes out of a Collector what would fill the informer cache, and nothing that the operator needs.
+func bound(collector *unstructured.Unstructured) {
+	collector.SetManagedFields(nil)
+	collector.SetOwnerReferences(nil)
+	collector.SetLabels(boundMarks(collector.GetLabels()))
+	annotations := boundMarks(collector.GetAnnotations())
+	spec, _ := collector.Object["spec"].(map[string]any)
+	for sizeOf(spec).isTooLarge() {
+		field := largest(spec)
+		delete(spec, field)
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[oversizedAnnotation] = cmp.Or(annotations[oversizedAnnotation], field)
+	}
+	collector.SetAnnotations(annotations)
+}
+
+// boundMarks returns labels or annotations without long ones, and only those of the operator if there are many.
+func boundMarks(all map[string]string) map[string]string {
+	isMany := len(all) > maxMarks
+	maps.DeleteFunc(all, func(key, value string) bool {
+		isOurs := strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/") || key == oversizedAnnotation
+		return len(value) > longestMark || isMany && !isOurs
+	})
+	if len(all) > maxMarks || len(all) == 0 { // nobody needs as many of the operator's own
+		return nil
+	}
+	return all
+}

@@ -1,0 +1,84 @@
+package inventory
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func listOf(count int, item any) []any {
+	var all []any
+	for range count {
+		all = append(all, item)
+	}
+	return all
+}
+
+func TestALargeSpecIsRefusedAndNotKept(t *testing.T) {
+	small := map[string]any{"mode": "daemonset", "collector": map[string]any{"configuration": strings.Repeat("x", 720<<10)}}
+	variable := map[string]any{"name": "A", "value": "b"}
+	for name, row := range map[string]struct {
+		field string
+		value any
+		want  string // the field that is named
+	}{
+		"a thousand variables":            {"env", listOf(1000, variable), ""},
+		"tens of thousands":               {"env", listOf(30000, variable), "env"},
+		"deep in another field":           {"extraVolumes", []any{map[string]any{"projected": map[string]any{"sources": listOf(5000, "a")}}}, "extraVolumes"},
+		"a long text":                     {"podAnnotations", map[string]any{"a": strings.Repeat("x", 800<<10)}, "podAnnotations"},
+		"long names":                      {"nodeSelector", map[string]any{strings.Repeat("x", 800<<10): "a"}, "nodeSelector"},
+		"a text that is not the longest":  {"podAnnotations", map[string]any{"a": strings.Repeat("x", 400<<10)}, "collector"},
+		"a spec that is not even a field": {"", nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := map[string]any{row.field: row.value}
+			maps.Copy(spec, small)
+			collector := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+			want := ""
+			if row.want != "" {
+				want = "spec." + row.want + ": most of a spec that has more than 4096 values or 1048576 bytes of text; shorten it"
+			}
+			for _, state := range []string{"as the API server has it", "in the informer cache", "stripped again"} {
+				if got := fmt.Sprint(CheckSize(collector)); got != want && (want != "" || got != "<nil>") {
+					t.Errorf("%s: error %s, want %q", state, got, want)
+				}
+				kept, err := StripCollectors()(collector)
+				if err != nil {
+					t.Fatal(err)
+				}
+				collector, _ = kept.(*unstructured.Unstructured)
+				if left := sizeOf(collector.Object["spec"]); left.isTooLarge() {
+					t.Errorf("%s: %+v are kept", state, left)
+				}
+			}
+			if mode, _, _ := unstructured.NestedString(collector.Object, "spec", "mode"); mode != "daemonset" {
+				t.Errorf("mode %q is kept", mode)
+			}
+		})
+	}
+}
+
+func TestMarksOfACollectorAreKeptUnlessTheyAreManyOrLong(t *testing.T) {
+	many := map[string]string{"kube8.dev/ring": "0"}
+	for i := range 100 {
+		many[fmt.Sprint("example.com/", i)] = "a"
+	}
+	for name, row := range map[string]struct {
+		annotations map[string]string
+		want        int
+	}{
+		"few":        {map[string]string{"a": "b", "kube8.dev/paused": "true"}, 2},
+		"a long one": {map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("x", 2000), "a": "b"}, 1},
+		"many":       {many, 1},
+	} {
+		collector := &unstructured.Unstructured{Object: map[string]any{}}
+		collector.SetAnnotations(row.annotations)
+		bound(collector)
+		if got := collector.GetAnnotations(); len(got) != row.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

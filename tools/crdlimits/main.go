@@ -1,0 +1,67 @@
+// Command crdlimits limits the lists and maps in the schema of a generated CRD that have no limit of their own. Types of Kubernetes have
+// none, and no marker can give them one.
+//
+// Usage: crdlimits FILE
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"sigs.k8s.io/yaml"
+)
+
+// most is how many entries such a list or map may have.
+const most = 256
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "crdlimits:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 1 {
+		return errors.New("usage: crdlimits FILE")
+	}
+	text, err := os.ReadFile(args[0])
+	if err != nil {
+		return fmt.Errorf("read the CRD: %w", err)
+	}
+	var crd map[string]any
+	if err := yaml.Unmarshal(text, &crd); err != nil {
+		return fmt.Errorf("parse %s: %w", args[0], err)
+	}
+	limit(crd)
+	limited, err := yaml.Marshal(crd)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", args[0], err)
+	}
+	return os.WriteFile(args[0], append([]byte("---\n"), limited...), 0o644) //nolint:wrapcheck // it names the file
+}
+
+// limit limits each schema below a node of the CRD.
+func limit(node any) {
+	switch node := node.(type) {
+	case []any:
+		for _, child := range node {
+			limit(child)
+		}
+	case map[string]any:
+		name := "" // of the limit; a field of the Collector can be named items, and none of its schema's types is text then
+		switch _, isMap := node["additionalProperties"].(map[string]any); {
+		case node["type"] == "array":
+			name = "maxItems"
+		case node["type"] == "object" && isMap:
+			name = "maxProperties"
+		}
+		if _, has := node[name]; name != "" && !has {
+			node[name] = most
+		}
+		for _, child := range node {
+			limit(child)
+		}
+	}
+}
