@@ -8,41 +8,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// tenancyNamespaces are the namespaces of the tables: name, labels and annotations.
-const tenancyNamespaces = `
-acme: {}
-tenant-acme: {labels: {kube8.dev/tenant: acme}}
-tenant-capitals: {labels: {kube8.dev/tenant: Acme}}
-tenant-other: {labels: {kube8.dev/tenant: other}}
-platform:
-  labels: {kube8.dev/tenant: acme}
-  annotations:
-    limits.kube8.dev/replicas: "20"
-    limits.kube8.dev/registries: registry.example.com
-    limits.kube8.dev/modes: daemonset deployment
-    limits.kube8.dev/host-access: allowed
-    limits.kube8.dev/limits.memory: 4Gi
-slip:
-  labels: {kube8.dev/tenant: acme}
-  annotations: {limits.kube8.dev/replica: "20"}
-`
-
-// tenants are references in namespaces, and what the policy collector-tenant.kube8.dev says of them.
-var tenants = []struct{ name, namespace, reference, refusal string }{
-	{name: "the namespace's name", namespace: "tenant-acme", reference: "tenant-acme"},
-	{name: "the namespace's name in capitals", namespace: "acme", reference: "ACME"},
-	{name: "the value of the namespace's label", namespace: "tenant-acme", reference: "acme"},
-	{name: "the value of the namespace's label in capitals", namespace: "tenant-acme", reference: "Acme"},
-	{name: "the value of a label with capitals", namespace: "tenant-capitals", reference: "acme"},
-	{name: "the namespace's name where the label says another", namespace: "tenant-other", reference: "tenant-other"},
-	{name: "another tenant's name", namespace: "tenant-acme", reference: "Other",
-		refusal: `spec.tenant.reference is "Other"; in namespace tenant-acme it must be "tenant-acme" or "acme", by the namespace's label kube8.dev/tenant`},
-	{name: "another tenant's name, which begins alike", namespace: "tenant-acme", reference: "acme-2",
-		refusal: `spec.tenant.reference is "acme-2"; in namespace tenant-acme it must be "tenant-acme" or "acme", by the namespace's label kube8.dev/tenant`},
-	{name: "another tenant's name in a namespace without the label", namespace: "acme", reference: "other",
-		refusal: `spec.tenant.reference is "other"; in namespace acme it must be "acme", because the namespace has no label kube8.dev/tenant`},
-}
-
 // clusterLimits are the data of the ConfigMap collector-limits.
 var clusterLimits = map[string]string{
 	"registries":       "ghcr.io/open-telemetry\nregistry.example.com/mirror quay.io/one/collector\n",
@@ -60,6 +25,21 @@ var clusterLimits = map[string]string{
 	"containers":       "3",
 	"runtime-classes":  "gvisor kata",
 	"default-registry": "ghcr.io/open-telemetry/releases",
+
+	"requests.ephemeral-storage": "1Gi",
+	"limits.ephemeral-storage":   "2Gi",
+	"claims":                     "10Gi",
+	"surge":                      "2",
+	"grace-period":               "60",
+	"blocked-evictions":          "forbidden",
+	"cluster-credentials":        "forbidden",
+	"priority-classes":           "low",
+	"scheduling":                 "podAffinity podAntiAffinity",
+	"volumes":                    "configMap secret emptyDir downwardAPI projected persistentVolumeClaim image ephemeral hostPath",
+	"extended-resources":         "none",
+	"token-audiences":            "collector.example.com",
+	"metadata-keys":              "team example.com/*",
+	"keda-triggers":              "cron",
 }
 
 // refused is the refusal of one field by one limit of the ConfigMap.
@@ -69,7 +49,7 @@ func refused(field, found, limit string) string {
 }
 
 // modest is what the limits demand of a further container; its last fields count.
-const modest = `image: quay.io/one/collector, securityContext: {allowPrivilegeEscalation: false}, resources: {requests: {memory: 1Mi}, limits: {cpu: 100m, memory: 64Mi}}`
+const modest = `image: quay.io/one/collector, securityContext: {allowPrivilegeEscalation: false}, resources: {requests: {memory: 1Mi}, limits: {cpu: 100m, memory: 64Mi, ephemeral-storage: 1Gi}}`
 
 // further is a patch with one further container that has other fields than a modest one.
 func further(list, fields string) string {
@@ -133,7 +113,7 @@ var limited = []struct{ name, patch, refusal string }{
 	{name: "limits that are more", patch: `{spec: {resources: {limits: {cpu: 2001m, memory: 2Gi}}}}`,
 		refusal: refused("spec.resources.limits.cpu", "2001m", "limits.cpu") + ". " +
 			refused("spec.resources.limits.memory", "2Gi", "limits.memory")},
-	{name: "a check with limits that are more", patch: `{spec: {check: {resources: {requests: {cpu: 500m, memory: 512Mi}, limits: {cpu: "2", memory: 2Gi}}}}}`,
+	{name: "a check with limits that are more", patch: `{spec: {check: {resources: {requests: {cpu: 500m, memory: 512Mi}, limits: {cpu: "2", memory: 2Gi, ephemeral-storage: 1Gi}}}}}`,
 		refusal: refused("spec.check.resources.limits.memory", "2Gi", "limits.memory")},
 	{name: "a check with the resources of the pods", patch: `{spec: {check: {}}}`},
 	{name: "a check with the collector's own arguments, in so many words", patch: `{spec: {check: {args: []}}}`},
@@ -155,12 +135,16 @@ var limited = []struct{ name, patch, refusal string }{
 		refusal: refused("spec.resources.limits.cpu", "3", "limits.cpu")},
 	{name: "no limits", patch: `{spec: {resources: {limits: null}}}`,
 		refusal: refused("spec.resources.limits.cpu", "not set", "limits.cpu") + ". " +
-			refused("spec.resources.limits.memory", "not set", "limits.memory")},
+			refused("spec.resources.limits.memory", "not set", "limits.memory") + ". " +
+			refused("spec.resources.limits.ephemeral-storage", "not set", "limits.ephemeral-storage")},
+	{name: "no limits in so many words", patch: `{spec: {resources: {requests: {cpu: 0}, limits: {cpu: 0}}}}`,
+		refusal: refused("spec.resources.limits.cpu", "0", "limits.cpu")},
 	{name: "no requests, which are then the limits", patch: `{spec: {resources: {requests: null}}}`,
 		refusal: refused("spec.resources.requests.cpu", "1", "requests.cpu") + ". " +
 			refused("spec.resources.requests.memory", "1Gi", "requests.memory")},
 	{name: "no resources, which are then the chart's", patch: `{spec: {resources: null}}`,
-		refusal: refused("spec.resources.limits.cpu", "not set", "limits.cpu")},
+		refusal: refused("spec.resources.limits.cpu", "not set", "limits.cpu") + ". " +
+			refused("spec.resources.limits.ephemeral-storage", "not set", "limits.ephemeral-storage")},
 
 	{name: "volumes that are not the host's", patch: `{spec: {extraVolumes: [{name: a, emptyDir: {}}, {name: b, secret: {secretName: b}}]}}`},
 	{name: "no host's anything, in so many words", patch: `{spec: {hostNetwork: false, presets: {logs: {enabled: false}}}}`},
@@ -233,11 +217,11 @@ spec:
 		refusal: refused("the number of containers", "4", "containers")},
 	{name: "a further container of another registry", patch: further("extraContainers", `image: "evil.example.com/a:1"`),
 		refusal: refused("spec.extraContainers[one].image", "evil.example.com/a", "registries")},
-	{name: "an init container with limits that are more", patch: further("initContainers", `resources: {requests: {cpu: 600m}, limits: {cpu: 3, memory: 1Gi}}`),
+	{name: "an init container with limits that are more", patch: further("initContainers", `resources: {requests: {cpu: 600m}, limits: {cpu: 3, memory: 1Gi, ephemeral-storage: 1Gi}}`),
 		refusal: refused("spec.initContainers[one].resources.requests.cpu", "600m", "requests.cpu") + ". " +
 			refused("spec.initContainers[one].resources.requests.memory", "1Gi", "requests.memory") + ". " +
 			refused("spec.initContainers[one].resources.limits.cpu", "3", "limits.cpu")},
-	{name: "a further container without limits", patch: further("extraContainers", `resources: {limits: {cpu: 500m}}`),
+	{name: "a further container without limits", patch: further("extraContainers", `resources: {limits: {cpu: 500m, ephemeral-storage: 1Gi}}`),
 		refusal: refused("spec.extraContainers[one].resources.limits.memory", "not set", "limits.memory")},
 	{name: "a further container with privileges", patch: further("extraContainers", `securityContext: {privileged: true, capabilities: {add: [SYS_ADMIN]}}`),
 		refusal: refused("spec.extraContainers[one].securityContext.capabilities.add", "SYS_ADMIN", "privileges") + ". " +
@@ -246,47 +230,55 @@ spec:
 	{name: "a further container with a port of the host", patch: further("extraContainers", `ports: [{containerPort: 80, hostPort: 80}]`),
 		refusal: refused("spec.extraContainers[one].ports.hostPort", "set", "host-access")},
 
+	{name: "as many pods while they are replaced as are allowed", patch: `{spec: {replicas: 5, updateStrategy: {rollingUpdate: {maxSurge: 40%}}}}`},
+	{name: "more pods while they are replaced", patch: `{spec: {replicas: 5, updateStrategy: {rollingUpdate: {maxSurge: 41%}}}}`,
+		refusal: refused("spec.updateStrategy.rollingUpdate.maxSurge", "41%", "surge")},
+	{name: "a share of nobody knows how many nodes", patch: `{spec: {mode: daemonset, updateStrategy: {rollingUpdate: {maxSurge: 1%}}}}`,
+		refusal: refused("spec.mode", "daemonset", "modes") + ". " + refused("spec.updateStrategy.rollingUpdate.maxSurge", "1%", "surge")},
+	{name: "as long an end as is allowed", patch: `{spec: {terminationGracePeriodSeconds: 60, livenessProbe: {httpGet: {port: 1}, terminationGracePeriodSeconds: 60}}}`},
+	{name: "a pod that takes a century to end", patch: `{spec: {terminationGracePeriodSeconds: 3153600000}}`,
+		refusal: refused("spec.terminationGracePeriodSeconds", "3153600000", "grace-period")},
+	{name: "a budget that lets one pod of two go", patch: `{spec: {replicas: 2, podDisruptionBudget: {enabled: true, minAvailable: 50%}}}`},
+	{name: "a budget that lets no pod of two go", patch: `{spec: {replicas: 2, podDisruptionBudget: {enabled: true, minAvailable: 51%}}}`,
+		refusal: refused("spec.podDisruptionBudget.minAvailable", "51%", "blocked-evictions")},
+	{name: "a budget that lets no pod of the fewest go", patch: `
+spec:
+	autoscaling: {enabled: true, minReplicas: 2, maxReplicas: 5}
+	podDisruptionBudget: {enabled: true, minAvailable: 2}`, refusal: refused("spec.podDisruptionBudget.minAvailable", "2", "blocked-evictions")},
+	{name: "pods away from those of the namespace, of an allowed priority", patch: `
+spec:
+	priorityClassName: low
+	schedulerName: default-scheduler
+	affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: a}]}}`},
+	{name: "a priority that evicts others", patch: `{spec: {priorityClassName: system-node-critical}}`,
+		refusal: refused("spec.priorityClassName", "system-node-critical", "priority-classes")},
+	{name: "pods that keep those of all namespaces away", patch: `
+spec:
+	affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: a, namespaceSelector: {}}]}}`,
+		refusal: refused("a namespace in spec.affinity.podAntiAffinity", "set", "scheduling")},
+	{name: "pods on chosen nodes, tainted or not", patch: `{spec: {nodeSelector: {a: b}, tolerations: [{operator: Exists}]}}`,
+		refusal: refused("spec.nodeSelector", "set", "scheduling") + ". " + refused("spec.tolerations", "set", "scheduling")},
+	{name: "a volume of a driver", patch: `{spec: {extraVolumes: [{name: a, csi: {driver: b}}, {name: c}]}}`,
+		refusal: refused("the type of spec.extraVolumes[a]", "csi", "volumes")},
+	{name: "an allowed audience, and that of the API server", patch: `
+spec:
+	extraVolumes: [{name: a, projected: {sources: [{serviceAccountToken: {path: a}}, {serviceAccountToken: {path: b, audience: collector.example.com}}]}}]`},
+	{name: "a device", patch: `{spec: {resources: {limits: {cpu: 1, memory: 1Gi, ephemeral-storage: 1Gi, nvidia.com/gpu: 1}}}}`,
+		refusal: refused("a resource of spec.resources", "nvidia.com/gpu", "extended-resources")},
+	{name: "a claim as large as is allowed, of any class", patch: "{spec: {" + claimWith("volumeClaimTemplates", `storageClassName: fast, volumeMode: Block`) + "}}"},
+	{name: "somebody else's volume by its name", patch: "{spec: {" + claimWith("volumeClaimTemplates", `volumeName: a`) + "}}",
+		refusal: refused("a field of spec.volumeClaimTemplates[a].spec", "volumeName", "claims")},
+	{name: "allowed keys", patch: `{spec: {podAnnotations: {team: a, example.com/a: b}, podLabels: {team: a}}}`},
+	{name: "keys that begin like an allowed one", patch: `{spec: {podAnnotations: {team: a, team-b: a}, podLabels: {a.example.com/a: b}}}`,
+		refusal: refused("a key of spec.podAnnotations", "team-b", "metadata-keys") + ". " + refused("a key of spec.podLabels", "a.example.com/a", "metadata-keys")},
+	{name: "another container with an SELinux level", patch: further("extraContainers", `securityContext: {allowPrivilegeEscalation: false, seLinuxOptions: {level: a}}`),
+		refusal: refused("a field of spec.extraContainers[one].securityContext", "seLinuxOptions", "privileges")},
+	{name: "the platform's credentials", patch: `
+spec:
+	autoscaling: {enabled: true, maxReplicas: 2, keda: {triggers: [{type: cron, metadata: {}, authenticationRef: {kind: ClusterTriggerAuthentication, name: a}}]}}`,
+		refusal: refused("spec.autoscaling.keda.triggers.authenticationRef.kind", "ClusterTriggerAuthentication", "cluster-credentials")},
+
 	{name: "more than a message holds", patch: `{spec: {extraVolumes: [` +
-		strings.Repeat(`{name: a, hostPath: {path: /}}, `, 500) + `], collector: {configuration: ` + encoded(256<<10) + `}}}`,
+		strings.Repeat(`{name: a, hostPath: {path: /}}, `, 250) + `], collector: {configuration: ` + encoded(256<<10) + `}}}`,
 		refusal: "the Collector exceeds the limits of its platform team in more ways than fit here"},
-}
-
-// overridden are the same in namespaces that have limits of their own.
-var overridden = []struct{ name, namespace, patch, refusal string }{
-	{name: "more than the cluster's limits", namespace: "platform",
-		patch: `{spec: {mode: daemonset, hostNetwork: true, image: {registry: registry.example.com}, resources: {limits: {memory: 4Gi}}}}`},
-	{name: "more than the namespace's limits", namespace: "platform", patch: `{spec: {replicas: 21, mode: statefulset}}`,
-		refusal: `the default registry with spec.collector.name is ghcr.io/open-telemetry/releases/opentelemetry-collector; the limit ` +
-			`registries is registry.example.com, by annotation limits.kube8.dev/registries of namespace platform. ` +
-			`spec.mode is statefulset; the limit modes is daemonset deployment, by annotation limits.kube8.dev/modes of namespace platform. ` +
-			`spec.replicas is 21; the limit replicas is 20, by annotation limits.kube8.dev/replicas of namespace platform`},
-	{name: "more than those of the cluster's limits that stay", namespace: "platform",
-		patch:   `{spec: {image: {registry: registry.example.com}, securityContext: {privileged: true}}}`,
-		refusal: refused("spec.securityContext.privileged", "true", "privileges")},
-	{name: "an annotation that is no limit", namespace: "slip", patch: `{}`,
-		refusal: `the limit replica is "20", by annotation limits.kube8.dev/replica of namespace slip; there is no such limit`},
-}
-
-// wrongLimits are data of the ConfigMap collector-limits, and what is said of a Collector that asks for nothing.
-var wrongLimits = []struct{ limit, value, refusal string }{
-	{"replica", "5", "there is no such limit"},
-	{"replicas", "five", "it must be a whole number"},
-	{"replicas", "-1", "it must be a whole number"},
-	{"replicas", "", "it must be a whole number"},
-	{"replicas", "99999999999999999999", "it must be a whole number"},
-	{"requests.cpu", "half", "it must be an amount of CPU, such as 500m or 2"},
-	{"limits.cpu", "2 cores", "it must be an amount of CPU, such as 500m or 2"},
-	{"requests.memory", "1GB", "it must be an amount of memory, such as 512Mi or 2Gi"},
-	{"limits.memory", "lots", "it must be an amount of memory, such as 512Mi or 2Gi"},
-	{"modes", "deployment, statefulset", "it must be modes, separated by spaces"},
-	{"registries", "", "it must be registries or repositories, separated by spaces, without / at the end"},
-	{"registries", "ghcr.io/ quay.io", "it must be registries or repositories, separated by spaces, without / at the end"},
-	{"default-registry", "ghcr.io/a ghcr.io/b", "it must be a registry, without / at the end"},
-	{"check-args", "validate", "it must be allowed or forbidden"},
-	{"host-access", "false", "it must be allowed or forbidden"},
-	{"privileges", "none", "it must be allowed or forbidden"},
-	{"exposure", "internal", "it must be allowed or forbidden"},
-	{"containers", "two", "it must be a whole number"},
-	{"hostnames", "", "it must be host names, separated by spaces, of which *.example.com is every one below example.com"},
-	{"runtime-classes", "", "it must be names of RuntimeClasses, separated by spaces"},
 }

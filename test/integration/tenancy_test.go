@@ -135,7 +135,7 @@ func expectDenied(g Gomega, err error, policy, refusal string) {
 }
 
 // withinLimits is a patch with what the limits of the tables demand of every Collector.
-const withinLimits = `{spec: {resources: {requests: {cpu: 500m, memory: 512Mi}, limits: {cpu: "1", memory: 1Gi}}}}`
+const withinLimits = `{spec: {resources: {requests: {cpu: 500m, memory: 512Mi}, limits: {cpu: "1", memory: 1Gi, ephemeral-storage: 1Gi}}}}`
 
 const tenantPolicy, limitsPolicy = "collector-tenant.kube8.dev", "collector-limits.kube8.dev"
 
@@ -171,6 +171,7 @@ func TestTenancyOfAllNamespaces(t *testing.T) {
 			})
 		}
 	})
+	t.Run("each field that reaches beyond its namespace has a limit", func(t *testing.T) { p.tryFields(t) })
 	t.Run("null in place of a security context is a privilege", func(t *testing.T) { p.tryNulls(t) })
 	t.Run("a Collector that breaks a limit is refused changes of its spec, and nothing else", func(t *testing.T) { p.tryUpdates(t) })
 	t.Run("what a Collector does not say is what the chart says", func(t *testing.T) { p.tryDefaults(t) })
