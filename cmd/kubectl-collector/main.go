@@ -20,10 +20,11 @@ var (
 )
 
 func main() {
-	command := kubectl.NewCommand(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+	streams := genericiooptions.IOStreams{In: os.Stdin, Out: kubectl.Output(os.Stdout), ErrOut: kubectl.Output(os.Stderr)}
+	command := kubectl.NewCommand(streams,
 		fmt.Sprintf("kubectl-collector %s (commit %s, %s, %s/%s)", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH))
 	if err := command.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(streams.ErrOut, err)
 		os.Exit(1)
 	}
 }

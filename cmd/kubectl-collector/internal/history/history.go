@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -46,25 +47,35 @@ type Revision struct {
 	values, defaults map[string]any // the spec with the chart's defaults in it, and these
 }
 
-// Of returns the recorded revisions of a Collector, newest first. A Secret that is damaged, or that the Collector does not
-// control, is left out. The error is the API server's if the Secrets may not be read.
+// Of returns the newest recorded revisions of a Collector, at most as many as the operator keeps, newest first. A Secret that is damaged,
+// or that the Collector does not control, is left out. The error is the API server's if the Secrets may not be read.
 func Of(ctx context.Context, c client.Client, collector metav1.Object) ([]Revision, error) {
-	var secrets corev1.SecretList
-	if err := c.List(ctx, &secrets, client.InNamespace(collector.GetNamespace()),
+	secrets := &metav1.PartialObjectMetadataList{} // without their content, because anybody can have written many
+	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := c.List(ctx, secrets, client.InNamespace(collector.GetNamespace()),
 		client.MatchingLabels{"owner": "helm", "name": collector.GetName()}); err != nil {
 		return nil, fmt.Errorf("list the Secrets of release %s: %w", collector.GetName(), err)
 	}
-	var found []Revision
+	recorded := map[int]string{}
 	for i := range secrets.Items {
 		secret := &secrets.Items[i]
-		if !metav1.IsControlledBy(secret, collector) {
-			continue
+		if number, is := record.RevisionOf(secret.Name, collector.GetName()); is && metav1.IsControlledBy(secret, collector) {
+			recorded[number] = secret.Name
 		}
-		if rel, err := record.Unpack(secret.Data["release"]); err == nil && rel.Version > 0 {
+	}
+	numbers := slices.Sorted(maps.Keys(recorded))
+	slices.Reverse(numbers)
+	var found []Revision
+	for _, number := range numbers[:min(len(numbers), record.History)] {
+		secret := &corev1.Secret{}
+		err := c.Get(ctx, client.ObjectKey{Namespace: collector.GetNamespace(), Name: recorded[number]}, secret)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read the record of revision %d: %w", number, err)
+		}
+		if rel, err := record.Unpack(secret.Data["release"]); err == nil && rel.Version == number {
 			found = append(found, revisionOf(rel, secret.Labels["status"]))
 		}
 	}
-	slices.SortFunc(found, func(a, b Revision) int { return b.Number - a.Number })
 	return found, nil
 }
 
@@ -114,7 +125,7 @@ func revisionOf(rel *release.Release, status string) Revision {
 		found.Deployed = rel.Info.LastDeployed.Time
 	}
 	found.Version = versionOf(rel.Config)
-	if rendered, err := render.Parse(rel.Manifest); err == nil {
+	if rendered, err := render.ParseRecorded(rel.Manifest); err == nil {
 		found.ConfigHash = rendered.ConfigHash()
 		for _, object := range rendered.Objects {
 			if _, files := object.GetAnnotations()[postrender.ConfigurationAnnotation]; files && object.GetKind() == "Secret" {

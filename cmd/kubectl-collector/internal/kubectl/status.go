@@ -13,7 +13,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/printers"
-	"k8s.io/kubectl/pkg/util/term"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/explain"
@@ -25,9 +24,6 @@ const (
 
 	// period is how often `status --watch` looks. The operator writes news of pods at most that often, too.
 	period = 2 * time.Second
-
-	// clearScreen empties a terminal, and goes to its first line.
-	clearScreen = "\x1b[2J\x1b[H"
 )
 
 func (p *plugin) statusCommand() *cobra.Command {
@@ -52,7 +48,8 @@ What your account may not read is named at the end.`,
 
 // watch shows the status whenever it changes, until ctx ends. On a terminal, each replaces the one before.
 func (p *plugin) watch(ctx context.Context, s *session, name string) error {
-	before, terminal := "", term.IsTerminal(p.Out)
+	before := ""
+	terminal, isTerminal := p.Out.(Terminal)
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for {
@@ -66,8 +63,9 @@ func (p *plugin) watch(ctx context.Context, s *session, name string) error {
 			return nil
 		case err != nil:
 			return err
-		case screen.String() != before && terminal:
-			fmt.Fprint(p.Out, clearScreen+screen.String())
+		case screen.String() != before && isTerminal:
+			terminal.clear()
+			fmt.Fprint(terminal, screen.String())
 		case screen.String() != before:
 			fmt.Fprint(p.Out, screen.String()+"\n")
 		}
