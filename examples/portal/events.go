@@ -1,17 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -25,65 +23,59 @@ const (
 )
 
 // events streams the Collectors of a namespace as server-sent events: "list" has all of them, then "changed" and
-// "deleted" have one each. The id of an event is a resource version. A reader whose connection broke, or whose watch the
-// API server has ended, comes back with the last id it saw, as browsers do by themselves, and misses nothing. When that is
-// too long ago for the API server to know, it gets a "list" again.
+// "deleted" have one each. A reader whose connection broke comes back, as browsers do by themselves, and gets a list again.
 func (p *portal) events(w http.ResponseWriter, r *http.Request) error {
+	namespace := r.PathValue("namespace")
+	followed, err := p.feeds.join(r.Context(), namespace)
+	if err != nil {
+		return err
+	}
+	defer p.feeds.leave(namespace, followed)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(p.streams, cancel)()
-
-	out := &eventStream{w: w, control: http.NewResponseController(w)}
-	namespace := client.InNamespace(r.PathValue("namespace"))
-	version := r.Header.Get("Last-Event-ID")
-	for {
-		if version == "" {
-			var list v1alpha1.CollectorList
-			if err := p.collectors.List(ctx, &list, namespace); err != nil {
-				return out.end(fmt.Errorf("list Collectors: %w", err))
-			}
-			version = list.ResourceVersion
-			if err := out.send("list", version, showAll(list.Items, false)); err != nil {
-				return out.end(err)
-			}
-		}
-		err := p.follow(ctx, namespace, version, out)
-		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-			return out.end(err)
-		}
-		version = ""
-	}
-}
-
-// follow sends what changes after a resource version, until the reader goes, the API server ends the watch, or the portal
-// stops.
-func (p *portal) follow(ctx context.Context, namespace client.InNamespace, version string, out *eventStream) error {
-	changes, err := p.collectors.Watch(ctx, &v1alpha1.CollectorList{}, namespace, &client.ListOptions{
-		Raw: &metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true},
-	})
+	defer context.AfterFunc(followed.ctx, cancel)()
+	changes := make(chan change)
+	hasList, stop, err := followed.read(ctx, changes)
 	if err != nil {
-		return fmt.Errorf("watch Collectors: %w", err)
-	}
-	defer changes.Stop()
-	if err := out.comment("following"); err != nil {
 		return err
 	}
-	alive := time.NewTicker(heartbeat)
+	defer stop()
+	out := &eventStream{w: w, control: http.NewResponseController(w)}
+	return out.end(out.follow(ctx, changes, hasList))
+}
+
+// follow sends the list, and then what changes, until ctx ends.
+func (s *eventStream) follow(ctx context.Context, changes <-chan change, hasList func() bool) error {
+	settled, alive := time.NewTicker(settleEvery), time.NewTicker(heartbeat)
+	defer settled.Stop()
 	defer alive.Stop()
+	first := map[string]v1alpha1.Collector{}
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-alive.C:
-			err = out.comment("alive")
-		case change, open := <-changes.ResultChan():
-			if !open {
-				return nil
+			err = s.comment("alive")
+		case <-settled.C:
+			if hasList() {
+				settled.Stop()
+				list := slices.Collect(maps.Values(first))
+				slices.SortFunc(list, func(a, b v1alpha1.Collector) int { return cmp.Compare(a.Name, b.Name) })
+				err, first = s.send("list", showAll(list, false)), nil
 			}
-			if change.Type == watch.Error {
-				return fmt.Errorf("watch Collectors: %w", apierrors.FromObject(change.Object))
+		case changed := <-changes:
+			switch {
+			case first != nil && changed.isDeleted:
+				delete(first, changed.collector.Name)
+			case first != nil:
+				first[changed.collector.Name] = *changed.collector
+			case changed.isDeleted:
+				err = s.send("deleted", show(changed.collector))
+			default:
+				err = s.send("changed", show(changed.collector))
 			}
-			err = out.sendChange(change)
 		}
 		if err != nil {
 			return err
@@ -98,26 +90,12 @@ type eventStream struct {
 	begun   bool
 }
 
-func (s *eventStream) sendChange(change watch.Event) error {
-	collector, ok := change.Object.(*v1alpha1.Collector)
-	switch {
-	case !ok:
-		return fmt.Errorf("watch Collectors: an event has a %T", change.Object)
-	case change.Type == watch.Bookmark: // only a newer version
-		return s.write("id: %s\n\n", collector.ResourceVersion)
-	case change.Type == watch.Deleted:
-		return s.send("deleted", collector.ResourceVersion, show(collector))
-	default:
-		return s.send("changed", collector.ResourceVersion, show(collector))
-	}
-}
-
-func (s *eventStream) send(event, id string, data any) error {
+func (s *eventStream) send(event string, data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("encode the event %s: %w", event, err)
 	}
-	return s.write("event: %s\nid: %s\ndata: %s\n\n", event, id, text)
+	return s.write("event: %s\ndata: %s\n\n", event, text)
 }
 
 // comment sends what readers ignore.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -23,19 +24,16 @@ type reader struct {
 	close  func()
 }
 
-type event struct{ name, id, data string }
+type event struct{ name, data string }
 
-// open opens a stream. It begins after the event last, or with a list.
-func open(t *testing.T, url, last string) *reader {
+// open opens a stream.
+func open(t *testing.T, url string) *reader {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/collectors/"+tenant+"/events", nil)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if last != "" {
-		request.Header.Set("Last-Event-ID", last)
 	}
 	response, err := http.DefaultClient.Do(request) //nolint:bodyclose // the goroutine below closes it
 	if err != nil || response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/event-stream" {
@@ -51,8 +49,6 @@ func open(t *testing.T, url, last string) *reader {
 			switch field {
 			case "event":
 				e.name = value
-			case "id":
-				e.id = value
 			case "data":
 				e.data = value
 			case "": // the end of an event, or a comment
@@ -70,7 +66,7 @@ func open(t *testing.T, url, last string) *reader {
 }
 
 // next returns an event, which must have this name, and what it says of each Collector: its name and readiness.
-func (r *reader) next(t *testing.T, name string) (id string, says []string) {
+func (r *reader) next(t *testing.T, name string) (says []string) {
 	t.Helper()
 	var e event
 	NewWithT(t).Eventually(r.events).Should(Receive(&e), "an event %s", name)
@@ -89,13 +85,13 @@ func (r *reader) next(t *testing.T, name string) (id string, says []string) {
 	for _, c := range collectors {
 		says = append(says, strings.TrimSpace(c.Name+" "+c.Ready+" "+c.Reason))
 	}
-	return e.id, says
+	return says
 }
 
-// observe writes a status, as the operator would.
-func observe(t *testing.T, name string, ready corev1.ConditionStatus, reason string) {
+// observe writes a status of the Collector gateway, as the operator would.
+func observe(t *testing.T, ready corev1.ConditionStatus, reason string) {
 	t.Helper()
-	collector := get(t, name)
+	collector := get(t)
 	before := collector.DeepCopy()
 	collector.Status = v1alpha1.CollectorStatus{
 		ObservedGeneration: collector.Generation,
@@ -108,18 +104,18 @@ func observe(t *testing.T, name string, ready corev1.ConditionStatus, reason str
 
 func TestTheStreamTellsAsItHappens(t *testing.T) {
 	g := NewWithT(t)
-	stream := open(t, portalURL, "")
+	stream := open(t, portalURL)
 	tells := func(event string, want ...string) {
 		t.Helper()
-		_, says := stream.next(t, event)
+		says := stream.next(t, event)
 		g.Expect(says).To(HaveExactElements(want))
 	}
 	tells("list")
 	put(t, "gateway", valid())
 	tells("changed", "gateway Unknown")
-	observe(t, "gateway", corev1.ConditionFalse, v1alpha1.ReasonProgressing)
+	observe(t, corev1.ConditionFalse, v1alpha1.ReasonProgressing)
 	tells("changed", "gateway False Progressing")
-	observe(t, "gateway", corev1.ConditionTrue, v1alpha1.ReasonAvailable)
+	observe(t, corev1.ConditionTrue, v1alpha1.ReasonAvailable)
 	tells("changed", "gateway True Available")
 
 	changed := valid()
@@ -127,47 +123,67 @@ func TestTheStreamTellsAsItHappens(t *testing.T) {
 	put(t, "gateway", changed)
 	tells("changed", "gateway Unknown") // for what was observed is of the configuration before
 
-	held := get(t, "gateway")
+	held := get(t)
 	held.Finalizers = []string{"kube8.dev/test"}
 	g.Expect(admin.Update(t.Context(), held)).To(Succeed())
 	tells("changed", "gateway Unknown")
 	code, answer := call(t, http.MethodDelete, "/collectors/"+tenant+"/gateway", nil)
 	g.Expect(code).To(Equal(http.StatusNoContent), answer)
 	tells("changed", "gateway Unknown Deleting")
-	held = get(t, "gateway")
+	held = get(t)
 	held.Finalizers = nil
 	g.Expect(admin.Update(t.Context(), held)).To(Succeed())
 	tells("deleted", "gateway Unknown Deleting")
 }
 
-func TestAReaderThatComesBackMissesNothing(t *testing.T) {
+func TestAReaderThatComesBackHasTheListAgain(t *testing.T) {
 	g := NewWithT(t)
 	put(t, "gateway", valid())
 	put(t, "edge", valid())
-	first := open(t, portalURL, "")
-	id, says := first.next(t, "list")
-	g.Expect(says).To(HaveExactElements("edge Unknown", "gateway Unknown"))
+	first := open(t, portalURL)
+	g.Expect(first.next(t, "list")).To(HaveExactElements("edge Unknown", "gateway Unknown"))
+	second := open(t, portalURL)
+	g.Expect(second.next(t, "list")).To(HaveExactElements("edge Unknown", "gateway Unknown"))
 	first.close()
 	g.Eventually(first.events).Should(BeClosed())
 
-	observe(t, "gateway", corev1.ConditionTrue, v1alpha1.ReasonAvailable)
+	observe(t, corev1.ConditionTrue, v1alpha1.ReasonAvailable)
+	g.Expect(second.next(t, "changed")).To(HaveExactElements("gateway True Available"), "the others go on")
 	g.Expect(admin.Delete(t.Context(), named("edge"))).To(Succeed())
-	second := open(t, portalURL, id)
-	_, says = second.next(t, "changed")
-	g.Expect(says).To(HaveExactElements("gateway True Available"))
-	_, says = second.next(t, "deleted")
-	g.Expect(says).To(HaveExactElements("edge Unknown"))
+	g.Expect(second.next(t, "deleted")).To(HaveExactElements("edge Unknown"))
+	g.Expect(open(t, portalURL).next(t, "list")).To(HaveExactElements("gateway True Available"))
+}
 
-	t.Run("and one that was away for too long begins anew", func(t *testing.T) {
-		_, says := open(t, portalURL, "1").next(t, "list")
-		NewWithT(t).Expect(says).To(HaveExactElements("gateway True Available"))
-	})
+func TestHundredsOfReadersAreOneWatchAndNobodyWaitsForThem(t *testing.T) {
+	g := NewWithT(t)
+	put(t, "gateway", valid())
+	before := watches(t)
+	var all []*reader
+	for range 300 {
+		all = append(all, open(t, portalURL))
+	}
+	for _, stream := range all {
+		g.Expect(stream.next(t, "list")).To(HaveExactElements("gateway Unknown"))
+	}
+	g.Expect(watches(t)).To(Equal(before + 1))
+	began := time.Now()
+	for range 20 {
+		code, answer := call(t, http.MethodGet, "/collectors/"+tenant, nil)
+		g.Expect(code).To(Equal(http.StatusOK), answer)
+	}
+	g.Expect(time.Since(began)).To(BeNumerically("<", 5*time.Second))
+	observe(t, corev1.ConditionTrue, v1alpha1.ReasonAvailable)
+	for _, stream := range all {
+		g.Expect(stream.next(t, "changed")).To(HaveExactElements("gateway True Available"))
+		stream.close()
+	}
+	g.Eventually(func() int { return watches(t) }).Should(Equal(before))
 }
 
 func TestAStreamEndsWithItsReader(t *testing.T) {
 	g := NewWithT(t)
 	before := watches(t)
-	stream := open(t, portalURL, "")
+	stream := open(t, portalURL)
 	stream.next(t, "list")
 	g.Eventually(func() int { return watches(t) }).Should(Equal(before + 1))
 	stream.close()
@@ -211,7 +227,7 @@ func TestThePortalStopsAtOnceAlthoughThereAreReaders(t *testing.T) {
 		}
 		return err
 	}).Should(Succeed())
-	stream := open(t, "http://"+address, "")
+	stream := open(t, "http://"+address)
 	stream.next(t, "list")
 	stop()
 	g.Eventually(ended, grace/2).Should(Receive(BeNil()))

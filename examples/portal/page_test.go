@@ -74,7 +74,7 @@ func TestThePageOffersTheNamespacesThatTheAccountMaySee(t *testing.T) {
 func TestThePageOfACollectorHasItsStatusAndItsEvents(t *testing.T) {
 	g := NewWithT(t)
 	put(t, "gateway", valid())
-	collector := get(t, "gateway")
+	collector := get(t)
 	collector.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonPodsNotReady, Message: "<b>exit code 1</b>"}}
 	g.Expect(admin.Status().Update(t.Context(), collector)).To(Succeed())
 	for i, reason := range []string{"Older", "Newer"} {

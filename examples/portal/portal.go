@@ -45,11 +45,15 @@ type portal struct {
 	collectors client.WithWatch
 	namespaces []string        // that the account may see, if it may not list namespaces
 	streams    context.Context // they end with it
+	feeds      *feeds
 }
 
 // newPortal returns what serves the page and the Collectors. The page shows the first namespace unless its address names another.
 func newPortal(streams context.Context, collectors client.WithWatch, namespaces, hosts []string) http.Handler {
-	p := &portal{collectors: collectors, namespaces: namespaces, streams: streams}
+	p := &portal{
+		collectors: collectors, namespaces: namespaces, streams: streams,
+		feeds: &feeds{collectors: collectors, byNamespace: map[string]*feed{}},
+	}
 	mux := http.NewServeMux()
 	mux.Handle("PUT /collectors/{namespace}/{name}", brief(p.put))
 	mux.Handle("DELETE /collectors/{namespace}/{name}", brief(p.delete))

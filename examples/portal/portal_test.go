@@ -71,10 +71,10 @@ func named(name string) *v1alpha1.Collector {
 	return &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: name}}
 }
 
-// get reads a Collector as the administrator.
-func get(t *testing.T, name string) *v1alpha1.Collector {
+// get reads the Collector gateway as the administrator.
+func get(t *testing.T) *v1alpha1.Collector {
 	t.Helper()
-	collector := named(name)
+	collector := named("gateway")
 	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(collector), collector); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func get(t *testing.T, name string) *v1alpha1.Collector {
 func TestACollectorIsWhatThePortalWasAskedFor(t *testing.T) {
 	g := NewWithT(t)
 	put(t, "gateway", valid())
-	created := get(t, "gateway")
+	created := get(t)
 	g.Expect(created.Spec).To(Equal(v1alpha1.CollectorSpec{
 		Collector: v1alpha1.CollectorConfig{
 			Name: "opentelemetry-collector", Version: "0.150.0", Configuration: []byte(valid().Configuration),
@@ -97,26 +97,26 @@ func TestACollectorIsWhatThePortalWasAskedFor(t *testing.T) {
 	changed := valid()
 	changed.Version = "0.151.0"
 	put(t, "gateway", changed)
-	g.Expect(get(t, "gateway").Spec.Collector.Version).To(Equal("0.151.0"))
+	g.Expect(get(t).Spec.Collector.Version).To(Equal("0.151.0"))
 
 	t.Run("and asking for the same again changes nothing", func(t *testing.T) {
-		before := get(t, "gateway").ResourceVersion
+		before := get(t).ResourceVersion
 		put(t, "gateway", changed)
-		NewWithT(t).Expect(get(t, "gateway").ResourceVersion).To(Equal(before))
+		NewWithT(t).Expect(get(t).ResourceVersion).To(Equal(before))
 	})
 }
 
 func TestThePortalTakesItsFieldsBackAndLeavesTheRest(t *testing.T) {
 	g := NewWithT(t)
 	put(t, "gateway", valid())
-	edited := get(t, "gateway")
+	edited := get(t)
 	edited.Spec.Replicas = new(int32(3))
 	edited.Spec.Collector.Version = "0.149.0"
 	g.Expect(admin.Update(t.Context(), edited, client.FieldOwner("somebody"))).To(Succeed())
 
 	put(t, "gateway", valid())
-	g.Expect(get(t, "gateway").Spec.Collector.Version).To(Equal("0.150.0"))
-	g.Expect(get(t, "gateway").Spec.Replicas).To(HaveValue(BeEquivalentTo(3)))
+	g.Expect(get(t).Spec.Collector.Version).To(Equal("0.150.0"))
+	g.Expect(get(t).Spec.Replicas).To(HaveValue(BeEquivalentTo(3)))
 }
 
 func TestConfigurationsAreListedOnRequest(t *testing.T) {

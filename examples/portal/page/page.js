@@ -95,7 +95,7 @@ call("GET", "/namespaces").then((response) => response?.json()).then((names) => 
   if (names) at("namespace").replaceChildren(...names.map((name) => new Option(name, name, name === namespace, name === namespace)));
 });
 
-// The browser comes back by itself when the stream breaks, and says which event it saw last.
+// The browser comes back by itself when the stream breaks, and gets the list again.
 const stream = new EventSource(`${collectors}/events`);
 stream.addEventListener("open", () => { at("connection").textContent = ""; });
 stream.addEventListener("error", () => {
