@@ -11,6 +11,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/revision"
+	"github.com/kube8/kube8-operator/test/simulation"
 )
 
 // observe checks what the status says, when the informer cache has everything.
@@ -183,7 +184,10 @@ func (s *simSpace) converges(when string) {
 	if w.schedule.Shards > 0 {
 		in.shard = s.shard
 	}
-	want := w.charts.render(in)
+	want := plan.Want{Hash: simBroken}
+	if in.spec.Configuration != simulation.Broken {
+		want = w.charts.render(in)
+	}
 	s.want = want
 	why := s.refusal()
 	_, job := s.markedAs(want)
@@ -221,13 +225,14 @@ func (s *simSpace) restored(why, when string) {
 	if accepted.shard = ""; w.schedule.Shards > 0 {
 		accepted.shard = s.shard
 	}
-	if s.blocks(w.charts.render(accepted)) || s.state.hashOf() != s.accepted.Hash {
+	want := w.charts.render(accepted)
+	if s.blocks(want) || s.state.hashOf() != s.accepted.Hash {
 		return
 	}
-	if s.hasUnrecordedClaims(w.charts.render(accepted)) {
+	if s.hasUnrecordedClaims(want) {
 		return // known: only the spec can say which StatefulSet is right
 	}
-	if differs := s.differs(w.charts.render(accepted)); differs != "" {
+	if differs := s.differs(want); differs != "" {
 		w.violates("S6", "%s, although %s refuses the change, the last accepted revision is not there: %s (%s)", when, why, differs, s.state)
 	}
 	if s.state.ready && why != "" && s.state.update == "" {

@@ -55,71 +55,70 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 		shards int
 	}{
 		"a record does not say which spec it is of": {
-			"S9", nameless, func(n int) []simulation.Event {
+			rules: "S9", take: nameless, events: func(n int) []simulation.Event {
 				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 9})
-			}, 0,
+			},
 		},
 		"a revision that removes something is not recalled": {
-			"S9", nameless, func(n int) []simulation.Event {
+			rules: "S9", take: nameless, events: func(n int) []simulation.Event {
 				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "policy", Value: "false", Rounds: 9})
-			}, 0,
+			},
 		},
 		"a revision of another mode is not recalled": {
-			"S9", nameless, func(n int) []simulation.Event {
+			rules: "S9", take: nameless, events: func(n int) []simulation.Event {
 				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "mode", Value: "statefulset", Rounds: 9})
-			}, 0,
+			},
 		},
 		"a revision during a change of mode is not recalled": {
-			"S9", nameless, func(n int) []simulation.Event {
-				mode := simulation.Event{Action: simulation.Edit, Field: "mode", Value: "statefulset", Rounds: 1}
-				return append([]simulation.Event{begin[0], mode},
-					killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "autoscaling", Value: "hpa", Rounds: 9})[1:]...)
-			}, 0,
+			rules: "S9", take: nameless, events: func(n int) []simulation.Event {
+				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "mode", Value: "statefulset", Rounds: 1},
+					simulation.Event{Action: simulation.Edit, Field: "autoscaling", Value: "hpa", Rounds: 9})
+			},
 		},
 		"a revision is not recalled when somebody has deleted what it has not brought": {
-			"S9", nameless, func(n int) []simulation.Event {
+			rules: "S9", take: nameless, events: func(n int) []simulation.Event {
 				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 1},
 					simulation.Event{Action: simulation.Delete, Target: "ServiceAccount", Rounds: 9})
-			}, 0,
+			},
 		},
 		"what a Collector from another operator has is forgotten while its record is refused": {
-			"S6", nil, func(n int) []simulation.Event {
+			rules: "S6", events: func(n int) []simulation.Event {
 				return append(begin,
 					simulation.Event{Action: simulation.Refuse, Target: "Secret", Value: simulation.Quota},
 					simulation.Event{Action: simulation.Edit, Field: "policy", Value: "false", Rounds: n % 4},
 					simulation.Event{Action: simulation.Refuse, Target: "NetworkPolicy", Value: simulation.Policy},
 					simulation.Event{Action: simulation.Mark, Field: "operator", Value: "1", Rounds: 9})
-			}, 2,
+			}, shards: 2,
 		},
 		"a repair that fails is not tried again": {
-			"S6", nil, func(n int) []simulation.Event {
+			rules: "S6", events: func(n int) []simulation.Event {
 				return append(begin,
 					simulation.Event{Action: simulation.Refuse, Target: "HorizontalPodAutoscaler", Value: simulation.BlindWebhook},
 					simulation.Event{Action: simulation.Timeout, N: n, Value: "before"},
 					simulation.Event{Action: simulation.Edit, Field: "image", Value: "2"},
 					simulation.Event{Action: simulation.Edit, Field: "ports", Value: "2"},
 					simulation.Event{Action: simulation.Edit, Field: "autoscaling", Value: "hpa", Rounds: 9})
-			}, 0,
+			},
 		},
 		"the number of pods is not seen when nothing can be rendered": {
-			"S3", nil, func(n int) []simulation.Event {
+			rules: "S3", events: func(n int) []simulation.Event {
 				return append(begin,
 					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "0", Rounds: 9},
 					simulation.Event{Action: simulation.Scale, N: 4},
 					simulation.Event{Action: simulation.RewriteSecret, N: 1},
 					simulation.Event{Action: simulation.Timeout, N: n, Value: "before", Rounds: 1},
 					simulation.Event{Action: simulation.Delete, Target: "Deployment", Rounds: 9})
-			}, 0,
+			},
 		},
 		"what the informer cache has counts, not what was read": {
-			"S6 S7", func(c *Clients) { c.revisions = simCached{c.revisions.(simRevisions)} }, func(int) []simulation.Event {
+			rules: "S6 S7", take: func(c *Clients) { c.revisions = simCached{c.revisions.(simRevisions)} }, events: func(int) []simulation.Event {
 				return append(begin,
 					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "0", Rounds: 9},
 					simulation.Event{Action: simulation.Stop, Target: simulation.UserSecret},
 					simulation.Event{Action: simulation.RewriteSecret, N: 1},
 					simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 9},
 					simulation.Event{Action: simulation.RewriteSecret, N: -1, Rounds: 9})
-			}, 0,
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package release
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/revision"
+	"github.com/kube8/kube8-operator/test/simulation"
 )
 
 // simRecord is the record of a revision.
@@ -125,6 +127,9 @@ func (s *simRecords) Forget(context.Context) error {
 	return lost
 }
 
+// simBroken stands for what a broken configuration is rendered to.
+const simBroken = "broken"
+
 // simRevisions are rendered by the model's chart.
 type simRevisions struct {
 	*revision.Source
@@ -150,8 +155,13 @@ func (r simRevisions) Render(
 		now.Configuration = strconv.Itoa(s.secret)
 	}
 	in := simInputs{spec, s.secret, r.chart, r.Shard, string(s.uid)}
+	if s.current = in; spec.Configuration == simulation.Broken {
+		s.world.refused++
+		s.want = plan.Want{Hash: simBroken}
+		return nil, &revision.RefusedError{Inputs: now, Err: errors.New("the configuration is broken")}
+	}
 	want := s.world.charts.render(in)
-	s.current, s.want = in, want
+	s.want = want
 	s.rendered[want.Hash] = simRecord{want: want, of: in, spec: s.generation}
 	return &revision.Revision{
 		Want: want, Manifest: func() string { return want.Hash }, ConfigHash: strconv.Itoa(in.configuration()), Inputs: now,

@@ -50,6 +50,9 @@ func (s *simSpace) refusal() string {
 	if s.want.Hash == "" || s.want.Hash == s.accepted.Hash {
 		return ""
 	}
+	if s.want.Hash == simBroken {
+		return "the configuration"
+	}
 	marked, job := s.markedAs(s.want)
 	if job != "" && !s.completed[job] {
 		return "the check " + job
@@ -272,13 +275,13 @@ func (s *simSpace) ends(err error) {
 }
 
 // rollsOut checks that nobody else is on its way when the Collector takes a change of the operator: the budget is 1. Collectors
-// that are told to take it now, that are paused, or that are being deleted do not count.
+// that are told to take it now, that are held, that are paused, or that are being deleted do not count.
 func (s *simSpace) rollsOut() {
 	if s.rollout == v1alpha1.RolloutNow {
 		return
 	}
 	for _, other := range s.world.spaces {
-		isCounted := other.exists && !other.deleting && other.paused == "" && other.rollout != v1alpha1.RolloutNow
+		isCounted := other.exists && !other.deleting && other.paused == "" && other.rollout == ""
 		if other != s && other.shard == s.shard && isCounted && other.state.update == v1alpha1.ReasonRollingOut {
 			s.world.violates("S9", "%s takes the operator's change while %s is on its way", s.namespace(), other.namespace())
 		}

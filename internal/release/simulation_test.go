@@ -131,3 +131,18 @@ func simTell(t *testing.T, runner *simRunner, schedule simulation.Schedule, resu
 	}
 	t.Errorf("seed %d: %s\n%s\n%s\n%s", schedule.Seed, result.violation, short, strings.Join(lines, "\n"), again.violation)
 }
+
+func TestWhatIsRefusedIsNotRenderedAgain(t *testing.T) {
+	w := newSimWorld(simulation.Schedule{Collectors: 1}, &simCharts{}, metrics.New(prometheus.NewRegistry()), nil)
+	for i, event := range []simulation.Event{
+		{Action: simulation.Pass, N: 60},
+		{Action: simulation.Edit, Field: "configuration", Value: strconv.Itoa(simulation.Broken)},
+		{Action: simulation.Edit, Field: "ports", Value: "2"},
+	} {
+		w.happen(event)
+		w.pass(time.Hour)
+		if w.refused != i || w.violation != "" {
+			t.Errorf("after %s, a broken configuration was rendered %d times, want %d %s", event, w.refused, i, w.violation)
+		}
+	}
+}

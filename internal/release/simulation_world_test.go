@@ -50,6 +50,7 @@ type simWorld struct {
 	pods      int
 	requests  int
 	reads     int    // of users' Secrets
+	refused   int    // how often a broken configuration was rendered
 	nextChart string // of the operator that comes after a kill, or empty for the same
 	steps     int
 

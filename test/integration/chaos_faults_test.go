@@ -119,7 +119,7 @@ func TestChaosSomeRequestsAreNeverAnswered(t *testing.T) {
 	// One request of each kind that a reconcile waits for; each is that of another Collector.
 	swallowed := map[string]func(r *http.Request, body string) bool{
 		"finalizer": func(r *http.Request, _ string) bool {
-			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/collectors/finalizer")
+			return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/collectors/finalizer")
 		},
 		"workload": func(r *http.Request, _ string) bool {
 			return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/deployments/workload")

@@ -66,6 +66,7 @@ func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
 	server.Configure().
 		Append("audit-policy-file", policy).
 		Append("audit-log-path", p.audit.log.Path).
+		Append("audit-log-maxsize", "100000"). // MB; a new file would be missed
 		// Some distributions let only those who may set a finalizer set a blocking owner reference.
 		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement").
 		// It adds finalizers that a controller would remove.

@@ -135,6 +135,8 @@ var manifests = []manifestRow{
 	{name: "a Service without an address", patch: `{spec: {service: {clusterIP: None}}}`},
 	{name: "environment variable twice", patch: `{spec: {env: [{name: A, value: a}, {name: A, value: b}]}}`,
 		refusal: `spec.env[1]: Duplicate value`},
+	{name: "a scrape each millisecond", patch: `{spec: {serviceMonitor: {interval: 1ms}}}`,
+		refusal: `interval: whole seconds, such as 30s`},
 	{name: "scrape interval that is no duration", patch: `{spec: {podMonitor: {interval: often}}}`,
 		refusal: `spec.podMonitor.interval: Invalid value`},
 }

@@ -100,18 +100,20 @@ func (s *space) object(kind, name string) *unstructured.Unstructured {
 }
 
 func (s *space) mark(ctx context.Context, e simulation.Event) error {
+	if label := map[string]string{"ring": v1alpha1.RingLabel, "rollout": v1alpha1.RolloutLabel}[e.Field]; label != "" {
+		labels := map[string]any{label: e.Value}
+		if e.Value == "" {
+			labels[label] = nil
+		}
+		return s.label(ctx, labels)
+	}
 	return s.changeCollector(ctx, func(c *v1alpha1.Collector) {
-		switch label := map[string]string{"ring": v1alpha1.RingLabel, "rollout": v1alpha1.RolloutLabel}[e.Field]; {
-		case e.Field == "paused":
-			metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.PausedAnnotation, e.Value)
-			if e.Value == "" {
-				delete(c.Annotations, v1alpha1.PausedAnnotation)
-			}
-		case label == "":
-		case e.Value == "":
-			delete(c.Labels, label)
-		default:
-			metav1.SetMetaDataLabel(&c.ObjectMeta, label, e.Value)
+		if e.Field != "paused" {
+			return
+		}
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.PausedAnnotation, e.Value)
+		if e.Value == "" {
+			delete(c.Annotations, v1alpha1.PausedAnnotation)
 		}
 	})
 }

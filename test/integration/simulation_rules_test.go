@@ -32,6 +32,7 @@ type referee struct {
 	most    int64             // pods that the largest workload is to have
 	scaled  time.Time         // when the schedule has changed a workload
 	unseen  bool              // a workload was created so soon afterwards that the operator may not have seen how many pods another one has
+	lost    time.Time         // when the schedule has deleted a workload that served
 	ready   map[types.UID]bool
 	deletes map[types.UID]bool
 }
@@ -68,6 +69,9 @@ func (r *referee) look(v version) {
 		r.lookAtCollector(v)
 	case h.acted[resourceVersion], isDeletion && h.deleted[uid]:
 		r.acted, r.touched[v.key()] = v.revision, true
+		if isDeletion && r.ready[uid] {
+			r.lost = v.at
+		}
 		clear(r.doubts)
 	case h.served[resourceVersion]:
 		r.ready[uid] = r.ready[uid] || serves(v.object)
@@ -199,7 +203,8 @@ func (r *referee) lookAtDeletion(v version) {
 		}
 	case kind == "Deployment" || kind == "DaemonSet" || kind == "StatefulSet":
 		isServed := slices.ContainsFunc(others, func(other *unstructured.Unstructured) bool { return r.ready[other.GetUID()] })
-		if r.ready[v.object.GetUID()] && !isServed && !isOrphaning && !r.excludes() {
+		isUnseen := v.at.Before(r.lost.Add(time.Second)) // the operator may not have seen that the successor has gone
+		if r.ready[v.object.GetUID()] && !isServed && !isUnseen && !isOrphaning && !r.excludes() {
 			r.violates("S1", "%s is deleted, and nothing else serves", v.key())
 		}
 	case isProtected(kind) && !r.isBlind() && !r.touched[v.key()] && r.good[v.key()] != "" && len(others) > 0:

@@ -223,6 +223,15 @@ func conditionOf(collector *v1alpha1.Collector, name string) v1alpha1.Condition 
 	return v1alpha1.Condition{}
 }
 
+// label changes labels of the namespace; nil removes one.
+func (s *space) label(ctx context.Context, labels map[string]any) error {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	namespace.SetName(s.namespace)
+	return s.patch(ctx, namespace, "admin", map[string]any{"metadata": map[string]any{"labels": labels}})
+}
+
 // refuse changes what the API server refuses, and waits until it does.
 func (s *space) refuse(ctx context.Context) error {
 	s.epoch++
@@ -233,11 +242,7 @@ func (s *space) refuse(ctx context.Context) error {
 			labels[label] = nil
 		}
 	}
-	namespace := &unstructured.Unstructured{}
-	namespace.SetAPIVersion("v1")
-	namespace.SetKind("Namespace")
-	namespace.SetName(s.namespace)
-	if err := s.patch(ctx, namespace, "admin", map[string]any{"metadata": map[string]any{"labels": labels}}); err != nil {
+	if err := s.label(ctx, labels); err != nil {
 		return err
 	}
 	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "probe"}}

@@ -17,6 +17,9 @@ func contentOf(number, n int) string {
 	if number == 0 {
 		return fmt.Sprintf("from_secret: %d", n)
 	}
+	if number == simulation.Broken {
+		return "configuration: ["
+	}
 	return fmt.Sprintf("configuration: %d", number)
 }
 

@@ -108,6 +108,7 @@ func runSideBySide(t *testing.T, w *watcher, direct []string, runs []*simulatedR
 		}
 		violations++
 		t.Errorf("%s%v", r.schedule, r.err)
+		_ = r.goes(ctx) // other tests need to be alone
 		for _, s := range r.spaces {
 			if strings.Contains(r.err.Error(), s.namespace) {
 				t.Log(s.tell())

@@ -67,7 +67,7 @@ func (g *generator) edit(rounds int) {
 	case 4:
 		field, value = "image", strconv.Itoa(1+g.IntN(3))
 	case 5, 6:
-		field, value = "configuration", strconv.Itoa(g.IntN(6))
+		field, value = "configuration", strconv.Itoa(g.IntN(Broken+1))
 	case 7, 8:
 		field, value = "check", strconv.Itoa(g.IntN(3))
 	case 9:

@@ -21,7 +21,8 @@ type Spec struct {
 	// Image tells images apart.
 	Image int
 
-	// Configuration tells contents of the configuration apart. 0 says that it comes from a Secret of the user.
+	// Configuration tells contents of the configuration apart. 0 says that it comes from a Secret of the user, and Broken that nothing
+	// can be rendered from it.
 	Configuration int
 
 	// Check tells spec.check apart; 0 is for none.
@@ -48,6 +49,9 @@ type Spec struct {
 	// HostPort has pods take a port of their node.
 	HostPort bool
 }
+
+// Broken is the configuration that is refused before anything is rendered.
+const Broken = 6
 
 // First is the spec that a Collector begins with.
 func First() Spec {
