@@ -18,6 +18,7 @@ var elsewhere = []struct {
 	why     string // nothing here can
 }{
 	{command: `make chaos`, test: "TestChaosTheOperatorIsKilledAtAnyMoment"},
+	{command: `make tenants`, test: "TestTenantsWithHostileCollectorsKeepNobodyWaiting"},
 	{command: `make simulate`, test: "TestSimulation"},
 	{command: `make bench`, why: "it measures for many minutes"},
 	{command: `go test .* -bench .*`, why: "it measures, and demands nothing"},
