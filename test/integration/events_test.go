@@ -61,10 +61,10 @@ func TestEachThingThatHappensToACollectorIsToldOnce(t *testing.T) {
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("fixed: " + secret) })
 	expect("Normal Upgraded: to revision 4, configuration changed")
 
-	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Name: "Not A Name"} })
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.NodeSelector = map[string]string{"Not A Name": ""} })
 	NewWithT(t).Eventually(func() string { return condition(t, collector, "Ready").Reason }).Should(Equal("ReleaseFailed"))
 	expect("Warning ReleaseFailed: " + condition(t, collector, "Ready").Message)
-	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.ServiceAccount = nil }) // what is deployed, so it is no news
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.NodeSelector = nil }) // what is deployed, so it is no news
 	NewWithT(t).Eventually(func() string { return condition(t, collector, "Ready").Reason }).ShouldNot(Equal("ReleaseFailed"))
 
 	change(t, collector, func(c *v1alpha1.Collector) {

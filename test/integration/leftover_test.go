@@ -22,7 +22,7 @@ func TestWhatFailedUpgradesLeftBehindIsRemoved(t *testing.T) {
 	for i := range 12 {
 		since := shared.log.mark()
 		change(t, collector, func(c *v1alpha1.Collector) {
-			c.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Name: "Not A Name", Create: new(false)}
+			c.Spec.NodeSelector = map[string]string{"Not A Name": ""}
 			c.Spec.NetworkPolicy = &v1alpha1.NetworkPolicy{Enabled: i == 0}
 			c.Spec.Service = &v1alpha1.Service{Annotations: map[string]string{"example.com/left": fmt.Sprintf("behind by %d", i)}}
 		})

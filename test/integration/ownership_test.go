@@ -270,11 +270,11 @@ func TestAnUpgradeAfterAFailedOneCanBringNewObjects(t *testing.T) {
 	t.Parallel()
 	collector := install(t)
 	since := shared.log.mark()
-	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Name: "Not A Name"} })
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.NodeSelector = map[string]string{"Not A Name": ""} })
 	awaitFailures(t, since, collector, 1)
 
 	upgrade(t, collector, func(c *v1alpha1.Collector) {
-		c.Spec.ServiceAccount = nil
+		c.Spec.NodeSelector = nil
 		c.Spec.NetworkPolicy = &v1alpha1.NetworkPolicy{Enabled: true}
 	})
 	NewWithT(t).Expect(shared.log.reconciles(since, client.ObjectKeyFromObject(collector))).To(

@@ -119,7 +119,7 @@ var spoils = map[string]func(*v1alpha1.Collector){
 		c.Spec.Ports = map[string]v1alpha1.Port{"nameless": {}}
 	},
 	"refused by the API server": func(c *v1alpha1.Collector) {
-		c.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Name: "Not A Name"}
+		c.Spec.NodeSelector = map[string]string{"Not A Name": ""}
 		c.Spec.Env = []corev1.EnvVar{{Name: "TOKEN", Value: secret}}
 	},
 }
