@@ -169,7 +169,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 		*after = *before.DeepCopy() // the reconciler would say that it knows nothing any more
 		set(after, paused)
 	} else {
-		describeRelease(before, after, outcome.Deployed)
+		describeRelease(collector.GetName(), before, after, outcome.Deployed)
 		after.ObservedGeneration = collector.GetGeneration()
 		w.describePresets(ctx, collector, before, after)
 		keepErrors(before, after)
@@ -195,14 +195,11 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 	return nil
 }
 
-// describeRelease says what is deployed: what was deployed or, as long as none did, what the status says.
-func describeRelease(before, after *v1alpha1.CollectorStatus, deployed revision.Deployed) {
-	name := ""
-	if after.DeployedRelease != nil {
-		name = after.DeployedRelease.Name
-	}
+// describeRelease says what is deployed: what was deployed or, as long as none did, what the status says. The stock reconciler does not
+// say it of a Collector that cannot be rendered, and a revision may just have been recorded late.
+func describeRelease(name string, before, after *v1alpha1.CollectorStatus, deployed revision.Deployed) {
 	after.DeployedRelease, after.Version, after.ConfigHash = before.DeployedRelease, before.Version, before.ConfigHash
-	if deployed.Revision != 0 && name != "" {
+	if deployed.Revision != 0 {
 		after.DeployedRelease = &v1alpha1.DeployedRelease{
 			Name: name, Revision: int64(deployed.Revision), Generation: deployed.Generation, Digest: deployed.Digest,
 		}

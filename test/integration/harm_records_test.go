@@ -77,6 +77,21 @@ func TestAChangeWhoseRecordAQuotaRefusesIsAppliedOnce(t *testing.T) {
 	g.Expect(versions()).To(Equal([]string{"0.150.0", "0.151.0"}))
 }
 
+func TestARevisionThatIsRecordedLateIsToldWhileTheNextOneCannotBeRendered(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	limit := quota(t, collector.Namespace, "count/secrets")
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	awaitFailed(t, collector, "the change is applied, but not recorded")
+	reconfigure(t, collector, "- refused")
+	awaitFailed(t, collector, "not a YAML mapping")
+	g := NewWithT(t)
+	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
+	g.Eventually(func() []string { touch(t, collector); return statusesOfRevisions(t, collector) }).Should(HaveLen(2))
+	g.Eventually(func() v1alpha1.CollectorStatus { return get(t, collector, "", &v1alpha1.Collector{}).Status }).Should(And(
+		HaveField("DeployedRelease.Revision", int64(2)), HaveField("DeployedRelease.Generation", int64(2)), HaveField("Version", "0.151.0")))
+}
+
 func TestRecordsThatSomebodyGivesTheOperatorsLabelStay(t *testing.T) {
 	t.Parallel()
 	collector := install(t)
