@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -56,9 +55,6 @@ func (e RefusedError) asError() error {
 	return e
 }
 
-// chartSays precedes what a template refuses by Helm's function fail.
-var chartSays = regexp.MustCompile(`^.*execution error at \([^)]*\): `)
-
 // problemsOf turns what a step refuses, if it does, into problems. It is the one place where errors become what people read.
 func problemsOf(err error) RefusedError {
 	if err == nil {
@@ -80,11 +76,7 @@ func problemsOf(err error) RefusedError {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return RefusedError{{File: failed.Path, Message: "cannot be read: " + failed.Err.Error()}}
 	}
-	message := strings.Join(strings.Fields(err.Error()), " ")
-	if says := chartSays.ReplaceAllString(message, ""); says != message {
-		return RefusedError{{Field: "spec", Message: says}}
-	}
-	return RefusedError{{Message: message}}
+	return RefusedError{{Message: strings.Join(strings.Fields(err.Error()), " ")}}
 }
 
 // about returns problems with the file or the Collector that they are about, where that is not said yet, each once.

@@ -29,6 +29,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
 // hashLength is how many letters the hash of what was rendered has.
@@ -93,7 +94,7 @@ func Template(
 	}
 	files, err := engine.Render(chrt, input)
 	if err != nil {
-		return nil, fmt.Errorf("render chart %s: %w", chrt.Name(), err)
+		return nil, specpath.ExplainRender(fmt.Errorf("render chart %s: %w", chrt.Name(), err))
 	}
 	maps.DeleteFunc(files, func(file, content string) bool {
 		return strings.TrimSpace(content) == "" || strings.HasSuffix(file, "NOTES.txt")

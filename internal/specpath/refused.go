@@ -15,8 +15,8 @@ import (
 	fielderrors "k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// RefusedError says what the API server refuses of an object, by the fields of the Collector that it comes from. It wraps
-// what the API server says.
+// RefusedError says what the API server refuses of an object, by the fields of the Collector that it comes from, or what a template
+// refuses. It wraps what they say.
 type RefusedError struct {
 	// Problems are what is wrong, sorted.
 	Problems []Problem
@@ -41,6 +41,18 @@ func (e *RefusedError) Error() string {
 
 // Unwrap returns what the API server says.
 func (e *RefusedError) Unwrap() error { return e.refusal }
+
+// byTemplate finds what a template refuses by Helm's function fail, and the field at its beginning.
+var byTemplate = regexp.MustCompile(`(?s)execution error at \([^)]*\): (?:([a-zA-Z][^\s:]*): )?(.*)$`)
+
+// ExplainRender returns err, an error of rendering, as a *RefusedError if a template of the chart refuses the values, or else as it is.
+func ExplainRender(err error) error {
+	said := byTemplate.FindStringSubmatch(err.Error())
+	if said == nil {
+		return err
+	}
+	return &RefusedError{Problems: []Problem{{strings.TrimSuffix("spec."+said[1], "."), said[2]}}, refusal: err}
+}
 
 // Explain returns err, an error about obj, as a *RefusedError if it is the API server's refusal of what obj's fields say,
 // or else as it is.

@@ -7,9 +7,11 @@ var rules = map[string][]rule{
 	"Deployment":  workload,
 	"DaemonSet":   workload,
 	"StatefulSet": workload,
+	"Job":         check,
 	"Service": append(same("spec.", "spec.service.", "type", "internalTrafficPolicy", "externalTrafficPolicy", "clusterIP",
 		"loadBalancerClass", "loadBalancerSourceRanges", "sessionAffinity", "trafficDistribution"),
 		rule{"spec.clusterIPs", field("spec.service.clusterIP")},
+		rule{"spec.LoadBalancerSourceRanges", field("spec.service.loadBalancerSourceRanges")}, // the API server's own spelling
 		rule{"spec.ports", ports},
 		rule{"metadata.annotations", field("spec.service.annotations")},
 	),
@@ -84,6 +86,12 @@ var workload = slices.Concat([]rule{
 	same(container, "spec.", "args", "command", "envFrom", "livenessProbe", "readinessProbe", "resources", "securityContext",
 		"startupProbe", "workingDir"),
 )
+
+var check = append([]rule{
+	{container + "args", given("spec.check.args")},
+	{container + "resources", given("spec.check.resources")},
+	{"spec.activeDeadlineSeconds", field("spec.check.timeoutSeconds")},
+}, workload...)
 
 func route(collectors string) []rule {
 	return append(same("spec.", collectors, "parentRefs", "hostnames"), same("metadata.", collectors, "annotations")...)

@@ -164,7 +164,10 @@ func TestOf(t *testing.T) {
 		},
 		"PodMonitor":     {"spec.podMetricsEndpoints[0].scrapeTimeout": "spec.podMonitor.scrapeTimeout"},
 		"PrometheusRule": {"metadata.labels": "spec.prometheusRule.labels"},
-		"Job":            {"spec.template.spec.containers[0].image": `Job "gateway": spec.template.spec.containers[0].image`},
+		"Job": {
+			"spec.template.spec.containers[0].image": "spec.image",
+			"spec.activeDeadlineSeconds":             "spec.check.timeoutSeconds",
+		},
 	}
 	for kind, paths := range tests {
 		obj := rendered(t, kind)

@@ -16,8 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/api/persistentvolumeclaim"
+	"k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/api/service"
 	"k8s.io/kubernetes/pkg/apis/apps"
+	"k8s.io/kubernetes/pkg/apis/batch"
 	"k8s.io/kubernetes/pkg/apis/core"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/capabilities"
@@ -32,6 +35,7 @@ import (
 	// These fill the scheme.
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
+	_ "k8s.io/kubernetes/pkg/apis/batch/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	_ "k8s.io/kubernetes/pkg/apis/networking/install"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
@@ -91,6 +95,14 @@ func validate(kind string, obj runtime.Object) (refused field.ErrorList) {
 			obj.Spec.HealthCheckNodePort = 1 // the API server allocates one
 		}
 		return corevalidation.ValidateServiceCreate(obj)
+	case *batch.Job: // the Collector has a say in its pod only
+		options := pod.GetValidationOptionsFromPodTemplate(&obj.Spec.Template, nil)
+		return corevalidation.ValidatePodTemplateSpec(&obj.Spec.Template, field.NewPath("spec", "template"), options)
+	case *core.PersistentVolumeClaim:
+		persistentvolumeclaim.DropDisabledFields(&obj.Spec, nil)
+		persistentvolumeclaim.EnforceDataSourceBackwardsCompatibility(&obj.Spec, nil)
+		persistentvolumeclaim.NormalizeDataSources(&obj.Spec)
+		return corevalidation.ValidatePersistentVolumeClaim(obj, corevalidation.ValidationOptionsForPersistentVolumeClaimCreate())
 	case *core.ServiceAccount:
 		return corevalidation.ValidateServiceAccount(obj)
 	case *core.Secret:

@@ -145,8 +145,8 @@ func (w *watcher) spaceOf(namespace string) *space {
 	return s
 }
 
-// watchAll starts to watch all kinds until the test ends.
-func watchAll(t *testing.T) *watcher {
+// watchAll starts to watch all kinds, and more, until the test ends.
+func watchAll(t *testing.T, more ...schema.GroupVersionKind) *watcher {
 	t.Helper()
 	w := &watcher{}
 	watching, err := client.NewWithWatch(plane.env.Config, client.Options{})
@@ -154,9 +154,7 @@ func watchAll(t *testing.T) *watcher {
 		t.Fatal(err)
 	}
 	kinds := []schema.GroupVersionKind{{Version: "v1", Kind: "Namespace"}, {Group: "kube8.dev", Version: "v1alpha1", Kind: "Collector"}}
-	for kind := range simulatedKinds {
-		kinds = append(kinds, kind)
-	}
+	kinds = append(slices.AppendSeq(kinds, maps.Keys(simulatedKinds)), more...)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	t.Cleanup(func() { cancel(); running.Wait() })

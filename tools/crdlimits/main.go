@@ -1,5 +1,6 @@
-// Command crdlimits limits the lists and maps in the schema of a generated CRD that have no limit of their own. Types of Kubernetes have
-// none, and no marker can give them one.
+// Command crdlimits limits the lists, maps and 32-bit numbers in the schema of a generated CRD that have no limit of their own. Types of
+// Kubernetes have none, and no marker can give them one. The API server does not look at the format of a number, and whoever reads a
+// larger one into these types fails.
 //
 // Usage: crdlimits FILE
 package main
@@ -7,6 +8,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"sigs.k8s.io/yaml"
@@ -57,11 +59,21 @@ func limit(node any) {
 		case node["type"] == "object" && isMap:
 			name = "maxProperties"
 		}
-		if _, has := node[name]; name != "" && !has {
-			node[name] = most
+		if name != "" {
+			setDefault(node, name, most)
+		}
+		if node["type"] == "integer" && node["format"] == "int32" {
+			setDefault(node, "minimum", math.MinInt32)
+			setDefault(node, "maximum", math.MaxInt32)
 		}
 		for _, child := range node {
 			limit(child)
 		}
+	}
+}
+
+func setDefault(node map[string]any, name string, number int) {
+	if _, has := node[name]; !has {
+		node[name] = number
 	}
 }

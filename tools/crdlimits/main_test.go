@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestEachListAndMapOfASchemaHasALimit(t *testing.T) {
+func TestEachListMapAndNumberOfASchemaHasALimit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "crd.yaml")
 	write := func(text string) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -18,6 +18,8 @@ properties:
   items: {type: string}
   list: {items: {additionalProperties: {type: string}, type: object}, type: array}
   few: {items: {type: string}, maxItems: 2, type: array}
+  pods: {format: int32, minimum: 0, type: integer}
+  seconds: {format: int64, type: integer}
 `)
 	if err := run([]string{file}); err != nil {
 		t.Fatal(err)
@@ -39,6 +41,14 @@ properties:
       type: object
     maxItems: 256
     type: array
+  pods:
+    format: int32
+    maximum: 2147483647
+    minimum: 0
+    type: integer
+  seconds:
+    format: int64
+    type: integer
 `
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
 		t.Errorf("%s\nwant %s\nerror %v", got, want, err)
