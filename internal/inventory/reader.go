@@ -17,8 +17,13 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// cacheTimeout is how long a look into the informer cache may take. Only the first look at a kind takes any time.
-const cacheTimeout = 10 * time.Second
+const (
+	// CacheDelay is how long the informer cache may take to show what was applied. After it the API server is asked.
+	CacheDelay = time.Second
+
+	// cacheTimeout is how long a look into the informer cache may take. Only the first look at a kind takes any time.
+	cacheTimeout = 10 * time.Second
+)
 
 // RecordPrefix begins the names of the Secrets of package record, as Helm names them. They are no objects of the chart, whatever labels
 // somebody gives them.

@@ -1,5 +1,4 @@
-// Package inventory is what a Collector has: the objects that it controls, by the informer cache and by the operator's own last
-// writes, and what its pods use.
+// Package inventory is what a Collector has: the objects that it controls, by the informer cache, and what its pods use.
 //
 // An object says itself what was applied to it: AppliedAnnotation has the hash of the rendered object, and managedFields say
 // which of its fields nobody has changed since. So an operator that has just started knows as much as one that ran.
@@ -36,7 +35,7 @@ func (r Reference) Kind() schema.GroupVersionKind { return r.kind.Value() }
 // Name returns the object's name.
 func (r Reference) Name() string { return r.name }
 
-// Use returns kind and name as View.Used has them.
+// Use returns kind and name as a view has them.
 func (r Reference) Use() string { return r.Kind().Kind + "/" + r.name }
 
 // String returns kind and name as messages have them.

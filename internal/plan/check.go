@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/configuration"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -74,17 +75,17 @@ func (s *Situation) check(job render.Object) Plan {
 	var needs []apply.Step
 	for i := range s.Want.Objects {
 		wanted := &s.Want.Objects[i]
-		if state := s.View.Objects[wanted.Ref].State; wanted.Stage == render.Mounts && (state == inventory.Absent || state == inventory.Lost) {
+		if state := s.View.Objects[wanted.Ref].State; wanted.Stage == render.Mounts && (state == drift.Absent || state == drift.Lost) {
 			needs = append(needs, apply.Step{Action: apply.Create, Ref: wanted.Ref, Object: wanted, Reason: "the check needs it"})
 		}
 	}
 	p.add(needs)
 	switch {
-	case seen.State == inventory.Deleting:
+	case seen.State == drift.Deleting:
 		p.Obstruct("%s is being deleted%s", job.Ref, heldBy(seen.Finalizers))
-	case seen.State == inventory.Absent, seen.State == inventory.Lost, seen.Ended.Type != "":
+	case seen.State == drift.Absent, seen.State == drift.Lost, seen.Ended.Type != "":
 		p.add([]apply.Step{{Action: apply.Create, Ref: job.Ref, Object: &job, Reason: "it has not accepted the change"}})
-	case seen.State == inventory.Behind:
+	case seen.State == drift.Behind:
 		p.Sooner(inventory.CacheDelay)
 	}
 	return p
@@ -99,7 +100,7 @@ var exitCode = regexp.MustCompile(`exit code (\d+)`)
 const firstSignal = 128
 
 // refusal returns the error of a Job that has not accepted the change, or nil if it must be tried again now.
-func (s *Situation) refusal(job inventory.Reference, seen inventory.Seen) error {
+func (s *Situation) refusal(job inventory.Reference, seen drift.Seen) error {
 	namespace := s.Want.Has(job).Content.GetNamespace()
 	code := exitCode.FindStringSubmatch(seen.Ended.Message)
 	reason := seen.Ended.Reason

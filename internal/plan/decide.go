@@ -7,6 +7,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/claims"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -93,7 +94,7 @@ func (s *Situation) verdict(changes bool, steps int) Verdict {
 func (s *Situation) isUnrecorded() bool {
 	for i := range s.Want.Objects {
 		seen := s.View.Objects[s.Want.Objects[i].Ref]
-		if seen.Hash != s.Want.Objects[i].Hash || seen.State != inventory.Unknown || s.rises(&s.Want.Objects[i]) {
+		if seen.Hash != s.Want.Objects[i].Hash || seen.State != drift.Unknown || s.rises(&s.Want.Objects[i]) {
 			return false
 		}
 	}
@@ -110,7 +111,7 @@ func (s *Situation) Drifts() bool {
 	for what, seen := range s.View.Objects {
 		stage := render.StageOf(what.Kind().Kind)
 		switch seen.State {
-		case inventory.Unknown, inventory.Changed, inventory.Lost:
+		case drift.Unknown, drift.Changed, drift.Lost:
 			if stage != render.Checks {
 				return s.Deployed != ""
 			}
@@ -130,36 +131,36 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	step.HandsOver = !step.Rises && seen.OwnsReplicas && wanted.Stage == render.Workloads && !wanted.SetsReplicas
 	isSame := seen.Hash == wanted.Hash && !step.Rises
 	switch seen.State {
-	case inventory.Absent, inventory.Lost:
+	case drift.Absent, drift.Lost:
 		step.Action, step.UID, step.Reason = apply.Create, "", "it is not there"
-		if seen.State == inventory.Lost {
+		if seen.State == drift.Lost {
 			step.Reason = "somebody has deleted it"
 		}
 		return s.exchange(step), nil
-	case inventory.Deleting:
+	case drift.Deleting:
 		p.Obstruct("%s is being deleted%s; the operator creates it again when it has gone", wanted.Ref, heldBy(seen.Finalizers))
 		return nil, nil
-	case inventory.Contested:
+	case drift.Contested:
 		p.Obstruct(Contested, EditorOf(seen.Editor), wanted.Ref)
 		if isSame {
 			p.Sooner(seen.Next.Sub(s.Now))
 			return nil, nil
 		}
 		step.Reason = "it differs from the revision"
-	case inventory.InOrder, inventory.Behind:
-		if isSame && (!step.HandsOver || seen.State == inventory.Behind) {
-			if seen.State == inventory.Behind {
+	case drift.InOrder, drift.Behind:
+		if isSame && (!step.HandsOver || seen.State == drift.Behind) {
+			if seen.State == drift.Behind {
 				p.Sooner(inventory.CacheDelay)
 			}
 			return nil, nil
 		}
 		step.Reason = "it differs from the revision"
-	case inventory.Changed:
+	case drift.Changed:
 		if seen.Held {
 			p.Obstruct(Contested, EditorOf(seen.Editor), wanted.Ref)
 		}
 		step.Reason = EditorOf(seen.Editor) + " has changed it"
-	case inventory.Unknown:
+	case drift.Unknown:
 		step.Reason = "it is not known what has happened to it"
 	}
 	found, isImmutable := s.Immutable[wanted.Ref]
@@ -223,7 +224,7 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 	}
 	for i := range s.Want.Objects {
 		wanted := &s.Want.Objects[i]
-		if seen := s.View.Objects[wanted.Ref]; seen.State == inventory.Deleting {
+		if seen := s.View.Objects[wanted.Ref]; seen.State == drift.Deleting {
 			old := &apply.Old{Ref: wanted.Ref, UID: seen.UID}
 			tries = append(tries, apply.Step{Action: apply.Try, Ref: wanted.Ref, Object: wanted, Old: old, Reason: "it is created when it has gone"})
 		}
@@ -231,7 +232,7 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 	return tries, untried
 }
 
-func remove(what inventory.Reference, seen inventory.Seen, reason string) apply.Step {
+func remove(what inventory.Reference, seen drift.Seen, reason string) apply.Step {
 	return apply.Step{Action: apply.Delete, Ref: what, UID: seen.UID, Reason: reason}
 }
 

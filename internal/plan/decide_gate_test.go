@@ -6,97 +6,97 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/drift"
 )
 
 func TestDecideWhatWaits(t *testing.T) {
 	serving := having("ServiceAccount/c=1", "Secret/c-1=1", "Service/c=1", "Deployment/c=1")
-	ended := func(state batchv1.JobConditionType, reason, message string) func(*inventory.Seen) {
-		return func(seen *inventory.Seen) {
+	ended := func(state batchv1.JobConditionType, reason, message string) func(*drift.Seen) {
+		return func(seen *drift.Seen) {
 			seen.Ended = batchv1.JobCondition{Type: state, Reason: reason, Message: message}
 		}
 	}
 	decisions{
 		"a change of the operator waits for its turn": {
 			Situation{
-				Deployed: "r1", ByOperator: true, Want: wanted("r2", "Deployment/c=2"), View: inventory.View{Objects: having("Deployment/c=1")},
+				Deployed: "r1", ByOperator: true, Want: wanted("r2", "Deployment/c=2"), View: drift.View{Objects: having("Deployment/c=1")},
 			},
 			"Deferred",
 		},
 		"the deployed revision is repaired while a change of the operator waits": {
 			Situation{
 				Deployed: "r1", ByOperator: true, Want: wanted("r2", "Deployment/c=2"),
-				View: inventory.View{Objects: having("Service/c=1 lost", "Deployment/c=1")},
+				View: drift.View{Objects: having("Service/c=1 lost", "Deployment/c=1")},
 			},
 			"Deferred, restores",
 		},
 		"a change of the operator is deployed when its turn comes": {
 			Situation{
-				Deployed: "r1", ByOperator: true, Turn: true, Want: wanted("r2", "Deployment/c=2"), View: inventory.View{Objects: having("Deployment/c=1")},
+				Deployed: "r1", ByOperator: true, Turn: true, Want: wanted("r2", "Deployment/c=2"), View: drift.View{Objects: having("Deployment/c=1")},
 			},
 			"Upgrade\nchange Deployment/c",
 		},
 		"a check gets what its pod needs, and nothing that serves changes": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "ServiceAccount/c=2", "Secret/c-2=2", "Job/c-check=1", "Service/c=2", "Deployment/c=2"),
-				View: inventory.View{Objects: serving, Used: used("ServiceAccount/c", "Secret/c-1")},
+				View: drift.View{Objects: serving, Used: used("ServiceAccount/c", "Secret/c-1")},
 			},
 			"Checking\ncreate Secret/c-2\ncreate Job/c-check",
 		},
 		"a check takes the place of an earlier one, with all that this has left": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Secret/c-3=1", "Job/c-new=1", "Deployment/c=2"),
-				View: inventory.View{
+				View: drift.View{
 					Objects: with(having("Secret/c-1=1", "Secret/c-2=1", "Job/c-old=1", "Job/c-older=1 lost", "Deployment/c=1"),
-						"Secret/c-2", func(seen *inventory.Seen) { seen.Pending = true }), Used: used("Secret/c-1"),
+						"Secret/c-2", func(seen *drift.Seen) { seen.Pending = true }), Used: used("Secret/c-1"),
 				},
 			},
 			"Checking\ndelete Secret/c-2\ndelete Job/c-old\ncreate Secret/c-3\ncreate Job/c-new",
 		},
 		"a check that runs is waited for": {
 			Situation{
-				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"), View: inventory.View{Objects: having("Job/c-check=1", "Deployment/c=1")},
+				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"), View: drift.View{Objects: having("Job/c-check=1", "Deployment/c=1")},
 			},
 			"Checking",
 		},
 		"a check that the informer cache does not show yet is waited for": {
 			Situation{
-				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"), View: inventory.View{Objects: having("Job/c-check=1 behind", "Deployment/c=1")},
+				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"), View: drift.View{Objects: having("Job/c-check=1 behind", "Deployment/c=1")},
 			},
 			"Checking",
 		},
 		"a check in deletion is waited for, and the deployed revision repaired": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
-				View: inventory.View{Objects: having("Job/c-check=1 deleting", "Service/c=1 lost", "Deployment/c=1")},
+				View: drift.View{Objects: having("Job/c-check=1 deleting", "Service/c=1 lost", "Deployment/c=1")},
 			},
 			"Checking, restores\n" + `obstacle: Job "c-check" is being deleted`,
 		},
 		"what a check has accepted is deployed, and its Job goes": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
-				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobComplete, "", ""))},
+				View: drift.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobComplete, "", ""))},
 			},
 			"Upgrade\nchange Deployment/c\ndelete Job/c-check",
 		},
 		"what was checked before needs no other check": {
 			Situation{
 				Deployed: "r2", Want: wanted("r1", "Secret/c-1=1", "Job/c-check=1", "Deployment/c=1"),
-				View: inventory.View{Objects: with(having("Secret/c-1=1", "Deployment/c=2"), "Secret/c-1", func(seen *inventory.Seen) { seen.Checked = "c-check" })},
+				View: drift.View{Objects: with(having("Secret/c-1=1", "Deployment/c=2"), "Secret/c-1", func(seen *drift.Seen) { seen.Checked = "c-check" })},
 			},
 			"Upgrade\nchange Deployment/c",
 		},
 		"the deployed revision needs no check when it is repaired": {
 			Situation{
 				Deployed: "r1", Want: wanted("r1", "Job/c-check=1", "Service/c=1", "Deployment/c=1"),
-				View: inventory.View{Objects: having("Service/c=1", "Deployment/c=1 lost")},
+				View: drift.View{Objects: having("Service/c=1", "Deployment/c=1 lost")},
 			},
 			"Drifted\ncreate Deployment/c",
 		},
 		"a check that has refused stays refused": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
-				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check",
+				View: drift.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check",
 					ended(batchv1.JobFailed, batchv1.JobReasonPodFailurePolicy, "Container collector for pod a/b failed with exit code 3 matching FailJob rule"))},
 			},
 			"Refused\nerror: spec.collector.configuration: check exited with 3; run `kubectl logs -n acme job/c-check`",
@@ -104,7 +104,7 @@ func TestDecideWhatWaits(t *testing.T) {
 		"a check that was killed has no verdict": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
-				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check",
+				View: drift.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check",
 					ended(batchv1.JobFailed, batchv1.JobReasonPodFailurePolicy, "Container collector for pod a/b failed with exit code 137 matching FailJob rule"))},
 			},
 			"Refused\nerror: the check has no verdict: killed, with exit code 137; the operator tries it again; see `kubectl describe -n acme job/c-check`",
@@ -112,41 +112,41 @@ func TestDecideWhatWaits(t *testing.T) {
 		"a check without a verdict waits for the delay": {
 			Situation{
 				Deployed: "r1", Failed: errors.New("no verdict"), Told: "uid-of-Job/c-check", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
-				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobFailed, "DeadlineExceeded", ""))},
+				View: drift.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobFailed, "DeadlineExceeded", ""))},
 			},
 			"Refused\nerror: no verdict",
 		},
 		"a check without a verdict is tried again after the delay": {
 			Situation{
 				Deployed: "r1", Told: "uid-of-Job/c-check", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
-				View: inventory.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobFailed, "DeadlineExceeded", ""))},
+				View: drift.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobFailed, "DeadlineExceeded", ""))},
 			},
 			"Checking\ndelete Job/c-check\ncreate Job/c-check",
 		},
 		"what was refused is not tried again before the delay is over, and the deployed revision is repaired": {
 			Situation{
 				Deployed: "r1", Failed: errors.New("exceeded quota"), ByOperator: true, Want: wanted("r2", "Deployment/c=2"),
-				View: inventory.View{Objects: having("Service/c=1 lost", "Deployment/c=1")},
+				View: drift.View{Objects: having("Service/c=1 lost", "Deployment/c=1")},
 			},
 			"Refused, restores\nerror: exceeded quota",
 		},
 		"drift is repaired although a change was refused before": {
 			Situation{
-				Deployed: "r1", Failed: errors.New("exceeded quota"), Want: wanted("r1", "Deployment/c=1"), View: inventory.View{Objects: having("Deployment/c=1 lost")},
+				Deployed: "r1", Failed: errors.New("exceeded quota"), Want: wanted("r1", "Deployment/c=1"), View: drift.View{Objects: having("Deployment/c=1 lost")},
 			},
 			"Drifted\ncreate Deployment/c",
 		},
 		"a revision that is applied and not recorded is recorded before anything else": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Secret/c-2=2", "Deployment/c=2"),
-				View: inventory.View{Objects: having("Secret/c-1=1 unknown", "Secret/c-2=2 unknown", "Deployment/c=2 unknown")},
+				View: drift.View{Objects: having("Secret/c-1=1 unknown", "Secret/c-2=2 unknown", "Deployment/c=2 unknown")},
 			},
 			"Unrecorded",
 		},
 		"what is created when it has gone is tried before anything that serves changes": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Service/c=2", "Deployment/c=2"),
-				View: inventory.View{Objects: having("Service/c=1", "Deployment/c=1 deleting")},
+				View: drift.View{Objects: having("Service/c=1", "Deployment/c=1 deleting")},
 			},
 			"Upgrade\ntry Deployment/c\nchange Service/c\n" +
 				`obstacle: Deployment "c" is being deleted; the operator creates it again when it has gone`,
@@ -154,45 +154,45 @@ func TestDecideWhatWaits(t *testing.T) {
 		"a revision that is applied in part is applied": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Secret/c-2=2", "Deployment/c=2"),
-				View: inventory.View{Objects: having("Secret/c-2=2 unknown", "Deployment/c=1 unknown")},
+				View: drift.View{Objects: having("Secret/c-2=2 unknown", "Deployment/c=1 unknown")},
 			},
 			"Upgrade\nchange Secret/c-2\nchange Deployment/c",
 		},
 		"what a Collector from another operator has in deletion is adopted, so that it is missed": {
 			Situation{
-				Deployed: "r1", Moved: true, Want: wanted("r1", "Deployment/c=1"), View: inventory.View{Objects: having("Deployment/c=1 deleting")},
+				Deployed: "r1", Moved: true, Want: wanted("r1", "Deployment/c=1"), View: drift.View{Objects: having("Deployment/c=1 deleting")},
 			},
 			"InSync\nadopt Deployment/c\nobstacle: Deployment \"c\" is being deleted; the operator creates it again when it has gone",
 		},
 		"what a Collector from another operator no longer renders is adopted if it stays": {
 			Situation{
 				Deployed: "r1", Moved: true, Want: wanted("r2", "Deployment/c=2"),
-				View: inventory.View{Objects: having("Secret/c-1=1 unknown", "Ingress/c=1 unknown", "Deployment/c=1 unknown"), Used: used("Secret/c-1")},
+				View: drift.View{Objects: having("Secret/c-1=1 unknown", "Ingress/c=1 unknown", "Deployment/c=1 unknown"), Used: used("Secret/c-1")},
 			},
 			"Upgrade\nadopt Secret/c-1\nchange Deployment/c\ndelete Ingress/c",
 		},
 		"what a Collector from another operator no longer renders is adopted once": {
 			Situation{
 				Deployed: "r1", Moved: true, Want: wanted("r2", "Deployment/c=2"),
-				View: inventory.View{Objects: having("Secret/c-1=1", "Deployment/c=1 unknown"), Used: used("Secret/c-1")},
+				View: drift.View{Objects: having("Secret/c-1=1", "Deployment/c=1 unknown"), Used: used("Secret/c-1")},
 			},
 			"Upgrade\nchange Deployment/c",
 		},
 		"pods get their StatefulSet back before the Collector goes, also late": {
 			Situation{
 				Deployed: "r1", Deletes: true, Late: true,
-				View: inventory.View{Objects: having("Service/c=1", "StatefulSet/c=1 lost"), Orphans: 2},
+				View: drift.View{Objects: having("Service/c=1", "StatefulSet/c=1 lost"), Orphans: 2},
 			},
 			"Uninstalling, restores",
 		},
 		"a Collector that is late goes with a StatefulSet that does not take its pods back": {
 			Situation{
-				Deployed: "r1", Deletes: true, Late: true, View: inventory.View{Objects: having("StatefulSet/c=1"), Orphans: 2},
+				Deployed: "r1", Deletes: true, Late: true, View: drift.View{Objects: having("StatefulSet/c=1"), Orphans: 2},
 			},
 			"Uninstalling\ndelete StatefulSet/c",
 		},
 		"a Collector that is being deleted loses all that it has": {
-			Situation{Deletes: true, View: inventory.View{Objects: having("Service/c=1", "Deployment/c=1", "Secret/c-1=1 deleting", "Ingress/c=1 lost")}},
+			Situation{Deletes: true, View: drift.View{Objects: having("Service/c=1", "Deployment/c=1", "Secret/c-1=1 deleting", "Ingress/c=1 lost")}},
 			"Uninstalling\ndelete Deployment/c, delete Service/c",
 		},
 	}.run(t)

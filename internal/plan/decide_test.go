@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -51,25 +52,25 @@ func wanted(hash string, objects ...string) Want {
 }
 
 // having returns what a Collector has: objects such as "Secret/a=1", in order unless the text says another state after a space.
-func having(objects ...string) map[inventory.Reference]inventory.Seen {
-	states := map[string]inventory.State{
-		"": inventory.InOrder, "unknown": inventory.Unknown, "behind": inventory.Behind, "changed": inventory.Changed,
-		"contested": inventory.Contested, "lost": inventory.Lost, "deleting": inventory.Deleting,
+func having(objects ...string) map[inventory.Reference]drift.Seen {
+	states := map[string]drift.State{
+		"": drift.InOrder, "unknown": drift.Unknown, "behind": drift.Behind, "changed": drift.Changed,
+		"contested": drift.Contested, "lost": drift.Lost, "deleting": drift.Deleting,
 	}
-	all := map[inventory.Reference]inventory.Seen{}
+	all := map[inventory.Reference]drift.Seen{}
 	for i, text := range objects {
 		text, state, _ := strings.Cut(text, " ")
 		what, hash, _ := strings.Cut(text, "=")
 		found := inventory.Object{
 			UID: types.UID("uid-of-" + what), Hash: hash, Version: strconv.Itoa(100 + i), Created: noon.Add(time.Duration(i) * time.Minute), Editor: "rival",
 		}
-		all[ref(what)] = inventory.Seen{Object: found, State: states[state], Next: noon.Add(time.Minute)}
+		all[ref(what)] = drift.Seen{Object: found, State: states[state], Next: noon.Add(time.Minute)}
 	}
 	return all
 }
 
 // with changes one object of a view.
-func with(view map[inventory.Reference]inventory.Seen, what string, change func(*inventory.Seen)) map[inventory.Reference]inventory.Seen {
+func with(view map[inventory.Reference]drift.Seen, what string, change func(*drift.Seen)) map[inventory.Reference]drift.Seen {
 	seen := view[ref(what)]
 	change(&seen)
 	view[ref(what)] = seen
@@ -77,8 +78,8 @@ func with(view map[inventory.Reference]inventory.Seen, what string, change func(
 }
 
 // held has a finalizer keep one object of a view.
-func held(view map[inventory.Reference]inventory.Seen, what string) map[inventory.Reference]inventory.Seen {
-	return with(view, what, func(seen *inventory.Seen) { seen.Finalizers = []string{"example.com/held"} })
+func held(view map[inventory.Reference]drift.Seen, what string) map[inventory.Reference]drift.Seen {
+	return with(view, what, func(seen *drift.Seen) { seen.Finalizers = []string{"example.com/held"} })
 }
 
 // setOf returns a StatefulSet whose claims have a size.
@@ -158,7 +159,7 @@ func TestDecide(t *testing.T) {
 	serving := having("ServiceAccount/c=1", "Secret/c-1=1", "Service/c=1", "Deployment/c=1")
 	decisions{
 		"nothing is done while all is in order": {
-			Situation{Deployed: "r1", Want: wanted("r1", "Secret/c-1=1", "Deployment/c=1"), View: inventory.View{Objects: having("Secret/c-1=1", "Deployment/c=1")}},
+			Situation{Deployed: "r1", Want: wanted("r1", "Secret/c-1=1", "Deployment/c=1"), View: drift.View{Objects: having("Secret/c-1=1", "Deployment/c=1")}},
 			"InSync",
 		},
 		"a first revision is created in stages, and nothing is tried before": {
@@ -172,49 +173,49 @@ func TestDecide(t *testing.T) {
 		"all but the first change of what serves are tried before": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "ServiceAccount/c=2", "Secret/c-1=1", "Service/c=2", "Deployment/c=2", "NetworkPolicy/c=1"),
-				View: inventory.View{Objects: serving, Used: used("ServiceAccount/c", "Secret/c-1")},
+				View: drift.View{Objects: serving, Used: used("ServiceAccount/c", "Secret/c-1")},
 			},
 			"Upgrade\ntry Service/c, try NetworkPolicy/c, try Deployment/c\nchange ServiceAccount/c\nchange Service/c, create NetworkPolicy/c\nchange Deployment/c",
 		},
 		"what somebody has changed or deleted is repaired": {
 			Situation{
 				Deployed: "r1", Want: wanted("r1", "Secret/c-1=1", "Service/c=1", "Deployment/c=1"),
-				View: inventory.View{Objects: having("Secret/c-1=1", "Service/c=1 lost", "Deployment/c=1 changed")},
+				View: drift.View{Objects: having("Secret/c-1=1", "Service/c=1 lost", "Deployment/c=1 changed")},
 			},
 			"Drifted\ncreate Service/c\nchange Deployment/c",
 		},
 		"after a start with objects that are not those of the status all are applied": {
 			Situation{
 				Deployed: "r1", Want: wanted("r1", "Service/c=1", "Deployment/c=1"),
-				View: inventory.View{Objects: having("Service/c=1 unknown", "Deployment/c=1 unknown")},
+				View: drift.View{Objects: having("Service/c=1 unknown", "Deployment/c=1 unknown")},
 			},
 			"Drifted\nchange Service/c\nchange Deployment/c",
 		},
 		"what the informer cache does not show yet is left alone": {
 			Situation{
 				Deployed: "r1", Want: wanted("r1", "Service/c=1", "Deployment/c=1"),
-				View: inventory.View{Objects: having("Service/c=1 behind", "Deployment/c=1")},
+				View: drift.View{Objects: having("Service/c=1 behind", "Deployment/c=1")},
 			},
 			"InSync",
 		},
 		"an object that is changed again and again waits for its repair": {
 			Situation{
 				Now: noon, Deployed: "r1", Want: wanted("r1", "Service/c=1", "Deployment/c=1"),
-				View: inventory.View{Objects: having("Service/c=1", "Deployment/c=1 contested")},
+				View: drift.View{Objects: having("Service/c=1", "Deployment/c=1 contested")},
 			},
 			`InSync` + "\n" + `obstacle: rival changes Deployment "c" again and again, so the operator repairs it less and less often`,
 		},
 		"a contested object takes another revision at once": {
 			Situation{
-				Now: noon, Deployed: "r1", Want: wanted("r2", "Deployment/c=2"), View: inventory.View{Objects: having("Deployment/c=1 contested")},
+				Now: noon, Deployed: "r1", Want: wanted("r2", "Deployment/c=2"), View: drift.View{Objects: having("Deployment/c=1 contested")},
 			},
 			"Upgrade\nchange Deployment/c\n" + `obstacle: rival changes Deployment "c" again and again, so the operator repairs it less and less often`,
 		},
 		"an object in deletion is waited for, and named": {
 			Situation{
 				Deployed: "r1", Want: wanted("r1", "PersistentVolumeClaim/c-a=1", "Deployment/c=1"),
-				View: inventory.View{Objects: with(having("PersistentVolumeClaim/c-a=1 deleting", "Deployment/c=1"), "PersistentVolumeClaim/c-a",
-					func(seen *inventory.Seen) { seen.Finalizers = []string{"kubernetes.io/pvc-protection"} })},
+				View: drift.View{Objects: with(having("PersistentVolumeClaim/c-a=1 deleting", "Deployment/c=1"), "PersistentVolumeClaim/c-a",
+					func(seen *drift.Seen) { seen.Finalizers = []string{"kubernetes.io/pvc-protection"} })},
 			},
 			`InSync` + "\n" + `obstacle: PersistentVolumeClaim "c-a" is being deleted, and held by finalizers kubernetes.io/pvc-protection; ` +
 				`the operator creates it again when it has gone`,
@@ -232,7 +233,7 @@ func TestAPlanSaysWhenToLookAgain(t *testing.T) {
 		"when a contested object may be repaired":        {"Service/c=1 contested", time.Minute},
 		"never for an object in deletion: its end tells": {"Service/c=1 deleting", 0},
 	} {
-		p := Decide(Situation{Now: noon, Deployed: "r1", Want: wanted("r1", "Service/c=1"), View: inventory.View{Objects: having(row.object)}})
+		p := Decide(Situation{Now: noon, Deployed: "r1", Want: wanted("r1", "Service/c=1"), View: drift.View{Objects: having(row.object)}})
 		if p.After != row.want {
 			t.Errorf("%s: after %s, want %s", name, p.After, row.want)
 		}
@@ -240,7 +241,7 @@ func TestAPlanSaysWhenToLookAgain(t *testing.T) {
 }
 
 func TestAStepSaysWhatItDoesAndWhy(t *testing.T) {
-	p := Decide(Situation{Deployed: "r1", Want: wanted("r1", "Service/c=1"), View: inventory.View{Objects: having("Service/c=1 changed")}})
+	p := Decide(Situation{Deployed: "r1", Want: wanted("r1", "Service/c=1"), View: drift.View{Objects: having("Service/c=1 changed")}})
 	if got, want := p.Groups[0][0].String(), `change Service "c" (rival has changed it)`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -21,15 +22,15 @@ func (s *Situation) deferred() Plan {
 
 // Unchanged returns the plan for objects of the deployed revision, and whether there is one without a decision: each object is in order,
 // waits to be pruned, or waits for its next repair.
-func Unchanged(view map[inventory.Reference]inventory.Seen, waits map[inventory.Reference]bool, now time.Time) (p Plan, isUnchanged bool) {
+func Unchanged(view map[inventory.Reference]drift.Seen, waits map[inventory.Reference]bool, now time.Time) (p Plan, isUnchanged bool) {
 	p.Verdict = InSync
 	var first inventory.Reference // of those that are contested, so that the message is always the same
 	for what, seen := range view {
 		switch {
 		case seen.Pending: // a change that was taken back has left it
 			return p, false
-		case seen.State == inventory.InOrder, waits[what]:
-		case seen.State == inventory.Contested:
+		case seen.State == drift.InOrder, waits[what]:
+		case seen.State == drift.Contested:
 			if first == (inventory.Reference{}) || what.Use() < first.Use() {
 				first = what
 			}
@@ -77,10 +78,10 @@ func heldBy(finalizers []string) string {
 }
 
 // nameHeld names an object in deletion that only a finalizer keeps, although it still leads to pods, runs them or scales them.
-func (p *Plan) nameHeld(view map[inventory.Reference]inventory.Seen) {
+func (p *Plan) nameHeld(view map[inventory.Reference]drift.Seen) {
 	var first inventory.Reference // so that the message is always the same
 	for what, seen := range view {
-		isHeld := seen.State == inventory.Deleting && len(seen.Finalizers) > 0 && render.StageOf(what.Kind().Kind) >= render.Network
+		isHeld := seen.State == drift.Deleting && len(seen.Finalizers) > 0 && render.StageOf(what.Kind().Kind) >= render.Network
 		if isHeld && (first == (inventory.Reference{}) || what.Use() < first.Use()) {
 			first = what
 		}

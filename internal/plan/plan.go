@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -111,7 +112,7 @@ type Situation struct {
 	Want Want
 
 	// View is what the Collector has. Used of it is needed for another revision, and if there is more than what is wanted.
-	View inventory.View
+	View drift.View
 
 	// ByOperator tells that only the operator has changed what is rendered: the chart, or the capabilities of the cluster.
 	ByOperator bool

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -28,15 +29,15 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		p.Sooner(inventory.CacheDelay)
 	}
 	for what, seen := range s.View.Objects {
-		if s.Moved && seen.State == inventory.Deleting {
+		if s.Moved && seen.State == drift.Deleting {
 			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it is missed when it has gone"})
 		}
 		replaced := slices.ContainsFunc(steps, func(step apply.Step) bool { return step.Old != nil && step.Old.Ref == what })
 		switch {
-		case seen.State == inventory.Deleting && s.Want.Has(what) == nil: // a finalizer keeps it, and nobody needs it
+		case seen.State == drift.Deleting && s.Want.Has(what) == nil: // a finalizer keeps it, and nobody needs it
 			p.wait(what)
 			continue
-		case s.Want.Has(what) != nil, replaced, s.isLeft(what, seen), seen.State == inventory.Lost, seen.State == inventory.Deleting:
+		case s.Want.Has(what) != nil, replaced, s.isLeft(what, seen), seen.State == drift.Lost, seen.State == drift.Deleting:
 			continue
 		case kept[what]:
 		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()], s.mayReturn(what):
@@ -51,7 +52,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 				continue
 			}
 		}
-		if s.Moved && seen.State == inventory.Unknown { // and not labelled yet
+		if s.Moved && seen.State == drift.Unknown { // and not labelled yet
 			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it stays"})
 		}
 	}
@@ -62,7 +63,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 // unseen adopts workloads that are lost and not wanted: they may run pods, and have only lost the label that the informer cache goes by.
 func (s *Situation) unseen(p *Plan) (adopts []apply.Step) {
 	for what, seen := range s.View.Objects {
-		if seen.State == inventory.Lost && inventory.IsWorkload(what.Kind().Kind) && s.Want.Has(what) == nil && seen.UID != "" {
+		if seen.State == drift.Lost && inventory.IsWorkload(what.Kind().Kind) && s.Want.Has(what) == nil && seen.UID != "" {
 			p.wait(what)
 			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it may have lost only its label"})
 		}
@@ -104,8 +105,8 @@ func (p *Plan) wait(what inventory.Reference) {
 // it was last applied.
 func (s *Situation) mayUse(mounted inventory.Reference) bool {
 	for what, seen := range s.View.Objects {
-		isUnsure := seen.State == inventory.Behind || seen.State == inventory.Changed || seen.State == inventory.Unknown ||
-			seen.State == inventory.Lost
+		isUnsure := seen.State == drift.Behind || seen.State == drift.Changed || seen.State == drift.Unknown ||
+			seen.State == drift.Lost
 		if isUnsure && inventory.IsWorkload(what.Kind().Kind) && render.StageOf(mounted.Kind().Kind) == render.Mounts {
 			return true
 		}
@@ -143,9 +144,9 @@ func (s *Situation) handsOver(p *Plan) bool {
 		}
 	}
 	successor := s.View.Objects[wanted.Ref]
-	serves := successor.State == inventory.InOrder && successor.Hash == wanted.Hash && !s.rises(wanted) &&
+	serves := successor.State == drift.InOrder && successor.Hash == wanted.Hash && !s.rises(wanted) &&
 		(successor.Serves || wanted.SetsReplicas && successor.Replicas == 0)
-	if others == 0 || serves || wanted.Excludes && successor.State != inventory.Deleting {
+	if others == 0 || serves || wanted.Excludes && successor.State != drift.Deleting {
 		return false
 	}
 	p.Obstruct("%s serves until %s does", other, wanted.Ref)
@@ -157,7 +158,7 @@ func (s *Situation) handsOver(p *Plan) bool {
 func (s *Situation) history() map[inventory.Reference]bool {
 	var all []secret
 	for what, seen := range s.View.Objects {
-		if what.Kind().Kind == "Secret" && seen.State != inventory.Lost && !s.isLeft(what, seen) {
+		if what.Kind().Kind == "Secret" && seen.State != drift.Lost && !s.isLeft(what, seen) {
 			all = append(all, secret{what, seen.Object})
 		}
 	}
@@ -166,7 +167,7 @@ func (s *Situation) history() map[inventory.Reference]bool {
 		if what := s.Want.Objects[i].Ref; what.Kind().Kind == "Secret" {
 			wanted++
 			seen := s.View.Objects[what]
-			if seen.State == inventory.Absent || seen.State == inventory.Lost || s.isLeft(what, seen) {
+			if seen.State == drift.Absent || seen.State == drift.Lost || s.isLeft(what, seen) {
 				room-- // it is about to be the newest
 			}
 		}
@@ -183,7 +184,7 @@ func (s *Situation) history() map[inventory.Reference]bool {
 }
 
 // isLeft tells whether an object was created for a change that was never accepted, and serves nobody.
-func (s *Situation) isLeft(what inventory.Reference, seen inventory.Seen) bool {
+func (s *Situation) isLeft(what inventory.Reference, seen drift.Seen) bool {
 	return seen.Pending && !s.View.Used[what.Use()] && !s.mayUse(what) && render.StageOf(what.Kind().Kind) == render.Mounts
 }
 
@@ -211,9 +212,9 @@ type secret struct {
 // resource version tells, which grows also when somebody writes the metadata.
 func (s secret) compare(with secret) int {
 	switch {
-	case s.Created.IsZero() && !with.Created.IsZero(), inventory.IsOlder(with.Version, s.Version) && s.Created.Equal(with.Created):
+	case s.Created.IsZero() && !with.Created.IsZero(), drift.IsOlder(with.Version, s.Version) && s.Created.Equal(with.Created):
 		return -1
-	case with.Created.IsZero() && !s.Created.IsZero(), inventory.IsOlder(s.Version, with.Version) && s.Created.Equal(with.Created):
+	case with.Created.IsZero() && !s.Created.IsZero(), drift.IsOlder(s.Version, with.Version) && s.Created.Equal(with.Created):
 		return 1
 	}
 	return cmp.Or(with.Created.Compare(s.Created), strings.Compare(s.what.Name(), with.what.Name()))
@@ -226,7 +227,7 @@ func uninstall(s Situation) Plan {
 	var deletes []apply.Step
 	hasSet := false
 	for what, seen := range s.View.Objects {
-		hasSet = hasSet || what.Kind().Kind == "StatefulSet" && seen.State != inventory.Lost
+		hasSet = hasSet || what.Kind().Kind == "StatefulSet" && seen.State != drift.Lost
 		if seen.IsThere() {
 			deletes = append(deletes, remove(what, seen, "the Collector is being deleted"))
 		}
@@ -253,9 +254,9 @@ func (s *Situation) isOrphaned() bool {
 		switch kind := what.Kind().Kind; {
 		case !inventory.IsWorkload(kind):
 		case kind == "StatefulSet" && s.View.Orphans > 0,
-			seen.State == inventory.Deleting && slices.Contains(seen.Finalizers, metav1.FinalizerOrphanDependents):
+			seen.State == drift.Deleting && slices.Contains(seen.Finalizers, metav1.FinalizerOrphanDependents):
 			return true
-		case seen.State != inventory.Lost:
+		case seen.State != drift.Lost:
 			others = true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -46,6 +47,6 @@ func (s *Situation) replicas(wanted *render.Object) (most int32, of inventory.Re
 func (s *Situation) rises(wanted *render.Object) bool {
 	seen := s.View.Objects[wanted.Ref]
 	most, of := s.replicas(wanted)
-	isThere := seen.State != inventory.Absent && seen.IsThere()
+	isThere := seen.State != drift.Absent && seen.IsThere()
 	return s.changes() && isThere && of != wanted.Ref && most > seen.Replicas
 }

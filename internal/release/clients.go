@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/plan"
@@ -117,7 +118,7 @@ type entry struct {
 	uid      types.UID // of the Collector
 	latest   change    // that was rendered; to the deployed revision, unless a change of the operator waits
 	until    time.Time // for how long that can be taken to be unchanged
-	expected inventory.Expectations
+	expected drift.Expectations
 	waits    map[inventory.Reference]bool // what is pruned once nobody needs it
 	deployed revision.Deployed
 	records  record.Known

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/revision"
@@ -26,7 +27,7 @@ func (r *actionClient) look() error {
 	}
 	r.found = found
 	if r.expected == nil && r.deployed.IsSeen(r.found) {
-		r.expected = inventory.ExpectAll(r.found)
+		r.expected = drift.ExpectAll(r.found)
 		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && r.deployed.IsFrom(now) {
 			r.latest, r.until = change{now, r.deployed.Hash()}, r.now().Add(now.PartOf(r.Period))
 		}
@@ -107,7 +108,7 @@ func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
 	s = plan.Situation{
 		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.deployed.Hash(), Want: want, Moved: r.isMoved,
 		Immutable: r.immutable, Disturbed: r.disturbed,
-		View: inventory.View{Objects: r.expected.See(r.found, r.now())},
+		View: drift.View{Objects: r.expected.See(r.found, r.now())},
 	}
 	pods, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "replicas")
 	s.Pods = int32(pods) //nolint:gosec // the API server has it as an int32
@@ -121,7 +122,7 @@ func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
 	needsUsed, runs := s.Deployed != want.Hash, false
 	for what, seen := range s.View.Objects {
 		needsUsed = needsUsed || want.Has(what) == nil
-		runs = runs || inventory.IsWorkload(what.Kind().Kind) && seen.State != inventory.Lost
+		runs = runs || inventory.IsWorkload(what.Kind().Kind) && seen.State != drift.Lost
 	}
 	if needsUsed || !runs { // mostly nothing is left over, and nobody needs to know about pods
 		s.View.Used, s.View.Orphans, err = r.inventory.Used(r.ctx, r.collector, r.found)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -151,12 +152,12 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 		return false
 	}
 	if step.Action == apply.Adopt {
-		expected[step.Ref] = inventory.Applied(*after, r.now(), nil, false)
+		expected[step.Ref] = drift.Applied(*after, r.now(), nil, false)
 		expected[step.Ref].Edited = true // nobody knows
 		return false
 	}
 	before, known := r.found[step.Ref], expected[step.Ref]
-	next := inventory.Applied(*after, r.now(), known, repairs && known != nil && (!creates || before.Version != after.Version))
+	next := drift.Applied(*after, r.now(), known, repairs && known != nil && (!creates || before.Version != after.Version))
 	next.Pending = next.Pending || !repairs && creates
 	expected[step.Ref] = next
 	if creates {
@@ -174,9 +175,9 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 }
 
 // expects returns what is expected of the objects, from now on.
-func (r *actionClient) expects() inventory.Expectations {
+func (r *actionClient) expects() drift.Expectations {
 	if r.expected == nil {
-		r.expected = inventory.Expectations{}
+		r.expected = drift.Expectations{}
 	}
 	return r.expected
 }

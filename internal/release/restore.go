@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/revision"
 )
@@ -19,7 +19,7 @@ func (r *actionClient) repairBeside(cause error) error {
 	if late := r.unrecorded; late != nil && (r.rendered == nil || r.rendered.Hash != late.Hash) {
 		r.recordLate(late)
 	}
-	s := plan.Situation{Deployed: r.deployed.Hash(), Disturbed: r.disturbed, View: inventory.View{Objects: r.expected.See(r.found, r.now())}}
+	s := plan.Situation{Deployed: r.deployed.Hash(), Disturbed: r.disturbed, View: drift.View{Objects: r.expected.See(r.found, r.now())}}
 	if !s.Drifts() && !r.isMoved {
 		return cause
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
@@ -77,7 +78,7 @@ func withSteps(p plan.Plan, change func(*apply.Step)) plan.Plan {
 func deletesOthers(s plan.Situation) []apply.Step {
 	var deletes []apply.Step
 	for what, seen := range s.View.Objects {
-		isThere := seen.State != inventory.Lost && seen.State != inventory.Deleting
+		isThere := seen.State != drift.Lost && seen.State != drift.Deleting
 		if inventory.IsWorkload(what.Kind().Kind) && s.Want.Has(what) == nil && isThere {
 			deletes = append(deletes, apply.Step{Action: apply.Delete, Ref: what, UID: seen.UID, Reason: "another one takes its place"})
 		}
@@ -135,8 +136,8 @@ var simDefects = []simDefect{
 	})},
 	{"who starts takes all objects to be in order", "S6 S7", situate(func(s *plan.Situation) {
 		for what, seen := range s.View.Objects {
-			if seen.State == inventory.Unknown {
-				seen.State = inventory.InOrder
+			if seen.State == drift.Unknown {
+				seen.State = drift.InOrder
 				if wanted := s.Want.Has(what); wanted != nil {
 					seen.Hash = wanted.Hash
 				}
@@ -169,7 +170,7 @@ var simDefects = []simDefect{
 		var again []apply.Step
 		for i := range s.Want.Objects {
 			wanted := &s.Want.Objects[i]
-			if seen := s.View.Objects[wanted.Ref]; seen.State == inventory.Deleting && wanted.Stage != render.Checks {
+			if seen := s.View.Objects[wanted.Ref]; seen.State == drift.Deleting && wanted.Stage != render.Checks {
 				again = append(again, apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID})
 			}
 		}
@@ -197,7 +198,7 @@ var simDefects = []simDefect{
 	{"what was edited while nobody wanted it is in order", "S6 S7", situate(func(s *plan.Situation) {
 		for i := range s.Want.Objects {
 			what := s.Want.Objects[i].Ref
-			if seen := s.View.Objects[what]; seen.State == inventory.InOrder && seen.Hash == "" {
+			if seen := s.View.Objects[what]; seen.State == drift.InOrder && seen.Hash == "" {
 				seen.Hash = s.Want.Objects[i].Hash
 				s.View.Objects[what] = seen
 			}

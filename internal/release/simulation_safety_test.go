@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -69,13 +70,13 @@ func (s *simSpace) refusal() string {
 func (s *simSpace) refusalOf(wanted *render.Object) string {
 	live, seen := s.objects[wanted.Ref], s.view[wanted.Ref]
 	switch {
-	case seen.Hash == wanted.Hash && seen.State != inventory.Changed && seen.State != inventory.Lost:
+	case seen.Hash == wanted.Hash && seen.State != drift.Changed && seen.State != drift.Lost:
 		return "" // nobody asks
 	case live != nil && live.owner != s.uid:
 		return wanted.Ref.String() + " is somebody else's"
 	case live != nil && live.get(simApplied) == wanted.Hash:
 		return ""
-	case live != nil && live.deleting && seen.State != inventory.Deleting:
+	case live != nil && live.deleting && seen.State != drift.Deleting:
 		return "" // nobody knows
 	case live != nil && live.deleting:
 		live = nil // it is created when that has gone

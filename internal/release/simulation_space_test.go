@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/test/simulation"
@@ -53,7 +54,7 @@ type simSpace struct {
 	reads    map[types.UID]*simObject
 
 	// The rest is for the safety rules.
-	view       map[inventory.Reference]inventory.Seen // that the operator has decided by
+	view       map[inventory.Reference]drift.Seen // that the operator has decided by
 	decidedBy  []*simPod                              // what the informer cache showed then
 	fresh      bool                                   // the informer cache had everything when the reconcile began
 	asked      bool                                   // the spec has set replicas, or has asked for one of two workloads, since there are two

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
@@ -77,7 +78,7 @@ func (s *Source) secret(
 // order stays, and another one is rendered from the recorded values, unless the revision has its data. lacks says which cannot be
 // rendered.
 func (r *Revision) Restored(
-	deployed Deployed, view map[inventory.Reference]inventory.Seen,
+	deployed Deployed, view map[inventory.Reference]drift.Seen,
 ) (want plan.Want, lacks, err error) {
 	if r.Hash != deployed.Hash() {
 		return want, nil, fmt.Errorf("the record of revision %d is not what was deployed; somebody has changed it", deployed.Revision)
@@ -85,7 +86,7 @@ func (r *Revision) Restored(
 	want.Hash = r.Hash
 	for _, object := range r.Objects {
 		if object.Ref.Kind().Kind == "Secret" && r.Secret != nil {
-			if view[object.Ref].State == inventory.InOrder {
+			if view[object.Ref].State == drift.InOrder {
 				continue
 			}
 			secret, err := r.Secret(object.Ref)

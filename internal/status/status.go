@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/revision"
 )
@@ -53,7 +53,7 @@ func (w *written) newer(cached *unstructured.Unstructured) *unstructured.Unstruc
 	if !ok {
 		return cached
 	}
-	if known.GetUID() != cached.GetUID() || !inventory.IsOlder(cached.GetResourceVersion(), known.GetResourceVersion()) {
+	if known.GetUID() != cached.GetUID() || !drift.IsOlder(cached.GetResourceVersion(), known.GetResourceVersion()) {
 		w.Delete(key)
 		return cached
 	}
@@ -125,7 +125,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 		return client.IgnoreNotFound(err)
 	}
 	stored = w.written.newer(stored)
-	if inventory.IsOlder(updated.GetResourceVersion(), stored.GetResourceVersion()) {
+	if drift.IsOlder(updated.GetResourceVersion(), stored.GetResourceVersion()) {
 		updated.SetResourceVersion(stored.GetResourceVersion())
 	}
 	before, err := statusOf(stored)

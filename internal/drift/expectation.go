@@ -1,16 +1,17 @@
-package inventory
+// Package drift tells what has become of the objects that a Collector has, beside what the operator expects of them: what it last wrote,
+// or found in order.
+package drift
 
 import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
 const (
-	// CacheDelay is how long the informer cache may take to show what was applied. After it the API server is asked.
-	CacheDelay = time.Second
-
 	// repairsAtOnce is how often in a row an object is repaired at once. Each further time doubles the time to the next.
 	repairsAtOnce = 3
 
@@ -68,7 +69,7 @@ type Expectation struct {
 }
 
 // Expect returns the expectation that an object stays as it is in the informer cache.
-func Expect(object Object) *Expectation {
+func Expect(object inventory.Object) *Expectation {
 	return &Expectation{
 		UID: object.UID, Version: object.Version, Hash: object.Hash, Digest: object.Digest, Checked: object.Checked, Seen: true,
 		OwnsReplicas: object.OwnsReplicas, Replicas: object.Replicas,
@@ -76,7 +77,7 @@ func Expect(object Object) *Expectation {
 }
 
 // ExpectAll returns the expectations that objects stay as they are in the informer cache.
-func ExpectAll(found map[Reference]Object) Expectations {
+func ExpectAll(found map[inventory.Reference]inventory.Object) Expectations {
 	all := make(Expectations, len(found))
 	for what, object := range found {
 		all[what] = Expect(object)
@@ -86,7 +87,7 @@ func ExpectAll(found map[Reference]Object) Expectations {
 
 // Applied returns the expectation after an apply at a time. before is what was expected then, or nil. An object that was repaired
 // may be repaired again later and later.
-func Applied(after Object, now time.Time, before *Expectation, repaired bool) *Expectation {
+func Applied(after inventory.Object, now time.Time, before *Expectation, repaired bool) *Expectation {
 	next := Expect(after)
 	next.At = now
 	next.Seen = before != nil && before.Seen && before.UID == after.UID
@@ -102,7 +103,7 @@ func Applied(after Object, now time.Time, before *Expectation, repaired bool) *E
 
 // Lost notes that an apply's answer was lost: the object is no longer in order, and is missed if it is not there. creates tells that the
 // apply was a creation.
-func (e Expectations) Lost(what Reference, creates bool) {
+func (e Expectations) Lost(what inventory.Reference, creates bool) {
 	if e == nil {
 		return
 	}
@@ -117,11 +118,11 @@ func (e Expectations) Lost(what Reference, creates bool) {
 func (e *Expectation) IsContested() bool { return e != nil && e.Repairs > repairsAtOnce }
 
 // state returns the state of an object, which is nil if the informer cache has none.
-func (e *Expectation) state(object *Object, now time.Time) State {
+func (e *Expectation) state(object *inventory.Object, now time.Time) State {
 	switch {
 	case e == nil && object == nil:
 		return Absent
-	case object == nil && !e.Seen && now.Sub(e.At) < CacheDelay:
+	case object == nil && !e.Seen && now.Sub(e.At) < inventory.CacheDelay:
 		return Behind
 	case object == nil && now.Before(e.Next):
 		return Contested
@@ -133,7 +134,7 @@ func (e *Expectation) state(object *Object, now time.Time) State {
 		return Unknown
 	case object.UID == e.UID && (object.Version == e.Version || object.Digest == e.Digest && object.Digest != ""):
 		return InOrder
-	case IsOlder(object.Version, e.Version) && now.Sub(e.At) < CacheDelay:
+	case IsOlder(object.Version, e.Version) && now.Sub(e.At) < inventory.CacheDelay:
 		return Behind
 	case now.Before(e.Next):
 		return Contested
@@ -148,10 +149,10 @@ func IsOlder(version, than string) bool {
 }
 
 // Expectations are those of one Collector's objects.
-type Expectations map[Reference]*Expectation
+type Expectations map[inventory.Reference]*Expectation
 
 // Keep notes that an object that nobody wants now should stay as the informer cache has it, unless something else was applied since.
-func (e Expectations) Keep(what Reference, object Object) {
+func (e Expectations) Keep(what inventory.Reference, object inventory.Object) {
 	next, known := Expect(object), e[what]
 	if known != nil && known.UID == object.UID && IsOlder(object.Version, known.Version) {
 		return
@@ -162,7 +163,7 @@ func (e Expectations) Keep(what Reference, object Object) {
 }
 
 // KeepRest expects what stays although it is not wanted to stay as it is now, and forgets what has gone and is not wanted.
-func (e Expectations) KeepRest(found map[Reference]Object, isWanted func(Reference) bool, now time.Time) {
+func (e Expectations) KeepRest(found map[inventory.Reference]inventory.Object, isWanted func(inventory.Reference) bool, now time.Time) {
 	for what, object := range found {
 		isKnown, keeps := e[what] != nil, isWanted(what)
 		if !object.Deleting && (!isKnown || !keeps) || object.Deleting && !isKnown && keeps { // it is missed when it has gone
@@ -170,7 +171,7 @@ func (e Expectations) KeepRest(found map[Reference]Object, isWanted func(Referen
 		}
 	}
 	for what, expected := range e {
-		isLost := expected.Seen || now.Sub(expected.At) >= CacheDelay
+		isLost := expected.Seen || now.Sub(expected.At) >= inventory.CacheDelay
 		if _, isThere := found[what]; !isThere && isLost && !isWanted(what) {
 			delete(e, what)
 		}
@@ -179,7 +180,9 @@ func (e Expectations) KeepRest(found map[Reference]Object, isWanted func(Referen
 
 // KeepRepaired expects what a repair has left to stay as it is: what nobody wants any more is no drift, and what is wanted is missed
 // when it has gone. view is from before the repair.
-func (e Expectations) KeepRepaired(view map[Reference]Seen, found map[Reference]Object, isWanted func(Reference) bool) {
+func (e Expectations) KeepRepaired(
+	view map[inventory.Reference]Seen, found map[inventory.Reference]inventory.Object, isWanted func(inventory.Reference) bool,
+) {
 	for what, seen := range view {
 		object, isThere := found[what]
 		isKept := seen.State != InOrder && seen.State != Deleting
@@ -199,7 +202,7 @@ func (e Expectations) KeepRepaired(view map[Reference]Seen, found map[Reference]
 
 // Seen is one object of a Collector.
 type Seen struct {
-	Object
+	inventory.Object
 	State State
 	Next  time.Time // a contested object is not repaired before
 	Held  bool      // it was repaired so often that its next repair waits
@@ -214,7 +217,7 @@ func (s *Seen) IsThere() bool { return s.State != Lost && s.State != Deleting }
 // View is what a Collector has. It is not changed.
 type View struct {
 	// Objects are those that the Collector controls, those that the informer cache does not show yet, and those that are lost.
-	Objects map[Reference]Seen
+	Objects map[inventory.Reference]Seen
 
 	// Used is what the Collector's pods, and the pods that its workloads may start, use: by kind and name.
 	Used map[string]bool
@@ -224,8 +227,8 @@ type View struct {
 }
 
 // See returns what a Collector has: found is what the informer cache has.
-func (e Expectations) See(found map[Reference]Object, now time.Time) map[Reference]Seen {
-	all := make(map[Reference]Seen, len(found))
+func (e Expectations) See(found map[inventory.Reference]inventory.Object, now time.Time) map[inventory.Reference]Seen {
+	all := make(map[inventory.Reference]Seen, len(found))
 	for what, object := range found {
 		all[what] = e[what].see(&object, now)
 	}
@@ -238,7 +241,7 @@ func (e Expectations) See(found map[Reference]Object, now time.Time) map[Referen
 }
 
 // see returns an object beside what is expected of it. The object is nil if the informer cache has none.
-func (e *Expectation) see(object *Object, now time.Time) Seen {
+func (e *Expectation) see(object *inventory.Object, now time.Time) Seen {
 	seen := Seen{State: e.state(object, now), Held: e.IsContested()}
 	if object != nil {
 		seen.Object = *object
@@ -261,7 +264,9 @@ func (e *Expectation) see(object *Object, now time.Time) Seen {
 }
 
 // AreInOrder tells whether all objects are in order, or all but those that a finalizer holds. Objects that wait to be pruned do not count.
-func (e Expectations) AreInOrder(found map[Reference]Object, waits map[Reference]bool, now time.Time) (areInOrder, areHeld bool) {
+func (e Expectations) AreInOrder(
+	found map[inventory.Reference]inventory.Object, waits map[inventory.Reference]bool, now time.Time,
+) (areInOrder, areHeld bool) {
 	for what, seen := range e.See(found, now) {
 		switch {
 		case seen.State == InOrder, waits[what]:
@@ -277,7 +282,7 @@ func (e Expectations) AreInOrder(found map[Reference]Object, waits map[Reference
 }
 
 // Note notes which of the objects the informer cache has shown in order.
-func (e Expectations) Note(seen map[Reference]Seen) {
+func (e Expectations) Note(seen map[inventory.Reference]Seen) {
 	for what, object := range seen {
 		expected := e[what]
 		if expected == nil || object.State == Behind || object.State == Lost {

@@ -1,17 +1,19 @@
-package inventory
+package drift
 
 import (
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func TestTheStateOfAnObject(t *testing.T) {
-	object := Object{UID: "1", Version: "10", Digest: "a"}
-	changed := func(change func(*Object)) *Object {
+	object := inventory.Object{UID: "1", Version: "10", Digest: "a"}
+	changed := func(change func(*inventory.Object)) *inventory.Object {
 		other := object
 		change(&other)
 		return &other
@@ -19,26 +21,26 @@ func TestTheStateOfAnObject(t *testing.T) {
 	fresh := &Expectation{UID: "1", Version: "10", Digest: "a", At: noon}
 	for name, row := range map[string]struct {
 		expected *Expectation
-		object   *Object
+		object   *inventory.Object
 		at       time.Duration
 		want     State
 	}{
 		"nothing is there, and nothing is expected":               {nil, nil, 0, Absent},
 		"it is there, and nothing is known":                       {nil, &object, 0, Unknown},
 		"it is there as it was applied":                           {fresh, &object, 0, InOrder},
-		"somebody else has changed what is theirs":                {fresh, changed(func(o *Object) { o.Version = "11" }), 0, InOrder},
-		"somebody else has changed what is the operator's":        {fresh, changed(func(o *Object) { o.Version, o.Digest = "11", "b" }), 0, Changed},
-		"somebody else has applied it in place of the operator":   {fresh, changed(func(o *Object) { o.Version, o.Digest = "11", "" }), 0, Changed},
-		"another object has its name":                             {fresh, changed(func(o *Object) { o.UID, o.Version = "2", "11" }), 0, Changed},
-		"the informer cache has it from before":                   {fresh, changed(func(o *Object) { o.Version, o.Digest = "9", "b" }), 0, Behind},
-		"the informer cache is behind for too long":               {fresh, changed(func(o *Object) { o.Version, o.Digest = "9", "b" }), CacheDelay, Changed},
+		"somebody else has changed what is theirs":                {fresh, changed(func(o *inventory.Object) { o.Version = "11" }), 0, InOrder},
+		"somebody else has changed what is the operator's":        {fresh, changed(func(o *inventory.Object) { o.Version, o.Digest = "11", "b" }), 0, Changed},
+		"somebody else has applied it in place of the operator":   {fresh, changed(func(o *inventory.Object) { o.Version, o.Digest = "11", "" }), 0, Changed},
+		"another object has its name":                             {fresh, changed(func(o *inventory.Object) { o.UID, o.Version = "2", "11" }), 0, Changed},
+		"the informer cache has it from before":                   {fresh, changed(func(o *inventory.Object) { o.Version, o.Digest = "9", "b" }), 0, Behind},
+		"the informer cache is behind for too long":               {fresh, changed(func(o *inventory.Object) { o.Version, o.Digest = "9", "b" }), inventory.CacheDelay, Changed},
 		"the informer cache does not show it yet":                 {fresh, nil, 0, Behind},
-		"the informer cache does not show it for too long":        {fresh, nil, CacheDelay, Lost},
+		"the informer cache does not show it for too long":        {fresh, nil, inventory.CacheDelay, Lost},
 		"it was there, and has gone":                              {&Expectation{UID: "1", Seen: true, At: noon}, nil, 0, Lost},
-		"it is being deleted":                                     {fresh, changed(func(o *Object) { o.Version, o.Deleting = "11", true }), 0, Deleting},
-		"it is being deleted, and nothing is known":               {nil, changed(func(o *Object) { o.Deleting = true }), 0, Deleting},
-		"its predecessor is being deleted in the informer cache":  {fresh, changed(func(o *Object) { o.UID, o.Version, o.Deleting = "0", "9", true }), 0, Behind},
-		"it is changed again and again, and waits for its repair": {&Expectation{UID: "1", Version: "10", Digest: "a", Next: noon.Add(time.Minute)}, changed(func(o *Object) { o.Version, o.Digest = "11", "b" }), 0, Contested},
+		"it is being deleted":                                     {fresh, changed(func(o *inventory.Object) { o.Version, o.Deleting = "11", true }), 0, Deleting},
+		"it is being deleted, and nothing is known":               {nil, changed(func(o *inventory.Object) { o.Deleting = true }), 0, Deleting},
+		"its predecessor is being deleted in the informer cache":  {fresh, changed(func(o *inventory.Object) { o.UID, o.Version, o.Deleting = "0", "9", true }), 0, Behind},
+		"it is changed again and again, and waits for its repair": {&Expectation{UID: "1", Version: "10", Digest: "a", Next: noon.Add(time.Minute)}, changed(func(o *inventory.Object) { o.Version, o.Digest = "11", "b" }), 0, Contested},
 	} {
 		if got := row.expected.state(row.object, noon.Add(row.at)); got != row.want {
 			t.Errorf("%s: state %d, want %d", name, got, row.want)
@@ -47,22 +49,22 @@ func TestTheStateOfAnObject(t *testing.T) {
 }
 
 func TestObjectsAreInOrder(t *testing.T) {
-	reference := func(kind string) Reference {
-		return NewReference(schema.GroupVersionKind{Version: "v1", Kind: kind}, "c")
+	reference := func(kind string) inventory.Reference {
+		return inventory.NewReference(schema.GroupVersionKind{Version: "v1", Kind: kind}, "c")
 	}
 	for name, row := range map[string]struct {
 		kind          string
-		object        *Object
+		object        *inventory.Object
 		inOrder, held bool
 	}{
-		"it is as it was applied":               {"Service", &Object{UID: "1", Version: "10"}, true, false},
-		"somebody has changed it":               {"Service", &Object{UID: "1", Version: "11"}, false, false},
+		"it is as it was applied":               {"Service", &inventory.Object{UID: "1", Version: "10"}, true, false},
+		"somebody has changed it":               {"Service", &inventory.Object{UID: "1", Version: "11"}, false, false},
 		"somebody has deleted it":               {"Service", nil, false, false},
-		"a finalizer holds it":                  {"Service", &Object{UID: "1", Version: "11", Deleting: true}, false, true},
-		"a check is on its way":                 {"Job", &Object{UID: "1", Version: "11"}, true, false},
+		"a finalizer holds it":                  {"Service", &inventory.Object{UID: "1", Version: "11", Deleting: true}, false, true},
+		"a check is on its way":                 {"Job", &inventory.Object{UID: "1", Version: "11"}, true, false},
 		"a check has gone that nobody asks for": {"Job", nil, true, false},
 	} {
-		what, found := reference(row.kind), map[Reference]Object{}
+		what, found := reference(row.kind), map[inventory.Reference]inventory.Object{}
 		if row.object != nil {
 			found[what] = *row.object
 		}
@@ -74,7 +76,7 @@ func TestObjectsAreInOrder(t *testing.T) {
 }
 
 func TestAnObjectThatIsChangedAgainAndAgainIsRepairedLessAndLessOften(t *testing.T) {
-	now, after := noon, Object{UID: "1", Version: "10", Digest: "a"}
+	now, after := noon, inventory.Object{UID: "1", Version: "10", Digest: "a"}
 	expected := Applied(after, now, nil, false)
 	var waits []time.Duration
 	for range 14 {
@@ -99,13 +101,13 @@ func TestAnObjectThatIsChangedAgainAndAgainIsRepairedLessAndLessOften(t *testing
 }
 
 func TestWhatIsExpectedIsSeenWhereTheInformerCacheIsBehind(t *testing.T) {
-	what := NewReference(schema.GroupVersionKind{Version: "v1", Kind: "Service"}, "c")
+	what := inventory.NewReference(schema.GroupVersionKind{Version: "v1", Kind: "Service"}, "c")
 	expected := Expectations{what: {UID: "2", Version: "12", Hash: "new", Digest: "b", At: noon}}
-	seen := expected.See(map[Reference]Object{what: {UID: "1", Version: "10", Hash: "old", Digest: "a"}}, noon)[what]
+	seen := expected.See(map[inventory.Reference]inventory.Object{what: {UID: "1", Version: "10", Hash: "old", Digest: "a"}}, noon)[what]
 	if seen.State != Behind || seen.Hash != "new" || seen.UID != "2" {
 		t.Errorf("seen %+v", seen)
 	}
-	view := expected.See(map[Reference]Object{what: {UID: "2", Version: "13", Hash: "new", Digest: "b"}}, noon)
+	view := expected.See(map[inventory.Reference]inventory.Object{what: {UID: "2", Version: "13", Hash: "new", Digest: "b"}}, noon)
 	expected.Note(view)
 	if !expected[what].Seen || expected[what].Version != "13" {
 		t.Errorf("noted %+v", expected[what])
@@ -119,7 +121,7 @@ func TestWhatIsExpectedIsSeenWhereTheInformerCacheIsBehind(t *testing.T) {
 }
 
 func TestWhatWasLostComesBackWithAsManyPods(t *testing.T) {
-	what := NewReference(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "c")
+	what := inventory.NewReference(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "c")
 	expected := Expectations{what: {UID: "1", Version: "10", Seen: true, Replicas: 10}}
 	expected.Lost(what, true)
 	if seen := expected.See(nil, noon)[what]; seen.State != Lost || seen.Replicas != 10 {
@@ -128,8 +130,8 @@ func TestWhatWasLostComesBackWithAsManyPods(t *testing.T) {
 }
 
 func TestWhatARepairHasLookedForIsExpectedOnlyIfItWasFound(t *testing.T) {
-	what := NewReference(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "c")
-	isWanted := func(Reference) bool { return false }
+	what := inventory.NewReference(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "c")
+	isWanted := func(inventory.Reference) bool { return false }
 	for name, row := range map[string]struct {
 		version string // what is expected after the repair
 		stays   bool
