@@ -87,6 +87,9 @@ chaos: ## Kill and mislead the operator, on a real API server, and print the fig
 tenants: ## Attack the operator as a tenant, on a real API server, and print the figures in docs/security.md.
 	@$(ASSETS); go test -count=1 -v -run '^TestTenants' $(GOTESTFLAGS) ./test/integration
 
+walk: ## Walk all values of each field of the CRD, or of those below WALK, with the operator on a real API server.
+	@$(ASSETS); WALK_EVERY=1 go test -count=1 -timeout=60m -v -run '^TestEachFieldIsWalked$$' $(GOTESTFLAGS) ./test/integration
+
 bench: bin/linux-$(shell go env GOARCH)/kube8-operator ## Measure CPU, memory, requests and time beside the stock helm-operator; flags in ARGS.
 	@go build -o bin/bench ./test/bench && KUBEBUILDER_ASSETS="$$(go -C test/cluster run . assets etcd kwok helm-operator kube-{apiserver,controller-manager,scheduler})" bin/bench $(ARGS)
 

@@ -101,7 +101,8 @@ type Route struct {
 	Annotations Annotations `json:"annotations,omitempty"`
 
 	// ParentRefs are the Gateways that the route attaches to. They must allow
-	// routes of this namespace. They are required when enabled.
+	// routes of this namespace. They are required when enabled. Two references to
+	// one Gateway need a sectionName or a port each.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

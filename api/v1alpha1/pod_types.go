@@ -67,6 +67,8 @@ type PodSpec struct {
 	// before it ends. It replaces the default, a sleep of 5 seconds before the
 	// end. An empty object removes that.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.preStop) || [has(self.preStop.exec), has(self.preStop.httpGet), has(self.preStop.sleep), has(self.preStop.tcpSocket)].filter(set, set).size() == 1",message="preStop: name one handler: exec, httpGet, sleep or tcpSocket"
+	// +kubebuilder:validation:XValidation:rule="!has(self.postStart) || [has(self.postStart.exec), has(self.postStart.httpGet), has(self.postStart.sleep), has(self.postStart.tcpSocket)].filter(set, set).size() == 1",message="postStart: name one handler: exec, httpGet, sleep or tcpSocket"
 	Lifecycle *corev1.Lifecycle `json:"lifecycle,omitempty"`
 
 	// InitContainers run before the collector, one after the other. A container
@@ -191,11 +193,16 @@ type PodSpec struct {
 	// The names config and varlogpods are taken, and hostfs with
 	// presets.hostMetrics.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.ephemeral) || !has(v.ephemeral.volumeClaimTemplate) || !has(v.ephemeral.volumeClaimTemplate.metadata) || !has(v.ephemeral.volumeClaimTemplate.metadata.finalizers))",message="ephemeral: volumeClaimTemplate.metadata has labels and annotations only; remove finalizers"
+	// +listType=map
+	// +listMapKey=name
 	ExtraVolumes []corev1.Volume `json:"extraVolumes,omitempty"`
 
 	// ExtraVolumeMounts are added to the collector's container. They cannot be in
 	// /etc/collector.
 	// +optional
+	// +listType=map
+	// +listMapKey=mountPath
 	// +kubebuilder:validation:items:XValidation:rule="self.mountPath != '/etc/collector' && !self.mountPath.startsWith('/etc/collector/')",message="mountPath: /etc/collector is for the configuration; add a file there by collector.files, or mount elsewhere"
 	ExtraVolumeMounts []corev1.VolumeMount `json:"extraVolumeMounts,omitempty"`
 

@@ -17,6 +17,8 @@ type WorkloadSpec struct {
 	// ImagePullSecrets are Secrets in the Collector's namespace with credentials
 	// for the registry.
 	// +optional
+	// +listType=map
+	// +listMapKey=name
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 
 	// Ports are the ports that the collector listens on, by name. They are added

@@ -85,7 +85,7 @@ var malformed = map[string]struct {
 	},
 	"two volumes of one name": {
 		spec: `extraVolumes: [{name: a, emptyDir: {}}, {name: a, emptyDir: {}}]`,
-		want: []string{`spec.extraVolumes[1].name: Duplicate value: "a"`},
+		want: []string{`spec.extraVolumes: two volumes have the name a; rename one`},
 	},
 	"an unknown toleration operator": {
 		spec: `tolerations: [{key: a, operator: Equals, value: b}]`,

@@ -156,10 +156,25 @@ pod is the target.
 {{- $keys = append $keys $key }}
 {{- end }}
 {{- include "collector.validateContainers" . }}
-{{- range $monitor := list "serviceMonitor" "podMonitor" "prometheusRule" }}
-{{- range $key, $value := (get $v $monitor).labels }}
+{{- $labels := dict }}
+{{- range list "serviceMonitor" "podMonitor" "prometheusRule" }}{{ $_ := set $labels . (get $v .).labels }}{{ end }}
+{{- range $v.volumeClaimTemplates }}{{ $_ := set $labels (printf "volumeClaimTemplates[%s].metadata" .metadata.name) .metadata.labels }}{{ end }}
+{{- range $field, $values := $labels }}
+{{- range $key, $value := $values }}
 {{- if not (regexMatch "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$" $value) }}
-{{- fail (printf "%s.labels: the value of %s has at most 63 letters, digits, '-', '_' and '.', and starts and ends with a letter or digit" $monitor $key) }}
+{{- fail (printf "%s.labels: the value of %s has at most 63 letters, digits, '-', '_' and '.', and starts and ends with a letter or digit" $field $key) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $route := list "httpRoute" "grpcRoute" }}
+{{- $parents := dict }}
+{{- range (get $v $route).parentRefs }}
+{{- $parent := printf "%s %s/%s" (.kind | default "Gateway") (.namespace | default $.Release.Namespace) .name }}
+{{- $_ := set $parents $parent (append (get $parents $parent | default list) (printf "%v %v" .sectionName .port)) }}
+{{- end }}
+{{- range $parent, $sections := $parents }}
+{{- if and (rest $sections) (or (has "<nil> <nil>" $sections) (ne (len $sections) (len (uniq $sections)))) }}
+{{- fail (printf "%s.parentRefs: two are for %s; give each another sectionName or port, or remove one" $route $parent) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -168,15 +183,17 @@ pod is the target.
 {{- end }}
 {{- $own := ternary (list "config" "varlogpods" "hostfs") (list "config" "varlogpods") $v.presets.hostMetrics.enabled }}
 {{- $taken := list }}
-{{- range concat $v.extraVolumes $v.volumeClaimTemplates $v.volumeClaims }}
+{{- range $list := list "extraVolumes" "volumeClaimTemplates" "volumeClaims" }}
+{{- range get $v $list }}
 {{- $name := .name | default (get (.metadata | default dict) "name") | default "" }}
 {{- if has $name $own }}
-{{- fail (printf "extraVolumes, volumeClaimTemplates, volumeClaims: the name %s is the chart's own; choose another" $name) }}
+{{- fail (printf "%s: the name %s is the operator's own; choose another" $list $name) }}
 {{- end }}
-{{- if and .metadata (has $name $taken) }}{{/* two extraVolumes of one name are refused with the pod */}}
-{{- fail (printf "extraVolumes, volumeClaimTemplates, volumeClaims: two have the name %s; rename one" $name) }}
+{{- if has $name $taken }}
+{{- fail (printf "%s: two volumes have the name %s; rename one" $list $name) }}
 {{- end }}
 {{- $taken = append $taken $name }}
+{{- end }}
 {{- end }}
 {{- end }}
 

@@ -16,7 +16,8 @@ type RouteApplyConfiguration struct {
 	// Annotations of the route.
 	Annotations *apiv1alpha1.Annotations `json:"annotations,omitempty"`
 	// ParentRefs are the Gateways that the route attaches to. They must allow
-	// routes of this namespace. They are required when enabled.
+	// routes of this namespace. They are required when enabled. Two references to
+	// one Gateway need a sectionName or a port each.
 	ParentRefs []ParentReferenceApplyConfiguration `json:"parentRefs,omitempty"`
 	// Hostnames are the host names that the route takes requests for. The default
 	// is all those of the Gateway's listener.
