@@ -41,8 +41,8 @@ type PodSpec struct {
 	// whole. The operator sets GOMEMLIMIT to 80% of the memory limit, if there is
 	// one.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || ['cpu', 'memory'].all(name, !(name in self.requests) || !(name in self.limits) || quantity(string(self.requests[name])).compareTo(quantity(string(self.limits[name]))) <= 0)",message="a request must not be above its limit; lower the request, or raise the limit"
-	// +kubebuilder:validation:XValidation:rule="[has(self.limits) && 'memory' in self.limits ? string(self.limits['memory']) : '1Mi', has(self.requests) && 'memory' in self.requests ? string(self.requests['memory']) : '1Mi'].all(memory, quantity(memory).compareTo(quantity('1Mi')) >= 0 || quantity(memory).compareTo(quantity('0')) == 0)",message="memory of less than 1Mi: m means thousandths, and no unit means bytes; write Mi, as in 512Mi"
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || ['cpu', 'memory'].all(name, !(name in self.requests) || !(name in self.limits) || [self.requests[name], self.limits[name]].exists(amount, !string(amount).matches('^[^eE]{1,32}([eE](i|[+-]?[0-9]{1,2})?)?$')) || quantity(string(self.requests[name])).compareTo(quantity(string(self.limits[name]))) <= 0)",message="a request must not be above its limit; lower the request, or raise the limit"
+	// +kubebuilder:validation:XValidation:rule="[has(self.limits) && 'memory' in self.limits ? string(self.limits['memory']) : '1Mi', has(self.requests) && 'memory' in self.requests ? string(self.requests['memory']) : '1Mi'].all(memory, !memory.matches('^[^eE]{1,32}([eE](i|[+-]?[0-9]{1,2})?)?$') || quantity(memory).compareTo(quantity('1Mi')) >= 0 || quantity(memory).compareTo(quantity('0')) == 0)",message="memory of less than 1Mi: m means thousandths, and no unit means bytes; write Mi, as in 512Mi"
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
 	// LivenessProbe replaces the default probe. By default the kubelet asks the

@@ -19,6 +19,9 @@ func parse(text string) (*yaml.Node, error) {
 	if err := checkCharacters(text); err != nil {
 		return nil, err
 	}
+	if line := TagDirective(text); line > 0 {
+		return nil, fmt.Errorf("line %d has the directive %%TAG, which no collector needs; write its tags out", line)
+	}
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	var document, next yaml.Node
 	switch err := decoder.Decode(&document); {
@@ -42,6 +45,19 @@ func parse(text string) (*yaml.Node, error) {
 		return nil, errors.New("more than one YAML document; keep one")
 	}
 	return root, nil
+}
+
+// tagDirective finds the directive after each of YAML's line breaks. The parser passes over byte order marks.
+var tagDirective = regexp.MustCompile(`(?:^|[\n\r\x{85}\x{2028}\x{2029}])\x{FEFF}*%TAG[ \t]`)
+
+// TagDirective returns the line with a directive that gives tags a prefix, or 0. The parser writes the prefix into each value with such a
+// tag, so that a short text takes gigabytes.
+func TagDirective(text string) int {
+	found := tagDirective.FindStringIndex(text)
+	if found == nil {
+		return 0
+	}
+	return 1 + strings.Count(text[:found[1]], "\n")
 }
 
 // checkCharacters demands UTF-8 without control characters.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/configuration"
@@ -18,12 +19,20 @@ const (
 	// texts may have. A configuration and further files take at most three quarters of that.
 	maxValues, maxText = 4096, 1 << 20
 
+	// maxFinalizers is how many finalizers a Collector may have.
+	maxFinalizers = 32
+
 	// maxMarks is how many labels and annotations the informer cache keeps of a Collector, and longestMark how long they may be.
 	maxMarks, longestMark = 64, 1024
 
-	// oversizedAnnotation is where the informer cache keeps the name of a field that made a spec too large. The API server accepts no such
-	// name from anybody.
+	// oversizedAnnotation is where the informer cache keeps the name of a field that made a spec too large, or finalizers. The API server
+	// accepts no such name from anybody.
 	oversizedAnnotation = "/oversized"
+
+	finalizers = "finalizers"
+
+	// UninstallFinalizer is the stock reconciler's.
+	UninstallFinalizer = "uninstall-helm-release"
 )
 
 // size is how many values something has, and how many bytes of text.
@@ -53,6 +62,9 @@ func (s size) isTooLarge() bool { return s.values > maxValues || s.text > maxTex
 // CheckSize demands of a Collector, as the informer cache or as the API server has it, that its spec is not too large to be rendered. The
 // error is a *configuration.Error.
 func CheckSize(collector *unstructured.Unstructured) error {
+	if err := CheckFinalizers(collector); err != nil {
+		return err
+	}
 	field := collector.GetAnnotations()[oversizedAnnotation]
 	if spec, _ := collector.Object["spec"].(map[string]any); field == "" && sizeOf(spec).isTooLarge() {
 		field = largest(spec)
@@ -62,6 +74,14 @@ func CheckSize(collector *unstructured.Unstructured) error {
 	}
 	return &configuration.Error{Field: "spec." + field, Reason: fmt.Sprintf(
 		"most of a spec that has more than %d values or %d bytes of text; shorten it", maxValues, maxText)}
+}
+
+// CheckFinalizers demands that the informer cache has all finalizers of a Collector. The error is a *configuration.Error.
+func CheckFinalizers(collector client.Object) error {
+	if collector.GetAnnotations()[oversizedAnnotation] != finalizers {
+		return nil
+	}
+	return &configuration.Error{Field: "metadata.finalizers", Reason: fmt.Sprintf("more than %d; remove some", maxFinalizers)}
 }
 
 // largest returns the field with most values, or with most text of those that have as many.
@@ -77,15 +97,27 @@ func bound(collector *unstructured.Unstructured) {
 	collector.SetManagedFields(nil)
 	collector.SetOwnerReferences(nil)
 	collector.SetLabels(boundMarks(collector.GetLabels()))
-	annotations := boundMarks(collector.GetAnnotations())
+	tooMuch := ""
+	if all := collector.GetFinalizers(); len(all) > maxFinalizers {
+		kept := boundedFinalizers(all)
+		if slices.Contains(all, UninstallFinalizer) && !slices.Contains(kept, UninstallFinalizer) {
+			kept = append(kept, UninstallFinalizer)
+		}
+		collector.SetFinalizers(kept)
+		tooMuch = finalizers
+	}
 	spec, _ := collector.Object["spec"].(map[string]any)
 	for sizeOf(spec).isTooLarge() {
 		field := largest(spec)
 		delete(spec, field)
+		tooMuch = cmp.Or(tooMuch, field)
+	}
+	annotations := boundMarks(collector.GetAnnotations())
+	if tooMuch != "" {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[oversizedAnnotation] = cmp.Or(annotations[oversizedAnnotation], field)
+		annotations[oversizedAnnotation] = cmp.Or(annotations[oversizedAnnotation], tooMuch)
 	}
 	collector.SetAnnotations(annotations)
 }

@@ -3,6 +3,7 @@ package inventory
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +80,31 @@ func TestMarksOfACollectorAreKeptUnlessTheyAreManyOrLong(t *testing.T) {
 		bound(collector)
 		if got := collector.GetAnnotations(); len(got) != row.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestManyFinalizersAreRefusedAndNotKept(t *testing.T) {
+	for name, row := range map[string]struct {
+		before, count, after int
+		want                 string
+	}{
+		"as many as there may be":                {0, 31, 32, "<nil>"},
+		"more, the operator's last":              {33, 0, 3, "metadata.finalizers: more than 32; remove some"},
+		"hundreds of thousands, and it is first": {0, 240000, 2, "metadata.finalizers: more than 32; remove some"},
+	} {
+		collector := &unstructured.Unstructured{Object: map[string]any{}}
+		all := append(slices.Repeat([]string{"a/b"}, row.before), UninstallFinalizer)
+		collector.SetFinalizers(append(all, slices.Repeat([]string{"a/b"}, row.count)...))
+		for range 2 {
+			bound(collector)
+			got := collector.GetFinalizers()
+			if len(got) != row.after || !slices.Contains(got, UninstallFinalizer) {
+				t.Errorf("%s: %v are kept", name, got)
+			}
+			if err := fmt.Sprint(CheckSize(collector)); err != row.want {
+				t.Errorf("%s: error %s, want %s", name, err, row.want)
+			}
 		}
 	}
 }

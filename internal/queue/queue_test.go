@@ -51,6 +51,7 @@ func TestWhoIsNext(t *testing.T) {
 		"retries of others count once they are due":              {2, "+a/1 a/1 1s:b/1 +a/2 a/2 +a/3 wait !a/1 b/1 !a/2 a/3"},
 		"a change during a reconcile brings another":             {2, "+a/1 a/1 +a/1 +a/1 ? !a/1 a/1 !a/1 ?"},
 		"changes during a reconcile keep nothing parked":         {6, "+a/1 +a/2 +a/3 +a/4 +b/1 a/1 a/2 a/3 +a/1 +a/2 +a/3 b/1 +b/1 a/4"},
+		"what has waited for long has one turn in four":          {1, "-v/1 -v/2 +a/1 a/1 !a/1 +b/1 b/1 !b/1 +a/1 a/1 !a/1 wait wait wait +b/1 +a/2 +a/3 b/1 !b/1 v/1 !v/1 a/2 !a/2 a/3"},
 		"one worker": {1, "+a/1 +a/2 +b/1 a/1 !a/1 a/2 !a/2 b/1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,6 +93,36 @@ func TestWhoIsNext(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Collectors of two namespaces change faster than the workers can reconcile them.
+func TestRetriesAreNotOvertakenForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newTestQueue(t, 4)
+		late, took, began := requestOf("late/1"), time.Duration(0), time.Now()
+		for i := range 12 {
+			q.Add(requestOf(fmt.Sprintf("hostile-%d/%d", i%2, i)))
+		}
+		for range 4 {
+			go func() {
+				for time.Since(began) < time.Minute {
+					request, _ := q.Get()
+					if request == late {
+						took = time.Since(began)
+					} else {
+						time.Sleep(5 * time.Millisecond) //nolint:forbidigo // of the bubble's clock
+						q.Add(request)
+					}
+					q.Done(request)
+				}
+			}()
+		}
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, late)
+		time.Sleep(2 * time.Minute) //nolint:forbidigo // of the bubble's clock
+		if took == 0 || took > longestWait+time.Second {
+			t.Errorf("reconciled after %s", took)
+		}
+	})
 }
 
 // Each request is handed out, to one worker at a time, and nothing is remembered of it then.

@@ -16,6 +16,8 @@ type shares struct {
 	mutex   sync.Mutex
 	workers int
 	ready   map[reconcile.Request]int       // priorities of what waits only for a worker, parked or not
+	low     []lowly                         // what became ready at low priority, the oldest first, and what was
+	taken   int                             // since the oldest of these had its turn
 	later   map[reconcile.Request]time.Time // when what is delayed is due
 	soonest time.Time                       // not later than any of these
 	working map[reconcile.Request]bool      // what workers have; an event meanwhile makes it ready, but nobody can have it yet
@@ -30,6 +32,20 @@ type ready struct {
 	reconcile.Request
 	priority int
 }
+
+// lowly is a request that became ready at low priority.
+type lowly struct {
+	reconcile.Request
+	since time.Time
+}
+
+const (
+	// longestWait is how long a request of low priority waits for all others.
+	longestWait = 5 * time.Second
+
+	// turns is how many requests are handed out until it is the turn of one that has waited longer.
+	turns = 4
+)
 
 func newShares(workers int) *shares {
 	return &shares{
@@ -67,8 +83,12 @@ func (s *shares) add(request reconcile.Request, priority int, after time.Duratio
 }
 
 func (s *shares) isReady(request reconcile.Request, priority int) {
-	if _, isReady := s.ready[request]; !isReady && !s.working[request] {
+	_, isReady := s.ready[request]
+	if !isReady && !s.working[request] {
 		s.count(request, 1)
+	}
+	if !isReady && priority < 0 {
+		s.low = append(s.low, lowly{request, time.Now()})
 	}
 	s.ready[request] = priority
 	delete(s.later, request)
@@ -141,6 +161,24 @@ func (s *shares) giveBack() (given []ready) {
 		s.keep(namespace, parked[:len(parked)-count])
 	}
 	return given
+}
+
+// overtaken returns a request of low priority that has waited long, once for some others that were handed out.
+func (s *shares) overtaken() (request reconcile.Request, found bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.taken++; s.taken < turns {
+		return request, false
+	}
+	for len(s.low) > 0 && time.Since(s.low[0].since) >= longestWait {
+		next := s.low[0].Request
+		s.low = s.low[1:]
+		if priority, isReady := s.ready[next]; isReady && priority < 0 && !s.working[next] {
+			s.taken = 0
+			return next, true
+		}
+	}
+	return request, false
 }
 
 func (s *shares) park(request reconcile.Request) {

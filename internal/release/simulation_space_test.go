@@ -55,10 +55,10 @@ type simSpace struct {
 
 	// The rest is for the safety rules.
 	view       map[inventory.Reference]drift.Seen // that the operator has decided by
-	decidedBy  []*simPod                              // what the informer cache showed then
-	fresh      bool                                   // the informer cache had everything when the reconcile began
-	asked      bool                                   // the spec has set replicas, or has asked for one of two workloads, since there are two
-	current    simInputs                              // what was rendered last
+	decidedBy  []*simPod                          // what the informer cache showed then
+	fresh      bool                               // the informer cache had everything when the reconcile began
+	asked      bool                               // the spec has set replicas, or has asked for one of two workloads, since there are two
+	current    simInputs                          // what was rendered last
 	want       plan.Want
 	before     string    // the hash of what was accepted when the reconcile began
 	accepted   plan.Want // the last revision that was recorded

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/kube8/kube8-operator/internal/configuration"
 )
 
 // maxIndicators is how many characters a recorded manifest may have that can begin a value. A spec of the largest size has a
@@ -16,6 +18,9 @@ const maxIndicators = 200000
 // ParseRecorded is Parse for a manifest that anybody can have written who may write Secrets. It expands nothing: no manifest of the
 // chart has an alias.
 func ParseRecorded(manifest string) (*Rendered, error) {
+	if configuration.TagDirective(manifest) > 0 {
+		return nil, errors.New("the recorded manifest has the directive %TAG, which the operator does not write")
+	}
 	indicators := 0
 	for i := range len(manifest) {
 		if strings.IndexByte("\n,:-[{?", manifest[i]) >= 0 {

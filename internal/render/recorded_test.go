@@ -15,8 +15,11 @@ func TestAForgedManifestIsNotExpanded(t *testing.T) {
 			service + "a: &a " + strings.Repeat("x", 200<<10) + "\nb: [" + strings.Repeat("*a,", 2000) + "]\n", "has an alias",
 		},
 		"an alias in a later object": {service + "---\n" + service + "a: &a b\nc: *a\n", "has an alias"},
-		"a list of millions":         {service + "a: [" + strings.Repeat("x,", 4<<20) + "]\n", "has more than 200000 values"},
-		"millions of keys":           {service + strings.Repeat("? a\n", 4<<20), "has more than 200000 values"},
+		"a long prefix of thousands of tags": {
+			"%TAG ! tag:" + strings.Repeat("x", 1<<20) + "\n--- #*\n" + service + "a: [" + strings.Repeat("!b x,", 20000) + "]\n", "%TAG",
+		},
+		"a list of millions": {service + "a: [" + strings.Repeat("x,", 4<<20) + "]\n", "has more than 200000 values"},
+		"millions of keys":   {service + strings.Repeat("? a\n", 4<<20), "has more than 200000 values"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats

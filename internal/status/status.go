@@ -26,6 +26,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/revision"
 )
@@ -80,7 +81,7 @@ type decoratedClient struct {
 // select another operator. No other reconcile of it can begin to remember it meanwhile.
 func (c decoratedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	err := c.Client.Get(ctx, key, obj, opts...)
-	if err == nil && obj.GetDeletionTimestamp() != nil && !controllerutil.ContainsFinalizer(obj, uninstallFinalizer) {
+	if err == nil && obj.GetDeletionTimestamp() != nil && !controllerutil.ContainsFinalizer(obj, inventory.UninstallFinalizer) {
 		err = apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("collectors").GroupResource(), key.Name)
 	}
 	if apierrors.IsNotFound(err) {
@@ -91,8 +92,11 @@ func (c decoratedClient) Get(ctx context.Context, key client.ObjectKey, obj clie
 }
 
 // Update writes obj's finalizers. The stock reconciler changes nothing else, and what the informer cache has of a Collector may be less
-// than what its user wrote.
+// than what its user wrote. It is an error if that are finalizers.
 func (c decoratedClient) Update(ctx context.Context, obj client.Object, _ ...client.UpdateOption) error {
+	if err := inventory.CheckFinalizers(obj); err != nil {
+		return fmt.Errorf("write the finalizers of %s: %w", obj.GetName(), err)
+	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": obj.GetResourceVersion(), "finalizers": obj.GetFinalizers(),
 	}})
@@ -101,9 +105,6 @@ func (c decoratedClient) Update(ctx context.Context, obj client.Object, _ ...cli
 	}
 	return c.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch)) //nolint:wrapcheck // as Get
 }
-
-// uninstallFinalizer is the stock reconciler's.
-const uninstallFinalizer = "uninstall-helm-release"
 
 // Status returns the decorated status writer.
 func (c decoratedClient) Status() client.SubResourceWriter { return writer{c.Client.Status(), c} }

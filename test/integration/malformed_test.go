@@ -25,6 +25,11 @@ func invalid(name, patch, field, value, reason string) manifestRow {
 	}
 }
 
+// notAnAmount is why the schema refuses an amount.
+func notAnAmount(field string) string {
+	return field + ` in body should match '^[+-]?([0-9]{1,32}(\.[0-9]{0,32})?|\.[0-9]{1,32})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$'`
+}
+
 // configured is a patch with a configuration, as it stands in JSON.
 func configured(text string) string { return `{spec: {collector: {configuration: "` + text + `"}}}` }
 
@@ -87,6 +92,14 @@ var malformed = []manifestRow{
 		"spec.resources", "", "memory of less than 1Mi: m means thousandths, and no unit means bytes; write Mi, as in 512Mi"),
 	invalid("memory in bytes", `{spec: {resources: {requests: {memory: 512}}}}`,
 		"spec.resources", "", "memory of less than 1Mi: m means thousandths, and no unit means bytes; write Mi, as in 512Mi"),
+	invalid("an amount that takes a minute to compare", `{spec: {resources: {requests: {cpu: 100m, memory: 128Mi}, limits: {cpu: "1e100000000", memory: 512Mi}}}}`,
+		"spec.resources.limits.cpu", `"1e100000000"`, notAnAmount("spec.resources.limits.cpu")),
+	invalid("a claim of such an amount", `
+spec:
+	mode: statefulset
+	volumeClaimTemplates: [{metadata: {name: a}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: "1e100000000"}}}}]`,
+		"spec.volumeClaimTemplates[0].spec.resources.requests.storage", `"1e100000000"`,
+		notAnAmount("spec.volumeClaimTemplates[0].spec.resources.requests.storage")),
 	{name: "no memory at all", patch: `{spec: {resources: {requests: {cpu: 1, memory: 0}, limits: {cpu: "1"}}}}`},
 	invalid("an autoscaler of pods without a CPU request",
 		`{spec: {autoscaling: {enabled: true, maxReplicas: 2}, resources: {limits: {memory: 1Gi}}}}`, "spec", "",

@@ -3,6 +3,7 @@ package integration
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -71,6 +72,15 @@ func withCheck(list, fields string) string {
 
 // initCommand refuses what an init container named one runs in the pod of a check.
 var initCommand = refused("a command or argument of spec.initContainers[one], with spec.check,", "set", "check-args")
+
+// manyVolumes are volumes that are refused, each in words of its own.
+func manyVolumes() string {
+	var volumes strings.Builder
+	for i := range 250 {
+		fmt.Fprintf(&volumes, "{name: a%d, hostPath: {path: /}}, ", i)
+	}
+	return volumes.String()
+}
 
 // limited are merge patches for the valid manifest, in namespace acme, with resources that meet clusterLimits, and what
 // the policy collector-limits.kube8.dev says of the result.
@@ -200,7 +210,8 @@ spec:
 	{name: "names that are the tenant's, and one that is not", patch: `{spec: {ingress: {hosts: [{host: a.acme.example.com}, {host: acme.example.com}, {}]}}}`,
 		refusal: refused("spec.ingress.hosts", "acme.example.com", "hostnames") + ". " + refused("spec.ingress.hosts", "every host", "hostnames")},
 	{name: "a certificate for another name", patch: `{spec: {ingress: {tls: [{hosts: [otlp.example.com, a.example.com]}, {secretName: a}]}}}`,
-		refusal: refused("spec.ingress.tls", "otlp.example.com a.example.com", "hostnames")},
+		refusal: refused("spec.ingress.tls", "otlp.example.com a.example.com", "hostnames") + ". " +
+			refused("spec.ingress.tls", "every host", "hostnames")},
 	{name: "routes of the tenant's names and of all", patch: `
 spec:
 	httpRoute: {enabled: true, parentRefs: [{name: a}], hostnames: [otlp.example.com, b.acme.example.com]}
@@ -208,6 +219,9 @@ spec:
 		refusal: refused("spec.httpRoute.enabled", "true", "exposure") + ". " + refused("spec.grpcRoute.enabled", "true", "exposure") + ". " +
 			refused("spec.grpcRoute.hostnames", "every host", "hostnames")},
 	{name: "requests that grow within the limits", patch: `{spec: {verticalPodAutoscaler: {enabled: true, maxAllowed: {cpu: 500m, memory: 512Mi}}}}`},
+	{name: "requests that are only watched", patch: `{spec: {verticalPodAutoscaler: {enabled: true, updateMode: "Off"}}}`},
+	{name: "only memory that grows", patch: `{spec: {verticalPodAutoscaler: {enabled: true, controlledResources: [memory]}}}`,
+		refusal: refused("spec.verticalPodAutoscaler.maxAllowed.memory", "not set", "requests.memory")},
 	{name: "requests that grow for ever", patch: `{spec: {verticalPodAutoscaler: {enabled: true, maxAllowed: {cpu: 1}}}}`,
 		refusal: refused("spec.verticalPodAutoscaler.maxAllowed.cpu", "1", "requests.cpu") + ". " +
 			refused("spec.verticalPodAutoscaler.maxAllowed.memory", "not set", "requests.memory")},
@@ -233,6 +247,11 @@ spec:
 	{name: "as many pods while they are replaced as are allowed", patch: `{spec: {replicas: 5, updateStrategy: {rollingUpdate: {maxSurge: 40%}}}}`},
 	{name: "more pods while they are replaced", patch: `{spec: {replicas: 5, updateStrategy: {rollingUpdate: {maxSurge: 41%}}}}`,
 		refusal: refused("spec.updateStrategy.rollingUpdate.maxSurge", "41%", "surge")},
+	{name: "a share of as many pods as somebody else wants", patch: `
+spec:
+	replicas: 1
+	autoscaling: {external: true}
+	updateStrategy: {rollingUpdate: {maxSurge: 200%}}`, refusal: refused("spec.updateStrategy.rollingUpdate.maxSurge", "200%", "surge")},
 	{name: "a share of nobody knows how many nodes", patch: `{spec: {mode: daemonset, updateStrategy: {rollingUpdate: {maxSurge: 1%}}}}`,
 		refusal: refused("spec.mode", "daemonset", "modes") + ". " + refused("spec.updateStrategy.rollingUpdate.maxSurge", "1%", "surge")},
 	{name: "as long an end as is allowed", patch: `{spec: {terminationGracePeriodSeconds: 60, livenessProbe: {httpGet: {port: 1}, terminationGracePeriodSeconds: 60}}}`},
@@ -241,6 +260,13 @@ spec:
 	{name: "a budget that lets one pod of two go", patch: `{spec: {replicas: 2, podDisruptionBudget: {enabled: true, minAvailable: 50%}}}`},
 	{name: "a budget that lets no pod of two go", patch: `{spec: {replicas: 2, podDisruptionBudget: {enabled: true, minAvailable: 51%}}}`,
 		refusal: refused("spec.podDisruptionBudget.minAvailable", "51%", "blocked-evictions")},
+	{name: "a budget with zeros before it", patch: `{spec: {replicas: 2, podDisruptionBudget: {enabled: true, minAvailable: 0000000000100%}}}`,
+		refusal: refused("spec.podDisruptionBudget.minAvailable", "0000000000100%", "blocked-evictions")},
+	{name: "a budget of pods that somebody else counts", patch: `
+spec:
+	replicas: 5
+	autoscaling: {external: true}
+	podDisruptionBudget: {enabled: true, minAvailable: 1}`, refusal: refused("spec.podDisruptionBudget.minAvailable", "1", "blocked-evictions")},
 	{name: "a budget that lets no pod of the fewest go", patch: `
 spec:
 	autoscaling: {enabled: true, minReplicas: 2, maxReplicas: 5}
@@ -277,8 +303,12 @@ spec:
 spec:
 	autoscaling: {enabled: true, maxReplicas: 2, keda: {triggers: [{type: cron, metadata: {}, authenticationRef: {kind: ClusterTriggerAuthentication, name: a}}]}}`,
 		refusal: refused("spec.autoscaling.keda.triggers.authenticationRef.kind", "ClusterTriggerAuthentication", "cluster-credentials")},
+	{name: "the platform's identity", patch: `
+spec:
+	autoscaling: {enabled: true, maxReplicas: 2, keda: {triggers: [{type: cron, metadata: {identityOwner: operator}}]}}`,
+		refusal: refused("spec.autoscaling.keda.triggers.metadata.identityOwner", "operator", "cluster-credentials")},
 
 	{name: "more than a message holds", patch: `{spec: {extraVolumes: [` +
-		strings.Repeat(`{name: a, hostPath: {path: /}}, `, 250) + `], collector: {configuration: ` + encoded(256<<10) + `}}}`,
+		manyVolumes() + `], collector: {configuration: ` + encoded(256<<10) + `}}}`,
 		refusal: "the Collector exceeds the limits of its platform team in more ways than fit here"},
 }

@@ -142,7 +142,9 @@ func (w *walker) take(ctx context.Context, value walked) {
 		}
 	default:
 		w.count.refused++
-		if offline == nil && !strings.Contains(told, "cannot be changed") { // it depends on what was before
+		// It depends on what was before, or on what else is in the cluster.
+		isOfCluster := strings.Contains(told, "cannot be changed") || strings.Contains(told, "has no Secret")
+		if offline == nil && !isOfCluster {
 			w.finds(value, "render accepts what is refused: %s", told)
 		} else if offline != nil && isAdmitted && !isNamed(value.path, offline.Error()) {
 			w.finds(value, "render does not name the field: %v", offline)

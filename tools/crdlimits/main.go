@@ -1,6 +1,6 @@
 // Command crdlimits limits the lists, maps and 32-bit numbers in the schema of a generated CRD that have no limit of their own. Types of
 // Kubernetes have none, and no marker can give them one. The API server does not look at the format of a number, and whoever reads a
-// larger one into these types fails.
+// larger one into these types fails. It also limits the digits and exponents of quantities.
 //
 // Usage: crdlimits FILE
 package main
@@ -14,8 +14,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// most is how many entries such a list or map may have.
-const most = 256
+const (
+	// most is how many entries such a list or map may have.
+	most = 256
+
+	// amount is what a quantity looks like: 32 digits and two of an exponent. The pattern of Kubernetes allows any number, and whoever
+	// compares 1e100000000 with something takes a minute for it.
+	amount = `^[+-]?([0-9]{1,32}(\.[0-9]{0,32})?|\.[0-9]{1,32})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
+)
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -65,6 +71,9 @@ func limit(node any) {
 		if node["type"] == "integer" && node["format"] == "int32" {
 			setDefault(node, "minimum", math.MinInt32)
 			setDefault(node, "maximum", math.MaxInt32)
+		}
+		if _, has := node["pattern"]; has && node["x-kubernetes-int-or-string"] == true {
+			node["pattern"] = amount
 		}
 		for _, child := range node {
 			limit(child)

@@ -20,6 +20,7 @@ properties:
   few: {items: {type: string}, maxItems: 2, type: array}
   pods: {format: int32, minimum: 0, type: integer}
   seconds: {format: int64, type: integer}
+  storage: {anyOf: [{type: integer}, {type: string}], pattern: .*, x-kubernetes-int-or-string: true}
 `)
 	if err := run([]string{file}); err != nil {
 		t.Fatal(err)
@@ -49,6 +50,12 @@ properties:
   seconds:
     format: int64
     type: integer
+  storage:
+    anyOf:
+    - type: integer
+    - type: string
+    pattern: ` + amount + `
+    x-kubernetes-int-or-string: true
 `
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
 		t.Errorf("%s\nwant %s\nerror %v", got, want, err)

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"k8s.io/cli-runtime/pkg/printers"
 )
@@ -21,10 +24,24 @@ type Terminal struct{ out io.Writer }
 
 // Write writes text without control sequences.
 func (t Terminal) Write(text []byte) (int, error) {
-	if err := printers.WriteEscaped(t.out, string(text)); err != nil {
+	if _, err := io.WriteString(t.out, escape(string(text))); err != nil {
 		return 0, err //nolint:wrapcheck // a decorator returns what the decorated one returns
 	}
 	return len(text), nil
+}
+
+// escape writes control characters, and those that turn the direction of text, as Go does: \x1b, \u202e.
+func escape(text string) string {
+	var escaped strings.Builder
+	for _, char := range text {
+		isTurn := char >= 0x202a && char <= 0x202e || char >= 0x2066 && char <= 0x2069
+		if isTurn || unicode.IsControl(char) && char != '\n' && char != '\t' {
+			escaped.WriteString(strings.Trim(strconv.QuoteRuneToASCII(char), "'"))
+			continue
+		}
+		escaped.WriteRune(char)
+	}
+	return escaped.String()
 }
 
 // clear empties the terminal, and goes to its first line.
