@@ -18,6 +18,9 @@ import (
 // settleEvery is how often a new reader looks whether it has all of the list.
 const settleEvery = 20 * time.Millisecond
 
+// pageSize is how many Collectors a request lists.
+const pageSize = 20
+
 // feeds are the namespaces that somebody reads. However many read one, the portal watches it once.
 type feeds struct {
 	collectors  client.WithWatch
@@ -83,9 +86,8 @@ func (f *feeds) begin(namespace string) *feed {
 	ctx, end := context.WithCancel(context.Background())
 	in := client.InNamespace(namespace)
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list := &v1alpha1.CollectorList{}
-			return list, f.collectors.List(ctx, list, in, &client.ListOptions{Raw: &options})
+		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			return listAll(ctx, f.collectors, namespace, shorten)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			return f.collectors.Watch(ctx, &v1alpha1.CollectorList{}, in, &client.ListOptions{Raw: &options})
@@ -93,7 +95,7 @@ func (f *feeds) begin(namespace string) *feed {
 	}, &v1alpha1.Collector{}, 0, nil)
 	_ = informer.SetTransform(func(object any) (any, error) { // fails only once the informer runs
 		if collector, is := object.(*v1alpha1.Collector); is {
-			collector.ManagedFields, collector.Spec.Collector.Configuration, collector.Spec.Collector.Files = nil, nil, nil
+			shorten(collector)
 		}
 		return object, nil
 	})
@@ -103,6 +105,29 @@ func (f *feeds) begin(namespace string) *feed {
 	})
 	go informer.RunWithContext(ctx)
 	return &feed{SharedIndexInformer: informer, ctx: ctx, end: end}
+}
+
+// shorten leaves out of a Collector what can be large, and what nobody is shown who does not ask for configurations.
+func shorten(collector *v1alpha1.Collector) {
+	collector.ManagedFields, collector.Spec.Collector.Configuration, collector.Spec.Collector.Files = nil, nil, nil
+}
+
+// listAll returns the Collectors of a namespace, each as a function leaves it. It reads some at a time: each can have a MiB.
+func listAll(ctx context.Context, from client.Reader, namespace string, each func(*v1alpha1.Collector)) (*v1alpha1.CollectorList, error) {
+	all := &v1alpha1.CollectorList{}
+	for {
+		var page v1alpha1.CollectorList
+		if err := from.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(all.Continue)); err != nil {
+			return nil, err //nolint:wrapcheck // the caller says what failed
+		}
+		for i := range page.Items {
+			each(&page.Items[i])
+		}
+		all.ListMeta, all.Items = page.ListMeta, append(all.Items, page.Items...)
+		if all.Continue == "" {
+			return all, nil
+		}
+	}
 }
 
 // read sends a reader the Collectors, and then what changes, until ctx ends. hasList tells whether all that there were are sent.

@@ -173,11 +173,16 @@ func (p *portal) delete(w http.ResponseWriter, r *http.Request) error {
 
 // list answers with the Collectors of a namespace, and with their configurations if asked for them.
 func (p *portal) list(w http.ResponseWriter, r *http.Request) error {
-	var list v1alpha1.CollectorList
-	if err := p.collectors.List(r.Context(), &list, client.InNamespace(r.PathValue("namespace"))); err != nil {
+	isWhole := r.URL.Query().Get("configuration") == "true"
+	list, err := listAll(r.Context(), p.collectors, r.PathValue("namespace"), func(collector *v1alpha1.Collector) {
+		if !isWhole {
+			shorten(collector)
+		}
+	})
+	if err != nil {
 		return fmt.Errorf("list Collectors: %w", err)
 	}
-	return answer(w, showAll(list.Items, r.URL.Query().Get("configuration") == "true"))
+	return answer(w, showAll(list.Items, isWhole))
 }
 
 func answer(w http.ResponseWriter, list any) error {

@@ -73,20 +73,6 @@ func Running(objects map[Reference]Object) string {
 	return ""
 }
 
-// Left names objects that are being deleted, and what holds them. It tells whether there is nothing to wait for but finalizers.
-func Left(objects map[Reference]Object) (names []string, areHeld bool) {
-	areHeld = true
-	for what, object := range objects {
-		name := what.String()
-		if len(object.Finalizers) > 0 {
-			name += " with finalizers " + strings.Join(object.Finalizers, ", ")
-		}
-		names, areHeld = append(names, name), areHeld && object.Deleting && len(object.Finalizers) > 0
-	}
-	slices.Sort(names)
-	return names, areHeld
-}
-
 // Of returns what is known of an object, as the API server or as the informer cache has it.
 func Of(object client.Object) Object {
 	kept, fields := object.GetAnnotations(), fieldsOf(object)

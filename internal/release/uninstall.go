@@ -1,13 +1,10 @@
 package release
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -53,37 +50,19 @@ func (r *actionClient) uninstall() (found bool, err error) {
 	if err := r.do(false, r.plan.Groups...); err != nil {
 		return found, err
 	}
-	if err := r.awaitGone(); err != nil {
-		if !s.Late {
+	interval := 2 * time.Millisecond
+	if r.isMoved { // each look is a request
+		interval = r.goneWait / 4
+	}
+	err = inventory.AwaitGone(r.ctx, interval, r.goneWait, func() (map[inventory.Reference]inventory.Object, error) {
+		err := r.look()
+		return r.found, err
+	})
+	if err != nil {
+		if err = fmt.Errorf("%w; the Collector goes when they are gone, or after %s", err, uninstallTimeout); !s.Late {
 			return found, err
 		}
 		log.FromContext(r.ctx).Info("let the Collector go without what it became", "because", err.Error())
 	}
 	return found, records.Forget(r.ctx)
-}
-
-// awaitGone waits until the informer cache has nothing that the Collector controls. It is an error that names what there
-// is, and what holds it. For what a finalizer holds it does not wait.
-func (r *actionClient) awaitGone() error {
-	var left []string
-	interval := 2 * time.Millisecond
-	if r.isMoved { // each look is a request
-		interval = r.goneWait / 4
-	}
-	err := wait.PollUntilContextTimeout(r.ctx, interval, r.goneWait, true, func(context.Context) (bool, error) {
-		if err := r.look(); err != nil {
-			return false, err
-		}
-		var areHeld bool
-		left, areHeld = inventory.Left(r.found)
-		return areHeld, nil
-	})
-	switch {
-	case len(left) > 0:
-		return fmt.Errorf("deleted, but still there: %s; the Collector goes when they are gone, or after %s",
-			strings.Join(left, ", "), uninstallTimeout)
-	case err != nil:
-		return fmt.Errorf("wait for what was deleted: %w", err)
-	}
-	return nil
 }
