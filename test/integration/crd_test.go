@@ -99,6 +99,7 @@ func TestATenantCannotBeChanged(t *testing.T) {
 
 func TestAServiceGetsAnAddressOnlyWhenItIsCreatedAgain(t *testing.T) {
 	t.Parallel()
+	const refusedNone = "service.clusterIP: it cannot become None as long as there is the Service; set service.enabled to false before"
 	const refused = "service.clusterIP: None cannot be changed as long as there is the Service; set service.enabled to false before"
 	for spec, rows := range map[string]map[string]string{
 		`{clusterIP: None}`: {
@@ -113,6 +114,7 @@ func TestAServiceGetsAnAddressOnlyWhenItIsCreatedAgain(t *testing.T) {
 		},
 		`{clusterIP: None, enabled: false}`: {
 			`{spec: {service: null}}`:                             "",
+			`{spec: {service: {enabled: null}}}`:                  "",
 			`{spec: {service: {clusterIP: null, enabled: null}}}`: "",
 		},
 		`{headless: true}`: {
@@ -121,8 +123,10 @@ func TestAServiceGetsAnAddressOnlyWhenItIsCreatedAgain(t *testing.T) {
 			`{spec: {service: {enabled: false}}}`:  "",
 		},
 		`null`: {
-			`{spec: {replicas: 2}}`:              "",
-			`{spec: {service: {enabled: true}}}`: "",
+			`{spec: {replicas: 2}}`:                                "",
+			`{spec: {service: {enabled: true}}}`:                   "",
+			`{spec: {service: {clusterIP: None}}}`:                 refusedNone,
+			`{spec: {service: {clusterIP: None, enabled: false}}}`: "",
 		},
 	} {
 		t.Run(spec, func(t *testing.T) {

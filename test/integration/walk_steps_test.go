@@ -143,7 +143,7 @@ func (w *walker) take(ctx context.Context, value walked) {
 	default:
 		w.count.refused++
 		// It depends on what was before, or on what else is in the cluster.
-		isOfCluster := strings.Contains(told, "cannot be changed") || strings.Contains(told, "has no Secret")
+		isOfCluster := strings.Contains(told, "cannot be changed") || strings.Contains(told, "has no Secret") || strings.Contains(told, "cannot become")
 		if offline == nil && !isOfCluster {
 			w.finds(value, "render accepts what is refused: %s", told)
 		} else if offline != nil && isAdmitted && !isNamed(value.path, offline.Error()) {
