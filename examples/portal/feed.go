@@ -107,9 +107,14 @@ func (f *feeds) begin(namespace string) *feed {
 	return &feed{SharedIndexInformer: informer, ctx: ctx, end: end}
 }
 
-// shorten leaves out of a Collector what can be large, and what nobody is shown who does not ask for configurations.
+// shorten leaves of a Collector what everybody is shown. The rest can be large.
 func shorten(collector *v1alpha1.Collector) {
-	collector.ManagedFields, collector.Spec.Collector.Configuration, collector.Spec.Collector.Files = nil, nil, nil
+	collector.ManagedFields, collector.Annotations, collector.Labels, collector.Finalizers = nil, nil, nil, nil
+	config := collector.Spec.Collector
+	collector.Spec = v1alpha1.CollectorSpec{
+		Collector: v1alpha1.CollectorConfig{Name: config.Name, Version: config.Version, ConfigurationSecret: config.ConfigurationSecret},
+		Tenant:    collector.Spec.Tenant, Cluster: collector.Spec.Cluster,
+	}
 }
 
 // listAll returns the Collectors of a namespace, each as a function leaves it. It reads some at a time: each can have a MiB.

@@ -71,10 +71,10 @@ func checkKeys(mapping *yaml.Node) error {
 		if resolve(key).Kind != yaml.ScalarNode {
 			return wrongType(key)
 		}
-		if known[key.Value] {
+		if known[resolve(key).Value] {
 			return fmt.Errorf("duplicate key near line %d; remove it", key.Line)
 		}
-		known[key.Value] = true
+		known[resolve(key).Value] = true
 		if isMerge(key) {
 			for _, merged := range mergedBy(mapping.Content[i+1]) {
 				if resolve(merged).Kind != yaml.MappingNode {

@@ -25,11 +25,9 @@ const (
 	// maxMarks is how many labels and annotations the informer cache keeps of a Collector, and longestMark how long they may be.
 	maxMarks, longestMark = 64, 1024
 
-	// oversizedAnnotation is where the informer cache keeps the name of a field that made a spec too large, or finalizers. The API server
-	// accepts no such name from anybody.
-	oversizedAnnotation = "/oversized"
-
-	finalizers = "finalizers"
+	// oversizedAnnotation is where the informer cache keeps the name of a field that made a spec too large, and finalizersAnnotation that it
+	// does not have all finalizers. The API server accepts no such names from anybody.
+	oversizedAnnotation, finalizersAnnotation = "/oversized", "/finalizers"
 
 	// UninstallFinalizer is the stock reconciler's.
 	UninstallFinalizer = "uninstall-helm-release"
@@ -62,9 +60,6 @@ func (s size) isTooLarge() bool { return s.values > maxValues || s.text > maxTex
 // CheckSize demands of a Collector, as the informer cache or as the API server has it, that its spec is not too large to be rendered. The
 // error is a *configuration.Error.
 func CheckSize(collector *unstructured.Unstructured) error {
-	if err := CheckFinalizers(collector); err != nil {
-		return err
-	}
 	field := collector.GetAnnotations()[oversizedAnnotation]
 	if spec, _ := collector.Object["spec"].(map[string]any); field == "" && sizeOf(spec).isTooLarge() {
 		field = largest(spec)
@@ -78,7 +73,7 @@ func CheckSize(collector *unstructured.Unstructured) error {
 
 // CheckFinalizers demands that the informer cache has all finalizers of a Collector. The error is a *configuration.Error.
 func CheckFinalizers(collector client.Object) error {
-	if collector.GetAnnotations()[oversizedAnnotation] != finalizers {
+	if _, isCut := collector.GetAnnotations()[finalizersAnnotation]; !isCut {
 		return nil
 	}
 	return &configuration.Error{Field: "metadata.finalizers", Reason: fmt.Sprintf("more than %d; remove some", maxFinalizers)}
@@ -97,27 +92,27 @@ func bound(collector *unstructured.Unstructured) {
 	collector.SetManagedFields(nil)
 	collector.SetOwnerReferences(nil)
 	collector.SetLabels(boundMarks(collector.GetLabels()))
-	tooMuch := ""
-	if all := collector.GetFinalizers(); len(all) > maxFinalizers {
+	annotations := boundMarks(collector.GetAnnotations())
+	mark := func(name, value string) {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[name] = cmp.Or(annotations[name], value)
+	}
+	// The operator's own comes on top of as many as there may be.
+	if all := collector.GetFinalizers(); len(all) > maxFinalizers+1 || len(all) > maxFinalizers && !slices.Contains(all, UninstallFinalizer) {
 		kept := boundedFinalizers(all)
 		if slices.Contains(all, UninstallFinalizer) && !slices.Contains(kept, UninstallFinalizer) {
 			kept = append(kept, UninstallFinalizer)
 		}
 		collector.SetFinalizers(kept)
-		tooMuch = finalizers
+		mark(finalizersAnnotation, "cut")
 	}
 	spec, _ := collector.Object["spec"].(map[string]any)
 	for sizeOf(spec).isTooLarge() {
 		field := largest(spec)
 		delete(spec, field)
-		tooMuch = cmp.Or(tooMuch, field)
-	}
-	annotations := boundMarks(collector.GetAnnotations())
-	if tooMuch != "" {
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[oversizedAnnotation] = cmp.Or(annotations[oversizedAnnotation], tooMuch)
+		mark(oversizedAnnotation, field)
 	}
 	collector.SetAnnotations(annotations)
 }
@@ -126,7 +121,7 @@ func bound(collector *unstructured.Unstructured) {
 func boundMarks(all map[string]string) map[string]string {
 	isMany := len(all) > maxMarks
 	maps.DeleteFunc(all, func(key, value string) bool {
-		isOurs := strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/") || key == oversizedAnnotation
+		isOurs := strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/") || strings.HasPrefix(key, "/")
 		return len(value) > longestMark || isMany && !isOurs
 	})
 	if len(all) > maxMarks || len(all) == 0 { // nobody needs as many of the operator's own

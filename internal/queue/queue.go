@@ -39,8 +39,8 @@ func New(workers int) func(
 // ending in time.
 func (q queue) Done(request reconcile.Request) {
 	if !q.ShuttingDown() {
+		q.shares.done(request) // first: once the library knows, another worker can have it
 		q.PriorityQueue.Done(request)
-		q.shares.done(request)
 		q.giveBack()
 	}
 }
@@ -73,10 +73,10 @@ func (q queue) GetWithPriority() (reconcile.Request, int, bool) {
 		}
 		next, priority, isTaken := q.shares.take(request, priority)
 		q.giveBack()
-		if late, found := q.shares.overtaken(); found {
-			q.AddWithOpts(priorityqueue.AddOpts{}, late)
-		}
 		if isTaken {
+			if late, found := q.shares.overtaken(); found {
+				q.AddWithOpts(priorityqueue.AddOpts{}, late)
+			}
 			return next, priority, false
 		}
 	}
@@ -84,6 +84,9 @@ func (q queue) GetWithPriority() (reconcile.Request, int, bool) {
 
 // giveBack has the library hand out again what its namespace may have now.
 func (q queue) giveBack() {
+	if q.ShuttingDown() {
+		return // as in Done
+	}
 	for _, given := range q.shares.giveBack() {
 		q.PriorityQueue.Done(given.Request)
 		q.PriorityQueue.AddWithOpts(priorityqueue.AddOpts{Priority: &given.priority}, given.Request)

@@ -15,8 +15,8 @@ import (
 type shares struct {
 	mutex   sync.Mutex
 	workers int
-	ready   map[reconcile.Request]int       // priorities of what waits only for a worker, parked or not
-	low     []lowly                         // what became ready at low priority, the oldest first, and what was
+	ready   map[reconcile.Request]waiting   // what waits only for a worker, parked or not
+	low     []lowly                         // what became ready at low priority, the oldest first, and what was handed out since
 	taken   int                             // since the oldest of these had its turn
 	later   map[reconcile.Request]time.Time // when what is delayed is due
 	soonest time.Time                       // not later than any of these
@@ -31,6 +31,12 @@ type shares struct {
 type ready struct {
 	reconcile.Request
 	priority int
+}
+
+// waiting is how a request waits for a worker.
+type waiting struct {
+	priority int
+	since    time.Time
 }
 
 // lowly is a request that became ready at low priority.
@@ -49,7 +55,7 @@ const (
 
 func newShares(workers int) *shares {
 	return &shares{
-		workers: workers, ready: map[reconcile.Request]int{}, later: map[reconcile.Request]time.Time{},
+		workers: workers, ready: map[reconcile.Request]waiting{}, later: map[reconcile.Request]time.Time{},
 		working: map[reconcile.Request]bool{}, waiting: map[string]int{}, busy: map[string]int{}, parked: map[string][]reconcile.Request{},
 	}
 }
@@ -59,7 +65,7 @@ func (s *shares) add(request reconcile.Request, priority int, after time.Duratio
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	known, isReady := s.ready[request]
-	if isReady && (after > 0 || known >= priority) {
+	if isReady && (after > 0 || known.priority >= priority) {
 		return false
 	}
 	if after > 0 {
@@ -74,7 +80,7 @@ func (s *shares) add(request reconcile.Request, priority int, after time.Duratio
 	}
 	if at := slices.Index(s.parked[request.Namespace], request); isReady && at >= 0 {
 		s.parked[request.Namespace] = slices.Delete(s.parked[request.Namespace], at, at+1)
-		s.ready[request] = priority
+		s.ready[request] = waiting{priority, known.since}
 		s.park(request)
 		return false
 	}
@@ -83,15 +89,22 @@ func (s *shares) add(request reconcile.Request, priority int, after time.Duratio
 }
 
 func (s *shares) isReady(request reconcile.Request, priority int) {
-	_, isReady := s.ready[request]
+	before, isReady := s.ready[request]
+	s.ready[request] = waiting{priority, before.since}
 	if !isReady && !s.working[request] {
-		s.count(request, 1)
+		s.begins(request)
 	}
-	if !isReady && priority < 0 {
-		s.low = append(s.low, lowly{request, time.Now()})
-	}
-	s.ready[request] = priority
 	delete(s.later, request)
+}
+
+// begins notes that a request waits for a worker from now on.
+func (s *shares) begins(request reconcile.Request) {
+	s.count(request, 1)
+	now := waiting{s.ready[request].priority, time.Now()}
+	s.ready[request] = now
+	if now.priority < 0 {
+		s.low = append(s.low, lowly{request, now.since})
+	}
 }
 
 // take takes a request that the library has handed out. It returns one of the same namespace that was parked, if that comes first, or
@@ -107,7 +120,7 @@ func (s *shares) take(request reconcile.Request, priority int) (next reconcile.R
 	}
 	next = s.parked[namespace][0]
 	s.keep(namespace, s.parked[namespace][1:])
-	of = s.ready[next]
+	of = s.ready[next].priority
 	delete(s.ready, next)
 	s.count(next, -1)
 	s.working[next] = true
@@ -141,24 +154,29 @@ func (s *shares) done(request reconcile.Request) {
 	lower(s.busy, request.Namespace)
 	delete(s.working, request)
 	if _, isReady := s.ready[request]; isReady {
-		s.count(request, 1)
+		s.begins(request)
 	}
 }
 
-// giveBack returns what was parked and its namespace may have now. These are the last ones: take has the first come in their place.
+// giveBack returns what was parked and its namespace may have now, and what users have changed also before what the library has of it.
 func (s *shares) giveBack() (given []ready) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for namespace, parked := range s.parked {
 		outside := s.waiting[namespace] - len(parked)
-		count := min(s.most(namespace)-s.busy[namespace]-outside, len(parked))
+		urgent := slices.IndexFunc(parked, func(request reconcile.Request) bool { return s.ready[request].priority < 0 })
+		if urgent < 0 {
+			urgent = len(parked)
+		}
+		free := s.most(namespace) - s.busy[namespace]
+		count := min(max(free-outside, min(free, urgent)), len(parked))
 		if count <= 0 {
 			continue
 		}
-		for _, request := range parked[len(parked)-count:] {
-			given = append(given, ready{request, s.ready[request]})
+		for _, request := range parked[:count] {
+			given = append(given, ready{request, s.ready[request].priority})
 		}
-		s.keep(namespace, parked[:len(parked)-count])
+		s.keep(namespace, parked[count:])
 	}
 	return given
 }
@@ -171,11 +189,11 @@ func (s *shares) overtaken() (request reconcile.Request, found bool) {
 		return request, false
 	}
 	for len(s.low) > 0 && time.Since(s.low[0].since) >= longestWait {
-		next := s.low[0].Request
+		next := s.low[0]
 		s.low = s.low[1:]
-		if priority, isReady := s.ready[next]; isReady && priority < 0 && !s.working[next] {
+		if now := s.ready[next.Request]; now.priority < 0 && now.since.Equal(next.since) {
 			s.taken = 0
-			return next, true
+			return next.Request, true
 		}
 	}
 	return request, false
@@ -183,8 +201,8 @@ func (s *shares) overtaken() (request reconcile.Request, found bool) {
 
 func (s *shares) park(request reconcile.Request) {
 	parked := s.parked[request.Namespace]
-	at, _ := slices.BinarySearchFunc(parked, s.ready[request], func(other reconcile.Request, priority int) int {
-		return cmp.Or(cmp.Compare(priority, s.ready[other]), -1) // after those of the same priority
+	at, _ := slices.BinarySearchFunc(parked, s.ready[request].priority, func(other reconcile.Request, priority int) int {
+		return cmp.Or(cmp.Compare(priority, s.ready[other].priority), -1) // after those of the same priority
 	})
 	s.parked[request.Namespace] = slices.Insert(parked, at, request)
 }
