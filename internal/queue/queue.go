@@ -12,7 +12,8 @@ import (
 )
 
 // queue has what was delayed wait for what was not: a change of a user comes before retries, news of pods and reconciles that
-// are due because of the time. These have one turn in four once they have waited for 5 seconds, however much users change. The controller would give each of these the priority of the reconcile before it.
+// are due because of the time. The controller would give each of these the priority of the reconcile before it. They have one turn in
+// four once they have waited for 5 seconds, however much users change.
 //
 // It keeps back what is there already. Each addition has the library look at all that waits for a worker (controller-runtime v0.22.5,
 // priorityqueue.spin), and a Collector that is installed brings ten.

@@ -51,7 +51,7 @@ func TestWhoIsNext(t *testing.T) {
 		"retries of others count once they are due":              {2, "+a/1 a/1 1s:b/1 +a/2 a/2 +a/3 wait !a/1 b/1 !a/2 a/3"},
 		"a change during a reconcile brings another":             {2, "+a/1 a/1 +a/1 +a/1 ? !a/1 a/1 !a/1 ?"},
 		"changes during a reconcile keep nothing parked":         {6, "+a/1 +a/2 +a/3 +a/4 +b/1 a/1 a/2 a/3 +a/1 +a/2 +a/3 b/1 +b/1 a/4"},
-		"what has waited for long has one turn in four":          {1, "-v/1 -v/2 +a/1 a/1 !a/1 +b/1 b/1 !b/1 +a/1 a/1 !a/1 wait wait wait +b/1 +a/2 +a/3 b/1 !b/1 v/1 !v/1 a/2 !a/2 a/3"},
+		"what has waited for long has one turn in four":          {1, "-v/1 -v/2 +a/1 a/1 !a/1 +b/1 b/1 !b/1 +a/1 a/1 !a/1 late +b/1 +a/2 +a/3 b/1 !b/1 v/1 !v/1 a/2 !a/2 a/3"},
 		"a change of a user comes before others that are parked": {4, "+a/1 +a/2 a/1 a/2 -a/3 -a/4 -a/5 -b/1 b/1 +a/4 -d/1 !a/1 a/4"},
 		"a change that is parked comes before retries":           {4, "-a/1 -a/2 -b/1 -c/1 -a/3 -a/4 -a/5 a/1 a/2 +a/9 b/1 !a/1 !a/2 a/9"},
 		"one worker": {1, "+a/1 +a/2 +b/1 a/1 !a/1 a/2 !a/2 b/1"},
@@ -71,6 +71,8 @@ func TestWhoIsNext(t *testing.T) {
 						q.AddAfter(requestOf(step[3:]), time.Second)
 					case step == "wait":
 						time.Sleep(2 * time.Second) //nolint:forbidigo // of the bubble's clock
+					case step == "late":
+						time.Sleep(longestWait) //nolint:forbidigo // of the bubble's clock
 					case step[0] == '!':
 						q.Done(requestOf(step[1:]))
 					default:

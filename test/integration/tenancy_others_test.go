@@ -1,5 +1,14 @@
 package integration
 
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
 // tenancyNamespaces are the namespaces of the tables: name, labels and annotations.
 const tenancyNamespaces = `
 acme: {}
@@ -79,4 +88,34 @@ var wrongLimits = []struct{ limit, value, refusal string }{
 	{"blocked-evictions", "no", "it must be allowed or forbidden"},
 	{"priority-classes", "", "it must be names of PriorityClasses, separated by spaces"},
 	{"volumes", "", "it must be types of volumes, separated by spaces"},
+}
+
+// modest is what the limits demand of a further container; its last fields count.
+const modest = `image: quay.io/one/collector, securityContext: {allowPrivilegeEscalation: false}, resources: {requests: {memory: 1Mi}, limits: {cpu: 100m, memory: 64Mi, ephemeral-storage: 1Gi}}`
+
+// further is a patch with one further container that has other fields than a modest one.
+func further(list, fields string) string {
+	var container map[string]any
+	if err := errors.Join(yaml.Unmarshal([]byte("{"+modest+"}"), &container), yaml.Unmarshal([]byte("{name: one, "+fields+"}"), &container)); err != nil {
+		panic(err)
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{list: []any{container}}})
+	if err != nil {
+		panic(err)
+	}
+	return string(patch)
+}
+
+// withCheck is the same with a check.
+func withCheck(list, fields string) string {
+	return strings.Replace(further(list, fields), `{"spec":{`, `{"spec":{"check":{},`, 1)
+}
+
+// manyVolumes are volumes that are refused, each in words of its own.
+func manyVolumes() string {
+	var volumes strings.Builder
+	for i := range 250 {
+		fmt.Fprintf(&volumes, "{name: a%d, hostPath: {path: /}}, ", i)
+	}
+	return volumes.String()
 }

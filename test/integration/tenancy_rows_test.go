@@ -1,12 +1,7 @@
 package integration
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 )
 
 // clusterLimits are the data of the ConfigMap collector-limits.
@@ -49,38 +44,8 @@ func refused(field, found, limit string) string {
 	return field + " is " + found + "; the limit " + limit + " is " + value + ", by ConfigMap kube8-operator-system/collector-limits"
 }
 
-// modest is what the limits demand of a further container; its last fields count.
-const modest = `image: quay.io/one/collector, securityContext: {allowPrivilegeEscalation: false}, resources: {requests: {memory: 1Mi}, limits: {cpu: 100m, memory: 64Mi, ephemeral-storage: 1Gi}}`
-
-// further is a patch with one further container that has other fields than a modest one.
-func further(list, fields string) string {
-	var container map[string]any
-	if err := errors.Join(yaml.Unmarshal([]byte("{"+modest+"}"), &container), yaml.Unmarshal([]byte("{name: one, "+fields+"}"), &container)); err != nil {
-		panic(err)
-	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{list: []any{container}}})
-	if err != nil {
-		panic(err)
-	}
-	return string(patch)
-}
-
-// withCheck is the same with a check.
-func withCheck(list, fields string) string {
-	return strings.Replace(further(list, fields), `{"spec":{`, `{"spec":{"check":{},`, 1)
-}
-
 // initCommand refuses what an init container named one runs in the pod of a check.
 var initCommand = refused("a command or argument of spec.initContainers[one], with spec.check,", "set", "check-args")
-
-// manyVolumes are volumes that are refused, each in words of its own.
-func manyVolumes() string {
-	var volumes strings.Builder
-	for i := range 250 {
-		fmt.Fprintf(&volumes, "{name: a%d, hostPath: {path: /}}, ", i)
-	}
-	return volumes.String()
-}
 
 // limited are merge patches for the valid manifest, in namespace acme, with resources that meet clusterLimits, and what
 // the policy collector-limits.kube8.dev says of the result.

@@ -112,10 +112,17 @@ func (w *walker) finds(value walked, format string, args ...any) {
 	w.count.findings = append(w.count.findings, fmt.Sprintf("%s: %.80s: ", value.path, value.text)+fmt.Sprintf(format, args...))
 }
 
+// becomes writes the spec, and returns what is told of it: by the API server with its error, or by the operator.
+func (w *walker) becomes(ctx context.Context, spec map[string]any) (told string, err error) {
+	if err := w.apply(ctx, spec); err != nil {
+		return err.Error(), err
+	}
+	return w.await(ctx), nil
+}
+
 // take has the Collector take a value, compares what becomes of it with what render says, and has it come back.
 func (w *walker) take(ctx context.Context, value walked) {
 	w.count.values++
-	w.count.fields[value.path] = w.count.fields[value.path]
 	text, err := yaml.Marshal(map[string]any{
 		"apiVersion": "kube8.dev/v1alpha1", "kind": "Collector",
 		"metadata": map[string]any{"name": "c", "namespace": w.namespace}, "spec": value.spec,
@@ -125,22 +132,18 @@ func (w *walker) take(ctx context.Context, value walked) {
 		return
 	}
 	_, offline := w.offline.Render(ctx, bytes.NewReader(text))
-	told, isAdmitted := "", true
-	if err := w.apply(ctx, value.spec); err != nil {
-		if told, isAdmitted = err.Error(), false; !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
-			w.finds(value, "the API server fails: %v", err)
-		}
-	} else {
-		told = w.await(ctx)
+	told, err := w.becomes(ctx, value.spec)
+	isAdmitted := err == nil
+	if !isAdmitted && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+		w.finds(value, "the API server fails: %v", err)
 	}
-	switch {
-	case told == "":
+	w.count.fields[value.path] = w.count.fields[value.path] || told == ""
+	if told == "" {
 		w.count.accepted++
-		w.count.fields[value.path] = true
 		if offline != nil {
 			w.finds(value, "render refuses what is deployed: %v", offline)
 		}
-	default:
+	} else {
 		w.count.refused++
 		// It depends on what was before, or on what else is in the cluster.
 		isOfCluster := strings.Contains(told, "cannot be changed") || strings.Contains(told, "has no Secret") || strings.Contains(told, "cannot become")
@@ -163,12 +166,7 @@ func (w *walker) take(ctx context.Context, value walked) {
 
 // comesBack has the Collector come back to the first spec, and compares its objects with those of before.
 func (w *walker) comesBack(ctx context.Context, value walked) {
-	told := ""
-	if err := w.apply(ctx, w.first); err != nil {
-		told = err.Error()
-	} else {
-		told = w.await(ctx)
-	}
+	told, _ := w.becomes(ctx, w.first)
 	if told == "" {
 		got := w.settled(ctx, w.shape)
 		told = gocmp.Diff(w.shape, got)
