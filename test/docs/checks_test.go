@@ -117,7 +117,7 @@ func readFile(t *testing.T, name string) string {
 
 func TestThePageOnSecurityNamesTestsThatThereAre(t *testing.T) {
 	var sources strings.Builder
-	for _, folder := range []string{"test/integration", "cmd/kubectl-collector/internal/kubectl"} {
+	for _, folder := range []string{"test/integration", "internal/queue", "cmd/kubectl-collector/internal/kubectl"} {
 		files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -97,7 +97,7 @@ func TestEachFieldIsWalked(t *testing.T) {
 	t.Logf("walk: %d values of %d fields, %d accepted, %d refused, %d findings, %.0f s",
 		sum.values, len(sum.fields), sum.accepted, sum.refused, len(sum.findings), time.Since(began).Seconds())
 	recordFigure(t, "Values walked, of fields of the CRD", fmt.Sprintf("%d, %d", sum.values, len(sum.fields)))
-	recordFigure(t, "Values of which render and cluster differ, or whose refusal is not explained", len(sum.findings))
+	recordFigure(t, "Findings: render and cluster differ, or nothing explains a refusal", len(sum.findings))
 }
 
 // walk has Collectors take all values, each one some of them.
