@@ -75,7 +75,7 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 
 test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
 	@$(ASSETS); for module in $(MODULES); do echo "go test: $$module"; \
-		go -C $$module test -count=1 -timeout=30m $(GOTESTFLAGS) ./...; done # uncached: Go does not see that the operator's binary changed
+		go -C $$module test -count=1 -timeout=45m $(GOTESTFLAGS) ./...; done # uncached: Go does not see that the operator's binary changed
 
 SCHEDULES ?= 1000000
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.
