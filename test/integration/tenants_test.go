@@ -69,7 +69,7 @@ func newHostile(namespace string, number int) *v1alpha1.Collector {
 	var text strings.Builder
 	switch number % 10 {
 	case 3: // a long prefix of thousands of tags
-		text.WriteString("%TAG ! tag:" + strings.Repeat("x", 120<<10) + "\n---\na: [" + strings.Repeat("!b ,", 35000) + "]\n")
+		text.WriteString("%TAG ! tag:" + strings.Repeat("x", 120<<10) + "\n---\na: [" + strings.Repeat("!b ,", 30000) + "]\n")
 	case 0, 6: // one long string, and thousands of aliases of it
 		text.WriteString("a: &a " + strings.Repeat("x", 200<<10) + "\nb: [" + strings.Repeat("*a,", 2000) + "]\n")
 	case 1, 4, 7: // keys, one of them twice
