@@ -15,8 +15,8 @@ import (
 type shares struct {
 	mutex   sync.Mutex
 	workers int
-	ready   map[reconcile.Request]waiting   // what waits only for a worker, parked or not
-	low     []lowly                         // what became ready at low priority, the oldest first, and what was handed out since
+	ready   map[reconcile.Request]place     // what waits only for a worker, parked or not
+	low     []ready                         // what became ready at low priority, the oldest first, and what was handed out since
 	taken   int                             // since the oldest of these had its turn
 	later   map[reconcile.Request]time.Time // when what is delayed is due
 	soonest time.Time                       // not later than any of these
@@ -27,22 +27,16 @@ type shares struct {
 	parked  map[string][]reconcile.Request  // the highest priority first
 }
 
-// ready is a request that waits only for a worker.
-type ready struct {
-	reconcile.Request
-	priority int
-}
-
-// waiting is how a request waits for a worker.
-type waiting struct {
+// place is at which priority a request waits for a worker, and since when.
+type place struct {
 	priority int
 	since    time.Time
 }
 
-// lowly is a request that became ready at low priority.
-type lowly struct {
+// ready is a request that waits only for a worker.
+type ready struct {
 	reconcile.Request
-	since time.Time
+	place
 }
 
 const (
@@ -55,7 +49,7 @@ const (
 
 func newShares(workers int) *shares {
 	return &shares{
-		workers: workers, ready: map[reconcile.Request]waiting{}, later: map[reconcile.Request]time.Time{},
+		workers: workers, ready: map[reconcile.Request]place{}, later: map[reconcile.Request]time.Time{},
 		working: map[reconcile.Request]bool{}, waiting: map[string]int{}, busy: map[string]int{}, parked: map[string][]reconcile.Request{},
 	}
 }
@@ -80,7 +74,7 @@ func (s *shares) add(request reconcile.Request, priority int, after time.Duratio
 	}
 	if at := slices.Index(s.parked[request.Namespace], request); isReady && at >= 0 {
 		s.parked[request.Namespace] = slices.Delete(s.parked[request.Namespace], at, at+1)
-		s.ready[request] = waiting{priority, known.since}
+		s.ready[request] = place{priority, known.since}
 		s.park(request)
 		return false
 	}
@@ -90,7 +84,7 @@ func (s *shares) add(request reconcile.Request, priority int, after time.Duratio
 
 func (s *shares) isReady(request reconcile.Request, priority int) {
 	before, isReady := s.ready[request]
-	s.ready[request] = waiting{priority, before.since}
+	s.ready[request] = place{priority, before.since}
 	if !isReady && !s.working[request] {
 		s.begins(request)
 	}
@@ -100,10 +94,10 @@ func (s *shares) isReady(request reconcile.Request, priority int) {
 // begins notes that a request waits for a worker from now on.
 func (s *shares) begins(request reconcile.Request) {
 	s.count(request, 1)
-	now := waiting{s.ready[request].priority, time.Now()}
+	now := place{s.ready[request].priority, time.Now()}
 	s.ready[request] = now
 	if now.priority < 0 {
-		s.low = append(s.low, lowly{request, now.since})
+		s.low = append(s.low, ready{request, now})
 	}
 }
 
@@ -174,7 +168,7 @@ func (s *shares) giveBack() (given []ready) {
 			continue
 		}
 		for _, request := range parked[:count] {
-			given = append(given, ready{request, s.ready[request].priority})
+			given = append(given, ready{request, s.ready[request]})
 		}
 		s.keep(namespace, parked[count:])
 	}
