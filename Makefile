@@ -82,13 +82,10 @@ simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, fro
 	SCHEDULES=$(SCHEDULES) go test -count=1 -timeout=24h -run '^TestSimulation$$' -v ./internal/release
 
 chaos: ## Kill and mislead the operator, on a real API server, and print the figures in docs/operations.md.
-	@$(ASSETS); go test -count=1 -v -run '^TestChaos' $(GOTESTFLAGS) ./test/integration
-
 tenants: ## Attack the operator as a tenant, on a real API server, and print the figures in docs/security.md.
-	@$(ASSETS); go test -count=1 -v -run '^TestTenants' $(GOTESTFLAGS) ./test/integration
-
 walk: ## Walk all values of each field of the CRD, or of those below WALK, with the operator on a real API server.
-	@$(ASSETS); WALK_EVERY=1 go test -count=1 -timeout=60m -v -run '^TestEachFieldIsWalked$$' $(GOTESTFLAGS) ./test/integration
+chaos tenants walk:
+	@$(ASSETS); WALK_EVERY=1 go test -count=1 $(if $(filter walk,$@),-timeout=60m) -v -run '^Test(?i:$@)' $(GOTESTFLAGS) ./test/integration
 
 bench: bin/linux-$(shell go env GOARCH)/kube8-operator ## Measure CPU, memory, requests and time beside the stock helm-operator; flags in ARGS.
 	@go build -o bin/bench ./test/bench && KUBEBUILDER_ASSETS="$$(go -C test/cluster run . assets etcd kwok helm-operator kube-{apiserver,controller-manager,scheduler})" bin/bench $(ARGS)

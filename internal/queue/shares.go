@@ -27,7 +27,7 @@ type shares struct {
 	parked  map[string][]reconcile.Request  // the highest priority first
 }
 
-// place is at which priority a request waits for a worker, and since when.
+// place is the priority of a request that waits for a worker, and when it began to wait.
 type place struct {
 	priority int
 	since    time.Time

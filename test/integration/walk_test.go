@@ -72,7 +72,7 @@ func (c *walkCount) add(other walkCount) {
 
 // Not parallel: nothing else is to change the API server's webhooks meanwhile. It takes the first value of each field, and one of
 // WALK_EVERY of the others. WALK is how the fields' paths begin.
-func TestEachFieldIsWalked(t *testing.T) {
+func TestWalkOfEachField(t *testing.T) {
 	every, prefix := simulationNumber("WALK_EVERY", 20), os.Getenv("WALK")
 	first, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&newCollector("", "c").Spec)
 	if err != nil {
