@@ -39,14 +39,14 @@ const (
 // follower follows the objects that a chart can render, and the Collectors that it renders.
 type follower struct {
 	watches.Watch
-	chart      *render.Chart
-	offered    *render.Capabilities
-	mgr        ctrl.Manager
-	waves      *rollout.Waves
-	requeue    func(collector client.Object, after time.Duration)
-	knows      func(collector client.ObjectKey, uid types.UID) bool // that the reconciler is for it
-	controller controller.Controller
-	followed   map[schema.GroupVersionKind]bool // of those that not every cluster has
+	chart        *render.Chart
+	capabilities *render.Capabilities
+	mgr          ctrl.Manager
+	waves        *rollout.Waves
+	requeue      func(collector client.Object, after time.Duration)
+	knows        func(collector client.ObjectKey, uid types.UID) bool // that the reconciler is for it
+	controller   controller.Controller
+	followed     map[schema.GroupVersionKind]bool // of those that not every cluster has
 }
 
 // newFollower returns what follows the objects of one entry of the watches file. It adds to mgr what follows the fleet, and what the
@@ -64,12 +64,12 @@ func newFollower(
 		return nil, fmt.Errorf("create discovery client: %w", err)
 	}
 	f := &follower{Watch: watch, chart: chrt, mgr: mgr, waves: waves, requeue: requeue, followed: map[schema.GroupVersionKind]bool{}}
-	f.offered = &render.Capabilities{
+	f.capabilities = &render.Capabilities{
 		Client: apis, Chart: chrt, Log: ctrl.Log.WithName("capabilities"), Follow: f.follow, Changed: f.changed,
 	}
 	waves.Fleet, waves.Requeue = f.collectors, func(collector client.Object) { requeue(collector, 0) }
 	waves.Reset()
-	if err := errors.Join(mgr.Add(f.offered), mgr.Add(waves)); err != nil {
+	if err := errors.Join(mgr.Add(f.capabilities), mgr.Add(waves)); err != nil {
 		return nil, fmt.Errorf("follow what the cluster offers, and the fleet: %w", err)
 	}
 	return f, nil

@@ -127,10 +127,10 @@ func addReconciler(
 	}
 	clients := release.New(mgr.GetClient(), mgr.GetAPIReader(), release.Options{
 		Source: &revision.Source{
-			Chart: f.chart, Build: opts.Build, Shard: shard, Mapper: mgr.GetRESTMapper(), Offered: f.offered.Get,
+			Chart: f.chart, Build: opts.Build, Shard: shard, Mapper: mgr.GetRESTMapper(), Offered: f.capabilities.Get,
 			Configuration: configurations.Configuration, Versions: configurations.Versions, References: configurations.References,
 		},
-		Ask: f.offered.Ask, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, IsChosen: isChosen,
+		Ask: f.capabilities.Ask, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, IsChosen: isChosen,
 		Alone: opts.Manager.LeaderElection, Period: period,
 	})
 	f.knows = clients.Knows

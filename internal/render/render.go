@@ -53,9 +53,9 @@ type Rendered struct {
 // Render renders a chart, has the post-renderer finish the manifest, and parses that. Hooks are an error: nothing would run them. A
 // configuration that is refused is a *configuration.Error.
 func Render(
-	chrt *chart.Chart, name types.NamespacedName, values map[string]any, offers *chartutil.Capabilities, finish postrender.Renderer,
+	chrt *chart.Chart, name types.NamespacedName, values map[string]any, capabilities *chartutil.Capabilities, finish postrender.Renderer,
 ) (*Rendered, error) {
-	text, err := Template(chrt, name, values, offers)
+	text, err := Template(chrt, name, values, capabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -77,13 +77,13 @@ func Render(
 
 // Template checks the configuration in the values, and renders a chart as Helm does for a first release.
 func Template(
-	chrt *chart.Chart, name types.NamespacedName, values map[string]any, offers *chartutil.Capabilities,
+	chrt *chart.Chart, name types.NamespacedName, values map[string]any, capabilities *chartutil.Capabilities,
 ) (*bytes.Buffer, error) {
 	if err := chartutil.ProcessDependencies(chrt, values); err != nil {
 		return nil, fmt.Errorf("read the dependencies of chart %s: %w", chrt.Name(), err)
 	}
 	options := chartutil.ReleaseOptions{Name: name.Name, Namespace: name.Namespace, Revision: 1, IsInstall: true}
-	input, err := chartutil.ToRenderValues(chrt, values, options, offers)
+	input, err := chartutil.ToRenderValues(chrt, values, options, capabilities)
 	if err != nil {
 		return nil, fmt.Errorf("render chart %s: %w", chrt.Name(), err)
 	}

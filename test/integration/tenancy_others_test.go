@@ -114,8 +114,8 @@ func withCheck(list, fields string) string {
 // manyVolumes are volumes that are refused, each in words of its own.
 func manyVolumes() string {
 	var volumes strings.Builder
-	for i := range 250 {
-		fmt.Fprintf(&volumes, "{name: a%d, hostPath: {path: /}}, ", i)
+	for i := range 60 {
+		fmt.Fprintf(&volumes, "{name: a%d-%s, hostPath: {path: /}}, ", i, strings.Repeat("x", 59))
 	}
 	return volumes.String()
 }

@@ -77,11 +77,12 @@ func newHostile(namespace string, number int) *v1alpha1.Collector {
 			fmt.Fprintf(&text, "%x:\n", i)
 		}
 		text.WriteString("0: 1\n")
-	case 9: // as many entries as the API server takes
+	case 9: // as many entries as the schema takes
 		text.WriteString("a: b\n")
-		for i := range 120 {
+		files := corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{Items: slices.Repeat([]corev1.KeyToPath{{Key: "a", Path: "a"}}, 16)}}
+		for i := range 64 {
 			volume := corev1.Volume{Name: fmt.Sprintf("v%d", i)}
-			volume.ConfigMap = &corev1.ConfigMapVolumeSource{Items: slices.Repeat([]corev1.KeyToPath{{Key: "a", Path: "a"}}, 256)}
+			volume.Projected = &corev1.ProjectedVolumeSource{Sources: slices.Repeat([]corev1.VolumeProjection{files}, 16)}
 			collector.Spec.ExtraVolumes = append(collector.Spec.ExtraVolumes, volume)
 		}
 	case 2, 5, 8: // what the API server refuses of the workload

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// most is how many entries such a list or map may have.
-	most = 256
+	// most is how many entries such a list or map may have. A list in another one, or with lists of its own, may have fewer. A list in
+	// another one that also has lists may have fewest, because the numbers multiply.
+	most, fewer, fewest = 256, 64, 16
 
 	// amount is what a quantity looks like: 32 digits and two of an exponent. The pattern of Kubernetes allows any number, and whoever
 	// compares 1e100000000 with something takes a minute for it.
@@ -42,7 +43,7 @@ func run(args []string) error {
 	if err := yaml.Unmarshal(text, &crd); err != nil {
 		return fmt.Errorf("parse %s: %w", args[0], err)
 	}
-	limit(crd)
+	limit(crd, 0)
 	limited, err := yaml.Marshal(crd)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", args[0], err)
@@ -50,23 +51,17 @@ func run(args []string) error {
 	return os.WriteFile(args[0], append([]byte("---\n"), limited...), 0o644) //nolint:wrapcheck // it names the file
 }
 
-// limit limits each schema below a node of the CRD.
-func limit(node any) {
+// limit limits each schema below a node of the CRD. depth is in how many lists and maps the node is.
+func limit(node any, depth int) {
 	switch node := node.(type) {
 	case []any:
 		for _, child := range node {
-			limit(child)
+			limit(child, depth)
 		}
 	case map[string]any:
-		name := "" // of the limit; a field of the Collector can be named items, and none of its schema's types is text then
-		switch _, isMap := node["additionalProperties"].(map[string]any); {
-		case node["type"] == "array":
-			name = "maxItems"
-		case node["type"] == "object" && isMap:
-			name = "maxProperties"
-		}
-		if name != "" {
-			setDefault(node, name, most)
+		if name, entries := listOf(node); name != "" {
+			setDefault(node, name, mostOf(entries, depth))
+			depth++
 		}
 		if node["type"] == "integer" && node["format"] == "int32" {
 			setDefault(node, "minimum", math.MinInt32)
@@ -76,9 +71,48 @@ func limit(node any) {
 			node["pattern"] = amount
 		}
 		for _, child := range node {
-			limit(child)
+			limit(child, depth)
 		}
 	}
+}
+
+// listOf returns the name of the limit, and the schema of an entry, if a schema is of a list or of a map. A field of the Collector can be
+// named items, and none of its schema's types is text then.
+func listOf(schema map[string]any) (limit string, entry map[string]any) {
+	values, isMap := schema["additionalProperties"].(map[string]any)
+	switch {
+	case schema["type"] == "array":
+		entry, _ = schema["items"].(map[string]any)
+		return "maxItems", entry
+	case schema["type"] == "object" && isMap:
+		return "maxProperties", values
+	}
+	return "", nil
+}
+
+// mostOf returns how many of such entries there may be in so many lists and maps.
+func mostOf(entry map[string]any, depth int) int {
+	isInnermost := !hasLists(entry)
+	switch {
+	case depth == 0 && isInnermost:
+		return most
+	case depth == 0, isInnermost && (depth == 1 || entry["type"] != "object"):
+		return fewer
+	}
+	return fewest
+}
+
+func hasLists(schema map[string]any) bool {
+	if name, _ := listOf(schema); name != "" {
+		return true
+	}
+	fields, _ := schema["properties"].(map[string]any)
+	for _, field := range fields {
+		if field, isSchema := field.(map[string]any); isSchema && hasLists(field) {
+			return true
+		}
+	}
+	return false
 }
 
 func setDefault(node map[string]any, name string, number int) {

@@ -18,6 +18,9 @@ properties:
   items: {type: string}
   list: {items: {additionalProperties: {type: string}, type: object}, type: array}
   few: {items: {type: string}, maxItems: 2, type: array}
+  many: {items: {type: string}, type: array}
+  deep: {items: {properties: {a: {items: {properties: {b: {items: {properties: {c: {type: string}}, type: object}, type: array},
+    d: {items: {type: string}, type: array}}, type: object}, type: array}}, type: object}, type: array}
   pods: {format: int32, minimum: 0, type: integer}
   seconds: {format: int64, type: integer}
   storage: {anyOf: [{type: integer}, {type: string}], pattern: .*, x-kubernetes-int-or-string: true}
@@ -27,6 +30,31 @@ properties:
 	}
 	const want = `---
 properties:
+  deep:
+    items:
+      properties:
+        a:
+          items:
+            properties:
+              b:
+                items:
+                  properties:
+                    c:
+                      type: string
+                  type: object
+                maxItems: 16
+                type: array
+              d:
+                items:
+                  type: string
+                maxItems: 64
+                type: array
+            type: object
+          maxItems: 16
+          type: array
+      type: object
+    maxItems: 64
+    type: array
   few:
     items:
       type: string
@@ -38,8 +66,13 @@ properties:
     items:
       additionalProperties:
         type: string
-      maxProperties: 256
+      maxProperties: 64
       type: object
+    maxItems: 64
+    type: array
+  many:
+    items:
+      type: string
     maxItems: 256
     type: array
   pods:
