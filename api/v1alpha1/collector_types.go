@@ -172,8 +172,8 @@ const (
 
 // CollectorConfig names a collector, its version and its configuration.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.configuration) && has(self.configurationSecret))",message="set configuration or configurationSecret, not both"
-// +kubebuilder:validation:XValidation:rule="!has(self.files) || !(has(self.configuration) || has(self.configurationSecret)) || !((has(self.fileName) ? self.fileName : 'config.yaml') in self.files)",fieldPath=".files",message="has the name of the configuration's own file; rename it, or set fileName"
+// +kubebuilder:validation:XValidation:rule="[has(self.configuration), has(self.configurationText), has(self.configurationSecret)].filter(isSet, isSet).size() <= 1",message="set one of configuration, configurationText and configurationSecret"
+// +kubebuilder:validation:XValidation:rule="!has(self.files) || !(has(self.configuration) || has(self.configurationText) || has(self.configurationSecret)) || !((has(self.fileName) ? self.fileName : 'config.yaml') in self.files)",fieldPath=".files",message="has the name of the configuration's own file; rename it, or set fileName"
 // +kubebuilder:validation:XValidation:rule="!has(self.files) || self.files.map(name, self.files[name].replace('\\r', \"\").replace('\\n', \"\")).map(text, text.size() / 4 * 3 - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0)).sum() <= 262144",fieldPath=".files",message="more than 262144 bytes together when decoded; shorten them"
 // +kubebuilder:validation:XValidation:rule="!has(self.files) || self.files.all(name, name.matches('^[-._a-zA-Z0-9]{1,253}$') && !name.startsWith('..') && name != '.')",fieldPath=".files",message="a file name has letters, digits, '-', '_' and '.', and does not start with '..'"
 type CollectorConfig struct {
@@ -198,11 +198,16 @@ type CollectorConfig struct {
 
 	// Configuration is the collector's configuration, base64-encoded; at most 256
 	// KiB when decoded. It reaches the collector byte for byte as a file in
-	// /etc/collector, from a Secret. At most one of configuration and
-	// configurationSecret is set. A collector that needs no configuration has
-	// neither.
+	// /etc/collector, from a Secret. At most one of configuration,
+	// configurationText and configurationSecret is set. A collector that needs no
+	// configuration has none of them.
 	// +optional
 	Configuration FileContent `json:"configuration,omitempty"`
+
+	// ConfigurationText is the configuration as it stands, so that reviews see
+	// what changes. It reaches the collector as configuration does.
+	// +optional
+	ConfigurationText FileText `json:"configurationText,omitempty"`
 
 	// ConfigurationSecret takes the configuration from a Secret in the Collector's
 	// namespace that somebody else keeps. The Secret needs the label

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -125,7 +126,8 @@ func showAll(items []v1alpha1.Collector, configuration bool) []shown {
 	for i := range items {
 		all[i] = show(&items[i])
 		if configuration {
-			all[i].Configuration = string(items[i].Spec.Collector.Configuration)
+			config := items[i].Spec.Collector
+			all[i].Configuration = cmp.Or(string(config.ConfigurationText), string(config.Configuration))
 		}
 	}
 	return all
@@ -142,11 +144,19 @@ func (p *portal) put(w http.ResponseWriter, r *http.Request) error {
 		}
 		return fmt.Errorf("read the body: %w", apierrors.NewBadRequest("the body is not the JSON of a collector: "+err.Error()))
 	}
+	var before v1alpha1.Collector
+	err := p.collectors.Get(r.Context(), client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}, &before)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the Collector: %w", err)
+	}
 	config := apply.CollectorConfig().WithName(c.Collector).WithVersion(c.Version)
-	if source := c.ConfigurationSecret; source != nil {
+	switch source := c.ConfigurationSecret; {
+	case source != nil:
 		config.WithConfigurationSecret(apply.ConfigurationSecret().WithName(source.Name).WithKey(source.Key))
-	} else {
+	case len(before.Spec.Collector.Configuration) > 0: // somebody else can own that field, so it stays the one that is set
 		config.WithConfiguration([]byte(c.Configuration))
+	default:
+		config.WithConfigurationText(v1alpha1.FileText(c.Configuration))
 	}
 	collector := apply.Collector(r.PathValue("name"), r.PathValue("namespace")).WithSpec(apply.CollectorSpec().
 		WithCollector(config).

@@ -87,7 +87,7 @@ func TestACollectorIsWhatThePortalWasAskedFor(t *testing.T) {
 	created := get(t)
 	g.Expect(created.Spec).To(Equal(v1alpha1.CollectorSpec{
 		Collector: v1alpha1.CollectorConfig{
-			Name: "opentelemetry-collector", Version: "0.150.0", Configuration: []byte(valid().Configuration),
+			Name: "opentelemetry-collector", Version: "0.150.0", ConfigurationText: v1alpha1.FileText(valid().Configuration),
 		},
 		Tenant: v1alpha1.Tenant{ID: "1042", Reference: "acme"}, Cluster: "prod-eu-1",
 	}))
@@ -117,6 +117,19 @@ func TestThePortalTakesItsFieldsBackAndLeavesTheRest(t *testing.T) {
 	put(t, "gateway", valid())
 	g.Expect(get(t).Spec.Collector.Version).To(Equal("0.150.0"))
 	g.Expect(get(t).Spec.Replicas).To(HaveValue(BeEquivalentTo(3)))
+}
+
+func TestAConfigurationInBase64StaysInBase64(t *testing.T) {
+	g := NewWithT(t)
+	put(t, "gateway", valid())
+	edited := get(t)
+	edited.Spec.Collector.Configuration, edited.Spec.Collector.ConfigurationText = []byte("a: b\n"), ""
+	g.Expect(admin.Update(t.Context(), edited, client.FieldOwner("somebody"))).To(Succeed())
+
+	put(t, "gateway", valid())
+	config := get(t).Spec.Collector
+	g.Expect(string(config.Configuration)).To(Equal(valid().Configuration))
+	g.Expect(config.ConfigurationText).To(BeEmpty())
 }
 
 func TestConfigurationsAreListedOnRequest(t *testing.T) {

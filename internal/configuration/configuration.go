@@ -20,8 +20,11 @@ const (
 	// MaxEncodedBytes is the longest base64 text of a file, line breaks included.
 	MaxEncodedBytes = 360 << 10
 
-	// Field is where users find the configuration in their Collector.
+	// Field is where users find the configuration in their Collector, unless it is there as text.
 	Field = "spec.collector.configuration"
+
+	// TextField is where they find it then.
+	TextField = "spec.collector.configurationText"
 
 	// raw is the format that is not checked.
 	raw = "raw"
@@ -82,23 +85,43 @@ func Check(decoded []byte, format string) (*HealthCheck, error) {
 // healthCheck, as the API's httpGet. The error is an *Error.
 func Prepare(values chartutil.Values) error {
 	collector, _ := values["collector"].(map[string]any)
-	encoded, isSet := collector["configuration"].(string)
-	if !isSet {
+	decoded, field, err := given(collector)
+	if field == "" {
 		return nil
 	}
 	format, _ := collector["format"].(string)
-	decoded, err := Decode(encoded)
 	var found *HealthCheck
 	if err == nil {
 		found, err = Check(decoded, format)
 	}
 	if err != nil {
-		return &Error{Field: Field, Reason: err.Error()}
+		return &Error{Field: field, Reason: err.Error()}
 	}
 	if found != nil {
 		values["healthCheck"] = map[string]any{"path": found.Path, "port": found.Port, "scheme": "HTTP"}
 	}
 	return nil
+}
+
+// given returns the configuration in a Collector's field collector, and the name of the field. That is empty if there is none.
+func given(collector map[string]any) (content []byte, field string, err error) {
+	if text, isSet := collector["configurationText"].(string); isSet {
+		switch {
+		case text == "":
+			err = errors.New("empty; leave the field out, or set it to the content of the file")
+		case len(text) > MaxBytes:
+			err = errors.New("more than 262144 bytes; shorten it")
+		case collector["format"] != raw && isBase64(text):
+			err = errors.New("base64; set configuration to it instead, or set format to raw")
+		}
+		return []byte(text), TextField, err
+	}
+	encoded, isSet := collector["configuration"].(string)
+	if !isSet {
+		return nil, "", nil
+	}
+	content, err = Decode(encoded)
+	return content, Field, err
 }
 
 // HashOf returns the SHA-256 of content as `sha256sum` prints it.

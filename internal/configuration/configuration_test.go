@@ -67,6 +67,35 @@ func valuesOf(format, configuration string) chartutil.Values {
 	return chartutil.Values{"collector": map[string]any{"format": format, "configuration": configuration}}
 }
 
+func TestATextIsCheckedAsItStands(t *testing.T) {
+	for name, row := range map[string]struct{ format, text, want string }{
+		"a mapping":                      {"yaml", "a: b\n", ""},
+		"what its collector understands": {"raw", "[PARSER]\n", ""},
+		"a NUL byte in raw":              {"raw", "a\x00b", ""},
+		"base64 in raw":                  {"raw", "cmVjZWl2ZXJzOiB7fQo=", ""},
+		"nothing":                        {"raw", "", "empty; leave the field out, or set it to the content of the file"},
+		"base64":                         {"yaml", "cmVjZWl2\nZXJzOiB7fQo=\n", "base64; set configuration to it instead, or set format to raw"},
+		"broken YAML":                    {"yaml", "a: [secret\n", "not YAML near line 1; correct it, or set format to raw"},
+		"more bytes than letters":        {"raw", strings.Repeat("é", MaxBytes/2+1), "more than 262144 bytes; shorten it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			values := chartutil.Values{"collector": map[string]any{"format": row.format, "configurationText": row.text}}
+			got := ""
+			if err := Prepare(values); err != nil {
+				got = strings.TrimPrefix(err.Error(), "spec.collector.configurationText: ")
+			}
+			if got != row.want {
+				t.Errorf("got error %q, want %q", got, row.want)
+			}
+		})
+	}
+	health := chartutil.Values{"collector": map[string]any{"format": "yaml", "configurationText": "extensions: {health_check: {endpoint: \"0.0.0.0:9\"}}\n" +
+		"service: {extensions: [health_check]}\n"}}
+	if err := Prepare(health); err != nil || health["healthCheck"] == nil {
+		t.Errorf("no health check in %v, %v", health, err)
+	}
+}
+
 // bomb is a small document whose aliases stand for billions of values.
 func bomb() string {
 	var text strings.Builder

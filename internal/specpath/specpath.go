@@ -80,6 +80,9 @@ func files(p place) string {
 	if _, further := given[strings.Trim(p.rest, "[]")]; further {
 		return "spec.collector.files" + p.rest
 	}
+	if at(p.collector, "spec.collector.configurationText") != nil {
+		return "spec.collector.configurationText"
+	}
 	return "spec.collector.configuration"
 }
 

@@ -203,6 +203,18 @@ func rendered(t *testing.T, kind string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": name}, "spec": spec}}
 }
 
+func TestTheFieldOfAConfigurationIsTheOneThatIsSet(t *testing.T) {
+	secret := parse(t, "{kind: Secret, metadata: {name: gateway-config}}")
+	for spec, want := range map[string]string{
+		`{configuration: YTog}`:       "spec.collector.configuration",
+		`{configurationText: "a: b"}`: "spec.collector.configurationText",
+	} {
+		if got := specpath.Of(parse(t, "spec: {collector: "+spec+"}"), secret, "data[config.yaml]"); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func parse(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	obj := &unstructured.Unstructured{}

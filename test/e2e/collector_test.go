@@ -118,7 +118,10 @@ func waitsFor(ctx context.Context, collector *v1alpha1.Collector) (string, error
 // configurationOf returns a Collector's configuration, wherever it is.
 func configurationOf(ctx context.Context, collector *v1alpha1.Collector) ([]byte, error) {
 	reference := collector.Spec.Collector.ConfigurationSecret
-	if reference == nil {
+	switch {
+	case collector.Spec.Collector.ConfigurationText != "":
+		return []byte(collector.Spec.Collector.ConfigurationText), nil
+	case reference == nil:
 		return collector.Spec.Collector.Configuration, nil
 	}
 	secret := &corev1.Secret{}

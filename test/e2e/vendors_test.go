@@ -28,10 +28,10 @@ func TestSyslogByTCPAndUDPReachesTheArchive(t *testing.T) {
 	sender.Namespace, sender.Spec.Replicas = newNamespace(t, "restricted"), new(int32(1))
 	archive := sender.DeepCopy()
 	archive.Name, archive.Spec.Service = "archive", nil
-	archive.Spec.Collector.Configuration = []byte(`@version: 3.38
+	archive.Spec.Collector.ConfigurationText = `@version: 3.38
 options { keep-hostname(yes); stats-freq(0); };
 log { source { network(transport("tcp") ip("0.0.0.0") port(5514)); }; destination { file("/dev/stdout"); }; };
-`)
+`
 	create(t, archive)
 	service := serviceOf(t, archive)
 	sender.Spec.Env = []corev1.EnvVar{{Name: "ARCHIVE_HOST", Value: service.Spec.ClusterIP}, {Name: "ARCHIVE_PORT", Value: "514"}}

@@ -33,6 +33,11 @@ func notAnAmount(field string) string {
 // configured is a patch with a configuration, as it stands in JSON.
 func configured(text string) string { return `{spec: {collector: {configuration: "` + text + `"}}}` }
 
+// withText is a patch with a configuration as text, as it stands in JSON.
+func withText(text string) string {
+	return `{spec: {collector: {configuration: null, configurationText: "` + text + `"}}}`
+}
+
 // malformed is what people got wrong, each with the whole reason that they are given.
 var malformed = []manifestRow{
 	forbidden("an empty configuration", configured(""), "spec.collector.configuration",
@@ -47,6 +52,18 @@ var malformed = []manifestRow{
 		"more than 262144 bytes when decoded; shorten it"),
 	{name: "a configuration far too long", patch: configured(encoded(300 << 10)),
 		refusal: "spec.collector.configuration: Too long: may not be more than 368640 bytes"},
+	{name: "a configuration as text", patch: `{spec: {collector: {configuration: null, configurationText: "exporters: {}\n"}}}`},
+	invalid("a configuration as text and in base64", `{spec: {collector: {configurationText: "exporters: {}\n"}}}`,
+		"spec.collector", "", "set one of configuration, configurationText and configurationSecret"),
+	forbidden("no text", withText(""), "spec.collector.configurationText", "empty; leave the field out, or set it to the content of the file"),
+	forbidden("a text of too many bytes", withText(strings.Repeat("é", 128<<10+1)), "spec.collector.configurationText",
+		"more than 262144 bytes; shorten it"),
+	{name: "a text far too long", patch: withText(strings.Repeat("x", 256<<10+1)),
+		refusal: "spec.collector.configurationText: Too long: may not be more than 262144 bytes"},
+	{name: "base64 as text", patch: withText("ZXhwb3J0ZXJzOiB7fQo="),
+		offline: "spec.collector.configurationText: base64; set configuration to it instead, or set format to raw"},
+	{name: "text that is not YAML", patch: withText(`a: 1\na: hunter2-is-my-password\n`),
+		offline: "spec.collector.configurationText: duplicate key near line 2; remove it, or set format to raw"},
 	{name: "more lists in a list than 64", patch: `{spec: {extraVolumes: [` + strings.Repeat("{name: a}, ", 65) + `]}}`,
 		refusal: "spec.extraVolumes: Too many: 65: must have at most 64 items",
 		offline: "spec.extraVolumes: Too many: must have at most 64 items"},

@@ -22,7 +22,7 @@ var manifests = []manifestRow{
 
 	{name: "no configuration", patch: `{spec: {collector: {configuration: null}}}`},
 	{name: "both configurations", patch: `{spec: {collector: {configurationSecret: {name: a, key: b}}}}`,
-		refusal: `spec.collector: Invalid value: set configuration or configurationSecret, not both`},
+		refusal: `spec.collector: Invalid value: set one of configuration, configurationText and configurationSecret`},
 	{name: "configuration at the limit", patch: `{spec: {collector: {configuration: ` + encoded(256<<10) + `}}}`},
 	{name: "configuration that is a list", patch: `{spec: {collector: {configuration: LSBodW50ZXIyLWlzLW15LXBhc3N3b3Jk}}}`,
 		offline: `spec.collector.configuration: line 1 is not a YAML mapping`},

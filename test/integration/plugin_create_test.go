@@ -34,6 +34,7 @@ func TestThePluginCreatesACollector(t *testing.T) {
 	g.Expect(written).To(And(HaveLen(4), HaveKeyWithValue("metadata", HaveLen(2)), HaveKeyWithValue("spec", HaveLen(3))), "no field that nobody asked for")
 
 	g.Expect(p.run(create...)).To(Equal("collector.kube8.dev/gateway created\n"))
+	want.Spec.Collector.Configuration, want.Spec.Collector.ConfigurationText = nil, config
 	g.Expect(specOf(t, want)).To(Equal(want.Spec))
 	awaitRevision(t, want, 1)
 
@@ -43,7 +44,7 @@ func TestThePluginCreatesACollector(t *testing.T) {
 	want.Name = "agent"
 	g.Expect(specOf(t, want)).To(Equal(v1alpha1.CollectorSpec{
 		Collector: v1alpha1.CollectorConfig{
-			Name: "grafana/alloy", Version: "v1.11.3", Configuration: []byte(config), FileName: "config.alloy", Format: "raw",
+			Name: "grafana/alloy", Version: "v1.11.3", ConfigurationText: config, FileName: "config.alloy", Format: "raw",
 		},
 		Tenant: v1alpha1.Tenant{ID: "acme", Reference: "acme", Instance: "staging"}, Cluster: "c",
 		Mode: "statefulset", Replicas: new(int32(2)), Check: &v1alpha1.Check{},

@@ -21,8 +21,8 @@ var harmless = map[string]string{
 		podSecurityContext.seccompProfile.localhostProfile podSecurityContext.appArmorProfile.localhostProfile podSecurityContext.supplementalGroups[]
 		podSecurityContext.supplementalGroupsPolicy podSecurityContext.windowsOptions.runAsUserName shareProcessNamespace`,
 	"names that its pods look up": `dnsConfig.** dnsPolicy hostAliases[].**`,
-	"its telemetry": `cluster tenant.id tenant.instance collector.configuration collector.configurationSecret.** collector.files.* collector.fileName
-		collector.format`,
+	"its telemetry": `cluster tenant.id tenant.instance collector.configuration collector.configurationText collector.configurationSecret.**
+		collector.files.* collector.fileName collector.format`,
 	"what the Kubernetes API shows it, which takes a role": `presets.kubeletMetrics.enabled presets.kubernetesAttributes.enabled
 		presets.kubernetesAttributes.namespaces[] presets.clusterMetrics.enabled presets.clusterMetrics.namespaces[] serviceAccount.automount
 		serviceAccount.create serviceAccount.name`,

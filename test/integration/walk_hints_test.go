@@ -3,6 +3,7 @@ package integration
 // contexts have fields taken for what they are. Each is merged into the spec in which a field below its path has a value.
 var contexts = map[string]string{
 	"autoscaling":                   `autoscaling: {enabled: true, maxReplicas: 3}`,
+	"collector.configurationText":   `collector: {configuration: null}`,
 	"collector.configurationSecret": `collector: {configuration: null, configurationSecret: {name: settings, key: level}}`,
 	"autoscaling.keda": `autoscaling: {enabled: true, maxReplicas: 3, keda:
 		{triggers: [{type: cpu, metricType: Utilization, metadata: {value: "60"}}]}}`,

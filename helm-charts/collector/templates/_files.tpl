@@ -33,10 +33,15 @@ secret:
 {{- end }}
 {{- end }}
 
+{{/* The configuration in the values, in base64; nothing where there is none. */}}
+{{- define "collector.configuration" -}}
+{{- .Values.collector.configuration | default (.Values.collector.configurationText | default "" | b64enc) }}
+{{- end }}
+
 {{/* The files in the release's own Secret, as items of a volume; nothing where there are none. */}}
 {{- define "collector.ownFiles" -}}
 {{- $names := keys (.Values.collector.files | default dict) | sortAlpha }}
-{{- if .Values.collector.configuration }}{{ $names = prepend $names .Values.collector.fileName }}{{ end }}
+{{- if include "collector.configuration" . }}{{ $names = prepend $names .Values.collector.fileName }}{{ end }}
 {{- with $names }}
 items:
   {{- range . }}

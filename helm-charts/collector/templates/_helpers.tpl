@@ -124,10 +124,11 @@ pod is the target.
 {{- end }}
 {{- end }}
 {{- end }}
-{{- if and $v.collector.configuration $v.collector.configurationSecret }}
-{{- fail "collector: set configuration or configurationSecret, not both" }}
+{{- $given := without (list $v.collector.configuration $v.collector.configurationText $v.collector.configurationSecret) nil "" }}
+{{- if gt (len $given) 1 }}
+{{- fail "collector: set one of configuration, configurationText and configurationSecret" }}
 {{- end }}
-{{- if and (or $v.collector.configuration $v.collector.configurationSecret) (hasKey ($v.collector.files | default dict) $v.collector.fileName) }}
+{{- if and $given (hasKey ($v.collector.files | default dict) $v.collector.fileName) }}
 {{- fail "collector.files: has the name of the configuration's own file; rename it, or set fileName" }}
 {{- end }}
 {{- range $v.extraVolumeMounts }}

@@ -108,7 +108,7 @@ containers:
     {{- $args := list }}
     {{- if hasKey $v "args" }}
     {{- $args = $v.args }}
-    {{- else if or $v.collector.configuration $v.collector.configurationSecret }}
+    {{- else if or $v.collector.configuration $v.collector.configurationText $v.collector.configurationSecret }}
     {{- $args = list (printf "--config=/etc/collector/%s" $v.collector.fileName) }}
     {{- end }}
     {{- if $checks }}

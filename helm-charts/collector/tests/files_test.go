@@ -16,6 +16,11 @@ func TestFiles(t *testing.T) {
 			volume: `{"secret":{"secretName":"edge-config","items":[{"key":"config.yaml","path":"config.yaml"}],"defaultMode":420}}`,
 			secret: "config.yaml",
 		},
+		"a configuration as text": {
+			over: `collector: {configuration: null, configurationText: "{}"}`, args: "--config=/etc/collector/config.yaml",
+			volume: `{"secret":{"secretName":"edge-config","items":[{"key":"config.yaml","path":"config.yaml"}],"defaultMode":420}}`,
+			secret: "config.yaml",
+		},
 		"a configuration in a file of another name": {
 			over: `collector: {fileName: fluent-bit.conf}`, args: "--config=/etc/collector/fluent-bit.conf",
 			volume: `{"secret":{"secretName":"edge-config","items":[{"key":"fluent-bit.conf","path":"fluent-bit.conf"}],"defaultMode":420}}`,

@@ -9,7 +9,7 @@ func TestRefusals(t *testing.T) {
 	for name, row := range map[string]struct{ over, want string }{
 		"both sources of the configuration": {
 			`collector: {configurationSecret: {name: s, key: k}}`,
-			"collector: set configuration or configurationSecret, not both",
+			"collector: set one of configuration, configurationText and configurationSecret",
 		},
 		"a file with the name of the configuration's": {
 			`collector: {fileName: alloy.hcl, files: {alloy.hcl: e30=}}`,

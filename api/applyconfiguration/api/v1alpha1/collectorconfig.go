@@ -22,10 +22,13 @@ type CollectorConfigApplyConfiguration struct {
 	Version *string `json:"version,omitempty"`
 	// Configuration is the collector's configuration, base64-encoded; at most 256
 	// KiB when decoded. It reaches the collector byte for byte as a file in
-	// /etc/collector, from a Secret. At most one of configuration and
-	// configurationSecret is set. A collector that needs no configuration has
-	// neither.
+	// /etc/collector, from a Secret. At most one of configuration,
+	// configurationText and configurationSecret is set. A collector that needs no
+	// configuration has none of them.
 	Configuration *apiv1alpha1.FileContent `json:"configuration,omitempty"`
+	// ConfigurationText is the configuration as it stands, so that reviews see
+	// what changes. It reaches the collector as configuration does.
+	ConfigurationText *apiv1alpha1.FileText `json:"configurationText,omitempty"`
 	// ConfigurationSecret takes the configuration from a Secret in the Collector's
 	// namespace that somebody else keeps. The Secret needs the label
 	// kube8.dev/collector.
@@ -70,6 +73,14 @@ func (b *CollectorConfigApplyConfiguration) WithVersion(value string) *Collector
 // If called multiple times, the Configuration field is set to the value of the last call.
 func (b *CollectorConfigApplyConfiguration) WithConfiguration(value apiv1alpha1.FileContent) *CollectorConfigApplyConfiguration {
 	b.Configuration = &value
+	return b
+}
+
+// WithConfigurationText sets the ConfigurationText field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ConfigurationText field is set to the value of the last call.
+func (b *CollectorConfigApplyConfiguration) WithConfigurationText(value apiv1alpha1.FileText) *CollectorConfigApplyConfiguration {
+	b.ConfigurationText = &value
 	return b
 }
 

@@ -121,7 +121,12 @@ func (p *plugin) collector(ctx context.Context, namespace, name string, c *creat
 	if err != nil {
 		return nil, err
 	}
-	config := v1alpha1.CollectorConfig().WithName(c.collector).WithConfiguration(content)
+	config := v1alpha1.CollectorConfig().WithName(c.collector)
+	if isText(content) {
+		config.WithConfigurationText(collectors.FileText(content))
+	} else {
+		config.WithConfiguration(content)
+	}
 	config.WithVersion(cmp.Or(c.version, defaultVersion))
 	if c.fileName != "" {
 		config.WithFileName(c.fileName)

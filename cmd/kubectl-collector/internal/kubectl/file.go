@@ -1,6 +1,7 @@
 package kubectl
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,18 +36,41 @@ func fileOf(collector *v1alpha1.Collector, name string) file {
 // content returns a file's content, and whether there is such a file.
 func (f file) content(collector *v1alpha1.Collector) (content []byte, found bool) {
 	if f.configuration {
-		return collector.Spec.Collector.Configuration, len(collector.Spec.Collector.Configuration) > 0
+		content = configurationIn(collector.Spec.Collector)
+		return content, len(content) > 0
 	}
 	content, found = collector.Spec.Collector.Files[f.name]
 	return content, found
 }
 
-// put returns a copy of a Collector whose file has that content, and the JSON merge patch for this change.
+// configurationIn returns the configuration that is in a Collector itself.
+func configurationIn(config v1alpha1.CollectorConfig) []byte {
+	if config.ConfigurationText != "" {
+		return []byte(config.ConfigurationText)
+	}
+	return config.Configuration
+}
+
+// isText tells whether a file reads as text: no byte of it is lost in a Collector, and a terminal shows it as it is.
+func isText(content []byte) bool {
+	return utf8.Valid(content) && !bytes.ContainsFunc(content, func(r rune) bool {
+		return r != '\n' && r != '\t' && !unicode.IsPrint(r)
+	})
+}
+
+// put returns a copy of a Collector whose file has that content, and the JSON merge patch for this change. A configuration stays text or
+// base64, whichever it is.
 func (f file) put(collector *v1alpha1.Collector, content []byte) (*v1alpha1.Collector, map[string]any) {
 	changed := collector.DeepCopy()
 	field := map[string]any{"configuration": content}
-	if f.configuration {
-		changed.Spec.Collector.Configuration = content
+	if config := &changed.Spec.Collector; f.configuration {
+		if len(config.Configuration) == 0 && isText(content) {
+			config.ConfigurationText = v1alpha1.FileText(content)
+			field = map[string]any{"configurationText": string(content)}
+		} else {
+			config.Configuration, config.ConfigurationText = content, ""
+			field["configurationText"] = nil
+		}
 	} else {
 		if changed.Spec.Collector.Files == nil {
 			changed.Spec.Collector.Files = map[string]v1alpha1.FileContent{}

@@ -182,7 +182,7 @@ func (i *imported) collector(values map[string]any, configuration []byte) (*v1al
 	spec["image"] = compact(map[string]any{
 		"repository": repository, "digest": at(values, "image", "digest"), "pullPolicy": at(values, "image", "pullPolicy"),
 	})
-	spec["collector"] = map[string]any{"name": path.Base(repository), "version": version, "configuration": configuration}
+	spec["collector"] = map[string]any{"name": path.Base(repository), "version": version, "configurationText": string(configuration)}
 	spec["tenant"] = map[string]any{"reference": i.tenant, "id": cmp.Or(i.tenantID, i.tenant)}
 	spec["cluster"] = i.cluster
 	text, err := json.Marshal(map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Collector", "spec": spec})

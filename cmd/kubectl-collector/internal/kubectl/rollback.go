@@ -150,6 +150,9 @@ func (p *plugin) compareSpecs(read *v1alpha1.Collector, number int, current, spe
 func describe(spec map[string]any) (string, error) {
 	spec = runtime.DeepCopyJSON(spec)
 	if collector, ok := spec["collector"].(map[string]any); ok {
+		if text, ok := collector["configurationText"].(string); ok {
+			collector["configurationText"] = standIn([]byte(text))
+		}
 		stand(collector, "configuration")
 		files, _ := collector["files"].(map[string]any)
 		for name := range files {
@@ -170,6 +173,10 @@ func stand(fields map[string]any, name string) {
 		if err != nil {
 			content = []byte(encoded)
 		}
-		fields[name] = fmt.Sprintf("(%d bytes, SHA-256 %s…)", len(content), short(hashOf(content)))
+		fields[name] = standIn(content)
 	}
+}
+
+func standIn(content []byte) string {
+	return fmt.Sprintf("(%d bytes, SHA-256 %s…)", len(content), short(hashOf(content)))
 }

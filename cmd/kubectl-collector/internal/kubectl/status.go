@@ -134,8 +134,8 @@ func (o *observed) configuration() string {
 	switch {
 	case config.ConfigurationSecret != nil:
 		said += fmt.Sprintf(", from key %s of Secret %s", config.ConfigurationSecret.Key, config.ConfigurationSecret.Name)
-	case len(config.Configuration) > 0 && hashOf(config.Configuration) != hash:
-		said += fmt.Sprintf("; the spec asks for %s, which is not deployed", short(hashOf(config.Configuration)))
+	case len(configurationIn(config)) > 0 && hashOf(configurationIn(config)) != hash:
+		said += fmt.Sprintf("; the spec asks for %s, which is not deployed", short(hashOf(configurationIn(config))))
 	}
 	if files := len(config.Files); files > 0 {
 		said += fmt.Sprintf("; further files: %d", files)
