@@ -21,11 +21,12 @@ type WorkloadSpec struct {
 	// +listMapKey=name
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 
-	// Ports are the ports that the collector listens on, by name. They are added
-	// to the defaults: otlp (4317), otlp-http (4318) and metrics (8888); enabled:
-	// false removes one of them. A name has at most 15 lower-case letters, digits
-	// and "-". Two enabled ports of one protocol must differ in their number on
-	// the Service, in the pod and on the node.
+	// Ports are the ports that the collector listens on, by name. A distribution
+	// of OpenTelemetry, whose collector.name has no "/", also has the ports otlp
+	// (4317), otlp-http (4318) and metrics (8888); enabled: false removes one of
+	// them. A name has at most 15 lower-case letters, digits and "-". Two enabled
+	// ports of one protocol must differ in their number on the Service, in the pod
+	// and on the node.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$') && name.matches('[a-z]') && !name.matches('--'))",message="ports: a name is at most 15 lower-case letters, digits and single '-', with at least one letter"

@@ -62,9 +62,7 @@ func TestAPrometheusAgentWritesWhatItScrapesToABackend(t *testing.T) {
 		spec.Collector.Name, spec.Collector.Version = "docker.io/prom/prometheus", "v2.42.0"
 		spec.Command = []string{"/usr/bin/prometheus"}
 		spec.Args = append([]string{"--config.file=/etc/collector/config.yaml", "--web.listen-address=:9090"}, args...)
-		spec.Ports = map[string]v1alpha1.Port{
-			"otlp": {Enabled: new(false)}, "otlp-http": {Enabled: new(false)}, "metrics": {Port: 9090},
-		}
+		spec.Ports = map[string]v1alpha1.Port{"metrics": {Port: 9090}}
 		spec.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
 			HTTPGet: &corev1.HTTPGetAction{Path: "/-/ready", Port: intstr.FromString("metrics")},
 		}}

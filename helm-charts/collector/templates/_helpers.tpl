@@ -68,14 +68,19 @@ labels:
 {{/*
 The enabled ports, sorted by name, as JSON: {"all": […], "inPod": […], "onService": […], "onHeadless": […]}, each a list of
 {name, port, number, hostPort, target, protocol, appProtocol}. number is that in the pod; there is none where another port of the
-pod is the target.
+pod is the target. A distribution of OpenTelemetry, whose name has no "/", has some by default.
 */}}
 {{- define "collector.ports" -}}
 {{- $found := dict "all" list "inPod" list "onService" list "onHeadless" list }}
 {{- $taken := dict }}
 {{- $balanced := eq .Values.service.type "LoadBalancer" }}
-{{- range $name, $port := .Values.ports }}
-{{- if ne (toString $port.enabled) "false" }}
+{{- $ports := deepCopy (.Values.ports | default dict) }}
+{{- if not (contains "/" (toString .Values.collector.name)) }}
+{{- $ports = mergeOverwrite (dict "otlp" (dict "port" 4317 "appProtocol" "grpc") "otlp-http" (dict "port" 4318 "appProtocol" "http")
+  "metrics" (dict "port" 8888)) $ports }}
+{{- end }}
+{{- range $name, $port := $ports }}
+{{- if and $port (ne (toString $port.enabled) "false") }}
 {{- if not $port.port }}
 {{- fail (printf "ports.%s: port is missing; give it a number, or remove it with enabled: false" $name) }}
 {{- end }}

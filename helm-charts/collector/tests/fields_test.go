@@ -72,6 +72,10 @@ func TestAPortIsWhereItIsAskedFor(t *testing.T) {
 			`{service: {headless: true}, ports: {otlp-http: {enabled: false}, metrics: {enabled: false}}}`,
 			"otlp=4317", "edge[otlp=4317:otlp] edge-headless[otlp=4317:otlp]",
 		},
+		"of another vendor, by default": {`collector: {name: grafana/alloy}`, "", ""},
+		"of another vendor, as listed": {
+			`{collector: {name: grafana/alloy}, ports: {metrics: {port: 12345}}}`, "metrics=12345", "edge[metrics=12345:metrics]",
+		},
 		"on no Service at all": {`{service: {enabled: false, headless: true}}`, "metrics=8888 otlp=4317 otlp-http=4318", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,11 +19,12 @@ type WorkloadSpecApplyConfiguration struct {
 	// ImagePullSecrets are Secrets in the Collector's namespace with credentials
 	// for the registry.
 	ImagePullSecrets []v1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
-	// Ports are the ports that the collector listens on, by name. They are added
-	// to the defaults: otlp (4317), otlp-http (4318) and metrics (8888); enabled:
-	// false removes one of them. A name has at most 15 lower-case letters, digits
-	// and "-". Two enabled ports of one protocol must differ in their number on
-	// the Service, in the pod and on the node.
+	// Ports are the ports that the collector listens on, by name. A distribution
+	// of OpenTelemetry, whose collector.name has no "/", also has the ports otlp
+	// (4317), otlp-http (4318) and metrics (8888); enabled: false removes one of
+	// them. A name has at most 15 lower-case letters, digits and "-". Two enabled
+	// ports of one protocol must differ in their number on the Service, in the pod
+	// and on the node.
 	Ports map[string]PortApplyConfiguration `json:"ports,omitempty"`
 	// Service makes the collector's ports reachable under the Collector's name,
 	// inside the cluster or from outside.
