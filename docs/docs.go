@@ -3,7 +3,7 @@ package docs
 
 import "embed"
 
-// Files are docs/operations.md, whose table says what the reasons of the condition Ready mean, and the runbooks.
+// Files are docs/operations.md, whose table says what the reasons of the condition Ready mean, docs/causes.md, and the runbooks.
 //
-//go:embed operations.md runbooks/*.md
+//go:embed causes.md operations.md runbooks/*.md
 var Files embed.FS

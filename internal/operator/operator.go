@@ -134,7 +134,7 @@ func addReconciler(
 		Alone: opts.Manager.LeaderElection, Period: period,
 	})
 	f.knows = clients.Knows
-	stock, err := newReconciler(watch, period, clients, status.NewClient(mgr.GetClient(), clients, events), events)
+	stock, err := newReconciler(watch, period, clients, status.NewClient(mgr.GetClient(), mgr.GetAPIReader(), clients, events), events)
 	if err != nil {
 		return fmt.Errorf("create reconciler: %w", err)
 	}

@@ -29,7 +29,7 @@ func update(t *testing.T, stored, updated string, outcomes status.Outcomes, even
 		t.Fatal(err)
 	}
 	c := fake.NewClientBuilder().WithObjects(collector(t, stored), workload).WithInterceptorFuncs(recording).Build()
-	if err := status.NewClient(c, outcomes, events).Status().Update(t.Context(), collector(t, updated)); err != nil {
+	if err := status.NewClient(c, c, outcomes, events).Status().Update(t.Context(), collector(t, updated)); err != nil {
 		t.Fatal(err)
 	}
 	return written

@@ -20,6 +20,9 @@ import (
 // maxTroubles is how many pods in trouble are named: those of one workload mostly have the same.
 const maxTroubles = 2
 
+// maxEvents is how many events of a workload are looked at.
+const maxEvents = 20
+
 // troubles says what keeps pods of collector from serving, newest pods first.
 func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructured, workload *workload) ([]string, error) {
 	if workload.isDone() {
@@ -34,7 +37,7 @@ func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructur
 	sort.Slice(found, func(i, j int) bool {
 		return cmp.Or(found[j].CreationTimestamp.Compare(found[i].CreationTimestamp.Time), cmp.Compare(found[i].Name, found[j].Name)) < 0
 	})
-	troubles := slices.Clone(workload.troubles)
+	troubles := append(slices.Clone(workload.troubles), w.refusal(ctx, collector, workload)...)
 	for i := range found {
 		if trouble := troubleOf(&found[i]); trouble != "" && len(troubles) < maxTroubles {
 			troubles = append(troubles, "pod "+found[i].Name+": "+trouble)
@@ -43,7 +46,32 @@ func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructur
 	return troubles, nil
 }
 
-// troubleOf says what keeps a pod from serving, or nothing. Messages of containers are left out: a collector prints
+// refusal returns why a DaemonSet or StatefulSet has fewer pods than it should, by its newest event that says so. Only its events do.
+// An operator that may not read them says less.
+func (w writer) refusal(ctx context.Context, collector *unstructured.Unstructured, workload *workload) []string {
+	if workload.teller == "" || workload.Behind || workload.All >= workload.Wanted {
+		return nil
+	}
+	var list corev1.EventList
+	if err := w.live.List(ctx, &list, client.InNamespace(collector.GetNamespace()), client.Limit(maxEvents),
+		client.MatchingFields{"involvedObject.uid": string(workload.teller), "reason": "FailedCreate"}); err != nil || len(list.Items) == 0 {
+		return nil
+	}
+	newest := slices.MaxFunc(list.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+	return []string{newest.Reason + ": " + inventory.BoundedMessage(newest.Message)}
+}
+
+// unpulled are the reasons of containers without their image, and told those of others that the kubelet or the runtime explains. These
+// messages have no output of a container.
+var (
+	unpulled = []string{"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
+	told     = []string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+)
+
+// notStarted are the reasons of ended containers that the runtime could not start. Their message is the runtime's.
+var notStarted = []string{"StartError", "ContainerCannotRun"}
+
+// troubleOf says what keeps a pod from serving, or nothing. Messages of containers that ran are left out: a collector prints
 // what it likes.
 func troubleOf(pod *corev1.Pod) string {
 	if pod.DeletionTimestamp != nil {
@@ -53,7 +81,7 @@ func troubleOf(pod *corev1.Pod) string {
 		waiting, ended := container.State.Waiting, container.State.Terminated
 		switch {
 		case waiting != nil && waiting.Reason != "" && waiting.Reason != "ContainerCreating" && waiting.Reason != "PodInitializing":
-			return waiting.Reason + exit(container.LastTerminationState.Terminated)
+			return waiting.Reason + exit(container.LastTerminationState.Terminated) + explanation(container)
 		case ended != nil && ended.ExitCode != 0:
 			return ended.Reason + exit(ended)
 		}
@@ -67,6 +95,26 @@ func troubleOf(pod *corev1.Pod) string {
 		return cmp.Or(pod.Status.Reason, "Failed")
 	}
 	return ""
+}
+
+// explanation returns what the kubelet or the runtime says of a container that does not start, after a colon.
+func explanation(of corev1.ContainerStatus) string {
+	waiting, ended, message := of.State.Waiting, of.LastTerminationState.Terminated, ""
+	switch {
+	case slices.Contains(unpulled, waiting.Reason): // each layer repeats the image, and the innermost cause comes last
+		message = "image " + of.Image
+		if at := strings.LastIndex(waiting.Message, ": "); at >= 0 {
+			message += waiting.Message[at:]
+		}
+	case slices.Contains(told, waiting.Reason):
+		message = waiting.Message
+	case ended != nil && slices.Contains(notStarted, ended.Reason):
+		message = ended.Message
+	}
+	if message == "" {
+		return ""
+	}
+	return ": " + strings.Join(strings.Fields(message), " ")
 }
 
 func exit(ended *corev1.ContainerStateTerminated) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/internal/status"
 )
@@ -45,7 +46,7 @@ func TestStripPodKeepsWhatKeepsAPodFromServing(t *testing.T) {
 	}{
 		"nothing of a pod that serves": {pod: serving},
 		"the account of one that does not, also when it is stripped again": {pod: broken, want: corev1.PodStatus{
-			Phase: corev1.PodFailed, Reason: "ImagePullBackOff",
+			Phase: corev1.PodFailed, Reason: "ImagePullBackOff: image ghcr.io/open-telemetry/opentelemetry-collector:0.150.0",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +66,50 @@ func TestStripPodKeepsWhatKeepsAPodFromServing(t *testing.T) {
 			}
 			if uses := strings.Fields(got.Annotations["uses"]); len(uses) != 2 {
 				t.Errorf("uses %q, want those of its Secret and its ServiceAccount", uses)
+			}
+		})
+	}
+}
+
+// The messages are the kubelet's and containerd's.
+func TestTheKubeletIsQuotedAndContainersAreNot(t *testing.T) {
+	for name, row := range map[string]struct{ status, want string }{
+		"an image that is not there": {
+			`image: example.com/a:1, state: {waiting: {reason: ErrImagePull, message: 'failed to pull and unpack image "example.com/a:1": ` +
+				`failed to resolve reference "example.com/a:1": example.com/a:1: not found'}}`,
+			"ErrImagePull: image example.com/a:1: not found",
+		},
+		"an image that is tried again": {
+			`image: example.com/a:1, state: {waiting: {reason: ImagePullBackOff, message: 'Back-off pulling image "example.com/a:1"'}}`,
+			"ImagePullBackOff: image example.com/a:1",
+		},
+		"a Secret that is not there": {
+			`state: {waiting: {reason: CreateContainerConfigError, message: 'secret "backend" not found'}}`,
+			`CreateContainerConfigError: secret "backend" not found`,
+		},
+		"a program that is not there": {
+			`state: {waiting: {reason: CrashLoopBackOff, message: back-off 10s}}, lastState: {terminated: {reason: StartError, exitCode: 128,
+				message: "failed to create task:\n  exec: \"otelcol\": executable file not found in $PATH"}}`,
+			`CrashLoopBackOff, exit code 128: failed to create task: exec: "otelcol": executable file not found in $PATH`,
+		},
+		"what a collector has printed": {
+			`state: {waiting: {reason: CrashLoopBackOff, message: back-off 10s}}, lastState: {terminated: {reason: Error, exitCode: 1, message: password=hunter2}}`,
+			"CrashLoopBackOff, exit code 1",
+		},
+		"what a collector has printed at its end": {`state: {terminated: {reason: Error, exitCode: 1, message: password=hunter2}}`, "Error, exit code 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{}
+			text := "{spec: {containers: [{name: collector}]}, status: {containerStatuses: [{" + row.status + "}]}}"
+			if err := yaml.Unmarshal([]byte(text), pod); err != nil {
+				t.Fatal(err)
+			}
+			stripped, err := status.StripPod(pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := stripped.(*corev1.Pod).Status.Reason; got != row.want {
+				t.Errorf("got  %s\nwant %s", got, row.want)
 			}
 		})
 	}

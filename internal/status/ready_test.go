@@ -62,7 +62,7 @@ func TestReadinessOfWorkload(t *testing.T) {
 		},
 		"a DaemonSet that no node matches": {
 			workload: `{kind: DaemonSet, metadata: {generation: 1}, status: {observedGeneration: 1}}`,
-			want:     readiness{"True", "Available", "0/0 available"},
+			want:     readiness{"True", "Available", "0/0 available; no node takes its pods"},
 		},
 		"a DaemonSet whose pods are replaced as they are deleted": {
 			workload: `{kind: DaemonSet, metadata: {generation: 2}, spec: {updateStrategy: {type: OnDelete}},

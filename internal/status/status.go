@@ -38,9 +38,9 @@ type Outcomes interface {
 }
 
 // NewClient returns c with its status writer decorated. c should read Collectors, workloads and pods from a cache: the
-// writer compares each status with the one that c reads.
-func NewClient(c client.Client, outcomes Outcomes, events record.EventRecorder) client.Client {
-	return decoratedClient{Client: c, outcomes: outcomes, events: events, written: &written{}}
+// writer compares each status with the one that c reads. live reads events from the API server.
+func NewClient(c client.Client, live client.Reader, outcomes Outcomes, events record.EventRecorder) client.Client {
+	return decoratedClient{Client: c, live: live, outcomes: outcomes, events: events, written: &written{}}
 }
 
 // written has the Collectors whose status was written and is not in the cache yet, by their keys.
@@ -71,6 +71,7 @@ func (w *written) keep(object *unstructured.Unstructured) {
 
 type decoratedClient struct {
 	client.Client
+	live     client.Reader
 	outcomes Outcomes
 	events   record.EventRecorder
 	written  *written

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -26,8 +27,10 @@ var stops = []string{"ProgressDeadlineExceeded", "DeploymentPaused"}
 // workload is what an object that runs pods says of them.
 type workload struct {
 	inventory.Pods
-	rolling  bool     // a Deployment's pods are on their way for the first time since it changed
-	troubles []string // what a Deployment says of pods that cannot be made
+	rolling  bool      // a Deployment's pods are on their way for the first time since it changed
+	troubles []string  // what a Deployment says of pods that cannot be made
+	teller   types.UID // what has events that say it, because its own status does not
+	noNode   bool      // a DaemonSet runs nowhere
 }
 
 func workloadOf(object client.Object) *workload {
@@ -46,6 +49,9 @@ func workloadOf(object client.Object) *workload {
 		}
 	case *appsv1.DaemonSet:
 		w.All = min(w.All, w.Wanted) // it runs at most one pod beside a wanted one, for a moment
+		w.teller, w.noNode = found.UID, w.Wanted == 0
+	case *appsv1.StatefulSet:
+		w.teller = found.UID
 	}
 	return w
 }
@@ -70,7 +76,11 @@ func (w *workload) readiness(troubles []string) readiness {
 	case w.All > w.Wanted:
 		message = fmt.Sprintf("%d/%d updated, %d more to end", w.Updated, w.Wanted, w.All-w.Wanted)
 	default:
-		return readiness{corev1.ConditionTrue, v1alpha1.ReasonAvailable, fmt.Sprintf("%d/%d available", w.Available, w.Wanted)}
+		message = fmt.Sprintf("%d/%d available", w.Available, w.Wanted)
+		if w.noNode {
+			message += "; no node takes its pods"
+		}
+		return readiness{corev1.ConditionTrue, v1alpha1.ReasonAvailable, message}
 	}
 	if len(troubles) > 0 {
 		reason, message = v1alpha1.ReasonPodsNotReady, message+"; "+strings.Join(troubles, "; ")

@@ -38,7 +38,7 @@ func TestThePluginShowsAStatusOnOneScreen(t *testing.T) {
 		`Image +collector`, `Configuration +` + sha256Of(config)[:10], `Revision +1`, `Pods +0 of 1 ready, mode deployment`, `Check +none; `,
 		`gateway-\w+ +0/1 +CrashLoopBackOff +7 +code 2 \(Error\), 2m\d*s? ago +- +\d+s`,
 		`\d+s +Installed +version 0.150.0, as revision 1`,
-		`Next: .*kubectl logs`, `kubectl collector why gateway -n ` + collector.Namespace,
+		`Next: Read its log\. `, `kubectl collector why gateway -n ` + collector.Namespace,
 	} {
 		g.Expect(out).To(MatchRegexp(`(?m)^ *` + line))
 	}
@@ -90,7 +90,8 @@ func TestThePluginExplainsWhyACollectorIsNotReady(t *testing.T) {
 	g.Expect(p.run("why", "gateway")).To(And(
 		MatchRegexp(`^Collector `+name+` is not ready, for \w+: PodsNotReady\n  0/1 available; pod gateway`),
 		MatchRegexp(`Pods that do not serve\n  gateway-\w+ is CrashLoopBackOff; its last exit: code 2 \(Error\)`),
-		ContainSubstring("kubectl -n "+collector.Namespace+" describe collector gateway"), ContainSubstring("Kube8CollectorNotReady"),
+		ContainSubstring("The collector starts, and ends by itself."), ContainSubstring("kubectl collector logs gateway -n "+collector.Namespace),
+		ContainSubstring("Kube8CollectorNotReady"),
 	))
 
 	reconfigure(t, collector, another)

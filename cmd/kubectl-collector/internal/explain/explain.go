@@ -72,8 +72,28 @@ func Reason(reason, namespace, name string) (Explanation, error) {
 			found.Commands = append(found.Commands, names.Replace(command))
 		}
 	}
-	found.Mitigation = plain(names.Replace(section(string(page), "Mitigation")))
+	found.Mitigation = plain(names.Replace(ofReason(section(string(page), "Mitigation"), reason)))
 	return found, nil
+}
+
+// item begins an item of a list that is about some reasons only.
+var item = regexp.MustCompile("^- (?:`[A-Z][A-Za-z]+`(?:,| and)? ?)+:")
+
+// ofReason returns a section without the items that are about other reasons.
+func ofReason(section, reason string) string {
+	var kept strings.Builder
+	isAbout := true
+	for line := range strings.Lines(section) {
+		if about := item.FindString(line); about != "" {
+			isAbout = strings.Contains(about, "`"+reason+"`")
+		} else if !strings.HasPrefix(line, "  ") {
+			isAbout = true
+		}
+		if isAbout {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 // section returns what is between a heading of a page and the next one.
@@ -95,9 +115,15 @@ func row(table, reason string) (meaning, action string, err error) {
 		"read docs/operations.md of the operator's version", reason)
 }
 
-var link = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+var link = regexp.MustCompile(`\[([^\]]*)\]\(([^)]*)\)`)
 
-// plain returns Markdown as text for a terminal: links without their target.
+// plain returns Markdown as text for a terminal: a link within the documents is its text, and another one has its address too.
 func plain(markdown string) string {
-	return strings.TrimSpace(link.ReplaceAllString(markdown, "$1"))
+	return strings.TrimSpace(link.ReplaceAllStringFunc(markdown, func(found string) string {
+		parts := link.FindStringSubmatch(found)
+		if strings.HasPrefix(parts[2], "https://") {
+			return parts[1] + " (" + parts[2] + ")"
+		}
+		return parts[1]
+	}))
 }

@@ -59,7 +59,7 @@ events of the Collector tell.`,
 
 // deployments prints the events of deployed revisions.
 func (p *plugin) deployments(ctx context.Context, s *session, collector *v1alpha1.Collector) error {
-	events, err := s.events(ctx, collector)
+	events, err := s.events(ctx, collector.UID)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -150,11 +151,21 @@ func (s *session) failed(verb, name string, err error) error {
 		return errors.New("the cluster does not know Collectors; install the operator, or choose another cluster with --context")
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("there is no Collector %s in namespace %s; `kubectl get collectors -A` lists all that there are", name, s.namespace)
+	case isByAdmission(err):
+		return fmt.Errorf("the platform refuses to %s Collector %s/%s: %w", verb, s.namespace, name, err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("your account may not %s Collector %s/%s; ask for one of the roles collector-viewer and collector-editor: %w",
 			verb, s.namespace, name, err)
 	}
 	return fmt.Errorf("%s Collector %s/%s: %w", verb, s.namespace, name, err)
+}
+
+// admission is in what policies and webhooks say. A refusal for lack of rights has none of these words.
+var admission = regexp.MustCompile(`ValidatingAdmissionPolicy|admission webhook|exceeded quota|failed quota`)
+
+// isByAdmission tells whether the API server refused what somebody wrote, and not who did.
+func isByAdmission(err error) bool {
+	return (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && admission.MatchString(err.Error())
 }
 
 // ofCollector selects a Collector's pods.

@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,6 +26,7 @@ type observed struct {
 	pods      []corev1.Pod       // newest first
 	checks    []batchv1.Job
 	events    []corev1.Event // newest first
+	troubles  []string       // what the events of pods that do not serve say, and what its Service lacks
 	unseen    []string       // what the account may not read
 }
 
@@ -46,7 +48,8 @@ func (s *session) observe(ctx context.Context, name string) (*observed, error) {
 		read func() error
 	}{
 		{"pods", func() error { o.pods, err = s.pods(ctx, name); return err }},
-		{"events", func() error { o.events, err = s.events(ctx, collector); return err }},
+		{"events", func() error { o.events, err = s.events(ctx, collector.UID); return err }},
+		{"services", func() error { return s.addAddress(ctx, o) }},
 		{"jobs", func() error { return s.client.List(ctx, &jobs, s.ofCollector(name)...) }},
 	} {
 		if part.what == "jobs" && collector.Spec.Check == nil {
@@ -61,14 +64,53 @@ func (s *session) observe(ctx context.Context, name string) (*observed, error) {
 	}
 	o.checks = jobs.Items
 	slices.SortFunc(o.pods, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
-	return o, nil
+	return o, s.addTroubles(ctx, o)
 }
 
-// events returns the events of a Collector, newest first.
-func (s *session) events(ctx context.Context, collector *v1alpha1.Collector) ([]corev1.Event, error) {
+// maxTroubled is how many pods are asked why they do not serve: those of one Collector mostly have the same cause.
+const maxTroubled = 2
+
+// addTroubles reads what the newest warning about each of some pods says that do not serve.
+func (s *session) addTroubles(ctx context.Context, o *observed) error {
+	if slices.Contains(o.unseen, "events") {
+		return nil
+	}
+	asked := 0
+	for i := range o.pods {
+		if ready, _ := counts(&o.pods[i]); !strings.HasPrefix(ready, "0/") || asked == maxTroubled {
+			continue
+		}
+		asked++
+		events, err := s.events(ctx, o.pods[i].UID)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(events, func(event corev1.Event) bool { return event.Type == corev1.EventTypeWarning })
+		if at >= 0 {
+			o.troubles = append(o.troubles, events[at].Reason+": "+strings.ReplaceAll(events[at].Message, "; ", ", "))
+		}
+	}
+	return nil
+}
+
+// addAddress notes that a Service of type LoadBalancer has no address.
+func (s *session) addAddress(ctx context.Context, o *observed) error {
+	if service := o.collector.Spec.Service; service == nil || service.Type != corev1.ServiceTypeLoadBalancer {
+		return nil
+	}
+	service := &corev1.Service{}
+	err := s.client.Get(ctx, client.ObjectKeyFromObject(o.collector), service)
+	if err == nil && len(service.Status.LoadBalancer.Ingress) == 0 {
+		o.troubles = append(o.troubles, "the Service has no address of a load balancer")
+	}
+	return client.IgnoreNotFound(err) //nolint:wrapcheck // the caller says what was read
+}
+
+// events returns the events of an object, newest first.
+func (s *session) events(ctx context.Context, of types.UID) ([]corev1.Event, error) {
 	var list corev1.EventList
 	if err := s.client.List(ctx, &list, client.InNamespace(s.namespace),
-		client.MatchingFields{"involvedObject.uid": string(collector.UID)}); err != nil {
+		client.MatchingFields{"involvedObject.uid": string(of)}); err != nil {
 		return nil, fmt.Errorf("list events: %w", err)
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Event) int { return lastSeen(&b).Compare(lastSeen(&a)) })

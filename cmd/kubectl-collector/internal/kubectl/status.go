@@ -92,10 +92,9 @@ func (o *observed) print(to io.Writer) error {
 	row("Revision", "%s", revisionOf(o.collector))
 	row("Pods", "%d of %d ready, mode %s", status.ReadyReplicas, status.Replicas, cmp.Or(string(spec.Mode), "deployment"))
 	row("Check", "%s", o.check())
-	for _, condition := range status.Conditions {
-		if condition.Type == v1alpha1.UpdatePending && condition.Status == corev1.ConditionTrue {
-			row("Update", "%s: %s", condition.Reason, condition.Message)
-		}
+	for _, condition := range o.others() {
+		row(map[string]string{v1alpha1.UpdatePending: "Update", v1alpha1.PresetsReady: "Presets"}[condition.Type], "%s: %s",
+			condition.Reason, condition.Message)
 	}
 	if tool := keeper(o.collector); tool != "" {
 		row("Managed by", "%s", tool)
@@ -172,7 +171,13 @@ func (o *observed) next() string {
 	if err != nil {
 		return err.Error()
 	}
-	if found.Runbook == "" {
+	causes, err := o.causes()
+	switch {
+	case err != nil:
+		return err.Error()
+	case len(causes) > 0:
+		found.Action = causes[0].Action
+	case found.Runbook == "":
 		return found.Action
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s\n      kubectl collector why %s -n %s", found.Action, o.collector.Name, o.collector.Namespace))

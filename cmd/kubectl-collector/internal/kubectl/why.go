@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/explain"
@@ -47,10 +48,24 @@ func (o *observed) explain(out io.Writer) error {
 	if o.ready.Reason != v1alpha1.ReasonAvailable {
 		o.explainPods(out)
 	}
-	paragraph(out, "What to do", found.Action)
+	o.explainConditions(out)
+	causes, err := o.causes()
+	if err != nil {
+		return err
+	}
+	for _, cause := range causes {
+		paragraph(out, "What happened", cause.Happened)
+		paragraph(out, "What to do", cause.Action)
+		paragraph(out, "Look at", cause.Command)
+	}
+	if len(causes) == 0 {
+		paragraph(out, "What to do", found.Action)
+		if found.Runbook != "" {
+			paragraph(out, "Look at", strings.Join(found.Commands, "\n"))
+			paragraph(out, "From the runbook "+found.Runbook, found.Mitigation)
+		}
+	}
 	if found.Runbook != "" {
-		paragraph(out, "Look at", strings.Join(found.Commands, "\n"))
-		paragraph(out, "From the runbook "+found.Runbook, found.Mitigation)
 		fmt.Fprintf(out, "\n  %s\n", found.URL())
 	}
 	if len(o.unseen) > 0 {
@@ -58,6 +73,36 @@ func (o *observed) explain(out io.Writer) error {
 			strings.Join(o.unseen, " and "), o.collector.Namespace)
 	}
 	return nil
+}
+
+// explainConditions prints what the other conditions say that is not as it should be.
+func (o *observed) explainConditions(out io.Writer) {
+	for _, condition := range o.others() {
+		paragraph(out, fmt.Sprintf("%s is %s, for %s: %s", condition.Type, condition.Status, ago(condition.LastTransitionTime.Time), condition.Reason),
+			condition.Message)
+	}
+}
+
+// others returns the conditions beside Ready that are not as they should be.
+func (o *observed) others() (found []v1alpha1.Condition) {
+	for _, condition := range o.collector.Status.Conditions {
+		isPending := condition.Type == v1alpha1.UpdatePending && condition.Status == corev1.ConditionTrue
+		isMissing := condition.Type == v1alpha1.PresetsReady && condition.Status != corev1.ConditionTrue
+		if isPending || isMissing {
+			found = append(found, condition)
+		}
+	}
+	return found
+}
+
+// causes returns what keeps the Collector, or a part of it, from serving.
+func (o *observed) causes() ([]explain.Cause, error) {
+	messages := []string{o.ready.Message}
+	for _, condition := range o.others() {
+		messages = append(messages, condition.Message)
+	}
+	messages = append(messages, o.troubles...)
+	return explain.Causes(o.collector.Namespace, o.collector.Name, messages...) //nolint:wrapcheck // it names the page
 }
 
 func (o *observed) verdict(name string) string {
