@@ -25,6 +25,6 @@ func main() {
 		fmt.Sprintf("kubectl-collector %s (commit %s, %s, %s/%s)", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH))
 	if err := command.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(streams.ErrOut, err)
-		os.Exit(1)
+		os.Exit(kubectl.ExitCode(err))
 	}
 }

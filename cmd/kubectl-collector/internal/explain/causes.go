@@ -11,10 +11,11 @@ import (
 // Cause is what keeps a Collector from serving, by a row of docs/causes.md.
 type Cause struct {
 	// Happened and Action are a sentence or two.
-	Happened, Action string
+	Happened string `json:"happened"`
+	Action   string `json:"action"`
 
 	// Command shows more.
-	Command string
+	Command string `json:"command"`
 
 	words [][]string // one of these has all its words in the message
 }

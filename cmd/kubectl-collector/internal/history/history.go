@@ -25,24 +25,24 @@ import (
 // Revision is one deployed revision of a Collector.
 type Revision struct {
 	// Number counts from 1.
-	Number int
+	Number int `json:"revision"`
 
 	// Deployed is when the revision was deployed.
-	Deployed time.Time
+	Deployed time.Time `json:"deployed"`
 
 	// Status is Helm's: deployed or superseded.
-	Status string
+	Status string `json:"status"`
 
 	// Version is the collector's version, or the image's digest or tag that replaces it. It is empty if the spec was too
 	// large to be recorded.
-	Version string
+	Version string `json:"version,omitempty"`
 
 	// ConfigHash is the SHA-256 of the decoded configuration, in hex, or empty.
-	ConfigHash string
+	ConfigHash string `json:"configHash,omitempty"`
 
 	// Secret is the name of the Secret that has the configuration and the further files. It is empty if there is none, or if
 	// the manifest was too large to be recorded.
-	Secret string
+	Secret string `json:"secret,omitempty"`
 
 	values, defaults map[string]any // the spec with the chart's defaults in it, and these
 }

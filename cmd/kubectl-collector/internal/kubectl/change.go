@@ -27,6 +27,17 @@ func (c *consent) addFlags(flags *pflag.FlagSet) {
 	c.addForce(flags)
 }
 
+// ExitCode returns the exit code for an error: 2 if the check of the plugin refuses a Collector, 3 if one does not become ready, else 1.
+func ExitCode(err error) int {
+	if _, isRefused := errors.AsType[refusedError](err); isRefused {
+		return exitRefused
+	}
+	if _, isNotReady := errors.AsType[notReadyError](err); isNotReady {
+		return exitNotReady
+	}
+	return exitError
+}
+
 func (c *consent) addForce(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.force, "force", false, "also change a Collector that a GitOps tool manages, although that tool will change it back")
 }
@@ -67,13 +78,18 @@ var errDeclined = errors.New("nothing was changed")
 
 // confirm asks whether to change a Collector, unless the answer is known.
 func (p *plugin) confirm(ctx context.Context, c consent, collector *v1alpha1.Collector) error {
+	return p.confirmTo(ctx, c, "Change", collector)
+}
+
+// confirmTo asks whether to do something to a Collector, unless the answer is known.
+func (p *plugin) confirmTo(ctx context.Context, c consent, verb string, collector *v1alpha1.Collector) error {
 	if c.yes {
 		return nil
 	}
 	if err := p.mayAsk(c); err != nil {
 		return err
 	}
-	if !p.ask(ctx, fmt.Sprintf("Change Collector %s/%s?", collector.Namespace, collector.Name)) {
+	if !p.ask(ctx, fmt.Sprintf("%s Collector %s/%s?", verb, collector.Namespace, collector.Name)) {
 		return errDeclined
 	}
 	return nil

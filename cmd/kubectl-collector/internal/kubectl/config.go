@@ -44,7 +44,7 @@ One that is in a Secret, named by spec.collector.configurationSecret, is read fr
 			return err //nolint:wrapcheck // of standard output
 		})
 	cmd.Flags().StringVar(&name, "file", "", fileUsage)
-	cmd.Flags().IntVar(&revision, "revision", 0, "print that of a revision; `kubectl collector history` lists them")
+	cmd.Flags().IntVar(&revision, "revision", 0, "print that of a revision; 'kubectl collector history' lists them")
 	return cmd
 }
 
@@ -111,7 +111,7 @@ With neither: what was changed since the last revision that had another one.`,
 		})
 	cmd.Flags().StringVar(&name, "file", "", fileUsage)
 	cmd.Flags().StringVarP(&from, "from-file", "f", "", "compare with this file, or - for standard input")
-	cmd.Flags().IntVar(&revision, "revision", 0, "compare with a revision; `kubectl collector history` lists them")
+	cmd.Flags().IntVar(&revision, "revision", 0, "compare with a revision; 'kubectl collector history' lists them")
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "end with the exit code 1 if there is a difference")
 	cmd.MarkFlagsMutuallyExclusive("from-file", "revision")
 	return cmd

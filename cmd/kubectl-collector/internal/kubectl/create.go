@@ -35,6 +35,7 @@ type creation struct {
 	printed                   *genericclioptions.PrintFlags
 	strategy                  cmdutil.DryRunStrategy
 	withReplicas              bool
+	waiting
 }
 
 func (c *creation) addFlags(flags *pflag.FlagSet) {
@@ -73,6 +74,7 @@ API server check it. For other fields, write it to a file and change that:
 	}
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	c.addFlags(cmd.Flags())
+	c.waiting.addFlags(cmd.Flags(), "wait until the Collector is ready", false)
 	c.printed.AddFlags(cmd)
 	cmdutil.AddDryRunFlag(cmd)
 	return cmd
@@ -102,7 +104,10 @@ func (p *plugin) create(ctx context.Context, s *session, name string, c *creatio
 		}
 		object.SetManagedFields(nil)
 	}
-	return printer.PrintObj(object, p.Out) //nolint:wrapcheck // of standard output
+	if err := printer.PrintObj(object, p.Out); err != nil || c.strategy != cmdutil.DryRunNone {
+		return err //nolint:wrapcheck // of standard output
+	}
+	return p.until(ctx, s, name, c.waiting)
 }
 
 // collector returns the Collector to create, checked, with no field that nobody has asked for.

@@ -25,7 +25,8 @@ func (s *session) revisions(ctx context.Context, collector *v1alpha1.Collector) 
 }
 
 func (p *plugin) historyCommand() *cobra.Command {
-	return p.about("history", "List the revisions that were deployed",
+	var output format
+	cmd := p.about("history", "List the revisions that were deployed",
 		`List the revisions that were deployed: the newest 3, which the operator records.
 
 They are recorded in Secrets. An account that may not read Secrets sees what the
@@ -35,8 +36,15 @@ events of the Collector tell.`,
 			if err != nil {
 				return err
 			}
+			forPrograms, err := output.isForPrograms()
+			if err != nil {
+				return err
+			}
 			revisions, err := s.revisions(ctx, collector)
-			if apierrors.IsForbidden(err) {
+			if err == nil && forPrograms {
+				return p.writeAs(output, map[string]any{"revisions": revisions})
+			}
+			if apierrors.IsForbidden(err) && !forPrograms {
 				fmt.Fprintf(p.ErrOut, "%v\nthe events tell:\n", err)
 				return p.deployments(ctx, s, collector)
 			}
@@ -55,6 +63,8 @@ events of the Collector tell.`,
 			}
 			return out.Flush()
 		})
+	output.addFlag(cmd.Flags())
+	return cmd
 }
 
 // deployments prints the events of deployed revisions.

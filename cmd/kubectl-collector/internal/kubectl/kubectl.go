@@ -8,14 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
@@ -47,9 +50,13 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 		Short: "Create, change, explain and roll back Collectors",
 		Long: `Create, change, explain and roll back Collectors of the kube8 operator.
 
-Nothing prints a configuration but the commands below config. The role
+Nothing prints a configuration but the commands below config, and list with
+-o json or yaml. The role
 collector-viewer suffices for what only reads Collectors. Each command says
-what it leaves out because your account may not read it.`,
+what it leaves out because your account may not read it. All of kubectl's own flags
+work, too: kubectl options lists them.
+
+Exit codes: 1 an error, 2 the check refuses a Collector, 3 one does not become ready.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl collector"},
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -58,7 +65,11 @@ what it leaves out because your account may not read it.`,
 	root.SetOut(p.Out)
 	root.SetErr(p.ErrOut)
 	p.flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(p.createCommand(), p.importCommand(), p.configCommand(), p.statusCommand(), p.whyCommand(),
+	root.PersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		flag.Hidden = !slices.Contains([]string{"context", "kubeconfig", "namespace"}, flag.Name)
+	})
+	root.AddCommand(p.listCommand(), p.createCommand(), p.importCommand(), p.configCommand(), p.statusCommand(), p.whyCommand(),
+		p.deleteCommand(),
 		p.historyCommand(), p.rollbackCommand(), p.restartCommand(), p.pauseCommand(), p.resumeCommand(), p.logsCommand(),
 		p.reportCommand(), offline.NewCommand(), p.versionCommand())
 	for name, complete := range map[string]cobra.CompletionFunc{
@@ -109,6 +120,7 @@ func (p *plugin) versionCommand() *cobra.Command {
 // session is a connection to a cluster, and the namespace to work in.
 type session struct {
 	client    client.Client
+	rest      rest.Interface
 	namespace string
 }
 
@@ -131,7 +143,11 @@ func (p *plugin) connect() (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up a client: %w", err)
 	}
-	return &session{client: client.WithFieldOwner(c, manager), namespace: namespace}, nil
+	raw, err := rest.UnversionedRESTClientFor(dynamic.ConfigFor(config))
+	if err != nil {
+		return nil, fmt.Errorf("set up a client: %w", err)
+	}
+	return &session{client: client.WithFieldOwner(c, manager), rest: raw, namespace: namespace}, nil
 }
 
 // read reads a Collector.
@@ -146,18 +162,21 @@ func (s *session) read(ctx context.Context, name string) (*v1alpha1.Collector, e
 
 // failed says what the API server refused, and what to do.
 func (s *session) failed(verb, name string, err error) error {
+	what := fmt.Sprintf("Collector %s/%s", s.namespace, name)
+	if name == "" {
+		what = "Collectors"
+	}
 	switch {
 	case meta.IsNoMatchError(err):
 		return errors.New("the cluster does not know Collectors; install the operator, or choose another cluster with --context")
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("there is no Collector %s in namespace %s; `kubectl get collectors -A` lists all that there are", name, s.namespace)
 	case isByAdmission(err):
-		return fmt.Errorf("the platform refuses to %s Collector %s/%s: %w", verb, s.namespace, name, err)
+		return fmt.Errorf("the platform refuses to %s %s: %w", verb, what, err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("your account may not %s Collector %s/%s; ask for one of the roles collector-viewer and collector-editor: %w",
-			verb, s.namespace, name, err)
+		return fmt.Errorf("your account may not %s %s; ask for one of the roles collector-viewer and collector-editor: %w", verb, what, err)
 	}
-	return fmt.Errorf("%s Collector %s/%s: %w", verb, s.namespace, name, err)
+	return fmt.Errorf("%s %s: %w", verb, what, err)
 }
 
 // admission is in what policies and webhooks say. A refusal for lack of rights has none of these words.

@@ -22,6 +22,7 @@ import (
 func (p *plugin) rollbackCommand() *cobra.Command {
 	var number int
 	var given consent
+	var w waiting
 	cmd := p.about("rollback", "Give a Collector the spec of an earlier revision",
 		`Give a Collector the spec of an earlier revision: of the newest one that differs from
 its spec, or of --to-revision.
@@ -37,10 +38,14 @@ config diff shows that.`,
 			if err := errors.Join(given.mayChange(read), p.mayAsk(given)); err != nil {
 				return err
 			}
-			return p.rollback(ctx, s, read, number, given)
+			if err := p.rollback(ctx, s, read, number, given); err != nil {
+				return err
+			}
+			return p.until(ctx, s, name, w)
 		})
-	cmd.Flags().IntVar(&number, "to-revision", 0, "the revision; `kubectl collector history` lists them")
+	cmd.Flags().IntVar(&number, "to-revision", 0, "the revision; 'kubectl collector history' lists them")
 	given.addFlags(cmd.Flags())
+	w.addFlags(cmd.Flags(), untilReady, false)
 	return cmd
 }
 

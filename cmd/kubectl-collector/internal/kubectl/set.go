@@ -17,6 +17,7 @@ import (
 func (p *plugin) configSetCommand() *cobra.Command {
 	var name, from string
 	var given consent
+	var w waiting
 	cmd := p.about("set", "Replace the configuration by a file",
 		`Replace the configuration by a file, after a check, a look at the difference and a
 confirmation. A name that --file gives and that the Collector does not have yet
@@ -33,11 +34,15 @@ becomes a further file.`,
 			if err != nil {
 				return err
 			}
-			return p.write(ctx, s, read, f, content, given)
+			if err := p.write(ctx, s, read, f, content, given); err != nil {
+				return err
+			}
+			return p.until(ctx, s, collector, w)
 		})
 	cmd.Flags().StringVar(&name, "file", "", fileUsage)
 	cmd.Flags().StringVarP(&from, "from-file", "f", "", "the new content, or - for standard input")
 	given.addFlags(cmd.Flags())
+	w.addFlags(cmd.Flags(), untilReady, false)
 	return cmd
 }
 
@@ -83,6 +88,7 @@ func (p *plugin) write(ctx context.Context, s *session, read *v1alpha1.Collector
 func (p *plugin) configEditCommand() *cobra.Command {
 	var name string
 	var given consent
+	var w waiting
 	cmd := p.about("edit", "Change the configuration in an editor",
 		`Change the configuration in the editor of $KUBE_EDITOR or $EDITOR.
 
@@ -96,10 +102,14 @@ What cannot be sent is not lost: it stays in a file that the message names.`,
 			if err != nil {
 				return err
 			}
-			return p.edit(ctx, s, read, f, before, given)
+			if err := p.edit(ctx, s, read, f, before, given); err != nil {
+				return err
+			}
+			return p.until(ctx, s, collector, w)
 		})
 	cmd.Flags().StringVar(&name, "file", "", fileUsage)
 	given.addFlags(cmd.Flags())
+	w.addFlags(cmd.Flags(), untilReady, false)
 	return cmd
 }
 

@@ -28,6 +28,7 @@ const (
 
 func (p *plugin) statusCommand() *cobra.Command {
 	var watch bool
+	var output format
 	cmd := p.about("status", "Show on one screen what runs, and what to do next",
 		`Show on one screen what runs, how its pods do, what happened, and what to do next.
 
@@ -36,13 +37,11 @@ What your account may not read is named at the end.`,
 			if watch {
 				return p.watch(ctx, s, name)
 			}
-			o, err := s.observe(ctx, name)
-			if err != nil {
-				return err
-			}
-			return o.print(p.Out)
+			return p.tell(ctx, s, name, output, (*observed).print)
 		})
+	output.addFlag(cmd.Flags())
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again after each change, until Ctrl-C")
+	cmd.MarkFlagsMutuallyExclusive("watch", "output")
 	return cmd
 }
 

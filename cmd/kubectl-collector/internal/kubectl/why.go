@@ -14,16 +14,35 @@ import (
 )
 
 func (p *plugin) whyCommand() *cobra.Command {
-	return p.about("why", "Explain why a Collector is not ready",
+	var output format
+	cmd := p.about("why", "Explain why a Collector is not ready",
 		`Explain why a Collector is not ready, what that means and what to do, in the words of
 the operator's documents and runbooks.`,
 		func(ctx context.Context, s *session, name string) error {
-			o, err := s.observe(ctx, name)
-			if err != nil {
-				return err
-			}
-			return o.explain(p.Out)
+			return p.tell(ctx, s, name, output, (*observed).explain)
 		})
+	output.addFlag(cmd.Flags())
+	return cmd
+}
+
+// tell prints what is observed of a Collector, for people or for programs.
+func (p *plugin) tell(ctx context.Context, s *session, name string, output format, print func(*observed, io.Writer) error) error {
+	forPrograms, err := output.isForPrograms()
+	if err != nil {
+		return err
+	}
+	o, err := s.observe(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !forPrograms {
+		return print(o, p.Out)
+	}
+	told, err := o.account()
+	if err != nil {
+		return err
+	}
+	return p.writeAs(output, told)
 }
 
 // explain prints why the Collector is not ready.

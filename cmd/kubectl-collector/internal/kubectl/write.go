@@ -23,6 +23,7 @@ func hashOf(content []byte) string {
 
 func (p *plugin) restartCommand() *cobra.Command {
 	var given consent
+	var w waiting
 	cmd := p.about("restart", "Replace a Collector's pods, as its update strategy says",
 		`Replace a Collector's pods, as its update strategy says. It writes the time to
 spec.podAnnotations, which is a change of the pods.`,
@@ -45,9 +46,13 @@ spec.podAnnotations, which is a change of the pods.`,
 			if strategy := read.Spec.UpdateStrategy; strategy != nil && strategy.Type == "OnDelete" {
 				fmt.Fprintln(p.ErrOut, "spec.updateStrategy is OnDelete: a pod is replaced once you delete it")
 			}
-			return p.done(name, "restarted")
+			if err := p.done(name, "restarted"); err != nil {
+				return err
+			}
+			return p.until(ctx, s, name, w)
 		})
 	given.addForce(cmd.Flags())
+	w.addFlags(cmd.Flags(), untilReady, false)
 	return cmd
 }
 

@@ -1,0 +1,221 @@
+package kubectl
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/rest"
+)
+
+// asTable asks the API server for the columns of the CRD in place of whole Collectors, which have their configurations.
+const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+// pageSize is how many Collectors are read with one request, as kubectl does.
+const pageSize = 500
+
+// listing is what `list` shows.
+type listing struct {
+	all             bool
+	labels, fields  string
+	output, orderBy string
+}
+
+// row is what is shown of a Collector: texts by the names of the CRD's columns, in lower case.
+type row map[string]string
+
+// columns are those that `list` shows, wide ones last.
+var columns = []string{
+	"namespace", "name", "ready", "status", "version", "tenant", "cluster", "update", "age", "collector", "pods", "revision", "message",
+}
+
+// narrow is how many columns there are without -o wide.
+const narrow = 9
+
+func (p *plugin) listCommand() *cobra.Command {
+	var l listing
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "Show the fleet, one line for each Collector, and a summary",
+		Long: `Show the fleet: one line for each Collector of the namespace, or of all with -A, and a
+summary. UPDATE says that a change of the operator waits for its turn, or rolls out.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.list(cmd.Context(), l) },
+	}
+	cmd.Flags().BoolVarP(&l.all, "all-namespaces", "A", false, "those of all namespaces")
+	cmd.Flags().StringVarP(&l.labels, "selector", "l", "", "those with such labels, such as team=payments")
+	cmd.Flags().StringVar(&l.fields, "field-selector", "", "those with such fields, such as spec.tenant.id=1042,spec.cluster=prod-eu-1")
+	cmd.Flags().StringVarP(&l.output, "output", "o", "", "wide, name, json or yaml")
+	cmd.Flags().StringVar(&l.orderBy, "sort-by", "name", "the column to sort by, in lower case")
+	return cmd
+}
+
+func (p *plugin) list(ctx context.Context, l listing) error {
+	if !slices.Contains([]string{"", "wide", "name", "json", "yaml"}, l.output) {
+		return fmt.Errorf("--output: %q is none of wide, name, json and yaml", l.output)
+	}
+	if !slices.Contains(columns, l.orderBy) || l.orderBy == "age" {
+		return fmt.Errorf("--sort-by: %q is no column that can be sorted by; it is one of %s", l.orderBy,
+			strings.Join(slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == "age" }), ", "))
+	}
+	if l.output == "json" || l.output == "yaml" {
+		return p.listWhole(l)
+	}
+	s, err := p.connect()
+	if err != nil {
+		return err
+	}
+	rows, err := p.rows(ctx, s, l)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(rows, func(a, b row) int {
+		return cmp.Or(strings.Compare(a[l.orderBy], b[l.orderBy]), strings.Compare(a["namespace"], b["namespace"]), strings.Compare(a["name"], b["name"]))
+	})
+	if l.output == "name" {
+		for _, r := range rows {
+			fmt.Fprintf(p.Out, "collector.kube8.dev/%s\n", r["name"])
+		}
+		return nil
+	}
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(p.ErrOut, "No Collectors found.")
+		return err //nolint:wrapcheck // of standard error
+	}
+	return l.print(p.Out, rows)
+}
+
+// print prints a table and a summary.
+func (l listing) print(to io.Writer, rows []row) error {
+	shown := columns
+	if l.output != "wide" {
+		shown = columns[:narrow]
+	}
+	if !l.all {
+		shown = shown[1:]
+	}
+	out := printers.GetNewTabWriter(to)
+	fmt.Fprintln(out, strings.ToUpper(strings.Join(shown, "\t")))
+	for _, r := range rows {
+		cells := make([]string, len(shown))
+		for i, name := range shown {
+			cells[i] = cmp.Or(r[name], "-")
+		}
+		fmt.Fprintln(out, strings.Join(cells, "\t"))
+	}
+	if err := out.Flush(); err != nil {
+		return err //nolint:wrapcheck // of standard output
+	}
+	_, err := fmt.Fprintf(to, "\n%s\n", summary(rows))
+	return err //nolint:wrapcheck // of standard output
+}
+
+// summary counts Collectors by what they say of themselves, and those that are not up to date.
+func summary(rows []row) string {
+	ready, pending, others := 0, 0, map[string]int{}
+	for _, r := range rows {
+		if r["ready"] == "True" {
+			ready++
+		} else {
+			others[cmp.Or(r["status"], "Unknown")]++
+		}
+		if r["update"] != "" {
+			pending++
+		}
+	}
+	said := fmt.Sprintf("%d of %d ready", ready, len(rows))
+	reasons := make([]string, 0, len(others))
+	for reason := range others {
+		reasons = append(reasons, reason)
+	}
+	slices.Sort(reasons)
+	for _, reason := range reasons {
+		said += fmt.Sprintf(", %d %s", others[reason], reason)
+	}
+	if pending > 0 {
+		said += fmt.Sprintf("; a change of the operator is on its way to %d", pending)
+	}
+	return said
+}
+
+// rows reads the columns of Collectors, in pages.
+func (p *plugin) rows(ctx context.Context, s *session, l listing) (rows []row, err error) {
+	path := "/apis/kube8.dev/v1alpha1/namespaces/" + s.namespace + "/collectors"
+	if l.all {
+		path = "/apis/kube8.dev/v1alpha1/collectors"
+	}
+	options := metav1.ListOptions{LabelSelector: l.labels, FieldSelector: l.fields, Limit: pageSize}
+	for {
+		table, err := readTable(ctx, s.rest, path, options)
+		if err != nil {
+			return nil, s.failed("list", "", err)
+		}
+		for i := range table.Rows {
+			r := row{}
+			var object metav1.PartialObjectMetadata
+			if err := json.Unmarshal(table.Rows[i].Object.Raw, &object); err != nil {
+				return nil, fmt.Errorf("read a row: %w", err)
+			}
+			for at, column := range table.ColumnDefinitions {
+				if value := table.Rows[i].Cells[at]; value != nil {
+					r[strings.ToLower(column.Name)] = fmt.Sprint(value)
+				}
+			}
+			r["namespace"], r["age"] = object.Namespace, ago(object.CreationTimestamp.Time)
+			rows = append(rows, r)
+		}
+		if options.Continue = table.Continue; options.Continue == "" {
+			return rows, nil
+		}
+	}
+}
+
+func readTable(ctx context.Context, client rest.Interface, path string, options metav1.ListOptions) (*metav1.Table, error) {
+	request := client.Get().AbsPath(path).SetHeader("Accept", asTable).Param("limit", fmt.Sprint(options.Limit))
+	for name, value := range map[string]string{
+		"labelSelector": options.LabelSelector, "fieldSelector": options.FieldSelector, "continue": options.Continue,
+	} {
+		if value != "" {
+			request.Param(name, value)
+		}
+	}
+	text, err := request.DoRaw(ctx)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller says what was read
+	}
+	table := &metav1.Table{}
+	if err := json.Unmarshal(text, table); err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	if len(table.ColumnDefinitions) == 0 {
+		return nil, errors.New("the API server did not answer with a table")
+	}
+	return table, nil
+}
+
+// listWhole prints Collectors with their configurations, as `kubectl get` does.
+func (p *plugin) listWhole(l listing) error {
+	namespace, _, err := p.factory.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return fmt.Errorf("find the namespace, set --namespace: %w", err)
+	}
+	found, err := p.factory.NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace().AllNamespaces(l.all).
+		LabelSelectorParam(l.labels).FieldSelectorParam(l.fields).RequestChunksOf(pageSize).
+		ResourceTypeOrNameArgs(true, "collectors.kube8.dev").Do().Object()
+	if err != nil {
+		return fmt.Errorf("list Collectors: %w", err)
+	}
+	printer, err := genericclioptions.NewPrintFlags("").WithDefaultOutput(l.output).ToPrinter()
+	if err != nil {
+		return fmt.Errorf("--output: %w", err)
+	}
+	return printer.PrintObj(found, p.Out) //nolint:wrapcheck // of standard output
+}

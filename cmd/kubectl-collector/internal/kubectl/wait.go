@@ -1,0 +1,147 @@
+package kubectl
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// waiting is whether a command waits for what it has begun, and for how long.
+type waiting struct {
+	wait    bool
+	timeout time.Duration
+}
+
+func (w *waiting) addFlags(flags *pflag.FlagSet, what string, byDefault bool) {
+	flags.BoolVar(&w.wait, "wait", byDefault, what)
+	flags.DurationVar(&w.timeout, "timeout", 5*time.Minute, "how long to wait, such as 90s")
+}
+
+// untilReady is what most commands wait for.
+const untilReady = "wait until the Collector is ready with the change"
+
+// notReadyError says that a Collector did not become what was waited for.
+type notReadyError struct{ error }
+
+// stops are reasons that no waiting changes: somebody has to change something.
+var stops = []string{
+	v1alpha1.ReasonConfigInvalid, v1alpha1.ReasonConfigMissing, v1alpha1.ReasonConflict, v1alpha1.ReasonReleaseFailed, v1alpha1.ReasonPaused,
+}
+
+// until waits until a Collector is ready as it is now, and tells each news of it. It is an error if that needs somebody's help.
+func (p *plugin) until(ctx context.Context, s *session, name string, w waiting) error {
+	if !w.wait {
+		return nil
+	}
+	return p.follow(ctx, s, name, w, func(collector *v1alpha1.Collector) (said string, done bool, err error) {
+		if collector == nil {
+			return "", false, notReadyError{fmt.Errorf("collector %s/%s was deleted meanwhile", s.namespace, name)}
+		}
+		ready := v1alpha1.Condition{Reason: v1alpha1.ReasonProgressing, Message: "the operator has not reconciled the change yet"}
+		if collector.Status.ObservedGeneration >= collector.Generation {
+			for _, condition := range collector.Status.Conditions {
+				if condition.Type == "Ready" {
+					ready = condition
+				}
+			}
+		}
+		said = ready.Reason + ": " + ready.Message
+		if ready.Status != corev1.ConditionTrue && slices.Contains(stops, ready.Reason) {
+			return said, false, notReadyError{fmt.Errorf("collector %s/%s does not become ready by itself; "+
+				"`kubectl collector why %[2]s -n %[1]s` says why", s.namespace, name)}
+		}
+		return said, ready.Status == corev1.ConditionTrue, nil
+	})
+}
+
+// follow reads a Collector, or nil once it has gone, until that is done, and prints what is new.
+func (p *plugin) follow(
+	ctx context.Context, s *session, name string, w waiting, look func(*v1alpha1.Collector) (said string, done bool, err error),
+) error {
+	late := time.After(w.timeout)
+	tick := time.NewTicker(period / 4)
+	defer tick.Stop()
+	before := ""
+	for {
+		collector := &v1alpha1.Collector{}
+		err := s.client.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, collector)
+		if apierrors.IsNotFound(err) {
+			collector, err = nil, nil
+		}
+		if err != nil {
+			return s.failed("read", name, err)
+		}
+		said, done, err := look(collector)
+		if said != "" && said != before {
+			fmt.Fprintln(p.ErrOut, said)
+			before = said
+		}
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err() //nolint:wrapcheck // somebody has ended it
+		case <-late:
+			return notReadyError{fmt.Errorf("collector %s/%s was waited for in vain, for %s; "+
+				"`kubectl collector why %[2]s -n %[1]s` says why", s.namespace, name, w.timeout)}
+		case <-tick.C:
+		}
+	}
+}
+
+func (p *plugin) deleteCommand() *cobra.Command {
+	var given consent
+	var w waiting
+	cmd := p.about("delete", "Delete a Collector, and wait until all that it became has gone",
+		`Delete a Collector, after a confirmation. The operator deletes all that it became, and
+the command waits for that. Claims stay or go as the Collector says.`,
+		func(ctx context.Context, s *session, name string) error {
+			read, err := s.read(ctx, name)
+			if err != nil {
+				return err
+			}
+			if err := given.mayChange(read); err != nil {
+				return err
+			}
+			if err := p.confirmTo(ctx, given, "Delete", read); err != nil {
+				return err
+			}
+			err = s.client.Delete(ctx, read, client.Preconditions(metav1.Preconditions{UID: &read.UID}))
+			if err != nil {
+				return s.failed("delete", name, err)
+			}
+			if w.wait {
+				err = p.follow(ctx, s, name, w, func(collector *v1alpha1.Collector) (string, bool, error) {
+					if collector == nil || collector.UID != read.UID {
+						return "", true, nil
+					}
+					return "the operator deletes what it became", false, nil
+				})
+			}
+			if err != nil {
+				return err
+			}
+			return p.done(name, "deleted")
+		})
+	given.addFlags(cmd.Flags())
+	w.addFlags(cmd.Flags(), "wait until it has gone", true)
+	return cmd
+}
+
+// Exit codes of the plugin. Each other error is 1.
+const (
+	exitError    = 1
+	exitRefused  = 2
+	exitNotReady = 3
+)

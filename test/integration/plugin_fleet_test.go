@@ -1,0 +1,117 @@
+package integration
+
+import (
+	"encoding/json"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+func TestThePluginListsTheFleet(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	becomeReady(t, collector)
+	agent := newCollector(collector.Namespace, "agent")
+	agent.Labels = map[string]string{"team": "edge"}
+	agent.Spec.Cluster = "staging"
+	create(t, agent)
+	awaitReady(t, agent, "False", "Progressing", "")
+	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
+
+	g.Expect(p.run("list")).To(MatchRegexp(`^NAME +READY +STATUS +VERSION +TENANT +CLUSTER +UPDATE +AGE\n` +
+		`agent +False +Progressing +0.150.0 +acme +staging +- +\d+s\n` +
+		`gateway +True +Available +0.150.0 +acme +prod-eu-1 +- +\d+s\n\n` +
+		`1 of 2 ready, 1 Progressing\n$`))
+	g.Expect(p.run("list", "-A", "-o", "wide")).To(And(
+		MatchRegexp(`NAMESPACE +NAME .*COLLECTOR +PODS +REVISION +MESSAGE`), MatchRegexp(collector.Namespace+` +gateway .*1/1 available`)))
+	g.Expect(p.run("list", "-l", "team=edge", "-o", "name")).To(Equal("collector.kube8.dev/agent\n"))
+	g.Expect(p.run("list", "--field-selector", "spec.cluster=prod-eu-1", "-o", "name")).To(Equal("collector.kube8.dev/gateway\n"))
+	g.Expect(p.run("list", "--sort-by", "cluster", "-o", "name")).To(Equal("collector.kube8.dev/gateway\ncollector.kube8.dev/agent\n"))
+	for output, parse := range map[string]func([]byte, any) error{
+		"json": json.Unmarshal, "yaml": func(text []byte, into any) error { return yaml.Unmarshal(text, into) },
+	} {
+		var list unstructured.UnstructuredList
+		g.Expect(parse([]byte(p.run("list", "-o", output)), &list.Object)).To(Succeed())
+		g.Expect(list.Object["items"]).To(HaveLen(2))
+	}
+	p.refuses("is no column", "list", "--sort-by", "age")
+	p.refuses("is none of wide", "list", "-o", "xml")
+	g.Expect(pluginIn(t, newNamespace(t)).run("list")).To(BeEmpty())
+	p = pluginOf(t, editorKubeconfig(t, collector.Namespace))
+	g.Eventually(func() string { _, failure := p.try("list"); return failure }).Should(BeEmpty(), "until the binding is known")
+	p.refuses("your account may not list Collectors", "list", "-A")
+}
+
+func TestThePluginTellsPrograms(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	pod(t, collector, crashed())
+	serve(t, collector, 0)
+	awaitReady(t, collector, "False", "PodsNotReady", "CrashLoopBackOff")
+	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
+	for _, command := range []string{"status", "why"} {
+		var told struct {
+			Name    string
+			Current bool
+			Ready   v1alpha1.Condition
+			Causes  []struct{ Happened, Action, Command string }
+			Pods    []struct {
+				State    string
+				Restarts int
+			}
+		}
+		g.Expect(json.Unmarshal([]byte(p.run(command, "gateway", "-o", "json")), &told)).To(Succeed())
+		g.Expect(told.Name).To(Equal("gateway"))
+		g.Expect(told.Current).To(BeTrue())
+		g.Expect(told.Ready.Reason).To(Equal("PodsNotReady"))
+		g.Expect(told.Causes).To(ConsistOf(HaveField("Happened", "The collector starts, and ends by itself.")))
+		g.Expect(told.Pods).To(ConsistOf(And(HaveField("State", "CrashLoopBackOff"), HaveField("Restarts", 7))))
+	}
+	var recorded struct{ Revisions []struct{ Revision int } }
+	g.Expect(yaml.Unmarshal([]byte(p.run("history", "gateway", "-o", "yaml")), &recorded)).To(Succeed())
+	g.Expect(recorded.Revisions).To(ConsistOf(HaveField("Revision", 1)))
+	p.refuses("neither json nor yaml", "why", "gateway", "-o", "table")
+}
+
+func TestThePluginWaits(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	becomeReady(t, collector)
+	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
+	p.write("new.yaml", another)
+	ended := make(chan string, 1)
+	go func() {
+		_, failure := p.try("config", "set", "gateway", "--yes", "--wait", "-f", "new.yaml")
+		ended <- failure
+	}()
+	awaitRevision(t, collector, 2)
+	g.Consistently(ended, "1s").ShouldNot(Receive(), "before the pods serve")
+	serve(t, collector, 1)
+	g.Eventually(ended).Should(Receive(BeEmpty()))
+
+	exit := func(arguments ...string) int {
+		cmd := p.command(arguments...)
+		_ = cmd.Run()
+		return cmd.ProcessState.ExitCode()
+	}
+	g.Expect(exit("restart", "gateway", "--wait", "--timeout", "1s")).To(Equal(3), "not ready in time")
+	p.write("bad.yaml", "a: *nobody\n")
+	g.Expect(exit("config", "set", "gateway", "--yes", "-f", "bad.yaml")).To(Equal(2), "refused by the check")
+	g.Expect(exit("status", "nobody")).To(Equal(1))
+}
+
+func TestThePluginDeletesACollector(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
+	p.refuses("add --yes", "delete", "gateway")
+	g.Expect(p.run("delete", "gateway", "--yes")).To(Equal("collector.kube8.dev/gateway deleted\n"))
+	g.Expect(apierrors.IsNotFound(plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &v1alpha1.Collector{}))).To(BeTrue())
+	p.refuses("there is no Collector gateway", "delete", "gateway", "--yes")
+}
