@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -78,7 +80,7 @@ func (p *plugin) list(ctx context.Context, l listing) error {
 		return err
 	}
 	slices.SortStableFunc(rows, func(a, b row) int {
-		return cmp.Or(strings.Compare(a[l.orderBy], b[l.orderBy]), strings.Compare(a["namespace"], b["namespace"]), strings.Compare(a["name"], b["name"]))
+		return cmp.Or(cmp.Compare(a[l.orderBy], b[l.orderBy]), cmp.Compare(a["namespace"], b["namespace"]), cmp.Compare(a["name"], b["name"]))
 	})
 	if l.output == "name" {
 		for _, r := range rows {
@@ -88,7 +90,7 @@ func (p *plugin) list(ctx context.Context, l listing) error {
 	}
 	if len(rows) == 0 {
 		_, err := fmt.Fprintln(p.ErrOut, "No Collectors found.")
-		return err //nolint:wrapcheck // of standard error
+		return err
 	}
 	return l.print(p.Out, rows)
 }
@@ -115,7 +117,7 @@ func (l listing) print(to io.Writer, rows []row) error {
 		return err //nolint:wrapcheck // of standard output
 	}
 	_, err := fmt.Fprintf(to, "\n%s\n", summary(rows))
-	return err //nolint:wrapcheck // of standard output
+	return err
 }
 
 // summary counts Collectors by what they say of themselves, and those that are not up to date.
@@ -131,19 +133,14 @@ func summary(rows []row) string {
 			pending++
 		}
 	}
-	said := fmt.Sprintf("%d of %d ready", ready, len(rows))
-	reasons := make([]string, 0, len(others))
-	for reason := range others {
-		reasons = append(reasons, reason)
-	}
-	slices.Sort(reasons)
-	for _, reason := range reasons {
-		said += fmt.Sprintf(", %d %s", others[reason], reason)
+	said := []string{fmt.Sprintf("%d of %d ready", ready, len(rows))}
+	for _, reason := range slices.Sorted(maps.Keys(others)) {
+		said = append(said, fmt.Sprintf("%d %s", others[reason], reason))
 	}
 	if pending > 0 {
-		said += fmt.Sprintf("; a change of the operator is on its way to %d", pending)
+		said = append(said, fmt.Sprintf("a change of the operator is on its way to %d", pending))
 	}
-	return said
+	return strings.Join(said, ", ")
 }
 
 // rows reads the columns of Collectors, in pages.
@@ -179,7 +176,7 @@ func (p *plugin) rows(ctx context.Context, s *session, l listing) (rows []row, e
 }
 
 func readTable(ctx context.Context, client rest.Interface, path string, options metav1.ListOptions) (*metav1.Table, error) {
-	request := client.Get().AbsPath(path).SetHeader("Accept", asTable).Param("limit", fmt.Sprint(options.Limit))
+	request := client.Get().AbsPath(path).SetHeader("Accept", asTable).Param("limit", strconv.FormatInt(options.Limit, 10))
 	for name, value := range map[string]string{
 		"labelSelector": options.LabelSelector, "fieldSelector": options.FieldSelector, "continue": options.Continue,
 	} {

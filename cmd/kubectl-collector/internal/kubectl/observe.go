@@ -103,7 +103,7 @@ func (s *session) addAddress(ctx context.Context, o *observed) error {
 	if err == nil && len(service.Status.LoadBalancer.Ingress) == 0 {
 		o.troubles = append(o.troubles, "the Service has no address of a load balancer")
 	}
-	return client.IgnoreNotFound(err) //nolint:wrapcheck // the caller says what was read
+	return client.IgnoreNotFound(err)
 }
 
 // events returns the events of an object, newest first.

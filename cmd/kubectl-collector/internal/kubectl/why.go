@@ -26,7 +26,7 @@ the operator's documents and runbooks.`,
 }
 
 // tell prints what is observed of a Collector, for people or for programs.
-func (p *plugin) tell(ctx context.Context, s *session, name string, output format, print func(*observed, io.Writer) error) error {
+func (p *plugin) tell(ctx context.Context, s *session, name string, output format, show func(*observed, io.Writer) error) error {
 	forPrograms, err := output.isForPrograms()
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (p *plugin) tell(ctx context.Context, s *session, name string, output forma
 		return err
 	}
 	if !forPrograms {
-		return print(o, p.Out)
+		return show(o, p.Out)
 	}
 	told, err := o.account()
 	if err != nil {
@@ -97,8 +97,8 @@ func (o *observed) explain(out io.Writer) error {
 // explainConditions prints what the other conditions say that is not as it should be.
 func (o *observed) explainConditions(out io.Writer) {
 	for _, condition := range o.others() {
-		paragraph(out, fmt.Sprintf("%s is %s, for %s: %s", condition.Type, condition.Status, ago(condition.LastTransitionTime.Time), condition.Reason),
-			condition.Message)
+		since := ago(condition.LastTransitionTime.Time)
+		paragraph(out, fmt.Sprintf("%s is %s, for %s: %s", condition.Type, condition.Status, since, condition.Reason), condition.Message)
 	}
 }
 
@@ -121,7 +121,7 @@ func (o *observed) causes() ([]explain.Cause, error) {
 		messages = append(messages, condition.Message)
 	}
 	messages = append(messages, o.troubles...)
-	return explain.Causes(o.collector.Namespace, o.collector.Name, messages...) //nolint:wrapcheck // it names the page
+	return explain.Causes(o.collector.Namespace, o.collector.Name, messages...)
 }
 
 func (o *observed) verdict(name string) string {
