@@ -1,10 +1,15 @@
 package integration
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -114,4 +119,31 @@ func TestThePluginDeletesACollector(t *testing.T) {
 	g.Expect(p.run("delete", "gateway", "--yes")).To(Equal("collector.kube8.dev/gateway deleted\n"))
 	g.Expect(apierrors.IsNotFound(plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &v1alpha1.Collector{}))).To(BeTrue())
 	p.refuses("there is no Collector gateway", "delete", "gateway", "--yes")
+}
+
+// Not parallel: it measures. No operator has to be there.
+func TestAFleetOf1000IsShownWithinASecond(t *testing.T) {
+	p := startTenancyPlane(t)
+	text := strings.Repeat("# what a configuration has, in each of a thousand Collectors\n", 300) + config
+	var group errgroup.Group
+	group.SetLimit(8)
+	for i := range 1000 {
+		collector := object(t, patched(t, fmt.Sprintf(`{metadata: {name: c-%d, namespace: acme}, spec: {collector: {configuration: %s}}}`, i,
+			base64.StdEncoding.EncodeToString([]byte(text)))))
+		group.Go(func() error { return p.client.Create(t.Context(), collector) })
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	plugin := pluginOf(t, p.kubeconfig)
+	began := time.Now()
+	out := plugin.run("list", "-A")
+	took := time.Since(began)
+	if !strings.HasSuffix(out, "\n0 of 1000 ready, 1000 Unknown\n") {
+		t.Errorf("got %d bytes:\n%s", len(out), out[max(0, len(out)-400):])
+	}
+	recordFigure(t, "`kubectl collector list -A` of 1,000 Collectors takes", took.Round(10*time.Millisecond))
+	if took > time.Second {
+		t.Errorf("it took %s", took)
+	}
 }
