@@ -31,7 +31,7 @@ const (
 	refresh  = "go test ./helm-charts/collector/tests -update"
 )
 
-var update = flag.Bool("update", false, "write the golden files and the samples' base64")
+var update = flag.Bool("update", false, "write the golden files and the table of vendors")
 
 var monitoring = []string{
 	"monitoring.coreos.com/v1",

@@ -1,0 +1,141 @@
+package tests
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// The table of docs/vendors.md says of each case of another vendor what the Collector has.
+func TestVendors(t *testing.T) {
+	const page, begin, end = "../../../docs/vendors.md", "-update -->\n\n", "\n<!-- end of the table -->"
+	var table strings.Builder
+	table.WriteString("| Collector | Image | File | Starts with | User | Writes to | Of the node | Ports |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	all, vendors := cases(t), 0
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		text, err := json.Marshal(all[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var spec v1alpha1.CollectorSpec
+		if err := json.Unmarshal(text, &spec); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !strings.Contains(spec.Collector.Name, "/") || strings.Contains(spec.Collector.Name, "example.com") {
+			continue
+		}
+		vendors++
+		fmt.Fprintf(&table, "| [%s](../helm-charts/collector/ci/%[1]s-values.yaml) | `%s` | %s | %s | %s | %s | %s | %s |\n", name, spec.Collector.Name,
+			file(spec.Collector), code(append(slices.Clone(spec.Command), spec.Args...)...), user(spec), code(writable(spec)...), ofNode(spec), ports(spec))
+	}
+	if vendors < 10 {
+		t.Fatalf("only %d cases are of other vendors", vendors)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	_, after, ends := strings.Cut(rest, end)
+	if !found || !ends {
+		t.Fatalf("%s has no place for the table", page)
+	}
+	want := before + begin + table.String() + end + after
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if want != string(text) {
+		t.Errorf("%s is not what the cases say; to write it: %s", page, refresh)
+	}
+}
+
+// code returns words as they are written in a cell, or "-" for none.
+func code(words ...string) string {
+	if len(words) == 0 {
+		return "-"
+	}
+	return "`" + strings.ReplaceAll(strings.Join(words, " "), "|", "\\|") + "`"
+}
+
+func file(config v1alpha1.CollectorConfig) string {
+	if config.ConfigurationSecret == nil && len(config.Configuration) == 0 {
+		return "-"
+	}
+	name := "`" + cmp.Or(config.FileName, "config.yaml") + "`"
+	if config.Format == v1alpha1.FormatRaw {
+		name += ", `raw`"
+	}
+	return name
+}
+
+// user returns the numbers of a collector's user and group.
+func user(spec v1alpha1.CollectorSpec) string {
+	said := "the image's"
+	pod, container := spec.PodSecurityContext, spec.SecurityContext
+	switch {
+	case container != nil && container.RunAsUser != nil:
+		said = fmt.Sprint(*container.RunAsUser)
+	case pod != nil && pod.RunAsUser != nil:
+		said = fmt.Sprint(*pod.RunAsUser)
+	}
+	if said == "0" {
+		said = "root"
+	}
+	if pod != nil && pod.FSGroup != nil {
+		said += fmt.Sprintf(", `fsGroup` %d", *pod.FSGroup)
+	}
+	return said
+}
+
+// writable returns the directories of its volumes that a collector can write to.
+func writable(spec v1alpha1.CollectorSpec) (paths []string) {
+	for _, mount := range spec.ExtraVolumeMounts {
+		isFixed := slices.ContainsFunc(spec.ExtraVolumes, func(volume corev1.Volume) bool {
+			return volume.Name == mount.Name && (volume.Secret != nil || volume.ConfigMap != nil || volume.Projected != nil || volume.DownwardAPI != nil)
+		})
+		if !mount.ReadOnly && !isFixed {
+			paths = append(paths, mount.MountPath)
+		}
+	}
+	return paths
+}
+
+// ofNode returns what of its node a collector uses.
+func ofNode(spec v1alpha1.CollectorSpec) string {
+	var uses []string
+	for _, use := range []struct {
+		what string
+		is   bool
+	}{
+		{"`hostNetwork`", spec.HostNetwork}, {"`hostPID`", spec.HostPID},
+		{"`privileged`", spec.SecurityContext != nil && spec.SecurityContext.Privileged != nil && *spec.SecurityContext.Privileged},
+	} {
+		if use.is {
+			uses = append(uses, use.what)
+		}
+	}
+	for i := range spec.ExtraVolumes {
+		if path := spec.ExtraVolumes[i].HostPath; path != nil {
+			uses = append(uses, "`"+path.Path+"`")
+		}
+	}
+	return cmp.Or(strings.Join(uses, ", "), "-")
+}
+
+func ports(spec v1alpha1.CollectorSpec) string {
+	var open []string
+	for _, name := range slices.Sorted(maps.Keys(spec.Ports)) {
+		open = append(open, fmt.Sprintf("%s %d", name, spec.Ports[name].Port))
+	}
+	return cmp.Or(strings.Join(open, ", "), "-")
+}
