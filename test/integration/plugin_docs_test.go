@@ -16,6 +16,8 @@ func TestEachTaskOfTheDocumentIsOneCommandOfThePlugin(t *testing.T) {
 	collector := newCollector(namespace, "gateway")
 	p, g := pluginIn(t, "default"), NewWithT(t)
 	p.write("config.yaml", config)
+	p.write("gateway.yaml", `{apiVersion: kube8.dev/v1alpha1, kind: Collector, metadata: {name: gateway}, spec: {replicas: 2, cluster: prod-eu-1,
+		collector: {name: opentelemetry-collector, version: 0.150.0}, tenant: {id: acme, reference: acme}}}`)
 	podOn(t, collector, newKubelet(t), "gateway-a", map[string]string{collectorLabel: "gateway"})
 	script, err := docs.Script("docs/clients.md", "By task")
 	if err != nil {
@@ -28,7 +30,7 @@ func TestEachTaskOfTheDocumentIsOneCommandOfThePlugin(t *testing.T) {
 		"status": {"Next: "}, "why": {"Collector " + namespace + "/gateway is not ready"}, "history": {"REVISION"},
 		"rollback": {"SHA-256", asked, "rolled back to the spec of revision 2"}, "restart": {"restarted"}, "pause": {"paused"}, "resume": {"resumed"},
 		"logs": {"log of " + namespace + "/gateway-a/collector"}, "report": {".tar.gz"},
-		"list": {"NAMESPACE", " ready"}, "delete": {asked, "deleted"},
+		"plan": {"+replicas: 2"}, "apply": {"configured"}, "list": {"NAMESPACE", " ready"}, "delete": {asked, "deleted"},
 	}
 	for line := range strings.Lines(strings.ReplaceAll(script, "tenant-acme", namespace)) {
 		line = strings.TrimSpace(line)

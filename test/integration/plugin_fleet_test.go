@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
+	registrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -146,4 +147,41 @@ func TestAFleetOf1000IsShownWithinASecond(t *testing.T) {
 	if took > time.Second {
 		t.Errorf("it took %s", took)
 	}
+}
+
+func TestThePluginPlansAndAppliesAFile(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	p, g := pluginIn(t, namespace), NewWithT(t)
+	const text = `{apiVersion: kube8.dev/v1alpha1, kind: Collector, metadata: {name: gateway}, spec: {cluster: prod-eu-1,
+		collector: {name: opentelemetry-collector, version: 0.150.0}, tenant: {id: "1042", reference: acme}}}`
+	p.write("gateway.yaml", text)
+	p.write("config.yaml", config)
+	arguments := []string{"-f", "gateway.yaml", "--from-file", "config.yaml"}
+	g.Expect(p.run(append([]string{"plan"}, arguments...)...)).To(And(
+		ContainSubstring("+cluster: prod-eu-1\n"), ContainSubstring("+kind: Deployment"), Not(ContainSubstring("receivers"))))
+	g.Expect(list(t, namespace, "kube8.dev/v1alpha1", "Collector")).To(BeEmpty(), "after a plan")
+	g.Expect(p.run(append([]string{"apply"}, arguments...)...)).To(Equal("collector.kube8.dev/gateway created\n"))
+	collector := newCollector(namespace, "gateway")
+	awaitRevision(t, collector, 1)
+	g.Expect(specOf(t, collector).Collector.ConfigurationText).To(BeEquivalentTo(config))
+	g.Expect(p.run(append([]string{"apply"}, arguments...)...)).To(Equal("collector.kube8.dev/gateway unchanged\n"))
+	g.Expect(p.run(append([]string{"plan"}, arguments...)...)).To(And(ContainSubstring("/spec: unchanged"), ContainSubstring("/objects: unchanged")))
+
+	p.write("gateway.yaml", strings.Replace(text, "prod-eu-1", "prod-eu-2, replicas: 3", 1))
+	g.Expect(p.run(append([]string{"plan"}, arguments...)...)).To(And(
+		ContainSubstring("-cluster: prod-eu-1\n+cluster: prod-eu-2\n"), MatchRegexp(`\+ +replicas: 3`), ContainSubstring(`kube8.dev/cluster: "prod-eu-2"`)))
+	g.Expect(p.run(append([]string{"apply"}, arguments...)...)).To(Equal("collector.kube8.dev/gateway configured\n"))
+	p.refuses("somebody else owns a field", append([]string{"apply", "--field-manager", "other"},
+		"-f", p.write("other.yaml", strings.Replace(text, "prod-eu-1", "moon", 1)))...)
+	p.refuses("spec.tenat: unknown field", "plan", "-f", p.write("bad.yaml", strings.Replace(text, "tenant:", "tenat:", 1)))
+	p.refuses("has no Collector", "apply", "-f", p.write("none.yaml", "kind: ConfigMap\n"))
+	p.refuses("by -f", "plan")
+
+	defer forbid(t, namespace, "kube8.dev", "collectors", "object.spec.cluster != 'moon'", registrationv1.Create, registrationv1.Update)()
+	p.write("gateway.yaml", strings.Replace(text, "prod-eu-1", "moon", 1))
+	g.Eventually(func() string {
+		_, failure := p.try("plan", "-f", "gateway.yaml")
+		return failure
+	}).Should(ContainSubstring("the platform refuses to apply Collector " + namespace + "/gateway"))
 }

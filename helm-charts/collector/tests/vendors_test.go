@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -84,9 +85,9 @@ func user(spec v1alpha1.CollectorSpec) string {
 	pod, container := spec.PodSecurityContext, spec.SecurityContext
 	switch {
 	case container != nil && container.RunAsUser != nil:
-		said = fmt.Sprint(*container.RunAsUser)
+		said = strconv.FormatInt(*container.RunAsUser, 10)
 	case pod != nil && pod.RunAsUser != nil:
-		said = fmt.Sprint(*pod.RunAsUser)
+		said = strconv.FormatInt(*pod.RunAsUser, 10)
 	}
 	if said == "0" {
 		said = "root"

@@ -100,10 +100,6 @@ type refusedError struct{ error }
 
 // check returns a refusedError if the API server or the operator would refuse a Collector. It asks neither.
 func check(ctx context.Context, collector *v1alpha1.Collector) error {
-	renderer, err := offline.New(operator.Options{}, nil)
-	if err != nil {
-		return err
-	}
 	bare := &v1alpha1.Collector{Spec: collector.Spec}
 	bare.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
 	bare.Namespace, bare.Name = collector.Namespace, collector.Name
@@ -111,10 +107,25 @@ func check(ctx context.Context, collector *v1alpha1.Collector) error {
 	if err != nil {
 		return fmt.Errorf("write the Collector: %w", err)
 	}
-	if _, err := renderer.Render(ctx, bytes.NewReader(text)); err != nil {
-		return refusedError{fmt.Errorf("refused, and not sent:\n%w", err)}
+	_, err = render(ctx, text)
+	return err
+}
+
+// render returns what the operator makes of a Collector, without the data of Secrets. The error is a refusedError if it makes nothing.
+func render(ctx context.Context, collector []byte) (string, error) {
+	renderer, err := offline.New(operator.Options{}, nil)
+	if err != nil {
+		return "", err
 	}
-	return nil
+	all, err := renderer.Render(ctx, bytes.NewReader(collector))
+	if err != nil {
+		return "", refusedError{fmt.Errorf("refused, and not sent:\n%w", err)}
+	}
+	var objects strings.Builder
+	for _, one := range all {
+		objects.WriteString(one.Public())
+	}
+	return objects.String(), nil
 }
 
 // changedError says that somebody else has changed a Collector.

@@ -68,10 +68,9 @@ Exit codes: 1 an error, 2 the check refuses a Collector, 3 one does not become r
 	root.PersistentFlags().VisitAll(func(flag *pflag.Flag) {
 		flag.Hidden = !slices.Contains([]string{"context", "kubeconfig", "namespace"}, flag.Name)
 	})
-	root.AddCommand(p.listCommand(), p.createCommand(), p.importCommand(), p.configCommand(), p.statusCommand(), p.whyCommand(),
-		p.deleteCommand(),
-		p.historyCommand(), p.rollbackCommand(), p.restartCommand(), p.pauseCommand(), p.resumeCommand(), p.logsCommand(),
-		p.reportCommand(), offline.NewCommand(), p.versionCommand())
+	root.AddCommand(p.listCommand(), p.createCommand(), p.applyCommand(), p.planCommand(), p.deleteCommand(), p.importCommand(),
+		p.configCommand(), p.statusCommand(), p.whyCommand(), p.historyCommand(), p.rollbackCommand(), p.restartCommand(),
+		p.pauseCommand(), p.resumeCommand(), p.logsCommand(), p.reportCommand(), offline.NewCommand(), p.versionCommand())
 	for name, complete := range map[string]cobra.CompletionFunc{
 		"namespace": completion.ResourceNameCompletionFunc(p.factory, "namespaces"),
 		"context": func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
@@ -170,13 +169,21 @@ func (s *session) failed(verb, name string, err error) error {
 	case meta.IsNoMatchError(err):
 		return errors.New("the cluster does not know Collectors; install the operator, or choose another cluster with --context")
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("there is no Collector %s in namespace %s; `kubectl get collectors -A` lists all that there are", name, s.namespace)
+		return &noCollectorError{s.namespace, name}
 	case isByAdmission(err):
 		return fmt.Errorf("the platform refuses to %s %s: %w", verb, what, err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("your account may not %s %s; ask for one of the roles collector-viewer and collector-editor: %w", verb, what, err)
 	}
 	return fmt.Errorf("%s %s: %w", verb, what, err)
+}
+
+// noCollectorError says that there is no Collector of a name.
+type noCollectorError struct{ namespace, name string }
+
+// Error says where to look.
+func (e *noCollectorError) Error() string {
+	return fmt.Sprintf("there is no Collector %s in namespace %s; `kubectl collector list -A` lists all that there are", e.name, e.namespace)
 }
 
 // admission is in what policies and webhooks say. A refusal for lack of rights has none of these words.

@@ -1,0 +1,232 @@
+package kubectl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// manifest is a Collector in a file, and where its configuration may be.
+type manifest struct{ file, from, owner string }
+
+func (m *manifest) addFlags(flags *pflag.FlagSet) {
+	flags.StringVarP(&m.file, "filename", "f", "", "the file with the Collector, or - for standard input")
+	flags.StringVar(&m.from, "from-file", "", "a file with its configuration, if that is not in the Collector")
+	flags.StringVar(&m.owner, "field-manager", "kubectl", "who owns the fields; the default is that of kubectl apply --server-side")
+}
+
+func (p *plugin) applyCommand() *cobra.Command {
+	var m manifest
+	var given consent
+	var w waiting
+	cmd := p.ofFile("apply", "Create a Collector of a file, or make it what the file says",
+		`Create a Collector of a file, or make it what the file says, by a server-side apply. It is
+checked first, as the operator and the API server check it. With --from-file its
+configuration is in a file of its own.`,
+		&m, func(ctx context.Context, s *session, wanted *unstructured.Unstructured) error {
+			before, err := s.existing(ctx, wanted.GetName())
+			if err != nil {
+				return err
+			}
+			if before != nil {
+				if err := given.mayChange(before); err != nil {
+					return err
+				}
+			}
+			if err := s.apply(ctx, wanted, m.owner); err != nil {
+				return err
+			}
+			what := "configured"
+			switch {
+			case before == nil:
+				what = "created"
+			case before.GetGeneration() == wanted.GetGeneration():
+				what = "unchanged"
+			}
+			if err := p.done(wanted.GetName(), what); err != nil {
+				return err
+			}
+			return p.until(ctx, s, wanted.GetName(), w)
+		})
+	given.addForce(cmd.Flags())
+	w.addFlags(cmd.Flags(), untilReady, false)
+	return cmd
+}
+
+func (p *plugin) planCommand() *cobra.Command {
+	var m manifest
+	return p.ofFile("plan", "Show what a file would change in the cluster's objects",
+		`Show what a file would change: in the Collector, by a dry run on the API server with all
+its policies, and in the objects that the operator makes of it. Nothing is changed.
+The data of Secrets are not shown.`,
+		&m, func(ctx context.Context, s *session, wanted *unstructured.Unstructured) error {
+			before, err := s.existing(ctx, wanted.GetName())
+			if err != nil {
+				return err
+			}
+			if err := s.apply(ctx, wanted, m.owner, client.DryRunAll); err != nil {
+				return err
+			}
+			return p.plan(ctx, before, wanted)
+		})
+}
+
+// ofFile is a command about the Collector of a file.
+func (p *plugin) ofFile(
+	use, short, long string, m *manifest, run func(context.Context, *session, *unstructured.Unstructured) error,
+) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use + " -f FILE", Short: short, Long: long, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := p.connect()
+			if err != nil {
+				return err
+			}
+			wanted, err := p.wanted(cmd.Context(), *m, s.namespace)
+			if err != nil {
+				return err
+			}
+			s.namespace = wanted.GetNamespace()
+			return run(cmd.Context(), s, wanted)
+		},
+	}
+	m.addFlags(cmd.Flags())
+	return cmd
+}
+
+// wanted returns the Collector of a file, checked.
+func (p *plugin) wanted(ctx context.Context, m manifest, namespace string) (*unstructured.Unstructured, error) {
+	if m.file == "" {
+		return nil, errors.New("name the file of the Collector by -f, or - for standard input")
+	}
+	text, err := p.input(m.file)
+	if err != nil {
+		return nil, err
+	}
+	wanted := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict(text, &wanted.Object); err != nil {
+		return nil, fmt.Errorf("read %s, which has one Collector: %w", m.file, err)
+	}
+	if wanted.GroupVersionKind() != v1alpha1.GroupVersion.WithKind("Collector") || wanted.GetName() == "" {
+		return nil, fmt.Errorf("%s has no Collector; it needs apiVersion kube8.dev/v1alpha1, kind Collector and a name", m.file)
+	}
+	if wanted.GetNamespace() == "" {
+		wanted.SetNamespace(namespace)
+	}
+	if m.from != "" {
+		content, err := p.input(m.from)
+		if err != nil {
+			return nil, err
+		}
+		field, value := "configuration", any(content)
+		if isText(content) {
+			field, value = "configurationText", string(content)
+		}
+		value, err = plain(value)
+		if err == nil {
+			err = unstructured.SetNestedField(wanted.Object, value, "spec", "collector", field)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("put %s into the Collector: %w", m.from, err)
+		}
+	}
+	_, err = rendered(ctx, wanted)
+	return wanted, err
+}
+
+// plain returns a value as JSON has it: bytes become base64.
+func plain(value any) (read any, err error) {
+	text, err := json.Marshal(value)
+	return read, errors.Join(err, json.Unmarshal(text, &read))
+}
+
+// existing returns a Collector with all its fields, or nil if there is none.
+func (s *session) existing(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	found, err := s.whole(ctx, name)
+	if errors.As(err, new(*noCollectorError)) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// apply has the API server merge a Collector, which becomes what that answers.
+func (s *session) apply(ctx context.Context, wanted *unstructured.Unstructured, owner string, options ...client.ApplyOption) error {
+	options = append(options, client.FieldOwner(owner))
+	err := s.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), options...)
+	if apierrors.IsConflict(err) {
+		return fmt.Errorf("somebody else owns a field of Collector %s/%s; name them by --field-manager, or leave the field out: %w",
+			s.namespace, wanted.GetName(), err)
+	}
+	if err != nil {
+		return s.failed("apply", wanted.GetName(), err)
+	}
+	return nil
+}
+
+// rendered returns what the operator makes of a Collector, as render does.
+func rendered(ctx context.Context, collector *unstructured.Unstructured) (string, error) {
+	bare := collector.DeepCopy()
+	delete(bare.Object, "status")
+	bare.SetManagedFields(nil)
+	text, err := json.Marshal(bare)
+	if err != nil {
+		return "", fmt.Errorf("write the Collector: %w", err)
+	}
+	return render(ctx, text)
+}
+
+// plan prints what changes between two Collectors. before is nil if there is none yet.
+func (p *plugin) plan(ctx context.Context, before, after *unstructured.Unstructured) error {
+	name := after.GetNamespace() + "/" + after.GetName()
+	var specBefore, objectsBefore string
+	if before != nil {
+		var err error
+		if specBefore, err = specOf(before); err != nil {
+			return err
+		}
+		// This version may refuse the present Collector. All of the objects are new then.
+		objectsBefore, _ = rendered(ctx, before)
+	}
+	specAfter, err := specOf(after)
+	if err != nil {
+		return err
+	}
+	objectsAfter, err := rendered(ctx, after)
+	if err != nil {
+		return err
+	}
+	for _, pair := range []struct{ what, before, after string }{
+		{"spec", specBefore, specAfter}, {"objects", objectsBefore, objectsAfter},
+	} {
+		difference, err := unified(name+"/"+pair.what, pair.before, name+"/"+pair.what+" (planned)", pair.after)
+		if err != nil {
+			return err
+		}
+		if difference == "" {
+			difference = fmt.Sprintf("%s/%s: unchanged\n", name, pair.what)
+		}
+		if _, err := fmt.Fprint(p.Out, difference); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// specOf returns a Collector's spec as YAML, with a hash in place of each configuration.
+func specOf(collector *unstructured.Unstructured) (string, error) {
+	spec, _, err := unstructured.NestedMap(collector.Object, "spec")
+	if err != nil {
+		return "", fmt.Errorf("read the spec: %w", err)
+	}
+	return describe(spec)
+}
