@@ -13,6 +13,9 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
+// ofKubernetes are namespaces that no tenant has.
+var ofKubernetes = []string{"kube-system", "kube-public", "kube-node-lease"}
+
 // listNamespaces answers with the namespaces whose Collectors the portal's account may list. An account that may not list
 // namespaces chooses among those that the portal was started with.
 func (p *portal) listNamespaces(w http.ResponseWriter, r *http.Request) error {
@@ -21,7 +24,9 @@ func (p *portal) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	switch err := p.collectors.List(r.Context(), &list); {
 	case err == nil:
 		for _, namespace := range list.Items {
-			candidates = append(candidates, namespace.Name)
+			if !slices.Contains(ofKubernetes, namespace.Name) {
+				candidates = append(candidates, namespace.Name)
+			}
 		}
 	case !apierrors.IsForbidden(err):
 		return fmt.Errorf("list namespaces: %w", err)

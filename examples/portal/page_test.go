@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,7 +58,9 @@ func observeAll(ctx context.Context) {
 		for _, c := range list.Items {
 			if c.Status.ObservedGeneration != c.Generation {
 				c.Status.ObservedGeneration = c.Generation
-				c.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonAvailable}}
+				c.Status.Conditions = []v1alpha1.Condition{{
+					Type: "Ready", Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonAvailable, Message: strings.Repeat("as-long-as-the-name-of-an-image/", 20),
+				}}
 				_ = admin.Status().Update(ctx, &c) // a conflict is tried again
 			}
 		}

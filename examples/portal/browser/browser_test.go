@@ -7,6 +7,7 @@ package browser
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 	}
 	step(ctx, t, "a configuration in a Secret is named, and saved as it is", edit("kept"),
 		says("elsewhere", "The configuration is key config.yaml of Secret kept."), chromedp.WaitNotVisible(field("configuration")),
-		chromedp.SetValue(field("cluster"), "prod-eu-2"), save, says("saved", "Saved kept."),
+		chromedp.SetValue(field("cluster"), "prod-eu-2"), save, says("saved", "Sent kept."),
 		chromedp.WaitVisible(chromedp.Search(row("kept")+`//*[.="prod-eu-2"]`)))
 	step(ctx, t, "New empties the form", chromedp.Click(chromedp.CSS("[type=reset]")),
 		chromedp.WaitVisible(chromedp.CSS("[name=name]:not([readonly]):invalid")), chromedp.WaitVisible(field("configuration")))
@@ -59,7 +60,7 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 		says("refusal", "spec.tenant.id: Invalid value"))
 	step(ctx, t, "the mended form makes a row",
 		chromedp.SetValue(field("tenantID"), "1042"), save,
-		chromedp.WaitVisible(chromedp.Search(row("gateway"))), says("saved", "Saved gateway."),
+		chromedp.WaitVisible(chromedp.Search(row("gateway"))), says("saved", "Sent gateway."),
 		chromedp.WaitNotPresent(chromedp.Search(`//*[@id="refusal"][text()]`)))
 	step(ctx, t, "the collector becomes ready, and the row says so by itself",
 		chromedp.WaitVisible(chromedp.Search(row("gateway")+`[@data-ready="True"]//*[.="Available"]`)))
@@ -75,7 +76,9 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](`document.readyState == "complete"`)); err != nil {
 		t.Fatal(err)
 	}
+	fits(ctx, t, "the status and the history")
 	step(ctx, t, "and back", chromedp.Click(chromedp.CSS("header a")), chromedp.WaitVisible(chromedp.Search(row("gateway"))))
+	fits(ctx, t, "the list and the form")
 	remove := func(name string) chromedp.Action[chromedp.Void] {
 		return chromedp.Click(chromedp.Search(row(name) + `//*[.="Delete"]`))
 	}
@@ -122,6 +125,19 @@ func browser(t *testing.T) context.Context {
 		}
 	}()
 	return ctx
+}
+
+// fits demands that nothing of a page is cut or beyond its edge, on a phone and on a desk.
+func fits(ctx context.Context, t *testing.T, what string) {
+	t.Helper()
+	const isWhole = `document.documentElement.scrollWidth <= window.innerWidth && ` +
+		`[...document.querySelectorAll("th, td, p, label, button, input:not([type=text])")].every((e) => e.scrollWidth <= e.clientWidth + 1)`
+	for _, width := range []int64{390, 1280} {
+		step(ctx, t, fmt.Sprintf("%s in %d pixels", what, width), chromedp.EmulateViewport(width, 900))
+		if whole, err := chromedp.Run(ctx, chromedp.Evaluate[bool](isWhole)); err != nil || !whole {
+			t.Errorf("%s is cut in a window of %d pixels (%v)", what, width, err)
+		}
+	}
 }
 
 // step does what a person does and waits for what they see. If that does not come, it says what the page shows.

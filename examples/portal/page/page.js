@@ -84,7 +84,7 @@ form.addEventListener("submit", async (event) => {
   const { name, ...collector } = Object.fromEntries(new FormData(form));
   const body = { ...collector, configurationSecret: source };
   if (await call("PUT", `${collectors}/${encodeURIComponent(name)}`, body)) {
-    at("saved").textContent = `Saved ${name}.`;
+    at("saved").textContent = `Sent ${name}. Its row says when it serves, or why it does not.`;
     begin(`Change ${name}`, source);
   }
 });
