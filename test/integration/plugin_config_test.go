@@ -50,6 +50,7 @@ func TestThePluginReplacesAConfiguration(t *testing.T) {
 	p.refuses("add --yes", "config", "set", "gateway", "--from-file", "new.yaml")
 	p.refuses("name the new configuration by --from-file", "config", "set", "gateway", "--yes")
 	p.refuses("duplicate key", "config", "set", "gateway", "--from-file", "bad.yaml", "--yes")
+	p.refuses("the YAML parser says: yaml: line 1: did not find", "config", "set", "gateway", "--yes", "--from-file", p.write("broken.yaml", "a: 1\nb: [2\n"))
 	p.refuses("is empty", "config", "set", "gateway", "--from-file", "empty.yaml", "--yes")
 	p.refuses("no such file", "config", "set", "gateway", "--from-file", "none.yaml", "--yes")
 	p.refuses("a file name has letters", "config", "set", "gateway", "--from-file", "new.yaml", "--file", "a/b", "--yes")

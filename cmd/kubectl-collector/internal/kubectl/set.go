@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	cmdeditor "k8s.io/kubectl/pkg/cmd/util/editor"
 	"k8s.io/kubectl/pkg/util/term"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -71,6 +72,9 @@ func (p *plugin) write(ctx context.Context, s *session, read *v1alpha1.Collector
 	}
 	changed, patch := f.put(read, content)
 	if err := check(ctx, changed); err != nil {
+		if reason := syntaxError(content); f.configuration && read.Spec.Collector.Format != v1alpha1.FormatRaw && reason != nil {
+			return refusedError{fmt.Errorf("%w\nthe YAML parser says: %w", err, reason)}
+		}
 		return err
 	}
 	if _, err := fmt.Fprint(p.Out, difference); err != nil {
@@ -83,6 +87,11 @@ func (p *plugin) write(ctx context.Context, s *session, read *v1alpha1.Collector
 		return err
 	}
 	return p.done(read.Name, "configured")
+}
+
+// syntaxError returns why a text is not YAML, in the parser's words. These can quote the text, which is the user's own.
+func syntaxError(text []byte) error {
+	return kyaml.Unmarshal(text, &kyaml.Node{}) //nolint:wrapcheck // it is quoted
 }
 
 func (p *plugin) configEditCommand() *cobra.Command {
