@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,9 +21,6 @@ import (
 
 // maxTroubles is how many pods in trouble are named: those of one workload mostly have the same.
 const maxTroubles = 2
-
-// maxEvents is how many events of a workload are looked at.
-const maxEvents = 20
 
 // troubles says what keeps pods of collector from serving, newest pods first.
 func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructured, workload *workload) ([]string, error) {
@@ -37,7 +36,11 @@ func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructur
 	sort.Slice(found, func(i, j int) bool {
 		return cmp.Or(found[j].CreationTimestamp.Compare(found[i].CreationTimestamp.Time), cmp.Compare(found[i].Name, found[j].Name)) < 0
 	})
-	troubles := append(slices.Clone(workload.troubles), w.refusal(ctx, collector, workload)...)
+	var newest metav1.Time
+	if len(found) > 0 {
+		newest = found[0].CreationTimestamp
+	}
+	troubles := append(slices.Clone(workload.troubles), w.refusal(ctx, collector, workload, newest)...)
 	for i := range found {
 		if trouble := troubleOf(&found[i]); trouble != "" && len(troubles) < maxTroubles {
 			troubles = append(troubles, "pod "+found[i].Name+": "+trouble)
@@ -46,19 +49,34 @@ func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructur
 	return troubles, nil
 }
 
-// refusal returns why a DaemonSet or StatefulSet has fewer pods than it should, by its newest event that says so. Only its events do.
-// An operator that may not read them says less.
-func (w writer) refusal(ctx context.Context, collector *unstructured.Unstructured, workload *workload) []string {
+// refusal returns why a DaemonSet or StatefulSet has fewer pods than it should, by its newest event that says so. Only its events do. An
+// event from before the newest pod is over. An operator that may not read events says less.
+func (w writer) refusal(ctx context.Context, collector *unstructured.Unstructured, workload *workload, newest metav1.Time) []string {
 	if workload.teller == "" || workload.Behind || workload.All >= workload.Wanted {
 		return nil
 	}
 	var list corev1.EventList
-	if err := w.live.List(ctx, &list, client.InNamespace(collector.GetNamespace()), client.Limit(maxEvents),
+	if err := w.live.List(ctx, &list, client.InNamespace(collector.GetNamespace()),
 		client.MatchingFields{"involvedObject.uid": string(workload.teller), "reason": "FailedCreate"}); err != nil || len(list.Items) == 0 {
 		return nil
 	}
-	newest := slices.MaxFunc(list.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
-	return []string{newest.Reason + ": " + inventory.BoundedMessage(newest.Message)}
+	last := slices.MaxFunc(list.Items, func(a, b corev1.Event) int { return lastSeen(&a).Compare(lastSeen(&b)) })
+	if lastSeen(&last).Before(newest.Time) {
+		return nil
+	}
+	return []string{last.Reason + ": " + inventory.BoundedMessage(last.Message)}
+}
+
+// lastSeen returns when an event last happened.
+func lastSeen(event *corev1.Event) time.Time {
+	seen := event.LastTimestamp.Time
+	if event.EventTime.After(seen) {
+		seen = event.EventTime.Time
+	}
+	if event.Series != nil && event.Series.LastObservedTime.After(seen) {
+		seen = event.Series.LastObservedTime.Time
+	}
+	return seen
 }
 
 // unpulled are the reasons of containers without their image, and told those of others that the kubelet or the runtime explains. These
@@ -101,10 +119,10 @@ func troubleOf(pod *corev1.Pod) string {
 func explanation(of corev1.ContainerStatus) string {
 	waiting, ended, message := of.State.Waiting, of.LastTerminationState.Terminated, ""
 	switch {
-	case slices.Contains(unpulled, waiting.Reason): // each layer repeats the image, and the innermost cause comes last
+	case slices.Contains(unpulled, waiting.Reason):
 		message = "image " + of.Image
-		if at := strings.LastIndex(waiting.Message, ": "); at >= 0 {
-			message += waiting.Message[at:]
+		if cause := layers.FindStringSubmatch(waiting.Message); cause != nil {
+			message += ": " + strings.TrimPrefix(cause[1], of.Image+": ")
 		}
 	case slices.Contains(told, waiting.Reason):
 		message = waiting.Message
@@ -114,8 +132,15 @@ func explanation(of corev1.ContainerStatus) string {
 	if message == "" {
 		return ""
 	}
-	return ": " + strings.Join(strings.Fields(message), " ")
+	message = strings.Join(strings.Fields(message), " ")
+	if at := strings.LastIndex(message, "exec: "); at >= 0 { // what comes before is the runtime's own
+		message = message[at:]
+	}
+	return ": " + message
 }
+
+// layers finds the cause behind what the kubelet and the runtime say before it. Each of them names the image or an address.
+var layers = regexp.MustCompile(`(?s)^.*"[^"]*": (.+)$`)
 
 func exit(ended *corev1.ContainerStateTerminated) string {
 	switch {

@@ -79,6 +79,18 @@ func TestTheKubeletIsQuotedAndContainersAreNot(t *testing.T) {
 				`failed to resolve reference "example.com/a:1": example.com/a:1: not found'}}`,
 			"ErrImagePull: image example.com/a:1: not found",
 		},
+		"an image that the registry does not give": {
+			`image: acme/a:1, state: {waiting: {reason: ImagePullBackOff, message: 'Back-off pulling image "acme/a:1": ErrImagePull: failed to pull and ` +
+				`unpack image "docker.io/acme/a:1": failed to resolve reference "docker.io/acme/a:1": pull access denied, repository does not exist ` +
+				`or may require authorization: server message: insufficient_scope: authorization failed'}}`,
+			"ImagePullBackOff: image acme/a:1: pull access denied, repository does not exist or may require authorization: server message: " +
+				"insufficient_scope: authorization failed",
+		},
+		"a registry that is nowhere": {
+			`image: example.com/a:1, state: {waiting: {reason: ErrImagePull, message: 'failed to do request: Head "https://example.com/v2/a/manifests/1": ` +
+				`dial tcp: lookup example.com: no such host'}}`,
+			"ErrImagePull: image example.com/a:1: dial tcp: lookup example.com: no such host",
+		},
 		"an image that is tried again": {
 			`image: example.com/a:1, state: {waiting: {reason: ImagePullBackOff, message: 'Back-off pulling image "example.com/a:1"'}}`,
 			"ImagePullBackOff: image example.com/a:1",
@@ -90,7 +102,7 @@ func TestTheKubeletIsQuotedAndContainersAreNot(t *testing.T) {
 		"a program that is not there": {
 			`state: {waiting: {reason: CrashLoopBackOff, message: back-off 10s}}, lastState: {terminated: {reason: StartError, exitCode: 128,
 				message: "failed to create task:\n  exec: \"otelcol\": executable file not found in $PATH"}}`,
-			`CrashLoopBackOff, exit code 128: failed to create task: exec: "otelcol": executable file not found in $PATH`,
+			`CrashLoopBackOff, exit code 128: exec: "otelcol": executable file not found in $PATH`,
 		},
 		"what a collector has printed": {
 			`state: {waiting: {reason: CrashLoopBackOff, message: back-off 10s}}, lastState: {terminated: {reason: Error, exitCode: 1, message: password=hunter2}}`,

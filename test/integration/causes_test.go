@@ -3,6 +3,7 @@ package integration
 import (
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -22,7 +23,7 @@ func say(t *testing.T, object client.Object, kind, reason, message string) {
 	event := &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: object.GetNamespace(), GenerateName: "said-"},
 		InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID()},
-		Type:           corev1.EventTypeWarning, Reason: reason, Message: message, LastTimestamp: metav1.Now(),
+		Type:           corev1.EventTypeWarning, Reason: reason, Message: message, LastTimestamp: metav1.NewTime(time.Now().Add(-5 * time.Second)),
 	}
 	if err := plane.client.Create(t.Context(), event); err != nil {
 		t.Fatal(err)
@@ -62,6 +63,10 @@ func TestADaemonSetAndAStatefulSetSayWhyTheyHaveNoPods(t *testing.T) {
 			g.Expect(p.run("why", "gateway")).To(And(ContainSubstring("The pods' ServiceAccount is not there."),
 				ContainSubstring("kubectl get serviceaccounts -n "+collector.Namespace), Not(ContainSubstring("kubectl logs"))))
 			g.Expect(p.run("status", "gateway")).To(ContainSubstring("Next: Create it, or correct `spec.serviceAccount`."))
+
+			pod(t, collector, crashed()) // which is newer than the event
+			awaitReady(t, collector, "False", "PodsNotReady", "CrashLoopBackOff")
+			g.Expect(condition(t, collector, "Ready").Message).NotTo(ContainSubstring("FailedCreate"))
 			serveAs(t, collector, mode)
 			awaitReady(t, collector, "True", "Available", "1/1")
 		})

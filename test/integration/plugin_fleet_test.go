@@ -110,6 +110,9 @@ func TestThePluginWaits(t *testing.T) {
 	p.write("bad.yaml", "a: *nobody\n")
 	g.Expect(exit("config", "set", "gateway", "--yes", "-f", "bad.yaml")).To(Equal(2), "refused by the check")
 	g.Expect(exit("status", "nobody")).To(Equal(1))
+	pause(t, collector)
+	g.Expect(exit("restart", "gateway", "--wait")).To(Equal(1), "paused")
+	g.Expect(exit("config", "set", "gateway", "--yes", "--wait", "-f", p.write("third.yaml", another+"# more\n"))).To(Equal(3), "paused, at once")
 }
 
 func TestThePluginDeletesACollector(t *testing.T) {
@@ -177,6 +180,12 @@ func TestThePluginPlansAndAppliesAFile(t *testing.T) {
 	p.refuses("spec.tenat: unknown field", "plan", "-f", p.write("bad.yaml", strings.Replace(text, "tenant:", "tenat:", 1)))
 	p.refuses("has no Collector", "apply", "-f", p.write("none.yaml", "kind: ConfigMap\n"))
 	p.refuses("by -f", "plan")
+	p.refuses("more than one object", "apply", "-f", p.write("two.yaml", text+"\n---\n"+text+"\n"))
+	p.refuses("is for namespace other", "apply", "-n", namespace, "-f",
+		p.write("elsewhere.yaml", strings.Replace(text, "name: gateway", "name: gateway, namespace: other", 1)))
+	p.refuses("there is no namespace nowhere", "apply", "-f",
+		p.write("nowhere.yaml", strings.Replace(text, "name: gateway", "name: gateway, namespace: nowhere", 1)))
+	g.Expect(p.run("apply", "--field-manager", "other", "--force-conflicts", "-f", "other.yaml")).To(ContainSubstring("configured"))
 
 	defer forbid(t, namespace, "kube8.dev", "collectors", "object.spec.cluster != 'moon'", registrationv1.Create, registrationv1.Update)()
 	p.write("gateway.yaml", strings.Replace(text, "prod-eu-1", "moon", 1))

@@ -19,6 +19,9 @@ const (
 	// another one that also has lists may have fewest, because the numbers multiply.
 	most, fewer, fewest = 256, 64, 16
 
+	// peers is the list of a NetworkPolicy's rule that may have as many as fewer: vendors publish dozens of blocks of addresses.
+	peers = "to"
+
 	// amount is what a quantity looks like: 32 digits and two of an exponent. The pattern of Kubernetes allows any number, and whoever
 	// compares 1e100000000 with something takes a minute for it.
 	amount = `^[+-]?([0-9]{1,32}(\.[0-9]{0,32})?|\.[0-9]{1,32})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
@@ -70,7 +73,10 @@ func limit(node any, depth int) {
 		if _, has := node["pattern"]; has && node["x-kubernetes-int-or-string"] == true {
 			node["pattern"] = amount
 		}
-		for _, child := range node {
+		for name, child := range node {
+			if field, isSchema := child.(map[string]any); isSchema && name == peers && depth == 1 {
+				setDefault(field, "maxItems", fewer)
+			}
 			limit(child, depth)
 		}
 	}

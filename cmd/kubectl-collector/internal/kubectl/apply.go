@@ -1,15 +1,22 @@
 package kubectl
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -17,11 +24,15 @@ import (
 )
 
 // manifest is a Collector in a file, and where its configuration may be.
-type manifest struct{ file, from, owner string }
+type manifest struct {
+	file, from, owner string
+	force             bool
+}
 
 func (m *manifest) addFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&m.file, "filename", "f", "", "the file with the Collector, or - for standard input")
 	flags.StringVar(&m.from, "from-file", "", "a file with its configuration, if that is not in the Collector")
+	flags.BoolVar(&m.force, "force-conflicts", false, "take over fields that somebody else owns")
 	flags.StringVar(&m.owner, "field-manager", "kubectl", "who owns the fields; the default is that of kubectl apply --server-side")
 }
 
@@ -33,24 +44,21 @@ func (p *plugin) applyCommand() *cobra.Command {
 		`Create a Collector of a file, or make it what the file says, by a server-side apply. It is
 checked first, as the operator and the API server check it. With --from-file its
 configuration is in a file of its own.`,
-		&m, func(ctx context.Context, s *session, wanted *unstructured.Unstructured) error {
-			before, err := s.existing(ctx, wanted.GetName())
-			if err != nil {
-				return err
-			}
+		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured) error {
 			if before != nil {
 				if err := given.mayChange(before); err != nil {
 					return err
 				}
 			}
-			if err := s.apply(ctx, wanted, m.owner); err != nil {
+			if err := s.apply(ctx, wanted, m); err != nil {
 				return err
 			}
 			what := "configured"
 			switch {
 			case before == nil:
 				what = "created"
-			case before.GetGeneration() == wanted.GetGeneration():
+			case before.GetGeneration() == wanted.GetGeneration() && maps.Equal(before.GetLabels(), wanted.GetLabels()) &&
+				maps.Equal(before.GetAnnotations(), wanted.GetAnnotations()):
 				what = "unchanged"
 			}
 			if err := p.done(wanted.GetName(), what); err != nil {
@@ -69,21 +77,17 @@ func (p *plugin) planCommand() *cobra.Command {
 		`Show what a file would change: in the Collector, by a dry run on the API server with all
 its policies, and in the objects that the operator makes of it. Nothing is changed.
 The data of Secrets are not shown.`,
-		&m, func(ctx context.Context, s *session, wanted *unstructured.Unstructured) error {
-			before, err := s.existing(ctx, wanted.GetName())
-			if err != nil {
-				return err
-			}
-			if err := s.apply(ctx, wanted, m.owner, client.DryRunAll); err != nil {
+		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured) error {
+			if err := s.apply(ctx, wanted, m, client.DryRunAll); err != nil {
 				return err
 			}
 			return p.plan(ctx, before, wanted)
 		})
 }
 
-// ofFile is a command about the Collector of a file.
+// ofFile is a command about the Collector of a file. It gets the present Collector, or nil, and the one that is wanted, checked.
 func (p *plugin) ofFile(
-	use, short, long string, m *manifest, run func(context.Context, *session, *unstructured.Unstructured) error,
+	use, short, long string, m *manifest, run func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured) error,
 ) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use + " -f FILE", Short: short, Long: long, Args: cobra.NoArgs,
@@ -92,20 +96,30 @@ func (p *plugin) ofFile(
 			if err != nil {
 				return err
 			}
-			wanted, err := p.wanted(cmd.Context(), *m, s.namespace)
+			wanted, err := p.wanted(*m, s.namespace)
 			if err != nil {
 				return err
 			}
 			s.namespace = wanted.GetNamespace()
-			return run(cmd.Context(), s, wanted)
+			before, err := s.existing(cmd.Context(), wanted.GetName())
+			if err != nil {
+				return err
+			}
+			if err := p.addConfiguration(*m, before, wanted); err != nil {
+				return err
+			}
+			if _, err := rendered(cmd.Context(), wanted); err != nil {
+				return err
+			}
+			return run(cmd.Context(), s, before, wanted)
 		},
 	}
 	m.addFlags(cmd.Flags())
 	return cmd
 }
 
-// wanted returns the Collector of a file, checked.
-func (p *plugin) wanted(ctx context.Context, m manifest, namespace string) (*unstructured.Unstructured, error) {
+// wanted returns the Collector of a file, without what only the API server writes.
+func (p *plugin) wanted(m manifest, namespace string) (*unstructured.Unstructured, error) {
 	if m.file == "" {
 		return nil, errors.New("name the file of the Collector by -f, or - for standard input")
 	}
@@ -113,41 +127,61 @@ func (p *plugin) wanted(ctx context.Context, m manifest, namespace string) (*uns
 	if err != nil {
 		return nil, err
 	}
-	wanted := &unstructured.Unstructured{}
-	if err := yaml.UnmarshalStrict(text, &wanted.Object); err != nil {
-		return nil, fmt.Errorf("read %s, which has one Collector: %w", m.file, err)
+	var wanted *unstructured.Unstructured
+	reader := yamlutil.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		one := &unstructured.Unstructured{}
+		if err := errors.Join(err, yaml.UnmarshalStrict(document, &one.Object)); err != nil {
+			return nil, fmt.Errorf("read %s: %w", m.file, err)
+		}
+		if len(one.Object) == 0 {
+			continue
+		}
+		if wanted != nil {
+			return nil, fmt.Errorf("%s has more than one object; give each Collector a file of its own", m.file)
+		}
+		wanted = one
 	}
-	if wanted.GroupVersionKind() != v1alpha1.GroupVersion.WithKind("Collector") || wanted.GetName() == "" {
+	if wanted == nil || wanted.GroupVersionKind() != v1alpha1.GroupVersion.WithKind("Collector") || wanted.GetName() == "" {
 		return nil, fmt.Errorf("%s has no Collector; it needs apiVersion kube8.dev/v1alpha1, kind Collector and a name", m.file)
 	}
-	if wanted.GetNamespace() == "" {
-		wanted.SetNamespace(namespace)
+	if given := *p.flags.Namespace; given != "" && wanted.GetNamespace() != "" && given != wanted.GetNamespace() {
+		return nil, fmt.Errorf("the Collector is for namespace %s, and --namespace says %s", wanted.GetNamespace(), given)
 	}
-	if m.from != "" {
-		content, err := p.input(m.from)
-		if err != nil {
-			return nil, err
-		}
-		field, value := "configuration", any(content)
-		if isText(content) {
-			field, value = "configurationText", string(content)
-		}
-		value, err = plain(value)
-		if err == nil {
-			err = unstructured.SetNestedField(wanted.Object, value, "spec", "collector", field)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("put %s into the Collector: %w", m.from, err)
-		}
+	wanted.SetNamespace(cmp.Or(wanted.GetNamespace(), namespace))
+	delete(wanted.Object, "status")
+	for _, field := range []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"} {
+		unstructured.RemoveNestedField(wanted.Object, "metadata", field)
 	}
-	_, err = rendered(ctx, wanted)
-	return wanted, err
+	return wanted, nil
 }
 
-// plain returns a value as JSON has it: bytes become base64.
-func plain(value any) (read any, err error) {
-	text, err := json.Marshal(value)
-	return read, errors.Join(err, json.Unmarshal(text, &read))
+// addConfiguration puts the configuration of a file of its own into a Collector: as text where it can be, and in base64 where the present
+// Collector has that.
+func (p *plugin) addConfiguration(m manifest, before, wanted *unstructured.Unstructured) error {
+	if m.from == "" {
+		return nil
+	}
+	content, err := p.input(m.from)
+	if err != nil {
+		return err
+	}
+	field, value := "configurationText", any(string(content))
+	isBase64 := false
+	if before != nil {
+		_, isBase64, _ = unstructured.NestedString(before.Object, "spec", "collector", "configuration")
+	}
+	if isBase64 || !isText(content) {
+		field, value = "configuration", base64.StdEncoding.EncodeToString(content)
+	}
+	if err := unstructured.SetNestedField(wanted.Object, value, "spec", "collector", field); err != nil {
+		return fmt.Errorf("put %s into the Collector: %w", m.from, err)
+	}
+	return nil
 }
 
 // existing returns a Collector with all its fields, or nil if there is none.
@@ -160,11 +194,14 @@ func (s *session) existing(ctx context.Context, name string) (*unstructured.Unst
 }
 
 // apply has the API server merge a Collector, which becomes what that answers.
-func (s *session) apply(ctx context.Context, wanted *unstructured.Unstructured, owner string, options ...client.ApplyOption) error {
-	options = append(options, client.FieldOwner(owner))
+func (s *session) apply(ctx context.Context, wanted *unstructured.Unstructured, m manifest, options ...client.ApplyOption) error {
+	options = append(options, client.FieldOwner(m.owner))
+	if m.force {
+		options = append(options, client.ForceOwnership)
+	}
 	err := s.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), options...)
 	if apierrors.IsConflict(err) {
-		return fmt.Errorf("somebody else owns a field of Collector %s/%s; name them by --field-manager, or leave the field out: %w",
+		return fmt.Errorf("somebody else owns a field of Collector %s/%s; leave the field out, or take it over by --force-conflicts: %w",
 			s.namespace, wanted.GetName(), err)
 	}
 	if err != nil {

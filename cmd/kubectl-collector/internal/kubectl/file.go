@@ -51,7 +51,7 @@ func configurationIn(config v1alpha1.CollectorConfig) []byte {
 	return config.Configuration
 }
 
-// isText tells whether a file reads as text: no byte of it is lost in a Collector, and a terminal shows it as it is.
+// isText tells whether a file reads as text: no byte of it is lost in a Collector, and YAML shows it as it is.
 func isText(content []byte) bool {
 	return utf8.Valid(content) && !bytes.ContainsFunc(content, func(r rune) bool {
 		return r != '\n' && r != '\t' && !unicode.IsPrint(r)
@@ -64,7 +64,7 @@ func (f file) put(collector *v1alpha1.Collector, content []byte) (*v1alpha1.Coll
 	changed := collector.DeepCopy()
 	field := map[string]any{"configuration": content}
 	if config := &changed.Spec.Collector; f.configuration {
-		if len(config.Configuration) == 0 && isText(content) {
+		if config.ConfigurationText != "" && utf8.Valid(content) || len(config.Configuration) == 0 && isText(content) {
 			config.ConfigurationText = v1alpha1.FileText(content)
 			field = map[string]any{"configurationText": string(content)}
 		} else {

@@ -166,8 +166,10 @@ func (s *session) failed(verb, name string, err error) error {
 		what = "Collectors"
 	}
 	switch {
-	case meta.IsNoMatchError(err):
+	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && name == "":
 		return errors.New("the cluster does not know Collectors; install the operator, or choose another cluster with --context")
+	case apierrors.IsNotFound(err) && kindOf(err) == "namespaces":
+		return fmt.Errorf("there is no namespace %s; `kubectl get namespaces` lists those that there are", s.namespace)
 	case apierrors.IsNotFound(err):
 		return &noCollectorError{s.namespace, name}
 	case isByAdmission(err):
@@ -176,6 +178,15 @@ func (s *session) failed(verb, name string, err error) error {
 		return fmt.Errorf("your account may not %s %s; ask for one of the roles collector-viewer and collector-editor: %w", verb, what, err)
 	}
 	return fmt.Errorf("%s %s: %w", verb, what, err)
+}
+
+// kindOf returns the resource that the API server's answer is about.
+func kindOf(err error) string {
+	status := apierrors.APIStatus(nil)
+	if errors.As(err, &status) && status.Status().Details != nil {
+		return status.Status().Details.Kind
+	}
+	return ""
 }
 
 // noCollectorError says that there is no Collector of a name.

@@ -80,7 +80,7 @@ func (p *plugin) list(ctx context.Context, l listing) error {
 		return err
 	}
 	slices.SortStableFunc(rows, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a[l.orderBy], b[l.orderBy]), cmp.Compare(a["namespace"], b["namespace"]), cmp.Compare(a["name"], b["name"]))
+		return cmp.Or(compare(a[l.orderBy], b[l.orderBy]), cmp.Compare(a["namespace"], b["namespace"]), cmp.Compare(a["name"], b["name"]))
 	})
 	if l.output == "name" {
 		for _, r := range rows {
@@ -93,6 +93,16 @@ func (p *plugin) list(ctx context.Context, l listing) error {
 		return err
 	}
 	return l.print(p.Out, rows)
+}
+
+// compare compares two cells, as numbers if both are.
+func compare(a, b string) int {
+	one, isOne := strconv.Atoi(a)
+	other, isOther := strconv.Atoi(b)
+	if isOne == nil && isOther == nil {
+		return cmp.Compare(one, other)
+	}
+	return cmp.Compare(a, b)
 }
 
 // print prints a table and a summary.

@@ -77,7 +77,8 @@ func (s *session) addTroubles(ctx context.Context, o *observed) error {
 	}
 	asked := 0
 	for i := range o.pods {
-		if ready, _ := counts(&o.pods[i]); !strings.HasPrefix(ready, "0/") || asked == maxTroubled {
+		ready, _ := counts(&o.pods[i])
+		if o.pods[i].DeletionTimestamp != nil || !strings.HasPrefix(ready, "0/") || asked == maxTroubled {
 			continue
 		}
 		asked++

@@ -35,7 +35,7 @@ type notReadyError struct{ error }
 
 // stops are reasons that no waiting changes: somebody has to change something.
 var stops = []string{
-	v1alpha1.ReasonConfigInvalid, v1alpha1.ReasonConfigMissing, v1alpha1.ReasonConflict, v1alpha1.ReasonReleaseFailed, v1alpha1.ReasonPaused,
+	v1alpha1.ReasonConfigInvalid, v1alpha1.ReasonConfigMissing, v1alpha1.ReasonConflict, v1alpha1.ReasonPaused,
 }
 
 // until waits until a Collector is ready as it is now, and tells each news of it. It is an error if that needs somebody's help.
@@ -48,11 +48,10 @@ func (p *plugin) until(ctx context.Context, s *session, name string, w waiting) 
 			return "", false, notReadyError{fmt.Errorf("collector %s/%s was deleted meanwhile", s.namespace, name)}
 		}
 		ready := v1alpha1.Condition{Reason: v1alpha1.ReasonProgressing, Message: "the operator has not reconciled the change yet"}
-		if collector.Status.ObservedGeneration >= collector.Generation {
-			for _, condition := range collector.Status.Conditions {
-				if condition.Type == "Ready" {
-					ready = condition
-				}
+		for _, condition := range collector.Status.Conditions {
+			isCurrent := collector.Status.ObservedGeneration >= collector.Generation || condition.Reason == v1alpha1.ReasonPaused
+			if condition.Type == "Ready" && isCurrent {
+				ready = condition
 			}
 		}
 		said = ready.Reason + ": " + ready.Message

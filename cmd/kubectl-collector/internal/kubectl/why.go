@@ -139,7 +139,7 @@ func (o *observed) explainPods(out io.Writer) {
 	var lines []string
 	for i := range o.pods {
 		pod := &o.pods[i]
-		if ready, _ := counts(pod); strings.HasPrefix(ready, "0/") {
+		if ready, _ := counts(pod); pod.DeletionTimestamp == nil && strings.HasPrefix(ready, "0/") {
 			lines = append(lines, fmt.Sprintf("%s is %s; its last exit: %s", pod.Name, podState(pod), lastExit(pod)))
 		}
 	}
