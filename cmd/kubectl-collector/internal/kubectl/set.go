@@ -91,7 +91,7 @@ func (p *plugin) write(ctx context.Context, s *session, read *v1alpha1.Collector
 
 // syntaxError returns why a text is not YAML, in the parser's words. These can quote the text, which is the user's own.
 func syntaxError(text []byte) error {
-	return kyaml.Unmarshal(text, &kyaml.Node{}) //nolint:wrapcheck // it is quoted
+	return kyaml.Unmarshal(text, &kyaml.Node{})
 }
 
 func (p *plugin) configEditCommand() *cobra.Command {
