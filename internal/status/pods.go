@@ -69,14 +69,11 @@ func (w writer) refusal(ctx context.Context, collector *unstructured.Unstructure
 
 // lastSeen returns when an event last happened.
 func lastSeen(event *corev1.Event) time.Time {
-	seen := event.LastTimestamp.Time
-	if event.EventTime.After(seen) {
-		seen = event.EventTime.Time
+	seen := []time.Time{event.LastTimestamp.Time, event.EventTime.Time}
+	if event.Series != nil {
+		seen = append(seen, event.Series.LastObservedTime.Time)
 	}
-	if event.Series != nil && event.Series.LastObservedTime.After(seen) {
-		seen = event.Series.LastObservedTime.Time
-	}
-	return seen
+	return slices.MaxFunc(seen, time.Time.Compare)
 }
 
 // unpulled are the reasons of containers without their image, and told those of others that the kubelet or the runtime explains. These
