@@ -106,10 +106,6 @@ func TestFilesRefuses(t *testing.T) {
 			old: "cmVjZWl2ZXJzOiB7fQo=", new: "LSBzZWNyZXQK",
 			want: object + `spec.collector.configuration: line 1 is not a YAML mapping; start with a key such as "receivers:", or set format to raw`,
 		},
-		"null, where a server-side apply refuses it": {
-			old: "cluster: prod", new: "cluster: prod\n  securityContext: {capabilities: null}",
-			want: object + `spec.securityContext.capabilities: Invalid value: spec.securityContext.capabilities in body must be of type object: "null"`,
-		},
 		"a broken rule of the schema": {
 			old: "cluster: prod", new: "cluster: prod\n  mode: daemonset\n  replicas: 2",
 			want: object + "spec: Invalid value: replicas: not with mode daemonset, which runs one pod on each node; remove replicas or choose mode deployment or statefulset",

@@ -53,7 +53,7 @@ func (s *crdSchema) admit(ctx context.Context, obj *unstructured.Unstructured) e
 	for _, path := range unknown {
 		problems = append(problems, Problem{Field: path, Message: "unknown field; check its spelling and its indentation"})
 	}
-	// A null stays, for a server-side apply refuses it. Other ways to create a Collector drop it, so it never says anything.
+	defaulting.PruneNonNullableNullsWithoutDefaults(obj.Object, s.structural)
 	defaulting.Default(obj.Object, s.structural)
 
 	for _, refusal := range s.validate(ctx, obj) {

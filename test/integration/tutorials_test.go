@@ -45,7 +45,7 @@ func TestATenantsFirstHour(t *testing.T) {
 	g.Expect(p.follow(namespace, script, err)).To(ContainSubstring("condition met"))
 	script, err = docs.Script("docs/first-hour.md", "Send to your backend")
 	g.Expect(p.follow(namespace, script, err)).To(ContainSubstring("+exporters: {otlphttp"))
-	g.Expect(string(specOf(t, collector).Collector.Configuration)).To(And(ContainSubstring("${env:BACKEND_TOKEN}"), ContainSubstring("exporters: [otlphttp]")))
+	g.Expect(string(specOf(t, collector).Collector.ConfigurationText)).To(And(ContainSubstring("${env:BACKEND_TOKEN}"), ContainSubstring("exporters: [otlphttp]")))
 	g.Eventually(func() int { return deployedRevision(t, collector) }).Should(BeNumerically(">=", 2))
 	script, err = docs.Script("docs/first-hour.md", "Make a mistake")
 	g.Expect(p.follow(namespace, script, err)).To(ContainSubstring("\nrefused\n"))
@@ -81,7 +81,7 @@ func TestAReleaseOfTheChartBecomesACollector(t *testing.T) {
 	p.follow(namespace, script, err)
 	awaitRevision(t, collector, 1)
 	found := specOf(t, collector)
-	g.Expect(string(found.Collector.Configuration)).To(Equal("receivers: {}\n"))
+	g.Expect(string(found.Collector.ConfigurationText)).To(Equal("receivers: {}\n"))
 	g.Expect(found.Replicas).To(HaveValue(BeEquivalentTo(2)))
 }
 

@@ -80,7 +80,7 @@ pod is the target. A distribution of OpenTelemetry, whose name has no "/", has s
   "metrics" (dict "port" 8888)) $ports }}
 {{- end }}
 {{- range $name, $port := $ports }}
-{{- if and $port (ne (toString $port.enabled) "false") }}
+{{- if and (kindIs "map" $port) (ne (toString $port.enabled) "false") }}
 {{- if not $port.port }}
 {{- fail (printf "ports.%s: port is missing; give it a number, or remove it with enabled: false" $name) }}
 {{- end }}
