@@ -11,7 +11,7 @@ func TestRefusals(t *testing.T) {
 			`collector: {configurationSecret: {name: s, key: k}}`,
 			"collector: set one of configuration, configurationText and configurationSecret",
 		},
-		"a port without a number":         {`ports: {nameless: {}}`, "ports.nameless: port is missing; give it a number, or remove it with enabled: false"},
+		"an empty port":                   {`ports: {nameless: {}}`, "ports.nameless: port is missing; give it a number, or remove it with enabled: false"},
 		"one of another vendor's, either": {`{collector: {name: a/b}, ports: {nameless: {}}}`, "ports.nameless: port is missing"},
 		"a file with the name of the configuration's": {
 			`collector: {fileName: alloy.hcl, files: {alloy.hcl: e30=}}`,
