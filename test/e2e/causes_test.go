@@ -73,10 +73,6 @@ func TestWhyTellsTheCause(t *testing.T) {
 			edit: func(c *v1alpha1.Collector) { c.Spec.Command = []string{"/no-such-program"} },
 			why:  `The image does not have the program that .spec.command. names\.`,
 		},
-		"too little memory": {
-			edit: func(c *v1alpha1.Collector) { c.Spec.Resources.Limits, c.Spec.Resources.Requests = memory("20Mi"), nil },
-			why:  `The collector took more memory than its limit\.`,
-		},
 		"a configuration that the collector refuses": {
 			edit: func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(refusedByTheCollector()) },
 			why:  `The collector starts, and ends by itself\.`,

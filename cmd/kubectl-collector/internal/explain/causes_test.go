@@ -7,6 +7,7 @@ import (
 
 // told are messages as Kubernetes and its runtimes write them, each with a part of what happened.
 var told = map[string]string{
+	`pod a: Unschedulable: 0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found`: "has no volume yet",
 	`0/1 updated; pod a: Error, exit code 2`: "ends by itself",
 	`0/1 updated; pod a: ErrImagePull: image a: pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed`: "refuses these credentials",
 	`Failed: Failed to pull image "a": pull access denied: server message: insufficient_scope: authorization failed`:                                                                  "refuses these credentials",
