@@ -41,7 +41,7 @@ secret:
 {{/* The files in the release's own Secret, as items of a volume; nothing where there are none. */}}
 {{- define "collector.ownFiles" -}}
 {{- $names := keys (.Values.collector.files | default dict) | sortAlpha }}
-{{- if include "collector.configuration" . }}{{ $names = prepend $names .Values.collector.fileName }}{{ end }}
+{{- if or .Values.collector.configuration .Values.collector.configurationText }}{{ $names = prepend $names .Values.collector.fileName }}{{ end }}
 {{- with $names }}
 items:
   {{- range . }}

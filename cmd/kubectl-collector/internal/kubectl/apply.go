@@ -160,8 +160,7 @@ func (p *plugin) wanted(m manifest, namespace string) (*unstructured.Unstructure
 	return wanted, nil
 }
 
-// addConfiguration puts the configuration of a file of its own into a Collector: as text where it can be, and in base64 where the present
-// Collector has that.
+// addConfiguration puts the configuration of a file of its own into a Collector, in the field that the present one has.
 func (p *plugin) addConfiguration(m manifest, before, wanted *unstructured.Unstructured) error {
 	if m.from == "" {
 		return nil
@@ -170,13 +169,19 @@ func (p *plugin) addConfiguration(m manifest, before, wanted *unstructured.Unstr
 	if err != nil {
 		return err
 	}
-	field, value := "configurationText", any(string(content))
-	isBase64 := false
+	var present v1alpha1.CollectorSpec
 	if before != nil {
-		_, isBase64, _ = unstructured.NestedString(before.Object, "spec", "collector", "configuration")
+		spec, _, err := unstructured.NestedMap(before.Object, "spec")
+		if err == nil {
+			present, err = typed(spec)
+		}
+		if err != nil {
+			return fmt.Errorf("read the spec: %w", err)
+		}
 	}
-	if isBase64 || !isText(content) {
-		field, value = "configuration", base64.StdEncoding.EncodeToString(content)
+	field, value := "configuration", base64.StdEncoding.EncodeToString(content)
+	if asText(present.Collector, content) {
+		field, value = "configurationText", string(content)
 	}
 	if err := unstructured.SetNestedField(wanted.Object, value, "spec", "collector", field); err != nil {
 		return fmt.Errorf("put %s into the Collector: %w", m.from, err)

@@ -27,17 +27,6 @@ func (c *consent) addFlags(flags *pflag.FlagSet) {
 	c.addForce(flags)
 }
 
-// ExitCode returns the exit code for an error: 2 if the check of the plugin refuses a Collector, 3 if one does not become ready, else 1.
-func ExitCode(err error) int {
-	if _, isRefused := errors.AsType[refusedError](err); isRefused {
-		return exitRefused
-	}
-	if _, isNotReady := errors.AsType[notReadyError](err); isNotReady {
-		return exitNotReady
-	}
-	return exitError
-}
-
 func (c *consent) addForce(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.force, "force", false, "also change a Collector that a GitOps tool manages, although that tool will change it back")
 }

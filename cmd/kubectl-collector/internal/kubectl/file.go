@@ -58,13 +58,17 @@ func isText(content []byte) bool {
 	})
 }
 
-// put returns a copy of a Collector whose file has that content, and the JSON merge patch for this change. A configuration stays text or
-// base64, whichever it is.
+// asText tells whether a configuration is written as text. It stays text or base64, whichever it is.
+func asText(before v1alpha1.CollectorConfig, content []byte) bool {
+	return before.ConfigurationText != "" && utf8.Valid(content) || len(before.Configuration) == 0 && isText(content)
+}
+
+// put returns a copy of a Collector whose file has that content, and the JSON merge patch for this change.
 func (f file) put(collector *v1alpha1.Collector, content []byte) (*v1alpha1.Collector, map[string]any) {
 	changed := collector.DeepCopy()
 	field := map[string]any{"configuration": content}
 	if config := &changed.Spec.Collector; f.configuration {
-		if config.ConfigurationText != "" && utf8.Valid(content) || len(config.Configuration) == 0 && isText(content) {
+		if asText(*config, content) {
 			config.ConfigurationText = v1alpha1.FileText(content)
 			field = map[string]any{"configurationText": string(content)}
 		} else {

@@ -2,6 +2,7 @@ package kubectl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -144,3 +145,14 @@ const (
 	exitRefused  = 2
 	exitNotReady = 3
 )
+
+// ExitCode returns the exit code for an error: 2 if the check of the plugin refuses a Collector, 3 if one does not become ready, else 1.
+func ExitCode(err error) int {
+	if _, isRefused := errors.AsType[refusedError](err); isRefused {
+		return exitRefused
+	}
+	if _, isNotReady := errors.AsType[notReadyError](err); isNotReady {
+		return exitNotReady
+	}
+	return exitError
+}
