@@ -49,8 +49,8 @@ type follower struct {
 	followed     map[schema.GroupVersionKind]bool // of those that not every cluster has
 }
 
-// newFollower returns what follows the objects of one entry of the watches file. It adds to mgr what follows the fleet, and what the
-// cluster offers.
+// newFollower returns what follows the objects of one entry of the watches file. It adds to mgr what follows the fleet, and the
+// capabilities of the cluster.
 func newFollower(
 	mgr ctrl.Manager, watch watches.Watch, waves *rollout.Waves, requeue func(client.Object, time.Duration),
 ) (*follower, error) {
@@ -70,7 +70,7 @@ func newFollower(
 	waves.Fleet, waves.Requeue = f.collectors, func(collector client.Object) { requeue(collector, 0) }
 	waves.Reset()
 	if err := errors.Join(mgr.Add(f.capabilities), mgr.Add(waves)); err != nil {
-		return nil, fmt.Errorf("follow what the cluster offers, and the fleet: %w", err)
+		return nil, fmt.Errorf("follow the capabilities of the cluster, and the fleet: %w", err)
 	}
 	return f, nil
 }
@@ -137,7 +137,7 @@ func (f *follower) follow(ctx context.Context, kinds []schema.GroupVersionKind) 
 	return failed
 }
 
-// changed forgets the objects of kinds that the cluster no longer offers, and has each Collector reconciled.
+// changed forgets the objects of kinds that the cluster no longer has, and has each Collector reconciled.
 func (f *follower) changed(ctx context.Context, vanished []schema.GroupVersionKind) {
 	for _, kind := range vanished {
 		delete(f.followed, kind)
@@ -146,7 +146,7 @@ func (f *follower) changed(ctx context.Context, vanished []schema.GroupVersionKi
 	f.waves.Reset()
 	collectors, err := f.collectors(ctx)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot reconcile each Collector now that the cluster offers something else")
+		ctrl.LoggerFrom(ctx).Error(err, "cannot reconcile each Collector now that the capabilities of the cluster are others")
 		return
 	}
 	for i := range collectors {
