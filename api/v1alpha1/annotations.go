@@ -13,6 +13,10 @@ const (
 	// Collector it is RolloutHold, or counts for nothing.
 	RolloutLabel = "kube8.dev/rollout"
 
+	// ChangedByAnnotation on a Collector names the user who was the last to change its spec, where a policy of the cluster stamps that.
+	// The history of revisions tells it.
+	ChangedByAnnotation = "kube8.dev/changed-by"
+
 	// OperatorLabel is on each object that an operator with --watch-label-selector has applied, and tells it from those of other
 	// operators: their informer caches do not have it.
 	OperatorLabel = "kube8.dev/operator"

@@ -116,6 +116,14 @@ type CollectorSpec struct {
 	// +optional
 	Check *Check `json:"check,omitempty"`
 
+	// RevisionHistoryLimit is how many revisions the operator records, 10 by
+	// default: the deployed one, and those that you can go back to. As many Secrets
+	// with configurations stay, and what is in them.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
+	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+
 	WorkloadSpec `json:",inline"`
 	ExposureSpec `json:",inline"`
 	PodSpec      `json:",inline"`

@@ -260,6 +260,11 @@ func (in *CollectorSpec) DeepCopyInto(out *CollectorSpec) {
 		*out = new(Check)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.RevisionHistoryLimit != nil {
+		in, out := &in.RevisionHistoryLimit, &out.RevisionHistoryLimit
+		*out = new(int32)
+		**out = **in
+	}
 	in.WorkloadSpec.DeepCopyInto(&out.WorkloadSpec)
 	in.ExposureSpec.DeepCopyInto(&out.ExposureSpec)
 	in.PodSpec.DeepCopyInto(&out.PodSpec)

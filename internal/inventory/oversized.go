@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/configuration"
+	"github.com/kube8/kube8-operator/internal/managedfields"
 )
 
 const (
@@ -28,6 +29,9 @@ const (
 	// oversizedAnnotation is where the informer cache keeps the name of a field that made a spec too large, and finalizersAnnotation that it
 	// does not have all finalizers. The API server accepts no such names from anybody.
 	oversizedAnnotation, finalizersAnnotation = "/oversized", "/finalizers"
+
+	// managerAnnotation is where the informer cache keeps which field manager was the last to change the spec.
+	managerAnnotation = "/manager"
 
 	// UninstallFinalizer is the stock reconciler's.
 	UninstallFinalizer = "uninstall-helm-release"
@@ -71,6 +75,14 @@ func CheckSize(collector *unstructured.Unstructured) error {
 		"most of a spec that has more than %d values or %d bytes of text; shorten it", maxValues, maxText)}
 }
 
+// ChangerOf returns who has changed the spec of a Collector, as the informer cache or as the API server has it: the user, where a policy
+// stamps who it was, or the field manager.
+func ChangerOf(collector client.Object) string {
+	annotations := collector.GetAnnotations()
+	return cmp.Or(annotations[v1alpha1.ChangedByAnnotation], annotations[managerAnnotation],
+		managedfields.LatestOf(collector.GetManagedFields(), "f:spec"))
+}
+
 // CheckFinalizers demands that the informer cache has all finalizers of a Collector. The error is a *configuration.Error.
 func CheckFinalizers(collector client.Object) error {
 	if _, isCut := collector.GetAnnotations()[finalizersAnnotation]; !isCut {
@@ -89,6 +101,7 @@ func largest(spec map[string]any) string {
 
 // bound takes out of a Collector what would fill the informer cache, and nothing that the operator needs.
 func bound(collector *unstructured.Unstructured) {
+	manager := managedfields.LatestOf(collector.GetManagedFields(), "f:spec")
 	collector.SetManagedFields(nil)
 	collector.SetOwnerReferences(nil)
 	collector.SetLabels(boundMarks(collector.GetLabels()))
@@ -98,6 +111,9 @@ func bound(collector *unstructured.Unstructured) {
 			annotations = map[string]string{}
 		}
 		annotations[name] = cmp.Or(annotations[name], value)
+	}
+	if manager != "" {
+		mark(managerAnnotation, manager)
 	}
 	// The operator's own comes on top of as many as there may be.
 	if all := collector.GetFinalizers(); len(all) > maxFinalizers+1 || len(all) > maxFinalizers && !slices.Contains(all, UninstallFinalizer) {

@@ -6,8 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 func listOf(count int, item any) []any {
@@ -105,6 +109,39 @@ func TestManyFinalizersAreRefusedAndNotKept(t *testing.T) {
 			if err := fmt.Sprint(CheckFinalizers(collector)); err != row.want {
 				t.Errorf("%s: error %s, want %s", name, err, row.want)
 			}
+		}
+	}
+}
+
+func TestTheCacheKeepsWhoHasChangedTheSpecOfACollector(t *testing.T) {
+	entry := func(manager, subresource, fields string, second int64) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{
+			Manager: manager, Subresource: subresource, Time: &metav1.Time{Time: time.Unix(second, 0)},
+			FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+		}
+	}
+	spec, status := `{"f:spec":{"f:mode":{}}}`, `{"f:status":{"f:spec":{}}}`
+	stamped := map[string]string{v1alpha1.ChangedByAnnotation: "alice"}
+	for name, row := range map[string]struct {
+		annotations map[string]string
+		entries     []metav1.ManagedFieldsEntry
+		want        string
+	}{
+		"nobody is known":    {},
+		"who was the latest": {entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9), entry("kubectl-edit", "", spec, 5)}, want: "flux"},
+		"not who wrote the status or an annotation": {entries: []metav1.ManagedFieldsEntry{
+			entry("kubectl-edit", "", spec, 5), entry("other", "status", spec, 7), entry("label", "", status, 8),
+		}, want: "kubectl-edit"},
+		"the user, where a policy tells": {annotations: stamped, entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9)}, want: "alice"},
+	} {
+		collector := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
+		collector.SetAnnotations(row.annotations)
+		collector.SetManagedFields(row.entries)
+		if _, err := StripCollectors()(collector); err != nil {
+			t.Fatal(err)
+		}
+		if got := ChangerOf(collector); got != row.want || len(collector.GetManagedFields()) > 0 {
+			t.Errorf("%s: %q, want %q, with %d entries", name, got, row.want, len(collector.GetManagedFields()))
 		}
 	}
 }

@@ -89,6 +89,17 @@ func IsOfOperator(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == Manager || entry.Manager == Handover || entry.Manager == Adopter
 }
 
+// LatestOf returns the field manager that was the last to change something below a path, or nothing if nobody has it.
+func LatestOf(entries []metav1.ManagedFieldsEntry, path ...string) string {
+	var latest metav1.ManagedFieldsEntry
+	for _, entry := range entries {
+		if entry.Subresource == "" && entry.FieldsV1 != nil && !entry.Time.Before(latest.Time) && Has(entry, path...) {
+			latest = entry
+		}
+	}
+	return latest.Manager
+}
+
 // Has tells whether an entry has the field at a path.
 func Has(entry metav1.ManagedFieldsEntry, path ...string) bool {
 	raw := entry.FieldsV1.Raw

@@ -176,6 +176,7 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 		},
 		"as many Secrets of configurations stay as there are records, and none that never reached a workload": {
 			Situation{
+				History:  3,
 				Deployed: "r1", Want: wanted("r2", "Secret/c-6=1", "Deployment/c=2"),
 				View: drift.View{
 					Objects: with(having("Secret/c-1=1", "Secret/c-2=1", "Secret/c-3=1", "Secret/c-4=1", "Secret/c-refused=1", "Deployment/c=1"),

@@ -132,6 +132,9 @@ type Situation struct {
 	// Failed says why the same change has failed, as long as the delay after that is not over.
 	Failed error
 
+	// History is how many Secrets with configurations stay.
+	History int
+
 	// Pods is how many pods the Collector's status tells of.
 	Pods int32
 

@@ -10,7 +10,6 @@ import (
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
-	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -162,7 +161,7 @@ func (s *Situation) history() map[inventory.Reference]bool {
 			all = append(all, secret{what, seen.Object})
 		}
 	}
-	wanted, room := 0, record.History
+	wanted, room := 0, s.History
 	for i := range s.Want.Objects {
 		if what := s.Want.Objects[i].Ref; what.Kind().Kind == "Secret" {
 			wanted++

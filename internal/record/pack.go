@@ -23,6 +23,9 @@ type Content struct {
 
 	// Generation is that of the Collector. 0 says that it is not known.
 	Generation int64
+
+	// ChangedBy says who has changed what the revision is made from, if that is known.
+	ChangedBy string
 }
 
 const (
@@ -64,7 +67,7 @@ func contentOf(rel *release.Release) (map[string][]byte, error) {
 func (r *Records) earlier(revision int) map[string]string {
 	var earlier []string
 	for _, known := range r.records {
-		if known.uid != "" && known.revision > revision-History {
+		if known.uid != "" && known.revision > revision-r.Limit {
 			earlier = append(earlier, fmt.Sprintf("%d=%s", known.revision, known.uid))
 		}
 	}
@@ -88,7 +91,7 @@ func (r *Records) Read(ctx context.Context, revision int) (of Content, err error
 		return of, fmt.Errorf("the record of revision %d has no manifest: %w", revision, errors.ErrUnsupported)
 	}
 	generation, _ := strconv.ParseInt(secret.Labels[generationLabel], 10, 64) // 0 without it
-	return Content{rel.Manifest, rel.Config, generation}, nil
+	return Content{Manifest: rel.Manifest, Values: rel.Config, Generation: generation}, nil
 }
 
 // packer packs releases. There is one, because it has buffers of nearly a megabyte.

@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -28,8 +29,8 @@ import (
 )
 
 const (
-	// History is how many revisions are kept.
-	History = 3
+	// defaultLimit is how many revisions are kept, if the spec does not say.
+	defaultLimit = 10
 
 	// maxRecord is how many bytes of a release a Secret holds, with room for its metadata.
 	maxRecord = corev1.MaxSecretSize - 16<<10
@@ -39,6 +40,9 @@ const (
 	// earlierAnnotation on a record has the revisions before it and the UIDs of their records, such as "2=UID,1=UID", so that an
 	// operator that has just started need not list them.
 	earlierAnnotation = "kube8.dev/earlier"
+
+	// ChangedByPrefix begins the description of a record that tells who has changed the Collector.
+	ChangedByPrefix = "changed by "
 
 	// generationLabel on a record has the Collector's generation. Helm keeps labels that are not its own.
 	generationLabel = "generation"
@@ -68,8 +72,19 @@ type Records struct {
 	Collector client.Object
 	Chart     *chart.Chart
 
+	// Limit is how many revisions are kept, see LimitOf.
+	Limit int
+
 	// Alone says that no other operator works on the same Collector.
 	Alone bool
+}
+
+// LimitOf returns how many revisions of a Collector are kept: their records, and their Secrets with configurations.
+func LimitOf(collector *unstructured.Unstructured) int {
+	if limit, found, err := unstructured.NestedInt64(collector.Object, "spec", "revisionHistoryLimit"); found && err == nil {
+		return int(limit)
+	}
+	return defaultLimit
 }
 
 // Prepare finds out which revisions are recorded. deployed is the last one by the Collector's status: with it nothing is asked, and
@@ -166,7 +181,7 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 			err = r.create(ctx, next, content)
 		}
 	}
-	if apierrors.IsForbidden(err) && r.forget(ctx, next-History) == nil { // a quota has room for as many as stay
+	if apierrors.IsForbidden(err) && r.forget(ctx, next-r.Limit) == nil { // a quota has room for as many as stay
 		err = r.create(ctx, next, content)
 	}
 	for apierrors.IsAlreadyExists(err) { // that record has lost its labels, or another operator has just written it
@@ -183,7 +198,7 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 	}
 	isUnknown := func(known recorded) bool { return known.uid == "" }
 	r.listed = r.listed || !slices.ContainsFunc(r.records, isUnknown) // the record before has told of all others
-	if err := r.forget(ctx, next-History); err != nil {               // no reason to fail either
+	if err := r.forget(ctx, next-r.Limit); err != nil {               // no reason to fail either
 		log.FromContext(ctx).Info("could not delete the records of old revisions", "because", err.Error())
 	}
 	return next, nil
@@ -197,7 +212,7 @@ func (r *Records) create(ctx context.Context, revision int, of Content) error {
 		Config: of.Values, Manifest: of.Manifest,
 		Info: &release.Info{
 			FirstDeployed: helmtime.Time{Time: r.Collector.GetCreationTimestamp().Time}, LastDeployed: helmtime.Now(),
-			Description: "deployed by kube8-operator",
+			Description: description(of.ChangedBy),
 		},
 	}
 	content, err := contentOf(rel)
@@ -217,6 +232,14 @@ func (r *Records) create(ctx context.Context, revision int, of Content) error {
 	}
 	r.add(recorded{revision: revision, uid: secret.UID})
 	return nil
+}
+
+// description returns what `helm history` says of a revision.
+func description(changedBy string) string {
+	if changedBy == "" {
+		return "deployed by kube8-operator"
+	}
+	return ChangedByPrefix + changedBy
 }
 
 // get reads the record of a revision, if it is the Collector's.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestRevisionOf(t *testing.T) {
@@ -74,5 +75,14 @@ func TestAForgedRecordIsNotParsed(t *testing.T) {
 				t.Errorf("it took %d MiB", allocated)
 			}
 		})
+	}
+}
+
+func TestASpecSaysHowManyRevisionsAreKept(t *testing.T) {
+	for spec, want := range map[string]int{"": 10, "revisionHistoryLimit": 2} {
+		collector := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{spec: int64(2)}}}
+		if got := LimitOf(collector); got != want {
+			t.Errorf("%q: %d, want %d", spec, got, want)
+		}
 	}
 }

@@ -82,6 +82,7 @@ func New(cluster client.Client, live client.Reader, options Options) *Clients {
 	c.recordsOf = func(r *actionClient) records {
 		return &record.Records{
 			Known: &r.records, Cluster: cluster, Live: live, Collector: r.collector, Chart: c.Source.Chart.Chart, Alone: c.Alone,
+			Limit: record.LimitOf(r.collector),
 		}
 	}
 	return c

@@ -12,6 +12,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/revision"
 )
 
@@ -32,12 +33,18 @@ func (r *actionClient) look() error {
 			r.latest, r.until = change{now, r.deployed.Hash()}, r.now().Add(now.PartOf(r.Period))
 		}
 	}
-	r.isUnknown = r.isUnknown || r.expected == nil && r.deployed.Revision != 0
+	r.isUnknown = r.isUnknown || r.expected == nil && (r.deployed.Revision != 0 || r.Source.Shard != "" && r.wasTried())
 	if r.isMoved = r.Source.Shard != "" && r.isUnknown; r.isMoved {
 		r.found, err = r.live()
 	}
 	r.expected.Note(r.expected.See(r.found, r.now())) // no reconcile begins when an autoscaler sets the number of pods
 	return err
+}
+
+// wasTried tells whether an operator has reported about the Collector: its first revision may have got stuck halfway.
+func (r *actionClient) wasTried() bool {
+	reported, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "observedGeneration")
+	return reported > 0
 }
 
 // live reads what the Collector has from the API server.
@@ -107,7 +114,7 @@ func (r *actionClient) decide() error {
 func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
 	s = plan.Situation{
 		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.deployed.Hash(), Want: want, Moved: r.isMoved,
-		Immutable: r.immutable, Disturbed: r.disturbed,
+		Immutable: r.immutable, Disturbed: r.disturbed, History: record.LimitOf(r.collector),
 		View: drift.View{Objects: r.expected.See(r.found, r.now())},
 	}
 	pods, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "replicas")

@@ -207,7 +207,8 @@ func (r *actionClient) accept() error {
 	var err error
 	if r.plan.Revises() || r.unrecorded != nil {
 		var added int
-		added, err = r.recordsOf(r).Add(r.ctx, r.rendered.Content())
+		by := r.rendered.ChangedBy(inventory.ChangerOf(r.collector), r.deployed, r.latest.Inputs, inventory.Running(r.found))
+		added, err = r.recordsOf(r).Add(r.ctx, r.rendered.Content(by))
 		switch {
 		case err == nil:
 			number, r.unrecorded = added, nil

@@ -53,7 +53,7 @@ func (r *actionClient) repairBeside(cause error) error {
 
 // recordLate records the deployed revision, unless that is refused again.
 func (r *actionClient) recordLate(late *revision.Revision) {
-	number, err := r.recordsOf(r).Add(r.ctx, late.Content())
+	number, err := r.recordsOf(r).Add(r.ctx, late.Content(""))
 	if err != nil {
 		return
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/plan"
-	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/test/simulation"
@@ -101,7 +100,7 @@ func (s *simSpace) surplus(want plan.Want) string {
 			return object.ref.String() + " is there, and nobody wants it"
 		}
 	}
-	if secrets > record.History+1 { // the wanted one may be older than those that are kept
+	if secrets > simHistory+1 { // the wanted one may be older than those that are kept
 		return "there are too many Secrets"
 	}
 	for _, pod := range s.pods {

@@ -57,6 +57,9 @@ func (s *simSpace) collector() *unstructured.Unstructured {
 		u.SetDeletionTimestamp(&metav1.Time{Time: s.deletedAt})
 	}
 	status := map[string]any{}
+	if s.state.reason != "" { // an operator has written it
+		status["observedGeneration"] = s.generation
+	}
 	if s.state.revision != 0 {
 		status["deployedRelease"] = map[string]any{
 			"name": simName, "revision": s.state.revision, "generation": s.state.generation, "digest": s.state.digest,
@@ -68,7 +71,7 @@ func (s *simSpace) collector() *unstructured.Unstructured {
 			"type": v1alpha1.UpdatePending, "reason": s.state.update, "lastTransitionTime": s.state.updateSince.Format(time.RFC3339),
 		}}
 	}
-	u.Object["status"], u.Object["spec"] = status, map[string]any{}
+	u.Object["status"], u.Object["spec"] = status, map[string]any{"revisionHistoryLimit": int64(simHistory)}
 	return u
 }
 

@@ -90,6 +90,15 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 					simulation.Event{Action: simulation.Mark, Field: "operator", Value: "1", Rounds: 9})
 			}, shards: 2,
 		},
+		"what a first revision has left is not seen when the Collector comes from another operator": {
+			rules: "S6", events: func(n int) []simulation.Event {
+				return []simulation.Event{
+					{Action: simulation.Refuse, Target: "Service", Value: simulation.Webhook, Rounds: 1 + n%3},
+					{Action: simulation.Edit, Field: "policy", Value: "false", Rounds: n % 2},
+					{Action: simulation.Mark, Field: "operator", Value: "1", Rounds: 2},
+				}
+			}, shards: 2,
+		},
 		"a repair that fails is not tried again": {
 			rules: "S6", events: func(n int) []simulation.Event {
 				return append(begin,

@@ -72,7 +72,7 @@ func (s *simRecords) add(content record.Content) (int, error) {
 	added.revision, added.spec = next, content.Generation
 	s.accepts(added)
 	s.records = append(s.records, added)
-	s.records = s.records[max(0, len(s.records)-record.History):]
+	s.records = s.records[max(0, len(s.records)-simHistory):]
 	s.accepted, s.acceptedOf = added.want, added.of
 	s.dropTouched()
 	return next, lost

@@ -66,6 +66,9 @@ func (in simInputs) hash() string {
 // simName is the name of every Collector: each has a namespace of its own.
 const simName = "c"
 
+// simHistory is how many revisions are kept of a Collector. It is small, so that schedules get there.
+const simHistory = 3
+
 // simCharts renders, and remembers what was rendered: nobody changes it.
 type simCharts struct {
 	known  map[simInputs]plan.Want

@@ -146,6 +146,9 @@ func (s *simSpace) wrote(before, after *simObject) {
 	if s.deleting || !isProtected(after) || !s.serves() || s.touched[after.ref] {
 		return
 	}
+	if s.accepted.Hash == "" {
+		return // a first revision that is half begun goes on
+	}
 	isNew := before == nil || simDiffers(before, after)
 	if why := s.refusal(); why != "" && isNew && !s.isAccepted(after) {
 		w.violates("S1", "%s is written although %s refuses the change", after.ref, why)

@@ -147,9 +147,22 @@ func (s *Source) own(rendered *render.Rendered, collector *unstructured.Unstruct
 	return plan.Want{Hash: rendered.Hash, Objects: objects}, err
 }
 
-// Content returns what is recorded.
-func (r *Revision) Content() record.Content {
-	return record.Content{Manifest: r.Manifest(), Values: r.Values, Generation: r.Inputs.Generation}
+// Content returns what is recorded of a revision that somebody's change has led to.
+func (r *Revision) Content(changedBy string) record.Content {
+	return record.Content{Manifest: r.Manifest(), Values: r.Values, Generation: r.Inputs.Generation, ChangedBy: changedBy}
+}
+
+// ChangedBy returns whose change makes a revision differ from the deployed one, as far as that is known: changer's, if that is the
+// one of the spec. Everything else is as for IsByOperator.
+func (r *Revision) ChangedBy(changer string, deployed Deployed, before Inputs, running string) string {
+	switch {
+	case r.IsByOperator(deployed, before, running):
+		return "the operator"
+	case deployed.Revision != 0 && deployed.Generation == r.Inputs.Generation:
+		return "what the spec refers to"
+	default:
+		return changer
+	}
 }
 
 // IsByOperator tells whether a revision differs from the deployed one although nobody else has changed anything: not the spec, and not

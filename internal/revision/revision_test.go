@@ -9,6 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -57,6 +58,28 @@ func TestAnAPIThatDoesNotAnswerConcernsOnlyCollectorsThatItChanges(t *testing.T)
 		rendered, err := s.Render(t.Context(), gateway(), map[string]any{"scaled": scaled}, "")
 		if wantError == "" && (err != nil || len(rendered.Objects) != 1) || wantError != "" && (err == nil || !strings.Contains(err.Error(), wantError)) {
 			t.Errorf("scaled %t: error %v, want %q", scaled, err, wantError)
+		}
+	}
+}
+
+func TestAHistoryTellsWhoseChangeLedToARevision(t *testing.T) {
+	now := Inputs{Generation: 2, Configuration: "1"}
+	deployed := func(generation int64) Deployed {
+		return (&Revision{Want: plan.Want{Hash: "old"}, Inputs: Inputs{Generation: generation}}).Deployed(1)
+	}
+	for name, row := range map[string]struct {
+		deployed Deployed
+		before   Inputs
+		want     string
+	}{
+		"the first revision is by who wrote the spec":        {want: "alice"},
+		"the spec has changed":                               {deployed: deployed(1), before: Inputs{Generation: 1, Configuration: "1"}, want: "alice"},
+		"the spec has not changed, but a Secret that it has": {deployed: deployed(2), before: Inputs{Generation: 2}, want: "what the spec refers to"},
+		"nothing but the chart has changed":                  {deployed: deployed(2), before: now, want: "the operator"},
+	} {
+		rendered := &Revision{Want: plan.Want{Hash: "new"}, Inputs: now}
+		if got := rendered.ChangedBy("alice", row.deployed, row.before, ""); got != row.want {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
 		}
 	}
 }

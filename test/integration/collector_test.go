@@ -70,12 +70,18 @@ func settle(t *testing.T, collector *v1alpha1.Collector) {
 }
 
 // install creates a minimal Collector in a namespace of its own.
-func install(t *testing.T) *v1alpha1.Collector {
+func install(t *testing.T, edits ...func(*v1alpha1.Collector)) *v1alpha1.Collector {
 	t.Helper()
 	collector := newCollector(newNamespace(t), "gateway")
+	for _, edit := range edits {
+		edit(collector)
+	}
 	create(t, collector)
 	return collector
 }
+
+// keepsThree keeps three revisions of a Collector.
+func keepsThree(c *v1alpha1.Collector) { c.Spec.RevisionHistoryLimit = new(int32(3)) }
 
 // change changes a Collector without waiting.
 func change(t *testing.T, collector *v1alpha1.Collector, edit func(*v1alpha1.Collector)) {

@@ -18,6 +18,7 @@ import (
 func TestWhatACollectorCostsTheAPIServer(t *testing.T) {
 	t.Parallel()
 	collector := newCollector(newNamespace(t), "gateway")
+	keepsThree(collector)
 	collector.Spec.PodDisruptionBudget = &v1alpha1.PodDisruptionBudget{Enabled: true}
 	collector.Spec.NetworkPolicy = &v1alpha1.NetworkPolicy{Enabled: true}
 	steps := []struct {
@@ -94,7 +95,7 @@ func expectRequests(t *testing.T, since int, namespace string, want []string) {
 
 // Not parallel: it restarts the shared operator.
 func TestTheFirstChangeAfterARestartCostsAsMuchAsAnyOther(t *testing.T) {
-	collector := install(t)
+	collector := install(t, keepsThree)
 	configure(t, collector, "second: {}")
 	for _, text := range []string{"third: {}", "fourth: {}", "fifth: {}"} {
 		becomeReady(t, collector)
@@ -120,7 +121,7 @@ func restartAndAwait(t *testing.T, collector *v1alpha1.Collector) {
 
 // Not parallel: it restarts the shared operator.
 func TestADeletionAfterAChangeNeedsNoListOfRecordsAlsoAfterARestart(t *testing.T) {
-	collector := install(t)
+	collector := install(t, keepsThree)
 	becomeReady(t, collector)
 	restartAndAwait(t, collector)
 	configure(t, collector, "second: {}")

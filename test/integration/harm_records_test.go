@@ -94,7 +94,7 @@ func TestARevisionThatIsRecordedLateIsToldWhileTheNextOneCannotBeRendered(t *tes
 
 func TestRecordsThatSomebodyGivesTheOperatorsLabelStay(t *testing.T) {
 	t.Parallel()
-	collector := install(t)
+	collector := install(t, keepsThree)
 	configure(t, collector, "second: {}")
 	configure(t, collector, "third: {}")
 	g := NewWithT(t)
@@ -104,7 +104,7 @@ func TestRecordsThatSomebodyGivesTheOperatorsLabelStay(t *testing.T) {
 		g.Expect(plane.client.Patch(t.Context(), &secrets.Items[i], client.RawPatch(types.MergePatchType,
 			[]byte(`{"metadata": {"labels": {"`+collectorLabel+`": "gateway"}}}`)))).To(Succeed())
 	}
-	// Neither takes the other's place: the operator keeps the newest three records, and the newest three configurations.
+	// Neither takes the other's place: three records stay, and three configurations.
 	for _, version := range []string{"0.151.0", "0.152.0"} { // the informer cache may not have shown the labels to the first
 		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = version })
 		becomeReady(t, collector)
@@ -121,7 +121,7 @@ func TestRecordsThatSomebodyGivesTheOperatorsLabelStay(t *testing.T) {
 
 // Not parallel: it stops the shared operator.
 func TestAnAnnotationOfARecordHasNoSecretOfSomebodyElseDeleted(t *testing.T) {
-	collector := install(t)
+	collector := install(t, keepsThree)
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
 	g := NewWithT(t)
 	g.Expect(shared.stop()).To(Succeed())

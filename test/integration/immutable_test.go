@@ -58,7 +58,7 @@ func tamper(t *testing.T, collector *v1alpha1.Collector) error {
 
 func TestEachConfigurationHasASecretOfItsOwn(t *testing.T) {
 	t.Parallel()
-	collector := install(t)
+	collector := install(t, keepsThree)
 	g := NewWithT(t)
 	first := get(t, collector, filesOf(config), &corev1.Secret{})
 	g.Expect(first.Immutable).To(HaveValue(BeTrue()))

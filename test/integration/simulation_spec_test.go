@@ -27,7 +27,7 @@ func contentOf(number, n int) string {
 func realSpec(s simulation.Spec) v1alpha1.CollectorSpec {
 	s = s.Effective()
 	spec := newCollector("", "").Spec
-	spec.Mode = v1alpha1.Mode(s.Mode)
+	spec.Mode, spec.RevisionHistoryLimit = v1alpha1.Mode(s.Mode), new(int32(3))
 	spec.Collector.Version = fmt.Sprintf("0.150.%d", s.Image)
 	spec.Ports = map[string]v1alpha1.Port{"extra": {Port: int32(5514 + s.Ports)}}
 	if s.HostPort {

@@ -33,7 +33,11 @@ type CollectorSpecApplyConfiguration struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 	// Check lets the collector itself check each change in a Job, before the
 	// change reaches the pods. The default is no check.
-	Check                          *CheckApplyConfiguration `json:"check,omitempty"`
+	Check *CheckApplyConfiguration `json:"check,omitempty"`
+	// RevisionHistoryLimit is how many revisions the operator records, 10 by
+	// default: the deployed one, and those that you can go back to. As many Secrets
+	// with configurations stay, and what is in them.
+	RevisionHistoryLimit           *int32 `json:"revisionHistoryLimit,omitempty"`
 	WorkloadSpecApplyConfiguration `json:",inline"`
 	ExposureSpecApplyConfiguration `json:",inline"`
 	PodSpecApplyConfiguration      `json:",inline"`
@@ -114,6 +118,14 @@ func (b *CollectorSpecApplyConfiguration) WithReplicas(value int32) *CollectorSp
 // If called multiple times, the Check field is set to the value of the last call.
 func (b *CollectorSpecApplyConfiguration) WithCheck(value *CheckApplyConfiguration) *CollectorSpecApplyConfiguration {
 	b.Check = value
+	return b
+}
+
+// WithRevisionHistoryLimit sets the RevisionHistoryLimit field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RevisionHistoryLimit field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithRevisionHistoryLimit(value int32) *CollectorSpecApplyConfiguration {
+	b.RevisionHistoryLimit = &value
 	return b
 }
 

@@ -22,6 +22,9 @@ import (
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
+// maxRead is how many records are read, which is as many as a Collector can keep.
+const maxRead = 50
+
 // Revision is one deployed revision of a Collector.
 type Revision struct {
 	// Number counts from 1.
@@ -66,7 +69,7 @@ func Of(ctx context.Context, c client.Client, collector metav1.Object) ([]Revisi
 	numbers := slices.Sorted(maps.Keys(recorded))
 	slices.Reverse(numbers)
 	var found []Revision
-	for _, number := range numbers[:min(len(numbers), record.History)] {
+	for _, number := range numbers[:min(len(numbers), maxRead)] {
 		secret := &corev1.Secret{}
 		err := c.Get(ctx, client.ObjectKey{Namespace: collector.GetNamespace(), Name: recorded[number]}, secret)
 		if client.IgnoreNotFound(err) != nil {
