@@ -36,6 +36,15 @@ type Options struct {
 	// RolloutDeadline is how long a Collector may take to become ready with such a change.
 	RolloutDeadline time.Duration
 
+	// RolloutFlow has such a change wait until data flows again through a Collector with spec.flow, where it did before.
+	RolloutFlow bool
+
+	// FlowHostNetwork lets the operator read the metrics of pods that are on the network of their node.
+	FlowHostNetwork bool
+
+	// Namespace is where the operator runs, if that is a cluster. It has no flag.
+	Namespace string
+
 	// Build tells this build of the operator apart from others, which may render otherwise. It has no flag.
 	Build string
 
@@ -58,6 +67,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"how many resources may roll out a change of the operator at once, a number or a percentage; at least one may")
 	flags.DurationVar(&o.RolloutDeadline, "rollout-deadline", 10*time.Minute,
 		"how long a resource may take to become ready with it; the rollout stops when as many resources as the budget allows are late")
+	flags.BoolVar(&o.RolloutFlow, "rollout-flow", false,
+		"have a resource with spec.flow become ready with it only when data flows again where it did before")
+	flags.BoolVar(&o.FlowHostNetwork, "flow-host-network", false,
+		"for spec.flow, also read the metrics of pods that are on the network of their node")
 	flags.StringVar(&o.Manager.Metrics.BindAddress, "metrics-bind-address", ":8443",
 		"address of the metrics endpoint, or 0 for none")
 	flags.BoolVar(&o.Manager.Metrics.SecureServing, "metrics-secure", true,
