@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// period is the time between two looks at a Collector. Three of them are less than 3 minutes, and with mostPods of them no more than 3
+	// Period is the time between two looks at a Collector. Three of them are less than 3 minutes, and with mostPods a look no more than 3
 	// pods are asked a minute.
-	period = 50 * time.Second
+	Period = 50 * time.Second
 
 	// lossy is which share of the data may be lost, and full how full a queue may be, until the condition says so.
 	lossy, full = 0.01, 0.8

@@ -69,7 +69,7 @@ func TestTheConditionSaysWhetherDataFlows(t *testing.T) {
 			var got []string
 			for step := range strings.SplitSeq(row.steps, "|") {
 				present, answers := read(t, step, pages)
-				now = now.Add(period)
+				now = now.Add(Period)
 				current, known = decide(current, known, present, answers, now)
 				got = append(got, cmp.Or(current, "-"))
 			}

@@ -126,11 +126,11 @@ func BenchmarkFleet(b *testing.B) {
 			if err := w.look(context.Background()); err != nil {
 				b.Fatal(err)
 			}
-			<-time.After(time.Until(start.Add(period))) // as the next look comes
+			<-time.After(time.Until(start.Add(Period))) // as the next look comes
 		}
 	}
 	cost, after := used(b)-began, heap()
-	b.ReportMetric(cost.Seconds()/(looks*period.Seconds()), "cores")
+	b.ReportMetric(cost.Seconds()/(looks*Period.Seconds()), "cores")
 	b.ReportMetric(float64(after-before)/fleet, "bytes/pod")
 	if err := in.Close(); err != nil {
 		b.Fatal(err)

@@ -47,6 +47,9 @@ type Watcher struct {
 	// Requeue has a Collector reconciled, because its condition is another one.
 	Requeue func(client.Object)
 
+	// Period is the time between two looks at a Collector.
+	Period time.Duration
+
 	// Await has a change that the operator brings on its way until data flows again where it did before.
 	Await bool
 
@@ -92,7 +95,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	if w.known == nil {
 		w.init()
 	}
-	for tick := time.NewTicker(period); ; {
+	for tick := time.NewTicker(w.Period); ; {
 		if err := w.look(ctx); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "cannot see which pods to ask whether data flows")
 		}
@@ -185,7 +188,7 @@ func (w *Watcher) lookAt(ctx context.Context, namespace string, targets []*targe
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(time.Until(began.Add(period / 2 * time.Duration(i) / time.Duration(len(targets))))):
+		case <-time.After(time.Until(began.Add(w.Period / 2 * time.Duration(i) / time.Duration(len(targets))))):
 		}
 		slots <- struct{}{}
 		all.Go(func() {

@@ -73,6 +73,7 @@ func newWatcher(collectors []unstructured.Unstructured, cached pods) *Watcher {
 		Find:        func(_ context.Context, key client.ObjectKey) *unstructured.Unstructured { return byKey[key] },
 		Pods:        cached,
 		Requeue:     func(client.Object) {},
+		Period:      Period,
 		HostNetwork: true,
 	}).init()
 }
@@ -230,7 +231,7 @@ func TestAWatcherTellsADeadBackend(t *testing.T) {
 		if got := strings.Join(told, " "); got != "Flowing AllDropped Flowing" {
 			t.Errorf("told %q", got)
 		}
-		if most := int64(16*time.Minute/period) + 2; asked.Load() > most {
+		if most := int64(16*time.Minute/Period) + 2; asked.Load() > most {
 			t.Errorf("%d requests, want at most %d: the Collector without spec.flow is asked, or one too often", asked.Load(), most)
 		}
 		if w.Condition(plain) != nil {
@@ -258,7 +259,7 @@ func TestAllPodsAreAskedInTurnAndThoseInDoubtFirst(t *testing.T) {
 	}
 	asked, now := map[types.UID]int{}, time.Unix(0, 0)
 	for range 7 {
-		now = now.Add(period)
+		now = now.Add(Period)
 		chosen := known.next(present)
 		var answers []answer
 		for _, uid := range chosen {

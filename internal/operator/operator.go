@@ -141,7 +141,7 @@ func addReconciler(
 	f.knows = clients.Knows
 	flows := &flow.Watcher{
 		Collectors: f.collectors, Find: find, Pods: mgr.GetCache(), Requeue: func(collector client.Object) { own.ask(ctx, collector, 0) },
-		Await: opts.RolloutFlow, HostNetwork: opts.FlowHostNetwork,
+		Period: max(opts.FlowPeriod, time.Second), Await: opts.RolloutFlow, HostNetwork: opts.FlowHostNetwork,
 	}
 	err = runtimemetrics.Registry.Register(flows)
 	if _, isAnother := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !isAnother {
