@@ -47,13 +47,17 @@ var all = append(slices.Clone(monitoring), "keda.sh/v1alpha1/ScaledObject", "aut
 // render does what the operator does before the post-renderer, on a cluster that also has the given APIs.
 func render(t *testing.T, release string, values map[string]any, apis ...string) (string, error) {
 	t.Helper()
-	chart, err := loader.Load(chartDir)
+	loaded, err := loader.Load(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart, err := templates.NewChart(loaded)
 	if err != nil {
 		t.Fatal(err)
 	}
 	offered := chartutil.DefaultCapabilities.Copy()
 	offered.APIVersions = append(offered.APIVersions, apis...)
-	manifest, err := templates.Template(chart, types.NamespacedName{Namespace: "tenant-acme", Name: release}, values, offered)
+	manifest, err := chart.Template(types.NamespacedName{Namespace: "tenant-acme", Name: release}, values, offered)
 	if err != nil {
 		return "", err
 	}
@@ -233,7 +237,11 @@ func TestTemplatesAreDeterministicAndKeepToTheirValues(t *testing.T) {
 
 // The operator records a release without the templates; `helm install` stores them with each.
 func TestWhatHelmStoresOfTheChartStaysSmall(t *testing.T) {
-	chart, err := loader.Load(chartDir)
+	loaded, err := loader.Load(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart, err := templates.NewChart(loaded)
 	if err != nil {
 		t.Fatal(err)
 	}
