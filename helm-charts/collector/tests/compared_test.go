@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -56,7 +57,7 @@ func TestComparedWithTheVendorsCharts(t *testing.T) {
 		}
 		made := "-"
 		if theirs.Made > 0 {
-			made = fmt.Sprint(theirs.Made)
+			made = strconv.Itoa(theirs.Made)
 		}
 		const ci = "../helm-charts/collector/ci/"
 		fmt.Fprintf(&table, "| [%s](%s%[1]s-values.yaml) | %[3]d | [%s](%s), [values](%[2]scompared/%[1]s.yaml) | %[6]d | %s | %.1f | %s |\n",
