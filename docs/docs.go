@@ -1,4 +1,4 @@
-// Package docs carries pages of this folder into the kubectl plugin, so that what it says of a Collector is what they say.
+// Package docs carries pages of this folder into the kubectl plugin and the example portal, so that what it says of a Collector is what they say.
 package docs
 
 import "embed"
