@@ -32,7 +32,8 @@ const maxTroubled = 2
 //go:embed about.html
 var aboutText string
 
-var aboutPage = template.Must(template.New("about").Funcs(template.FuncMap{"time": written, "fields": fields}).Parse(aboutText))
+var aboutPage = template.Must(template.New("about").
+	Funcs(template.FuncMap{"time": written, "fields": fields, "words": words}).Parse(aboutText))
 
 // screen is what the page of a Collector says.
 type screen struct {
@@ -109,7 +110,8 @@ func (p *portal) observe(ctx context.Context, s *screen) (err error) {
 		}},
 		{"services", func() error {
 			var list corev1.ServiceList
-			err := p.collectors.List(ctx, &list, client.InNamespace(s.Collector.Namespace), client.MatchingLabels{v1alpha1.CollectorLabel: s.Collector.Name})
+			err := p.collectors.List(ctx, &list, client.InNamespace(s.Collector.Namespace),
+				client.MatchingLabels{v1alpha1.CollectorLabel: s.Collector.Name})
 			s.Addresses = addresses(list.Items)
 			if service := s.Spec.Service; err == nil && service != nil && service.Type == corev1.ServiceTypeLoadBalancer &&
 				!slices.ContainsFunc(s.Addresses, func(a address) bool { return a.From == anywhere }) && len(list.Items) > 0 {
@@ -240,4 +242,18 @@ func fields() (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// word is a part of a sentence of the documents.
+type word struct {
+	Text   string
+	IsCode bool
+}
+
+// words returns the parts of a sentence, which has backticks around code.
+func words(sentence string) (all []word) {
+	for i, text := range strings.Split(sentence, "`") {
+		all = append(all, word{text, i%2 == 1})
+	}
+	return all
 }

@@ -29,7 +29,7 @@ func aboutGateway(t *testing.T) string {
 	if code != http.StatusOK {
 		t.Fatal(page)
 	}
-	return html.UnescapeString(page)
+	return strings.NewReplacer("<code>", "`", "</code>", "`").Replace(html.UnescapeString(page))
 }
 
 // tell has the Collector gateway say why it is not ready.
@@ -121,7 +121,7 @@ func TestThePageSaysWhereToSendData(t *testing.T) {
 	g.Expect(admin.Update(t.Context(), exposed)).To(Succeed())
 	tell(t, "0/1 updated")
 	page := aboutGateway(t)
-	for _, at := range []string{"<code>gateway.tenant-acme:4317<", "<code>http://gateway.tenant-acme:4318<", "<code>gateway.tenant-acme:514 (UDP)<"} {
+	for _, at := range []string{"`gateway.tenant-acme:4317`", "`http://gateway.tenant-acme:4318`", "`gateway.tenant-acme:514 (UDP)`"} {
 		g.Expect(page).To(ContainSubstring(at))
 	}
 	g.Expect(page).NotTo(ContainSubstring("gateway-headless"))

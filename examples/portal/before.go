@@ -35,14 +35,15 @@ func remember(in *unstructured.Unstructured, spec any) {
 	annotate(in, beforeAnnotation, string(text))
 }
 
-// remembered returns the annotation with what is to be remembered of a Collector when an apply has changed it.
+// remembered returns the annotation that an apply gives a Collector, with the spec from before it.
 func (p *portal) remembered(ctx context.Context, live *unstructured.Unstructured, apply any) (map[string]string, error) {
 	text, err := json.Marshal(apply)
 	if err != nil {
 		return nil, fmt.Errorf("write the Collector: %w", err)
 	}
 	after := live.DeepCopy()
-	if err := p.collectors.Patch(ctx, after, client.RawPatch(types.ApplyPatchType, text), fieldManager, client.ForceOwnership, client.DryRunAll); err != nil {
+	err = p.collectors.Patch(ctx, after, client.RawPatch(types.ApplyPatchType, text), fieldManager, client.ForceOwnership, client.DryRunAll)
+	if err != nil {
 		return nil, fmt.Errorf("apply the Collector: %w", err)
 	}
 	was := live.DeepCopy()

@@ -16,7 +16,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// What a page has of logs: the last lines of the newest pods.
+// A page has the last lines of the newest pods.
 const (
 	maxLogged   = 5
 	maxLogLines = 100

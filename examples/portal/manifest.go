@@ -26,6 +26,9 @@ import (
 // maxTries is how often a change is sent whose Collector got a new status meanwhile.
 const maxTries = 5
 
+// strict has the API server refuse a field that there is not.
+const strict = client.FieldValidation(metav1.FieldValidationStrict)
+
 var (
 	kind = v1alpha1.GroupVersion.WithKind("Collector")
 
@@ -76,7 +79,7 @@ func (p *portal) putManifest(w http.ResponseWriter, r *http.Request) error {
 	}
 	text := ""
 	if r.Header.Get("If-Match") == "" {
-		err = p.collectors.Create(r.Context(), wanted, fieldManager, client.FieldValidation(metav1.FieldValidationStrict), &client.CreateOptions{DryRun: dryRun})
+		err = p.collectors.Create(r.Context(), wanted, fieldManager, strict, &client.CreateOptions{DryRun: dryRun})
 	} else {
 		text, err = p.update(r, wanted, dryRun)
 	}
@@ -111,7 +114,7 @@ func (p *portal) update(r *http.Request, wanted *unstructured.Unstructured, dryR
 		}
 		refused := ""
 		if tool := explain.Keeper(live); tool != "" && len(dryRun) == 0 && r.URL.Query().Get("force") != "true" {
-			refused = tool + " manages this Collector and would change it back; change it in git, or confirm that it is to be changed here"
+			refused = tool + " manages this Collector and would change it back; change it in git, or confirm the change"
 		}
 		if tag(text) != r.Header.Get("If-Match") {
 			refused = "somebody has changed this Collector since you opened it; copy what you wrote, and open it again"
@@ -121,7 +124,7 @@ func (p *portal) update(r *http.Request, wanted *unstructured.Unstructured, dryR
 		}
 		asked.DeepCopyInto(wanted)
 		fill(wanted, live)
-		err = p.collectors.Update(r.Context(), wanted, fieldManager, client.FieldValidation(metav1.FieldValidationStrict), &client.UpdateOptions{DryRun: dryRun})
+		err = p.collectors.Update(r.Context(), wanted, fieldManager, strict, &client.UpdateOptions{DryRun: dryRun})
 		if !apierrors.IsConflict(err) {
 			break
 		}

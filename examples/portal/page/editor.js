@@ -18,7 +18,7 @@ export async function call(method, path, body, headers = {}) {
 }
 
 function show(difference) {
-  const lines = difference.split("\n").slice(2).map((text) => {
+  const lines = difference.trimEnd().split("\n").slice(2).map((text) => {
     const line = document.createElement("span");
     line.textContent = `${text}\n`;
     line.className = { "+": "added", "-": "removed" }[text[0]] ?? "";
@@ -38,8 +38,8 @@ function forget() {
 // open puts a Collector into the editor.
 export async function open(path) {
   const response = await call("GET", path);
-  form.hidden = false;
   if (!response) return;
+  form.hidden = false;
   tag = response.headers.get("ETag");
   form.elements.manifest.value = await response.text();
   forget();
