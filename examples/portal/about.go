@@ -38,7 +38,7 @@ var aboutPage = template.Must(template.New("about").
 // screen is what the page of a Collector says.
 type screen struct {
 	shown
-	*v1alpha1.Collector
+	Collector   *v1alpha1.Collector
 	Verdict     string
 	Explanation explain.Explanation // of the reason; it counts if there is no cause
 	Causes      []explain.Cause
@@ -102,7 +102,7 @@ func (p *portal) observe(ctx context.Context, s *screen) (err error) {
 		what string
 		read func() error
 	}{
-		{"events", func() error { s.Events, err = p.eventsOf(ctx, s.Collector.Namespace, s.UID); return err }},
+		{"events", func() error { s.Events, err = p.eventsOf(ctx, s.Collector.Namespace, s.Collector.UID); return err }},
 		{"pods", func() error {
 			troubles, err := p.troubles(ctx, s.Collector)
 			messages = append(messages, troubles...)
@@ -113,7 +113,7 @@ func (p *portal) observe(ctx context.Context, s *screen) (err error) {
 			err := p.collectors.List(ctx, &list, client.InNamespace(s.Collector.Namespace),
 				client.MatchingLabels{v1alpha1.CollectorLabel: s.Collector.Name})
 			s.Addresses = addresses(list.Items)
-			if service := s.Spec.Service; err == nil && service != nil && service.Type == corev1.ServiceTypeLoadBalancer &&
+			if service := s.Collector.Spec.Service; err == nil && service != nil && service.Type == corev1.ServiceTypeLoadBalancer &&
 				!slices.ContainsFunc(s.Addresses, func(a address) bool { return a.From == anywhere }) && len(list.Items) > 0 {
 				messages = append(messages, "the Service has no address of a load balancer")
 			}
@@ -148,7 +148,7 @@ func (s *screen) judge() (messages []string) {
 	// A reason of a later version has no explanation here.
 	s.Explanation, _ = explain.Reason(s.Reason, s.Collector.Namespace, s.Collector.Name)
 	messages = []string{s.Message}
-	for _, condition := range s.Status.Conditions {
+	for _, condition := range s.Collector.Status.Conditions {
 		isPending := condition.Type == v1alpha1.UpdatePending && condition.Status == corev1.ConditionTrue
 		if isPending || condition.Type == v1alpha1.PresetsReady && condition.Status != corev1.ConditionTrue {
 			messages = append(messages, condition.Message)

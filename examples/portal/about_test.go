@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,8 +14,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -134,12 +137,41 @@ func TestThePageSaysWhereToSendData(t *testing.T) {
 	g.Expect(page).NotTo(ContainSubstring("The cluster has not given"))
 }
 
-func TestThePageWaitsForTheOperatorAndSaysWhatItMayNotRead(t *testing.T) {
+func TestThePageWaitsForTheOperator(t *testing.T) {
 	g := NewWithT(t)
 	put(t, "gateway", valid())
 	g.Expect(aboutGateway(t)).To(And(ContainSubstring("Waiting for the operator"), ContainSubstring("If it lasts")))
 	observe(t, corev1.ConditionFalse, v1alpha1.ReasonConfigMissing)
 	g.Expect(aboutGateway(t)).To(And(ContainSubstring("Not ready"), ContainSubstring("What it means"), Not(ContainSubstring("may not read"))))
+}
+
+func TestThePageSaysWhatThePortalMayNotRead(t *testing.T) {
+	g := NewWithT(t)
+	put(t, "gateway", valid())
+	create(t, &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "reader"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"kube8.dev"}, Resources: []string{"collectors"}, Verbs: []string{"get"}}},
+	}, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "reader"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "reader"}},
+	})
+	config, err := clientcmd.LoadFromFile(adminFile)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, account := range config.AuthInfos {
+		account.Impersonate = "reader"
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	g.Expect(clientcmd.WriteToFile(*config, file)).To(Succeed())
+	to, _, err := connect(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	reader := newPortal(t.Context(), to, []string{tenant}, nil)
+	// The API server takes a moment to follow a role.
+	g.Eventually(func() string {
+		answer := httptest.NewRecorder()
+		reader.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/about/"+tenant+"/gateway", http.NoBody))
+		return answer.Body.String()
+	}).Should(ContainSubstring("The portal may not read: events, pods, services."))
 }
 
 func TestTheLogsAreTheLastLines(t *testing.T) {
@@ -163,7 +195,7 @@ func TestTheLogsAreTheLastLines(t *testing.T) {
 	g.Expect(says).To(ContainSubstring("gateway-1\n"), "why there is none")
 
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
-	node.Status.DaemonEndpoints.KubeletEndpoint.Port = intstr.FromInt32(int32(port)).IntVal //nolint:gosec // it is a port
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = intstr.FromInt32(int32(port)).IntVal
 	g.Expect(admin.Status().Update(t.Context(), node)).To(Succeed())
 	code, says = call(t, http.MethodGet, "/logs/"+tenant+"/gateway", nil)
 	g.Expect(code).To(Equal(http.StatusOK), says)

@@ -19,8 +19,8 @@ const (
 	// Secrets, which the portal may not read.
 	beforeAnnotation = "portal.kube8.dev/before"
 
-	// maxBefore leaves room for the annotations of others: all together may have 256 KiB.
-	maxBefore = 128 << 10
+	// maxAnnotations is how much all annotations of an object may have together.
+	maxAnnotations = 256 << 10
 
 	// maxDifferences is how many of them a page has.
 	maxDifferences = 100
@@ -28,8 +28,14 @@ const (
 
 // remember notes in a Collector what its spec was.
 func remember(in *unstructured.Unstructured, spec any) {
+	room := maxAnnotations
+	for name, value := range in.GetAnnotations() {
+		if name != beforeAnnotation {
+			room -= len(name) + len(value)
+		}
+	}
 	text, err := json.Marshal(spec)
-	if err != nil || len(text) > maxBefore {
+	if err != nil || len(text) > room/2 { // others need some, too
 		text = nil
 	}
 	annotate(in, beforeAnnotation, string(text))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +22,9 @@ const (
 	maxLogged   = 5
 	maxLogLines = 100
 	maxLogBytes = 64 << 10
+
+	// logWithin is how long the node of a pod may take.
+	logWithin = answerWithin / (maxLogged + 1)
 )
 
 // checkLabel is on the pods of a check, with the Collector's name as its value.
@@ -35,20 +39,35 @@ func (p *portal) logs(w http.ResponseWriter, r *http.Request) error {
 	}
 	var all bytes.Buffer
 	for _, pod := range pods[:min(len(pods), maxLogged)] {
-		text, err := p.pods.Pods(namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
-			Container: "collector", TailLines: new(int64(maxLogLines)), LimitBytes: new(int64(maxLogBytes)),
-		}).DoRaw(r.Context())
-		if refusal, is := errors.AsType[*apierrors.StatusError](err); is && !apierrors.IsForbidden(err) {
-			text = []byte(refusal.ErrStatus.Message) // of a pod that has not started, for one
-		} else if err != nil {
-			return fmt.Errorf("read the log of a pod: %w", err)
+		text, err := p.log(r.Context(), &pod)
+		if err != nil {
+			return err
 		}
-		fmt.Fprintf(&all, "%s\n%s\n\n", pod.Name, cmp.Or(string(bytes.TrimSpace(text)), "(nothing yet)"))
+		fmt.Fprintf(&all, "%s\n%s\n\n", pod.Name, cmp.Or(strings.TrimSpace(text), "(nothing yet)"))
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write(bytes.TrimSpace(all.Bytes())) // a browser that has gone does not need it
 	return nil
+}
+
+// log returns the last lines of a pod's log, or why there are none.
+func (p *portal) log(ctx context.Context, pod *corev1.Pod) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, logWithin)
+	defer cancel()
+	text, err := p.pods.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+		Container: "collector", TailLines: new(int64(maxLogLines)), LimitBytes: new(int64(maxLogBytes)),
+	}).DoRaw(ctx)
+	refusal, is := errors.AsType[*apierrors.StatusError](err)
+	switch {
+	case apierrors.IsForbidden(err):
+		return "", fmt.Errorf("read the log of a pod: %w", err)
+	case is: // of a pod that has not started, for one
+		return refusal.ErrStatus.Message, nil
+	case err != nil:
+		return "(its node does not answer)", nil //nolint:nilerr // the other pods have logs, too
+	}
+	return string(text), nil
 }
 
 // podsOf returns the pods that have one of the labels with a Collector's name, newest first.

@@ -120,7 +120,8 @@ func (p *portal) update(r *http.Request, wanted *unstructured.Unstructured, dryR
 			refused = "somebody has changed this Collector since you opened it; copy what you wrote, and open it again"
 		}
 		if refused != "" {
-			return "", apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("collectors").GroupResource(), live.GetName(), errors.New(refused))
+			of := v1alpha1.GroupVersion.WithResource("collectors").GroupResource()
+			return "", apierrors.NewConflict(of, live.GetName(), errors.New(refused)) //nolint:wrapcheck // it is the answer
 		}
 		asked.DeepCopyInto(wanted)
 		fill(wanted, live)
@@ -129,7 +130,7 @@ func (p *portal) update(r *http.Request, wanted *unstructured.Unstructured, dryR
 			break
 		}
 	}
-	return text, err
+	return text, err //nolint:wrapcheck // the caller says what failed
 }
 
 // fill adds to what is wanted what people do not edit.
@@ -219,7 +220,7 @@ func readManifest(w http.ResponseWriter, r *http.Request) (*unstructured.Unstruc
 		return nil, badRequest("metadata.namespace: must be " + namespace + ", or left out")
 	default:
 		for _, name := range notAsked {
-			delete(metadata.(map[string]any), name) //nolint:forcetypeassert,errcheck // it has a name
+			delete(metadata.(map[string]any), name) //nolint:forcetypeassert // it has a name
 		}
 	}
 	delete(object, "status")

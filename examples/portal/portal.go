@@ -242,10 +242,11 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if isRefusal && refusal.ErrStatus.Code/100 == 4 && !apierrors.IsUnauthorized(err) {
 		message := refusal.ErrStatus.Message
 		if details := refusal.ErrStatus.Details; details != nil && len(details.Causes) > 1 { // a line each
-			message = details.Name + " is invalid:"
+			lines := []string{details.Name + " is invalid:"}
 			for _, cause := range details.Causes {
-				message += "\n" + cause.Field + ": " + cause.Message
+				lines = append(lines, cause.Field+": "+cause.Message)
 			}
+			message = strings.Join(lines, "\n")
 		}
 		// The API server writes "<nil>" for the field of a rule on the whole object. The rule's message names the field.
 		http.Error(w, strings.ReplaceAll(message, "<nil>: ", ""), int(refusal.ErrStatus.Code))

@@ -62,9 +62,9 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 		step(ctx, t, "the page offers the namespace "+namespace, chromedp.WaitReady(chromedp.Search(`//*[@id="namespace"]/option[.="`+namespace+`"]`)))
 	}
 	template := edited("configurationText: |")
-	head, _, _ := strings.Cut(template, "configurationText")
-	tail := template[strings.Index(template, "  tenant:"):]
-	asked := head + "configurationText: |\n      " + strings.ReplaceAll(strings.TrimSpace(configuration), "\n", "\n      ") + "\n" + tail
+	head, rest, _ := strings.Cut(template, "configurationText")
+	_, tail, _ := strings.Cut(rest, "  tenant:")
+	asked := head + "configurationText: |\n      " + strings.ReplaceAll(strings.TrimSpace(configuration), "\n", "\n      ") + "\n  tenant:" + tail
 	step(ctx, t, "what the API server has against the manifest is said",
 		chromedp.SetValue(manifest, strings.Replace(asked, `"1042"`, `"a b"`, 1)), review, says("refusal", "spec.tenant.id: Invalid value"))
 	step(ctx, t, "the mended one is shown before it is saved", chromedp.SetValue(manifest, asked), review, says("difference", "+  name: gateway"))
