@@ -67,6 +67,7 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 	asked := head + "configurationText: |\n      " + strings.ReplaceAll(strings.TrimSpace(configuration), "\n", "\n      ") + "\n  tenant:" + tail
 	step(ctx, t, "what the API server has against the manifest is said",
 		chromedp.SetValue(manifest, strings.Replace(asked, `"1042"`, `"a b"`, 1)), review, says("refusal", "spec.tenant.id: Invalid value"))
+	isGood(ctx, t, "the list and a refusal")
 	step(ctx, t, "the mended one is shown before it is saved", chromedp.SetValue(manifest, asked), review, says("difference", "+  name: gateway"))
 	isGood(ctx, t, "the list and what a manifest changes")
 	step(ctx, t, "saved, it makes a row", save, has(row("gateway")), says("saved", "Sent gateway."), hasNot(`//*[@id="refusal"][text()]`))
