@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"net"
@@ -32,8 +33,7 @@ const maxTroubled = 2
 //go:embed about.html
 var aboutText string
 
-var aboutPage = template.Must(template.New("about").
-	Funcs(template.FuncMap{"time": written, "fields": fields, "words": words}).Parse(aboutText))
+var aboutPage = template.Must(template.New("about").Funcs(template.FuncMap{"fields": fields, "split": strings.Split}).Parse(aboutText))
 
 // screen is what the page of a Collector says.
 type screen struct {
@@ -97,36 +97,30 @@ func (p *portal) read(r *http.Request) (*unstructured.Unstructured, error) {
 
 // observe adds what the account may read about the Collector's pods, Services and events, and what all that means.
 func (p *portal) observe(ctx context.Context, s *screen) (err error) {
-	messages := s.judge()
-	for _, part := range []struct {
-		what string
-		read func() error
-	}{
-		{"events", func() error { s.Events, err = p.eventsOf(ctx, s.Collector.Namespace, s.Collector.UID); return err }},
-		{"pods", func() error {
-			troubles, err := p.troubles(ctx, s.Collector)
-			messages = append(messages, troubles...)
-			return err
-		}},
-		{"services", func() error {
-			var list corev1.ServiceList
-			err := p.collectors.List(ctx, &list, client.InNamespace(s.Collector.Namespace),
-				client.MatchingLabels{v1alpha1.CollectorLabel: s.Collector.Name})
-			s.Addresses = addresses(list.Items)
-			if service := s.Collector.Spec.Service; err == nil && service != nil && service.Type == corev1.ServiceTypeLoadBalancer &&
-				!slices.ContainsFunc(s.Addresses, func(a address) bool { return a.From == anywhere }) && len(list.Items) > 0 {
-				messages = append(messages, "the Service has no address of a load balancer")
-			}
-			return err //nolint:wrapcheck // it is below
-		}},
-	} {
-		if err := part.read(); apierrors.IsForbidden(err) {
-			s.Unseen = append(s.Unseen, part.what)
-		} else if err != nil {
-			return fmt.Errorf("read the %s: %w", part.what, err)
+	note := func(what string, failed error) {
+		if apierrors.IsForbidden(failed) {
+			s.Unseen = append(s.Unseen, what)
+		} else if failed != nil {
+			err = errors.Join(err, fmt.Errorf("read the %s: %w", what, failed))
 		}
 	}
-	s.Causes, err = explain.Causes(s.Collector.Namespace, s.Collector.Name, messages...)
+	of, messages := s.Collector, s.judge()
+	events, failed := p.eventsOf(ctx, of.Namespace, of.UID)
+	note("events", failed)
+	troubles, failed := p.troubles(ctx, of)
+	note("pods", failed)
+	var services corev1.ServiceList
+	isOf := client.MatchingLabels{v1alpha1.CollectorLabel: of.Name}
+	note("services", p.collectors.List(ctx, &services, client.InNamespace(of.Namespace), isOf))
+	if err != nil {
+		return err
+	}
+	s.Events, s.Addresses = events, addresses(services.Items)
+	isOutside := slices.ContainsFunc(s.Addresses, func(a address) bool { return a.From == anywhere })
+	if service := of.Spec.Service; len(s.Addresses) > 0 && !isOutside && service != nil && service.Type == corev1.ServiceTypeLoadBalancer {
+		messages = append(messages, "the Service has no address of a load balancer")
+	}
+	s.Causes, err = explain.Causes(of.Namespace, of.Name, append(messages, troubles...)...)
 	return err
 }
 
@@ -196,11 +190,8 @@ func (p *portal) eventsOf(ctx context.Context, namespace string, of types.UID) (
 	return list.Items, nil
 }
 
-// From where an address can be reached.
-const (
-	inCluster = "in the cluster"
-	anywhere  = "from outside"
-)
+// anywhere is where the address of a load balancer can be reached from.
+const anywhere = "from outside"
 
 // addresses returns where each port of the Services can be reached. Those without an address of their own count if there are no others.
 func addresses(services []corev1.Service) (found []address) {
@@ -221,7 +212,7 @@ func addresses(services []corev1.Service) (found []address) {
 				}
 				found = append(found, address{port.Name, at, from})
 			}
-			add(service.Name+"."+service.Namespace, inCluster)
+			add(service.Name+"."+service.Namespace, "in the cluster")
 			for _, ingress := range service.Status.LoadBalancer.Ingress {
 				add(cmp.Or(ingress.Hostname, ingress.IP), anywhere)
 			}
@@ -229,9 +220,6 @@ func addresses(services []corev1.Service) (found []address) {
 	}
 	return found
 }
-
-// written is how a page writes a time.
-func written(at metav1.Time) string { return at.UTC().Format("2006-01-02 15:04:05Z") }
 
 // fields returns the names of the spec's fields, as a hint for whoever edits one.
 func fields() (names []string) {
@@ -242,18 +230,4 @@ func fields() (names []string) {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// word is a part of a sentence of the documents.
-type word struct {
-	Text   string
-	IsCode bool
-}
-
-// words returns the parts of a sentence, which has backticks around code.
-func words(sentence string) (all []word) {
-	for i, text := range strings.Split(sentence, "`") {
-		all = append(all, word{text, i%2 == 1})
-	}
-	return all
 }

@@ -1,29 +1,22 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/redact"
 )
 
 const (
-	// beforeAnnotation has the spec that a Collector had before the portal changed it last. The operator's own records of revisions are
+	// beforeAnnotation has the spec that a Collector had before somebody saved it here last. The operator's own records of revisions are
 	// Secrets, which the portal may not read.
 	beforeAnnotation = "portal.kube8.dev/before"
 
-	// maxAnnotations is how much all annotations of an object may have together.
-	maxAnnotations = 256 << 10
-
-	// maxDifferences is how many of them a page has.
-	maxDifferences = 100
+	maxAnnotations = 256 << 10 // is what all annotations of an object may have together
 )
 
 // remember notes in a Collector what its spec was.
@@ -41,34 +34,9 @@ func remember(in *unstructured.Unstructured, spec any) {
 	annotate(in, beforeAnnotation, string(text))
 }
 
-// remembered returns the annotation that an apply gives a Collector, with the spec from before it.
-func (p *portal) remembered(ctx context.Context, live *unstructured.Unstructured, apply any) (map[string]string, error) {
-	text, err := json.Marshal(apply)
-	if err != nil {
-		return nil, fmt.Errorf("write the Collector: %w", err)
-	}
-	after := live.DeepCopy()
-	err = p.collectors.Patch(ctx, after, client.RawPatch(types.ApplyPatchType, text), fieldManager, client.ForceOwnership, client.DryRunAll)
-	if err != nil {
-		return nil, fmt.Errorf("apply the Collector: %w", err)
-	}
-	was := live.DeepCopy()
-	if after.GetGeneration() != live.GetGeneration() {
-		remember(was, live.Object["spec"])
-	}
-	if text, has := was.GetAnnotations()[beforeAnnotation]; has {
-		return map[string]string{beforeAnnotation: text}, nil
-	}
-	return nil, nil
-}
-
+// annotate leaves what is no map of annotations to the API server, which refuses it.
 func annotate(object *unstructured.Unstructured, name, value string) {
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[name] = value
-	object.SetAnnotations(annotations)
+	_ = unstructured.SetNestedField(object.Object, value, "metadata", "annotations", name)
 }
 
 // before returns the spec that was remembered, or nil.
@@ -91,7 +59,7 @@ func differences(before, now map[string]any) (found []difference) {
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		_, had := was[field]
 		_, has := is[field]
-		if (was[field] != is[field] || had != has) && len(found) < maxDifferences {
+		if was[field] != is[field] || had != has {
 			found = append(found, difference{field, wasShown[field], isShown[field]})
 		}
 	}

@@ -22,9 +22,7 @@ const (
 	maxLogged   = 5
 	maxLogLines = 100
 	maxLogBytes = 64 << 10
-
-	// logWithin is how long the node of a pod may take.
-	logWithin = answerWithin / (maxLogged + 1)
+	logWithin   = answerWithin / (maxLogged + 1) // is how long the node of a pod may take
 )
 
 // checkLabel is on the pods of a check, with the Collector's name as its value.
@@ -65,7 +63,7 @@ func (p *portal) log(ctx context.Context, pod *corev1.Pod) (string, error) {
 	case is: // of a pod that has not started, for one
 		return refusal.ErrStatus.Message, nil
 	case err != nil:
-		return "(its node does not answer)", nil //nolint:nilerr // the other pods have logs, too
+		return "(its node does not answer)", nil // the other pods have logs, too
 	}
 	return string(text), nil
 }

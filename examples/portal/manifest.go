@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,11 +22,11 @@ import (
 	"github.com/kube8/kube8-operator/internal/explain"
 )
 
-// maxTries is how often a change is sent whose Collector got a new status meanwhile.
-const maxTries = 5
-
-// strict has the API server refuse a field that there is not.
-const strict = client.FieldValidation(metav1.FieldValidationStrict)
+const (
+	maxTries = 5 // is how often a change is sent whose Collector got a new status meanwhile
+	// strict has the API server refuse a field that there is not.
+	strict = client.FieldValidation(metav1.FieldValidationStrict)
+)
 
 var (
 	kind = v1alpha1.GroupVersion.WithKind("Collector")
@@ -67,16 +66,13 @@ func (p *portal) getManifest(w http.ResponseWriter, r *http.Request) error {
 }
 
 // putManifest creates the Collector of a manifest or, with If-Match, makes the one that has this ETag what the manifest says. The answer
-// is the difference. With dryRun=true, all that the API server has against it is found, and nothing is written.
+// is the difference. With dryRun=All, all that the API server has against it is found, and nothing is written.
 func (p *portal) putManifest(w http.ResponseWriter, r *http.Request) error {
 	wanted, err := readManifest(w, r)
 	if err != nil {
 		return err
 	}
-	var dryRun []string
-	if r.URL.Query().Get("dryRun") == "true" {
-		dryRun = []string{metav1.DryRunAll}
-	}
+	dryRun := r.URL.Query()["dryRun"]
 	text := ""
 	if r.Header.Get("If-Match") == "" {
 		err = p.collectors.Create(r.Context(), wanted, fieldManager, strict, &client.CreateOptions{DryRun: dryRun})
@@ -147,22 +143,14 @@ func fill(wanted, live *unstructured.Unstructured) {
 	config, _, _ := unstructured.NestedFieldNoCopy(wanted.Object, "spec", "collector")
 	fields, _ := config.(map[string]any)
 	text, isText := fields["configurationText"].(string)
-	if isText && isEncoded(live) && fields["configuration"] == nil { // it was shown as text, and stays the field that is set
+	_, isEncoded, _ := unstructured.NestedString(live.Object, "spec", "collector", "configuration")
+	if isText && isEncoded && fields["configuration"] == nil { // it was shown as text, and stays the field that is set
 		delete(fields, "configurationText")
 		fields["configuration"] = base64.StdEncoding.EncodeToString([]byte(text))
 	}
 	if !reflect.DeepEqual(wanted.Object["spec"], live.Object["spec"]) {
 		remember(wanted, live.Object["spec"])
 	}
-}
-
-// isEncoded tells whether a Collector has its configuration in base64.
-func isEncoded(live *unstructured.Unstructured) bool {
-	if live == nil {
-		return false
-	}
-	_, is, _ := unstructured.NestedString(live.Object, "spec", "collector", "configuration")
-	return is
 }
 
 // manifest returns a Collector as people edit it: without what others keep in it, and with a configuration in base64 as text.
@@ -202,36 +190,26 @@ func readManifest(w http.ResponseWriter, r *http.Request) (*unstructured.Unstruc
 	if err != nil {
 		return nil, tooLarge(err)
 	}
-	var object map[string]any
+	wanted := &unstructured.Unstructured{}
 	if text, err = yaml.YAMLToJSONStrict(text); err == nil {
-		err = json.Unmarshal(text, &object)
+		err = wanted.UnmarshalJSON(text)
 	}
-	if err != nil {
-		return nil, badRequest("this is not the YAML of a Collector: " + err.Error())
-	}
-	wanted := &unstructured.Unstructured{Object: object}
 	namespace := r.PathValue("namespace")
-	switch metadata, _, _ := unstructured.NestedFieldNoCopy(object, "metadata"); {
+	switch {
+	case err != nil:
+		return nil, badRequest("this is not the YAML of a Collector: " + err.Error())
 	case wanted.GroupVersionKind() != kind:
 		return nil, badRequest("apiVersion, kind: must be " + kind.GroupVersion().String() + ", " + kind.Kind)
 	case wanted.GetName() == "":
 		return nil, badRequest("metadata.name: missing; name the Collector")
 	case wanted.GetNamespace() != "" && wanted.GetNamespace() != namespace:
 		return nil, badRequest("metadata.namespace: must be " + namespace + ", or left out")
-	default:
-		for _, name := range notAsked {
-			delete(metadata.(map[string]any), name) //nolint:forcetypeassert // it has a name
-		}
 	}
-	delete(object, "status")
+	for _, name := range notAsked {
+		unstructured.RemoveNestedField(wanted.Object, "metadata", name)
+	}
+	delete(wanted.Object, "status")
 	wanted.SetNamespace(namespace)
-	// The numbers are now as they are in what the API server answers.
-	if text, err = json.Marshal(object); err == nil {
-		err = wanted.UnmarshalJSON(text)
-	}
-	if err != nil {
-		return nil, badRequest("this is not a Collector: " + err.Error())
-	}
 	return wanted, nil
 }
 

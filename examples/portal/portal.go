@@ -146,33 +146,27 @@ func (p *portal) put(w http.ResponseWriter, r *http.Request) error {
 	if err := body.Decode(&c); err != nil {
 		return tooLarge(err)
 	}
-	live, err := p.read(r)
+	var before v1alpha1.Collector
+	err := p.collectors.Get(r.Context(), client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}, &before)
 	if client.IgnoreNotFound(err) != nil {
-		return err
+		return fmt.Errorf("read the Collector: %w", err)
 	}
 	config := apply.CollectorConfig().WithName(c.Collector).WithVersion(c.Version)
 	switch source := c.ConfigurationSecret; {
 	case source != nil:
 		config.WithConfigurationSecret(apply.ConfigurationSecret().WithName(source.Name).WithKey(source.Key))
 	case c.Configuration == "": // some collectors need none
-	case isEncoded(live): // somebody else can own that field, so it stays the one that is set
+	case len(before.Spec.Collector.Configuration) > 0: // somebody else can own that field, so it stays the one that is set
 		config.WithConfiguration([]byte(c.Configuration))
 	default:
 		config.WithConfigurationText(v1alpha1.FileText(c.Configuration))
 	}
-	next := apply.Collector(r.PathValue("name"), r.PathValue("namespace")).WithSpec(apply.CollectorSpec().
+	collector := apply.Collector(r.PathValue("name"), r.PathValue("namespace")).WithSpec(apply.CollectorSpec().
 		WithCollector(config).
 		WithTenant(apply.Tenant().WithID(c.TenantID).WithReference(c.Tenant)).
 		WithCluster(c.Cluster))
-	if live != nil {
-		was, err := p.remembered(r.Context(), live, next)
-		if err != nil {
-			return err
-		}
-		next.WithAnnotations(was)
-	}
 	// The portal overwrites a value of somebody else in one of these fields: they are set here.
-	if err := p.collectors.Apply(r.Context(), next, fieldManager, client.ForceOwnership); err != nil {
+	if err := p.collectors.Apply(r.Context(), collector, fieldManager, client.ForceOwnership); err != nil {
 		return fmt.Errorf("apply the Collector: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)

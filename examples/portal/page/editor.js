@@ -46,16 +46,11 @@ export async function open(path) {
   form.elements.manifest.focus();
 }
 
-export function reset() {
-  tag = undefined;
-  forget();
-}
-
 // review shows what saving would change, or why the API server would refuse it.
 export async function review(namespace, isSaved) {
   const text = form.elements.manifest.value;
   const force = form.elements.force?.checked ?? false;
-  const query = new URLSearchParams({ dryRun: !isSaved, force });
+  const query = new URLSearchParams({ force, ...(isSaved ? {} : { dryRun: "All" }) });
   const response = await call("PUT", `/manifests/${encodeURIComponent(namespace)}?${query}`, text, tag ? { "If-Match": tag } : {});
   if (!response) return;
   const { name, difference } = await response.json();
@@ -73,6 +68,11 @@ export async function review(namespace, isSaved) {
 // edit has the form work on Collectors of a namespace.
 export function edit(namespace) {
   form.addEventListener("input", forget);
+  form.addEventListener("reset", () => {
+    at("refusal").textContent = at("saved").textContent = "";
+    tag = undefined;
+    forget();
+  });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const isSaved = event.submitter?.value === "save" && reviewed === form.elements.manifest.value;

@@ -1,5 +1,5 @@
 // The list of Collectors. What comes from the server is set as text, never as HTML.
-import { call, edit, reset } from "/page/editor.js";
+import { call, edit } from "/page/editor.js";
 
 const namespace = new URLSearchParams(location.search).get("namespace");
 const collectors = `/collectors/${encodeURIComponent(namespace)}`;
@@ -62,10 +62,6 @@ function sift() {
 
 at("filter").addEventListener("input", sift);
 at("filter").addEventListener("submit", (event) => event.preventDefault());
-at("form").addEventListener("reset", () => {
-  at("refusal").textContent = at("saved").textContent = "";
-  reset();
-});
 edit(namespace);
 
 at("namespace").add(new Option(namespace, namespace, true, true));
