@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -19,10 +20,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/explain"
-	"github.com/kube8/kube8-operator/internal/explain/explaintest"
 )
 
 // aboutGateway returns the text of the page of the Collector gateway.
@@ -80,7 +81,15 @@ func TestEachCauseIsToldOnThePage(t *testing.T) {
 	put(t, "gateway", valid())
 	pod := gatewayPod()
 	create(t, pod)
-	for message, part := range explaintest.Messages {
+	text, err := os.ReadFile("../../internal/explain/testdata/messages.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told map[string]string // a part of what happened, by message
+	if err := yaml.UnmarshalStrict(text, &told); err != nil {
+		t.Fatal(err)
+	}
+	for message, part := range told {
 		t.Run(message, func(t *testing.T) {
 			g := NewWithT(t)
 			said := message

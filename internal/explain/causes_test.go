@@ -1,10 +1,11 @@
 package explain
 
 import (
+	"os"
 	"strings"
 	"testing"
 
-	"github.com/kube8/kube8-operator/internal/explain/explaintest"
+	"sigs.k8s.io/yaml"
 )
 
 func TestEachCauseIsFoundInWhatKubernetesSays(t *testing.T) {
@@ -15,8 +16,16 @@ func TestEachCauseIsFoundInWhatKubernetesSays(t *testing.T) {
 	if len(known) < 25 {
 		t.Fatalf("docs/causes.md has %d causes", len(known))
 	}
+	text, err := os.ReadFile("testdata/messages.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told map[string]string // a part of what happened, by message
+	if err := yaml.UnmarshalStrict(text, &told); err != nil {
+		t.Fatal(err)
+	}
 	reached := map[string]bool{}
-	for message, part := range explaintest.Messages {
+	for message, part := range told {
 		found, err := Causes("tenant", "a", message)
 		if err != nil || len(found) != 1 || !strings.Contains(found[0].Happened, part) {
 			t.Errorf("%s\nhas the causes %+v (%v), want one with %q", message, found, err, part)
