@@ -1,4 +1,4 @@
-// Package redact takes out of Kubernetes objects what may be confidential, for support bundles. It keeps what it knows to be
+// Package redact takes out of Kubernetes objects what may be confidential, for support bundles and screens. It keeps what it knows to be
 // harmless and hides every other text: a field that a later version adds is hidden until somebody adds it here.
 package redact
 
