@@ -70,7 +70,8 @@ Exit codes: 1 an error, 2 the check refuses a Collector, 3 one does not become r
 	})
 	root.AddCommand(p.listCommand(), p.createCommand(), p.applyCommand(), p.planCommand(), p.deleteCommand(), p.importCommand(),
 		p.configCommand(), p.statusCommand(), p.whyCommand(), p.historyCommand(), p.rollbackCommand(), p.restartCommand(),
-		p.pauseCommand(), p.resumeCommand(), p.logsCommand(), p.reportCommand(), offline.NewCommand(), p.versionCommand())
+		p.pauseCommand(), p.resumeCommand(), p.logsCommand(), p.reportCommand(), p.preflightCommand(), offline.NewCommand(),
+		p.versionCommand())
 	for name, complete := range map[string]cobra.CompletionFunc{
 		"namespace": completion.ResourceNameCompletionFunc(p.factory, "namespaces"),
 		"context": func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {

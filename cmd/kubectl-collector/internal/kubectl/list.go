@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -30,6 +31,13 @@ type listing struct {
 	all             bool
 	labels, fields  string
 	output, orderBy string
+}
+
+// addSelection adds the flags that say which Collectors.
+func (l *listing) addSelection(flags *pflag.FlagSet) {
+	flags.BoolVarP(&l.all, "all-namespaces", "A", false, "those of all namespaces")
+	flags.StringVarP(&l.labels, "selector", "l", "", "those with such labels, such as team=payments")
+	flags.StringVar(&l.fields, "field-selector", "", "those with such fields, such as spec.tenant.id=1042,spec.cluster=prod-eu-1")
 }
 
 // row is what is shown of a Collector: texts by the names of the CRD's columns, in lower case.
@@ -52,9 +60,7 @@ summary. UPDATE says that a change of the operator waits for its turn, or rolls 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.list(cmd.Context(), l) },
 	}
-	cmd.Flags().BoolVarP(&l.all, "all-namespaces", "A", false, "those of all namespaces")
-	cmd.Flags().StringVarP(&l.labels, "selector", "l", "", "those with such labels, such as team=payments")
-	cmd.Flags().StringVar(&l.fields, "field-selector", "", "those with such fields, such as spec.tenant.id=1042,spec.cluster=prod-eu-1")
+	l.addSelection(cmd.Flags())
 	cmd.Flags().StringVarP(&l.output, "output", "o", "", "wide, name, json or yaml")
 	cmd.Flags().StringVar(&l.orderBy, "sort-by", "name", "the column to sort by, in lower case")
 	return cmd
