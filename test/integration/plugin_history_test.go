@@ -25,7 +25,7 @@ func TestThePluginRollsBack(t *testing.T) {
 		MatchRegexp(`(?m)^1 +\w+ +superseded +0\.150\.0 +`+sha256Of(config)[:10]+`$`)))
 
 	p.refuses("add --yes", "rollback", "gateway")
-	p.refuses("revision 7 is not recorded", "rollback", "gateway", "--to-revision", "7", "--yes")
+	p.refuses("revision 7 is not recorded", "rollback", "gateway", "--revision", "7", "--yes")
 	screen := p.open("true", "rollback", "gateway")
 	screen.expect("-  version: 0.151.0\n+  version: 0.150.0")
 	screen.expect("[y/N]")
@@ -38,8 +38,8 @@ func TestThePluginRollsBack(t *testing.T) {
 	g.Expect(specOf(t, collector)).To(Equal(first), "the spec itself, so that GitOps sees it")
 	awaitRevision(t, collector, 3)
 	settle(t, collector)
-	g.Expect(p.run("rollback", "gateway", "--to-revision", "1", "--yes")).To(Equal("collector.kube8.dev/gateway unchanged: its spec is that of revision 1\n"))
-	g.Expect(p.run("rollback", "gateway", "--to-revision", "2", "--yes")).To(ContainSubstring("rolled back"))
+	g.Expect(p.run("rollback", "gateway", "--revision", "1", "--yes")).To(Equal("collector.kube8.dev/gateway unchanged: its spec is that of revision 1\n"))
+	g.Expect(p.run("rollback", "gateway", "--revision", "2", "--yes")).To(ContainSubstring("rolled back"))
 	g.Expect(specOf(t, collector)).To(Equal(second))
 }
 
@@ -128,7 +128,7 @@ func TestThePluginRefusesToChangeWhatAGitOpsToolManages(t *testing.T) {
 				p.refuses(row.tool+" manages Collector "+collector.Namespace+"/gateway", command...)
 			}
 			g.Expect(p.run("status", "gateway")).To(MatchRegexp(`Managed by +` + row.tool))
-			g.Expect(p.run("rollback", "gateway", "--yes", "--force", "--to-revision", "1")).To(ContainSubstring("rolled back"))
+			g.Expect(p.run("rollback", "gateway", "--yes", "--force", "--revision", "1")).To(ContainSubstring("rolled back"))
 			g.Expect(specOf(t, collector).Collector.Version).To(Equal("0.150.0"))
 		})
 	}

@@ -66,7 +66,9 @@ func TestThePluginSaysWhichCollectorsAnotherVersionRefuses(t *testing.T) {
 	for name, edit := range map[string]func(*v1alpha1.Collector){
 		"bad":    func(*v1alpha1.Collector) {},
 		"killed": func(c *v1alpha1.Collector) { c.Spec.Mode = v1alpha1.ModeDaemonSet },
-		"held":   func(c *v1alpha1.Collector) { c.Spec.Collector.Files = map[string]v1alpha1.FileContent{"a.txt": []byte("a")} },
+		"held": func(c *v1alpha1.Collector) {
+			c.Spec.Collector.Files = map[string]v1alpha1.FileContent{"a.txt": []byte("a")}
+		},
 		"pinned": func(c *v1alpha1.Collector) { c.Spec.Image = &v1alpha1.Image{Tag: "0.150.0-custom"} },
 		"alloy":  func(c *v1alpha1.Collector) { c.Spec.Collector.Name = "grafana/alloy" },
 	} {

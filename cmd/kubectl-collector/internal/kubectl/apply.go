@@ -68,6 +68,7 @@ configuration is in a file of its own.`,
 		})
 	given.addForce(cmd.Flags())
 	w.addFlags(cmd.Flags(), untilReady, false)
+	p.mayBeDry(cmd)
 	return cmd
 }
 

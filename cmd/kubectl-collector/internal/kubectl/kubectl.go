@@ -38,6 +38,7 @@ type plugin struct {
 	flags   *genericclioptions.ConfigFlags
 	factory cmdutil.Factory
 	version string
+	dryRun  cmdutil.DryRunStrategy // as --dry-run says
 }
 
 // NewCommand returns the command line. version is what `version` prints.
@@ -147,7 +148,7 @@ func (p *plugin) connect() (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up a client: %w", err)
 	}
-	return &session{client: client.WithFieldOwner(c, manager), rest: raw, namespace: namespace}, nil
+	return &session{client: client.WithFieldOwner(p.writes(c), manager), rest: raw, namespace: namespace}, nil
 }
 
 // read reads a Collector.

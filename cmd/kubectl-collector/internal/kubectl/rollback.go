@@ -25,7 +25,7 @@ func (p *plugin) rollbackCommand() *cobra.Command {
 	var w waiting
 	cmd := p.about("rollback", "Give a Collector the spec of an earlier revision",
 		`Give a Collector the spec of an earlier revision: of the newest one that differs from
-its spec, or of --to-revision.
+its spec, or of --revision.
 
 This writes the Collector's spec, as any change does, and the operator deploys it as a
 new revision. The difference is shown without the configuration; kubectl collector
@@ -43,9 +43,10 @@ config diff shows that.`,
 			}
 			return p.until(ctx, s, name, w)
 		})
-	cmd.Flags().IntVar(&number, "to-revision", 0, "the revision; 'kubectl collector history' lists them")
+	cmd.Flags().IntVar(&number, "revision", 0, "the revision; 'kubectl collector history' lists them")
 	given.addFlags(cmd.Flags())
 	w.addFlags(cmd.Flags(), untilReady, false)
+	p.mayBeDry(cmd)
 	return cmd
 }
 

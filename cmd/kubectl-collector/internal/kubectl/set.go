@@ -44,6 +44,7 @@ becomes a further file.`,
 	cmd.Flags().StringVarP(&from, "from-file", "f", "", "the new content, or - for standard input")
 	given.addFlags(cmd.Flags())
 	w.addFlags(cmd.Flags(), untilReady, false)
+	p.mayBeDry(cmd)
 	return cmd
 }
 
@@ -119,6 +120,7 @@ What cannot be sent is not lost: it stays in a file that the message names.`,
 	cmd.Flags().StringVar(&name, "file", "", fileUsage)
 	given.addFlags(cmd.Flags())
 	w.addFlags(cmd.Flags(), untilReady, false)
+	p.mayBeDry(cmd)
 	return cmd
 }
 
