@@ -19,7 +19,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/operator"
 )
 
-// preflight is which Collectors are checked with which version, and how.
+// preflight says which Collectors are checked, with what version, and how.
 type preflight struct {
 	listing
 	version, collector string

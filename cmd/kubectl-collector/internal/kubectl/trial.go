@@ -94,7 +94,7 @@ func (s *session) prepare(ctx context.Context, renderer *offline.Renderer, one *
 	return t
 }
 
-// checkOf returns the Job by which the operator would check a Collector with a version, and its Secret of files, if it has one.
+// checkOf returns the Job that the operator would check a Collector of a version with, and its Secret of files, if it has one.
 func checkOf(
 	ctx context.Context, renderer *offline.Renderer, collector *unstructured.Unstructured, version string,
 ) (job *batchv1.Job, secret *corev1.Secret, err error) {
@@ -177,7 +177,7 @@ func mirrored(image, running string) string {
 }
 
 // rename gives Job and Secret a name and labels of their own, so that neither the operator nor a NetworkPolicy takes them for the
-// Collector's, and has the Job mount the Secret.
+// Collector's. The Job mounts the Secret by that name.
 func (t *trial) rename(collector string) {
 	name := strings.TrimSuffix(collector[:min(len(collector), 46)], "-") + "-preflight-" + rand.String(5)
 	mark := func(labels map[string]string) {
@@ -294,7 +294,7 @@ func (t *trial) obstacle(ctx context.Context, reason string) string {
 func (t *trial) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	// What cannot be deleted now goes by itself: the Job ends, and is kept for some minutes.
+	// A failure is no news: the Job ends by itself, Kubernetes keeps it for some minutes, and the Secret goes with it.
 	_ = t.client.Delete(ctx, t.job, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if t.secret != nil {
 		_ = t.client.Delete(ctx, t.secret)
