@@ -38,7 +38,7 @@ func TestThePluginCreatesACollector(t *testing.T) {
 	g.Expect(specOf(t, want)).To(Equal(want.Spec))
 	awaitRevision(t, want, 1)
 
-	out := p.run("create", "agent", "-f", "config.yaml", "--tenant", "acme", "--cluster", "c", "--collector", "grafana/alloy", "--version", "v1.11.3",
+	out := p.run("create", "agent", "--from-file", "config.yaml", "--tenant", "acme", "--cluster", "c", "--collector", "grafana/alloy", "--version", "v1.11.3",
 		"--mode", "statefulset", "--replicas", "2", "--check", "--format", "raw", "--file-name", "config.alloy", "--tenant-instance", "staging", "-o", "name")
 	g.Expect(out).To(Equal("collector.kube8.dev/agent\n"))
 	want.Name = "agent"
@@ -79,9 +79,9 @@ func TestThePluginCreatesNothingThatIsWrong(t *testing.T) {
 	}
 	NewWithT(t).Expect(list(t, namespace, "kube8.dev/v1alpha1", "Collector")).To(BeEmpty())
 	create(t, newCollector(namespace, "gateway"))
-	p.refuses("there is a Collector gateway in namespace "+namespace+" already", "create", "gateway", "-f", "config.yaml", "--tenant", "acme", "--cluster", "c")
+	p.refuses("there is a Collector gateway in namespace "+namespace+" already", "create", "gateway", "--from-file", "config.yaml", "--tenant", "acme", "--cluster", "c")
 	p = pluginOf(t, kubeconfigWith(t, namespace, "kube8-operator-collector-viewer"))
 	p.write("config.yaml", config)
 	NewWithT(t).Eventually(func() string { _, failure := p.try("status", "gateway"); return failure }).Should(BeEmpty(), "until the binding is known")
-	p.refuses("your account may not create Collector "+namespace+"/other", "create", "other", "-f", "config.yaml", "--tenant", "acme", "--cluster", "c")
+	p.refuses("your account may not create Collector "+namespace+"/other", "create", "other", "--from-file", "config.yaml", "--tenant", "acme", "--cluster", "c")
 }

@@ -25,7 +25,7 @@ func TestADryRunOfThePluginChangesNothing(t *testing.T) {
 	before := get(t, collector, "", &v1alpha1.Collector{})
 	for command, done := range map[string]string{
 		"restart gateway --wait": "restarted", "pause gateway": "paused", "rollback gateway --wait": "rolled back to the spec of revision 1",
-		"config set gateway -f new.yaml --wait": "configured", "config edit gateway": "configured", "delete gateway": "deleted",
+		"config set gateway --from-file new.yaml --wait": "configured", "config edit gateway": "configured", "delete gateway": "deleted",
 		"apply -f whole.yaml --from-file new.yaml --force-conflicts --wait":            "configured",
 		"create another --from-file new.yaml --tenant acme --cluster prod-eu-1 --wait": "created",
 	} {

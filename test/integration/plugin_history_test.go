@@ -125,7 +125,7 @@ func TestThePluginRefusesToChangeWhatAGitOpsToolManages(t *testing.T) {
 			}
 			p, g := pluginIn(t, collector.Namespace), NewWithT(t)
 			p.write("new.yaml", another)
-			for _, command := range [][]string{{"rollback", "gateway", "--yes"}, {"config", "set", "gateway", "-f", "new.yaml", "--yes"}, {"config", "edit", "gateway", "--yes"}, {"restart", "gateway"}} {
+			for _, command := range [][]string{{"rollback", "gateway", "--yes"}, {"config", "set", "gateway", "--from-file", "new.yaml", "--yes"}, {"config", "edit", "gateway", "--yes"}, {"restart", "gateway"}} {
 				p.refuses(row.tool+" manages Collector "+collector.Namespace+"/gateway", command...)
 			}
 			g.Expect(p.run("status", "gateway")).To(MatchRegexp(`Managed by +` + row.tool))

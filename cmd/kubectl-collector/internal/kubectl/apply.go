@@ -258,7 +258,7 @@ func (p *plugin) plan(ctx context.Context, before, after *unstructured.Unstructu
 		if difference == "" {
 			difference = fmt.Sprintf("%s/%s: unchanged\n", name, pair.what)
 		}
-		if _, err := fmt.Fprint(p.Out, difference); err != nil {
+		if err := p.paint(difference, diffColour); err != nil {
 			return err
 		}
 	}

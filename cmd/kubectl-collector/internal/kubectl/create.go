@@ -38,7 +38,7 @@ type creation struct {
 }
 
 func (c *creation) addFlags(flags *pflag.FlagSet) {
-	flags.StringVarP(&c.from, "from-file", "f", "", "the configuration, or - for standard input")
+	flags.StringVar(&c.from, "from-file", "", "the configuration, or - for standard input")
 	flags.StringVar(&c.tenant, "tenant", "", "the tenant that the collector is for, by the name that people use")
 	flags.StringVar(&c.tenantID, "tenant-id", "", "the tenant's id; default is what --tenant says")
 	flags.StringVar(&c.instance, "tenant-instance", "", "which of several instances of the tenant, such as staging")

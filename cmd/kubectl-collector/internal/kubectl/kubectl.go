@@ -73,17 +73,7 @@ Exit codes: 1 an error, 2 the check refuses a Collector, 3 one does not become r
 		p.configCommand(), p.statusCommand(), p.whyCommand(), p.historyCommand(), p.rollbackCommand(), p.restartCommand(),
 		p.pauseCommand(), p.resumeCommand(), p.logsCommand(), p.reportCommand(), p.preflightCommand(), offline.NewCommand(),
 		p.versionCommand())
-	for name, complete := range map[string]cobra.CompletionFunc{
-		"namespace": completion.ResourceNameCompletionFunc(p.factory, "namespaces"),
-		"context": func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-			completion.SetFactoryForCompletion(p.factory)
-			return completion.ListContextsInConfig(prefix), cobra.ShellCompDirectiveNoFileComp
-		},
-	} {
-		if err := root.RegisterFlagCompletionFunc(name, complete); err != nil {
-			panic(err) // the flag is not there: a mistake in this function
-		}
-	}
+	p.completions(root)
 	return root
 }
 

@@ -51,6 +51,11 @@ var columns = []string{
 // narrow is how many columns there are without -o wide.
 const narrow = 9
 
+// sortable returns the columns that can be sorted by.
+func sortable() []string {
+	return slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == "age" })
+}
+
 func (p *plugin) listCommand() *cobra.Command {
 	var l listing
 	cmd := &cobra.Command{
@@ -70,9 +75,8 @@ func (p *plugin) list(ctx context.Context, l listing) error {
 	if !slices.Contains([]string{"", "wide", "name", "json", "yaml"}, l.output) {
 		return fmt.Errorf("--output: %q is none of wide, name, json and yaml", l.output)
 	}
-	if !slices.Contains(columns, l.orderBy) || l.orderBy == "age" {
-		return fmt.Errorf("--sort-by: %q is no column that can be sorted by; it is one of %s", l.orderBy,
-			strings.Join(slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == "age" }), ", "))
+	if !slices.Contains(sortable(), l.orderBy) {
+		return fmt.Errorf("--sort-by: %q is no column that can be sorted by; it is one of %s", l.orderBy, strings.Join(sortable(), ", "))
 	}
 	if l.output == "json" || l.output == "yaml" {
 		return p.listWhole(l)
@@ -98,7 +102,11 @@ func (p *plugin) list(ctx context.Context, l listing) error {
 		_, err := fmt.Fprintln(p.ErrOut, "No Collectors found.")
 		return err
 	}
-	return l.print(p.Out, rows)
+	var table strings.Builder
+	if err := l.print(&table, rows); err != nil {
+		return err
+	}
+	return p.paint(table.String(), stateColour)
 }
 
 // compare compares two cells, as numbers if both are.

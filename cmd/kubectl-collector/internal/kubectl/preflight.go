@@ -104,7 +104,10 @@ func (p *plugin) preflight(ctx context.Context, f preflight) error {
 	} else if len(found) == 0 {
 		_, err = fmt.Fprintln(p.ErrOut, "No Collectors found.")
 	} else {
-		err = f.print(p.Out, found)
+		var table strings.Builder
+		if err = f.print(&table, found); err == nil {
+			err = p.paint(table.String(), stateColour)
+		}
 	}
 	if err != nil {
 		return err

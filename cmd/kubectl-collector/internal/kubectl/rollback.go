@@ -148,8 +148,7 @@ func (p *plugin) compareSpecs(read *v1alpha1.Collector, number int, current, spe
 	if reference, found, _ := unstructured.NestedString(spec, "collector", "configurationSecret", "name"); found {
 		fmt.Fprintf(p.ErrOut, "The configuration is in Secret %s, which a rollback does not change.\n", reference)
 	}
-	_, err = fmt.Fprint(p.Out, text)
-	return err
+	return p.paint(text, diffColour)
 }
 
 // describe returns a spec as YAML, with a hash in place of each configuration.

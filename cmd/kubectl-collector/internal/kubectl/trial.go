@@ -2,7 +2,6 @@ package kubectl
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -139,41 +137,6 @@ func checkOf(
 		return nil, nil, errors.New("the chart of this version has no check")
 	}
 	return job, secret, nil
-}
-
-// imageOf returns the image that a Collector's workload runs, or "".
-func (s *session) imageOf(ctx context.Context, collector *unstructured.Unstructured) string {
-	mode, _ := at(collector.Object, "spec", "mode").(string)
-	kind := map[string]string{"daemonset": "DaemonSet", "statefulset": "StatefulSet"}[mode]
-	workload := &unstructured.Unstructured{}
-	workload.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(cmp.Or(kind, "Deployment")))
-	if s.client.Get(ctx, client.ObjectKeyFromObject(collector), workload) != nil {
-		return "" // nothing is deployed, or the account may not know: then there is no mirror to be known of
-	}
-	containers, _, _ := unstructured.NestedSlice(workload.Object, "spec", "template", "spec", "containers")
-	for _, container := range containers {
-		if at(container, "name") == "collector" {
-			image, _ := at(container, "image").(string)
-			return image
-		}
-	}
-	return ""
-}
-
-// mirrored returns an image from where the one that runs is from: the operator can have another registry than the chart's default.
-func mirrored(image, running string) string {
-	split := func(image string) (registry, name, version string) {
-		image, digest, _ := strings.Cut(image, "@")
-		slash := strings.LastIndex(image, "/") + 1
-		name, version, _ = strings.Cut(image[slash:], ":")
-		return image[:slash], name, version + digest
-	}
-	registry, name, _ := split(running)
-	own, same, version := split(image)
-	if name != same || registry == own || version == "" || strings.Contains(image, "@") {
-		return image
-	}
-	return registry + name + ":" + version
 }
 
 // rename gives Job and Secret a name and labels of their own, so that neither the operator nor a NetworkPolicy takes them for the
