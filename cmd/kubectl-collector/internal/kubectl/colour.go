@@ -26,7 +26,7 @@ func (p *plugin) paint(text string, colour func(line string) string) error {
 	terminal, isTerminal := p.Out.(Terminal)
 	if !isTerminal || !terminal.colours {
 		_, err := fmt.Fprint(p.Out, text)
-		return err //nolint:wrapcheck // of standard output
+		return err
 	}
 	for line := range strings.Lines(text) {
 		line, end, _ := strings.Cut(escape(line), "\n")
@@ -39,14 +39,15 @@ func (p *plugin) paint(text string, colour func(line string) string) error {
 
 // diffColour colours a line of a difference.
 func diffColour(line string) string {
-	for _, kind := range []struct{ prefix, colour string }{
-		{"+++ ", ""}, {"--- ", ""}, {"+", green}, {"-", red}, {"@@ ", cyan},
-	} {
-		if strings.HasPrefix(line, kind.prefix) && kind.colour != "" {
-			return in(kind.colour, line)
-		} else if strings.HasPrefix(line, kind.prefix) {
-			return line
-		}
+	switch {
+	case strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "--- "):
+		return line
+	case strings.HasPrefix(line, "+"):
+		return in(green, line)
+	case strings.HasPrefix(line, "-"):
+		return in(red, line)
+	case strings.HasPrefix(line, "@@ "):
+		return in(cyan, line)
 	}
 	return line
 }

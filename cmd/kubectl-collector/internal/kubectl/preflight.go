@@ -99,11 +99,12 @@ func (p *plugin) preflight(ctx context.Context, f preflight) error {
 	slices.SortFunc(found, func(a, b forecast) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	if forPrograms {
+	switch {
+	case forPrograms:
 		err = p.writeAs(f.output, map[string]any{"version": f.version, "collectors": found})
-	} else if len(found) == 0 {
+	case len(found) == 0:
 		_, err = fmt.Fprintln(p.ErrOut, "No Collectors found.")
-	} else {
+	default:
 		var table strings.Builder
 		if err = f.print(&table, found); err == nil {
 			err = p.paint(table.String(), stateColour)

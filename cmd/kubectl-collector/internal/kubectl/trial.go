@@ -60,7 +60,8 @@ func (s *session) prepare(ctx context.Context, renderer *offline.Renderer, one *
 	}
 	one.Version = field("collector", "version")
 	_, isChecked, _ := unstructured.NestedFieldNoCopy(present.Object, "spec", "check")
-	if name := field("collector", "name"); !isChecked && (strings.Contains(name, "/") || field("collector", "format") == string(v1alpha1.FormatRaw)) {
+	name := field("collector", "name")
+	if isOther := strings.Contains(name, "/") || field("collector", "format") == string(v1alpha1.FormatRaw); isOther && !isChecked {
 		one.Reason = "spec.check does not say how " + name + " checks its configuration"
 		return nil
 	}
@@ -231,8 +232,8 @@ func (t *trial) said(ctx context.Context) string {
 	if err != nil || lines == "" {
 		return ""
 	}
-	if at := strings.Index(lines, "Error: "); at >= 0 { // the OpenTelemetry Collector begins its reason so
-		return ": " + lines[at+len("Error: "):]
+	if _, reason, found := strings.Cut(lines, "Error: "); found { // as the OpenTelemetry Collector begins it
+		return ": " + reason
 	}
 	return ": " + lines[strings.LastIndex(lines, "\n")+1:]
 }
