@@ -60,18 +60,18 @@ func TestThePluginCreatesNothingThatIsWrong(t *testing.T) {
 	p.write("empty.yaml", "")
 	for _, row := range []struct{ name, arguments, words string }{
 		{"no file", "gateway --tenant acme --cluster c", "--from-file is missing"},
-		{"no tenant", "gateway -f config.yaml --cluster c", "--tenant is missing"},
-		{"no cluster", "gateway -f config.yaml --tenant acme", "--cluster is missing"},
-		{"no name", "-f config.yaml --tenant acme --cluster c", "name one Collector"},
-		{"no version of another collector", "gateway -f config.yaml --tenant acme --cluster c --collector grafana/alloy", "--version is missing"},
-		{"a configuration that cannot be right", "gateway -f bad.yaml --tenant acme --cluster c", "line 1 has an alias without its anchor"},
-		{"an empty configuration", "gateway -f empty.yaml --tenant acme --cluster c", "empty.yaml is empty"},
-		{"a tenant that is no label", "gateway -f config.yaml --tenant a/b --cluster c", "spec.tenant.id"},
-		{"a name that no Service can have", "1gateway -f config.yaml --tenant acme --cluster c", "metadata.name"},
-		{"a mode that does not exist", "gateway -f config.yaml --tenant acme --cluster c --mode job", "spec.mode"},
-		{"replicas of a daemonset", "gateway -f config.yaml --tenant acme --cluster c --mode daemonset --replicas 2", "replicas: not with mode daemonset"},
-		{"a dry run that does not exist", "gateway -f config.yaml --tenant acme --cluster c --dry-run=maybe", "--dry-run"},
-		{"an output that does not exist", "gateway -f config.yaml --tenant acme --cluster c -o xml", "--output"},
+		{"no tenant", "gateway --from-file config.yaml --cluster c", "--tenant is missing"},
+		{"no cluster", "gateway --from-file config.yaml --tenant acme", "--cluster is missing"},
+		{"no name", "--from-file config.yaml --tenant acme --cluster c", "name one Collector"},
+		{"no version of another collector", "gateway --from-file config.yaml --tenant acme --cluster c --collector grafana/alloy", "--version is missing"},
+		{"a configuration that cannot be right", "gateway --from-file bad.yaml --tenant acme --cluster c", "line 1 has an alias without its anchor"},
+		{"an empty configuration", "gateway --from-file empty.yaml --tenant acme --cluster c", "empty.yaml is empty"},
+		{"a tenant that is no label", "gateway --from-file config.yaml --tenant a/b --cluster c", "spec.tenant.id"},
+		{"a name that no Service can have", "1gateway --from-file config.yaml --tenant acme --cluster c", "metadata.name"},
+		{"a mode that does not exist", "gateway --from-file config.yaml --tenant acme --cluster c --mode job", "spec.mode"},
+		{"replicas of a daemonset", "gateway --from-file config.yaml --tenant acme --cluster c --mode daemonset --replicas 2", "replicas: not with mode daemonset"},
+		{"a dry run that does not exist", "gateway --from-file config.yaml --tenant acme --cluster c --dry-run=maybe", "--dry-run"},
+		{"an output that does not exist", "gateway --from-file config.yaml --tenant acme --cluster c -o xml", "--output"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p.in(t).refuses(row.words, append([]string{"create"}, strings.Fields(row.arguments)...)...)

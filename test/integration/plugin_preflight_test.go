@@ -85,6 +85,9 @@ func TestThePluginSaysWhichCollectorsAnotherVersionRefuses(t *testing.T) {
 		out, failure := p.try("preflight", "--version", "0.151.0", "--concurrency", "2", "-o", "json")
 		ended <- ending{out, failure}
 	}()
+	atATime := func() int { return len(tried(t, gateway)) }
+	g.Eventually(atATime).Should(Equal(2))
+	g.Consistently(atATime, "1s").Should(Equal(2), "while neither ends")
 	node, seen := newKubelet(t), 0
 	for len(ended) == 0 {
 		running := tried(t, gateway)
