@@ -52,12 +52,13 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 		Long: `Create, change, explain and roll back Collectors of the kube8 operator.
 
 Nothing prints a configuration but the commands below config, and list with
--o json or yaml. The role
-collector-viewer suffices for what only reads Collectors. Each command says
-what it leaves out because your account may not read it. All of kubectl's own flags
-work, too: kubectl options lists them.
+-o json or yaml. A reason of preflight can quote one. The role collector-viewer
+suffices for what only reads Collectors. Each command says what it leaves out because
+your account may not read it. All of kubectl's own flags work, too: kubectl options
+lists them.
 
-Exit codes: 1 an error, 2 the check refuses a Collector, 3 one does not become ready.`,
+Exit codes: 1 an error, 2 the check or another version refuses a Collector, 3 one does
+not become ready.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl collector"},
 		SilenceErrors: true,
 		SilenceUsage:  true,
