@@ -111,7 +111,7 @@ func walk(value any, path []string) any {
 		}
 		return kept
 	case string:
-		if keep(path) {
+		if Keeps(path) {
 			return value
 		}
 		return "(hidden)" // without its length, which would say something of a password
@@ -119,8 +119,8 @@ func walk(value any, path []string) any {
 	return value // a number, a boolean or nothing
 }
 
-// keep tells whether the text at a path is shown.
-func keep(path []string) bool {
+// Keeps tells whether Object keeps the text of a field, by the names of the fields that lead to it.
+func Keeps(path []string) bool {
 	if len(path) == 0 {
 		return false
 	}

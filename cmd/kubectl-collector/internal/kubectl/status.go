@@ -64,7 +64,9 @@ func (p *plugin) watch(ctx context.Context, s *session, name string) error {
 			return err
 		case screen.String() != before && isTerminal:
 			terminal.clear()
-			fmt.Fprint(terminal, screen.String())
+			if err := p.paint(screen.String(), stateColour); err != nil {
+				return err
+			}
 		case screen.String() != before:
 			fmt.Fprint(p.Out, screen.String()+"\n")
 		}

@@ -36,7 +36,11 @@ func (p *plugin) tell(ctx context.Context, s *session, name string, output forma
 		return err
 	}
 	if !forPrograms {
-		return show(o, p.Out)
+		var screen strings.Builder
+		if err := show(o, &screen); err != nil {
+			return err
+		}
+		return p.paint(screen.String(), stateColour)
 	}
 	told, err := o.account()
 	if err != nil {
