@@ -1,5 +1,6 @@
-// Package render makes of chart and values the objects that a Collector becomes, and their hash: Helm's engine renders, the
-// post-renderer finishes, and the result is parsed once. The operator and the offline check render with the same code.
+// Package render makes of chart and values the objects that a Collector becomes, and their hash: the chart's templates are executed as
+// Helm's engine does, the post-renderer finishes, and the result is parsed once. The operator and the offline check render with the
+// same code.
 package render
 
 import (
