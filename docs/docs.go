@@ -1,4 +1,5 @@
-// Package docs carries pages of this folder into the kubectl plugin, so that what it says of a Collector is what they say.
+// Package docs carries pages of this folder into the kubectl plugin and the example portal, so that what these say of a Collector is
+// what the pages say.
 package docs
 
 import "embed"

@@ -2,7 +2,7 @@
 // Collectors and streams their readiness, and it serves a page that does so by click.
 //
 // It has no state and no rights of its own: it may do what the Kubernetes API server allows its ServiceAccount, which is
-// bound to the role collector-editor in the namespaces of its tenants.
+// bound to the role in deploy in the namespaces of its tenants.
 package main
 
 import (
@@ -23,6 +23,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -63,7 +64,7 @@ func main() {
 func run(ctx context.Context, o options) error {
 	// client-go and controller-runtime log here too, and say nothing of what is in a request.
 	ctrllog.SetLogger(logr.FromSlogHandler(slog.Default().Handler()))
-	collectors, namespace, err := connect(o.kubeconfig)
+	to, namespace, err := connect(o.kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("listen on --listen=%s: %w", o.listen, err)
 	}
 	server := &http.Server{
-		Handler:           newPortal(ctx, collectors, namespaces, strings.Split(o.hosts, ",")),
+		Handler:           newPortal(ctx, to, namespaces, strings.Split(o.hosts, ",")),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -98,8 +99,14 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// connect returns a client for Collectors, and the namespace that the kubeconfig, or the pod, is in.
-func connect(kubeconfig string) (client.WithWatch, string, error) {
+// cluster has the clients of the portal's account: one for objects, and one for logs.
+type cluster struct {
+	client.WithWatch
+	pods typedcorev1.PodsGetter
+}
+
+// connect returns the clients for a cluster, and the namespace that the kubeconfig, or the pod, is in.
+func connect(kubeconfig string) (*cluster, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil)
@@ -116,9 +123,13 @@ func connect(kubeconfig string) (client.WithWatch, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("tell the client about kinds: %w", err)
 	}
-	collectors, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	objects, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, "", fmt.Errorf("connect to the cluster: %w", err)
 	}
-	return collectors, namespace, nil
+	logs, err := typedcorev1.NewForConfig(config)
+	if err != nil {
+		return nil, "", fmt.Errorf("connect to the cluster: %w", err)
+	}
+	return &cluster{objects, logs}, namespace, nil
 }

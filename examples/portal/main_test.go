@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/http/httptest"
@@ -27,9 +28,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/test/audit"
 )
 
 const (
@@ -75,6 +76,13 @@ func runTests(m *testing.M) (code int, err error) {
 	plane := &envtest.Environment{
 		CRDDirectoryPaths: []string{"../../config/crd/bases"}, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: time.Minute,
 	}
+	recorded := audit.Log{Path: filepath.Join(dir, "audit.log")}
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return 1, err
+	}
+	plane.ControlPlane.GetAPIServer().Configure().
+		Append("audit-policy-file", policy).Append("audit-log-path", recorded.Path).Append("audit-log-maxsize", "1000")
 	config, err := plane.Start()
 	defer func() { err = errors.Join(err, plane.Stop()) }()
 	if err != nil {
@@ -92,17 +100,59 @@ func runTests(m *testing.M) (code int, err error) {
 	if err := portalKubeconfig(ctx, kubeconfig); err != nil {
 		return 1, err
 	}
-	collectors, namespace, err := connect(kubeconfig)
+	to, namespace, err := connect(kubeconfig)
 	if err != nil {
 		return 1, err
 	}
-	server := httptest.NewServer(newPortal(ctx, collectors, []string{namespace, "tenant-globex", "tenant-initech"}, []string{"localhost"}))
+	server := httptest.NewServer(newPortal(ctx, to, []string{namespace, "tenant-globex", "tenant-initech"}, []string{"localhost"}))
 	defer server.Close()
 	portalURL = server.URL
-	return m.Run(), nil
+	code = m.Run()
+	if flag.Lookup("test.run").Value.String() == "" { // all tests have run
+		err = errors.Join(err, rightsAreUsed(ctx, &recorded))
+	}
+	return code, err
 }
 
-// install creates the namespaces, the role as `make deploy` names it, and the portal's own manifests.
+// auditPolicy records what ServiceAccounts were answered.
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted, Panic]
+rules:
+- level: Metadata
+  userGroups: ["system:serviceaccounts"]
+- level: None
+`
+
+// rightsAreUsed returns an error if the portal's role has a right that no test used.
+func rightsAreUsed(ctx context.Context, recorded *audit.Log) error {
+	var role rbacv1.Role
+	if err := admin.Get(ctx, client.ObjectKey{Namespace: tenant, Name: "portal"}, &role); err != nil {
+		return err
+	}
+	requests, err := recorded.Next()
+	used := map[string]bool{}
+	for _, r := range requests {
+		if r.Annotations["authorization.k8s.io/decision"] == "allow" {
+			used[r.Verb+" "+r.Resource()] = true
+			// An apply that creates asks for both.
+			used["create "+r.Resource()] = used["create "+r.Resource()] || r.Verb == "patch" && r.ResponseStatus.Code == 201
+		}
+	}
+	for _, rule := range role.Rules {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				if !used[verb+" "+resource] {
+					err = errors.Join(err, fmt.Errorf("deploy gives the right to %s %s, which nothing uses", verb, resource))
+				}
+			}
+		}
+	}
+	return err
+}
+
+// install creates the namespaces and the portal's own manifests.
 func install(ctx context.Context, config *rest.Config) error {
 	scheme := runtime.NewScheme()
 	err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
@@ -112,27 +162,12 @@ func install(ctx context.Context, config *rest.Config) error {
 	if admin, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	role := &rbacv1.ClusterRole{}
-	manifest, err := os.ReadFile("../../config/rbac/collector_editor_role.yaml")
-	if err != nil {
-		return err
-	}
-	if err := yaml.UnmarshalStrict(manifest, role); err != nil {
-		return err
-	}
-	role.Name = "kube8-operator-" + role.Name
 	for _, object := range []client.Object{
-		role,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name: tenant, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 		}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant-globex"}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant-initech"}},
-		&rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-initech", Name: "portal"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: tenant, Name: "portal"}},
-		},
 	} {
 		if err := admin.Create(ctx, object); err != nil {
 			return fmt.Errorf("create %s: %w", object.GetName(), err)
@@ -141,6 +176,19 @@ func install(ctx context.Context, config *rest.Config) error {
 	out, err := kubectl(ctx, "create", "-k", "deploy").CombinedOutput()
 	if err != nil || bytes.Contains(out, []byte("Warning")) { // of a pod that the namespace's Pod Security level refuses
 		return fmt.Errorf("create the objects in deploy: %w\n%s", err, out)
+	}
+	// A second tenant of the portal.
+	var role rbacv1.Role
+	var binding rbacv1.RoleBinding
+	for _, object := range []client.Object{&role, &binding} {
+		if err := admin.Get(ctx, client.ObjectKey{Namespace: tenant, Name: "portal"}, object); err != nil {
+			return err
+		}
+		object.SetNamespace("tenant-initech")
+		object.SetResourceVersion("")
+		if err := admin.Create(ctx, object); err != nil {
+			return err
+		}
 	}
 	return nil
 }

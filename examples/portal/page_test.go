@@ -30,6 +30,12 @@ func TestThePageByClick(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = admin.DeleteAllOf(context.Background(), kept, client.InNamespace(tenant)) })
+	create(t, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "kept", Labels: map[string]string{v1alpha1.CollectorLabel: "kept"}},
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{
+			{Name: "otlp", Port: 4317, AppProtocol: new("grpc")}, {Name: "otlp-http", Port: 4318, AppProtocol: new("http")},
+		}},
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	observed := make(chan struct{})
 	go func() { defer close(observed); observeAll(ctx) }()
@@ -41,7 +47,7 @@ func TestThePageByClick(t *testing.T) {
 	}
 }
 
-// observeAll plays the operator until the context ends. All pods are ready at once.
+// observeAll plays the operator until the context ends. All pods but those of the Collector kept are ready at once.
 func observeAll(ctx context.Context) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -58,9 +64,11 @@ func observeAll(ctx context.Context) {
 		for _, c := range list.Items {
 			if c.Status.ObservedGeneration != c.Generation {
 				c.Status.ObservedGeneration = c.Generation
-				c.Status.Conditions = []v1alpha1.Condition{{
-					Type: "Ready", Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonAvailable, Message: strings.Repeat("as-long-as-the-name-of-an-image/", 20),
-				}}
+				ready := v1alpha1.Condition{Type: "Ready", Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonAvailable, Message: strings.Repeat("as-long-as-the-name-of-an-image/", 20)}
+				if c.Name == "kept" {
+					ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, v1alpha1.ReasonPodsNotReady, "0/1 updated; pod kept-1: CrashLoopBackOff, exit code 1"
+				}
+				c.Status.Conditions = []v1alpha1.Condition{ready}
 				_ = admin.Status().Update(ctx, &c) // a conflict is tried again
 			}
 		}

@@ -18,6 +18,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apply "github.com/kube8/kube8-operator/api/applyconfiguration/api/v1alpha1"
@@ -44,22 +45,26 @@ var page embed.FS
 // portal answers requests for Collectors.
 type portal struct {
 	collectors client.WithWatch
-	namespaces []string        // that the account may see, if it may not list namespaces
-	streams    context.Context // they end with it
+	pods       typedcorev1.PodsGetter // for their logs
+	namespaces []string               // that the account may see, if it may not list namespaces
+	streams    context.Context        // they end with it
 	feeds      *feeds
 }
 
 // newPortal returns what serves the page and the Collectors. The page shows the first namespace unless its address names another.
-func newPortal(streams context.Context, collectors client.WithWatch, namespaces, hosts []string) http.Handler {
+func newPortal(streams context.Context, to *cluster, namespaces, hosts []string) http.Handler {
 	p := &portal{
-		collectors: collectors, namespaces: namespaces, streams: streams,
-		feeds: &feeds{collectors: collectors, byNamespace: map[string]*feed{}},
+		collectors: to, pods: to.pods, namespaces: namespaces, streams: streams,
+		feeds: &feeds{collectors: to, byNamespace: map[string]*feed{}},
 	}
 	mux := http.NewServeMux()
 	mux.Handle("PUT /collectors/{namespace}/{name}", brief(p.put))
 	mux.Handle("DELETE /collectors/{namespace}/{name}", brief(p.delete))
 	mux.Handle("GET /collectors/{namespace}", brief(p.list))
 	mux.Handle("GET /collectors/{namespace}/events", handler(p.events))
+	mux.Handle("GET /manifests/{namespace}/{name}", brief(p.getManifest))
+	mux.Handle("PUT /manifests/{namespace}", brief(p.putManifest))
+	mux.Handle("GET /logs/{namespace}/{name}", brief(p.logs))
 	mux.Handle("GET /about/{namespace}/{name}", brief(p.about))
 	mux.Handle("GET /namespaces", brief(p.listNamespaces))
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
@@ -139,10 +144,7 @@ func (p *portal) put(w http.ResponseWriter, r *http.Request) error {
 	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	body.DisallowUnknownFields()
 	if err := body.Decode(&c); err != nil {
-		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-			return fmt.Errorf("read the body: %w", apierrors.NewRequestEntityTooLargeError("configuration: at most 256 KiB"))
-		}
-		return fmt.Errorf("read the body: %w", apierrors.NewBadRequest("the body is not the JSON of a collector: "+err.Error()))
+		return tooLarge(err)
 	}
 	var before v1alpha1.Collector
 	err := p.collectors.Get(r.Context(), client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}, &before)
@@ -153,6 +155,7 @@ func (p *portal) put(w http.ResponseWriter, r *http.Request) error {
 	switch source := c.ConfigurationSecret; {
 	case source != nil:
 		config.WithConfigurationSecret(apply.ConfigurationSecret().WithName(source.Name).WithKey(source.Key))
+	case c.Configuration == "": // some collectors need none
 	case len(before.Spec.Collector.Configuration) > 0: // somebody else can own that field, so it stays the one that is set
 		config.WithConfiguration([]byte(c.Configuration))
 	default:
@@ -195,6 +198,14 @@ func (p *portal) list(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, showAll(list.Items, isWhole))
 }
 
+// tooLarge says why a body cannot be read.
+func tooLarge(err error) error {
+	if _, is := errors.AsType[*http.MaxBytesError](err); is {
+		return fmt.Errorf("read the body: %w", apierrors.NewRequestEntityTooLargeError("configuration: at most 256 KiB"))
+	}
+	return fmt.Errorf("read the body: %w", badRequest("the body is not the JSON of a collector: "+err.Error()))
+}
+
 func answer(w http.ResponseWriter, list any) error {
 	text, err := json.Marshal(list)
 	if err != nil {
@@ -223,8 +234,16 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := h(w, r)
 	refusal, isRefusal := errors.AsType[*apierrors.StatusError](err)
 	if isRefusal && refusal.ErrStatus.Code/100 == 4 && !apierrors.IsUnauthorized(err) {
+		message := refusal.ErrStatus.Message
+		if details := refusal.ErrStatus.Details; details != nil && len(details.Causes) > 1 { // a line each
+			lines := []string{details.Name + " is invalid:"}
+			for _, cause := range details.Causes {
+				lines = append(lines, cause.Field+": "+cause.Message)
+			}
+			message = strings.Join(lines, "\n")
+		}
 		// The API server writes "<nil>" for the field of a rule on the whole object. The rule's message names the field.
-		http.Error(w, strings.ReplaceAll(refusal.ErrStatus.Message, "<nil>: ", ""), int(refusal.ErrStatus.Code))
+		http.Error(w, strings.ReplaceAll(message, "<nil>: ", ""), int(refusal.ErrStatus.Code))
 	} else if err != nil { // not the fault of whoever asks
 		http.Error(w, "the Kubernetes API server does not answer as it should; try again", http.StatusBadGateway)
 	}

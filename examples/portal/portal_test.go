@@ -28,7 +28,12 @@ func valid() wanted {
 // call asks the portal for something, and returns the code and the text of its answer.
 func call(t *testing.T, method, path string, body any, header ...string) (code int, answer string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, portalURL+path, strings.NewReader(encoded(t, body)))
+	return callText(t, method, path, encoded(t, body), header...)
+}
+
+func callText(t *testing.T, method, path, body string, header ...string) (code int, answer string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, portalURL+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,11 +46,16 @@ func call(t *testing.T, method, path string, body any, header ...string) (code i
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	all, err := io.ReadAll(response.Body)
+	answer, err = textOf(response)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response.StatusCode, strings.TrimSpace(string(all))
+	return response.StatusCode, strings.TrimSpace(answer)
+}
+
+func textOf(response *http.Response) (string, error) {
+	all, err := io.ReadAll(response.Body)
+	return string(all), err
 }
 
 func encoded(t *testing.T, body any) string {
@@ -145,4 +155,15 @@ func TestConfigurationsAreListedOnRequest(t *testing.T) {
 		c.Configuration = want
 		NewWithT(t).Expect(list).To(Equal([]shown{{Name: "edge", wanted: c, Ready: "Unknown"}, {Name: "gateway", wanted: c, Ready: "Unknown"}}))
 	}
+}
+
+func TestACollectorNeedsNoConfiguration(t *testing.T) {
+	without := valid()
+	without.Configuration = ""
+	put(t, "gateway", without)
+	config := get(t).Spec.Collector
+	g := NewWithT(t)
+	g.Expect(config.Configuration).To(BeEmpty())
+	g.Expect(config.ConfigurationText).To(BeEmpty())
+	g.Expect(config.Name).To(Equal("opentelemetry-collector"))
 }

@@ -58,8 +58,6 @@ func TestWhoeverAsksIsToldWhyNot(t *testing.T) {
 		{name: "another tenant for the same Collector", path: "/collectors/tenant-acme/gateway", patch: `{"tenantID": "1043"}`,
 			code: 422, message: "tenant.id cannot be changed"},
 		{name: "no version", patch: `{"version": ""}`, code: 422, message: "spec.collector.version: Invalid value"},
-		{name: "no configuration", patch: `{"configuration": ""}`,
-			code: 422, message: "spec.collector.configurationText: Forbidden: empty"},
 		{name: "a version that a policy of the cluster forbids", patch: `{"version": "nightly"}`,
 			code: 422, message: "spec.collector.version: no nightlies here"},
 		{name: "a field that the portal does not know", patch: `{"replicas": 3}`, code: 400, message: `unknown field "replicas"`},
@@ -105,11 +103,11 @@ func TestWithoutAnAPIServerThePortalSaysSo(t *testing.T) {
 		cluster.Server = "https://127.0.0.1:1"
 	}
 	g.Expect(clientcmd.WriteToFile(*config, nowhere)).To(Succeed())
-	collectors, namespace, err := connect(nowhere)
+	to, namespace, err := connect(nowhere)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(namespace).To(Equal(tenant))
 	answer := httptest.NewRecorder()
-	newPortal(t.Context(), collectors, []string{namespace}, nil).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/collectors/a", nil))
+	newPortal(t.Context(), to, []string{namespace}, nil).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/collectors/a", nil))
 	g.Expect(answer.Code).To(Equal(http.StatusBadGateway))
 	g.Expect(answer.Body.String()).To(ContainSubstring("the Kubernetes API server does not answer as it should"))
 }

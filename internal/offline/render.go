@@ -135,7 +135,11 @@ func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstruc
 	}
 	offered := chartutil.DefaultCapabilities.Copy()
 	offered.APIVersions = append(offered.APIVersions, r.apiVersions...)
-	rendered, err := render.Render(watch.Chart, client.ObjectKeyFromObject(collector), values, offered, postrender.Renderer{})
+	chart, err := render.NewChart(watch.Chart)
+	if err != nil {
+		return nil, fmt.Errorf("read chart %s: %w", watch.Chart.Name(), err)
+	}
+	rendered, err := chart.Render(client.ObjectKeyFromObject(collector), values, offered, postrender.Renderer{})
 	if err != nil {
 		return nil, err
 	}

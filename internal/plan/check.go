@@ -99,17 +99,27 @@ var exitCode = regexp.MustCompile(`exit code (\d+)`)
 // more is a signal, such as that of the kernel when memory is short.
 const firstSignal = 128
 
+// RefusedWith returns the exit code that ended a Job by its failure policy, and whether it is the collector's own: that is a refusal.
+func RefusedWith(reason, message string) (code string, refused bool) {
+	found := exitCode.FindStringSubmatch(message)
+	if found == nil || reason != batchv1.JobReasonPodFailurePolicy {
+		return "", false
+	}
+	number, err := strconv.Atoi(found[1])
+	return found[1], err == nil && number < firstSignal
+}
+
 // refusal returns the error of a Job that has not accepted the change, or nil if it must be tried again now.
 func (s *Situation) refusal(job inventory.Reference, seen drift.Seen) error {
 	namespace := s.Want.Has(job).Content.GetNamespace()
-	code := exitCode.FindStringSubmatch(seen.Ended.Message)
 	reason := seen.Ended.Reason
-	if code != nil && reason == batchv1.JobReasonPodFailurePolicy {
-		if number, err := strconv.Atoi(code[1]); err == nil && number < firstSignal {
-			return &configuration.Error{Field: configuration.Field, Reason: fmt.Sprintf(
-				"check exited with %s; run `kubectl logs -n %s job/%s`", code[1], namespace, job.Name())}
-		}
-		reason = "killed, with exit code " + code[1]
+	code, refused := RefusedWith(reason, seen.Ended.Message)
+	if refused {
+		return &configuration.Error{Field: configuration.Field, Reason: fmt.Sprintf(
+			"check exited with %s; run `kubectl logs -n %s job/%s`", code, namespace, job.Name())}
+	}
+	if code != "" {
+		reason = "killed, with exit code " + code
 	}
 	if s.Told == seen.UID {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Content is what the record of a revision says.
@@ -29,6 +30,12 @@ type Content struct {
 }
 
 const (
+	// defaultLimit is how many revisions are kept, if the spec does not say.
+	defaultLimit = 10
+
+	// ChangedByPrefix begins the description of a record that tells who has changed the Collector.
+	ChangedByPrefix = "changed by "
+
 	// maxUnpacked is how many bytes a record may have when it is unpacked: one of 1 MiB can become 1,000 times as much.
 	maxUnpacked = 16 << 20
 
@@ -61,6 +68,22 @@ func contentOf(rel *release.Release) (map[string][]byte, error) {
 		content[release.StatusSuperseded.String()] = packed[release.StatusSuperseded]
 	}
 	return content, nil
+}
+
+// LimitOf returns how many revisions of a Collector are kept: their records, and their Secrets with configurations.
+func LimitOf(collector *unstructured.Unstructured) int {
+	if limit, found, err := unstructured.NestedInt64(collector.Object, "spec", "revisionHistoryLimit"); found && err == nil {
+		return int(limit)
+	}
+	return defaultLimit
+}
+
+// description returns what `helm history` says of a revision.
+func description(changedBy string) string {
+	if changedBy == "" {
+		return "deployed by kube8-operator"
+	}
+	return ChangedByPrefix + changedBy
 }
 
 // earlier returns the annotation of the record of a revision: those that stay when it is there.

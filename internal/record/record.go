@@ -19,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -29,9 +28,6 @@ import (
 )
 
 const (
-	// defaultLimit is how many revisions are kept, if the spec does not say.
-	defaultLimit = 10
-
 	// maxRecord is how many bytes of a release a Secret holds, with room for its metadata.
 	maxRecord = corev1.MaxSecretSize - 16<<10
 
@@ -40,9 +36,6 @@ const (
 	// earlierAnnotation on a record has the revisions before it and the UIDs of their records, such as "2=UID,1=UID", so that an
 	// operator that has just started need not list them.
 	earlierAnnotation = "kube8.dev/earlier"
-
-	// ChangedByPrefix begins the description of a record that tells who has changed the Collector.
-	ChangedByPrefix = "changed by "
 
 	// generationLabel on a record has the Collector's generation. Helm keeps labels that are not its own.
 	generationLabel = "generation"
@@ -77,14 +70,6 @@ type Records struct {
 
 	// Alone says that no other operator works on the same Collector.
 	Alone bool
-}
-
-// LimitOf returns how many revisions of a Collector are kept: their records, and their Secrets with configurations.
-func LimitOf(collector *unstructured.Unstructured) int {
-	if limit, found, err := unstructured.NestedInt64(collector.Object, "spec", "revisionHistoryLimit"); found && err == nil {
-		return int(limit)
-	}
-	return defaultLimit
 }
 
 // Prepare finds out which revisions are recorded. deployed is the last one by the Collector's status: with it nothing is asked, and
@@ -232,14 +217,6 @@ func (r *Records) create(ctx context.Context, revision int, of Content) error {
 	}
 	r.add(recorded{revision: revision, uid: secret.UID})
 	return nil
-}
-
-// description returns what `helm history` says of a revision.
-func description(changedBy string) string {
-	if changedBy == "" {
-		return "deployed by kube8-operator"
-	}
-	return ChangedByPrefix + changedBy
 }
 
 // get reads the record of a revision, if it is the Collector's.

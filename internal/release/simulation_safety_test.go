@@ -143,11 +143,8 @@ func (s *simSpace) wrote(before, after *simObject) {
 	if before != nil && before.owner != s.uid {
 		w.violates("S4", "%s is written, and is not the Collector's", after.ref)
 	}
-	if s.deleting || !isProtected(after) || !s.serves() || s.touched[after.ref] {
+	if s.deleting || !isProtected(after) || !s.serves() || s.touched[after.ref] || s.accepted.Hash == "" { // a first one, half begun
 		return
-	}
-	if s.accepted.Hash == "" {
-		return // a first revision that is half begun goes on
 	}
 	isNew := before == nil || simDiffers(before, after)
 	if why := s.refusal(); why != "" && isNew && !s.isAccepted(after) {

@@ -63,8 +63,12 @@ func TestAChartThatComputesKindsIsRefused(t *testing.T) {
 
 func TestRenderRefusesHooks(t *testing.T) {
 	hook := "apiVersion: v1\nkind: Secret\nmetadata: {name: a, annotations: {helm.sh/hook: pre-delete}}\n"
-	_, err := Render(chartOf(hook), types.NamespacedName{Namespace: "acme", Name: "gateway"}, map[string]any{},
-		chartutil.DefaultCapabilities, postrender.Renderer{})
+	c, err := NewChart(chartOf(hook))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Render(types.NamespacedName{Namespace: "acme", Name: "gateway"}, map[string]any{}, chartutil.DefaultCapabilities,
+		postrender.Renderer{})
 	if err == nil || !strings.Contains(err.Error(), "renders a Helm hook") {
 		t.Errorf("error %v", err)
 	}

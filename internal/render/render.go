@@ -1,5 +1,6 @@
-// Package render makes of chart and values the objects that a Collector becomes, and their hash: Helm's engine renders, the
-// post-renderer finishes, and the result is parsed once. The operator and the offline check render with the same code.
+// Package render makes of chart and values the objects that a Collector becomes, and their hash: the chart's templates are executed as
+// Helm's engine does, the post-renderer finishes, and the result is parsed once. The operator and the offline check render with the
+// same code.
 package render
 
 import (
@@ -16,7 +17,6 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/release"
@@ -50,12 +50,12 @@ type Rendered struct {
 	texts []string // of Manifest, one for each object, without the data of Secrets
 }
 
-// Render renders a chart, has the post-renderer finish the manifest, and parses that. Hooks are an error: nothing would run them. A
+// Render renders the chart, has the post-renderer finish the manifest, and parses that. Hooks are an error: nothing would run them. A
 // configuration that is refused is a *configuration.Error.
-func Render(
-	chrt *chart.Chart, name types.NamespacedName, values map[string]any, capabilities *chartutil.Capabilities, finish postrender.Renderer,
+func (c *Chart) Render(
+	name types.NamespacedName, values map[string]any, capabilities *chartutil.Capabilities, finish postrender.Renderer,
 ) (*Rendered, error) {
-	text, err := Template(chrt, name, values, capabilities)
+	text, err := c.Template(name, values, capabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -69,32 +69,30 @@ func Render(
 	}
 	for _, object := range rendered.Objects {
 		if object.GetAnnotations()[release.HookAnnotation] != "" {
-			return nil, fmt.Errorf("chart %s renders a Helm hook, %s; nothing runs hooks, so remove it", chrt.Name(), inventory.ReferenceTo(object))
+			return nil, fmt.Errorf("chart %s renders a Helm hook, %s; nothing runs hooks, so remove it", c.Name(), inventory.ReferenceTo(object))
 		}
 	}
 	return rendered, nil
 }
 
 // Template checks the configuration in the values, and renders a chart as Helm does for a first release.
-func Template(
-	chrt *chart.Chart, name types.NamespacedName, values map[string]any, capabilities *chartutil.Capabilities,
-) (*bytes.Buffer, error) {
-	if err := chartutil.ProcessDependencies(chrt, values); err != nil {
-		return nil, fmt.Errorf("read the dependencies of chart %s: %w", chrt.Name(), err)
+func (c *Chart) Template(name types.NamespacedName, values map[string]any, capabilities *chartutil.Capabilities) (*bytes.Buffer, error) {
+	if err := chartutil.ProcessDependencies(c.Chart, values); err != nil {
+		return nil, fmt.Errorf("read the dependencies of chart %s: %w", c.Name(), err)
 	}
 	options := chartutil.ReleaseOptions{Name: name.Name, Namespace: name.Namespace, Revision: 1, IsInstall: true}
-	input, err := chartutil.ToRenderValues(chrt, values, options, capabilities)
+	input, err := chartutil.ToRenderValues(c.Chart, values, options, capabilities)
 	if err != nil {
-		return nil, fmt.Errorf("render chart %s: %w", chrt.Name(), err)
+		return nil, fmt.Errorf("render chart %s: %w", c.Name(), err)
 	}
 	if coalesced, ok := input["Values"].(chartutil.Values); ok {
 		if err := configuration.Prepare(coalesced); err != nil {
 			return nil, err
 		}
 	}
-	files, err := engine.Render(chrt, input)
+	files, err := c.execute(input)
 	if err != nil {
-		return nil, specpath.ExplainRender(fmt.Errorf("render chart %s: %w", chrt.Name(), err))
+		return nil, specpath.ExplainRender(fmt.Errorf("render chart %s: %w", c.Name(), err))
 	}
 	maps.DeleteFunc(files, func(file, content string) bool {
 		return strings.TrimSpace(content) == "" || strings.HasSuffix(file, "NOTES.txt")
@@ -106,6 +104,16 @@ func Template(
 		fmt.Fprintf(text, "---\n# Source: %s\n%s\n", file, strings.TrimPrefix(strings.TrimSpace(files[file]), "---\n"))
 	}
 	return text, nil
+}
+
+// execute executes the templates. Helm's engine does what they cannot, and says what is wrong in its own words.
+func (c *Chart) execute(input chartutil.Values) (map[string]string, error) {
+	if c.templates != nil {
+		if files, err := c.templates.render(c.Chart, input); err == nil {
+			return files, nil
+		}
+	}
+	return engine.Render(c.Chart, input) //nolint:wrapcheck // the caller does
 }
 
 // placeOf returns where the kind of a file's first object is in Helm's order of installing.

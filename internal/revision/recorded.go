@@ -60,7 +60,7 @@ func (s *Source) secret(
 	if err != nil {
 		return nil, err
 	}
-	found, err := render.Render(s.Chart.Chart, client.ObjectKeyFromObject(collector), values, offered.Capabilities, postrender.Renderer{})
+	found, err := s.Chart.Render(client.ObjectKeyFromObject(collector), values, offered.Capabilities, postrender.Renderer{})
 	if err != nil {
 		return nil, err
 	}

@@ -122,13 +122,13 @@ func (s *Source) Render(
 	renderer := postrender.Renderer{Referenced: referenced, References: references}
 	key, values := client.ObjectKeyFromObject(collector), withNulls(values, collector)
 	copied := withCopy(values, referenced)
-	found, err := render.Render(s.Chart.Chart, key, copied, offered.Capabilities, renderer)
+	found, err := s.Chart.Render(key, copied, offered.Capabilities, renderer)
 	if err != nil {
 		return nil, &RefusedError{now, err}
 	}
 	if len(offered.Unreadable) > 0 {
 		names := slices.Sorted(maps.Keys(offered.Unreadable))
-		more, err := render.Render(s.Chart.Chart, key, copied, offered.With(names), renderer)
+		more, err := s.Chart.Render(key, copied, offered.With(names), renderer)
 		if err != nil || more.Hash != found.Hash {
 			return nil, fmt.Errorf("nothing is changed until it is known whether the cluster offers %s: %w",
 				strings.Join(names, ", "), offered.Unreadable[names[0]])

@@ -28,6 +28,7 @@ var elsewhere = []struct {
 	{command: `make undeploy-olm`, test: "TestOLM"},
 	{command: `kubectl apply --server-side -k config/namespaced`, test: "TestTheNamespacedInstallServesItsNamespacesAndNoOther"},
 	{command: `(cosign|gh attestation) verify.*|sha256sum --check checksums.txt`, why: "it needs a release that was published"},
+	{command: `kubectl apply --server-side -f https://github.com/kube8/kube8-operator/releases/\S+`, why: "it needs a release that was published"},
 	{command: `git clone --branch v0.1.0 .*|cd kube8-operator|diff dist/checksums.txt \S+`, test: "TestTheSameCommitGivesTheSameRelease"},
 	{command: `mkdir image|tar -xf \S+ -C image|crane push .*|cat >kustomization.yaml <<EOF|kubectl apply --server-side -k \.`, why: "it needs a registry"},
 	{command: `git tag -a .*|git push origin .*`, why: "it publishes a release"},

@@ -176,7 +176,7 @@ func TestThePluginPassesOnWhatAPolicySays(t *testing.T) {
 	}).Should(MatchError(ContainSubstring("not in this test")))
 	p := pluginIn(t, collector.Namespace)
 	p.write("config.yaml", config)
-	p.refuses("the platform refuses to create Collector "+collector.Namespace+"/moon", "create", "moon", "-f", "config.yaml", "--tenant", "acme", "--cluster", "moon")
+	p.refuses("the platform refuses to create Collector "+collector.Namespace+"/moon", "create", "moon", "--from-file", "config.yaml", "--tenant", "acme", "--cluster", "moon")
 }
 
 func TestTheCommandsOfCausesRun(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -192,4 +193,15 @@ func TestTheCommandsOfSecurityPutThePoliciesInForce(t *testing.T) {
 	runScriptOn(t, p.kubeconfig, "", script, err)
 	NewWithT(t).Eventually(func() error { return p.try(t, "acme", "{}") }).Should(Succeed())
 	NewWithT(t).Eventually(func() error { return p.try(t, "tenant-other", "{}") }).Should(MatchError(ContainSubstring(tenantPolicy)))
+
+	script, err = docs.Script("docs/operations.md", "What other pages install")
+	runScriptOn(t, p.kubeconfig, "", script, err)
+	NewWithT(t).Eventually(func() error { return p.try(t, "tenant-other", "{}") }).Should(Succeed())
+	for _, kind := range []string{"ValidatingAdmissionPolicyList", "ValidatingAdmissionPolicyBindingList"} {
+		left := &metav1.PartialObjectMetadataList{}
+		left.SetGroupVersionKind(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind})
+		if err := p.client.List(t.Context(), left); err != nil || len(left.Items) > 0 {
+			t.Errorf("left: %v %v", left.Items, err)
+		}
+	}
 }

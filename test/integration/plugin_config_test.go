@@ -1,11 +1,13 @@
 package integration
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	registrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -126,9 +128,9 @@ func TestThePluginComparesConfigurations(t *testing.T) {
 		ContainSubstring(line), ContainSubstring(`\ No newline at end of file`)))
 	g.Expect(p.run("config", "diff", "gateway", "--revision", "1")).To(ContainSubstring(line))
 	g.Expect(p.run("config", "diff", "gateway", "--revision", "2")).To(BeEmpty())
-	g.Expect(p.run("config", "diff", "gateway", "-f", p.write("same.yaml", another))).To(BeEmpty())
-	p.refuses("exit status 1: the two differ", "config", "diff", "gateway", "-f", p.write("old.yaml", config), "--exit-code")
-	p.refuses("none of the others can be", "config", "diff", "gateway", "-f", "old.yaml", "--revision", "1")
+	g.Expect(p.run("config", "diff", "gateway", "--from-file", p.write("same.yaml", another))).To(BeEmpty())
+	p.refuses("exit status 1: the two differ", "config", "diff", "gateway", "--from-file", p.write("old.yaml", config), "--exit-code")
+	p.refuses("none of the others can be", "config", "diff", "gateway", "--from-file", "old.yaml", "--revision", "1")
 }
 
 // keptIn returns the name of the file of which a text says that it has what was edited.
@@ -164,6 +166,10 @@ func TestThePluginEditsAConfigurationInATerminal(t *testing.T) {
 	screen.expect("+three")
 	g.Expect(screen.end()).To(Succeed())
 	g.Expect(string(specOf(t, collector).Collector.Files["parsers.conf"])).To(Equal("one\ntwo\nthree\n"))
+	p.env = append(p.env, "NO_COLOR=")
+	screen = p.open("true", "config", "diff", "gateway")
+	screen.expect("\x1b[32m+  otlp: {protocols: {grpc: &everything")
+	g.Expect(screen.end()).To(Succeed())
 	entries, _ := p.tryWith("", "version")
 	g.Expect(entries).To(HavePrefix("kubectl-collector "))
 }
@@ -180,19 +186,19 @@ func TestNothingThatWasEditedIsLost(t *testing.T) {
 	g.Expect(screen.text()).To(ContainSubstring("nothing was changed"))
 	g.Expect(p.read(keptIn(t, screen.text()))).To(HaveSuffix("# declined\n"))
 
-	screen = p.open(`if grep -q '^"' "$1"; then sed -i '/^"/d' "$1"; else printf '\n"\n' >>"$1"; fi`, "config", "edit", "gateway")
-	screen.expect("refused, and not sent")
-	screen.expect("Edit again? [y/N]")
-	screen.answer("n")
+	// Saved as it was when the editor has opened again, it is given up.
+	screen = p.open(`cp "$1" seen; grep -q '^"' "$1" || printf '\n"\n' >>"$1"`, "config", "edit", "gateway")
+	screen.expect("saved as it was, so nothing was sent: refused")
 	g.Expect(screen.end()).NotTo(Succeed())
-	g.Expect(p.read(keptIn(t, screen.text()))).To(HaveSuffix("\n\"\n"))
+	g.Expect(p.read("seen")).To(And(HavePrefix("# Nothing was changed, because this text is not valid."), ContainSubstring("# the YAML parser says: yaml: line"),
+		HaveSuffix("\n\"\n")))
+	g.Expect(p.read(keptIn(t, screen.text()))).To(And(HaveSuffix("\n\"\n"), Not(ContainSubstring("Nothing was changed"))))
 
 	screen = p.open(`if grep -q '^"' "$1"; then sed -i 's/^"/# mended/' "$1"; else printf '\n"\n' >>"$1"; fi`, "config", "edit", "gateway")
-	screen.expect("Edit again? [y/N]")
-	screen.answer("y")
 	screen.expect("+# mended")
 	screen.answer("y")
 	g.Expect(screen.end()).To(Succeed())
+	g.Expect(string(specOf(t, collector).Collector.Configuration)).To(And(HaveSuffix("# mended\n"), Not(ContainSubstring("Nothing was changed"))))
 
 	screen = p.open(`echo '# left' >>"$1"`, "config", "edit", "gateway")
 	screen.expect("[y/N]")
@@ -205,6 +211,26 @@ func TestNothingThatWasEditedIsLost(t *testing.T) {
 	g.Expect(screen.text()).To(And(ContainSubstring("set $KUBE_EDITOR to your editor"), ContainSubstring("the text is in ")))
 
 	p.refuses("add --yes", "config", "edit", "gateway")
+}
+
+func TestTheEditorOpensAgainWithWhatTheAPIServerSays(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
+	defer forbid(t, collector.Namespace, "kube8.dev", "collectors", fmt.Sprintf("object.spec.collector.configuration.size() < %d", 2*len(config)),
+		registrationv1.Update)()
+	p.write("long.yaml", config+"\n# "+strings.Repeat("x", 2*len(config))+"\n")
+	g.Eventually(func() string { // until the policy is known
+		_, failure := p.try("config", "set", "gateway", "--from-file", "long.yaml", "--dry-run=server")
+		return failure
+	}).Should(ContainSubstring("the platform refuses to change Collector"))
+	screen := p.open(`if grep -q '^# Nothing' "$1"; then cp "$1" seen; sed -i 's/^# xx.*/# short/' "$1"; else cp long.yaml "$1"; fi`,
+		"config", "edit", "gateway", "--yes")
+	screen.expect("the platform refuses to change Collector")
+	screen.expect("configured")
+	g.Expect(screen.end()).To(Succeed(), screen.text())
+	g.Expect(p.read("seen")).To(ContainSubstring("\n# the platform refuses to change Collector"))
+	g.Expect(string(specOf(t, collector).Collector.Configuration)).To(Equal(config + "\n# short\n"))
 }
 
 func TestThePluginOverwritesNobodysChange(t *testing.T) {

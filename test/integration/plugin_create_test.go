@@ -38,7 +38,7 @@ func TestThePluginCreatesACollector(t *testing.T) {
 	g.Expect(specOf(t, want)).To(Equal(want.Spec))
 	awaitRevision(t, want, 1)
 
-	out := p.run("create", "agent", "-f", "config.yaml", "--tenant", "acme", "--cluster", "c", "--collector", "grafana/alloy", "--version", "v1.11.3",
+	out := p.run("create", "agent", "--from-file", "config.yaml", "--tenant", "acme", "--cluster", "c", "--collector", "grafana/alloy", "--version", "v1.11.3",
 		"--mode", "statefulset", "--replicas", "2", "--check", "--format", "raw", "--file-name", "config.alloy", "--tenant-instance", "staging", "-o", "name")
 	g.Expect(out).To(Equal("collector.kube8.dev/agent\n"))
 	want.Name = "agent"
@@ -60,18 +60,18 @@ func TestThePluginCreatesNothingThatIsWrong(t *testing.T) {
 	p.write("empty.yaml", "")
 	for _, row := range []struct{ name, arguments, words string }{
 		{"no file", "gateway --tenant acme --cluster c", "--from-file is missing"},
-		{"no tenant", "gateway -f config.yaml --cluster c", "--tenant is missing"},
-		{"no cluster", "gateway -f config.yaml --tenant acme", "--cluster is missing"},
-		{"no name", "-f config.yaml --tenant acme --cluster c", "name one Collector"},
-		{"no version of another collector", "gateway -f config.yaml --tenant acme --cluster c --collector grafana/alloy", "--version is missing"},
-		{"a configuration that cannot be right", "gateway -f bad.yaml --tenant acme --cluster c", "line 1 has an alias without its anchor"},
-		{"an empty configuration", "gateway -f empty.yaml --tenant acme --cluster c", "empty.yaml is empty"},
-		{"a tenant that is no label", "gateway -f config.yaml --tenant a/b --cluster c", "spec.tenant.id"},
-		{"a name that no Service can have", "1gateway -f config.yaml --tenant acme --cluster c", "metadata.name"},
-		{"a mode that does not exist", "gateway -f config.yaml --tenant acme --cluster c --mode job", "spec.mode"},
-		{"replicas of a daemonset", "gateway -f config.yaml --tenant acme --cluster c --mode daemonset --replicas 2", "replicas: not with mode daemonset"},
-		{"a dry run that does not exist", "gateway -f config.yaml --tenant acme --cluster c --dry-run=maybe", "--dry-run"},
-		{"an output that does not exist", "gateway -f config.yaml --tenant acme --cluster c -o xml", "--output"},
+		{"no tenant", "gateway --from-file config.yaml --cluster c", "--tenant is missing"},
+		{"no cluster", "gateway --from-file config.yaml --tenant acme", "--cluster is missing"},
+		{"no name", "--from-file config.yaml --tenant acme --cluster c", "name one Collector"},
+		{"no version of another collector", "gateway --from-file config.yaml --tenant acme --cluster c --collector grafana/alloy", "--version is missing"},
+		{"a configuration that cannot be right", "gateway --from-file bad.yaml --tenant acme --cluster c", "line 1 has an alias without its anchor"},
+		{"an empty configuration", "gateway --from-file empty.yaml --tenant acme --cluster c", "empty.yaml is empty"},
+		{"a tenant that is no label", "gateway --from-file config.yaml --tenant a/b --cluster c", "spec.tenant.id"},
+		{"a name that no Service can have", "1gateway --from-file config.yaml --tenant acme --cluster c", "metadata.name"},
+		{"a mode that does not exist", "gateway --from-file config.yaml --tenant acme --cluster c --mode job", "spec.mode"},
+		{"replicas of a daemonset", "gateway --from-file config.yaml --tenant acme --cluster c --mode daemonset --replicas 2", "replicas: not with mode daemonset"},
+		{"a dry run that does not exist", "gateway --from-file config.yaml --tenant acme --cluster c --dry-run=maybe", "--dry-run"},
+		{"an output that does not exist", "gateway --from-file config.yaml --tenant acme --cluster c -o xml", "--output"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p.in(t).refuses(row.words, append([]string{"create"}, strings.Fields(row.arguments)...)...)
@@ -79,9 +79,9 @@ func TestThePluginCreatesNothingThatIsWrong(t *testing.T) {
 	}
 	NewWithT(t).Expect(list(t, namespace, "kube8.dev/v1alpha1", "Collector")).To(BeEmpty())
 	create(t, newCollector(namespace, "gateway"))
-	p.refuses("there is a Collector gateway in namespace "+namespace+" already", "create", "gateway", "-f", "config.yaml", "--tenant", "acme", "--cluster", "c")
+	p.refuses("there is a Collector gateway in namespace "+namespace+" already", "create", "gateway", "--from-file", "config.yaml", "--tenant", "acme", "--cluster", "c")
 	p = pluginOf(t, kubeconfigWith(t, namespace, "kube8-operator-collector-viewer"))
 	p.write("config.yaml", config)
 	NewWithT(t).Eventually(func() string { _, failure := p.try("status", "gateway"); return failure }).Should(BeEmpty(), "until the binding is known")
-	p.refuses("your account may not create Collector "+namespace+"/other", "create", "other", "-f", "config.yaml", "--tenant", "acme", "--cluster", "c")
+	p.refuses("your account may not create Collector "+namespace+"/other", "create", "other", "--from-file", "config.yaml", "--tenant", "acme", "--cluster", "c")
 }

@@ -26,7 +26,8 @@ func TestEachTaskOfTheDocumentIsOneCommandOfThePlugin(t *testing.T) {
 	const asked = "[y/N]"
 	want := map[string][]string{
 		"create": {"collector.kube8.dev/gateway created"}, "config edit": {"+# edited", asked, "configured"},
-		"config set": {"-# edited", asked, "configured"}, "config get": {"receivers:"}, "config diff": {"-# edited"},
+		"config set": {"-# edited", asked, "configured"}, "config set --dry-run": {"-# edited", "configured (server dry run)"},
+		"preflight": {"1 of 1: " + namespace + "/gateway passes", "1 of 1 pass"}, "config get": {"receivers:"}, "config diff": {"-# edited"},
 		"status": {"Next: "}, "why": {"Collector " + namespace + "/gateway is not ready"}, "history": {"REVISION"},
 		"rollback": {"SHA-256", asked, "rolled back to the spec of revision 2"}, "restart": {"restarted"}, "pause": {"paused"}, "resume": {"resumed"},
 		"logs": {"log of " + namespace + "/gateway-a/collector"}, "report": {".tar.gz"},
@@ -40,6 +41,9 @@ func TestEachTaskOfTheDocumentIsOneCommandOfThePlugin(t *testing.T) {
 				verb = known
 			}
 		}
+		if strings.Contains(line, "--dry-run") {
+			verb = "config set --dry-run"
+		}
 		texts, known := want[verb]
 		if !known {
 			t.Errorf("the document has %q, of which the test does not know what to expect", line)
@@ -47,6 +51,10 @@ func TestEachTaskOfTheDocumentIsOneCommandOfThePlugin(t *testing.T) {
 		}
 		delete(want, verb)
 		screen := p.shell(`printf '\n# edited\n' >>"$1"`, line)
+		if verb == "preflight" { // there is no Job controller here
+			g.Eventually(func() any { return tried(t, collector) }).Should(HaveKey("gateway"))
+			acceptCheck(t, tried(t, collector)["gateway"])
+		}
 		for _, text := range texts {
 			screen.expect(text)
 			if text == asked {

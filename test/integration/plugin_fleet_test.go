@@ -93,7 +93,7 @@ func TestThePluginWaits(t *testing.T) {
 	p.write("new.yaml", another)
 	ended := make(chan string, 1)
 	go func() {
-		_, failure := p.try("config", "set", "gateway", "--yes", "--wait", "-f", "new.yaml")
+		_, failure := p.try("config", "set", "gateway", "--yes", "--wait", "--from-file", "new.yaml")
 		ended <- failure
 	}()
 	awaitRevision(t, collector, 2)
@@ -108,11 +108,11 @@ func TestThePluginWaits(t *testing.T) {
 	}
 	g.Expect(exit("restart", "gateway", "--wait", "--timeout", "1s")).To(Equal(3), "not ready in time")
 	p.write("bad.yaml", "a: *nobody\n")
-	g.Expect(exit("config", "set", "gateway", "--yes", "-f", "bad.yaml")).To(Equal(2), "refused by the check")
+	g.Expect(exit("config", "set", "gateway", "--yes", "--from-file", "bad.yaml")).To(Equal(2), "refused by the check")
 	g.Expect(exit("status", "nobody")).To(Equal(1))
 	pause(t, collector)
 	g.Expect(exit("restart", "gateway", "--wait")).To(Equal(1), "paused")
-	g.Expect(exit("config", "set", "gateway", "--yes", "--wait", "-f", p.write("third.yaml", another+"# more\n"))).To(Equal(3), "paused, at once")
+	g.Expect(exit("config", "set", "gateway", "--yes", "--wait", "--from-file", p.write("third.yaml", another+"# more\n"))).To(Equal(3), "paused, at once")
 }
 
 func TestThePluginDeletesACollector(t *testing.T) {

@@ -21,11 +21,12 @@ func TestThePluginRollsBack(t *testing.T) {
 		c.Spec.Collector.Configuration, c.Spec.Collector.Version = []byte(another), "0.151.0"
 	})
 	second := specOf(t, collector)
-	g.Expect(p.run("history", "gateway")).To(And(MatchRegexp(`(?m)^2 +\w+ +deployed +0\.151\.0 +`+sha256Of(another)[:10]+`$`),
-		MatchRegexp(`(?m)^1 +\w+ +superseded +0\.150\.0 +`+sha256Of(config)[:10]+`$`)))
+	g.Expect(p.run("history", "gateway")).To(And(MatchRegexp(`(?m)^2 +\w+ +deployed +0\.151\.0 +`+sha256Of(another)[:10]+
+		` +integration\.test +configuration changed \(\d lines\); collector.version: 0\.150\.0 → 0\.151\.0$`),
+		MatchRegexp(`(?m)^1 +\w+ +superseded +0\.150\.0 +`+sha256Of(config)[:10]+` +integration\.test +created$`), Not(ContainSubstring(secret))))
 
 	p.refuses("add --yes", "rollback", "gateway")
-	p.refuses("revision 7 is not recorded", "rollback", "gateway", "--to-revision", "7", "--yes")
+	p.refuses("revision 7 is not recorded", "rollback", "gateway", "--revision", "7", "--yes")
 	screen := p.open("true", "rollback", "gateway")
 	screen.expect("-  version: 0.151.0\n+  version: 0.150.0")
 	screen.expect("[y/N]")
@@ -38,8 +39,8 @@ func TestThePluginRollsBack(t *testing.T) {
 	g.Expect(specOf(t, collector)).To(Equal(first), "the spec itself, so that GitOps sees it")
 	awaitRevision(t, collector, 3)
 	settle(t, collector)
-	g.Expect(p.run("rollback", "gateway", "--to-revision", "1", "--yes")).To(Equal("collector.kube8.dev/gateway unchanged: its spec is that of revision 1\n"))
-	g.Expect(p.run("rollback", "gateway", "--to-revision", "2", "--yes")).To(ContainSubstring("rolled back"))
+	g.Expect(p.run("rollback", "gateway", "--revision", "1", "--yes")).To(Equal("collector.kube8.dev/gateway unchanged: its spec is that of revision 1\n"))
+	g.Expect(p.run("rollback", "gateway", "--revision", "2", "--yes")).To(ContainSubstring("rolled back"))
 	g.Expect(specOf(t, collector)).To(Equal(second))
 }
 
@@ -124,11 +125,11 @@ func TestThePluginRefusesToChangeWhatAGitOpsToolManages(t *testing.T) {
 			}
 			p, g := pluginIn(t, collector.Namespace), NewWithT(t)
 			p.write("new.yaml", another)
-			for _, command := range [][]string{{"rollback", "gateway", "--yes"}, {"config", "set", "gateway", "-f", "new.yaml", "--yes"}, {"config", "edit", "gateway", "--yes"}, {"restart", "gateway"}} {
+			for _, command := range [][]string{{"rollback", "gateway", "--yes"}, {"config", "set", "gateway", "--from-file", "new.yaml", "--yes"}, {"config", "edit", "gateway", "--yes"}, {"restart", "gateway"}} {
 				p.refuses(row.tool+" manages Collector "+collector.Namespace+"/gateway", command...)
 			}
 			g.Expect(p.run("status", "gateway")).To(MatchRegexp(`Managed by +` + row.tool))
-			g.Expect(p.run("rollback", "gateway", "--yes", "--force", "--to-revision", "1")).To(ContainSubstring("rolled back"))
+			g.Expect(p.run("rollback", "gateway", "--yes", "--force", "--revision", "1")).To(ContainSubstring("rolled back"))
 			g.Expect(specOf(t, collector).Collector.Version).To(Equal("0.150.0"))
 		})
 	}

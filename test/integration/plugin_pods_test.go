@@ -136,6 +136,16 @@ func TestThePluginCompletesNames(t *testing.T) {
 		g.Expect(p.run(append(arguments, "")...)).To(HavePrefix("agent\ngateway\n:4\n"), command)
 		g.Expect(p.run(append(arguments, "g")...)).To(HavePrefix("gateway\n:4\n"), command)
 	}
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Replicas = new(int32(2)) })
+	for command, want := range map[string]string{
+		"config get gateway --revision": "2\t\\w+ ago: replicas: 1 → 2\n1\t\\w+ ago: created\n:36\n", "rollback gateway --revision": "2\t.*\n1\t",
+		"config edit gateway --file": "config.yaml\n:36\n", "create new --cluster": "prod-eu-1\n:36\n", "create new --mode": "deployment\ndaemonset\nstatefulset\n",
+		"list --output": "wide\n", "why gateway -o": "json\nyaml\n",
+		"preflight --collector": "opentelemetry-collector\n",
+	} {
+		g.Expect(p.run(append(append([]string{"__complete"}, strings.Fields(command)...), "")...)).To(MatchRegexp("^"+want), command)
+	}
+	g.Expect(p.run("__complete", "pause", "gateway", "--dry-run=")).To(HavePrefix("none\nserver\nclient\n"))
 	g.Expect(p.run("__complete", "status", "-n", collector.Namespace[:len(collector.Namespace)-1])).To(ContainSubstring(collector.Namespace))
 	g.Expect(p.run("completion", "bash")).To(ContainSubstring("kubectl-collector"))
 }
@@ -145,7 +155,7 @@ func TestThePluginRendersWithoutACluster(t *testing.T) {
 	p, g := pluginIn(t, "default"), NewWithT(t)
 	p.write("kubeconfig", "")
 	p.write("config.yaml", config)
-	text := p.run("create", "gateway", "-f", "config.yaml", "--tenant", "acme", "--cluster", "c", "--dry-run=client", "-o", "yaml")
+	text := p.run("create", "gateway", "--from-file", "config.yaml", "--tenant", "acme", "--cluster", "c", "--dry-run=client", "-o", "yaml")
 	g.Expect(p.run("render", p.write("gateway.yaml", text))).To(ContainSubstring("kind: Deployment"))
 	p.refuses("bad.yaml: Collector default/gateway: spec.tenat: unknown field", "render", p.write("bad.yaml", strings.Replace(text, "tenant:", "tenat:", 1)))
 }

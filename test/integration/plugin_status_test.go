@@ -121,7 +121,7 @@ func TestThePluginSaysWhatAViewerDoesNotSee(t *testing.T) {
 	g.Expect(p.run("status", "gateway")).To(And(ContainSubstring("opentelemetry-collector 0.150.0 (no pod seen)"), ContainSubstring(unseen)))
 	g.Expect(p.run("why", "gateway")).To(And(HavePrefix("Collector "+collector.Namespace+"/gateway is not ready"), ContainSubstring(unseen)))
 	g.Expect(p.run("config", "get", "gateway")).To(Equal(config))
-	for _, command := range [][]string{{"restart", "gateway"}, {"pause", "gateway"}, {"config", "set", "gateway", "--yes", "-f", p.write("new.yaml", another)}} {
+	for _, command := range [][]string{{"restart", "gateway"}, {"pause", "gateway"}, {"config", "set", "gateway", "--yes", "--from-file", p.write("new.yaml", another)}} {
 		p.refuses("your account may not change Collector "+collector.Namespace+"/gateway; ask for one of the roles", command...)
 	}
 	for _, command := range [][]string{{"config", "get", "gateway", "--revision", "1"}, {"rollback", "gateway", "--yes"}, {"config", "diff", "gateway"}} {

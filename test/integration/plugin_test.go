@@ -57,7 +57,7 @@ func pluginOf(t *testing.T, kubeconfig []byte) *plugin {
 	}
 	p := &plugin{t: t, dir: t.TempDir(), binary: binary}
 	p.write("kubeconfig", string(kubeconfig))
-	p.env = append(os.Environ(), "KUBECONFIG="+filepath.Join(p.dir, "kubeconfig"), "HOME="+p.dir, "TMPDIR="+p.dir, "TERM=xterm",
+	p.env = append(os.Environ(), "KUBECONFIG="+filepath.Join(p.dir, "kubeconfig"), "HOME="+p.dir, "TMPDIR="+p.dir, "TERM=xterm", "NO_COLOR=1",
 		"PATH="+filepath.Dir(binary)+":"+os.Getenv("KUBEBUILDER_ASSETS")+":"+os.Getenv("PATH"))
 	return p
 }

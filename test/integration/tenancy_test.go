@@ -32,6 +32,7 @@ rules:
 // tenancyPlane is a control plane of its own for policies that are in force in all namespaces. It has no operator.
 type tenancyPlane struct {
 	client     client.Client // of the administrator
+	config     *rest.Config
 	kubeconfig []byte
 	auditLog   string
 	warnings   *warnings
@@ -57,7 +58,8 @@ func (w *warnings) take() []string {
 	return texts
 }
 
-func startTenancyPlane(t *testing.T) *tenancyPlane {
+// startTenancyPlane starts one whose API server has further flags, each a name and a value.
+func startTenancyPlane(t *testing.T, flags ...[2]string) *tenancyPlane {
 	t.Helper()
 	dir := t.TempDir()
 	policy, log := filepath.Join(dir, "audit-policy.yaml"), filepath.Join(dir, "audit.log")
@@ -66,6 +68,9 @@ func startTenancyPlane(t *testing.T) *tenancyPlane {
 	}
 	env := &envtest.Environment{CRDDirectoryPaths: []string{"config/crd/bases"}, ErrorIfCRDPathMissing: true}
 	env.ControlPlane.GetAPIServer().Configure().Append("audit-policy-file", policy).Append("audit-log-path", log)
+	for _, flag := range flags {
+		env.ControlPlane.GetAPIServer().Configure().Append(flag[0], flag[1])
+	}
 	t.Cleanup(func() {
 		if err := env.Stop(); err != nil {
 			t.Error(err)
@@ -77,6 +82,7 @@ func startTenancyPlane(t *testing.T) *tenancyPlane {
 	}
 	p := &tenancyPlane{kubeconfig: env.KubeConfig, auditLog: log, warnings: &warnings{}}
 	config = rest.CopyConfig(config)
+	p.config = config
 	config.WarningHandler = p.warnings
 	if p.client, err = client.New(config, client.Options{}); err != nil {
 		t.Fatal(err)

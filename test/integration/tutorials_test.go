@@ -89,9 +89,17 @@ func TestARepositoryOfCollectors(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	p := pluginIn(t, namespace)
-	script, err := docs.Blocks("docs/gitops.md")
+	script, err := docs.Script("docs/gitops.md", "The repository")
 	p.follow(namespace, script, err)
 	collector := newCollector(namespace, "gateway")
 	awaitRevision(t, collector, 1)
 	awaitReady(t, collector, corev1.ConditionFalse, v1alpha1.ReasonProgressing, "")
+	g := NewWithT(t)
+	g.Expect(string(specOf(t, collector).Collector.ConfigurationText)).To(HavePrefix("extensions: {health_check: "))
+	for _, object := range list(t, namespace, "v1", "ConfigMap") {
+		g.Expect(object.GetName()).NotTo(HavePrefix("gateway"), "kustomize's ConfigMap is in the cluster")
+	}
+	script, err = docs.Script("docs/gitops.md", "Clean up")
+	p.follow(namespace, script, err)
+	g.Eventually(func() int { return len(list(t, namespace, "apps/v1", "Deployment")) }).Should(BeZero())
 }

@@ -1,28 +1,18 @@
-// The page of the portal. What comes from the server is set as text, never as HTML.
+// The list of Collectors. What comes from the server is set as text, never as HTML.
+import { call, edit } from "/page/editor.js";
+
 const namespace = new URLSearchParams(location.search).get("namespace");
 const collectors = `/collectors/${encodeURIComponent(namespace)}`;
 const at = (id) => document.getElementById(id);
-const form = at("form");
+const filter = at("filter").elements;
 const rows = new Map(); // by name
-
-let source; // of the configuration of the collector in the form, if that is in a Secret
-
-// call answers with what the portal answers, and shows a refusal beside the form.
-async function call(method, path, body) {
-  at("refusal").textContent = at("saved").textContent = "";
-  try {
-    const response = await fetch(path, { method, body: body && JSON.stringify(body) });
-    if (!response.ok) throw new Error(await response.text());
-    return response;
-  } catch (error) {
-    at("refusal").textContent = error.message;
-  }
-}
 
 function newRow(name) {
   const row = at("row").content.firstElementChild.cloneNode(true);
-  row.querySelector(".about").href = `/about/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
-  row.querySelector(".edit").addEventListener("click", () => edit(name));
+  const about = `/about/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+  row.querySelector(".name").href = about;
+  row.querySelector(".edit").href = `${about}#edit`;
+  for (const part of ["edit", "delete"]) row.querySelector(`.${part}`).setAttribute("aria-label", `${part} ${name}`);
   row.querySelector(".delete").addEventListener("click", () => {
     if (confirm(`Delete the collector ${name}? It stops taking telemetry.`)) {
       call("DELETE", `${collectors}/${encodeURIComponent(name)}`);
@@ -44,50 +34,35 @@ function show(collector) {
   set("ready", collector.reason || "Waiting");
   set("message", collector.message ?? "");
   row.dataset.ready = collector.ready;
-  at("none").hidden = true;
+  for (const part of ["tenant", "cluster"]) {
+    const known = [...filter[part].options].some((option) => option.value === collector[part]);
+    if (!known) filter[part].add(new Option(collector[part], collector[part]));
+  }
+  sift();
 }
 
 function remove(name) {
   rows.get(name)?.remove();
   rows.delete(name);
-  at("none").hidden = rows.size > 0;
+  sift();
 }
 
-async function edit(name) {
-  const response = await call("GET", `${collectors}?configuration=true`);
-  const collector = (await response?.json())?.find((other) => other.name === name);
-  if (!collector) return;
-  for (const field of form.elements) {
-    if (field.name) field.value = collector[field.name] ?? "";
+// sift hides the rows that nobody asked for.
+function sift() {
+  const is = (row, part) => !filter[part].value || row.querySelector(`.${part}`).textContent === filter[part].value;
+  let shown = 0;
+  for (const row of rows.values()) {
+    row.hidden = !(is(row, "tenant") && is(row, "cluster") && (!filter.unready.checked || row.dataset.ready !== "True") &&
+      row.textContent.toLowerCase().includes(filter.text.value.trim().toLowerCase()));
+    shown += row.hidden ? 0 : 1;
   }
-  begin(`Change ${name}`, collector.configurationSecret);
-  form.scrollIntoView();
+  at("none").hidden = shown > 0 && shown === rows.size;
+  at("none").textContent = rows.size ? `${shown} of ${rows.size} are shown.` : "There are none yet.";
 }
 
-// begin sets what the form does. Without a Secret that has the configuration, the form has it.
-function begin(does, secret) {
-  source = secret;
-  at("does").textContent = does;
-  form.elements.name.readOnly = does.startsWith("Change");
-  form.elements.configuration.disabled = form.elements.configuration.parentElement.hidden = Boolean(source);
-  at("elsewhere").hidden = !source;
-  at("elsewhere").textContent = source ? `The configuration is key ${source.key} of Secret ${source.name}. Change it there.` : "";
-}
-
-form.addEventListener("reset", () => {
-  at("refusal").textContent = at("saved").textContent = "";
-  begin("Create a collector");
-});
-
-form.addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const { name, ...collector } = Object.fromEntries(new FormData(form));
-  const body = { ...collector, configurationSecret: source };
-  if (await call("PUT", `${collectors}/${encodeURIComponent(name)}`, body)) {
-    at("saved").textContent = `Sent ${name}. Its row says when it serves, or why it does not.`;
-    begin(`Change ${name}`, source);
-  }
-});
+at("filter").addEventListener("input", sift);
+at("filter").addEventListener("submit", (event) => event.preventDefault());
+edit(namespace);
 
 at("namespace").add(new Option(namespace, namespace, true, true));
 at("namespace").addEventListener("change", ({ target }) => { location.search = new URLSearchParams({ namespace: target.value }); });
@@ -108,7 +83,7 @@ stream.addEventListener("list", (event) => {
   const names = new Set(list.map((collector) => collector.name));
   for (const name of rows.keys()) if (!names.has(name)) remove(name);
   list.forEach(show);
-  at("none").hidden = list.length > 0;
+  sift();
 });
 stream.addEventListener("changed", (event) => show(JSON.parse(event.data)));
 stream.addEventListener("deleted", (event) => remove(JSON.parse(event.data).name));

@@ -18,9 +18,9 @@ import (
 
 // The table of docs/vendors.md says of each case of another vendor what the Collector has.
 func TestVendors(t *testing.T) {
-	const page, begin, end = "../../../docs/vendors.md", "-update -->\n\n", "\n<!-- end of the table -->"
 	var table strings.Builder
-	table.WriteString("| Collector | Image | File | Starts with | User | Writes to | Of the node | Ports |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	table.WriteString("| Collector | Image | File | Starts with | User | Writes to | Of the node | Rights | Ports |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	all, vendors := cases(t), 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		text, err := json.Marshal(all[name])
@@ -31,16 +31,29 @@ func TestVendors(t *testing.T) {
 		if err := json.Unmarshal(text, &spec); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if !strings.Contains(spec.Collector.Name, "/") || strings.Contains(spec.Collector.Name, "example.com") {
+		image := spec.Collector.Name
+		if spec.Image != nil && spec.Image.Registry != "" {
+			image = spec.Image.Registry + "/" + image
+		}
+		if !strings.Contains(image, "/") || strings.Contains(image, "example.com") {
 			continue
 		}
 		vendors++
-		fmt.Fprintf(&table, "| [%s](../helm-charts/collector/ci/%[1]s-values.yaml) | `%s` | %s | %s | %s | %s | %s | %s |\n", name, spec.Collector.Name,
-			file(spec.Collector), code(append(slices.Clone(spec.Command), spec.Args...)...), user(spec), code(writable(spec)...), ofNode(spec), ports(spec))
+		fmt.Fprintf(&table, "| [%s](../helm-charts/collector/ci/%[1]s-values.yaml) | `%s` | %s | %s | %s | %s | %s | %s | %s |\n", name, image,
+			file(spec.Collector), code(append(slices.Clone(spec.Command), spec.Args...)...), user(spec), code(writable(spec)...), ofNode(spec),
+			rights(spec), ports(spec))
 	}
 	if vendors < 10 {
 		t.Fatalf("only %d cases are of other vendors", vendors)
 	}
+	writeTable(t, "TestVendors", table.String())
+}
+
+// writeTable compares the table of docs/vendors.md that a test is about with what it has to be, or writes it.
+func writeTable(t *testing.T, test, table string) {
+	t.Helper()
+	const page, end = "../../../docs/vendors.md", "\n<!-- end of the table -->"
+	begin := "-run " + test + " -update -->\n\n"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -48,9 +61,9 @@ func TestVendors(t *testing.T) {
 	before, rest, found := strings.Cut(string(text), begin)
 	_, after, ends := strings.Cut(rest, end)
 	if !found || !ends {
-		t.Fatalf("%s has no place for the table", page)
+		t.Fatalf("%s has no place for the table of %s", page, test)
 	}
-	want := before + begin + table.String() + end + after
+	want := before + begin + table + end + after
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -92,6 +105,9 @@ func user(spec v1alpha1.CollectorSpec) string {
 	if said == "0" {
 		said = "root"
 	}
+	if pod != nil && pod.RunAsGroup != nil {
+		said += fmt.Sprintf(", group %d", *pod.RunAsGroup)
+	}
 	if pod != nil && pod.FSGroup != nil {
 		said += fmt.Sprintf(", `fsGroup` %d", *pod.FSGroup)
 	}
@@ -130,13 +146,45 @@ func ofNode(spec v1alpha1.CollectorSpec) string {
 			uses = append(uses, "`"+path.Path+"`")
 		}
 	}
+	if presets := spec.Presets; presets != nil {
+		if presets.Logs != nil && presets.Logs.Enabled {
+			uses = append(uses, "`/var/log/pods`")
+		}
+		if presets.HostMetrics != nil && presets.HostMetrics.Enabled {
+			uses = append(uses, "`/`")
+		}
+	}
 	return cmp.Or(strings.Join(uses, ", "), "-")
+}
+
+// rights returns what the pods may do beyond what all pods may: the roles that somebody binds, a token and capabilities.
+func rights(spec v1alpha1.CollectorSpec) string {
+	var has []string
+	if presets := spec.Presets; presets != nil {
+		if presets.KubernetesAttributes != nil && presets.KubernetesAttributes.Enabled {
+			has = append(has, "role `kubernetes-attributes`")
+		}
+		if presets.KubeletMetrics != nil && presets.KubeletMetrics.Enabled {
+			has = append(has, "role `kubelet-metrics`")
+		}
+	}
+	if account := spec.ServiceAccount; len(has) == 0 && account != nil && account.Automount != nil && *account.Automount {
+		has = append(has, "a token")
+	}
+	if spec.SecurityContext != nil && spec.SecurityContext.Capabilities != nil {
+		for _, capability := range spec.SecurityContext.Capabilities.Add {
+			has = append(has, "`"+string(capability)+"`")
+		}
+	}
+	return cmp.Or(strings.Join(has, ", "), "-")
 }
 
 func ports(spec v1alpha1.CollectorSpec) string {
 	var open []string
 	for _, name := range slices.Sorted(maps.Keys(spec.Ports)) {
-		open = append(open, fmt.Sprintf("%s %d", name, spec.Ports[name].Port))
+		if port := spec.Ports[name]; port.Enabled == nil || *port.Enabled {
+			open = append(open, fmt.Sprintf("%s %d", name, port.Port))
+		}
 	}
 	return cmp.Or(strings.Join(open, ", "), "-")
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"helm.sh/helm/v3/pkg/release"
@@ -40,6 +41,12 @@ type Revision struct {
 	// large to be recorded.
 	Version string `json:"version,omitempty"`
 
+	// ChangedBy is who changed the spec, if that is known.
+	ChangedBy string `json:"changedBy,omitempty"`
+
+	// Changes say what has changed in the spec since the revision before, if both are recorded.
+	Changes []string `json:"changes,omitempty"`
+
 	// ConfigHash is the SHA-256 of the decoded configuration, in hex, or empty.
 	ConfigHash string `json:"configHash,omitempty"`
 
@@ -50,8 +57,8 @@ type Revision struct {
 	values, defaults map[string]any // the spec with the chart's defaults in it, and these
 }
 
-// Of returns the newest recorded revisions of a Collector, at most as many as the operator keeps, newest first. A Secret that is damaged,
-// or that the Collector does not control, is left out. The error is the API server's if the Secrets may not be read.
+// Of returns the newest recorded revisions of a Collector, as many as one can keep, newest first. A Secret that is damaged, or that the
+// Collector does not control, is left out. The error is the API server's if the Secrets may not be read.
 func Of(ctx context.Context, c client.Client, collector metav1.Object) ([]Revision, error) {
 	secrets := &metav1.PartialObjectMetadataList{} // without their content, because anybody can have written many
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
@@ -79,15 +86,24 @@ func Of(ctx context.Context, c client.Client, collector metav1.Object) ([]Revisi
 			found = append(found, revisionOf(rel, secret.Labels["status"]))
 		}
 	}
+	for i := range found {
+		var before *Revision
+		if i+1 < len(found) {
+			before = &found[i+1]
+		}
+		found[i].Changes = found[i].changesSince(before)
+	}
 	return found, nil
 }
+
+// kept says how many revisions are recorded.
+const kept = "as many are kept as spec.revisionHistoryLimit says, 10 by default"
 
 // Find returns the revision of a number.
 func Find(revisions []Revision, number int) (Revision, error) {
 	at := slices.IndexFunc(revisions, func(r Revision) bool { return r.Number == number })
 	if at < 0 {
-		return Revision{}, fmt.Errorf("revision %d is not recorded; the operator keeps the newest 3, and `kubectl collector history` lists them",
-			number)
+		return Revision{}, fmt.Errorf("revision %d is not recorded: %s; `kubectl collector history` lists them", number, kept)
 	}
 	return revisions[at], nil
 }
@@ -111,7 +127,7 @@ func (r Revision) Files(ctx context.Context, c client.Client, namespace string) 
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: r.Secret}, secret)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("the configuration of revision %d is gone, with Secret %s: the operator keeps the newest 3", r.Number, r.Secret)
+		return nil, fmt.Errorf("the configuration of revision %d is gone, with Secret %s: %s", r.Number, r.Secret, kept)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration of revision %d: %w", r.Number, err)
@@ -126,6 +142,9 @@ func revisionOf(rel *release.Release, status string) Revision {
 	}
 	if rel.Info != nil {
 		found.Deployed = rel.Info.LastDeployed.Time
+		if who, isKnown := strings.CutPrefix(rel.Info.Description, record.ChangedByPrefix); isKnown {
+			found.ChangedBy = who
+		}
 	}
 	found.Version = versionOf(rel.Config)
 	if rendered, err := render.ParseRecorded(rel.Manifest); err == nil {

@@ -68,6 +68,7 @@ configuration is in a file of its own.`,
 		})
 	given.addForce(cmd.Flags())
 	w.addFlags(cmd.Flags(), untilReady, false)
+	p.mayBeDry(cmd)
 	return cmd
 }
 
@@ -257,7 +258,7 @@ func (p *plugin) plan(ctx context.Context, before, after *unstructured.Unstructu
 		if difference == "" {
 			difference = fmt.Sprintf("%s/%s: unchanged\n", name, pair.what)
 		}
-		if _, err := fmt.Fprint(p.Out, difference); err != nil {
+		if err := p.paint(difference, diffColour); err != nil {
 			return err
 		}
 	}

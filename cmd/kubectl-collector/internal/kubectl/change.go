@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/util/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,7 +34,7 @@ func (c *consent) addForce(flags *pflag.FlagSet) {
 
 // mayAsk returns an error if a confirmation is needed and nobody is there to give it.
 func (p *plugin) mayAsk(c consent) error {
-	if c.yes || term.IsTerminal(p.In) {
+	if c.yes || p.isDry() || term.IsTerminal(p.In) {
 		return nil
 	}
 	return errors.New("standard input is not a terminal, so you cannot confirm the change; add --yes to change without a confirmation")
@@ -72,7 +73,7 @@ func (p *plugin) confirm(ctx context.Context, c consent, collector *v1alpha1.Col
 
 // confirmTo asks whether to do something to a Collector, unless the answer is known.
 func (p *plugin) confirmTo(ctx context.Context, c consent, verb string, collector *v1alpha1.Collector) error {
-	if c.yes {
+	if c.yes || p.isDry() {
 		return nil
 	}
 	if err := p.mayAsk(c); err != nil {
@@ -160,6 +161,7 @@ func (s *session) send(ctx context.Context, read *v1alpha1.Collector, patch map[
 
 // done says what was done to a Collector, as kubectl does.
 func (p *plugin) done(name, what string) error {
-	_, err := fmt.Fprintf(p.Out, "collector.kube8.dev/%s %s\n", name, what)
+	said := map[cmdutil.DryRunStrategy]string{cmdutil.DryRunServer: " (server dry run)", cmdutil.DryRunClient: " (dry run)"}
+	_, err := fmt.Fprintf(p.Out, "collector.kube8.dev/%s %s%s\n", name, what, said[p.dryRun])
 	return err
 }

@@ -101,7 +101,7 @@ With neither: what was changed since the last revision that had another one.`,
 			if err != nil {
 				return err
 			}
-			if _, err := fmt.Fprint(p.Out, text); err != nil {
+			if err := p.paint(text, diffColour); err != nil {
 				return err
 			}
 			if exitCode && text != "" {
@@ -110,7 +110,7 @@ With neither: what was changed since the last revision that had another one.`,
 			return nil
 		})
 	cmd.Flags().StringVar(&name, "file", "", fileUsage)
-	cmd.Flags().StringVarP(&from, "from-file", "f", "", "compare with this file, or - for standard input")
+	cmd.Flags().StringVar(&from, "from-file", "", "compare with this file, or - for standard input")
 	cmd.Flags().IntVar(&revision, "revision", 0, "compare with a revision; 'kubectl collector history' lists them")
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "end with the exit code 1 if there is a difference")
 	cmd.MarkFlagsMutuallyExclusive("from-file", "revision")

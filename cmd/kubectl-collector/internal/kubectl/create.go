@@ -33,13 +33,12 @@ type creation struct {
 	check                     bool
 	replicas                  int32
 	printed                   *genericclioptions.PrintFlags
-	strategy                  cmdutil.DryRunStrategy
 	withReplicas              bool
 	waiting
 }
 
 func (c *creation) addFlags(flags *pflag.FlagSet) {
-	flags.StringVarP(&c.from, "from-file", "f", "", "the configuration, or - for standard input")
+	flags.StringVar(&c.from, "from-file", "", "the configuration, or - for standard input")
 	flags.StringVar(&c.tenant, "tenant", "", "the tenant that the collector is for, by the name that people use")
 	flags.StringVar(&c.tenantID, "tenant-id", "", "the tenant's id; default is what --tenant says")
 	flags.StringVar(&c.instance, "tenant-instance", "", "which of several instances of the tenant, such as staging")
@@ -64,19 +63,16 @@ API server check it. For other fields, write it to a file and change that:
     --cluster prod-eu-1 --dry-run=client -o yaml >gateway.yaml`,
 		func(ctx context.Context, s *session, name string) error { return p.create(ctx, s, name, c) })
 	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.withReplicas = cmd.Flags().Changed("replicas")
-		if c.strategy, err = cmdutil.GetDryRunStrategy(cmd); err != nil {
-			return fmt.Errorf("--dry-run: %w", err)
-		}
-		cmdutil.PrintFlagsWithDryRunStrategy(c.printed, c.strategy)
+		cmdutil.PrintFlagsWithDryRunStrategy(c.printed, p.dryRun)
 		return run(cmd, args)
 	}
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	c.addFlags(cmd.Flags())
 	c.waiting.addFlags(cmd.Flags(), "wait until the Collector is ready", false)
 	c.printed.AddFlags(cmd)
-	cmdutil.AddDryRunFlag(cmd)
+	p.mayBeDry(cmd)
 	return cmd
 }
 
@@ -89,22 +85,16 @@ func (p *plugin) create(ctx context.Context, s *session, name string, c *creatio
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}
-	if c.strategy != cmdutil.DryRunClient {
-		options := []client.CreateOption{client.FieldValidation(metav1.FieldValidationStrict)}
-		if c.strategy == cmdutil.DryRunServer {
-			options = append(options, client.DryRunAll)
-		}
-		err := s.client.Create(ctx, object, options...)
-		if apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("there is a Collector %s in namespace %s already; change its configuration by `kubectl collector config set`",
-				name, s.namespace)
-		}
-		if err != nil {
-			return s.failed("create", name, err)
-		}
-		object.SetManagedFields(nil)
+	err = s.client.Create(ctx, object, client.FieldValidation(metav1.FieldValidationStrict))
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("there is a Collector %s in namespace %s already; change its configuration by `kubectl collector config set`",
+			name, s.namespace)
 	}
-	if err := printer.PrintObj(object, p.Out); err != nil || c.strategy != cmdutil.DryRunNone {
+	if err != nil {
+		return s.failed("create", name, err)
+	}
+	object.SetManagedFields(nil)
+	if err := printer.PrintObj(object, p.Out); err != nil {
 		return err //nolint:wrapcheck // of standard output
 	}
 	return p.until(ctx, s, name, c.waiting)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,7 +28,9 @@ func (s *session) revisions(ctx context.Context, collector *v1alpha1.Collector) 
 func (p *plugin) historyCommand() *cobra.Command {
 	var output format
 	cmd := p.about("history", "List the revisions that were deployed",
-		`List the revisions that were deployed: the newest 3, which the operator records.
+		`List the revisions that were deployed, with what was changed and, where that is
+recorded, by whom. The operator records as many as spec.revisionHistoryLimit says, 10
+by default. No content of a configuration and no value of a variable is shown.
 
 They are recorded in Secrets. An account that may not read Secrets sees what the
 events of the Collector tell.`,
@@ -56,15 +59,25 @@ events of the Collector tell.`,
 				return err
 			}
 			out := printers.GetNewTabWriter(p.Out)
-			fmt.Fprintln(out, "REVISION\tAGE\tSTATUS\tVERSION\tCONFIGURATION")
+			fmt.Fprintln(out, "REVISION\tAGE\tSTATUS\tVERSION\tCONFIGURATION\tCHANGED BY\tCHANGES")
 			for _, revision := range revisions {
-				fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\n", revision.Number, ago(revision.Deployed), revision.Status,
-					cmp.Or(revision.Version, "not recorded"), cmp.Or(short(revision.ConfigHash), "none"))
+				fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", revision.Number, ago(revision.Deployed), revision.Status,
+					cmp.Or(revision.Version, "not recorded"), cmp.Or(short(revision.ConfigHash), "none"),
+					cmp.Or(revision.ChangedBy, "unknown"), cmp.Or(few(revision.Changes), "not recorded"))
 			}
 			return out.Flush()
 		})
 	output.addFlag(cmd.Flags())
 	return cmd
+}
+
+// few returns the first of some changes, as far as a line has room.
+func few(changes []string) string {
+	const most = 4
+	if len(changes) <= most {
+		return strings.Join(changes, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more", strings.Join(changes[:most], "; "), len(changes)-most)
 }
 
 // deployments prints the events of deployed revisions.

@@ -38,6 +38,7 @@ type plugin struct {
 	flags   *genericclioptions.ConfigFlags
 	factory cmdutil.Factory
 	version string
+	dryRun  cmdutil.DryRunStrategy // as --dry-run says
 }
 
 // NewCommand returns the command line. version is what `version` prints.
@@ -51,12 +52,13 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 		Long: `Create, change, explain and roll back Collectors of the kube8 operator.
 
 Nothing prints a configuration but the commands below config, and list with
--o json or yaml. The role
-collector-viewer suffices for what only reads Collectors. Each command says
-what it leaves out because your account may not read it. All of kubectl's own flags
-work, too: kubectl options lists them.
+-o json or yaml. A reason of preflight can quote one. The role collector-viewer
+suffices for what only reads Collectors. Each command says what it leaves out because
+your account may not read it. All of kubectl's own flags work, too: kubectl options
+lists them.
 
-Exit codes: 1 an error, 2 the check refuses a Collector, 3 one does not become ready.`,
+Exit codes: 1 an error, 2 the check or another version refuses a Collector, 3 one does
+not become ready.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl collector"},
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -70,18 +72,9 @@ Exit codes: 1 an error, 2 the check refuses a Collector, 3 one does not become r
 	})
 	root.AddCommand(p.listCommand(), p.createCommand(), p.applyCommand(), p.planCommand(), p.deleteCommand(), p.importCommand(),
 		p.configCommand(), p.statusCommand(), p.whyCommand(), p.historyCommand(), p.rollbackCommand(), p.restartCommand(),
-		p.pauseCommand(), p.resumeCommand(), p.logsCommand(), p.reportCommand(), offline.NewCommand(), p.versionCommand())
-	for name, complete := range map[string]cobra.CompletionFunc{
-		"namespace": completion.ResourceNameCompletionFunc(p.factory, "namespaces"),
-		"context": func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-			completion.SetFactoryForCompletion(p.factory)
-			return completion.ListContextsInConfig(prefix), cobra.ShellCompDirectiveNoFileComp
-		},
-	} {
-		if err := root.RegisterFlagCompletionFunc(name, complete); err != nil {
-			panic(err) // the flag is not there: a mistake in this function
-		}
-	}
+		p.pauseCommand(), p.resumeCommand(), p.logsCommand(), p.reportCommand(), p.preflightCommand(), offline.NewCommand(),
+		p.versionCommand())
+	p.completions(root)
 	return root
 }
 
@@ -146,7 +139,7 @@ func (p *plugin) connect() (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up a client: %w", err)
 	}
-	return &session{client: client.WithFieldOwner(c, manager), rest: raw, namespace: namespace}, nil
+	return &session{client: client.WithFieldOwner(p.writes(c), manager), rest: raw, namespace: namespace}, nil
 }
 
 // read reads a Collector.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -32,6 +33,13 @@ type listing struct {
 	output, orderBy string
 }
 
+// addSelection adds the flags that say which Collectors.
+func (l *listing) addSelection(flags *pflag.FlagSet) {
+	flags.BoolVarP(&l.all, "all-namespaces", "A", false, "those of all namespaces")
+	flags.StringVarP(&l.labels, "selector", "l", "", "those with such labels, such as team=payments")
+	flags.StringVar(&l.fields, "field-selector", "", "those with such fields, such as spec.tenant.id=1042,spec.cluster=prod-eu-1")
+}
+
 // row is what is shown of a Collector: texts by the names of the CRD's columns, in lower case.
 type row map[string]string
 
@@ -43,6 +51,11 @@ var columns = []string{
 // narrow is how many columns there are without -o wide.
 const narrow = 9
 
+// sortable returns the columns that can be sorted by.
+func sortable() []string {
+	return slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == "age" })
+}
+
 func (p *plugin) listCommand() *cobra.Command {
 	var l listing
 	cmd := &cobra.Command{
@@ -52,9 +65,7 @@ summary. UPDATE says that a change of the operator waits for its turn, or rolls 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.list(cmd.Context(), l) },
 	}
-	cmd.Flags().BoolVarP(&l.all, "all-namespaces", "A", false, "those of all namespaces")
-	cmd.Flags().StringVarP(&l.labels, "selector", "l", "", "those with such labels, such as team=payments")
-	cmd.Flags().StringVar(&l.fields, "field-selector", "", "those with such fields, such as spec.tenant.id=1042,spec.cluster=prod-eu-1")
+	l.addSelection(cmd.Flags())
 	cmd.Flags().StringVarP(&l.output, "output", "o", "", "wide, name, json or yaml")
 	cmd.Flags().StringVar(&l.orderBy, "sort-by", "name", "the column to sort by, in lower case")
 	return cmd
@@ -64,9 +75,8 @@ func (p *plugin) list(ctx context.Context, l listing) error {
 	if !slices.Contains([]string{"", "wide", "name", "json", "yaml"}, l.output) {
 		return fmt.Errorf("--output: %q is none of wide, name, json and yaml", l.output)
 	}
-	if !slices.Contains(columns, l.orderBy) || l.orderBy == "age" {
-		return fmt.Errorf("--sort-by: %q is no column that can be sorted by; it is one of %s", l.orderBy,
-			strings.Join(slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == "age" }), ", "))
+	if !slices.Contains(sortable(), l.orderBy) {
+		return fmt.Errorf("--sort-by: %q is no column that can be sorted by; it is one of %s", l.orderBy, strings.Join(sortable(), ", "))
 	}
 	if l.output == "json" || l.output == "yaml" {
 		return p.listWhole(l)
@@ -92,7 +102,11 @@ func (p *plugin) list(ctx context.Context, l listing) error {
 		_, err := fmt.Fprintln(p.ErrOut, "No Collectors found.")
 		return err
 	}
-	return l.print(p.Out, rows)
+	var table strings.Builder
+	if err := l.print(&table, rows); err != nil {
+		return err
+	}
+	return p.paint(table.String(), stateColour)
 }
 
 // compare compares two cells, as numbers if both are.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/explain"
+	"github.com/kube8/kube8-operator/internal/explain"
 )
 
 // observed is a Collector with its pods, events and checks.

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/explain"
+	"github.com/kube8/kube8-operator/internal/explain"
 )
 
 // account is what `status` and `why` tell to programs.

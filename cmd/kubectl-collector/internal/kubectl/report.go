@@ -32,7 +32,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/redact"
+	"github.com/kube8/kube8-operator/internal/redact"
 )
 
 const readme = `A support bundle of kubectl collector. It has the Collectors and what they became, with

@@ -25,7 +25,7 @@ func (p *plugin) rollbackCommand() *cobra.Command {
 	var w waiting
 	cmd := p.about("rollback", "Give a Collector the spec of an earlier revision",
 		`Give a Collector the spec of an earlier revision: of the newest one that differs from
-its spec, or of --to-revision.
+its spec, or of --revision.
 
 This writes the Collector's spec, as any change does, and the operator deploys it as a
 new revision. The difference is shown without the configuration; kubectl collector
@@ -43,9 +43,10 @@ config diff shows that.`,
 			}
 			return p.until(ctx, s, name, w)
 		})
-	cmd.Flags().IntVar(&number, "to-revision", 0, "the revision; 'kubectl collector history' lists them")
+	cmd.Flags().IntVar(&number, "revision", 0, "the revision; 'kubectl collector history' lists them")
 	given.addFlags(cmd.Flags())
 	w.addFlags(cmd.Flags(), untilReady, false)
+	p.mayBeDry(cmd)
 	return cmd
 }
 
@@ -147,8 +148,7 @@ func (p *plugin) compareSpecs(read *v1alpha1.Collector, number int, current, spe
 	if reference, found, _ := unstructured.NestedString(spec, "collector", "configurationSecret", "name"); found {
 		fmt.Fprintf(p.ErrOut, "The configuration is in Secret %s, which a rollback does not change.\n", reference)
 	}
-	_, err = fmt.Fprint(p.Out, text)
-	return err
+	return p.paint(text, diffColour)
 }
 
 // describe returns a spec as YAML, with a hash in place of each configuration.

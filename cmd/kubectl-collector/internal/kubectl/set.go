@@ -1,13 +1,16 @@
 package kubectl
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	cmdeditor "k8s.io/kubectl/pkg/cmd/util/editor"
 	"k8s.io/kubectl/pkg/util/term"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
@@ -41,9 +44,10 @@ becomes a further file.`,
 			return p.until(ctx, s, collector, w)
 		})
 	cmd.Flags().StringVar(&name, "file", "", fileUsage)
-	cmd.Flags().StringVarP(&from, "from-file", "f", "", "the new content, or - for standard input")
+	cmd.Flags().StringVar(&from, "from-file", "", "the new content, or - for standard input")
 	given.addFlags(cmd.Flags())
 	w.addFlags(cmd.Flags(), untilReady, false)
+	p.mayBeDry(cmd)
 	return cmd
 }
 
@@ -77,7 +81,7 @@ func (p *plugin) write(ctx context.Context, s *session, read *v1alpha1.Collector
 		}
 		return err
 	}
-	if _, err := fmt.Fprint(p.Out, difference); err != nil {
+	if err := p.paint(difference, diffColour); err != nil {
 		return err
 	}
 	if err := p.confirm(ctx, given, read); err != nil {
@@ -99,7 +103,8 @@ func (p *plugin) configEditCommand() *cobra.Command {
 	var given consent
 	var w waiting
 	cmd := p.about("edit", "Change the configuration in an editor",
-		`Change the configuration in the editor of $KUBE_EDITOR or $EDITOR.
+		`Change the configuration in the editor of $KUBE_EDITOR or $EDITOR. It opens again with
+the reason on top if the text is refused, by the check or by the API server.
 
 What cannot be sent is not lost: it stays in a file that the message names.`,
 		func(ctx context.Context, s *session, collector string) error {
@@ -119,6 +124,7 @@ What cannot be sent is not lost: it stays in a file that the message names.`,
 	cmd.Flags().StringVar(&name, "file", "", fileUsage)
 	given.addFlags(cmd.Flags())
 	w.addFlags(cmd.Flags(), untilReady, false)
+	p.mayBeDry(cmd)
 	return cmd
 }
 
@@ -129,30 +135,59 @@ func (p *plugin) edit(ctx context.Context, s *session, read *v1alpha1.Collector,
 		return fmt.Errorf("make a folder for the text: %w", err)
 	}
 	path := filepath.Join(dir, f.name) // editors know the syntax by the name
-	if err := os.WriteFile(path, before, 0o600); err != nil {
-		return fmt.Errorf("write the text: %w", err)
-	}
+	content, comment, refusal := before, "", error(nil)
 	for {
+		if err := os.WriteFile(path, append([]byte(comment), content...), 0o600); err != nil {
+			return fmt.Errorf("write the text: %w", err)
+		}
 		if err := cmdeditor.NewDefaultEditor([]string{"KUBE_EDITOR", "EDITOR"}).Launch(path); err != nil {
 			return fmt.Errorf("%w; set $KUBE_EDITOR to your editor; the text is in %s", err, path)
 		}
-		content, err := os.ReadFile(path)
+		edited, err := os.ReadFile(path)
 		if err != nil {
 			return fmt.Errorf("read what was edited: %w", err)
 		}
-		err = p.write(ctx, s, read, f, content, given)
-		if refused := (refusedError{}); errors.As(err, &refused) && term.IsTerminal(p.In) {
+		edited = withoutComment(edited, comment)
+		if refusal != nil && bytes.Equal(edited, content) {
+			err = fmt.Errorf("saved as it was, so nothing was sent: %w", refusal) // as kubectl edit ends
+		} else if err = p.write(ctx, s, read, f, edited, given); isRefusal(err) && term.IsTerminal(p.In) {
 			fmt.Fprintln(p.ErrOut, err)
-			if p.ask(ctx, "Edit again?") {
-				continue
-			}
+			content, comment, refusal = edited, commentOf(err), err
+			continue
 		}
-		if err != nil {
-			return fmt.Errorf("%w\nyour text is in %s; to send it: kubectl collector config set %s -n %s --from-file %s%s",
-				err, path, read.Name, read.Namespace, path, f.flag())
+		if err == nil {
+			return os.RemoveAll(dir) //nolint:wrapcheck // it names the folder
 		}
-		return os.RemoveAll(dir) //nolint:wrapcheck // it names the folder
+		return errors.Join(fmt.Errorf("%w\nyour text is in %s; to send it: kubectl collector config set %s -n %s --from-file %s%s",
+			err, path, read.Name, read.Namespace, path, f.flag()), os.WriteFile(path, edited, 0o600))
 	}
+}
+
+// isRefusal tells whether another text could be accepted.
+func isRefusal(err error) bool {
+	return errors.As(err, new(refusedError)) || apierrors.IsInvalid(err) || isByAdmission(err)
+}
+
+// commentOf returns what an editor shows above a text that is refused.
+func commentOf(refusal error) string {
+	var comment strings.Builder
+	for line := range strings.SplitSeq("Nothing was changed, because this text is not valid. Save it as it is to give up.\n"+
+		"These lines are not part of it.\n"+refusal.Error(), "\n") {
+		comment.WriteString("# " + escape(line) + "\n")
+	}
+	return comment.String()
+}
+
+// withoutComment returns a text without the lines of a comment that are above it.
+func withoutComment(text []byte, comment string) []byte {
+	for comment != "" {
+		line, _, found := bytes.Cut(text, []byte("\n"))
+		if !found || !strings.Contains("\n"+comment, "\n"+string(line)+"\n") {
+			break
+		}
+		text = text[len(line)+1:]
+	}
+	return text
 }
 
 // flag is what makes another command about this file.

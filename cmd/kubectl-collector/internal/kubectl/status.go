@@ -15,7 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/explain"
+	"github.com/kube8/kube8-operator/internal/explain"
 )
 
 const (
@@ -64,7 +64,9 @@ func (p *plugin) watch(ctx context.Context, s *session, name string) error {
 			return err
 		case screen.String() != before && isTerminal:
 			terminal.clear()
-			fmt.Fprint(terminal, screen.String())
+			if err := p.paint(screen.String(), stateColour); err != nil {
+				return err
+			}
 		case screen.String() != before:
 			fmt.Fprint(p.Out, screen.String()+"\n")
 		}
@@ -95,7 +97,7 @@ func (o *observed) print(to io.Writer) error {
 		row(map[string]string{v1alpha1.UpdatePending: "Update", v1alpha1.PresetsReady: "Presets"}[condition.Type], "%s: %s",
 			condition.Reason, condition.Message)
 	}
-	if tool := keeper(o.collector); tool != "" {
+	if tool := explain.Keeper(o.collector); tool != "" {
 		row("Managed by", "%s", tool)
 	}
 	if len(o.pods) > 0 {

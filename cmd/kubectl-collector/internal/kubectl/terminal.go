@@ -14,13 +14,16 @@ import (
 // Output returns a writer to out. If that is a terminal, it is a Terminal.
 func Output(out *os.File) io.Writer {
 	if printers.IsTerminal(out) {
-		return Terminal{out}
+		return Terminal{out, hasColours()}
 	}
 	return out
 }
 
 // Terminal is a terminal that what tenants wrote cannot control: control sequences become visible.
-type Terminal struct{ out io.Writer }
+type Terminal struct {
+	out     io.Writer
+	colours bool
+}
 
 // Write writes text without control sequences.
 func (t Terminal) Write(text []byte) (int, error) {

@@ -41,7 +41,7 @@ var stops = []string{
 
 // until waits until a Collector is ready as it is now, and tells each news of it. It is an error if that needs somebody's help.
 func (p *plugin) until(ctx context.Context, s *session, name string, w waiting) error {
-	if !w.wait {
+	if !w.wait || p.isDry() {
 		return nil
 	}
 	return p.follow(ctx, s, name, w, func(collector *v1alpha1.Collector) (said string, done bool, err error) {
@@ -121,7 +121,7 @@ the command waits for that. Claims stay or go as the Collector says.`,
 			if err != nil {
 				return s.failed("delete", name, err)
 			}
-			if w.wait {
+			if w.wait && !p.isDry() {
 				err = p.follow(ctx, s, name, w, func(collector *v1alpha1.Collector) (string, bool, error) {
 					if collector == nil || collector.UID != read.UID {
 						return "", true, nil
@@ -136,6 +136,7 @@ the command waits for that. Claims stay or go as the Collector says.`,
 		})
 	given.addFlags(cmd.Flags())
 	w.addFlags(cmd.Flags(), "wait until it has gone", true)
+	p.mayBeDry(cmd)
 	return cmd
 }
 

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/explain"
+	"github.com/kube8/kube8-operator/internal/explain"
 )
 
 func (p *plugin) whyCommand() *cobra.Command {
@@ -36,7 +36,11 @@ func (p *plugin) tell(ctx context.Context, s *session, name string, output forma
 		return err
 	}
 	if !forPrograms {
-		return show(o, p.Out)
+		var screen strings.Builder
+		if err := show(o, &screen); err != nil {
+			return err
+		}
+		return p.paint(screen.String(), stateColour)
 	}
 	told, err := o.account()
 	if err != nil {

@@ -53,19 +53,24 @@ spec.podAnnotations, which is a change of the pods.`,
 		})
 	given.addForce(cmd.Flags())
 	w.addFlags(cmd.Flags(), untilReady, false)
+	p.mayBeDry(cmd)
 	return cmd
 }
 
 func (p *plugin) pauseCommand() *cobra.Command {
-	return p.about("pause", "Have the operator leave a Collector's objects as they are",
+	cmd := p.about("pause", "Have the operator leave a Collector's objects as they are",
 		"Have the operator leave a Collector's objects as they are, until `resume`.",
 		func(ctx context.Context, s *session, name string) error { return p.setPaused(ctx, s, name, true) })
+	p.mayBeDry(cmd)
+	return cmd
 }
 
 func (p *plugin) resumeCommand() *cobra.Command {
-	return p.about("resume", "Have the operator follow a Collector's spec again",
+	cmd := p.about("resume", "Have the operator follow a Collector's spec again",
 		"Have the operator follow a Collector's spec again, and undo what was changed by hand.",
 		func(ctx context.Context, s *session, name string) error { return p.setPaused(ctx, s, name, false) })
+	p.mayBeDry(cmd)
+	return cmd
 }
 
 func (p *plugin) setPaused(ctx context.Context, s *session, name string, pause bool) error {

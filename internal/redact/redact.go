@@ -1,4 +1,4 @@
-// Package redact takes out of Kubernetes objects what may be confidential, for support bundles. It keeps what it knows to be
+// Package redact takes out of Kubernetes objects what may be confidential, for support bundles and screens. It keeps what it knows to be
 // harmless and hides every other text: a field that a later version adds is hidden until somebody adds it here.
 package redact
 
@@ -111,7 +111,7 @@ func walk(value any, path []string) any {
 		}
 		return kept
 	case string:
-		if keep(path) {
+		if Keeps(path) {
 			return value
 		}
 		return "(hidden)" // without its length, which would say something of a password
@@ -119,8 +119,8 @@ func walk(value any, path []string) any {
 	return value // a number, a boolean or nothing
 }
 
-// keep tells whether the text at a path is shown.
-func keep(path []string) bool {
+// Keeps tells whether Object keeps the text of a field, by the names of the fields that lead to it.
+func Keeps(path []string) bool {
 	if len(path) == 0 {
 		return false
 	}

@@ -1,0 +1,266 @@
+package kubectl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/offline"
+	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/postrender"
+)
+
+const (
+	// preflightLabel is on the Job, the pod and the Secret of a preflight, with the Collector's name as its value.
+	preflightLabel = "kube8.dev/preflight"
+
+	// keptSeconds is how long Kubernetes keeps a Job that has ended and that nobody has removed.
+	keptSeconds = 300
+
+	// grace is how much longer than a Job may take the plugin waits for its end: that is the time of the Job controller.
+	grace = 10 * time.Second
+
+	// logLines is how much of the end of a log is searched for the reason.
+	logLines = "20"
+)
+
+// trial is a check of a Collector with another version: the Job of the operator, and a Secret with the files that it mounts.
+type trial struct {
+	*session
+	job    *batchv1.Job
+	secret *corev1.Secret // nil if the files are in Secrets of the user
+}
+
+// prepare returns the trial of a Collector. If there is none, one says why.
+func (s *session) prepare(ctx context.Context, renderer *offline.Renderer, one *forecast, f preflight) *trial {
+	present, err := s.whole(ctx, one.Name)
+	if err != nil {
+		one.Reason = oneLine(err.Error())
+		return nil
+	}
+	field := func(path ...string) string {
+		text, _, _ := unstructured.NestedString(present.Object, append([]string{"spec"}, path...)...)
+		return text
+	}
+	one.Version = field("collector", "version")
+	_, isChecked, _ := unstructured.NestedFieldNoCopy(present.Object, "spec", "check")
+	name := field("collector", "name")
+	if isOther := strings.Contains(name, "/") || field("collector", "format") == string(v1alpha1.FormatRaw); isOther && !isChecked {
+		one.Reason = "spec.check does not say how " + name + " checks its configuration"
+		return nil
+	}
+	before, _, err := checkOf(ctx, renderer, present, one.Version)
+	t := &trial{session: s}
+	if err == nil {
+		t.job, t.secret, err = checkOf(ctx, renderer, present, f.version)
+	}
+	if refused, is := errors.AsType[offline.RefusedError](err); is {
+		one.Verdict, one.Reason = fails, oneLine(refused.Error())
+		return nil
+	}
+	if err != nil {
+		one.Reason = oneLine(err.Error())
+		return nil
+	}
+	image := &t.job.Spec.Template.Spec.Containers[0].Image
+	if *image == before.Spec.Template.Spec.Containers[0].Image && one.Version != f.version {
+		one.Reason = "spec.image decides which image runs, whatever the version"
+		return nil
+	}
+	if field("image", "registry") == "" && field("image", "repository") == "" {
+		*image = mirrored(*image, s.imageOf(ctx, present))
+	}
+	if f.timeout > 0 {
+		t.job.Spec.ActiveDeadlineSeconds = new(int64(f.timeout.Seconds()))
+	}
+	t.rename(one.Name)
+	return t
+}
+
+// checkOf returns the Job that the operator would check a Collector of a version with, and its Secret of files, if it has one.
+func checkOf(
+	ctx context.Context, renderer *offline.Renderer, collector *unstructured.Unstructured, version string,
+) (job *batchv1.Job, secret *corev1.Secret, err error) {
+	bare := &unstructured.Unstructured{Object: map[string]any{"spec": collector.DeepCopy().Object["spec"]}}
+	bare.SetGroupVersionKind(collector.GroupVersionKind())
+	bare.SetNamespace(collector.GetNamespace())
+	bare.SetName(collector.GetName())
+	if err := unstructured.SetNestedField(bare.Object, version, "spec", "collector", "version"); err != nil {
+		return nil, nil, fmt.Errorf("set the version: %w", err)
+	}
+	if _, isChecked, _ := unstructured.NestedFieldNoCopy(bare.Object, "spec", "check"); !isChecked {
+		if err := unstructured.SetNestedMap(bare.Object, map[string]any{}, "spec", "check"); err != nil {
+			return nil, nil, fmt.Errorf("ask for a check: %w", err)
+		}
+	}
+	text, err := json.Marshal(bare)
+	if err != nil {
+		return nil, nil, fmt.Errorf("write the Collector: %w", err)
+	}
+	rendered, err := renderer.Render(ctx, bytes.NewReader(text))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, object := range rendered[0].Objects {
+		var into any
+		switch _, hasFiles := object.GetAnnotations()[postrender.ConfigurationAnnotation]; {
+		case object.GetKind() == "Job":
+			job = &batchv1.Job{}
+			into = job
+		case object.GetKind() == "Secret" && hasFiles:
+			secret = &corev1.Secret{}
+			into = secret
+		default:
+			continue
+		}
+		text, err := json.Marshal(object)
+		if err := errors.Join(err, json.Unmarshal(text, into)); err != nil {
+			return nil, nil, fmt.Errorf("read %s: %w", inventory.ReferenceTo(object), err)
+		}
+	}
+	if job == nil {
+		return nil, nil, errors.New("the chart of this version has no check")
+	}
+	return job, secret, nil
+}
+
+// rename gives Job and Secret a name and labels of their own, so that neither the operator nor a NetworkPolicy takes them for the
+// Collector's. The Job mounts the Secret by that name.
+func (t *trial) rename(collector string) {
+	name := strings.TrimSuffix(collector[:min(len(collector), 46)], "-") + "-preflight-" + rand.String(5)
+	mark := func(labels map[string]string) {
+		delete(labels, v1alpha1.CollectorLabel)
+		delete(labels, checkLabel)
+		labels[preflightLabel] = collector
+	}
+	t.job.Name, t.job.Spec.TTLSecondsAfterFinished = name, new(int32(keptSeconds))
+	mark(t.job.Labels)
+	mark(t.job.Spec.Template.Labels)
+	if t.secret == nil {
+		return
+	}
+	for _, volume := range t.job.Spec.Template.Spec.Volumes {
+		if volume.Secret != nil && volume.Secret.SecretName == t.secret.Name {
+			volume.Secret.SecretName = name
+		}
+		if volume.Projected == nil {
+			continue
+		}
+		for _, source := range volume.Projected.Sources {
+			if source.Secret != nil && source.Secret.Name == t.secret.Name {
+				source.Secret.Name = name
+			}
+		}
+	}
+	t.secret.Name = name
+	mark(t.secret.Labels)
+}
+
+// run runs the check, and removes all that it has created.
+func (t *trial) run(ctx context.Context) (verdict, string) {
+	defer t.remove(ctx)
+	if err := t.client.Create(ctx, t.job); err != nil {
+		return unknown, oneLine(fmt.Sprintf("its Job cannot be created: %v", err))
+	}
+	if t.secret != nil { // after the Job, so that it goes with that if this is killed; the pod waits for it
+		t.secret.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "batch/v1", Kind: "Job", Name: t.job.Name, UID: t.job.UID},
+		}
+		if err := t.client.Create(ctx, t.secret); err != nil {
+			return unknown, oneLine(fmt.Sprintf("the Secret of its Job cannot be created: %v", err))
+		}
+	}
+	most := grace
+	if seconds := t.job.Spec.ActiveDeadlineSeconds; seconds != nil {
+		most += time.Duration(*seconds) * time.Second
+	}
+	var ended *batchv1.JobCondition
+	_ = wait.PollUntilContextTimeout(ctx, period/2, most, false, func(ctx context.Context) (bool, error) {
+		err := t.client.Get(ctx, client.ObjectKeyFromObject(t.job), t.job)
+		for _, condition := range t.job.Status.Conditions {
+			isEnd := condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed
+			if isEnd && condition.Status == corev1.ConditionTrue {
+				ended = &condition
+			}
+		}
+		return ended != nil || apierrors.IsNotFound(err), nil // another error can be a moment's
+	})
+	switch {
+	case ctx.Err() != nil:
+		return unknown, "interrupted"
+	case ended == nil:
+		return unknown, t.obstacle(ctx, "its Job did not end in "+most.String())
+	case ended.Type == batchv1.JobComplete:
+		return passes, ""
+	}
+	code, refused := plan.RefusedWith(ended.Reason, ended.Message)
+	switch {
+	case refused:
+		return fails, oneLine("exit code " + code + t.said(ctx))
+	case code != "":
+		return unknown, "killed, with exit code " + code
+	}
+	return unknown, t.obstacle(ctx, ended.Reason)
+}
+
+// said returns what the collector said when it refused.
+func (t *trial) said(ctx context.Context) string {
+	var pods corev1.PodList
+	err := t.client.List(ctx, &pods, client.InNamespace(t.namespace), client.MatchingLabels{batchv1.JobNameLabel: t.job.Name})
+	if err != nil || len(pods.Items) == 0 {
+		return ""
+	}
+	text, err := t.rest.Get().AbsPath("/api/v1/namespaces/"+t.namespace+"/pods/"+pods.Items[0].Name+"/log").
+		Param("container", "collector").Param("tailLines", logLines).SetHeader("Accept", "*/*").DoRaw(ctx)
+	lines := strings.TrimSpace(string(text))
+	if err != nil || lines == "" {
+		return ""
+	}
+	if _, reason, found := strings.Cut(lines, "Error: "); found { // as the OpenTelemetry Collector begins it
+		return ": " + reason
+	}
+	return ": " + lines[strings.LastIndex(lines, "\n")+1:]
+}
+
+// obstacle says why there is no verdict, by the newest warning about Job and pod.
+func (t *trial) obstacle(ctx context.Context, reason string) string {
+	var events corev1.EventList
+	if t.client.List(ctx, &events, client.InNamespace(t.namespace), client.MatchingFields{"type": corev1.EventTypeWarning}) != nil {
+		return reason // which says less
+	}
+	slices.SortFunc(events.Items, func(a, b corev1.Event) int { return lastSeen(&b).Compare(lastSeen(&a)) })
+	for _, event := range events.Items {
+		about := event.InvolvedObject.Name
+		if (about == t.job.Name || strings.HasPrefix(about, t.job.Name+"-")) && event.Reason != reason {
+			return oneLine(reason + "; " + event.Reason + ": " + event.Message)
+		}
+	}
+	return reason
+}
+
+// remove removes what was created, also after Ctrl-C.
+func (t *trial) remove(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	// A failure is no news: the Job ends by itself, Kubernetes keeps it for some minutes, and the Secret goes with it.
+	_ = t.client.Delete(ctx, t.job, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if t.secret != nil {
+		_ = t.client.Delete(ctx, t.secret)
+	}
+}

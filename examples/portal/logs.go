@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// A page has the last lines of the newest pods.
+const (
+	maxLogged   = 5
+	maxLogLines = 100
+	maxLogBytes = 64 << 10
+	logWithin   = answerWithin / (maxLogged + 1) // is how long the node of a pod may take
+)
+
+// checkLabel is on the pods of a check, with the Collector's name as its value.
+const checkLabel = "kube8.dev/check"
+
+// logs answers with the last lines of the logs of a Collector's pods, and of the pod of its check.
+func (p *portal) logs(w http.ResponseWriter, r *http.Request) error {
+	namespace, name := r.PathValue("namespace"), r.PathValue("name")
+	pods, err := p.podsOf(r.Context(), namespace, name, v1alpha1.CollectorLabel, checkLabel)
+	if err != nil {
+		return err
+	}
+	var all bytes.Buffer
+	for _, pod := range pods[:min(len(pods), maxLogged)] {
+		text, err := p.log(r.Context(), &pod)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&all, "%s\n%s\n\n", pod.Name, cmp.Or(strings.TrimSpace(text), "(nothing yet)"))
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write(bytes.TrimSpace(all.Bytes())) // a browser that has gone does not need it
+	return nil
+}
+
+// log returns the last lines of a pod's log, or why there are none.
+func (p *portal) log(ctx context.Context, pod *corev1.Pod) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, logWithin)
+	defer cancel()
+	text, err := p.pods.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+		Container: "collector", TailLines: new(int64(maxLogLines)), LimitBytes: new(int64(maxLogBytes)),
+	}).DoRaw(ctx)
+	refusal, is := errors.AsType[*apierrors.StatusError](err)
+	switch {
+	case apierrors.IsForbidden(err):
+		return "", fmt.Errorf("read the log of a pod: %w", err)
+	case is: // of a pod that has not started, for one
+		return refusal.ErrStatus.Message, nil
+	case err != nil:
+		return "(its node does not answer)", nil // the other pods have logs, too
+	}
+	return string(text), nil
+}
+
+// podsOf returns the pods that have one of the labels with a Collector's name, newest first.
+func (p *portal) podsOf(ctx context.Context, namespace, name string, labels ...string) (pods []corev1.Pod, err error) {
+	for _, label := range labels {
+		var list corev1.PodList
+		if err := p.collectors.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{label: name}); err != nil {
+			return nil, fmt.Errorf("list pods: %w", err)
+		}
+		pods = append(pods, list.Items...)
+	}
+	slices.SortStableFunc(pods, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	return pods, nil
+}
