@@ -158,7 +158,7 @@ var states = []state{
 	{v1alpha1.ReasonPartlyDropped, corev1.ConditionFalse, "a part of the data is lost, or some pods send nothing"},
 	{v1alpha1.ReasonQueueFilling, corev1.ConditionTrue, "data goes out, and the queue is nearly full"},
 	{v1alpha1.ReasonFlowing, corev1.ConditionTrue, "data goes out"},
-	{v1alpha1.ReasonNoTraffic, corev1.ConditionUnknown, "no data comes in, and none goes out"},
+	{v1alpha1.ReasonNoTraffic, corev1.ConditionUnknown, "nothing comes in, and nothing goes out"},
 	{v1alpha1.ReasonNoMetrics, corev1.ConditionUnknown, "pods answer, and not with the metrics that spec.flow means"},
 	{v1alpha1.ReasonUnreachable, corev1.ConditionUnknown, "no pod that is ready answers on the port of its metrics"},
 }

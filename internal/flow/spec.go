@@ -17,7 +17,7 @@ const otelPort = 8888
 // spec is what a Collector says of its flow, with the defaults.
 type spec struct {
 	v1alpha1.Flow
-	name, tenant string
+	name, tenant, cluster string
 }
 
 // flowOf returns what a Collector says of its flow, if it does.
@@ -29,6 +29,7 @@ func flowOf(collector *unstructured.Unstructured) (found spec, has bool) {
 	}
 	found.name, _, _ = unstructured.NestedString(fields, "collector", "name")
 	found.tenant, _, _ = unstructured.NestedString(fields, "tenant", "reference")
+	found.cluster, _ = fields["cluster"].(string)
 	if found.Port == 0 {
 		metrics, _, _ := unstructured.NestedFieldNoCopy(fields, "ports", "metrics")
 		port, _ := metrics.(map[string]any)
