@@ -101,8 +101,7 @@ func (p pod) after(a answer, now time.Time) pod {
 	}
 	p.last, p.read = a.sample, now.UnixNano()
 	switch is := codeOf(said); {
-	case is == 0: // no window: the first sample, or the first since the collector has started anew
-	case is == p.verdict:
+	case is == 0, is == p.verdict: // 0 is no window: the first sample, or the first since the collector has started anew
 		p.says, p.times = 0, 0
 	case is == p.says, p.times > 0 && is.status() == p.says.status() && is.status() != p.verdict.status():
 		p.says, p.times = is, p.times+1

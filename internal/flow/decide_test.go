@@ -3,6 +3,8 @@ package flow
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +50,8 @@ func TestTheConditionSaysWhetherDataFlows(t *testing.T) {
 		{"a pod that does not answer is told after two looks", "Flowing", "a: silent | a: silent", "Flowing | Unreachable"},
 		{"a look that fails between others changes nothing", "Flowing",
 			"a: in 5 out 5 | a: silent | a: in 5 out 5 | a: in 5 out 5", "Flowing | Flowing | Flowing | Flowing"},
+		{"one that answers now and then is reachable", "Flowing",
+			"a: silent | a: in 5 out 5 | a: silent | a: in 5 out 5 | a: silent", "Flowing | Flowing | Flowing | Flowing | Flowing"},
 		{"a collector that starts anew has no window then", "Flowing",
 			"a: in 50 out 50 | a: restart | a: in 50 out 50 | a: restart | a: in 5 out 5", "Flowing | Flowing | Flowing | Flowing | Flowing"},
 		{"pods that come and go keep the condition", "Flowing",
@@ -77,6 +81,62 @@ func TestTheConditionSaysWhetherDataFlows(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", all, row.want)
 			}
 		})
+	}
+}
+
+// In an hour pods restart, are replaced, come and go, and lose an answer or a window now and then. Data flows all the time.
+func TestAnHourOfRestartsIsNoTransition(t *testing.T) {
+	for seed := range uint64(2000) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		type process struct {
+			uid       types.UID
+			in, out   float64
+			isTrouble bool // the last window
+		}
+		made := 0
+		start := func() *process {
+			made++
+			return &process{uid: types.UID(fmt.Sprint("pod ", made))}
+		}
+		running := []*process{start(), start(), start()}[:1+seed%3]
+		current, known, now := v1alpha1.ReasonFlowing, memory{}, time.Unix(0, 0)
+		for range int(time.Hour / Period) {
+			now = now.Add(Period)
+			switch random.IntN(10) {
+			case 0: // a restart
+				running[0].in, running[0].out = 0, 0
+			case 1: // a rollout
+				running[random.IntN(len(running))] = start()
+			case 2: // the autoscaler
+				running = append(running, start())
+			case 3:
+				running = running[:max(1, len(running)-1)]
+			}
+			present, answers := []types.UID{}, []answer{}
+			for _, p := range running {
+				present = append(present, p.uid)
+			}
+			for _, uid := range known.next(present) {
+				p := running[slices.Index(present, uid)]
+				p.in += 100 * random.Float64()
+				wasTrouble := p.isTrouble
+				p.isTrouble = !wasTrouble && random.IntN(6) == 0
+				a := answer{uid: uid, sample: &Sample{}}
+				switch {
+				case p.isTrouble && random.IntN(2) == 0:
+					a.sample, a.why = nil, v1alpha1.ReasonUnreachable
+				case !p.isTrouble:
+					p.out = p.in
+				}
+				if a.sample != nil {
+					a.sample.values[received], a.sample.values[sent], a.sample.total = p.in, p.out, p.in+p.out
+				}
+				answers = append(answers, a)
+			}
+			if current, known = decide(current, known, present, answers, now); current != v1alpha1.ReasonFlowing {
+				t.Fatalf("seed %d: %s after %s", seed, current, now.Sub(time.Unix(0, 0)))
+			}
+		}
 	}
 }
 
