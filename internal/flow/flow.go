@@ -141,7 +141,7 @@ func (w *Watcher) look(ctx context.Context) error {
 	}
 	byNamespace, found, uids := map[string][]*target{}, map[client.ObjectKey]*target{}, map[types.UID]bool{}
 	for i := range collectors {
-		if _, has := flowOf(&collectors[i]); !has || collectors[i].GetDeletionTimestamp() != nil {
+		if _, has, _ := unstructured.NestedFieldNoCopy(collectors[i].Object, "spec", "flow"); !has || collectors[i].GetDeletionTimestamp() != nil {
 			continue
 		}
 		made := &target{key: client.ObjectKeyFromObject(&collectors[i])}
@@ -208,7 +208,7 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 	if collector == nil {
 		return
 	}
-	spec, has := flowOf(collector)
+	source, has := SourceOf(collector)
 	if !has {
 		return
 	}
@@ -219,22 +219,21 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 		if w.Pods.Get(ctx, key, pod, client.UnsafeDisableDeepCopy) != nil {
 			continue // it has gone
 		}
-		if address := w.addressOf(pod, spec); address != "" {
+		if address := w.addressOf(pod, source); address != "" {
 			present, addresses[pod.UID] = append(present, pod.UID), address
 		}
 	}
 	known := w.entryOf(collector)
 	var answers []answer
-	pages := readerOf(spec.name, &spec.Flow)
 	for _, uid := range known.next(present) {
-		sample, why := w.ask(ctx, addresses[uid]+spec.Path, pages)
+		sample, why := w.ask(ctx, addresses[uid], source.pages)
 		answers = append(answers, answer{uid, sample, why})
 	}
 	if ctx.Err() != nil {
 		return // the operator ends, so nobody could have answered
 	}
 	current := v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Reason
-	next := &entry{tenant: spec.tenant}
+	next := &entry{tenant: source.Tenant}
 	next.reason, next.memory = decide(current, known.memory, present, answers, time.Now())
 	w.mutex.Lock()
 	w.known[collector.GetUID()] = next

@@ -154,12 +154,8 @@ func TestOnlyPodsOnThePodNetworkAreAsked(t *testing.T) {
 			pod.DeletionTimestamp = new(collector.GetCreationTimestamp())
 		}
 		for allowed, want := range map[bool]string{true: row.allowed, false: row.want} {
-			spec, _ := flowOf(collector)
-			got := (&Watcher{HostNetwork: allowed}).addressOf(&pod, spec)
-			if got != "" {
-				got += spec.Path
-			}
-			if got != want {
+			source, _ := SourceOf(collector)
+			if got := (&Watcher{HostNetwork: allowed}).addressOf(&pod, source); got != want {
 				t.Errorf("%s, allowed %t: %q, want %q", row.name, allowed, got, want)
 			}
 		}
@@ -178,8 +174,8 @@ func TestThePortIsThatOfMetrics(t *testing.T) {
 	} {
 		collector := collectorWith("a", row.flow)
 		collector.Object["spec"].(map[string]any)["ports"] = row.ports
-		if spec, _ := flowOf(collector); spec.Port != row.want {
-			t.Errorf("%v %v: %d, want %d", row.flow, row.ports, spec.Port, row.want)
+		if source, _ := SourceOf(collector); source.Port != row.want {
+			t.Errorf("%v %v: %d, want %d", row.flow, row.ports, source.Port, row.want)
 		}
 	}
 }

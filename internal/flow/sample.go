@@ -7,8 +7,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 // role is what a metric counts.
@@ -160,13 +158,4 @@ func (r *rule) matches(labels []byte) bool {
 		}
 	}
 	return true
-}
-
-// readerOf returns the reader of the pages of a Collector whose spec has a flow.
-func readerOf(collector string, spec *v1alpha1.Flow) *reader {
-	if spec.Metrics != nil {
-		m := spec.Metrics
-		return newReader(profile{names: [roles][]string{m.Received, m.Sent, m.Failed, m.Dropped, m.Refused, m.Queued, m.Capacity}})
-	}
-	return readers[profileOf(collector, spec)]
 }

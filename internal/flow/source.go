@@ -1,35 +1,74 @@
 package flow
 
 import (
+	"cmp"
 	"io"
+	"net/netip"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// Source is where a Collector with spec.flow has its metrics, for whoever else reads them.
-type Source struct {
-	// Port and Path are those in a pod.
-	Port int32
-	Path string
+// otelPort is where an OpenTelemetry Collector shows its metrics, as the chart says too.
+const otelPort = 8888
 
-	// Tenant is the reference of the Collector's tenant, and Cluster the name of the cluster that it observes.
+// Source is where a Collector has its metrics.
+type Source struct {
+	// Flow is what the spec says, with defaults for port and path.
+	v1alpha1.Flow
+
+	// Tenant is the reference of the tenant, and Cluster the name of the cluster that the Collector observes.
 	Tenant, Cluster string
 
 	pages *reader
 }
 
 // SourceOf returns the source of a Collector, if it has spec.flow.
-func SourceOf(collector *unstructured.Unstructured) (Source, bool) {
-	of, has := flowOf(collector)
-	if !has {
-		return Source{}, false
+func SourceOf(collector *unstructured.Unstructured) (found Source, has bool) {
+	fields, _ := collector.Object["spec"].(map[string]any)
+	flow, has := fields["flow"].(map[string]any)
+	if !has || runtime.DefaultUnstructuredConverter.FromUnstructured(flow, &found.Flow) != nil {
+		return found, false
 	}
-	return Source{of.Port, of.Path, of.tenant, of.cluster, readerOf(of.name, &of.Flow)}, true
+	name, _, _ := unstructured.NestedString(fields, "collector", "name")
+	found.Tenant, _, _ = unstructured.NestedString(fields, "tenant", "reference")
+	found.Cluster, _ = fields["cluster"].(string)
+	if found.Port == 0 {
+		metrics, _, _ := unstructured.NestedFieldNoCopy(fields, "ports", "metrics")
+		port, _ := metrics.(map[string]any)
+		for _, number := range []any{port["targetPort"], port["port"], int64(otelPort)} {
+			if n, isNumber := number.(int64); isNumber {
+				found.Port = int32(n) //nolint:gosec // the API server has checked that it is a port
+				break
+			}
+		}
+	}
+	if m := found.Metrics; m != nil {
+		found.pages = newReader(profile{names: [roles][]string{m.Received, m.Sent, m.Failed, m.Dropped, m.Refused, m.Queued, m.Capacity}})
+	} else {
+		name := profileOf(name, &found.Flow)
+		found.pages, found.Path = readers[name], cmp.Or(found.Path, profiles[name].path)
+	}
+	found.Path = cmp.Or(found.Path, "/metrics")
+	return found, true
 }
 
 // Read reads a page.
 func (s Source) Read(page io.Reader) (*Sample, error) {
 	return s.pages.read(page, make([]byte, lineLength))
+}
+
+// addressOf returns the URL of a pod's metrics, or nothing if the pod may not be asked.
+func (w *Watcher) addressOf(pod *corev1.Pod, s Source) string {
+	address, err := netip.ParseAddr(pod.Status.PodIP)
+	isOfPod := address.IsGlobalUnicast() && !pod.Spec.HostNetwork
+	if err != nil || pod.DeletionTimestamp != nil || !isOfPod && !w.HostNetwork {
+		return ""
+	}
+	return "http://" + netip.AddrPortFrom(address, uint16(s.Port)).String() + s.Path //nolint:gosec // it is a port
 }
 
 // Amounts are what goes through a collector, and how much waits.
