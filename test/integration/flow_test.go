@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -143,4 +144,45 @@ func TestPodsThatGiveNoMetricsAreTold(t *testing.T) {
 			awaitFlow(t, watched(t, row.ip, port), "Unknown", row.reason)
 		})
 	}
+}
+
+// Not parallel: the operator brings a change, by another default registry.
+func TestAChangeByTheOperatorThatStopsDataHolds(t *testing.T) {
+	const mirror = "mirror.example.com/"
+	g := NewWithT(t)
+	w := newWave(t, map[string]map[string]string{"a-first": ring("0"), "b-next": ring("1")})
+	var stopped atomic.Bool
+	pods := map[string]*corev1.Pod{}
+	for name, ip := range map[string]string{"a-first": "127.77.2.1", "b-next": "127.77.2.2"} {
+		var in, out atomic.Int64
+		port := fakePages(t, ip, func(rw http.ResponseWriter, _ *http.Request) {
+			in.Add(10)
+			if name != "a-first" || !stopped.Load() {
+				out.Store(in.Load())
+			}
+			fmt.Fprintf(rw, "otelcol_receiver_accepted_spans_total %d\notelcol_exporter_sent_spans_total %d\n", in.Load(), out.Load())
+		})
+		change(t, w.fleet[name], func(c *v1alpha1.Collector) { c.Spec.Flow = &v1alpha1.Flow{Port: port} })
+		pods[name] = servingAt(t, w.fleet[name], ip)
+		awaitFlow(t, w.fleet[name], "True", v1alpha1.ReasonFlowing)
+	}
+	w.mutex.Lock()
+	w.broken = mirror // until the new pod is there
+	w.mutex.Unlock()
+	w.bring(t, mirror, "--rollout-budget=1", "--rollout-deadline=8s", "--rollout-flow")
+	g.Eventually(func() []string { return w.have(t, mirror) }).Should(ConsistOf("a-first"))
+	stopped.Store(true)
+	servingAt(t, w.fleet["a-first"], "127.77.2.1")
+	g.Expect(plane.client.Delete(t.Context(), pods["a-first"], client.GracePeriodSeconds(0))).To(Succeed())
+	w.mutex.Lock()
+	w.broken = ""
+	w.mutex.Unlock()
+	awaitReady(t, w.fleet["a-first"], "True", "Available", "1/1")
+	awaitFlow(t, w.fleet["a-first"], "False", v1alpha1.ReasonAllDropped)
+	g.Eventually(func() float64 { return value(t, `kube8_rollout_collectors{state="overdue"}`) }).Should(BeEquivalentTo(1))
+	g.Expect(condition(t, w.fleet["a-first"], v1alpha1.UpdatePending).Reason).To(Equal(v1alpha1.ReasonRollingOut))
+	g.Expect(w.have(t, mirror)).To(ConsistOf("a-first"), "the change goes no further")
+
+	stopped.Store(false)
+	w.awaitReady(t, mirror)
 }
