@@ -141,7 +141,8 @@ func (w *Watcher) look(ctx context.Context) error {
 	}
 	byNamespace, found, uids := map[string][]*target{}, map[client.ObjectKey]*target{}, map[types.UID]bool{}
 	for i := range collectors {
-		if _, has, _ := unstructured.NestedFieldNoCopy(collectors[i].Object, "spec", "flow"); !has || collectors[i].GetDeletionTimestamp() != nil {
+		_, has, _ := unstructured.NestedFieldNoCopy(collectors[i].Object, "spec", "flow")
+		if !has || collectors[i].GetDeletionTimestamp() != nil {
 			continue
 		}
 		made := &target{key: client.ObjectKeyFromObject(&collectors[i])}
