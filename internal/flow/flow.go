@@ -170,6 +170,8 @@ func (w *Watcher) look(ctx context.Context) error {
 		}
 	}
 	for namespace, targets := range byNamespace {
+		// Each has its turn when it had it the last time.
+		slices.SortFunc(targets, func(a, b *target) int { return cmp.Compare(a.key.Name, b.key.Name) })
 		w.mutex.Lock()
 		isBusy := w.busy[namespace]
 		w.busy[namespace] = true

@@ -8,10 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -178,73 +176,6 @@ func TestThePortIsThatOfMetrics(t *testing.T) {
 			t.Errorf("%v %v: %d, want %d", row.flow, row.ports, source.Port, row.want)
 		}
 	}
-}
-
-// A backend dies, and is told; a Collector without a flow costs nothing.
-func TestAWatcherTellsADeadBackend(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var asked, sent atomic.Int64
-		works := atomic.Bool{}
-		works.Store(true)
-		watched, plain := collectorWith("a", map[string]any{}), collectorWith("b", nil)
-		delete(plain.Object["spec"].(map[string]any), "flow")
-		w := newWatcher([]unstructured.Unstructured{*watched, *plain}, pods{podOf(watched, "10.0.0.1"), podOf(plain, "10.0.0.2")})
-		w.pages.Transport = answering(func() string {
-			in := asked.Add(1) * 10
-			if works.Load() {
-				sent.Store(in)
-			}
-			return fmt.Sprintf("otelcol_receiver_accepted_spans_total %d\notelcol_exporter_sent_spans_total %d\n", in, sent.Load())
-		})
-		var mutex sync.Mutex
-		var told []string
-		w.Requeue = func(of client.Object) {
-			mutex.Lock()
-			defer mutex.Unlock()
-			if condition := w.Condition(of); condition != nil {
-				told = append(told, condition.Reason)
-				watched.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "DataFlowing", "reason": condition.Reason}}}
-			}
-		}
-		w.Find = func(_ context.Context, key client.ObjectKey) *unstructured.Unstructured {
-			mutex.Lock()
-			defer mutex.Unlock()
-			return map[string]*unstructured.Unstructured{"a": watched.DeepCopy(), "b": plain}[key.Name]
-		}
-		go func() { _ = w.Start(t.Context()) }()
-		<-time.After(10 * time.Minute)
-		works.Store(false)
-		<-time.After(3 * time.Minute)
-		mutex.Lock()
-		if got := strings.Join(told, " "); got != "Flowing AllDropped" {
-			t.Errorf("told %q", got)
-		}
-		mutex.Unlock()
-		works.Store(true)
-		<-time.After(3 * time.Minute)
-		mutex.Lock()
-		defer mutex.Unlock()
-		if got := strings.Join(told, " "); got != "Flowing AllDropped Flowing" {
-			t.Errorf("told %q", got)
-		}
-		if most := int64(16*time.Minute/Period) + 2; asked.Load() > most {
-			t.Errorf("%d requests, want at most %d: the Collector without spec.flow is asked, or one too often", asked.Load(), most)
-		}
-		if w.Condition(plain) != nil {
-			t.Error("a Collector without spec.flow has a condition")
-		}
-	})
-}
-
-// answering is a transport without a network.
-type answering func() string
-
-func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
-	recorder := httptest.NewRecorder()
-	_, _ = recorder.WriteString(a())
-	response := recorder.Result()
-	response.Request = r
-	return response, nil
 }
 
 func TestAllPodsAreAskedInTurnAndThoseInDoubtFirst(t *testing.T) {

@@ -1,0 +1,141 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A backend dies, and is told; a Collector without a flow costs nothing.
+func TestAWatcherTellsADeadBackend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked, sent atomic.Int64
+		works := atomic.Bool{}
+		works.Store(true)
+		watched, plain := collectorWith("a", map[string]any{}), collectorWith("b", nil)
+		delete(plain.Object["spec"].(map[string]any), "flow")
+		w := newWatcher([]unstructured.Unstructured{*watched, *plain}, pods{podOf(watched, "10.0.0.1"), podOf(plain, "10.0.0.2")})
+		w.pages.Transport = answering(func() string {
+			in := asked.Add(1) * 10
+			if works.Load() {
+				sent.Store(in)
+			}
+			return fmt.Sprintf("otelcol_receiver_accepted_spans_total %d\notelcol_exporter_sent_spans_total %d\n", in, sent.Load())
+		})
+		var mutex sync.Mutex
+		var told []string
+		w.Requeue = func(of client.Object) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			if condition := w.Condition(of); condition != nil {
+				told = append(told, condition.Reason)
+				watched.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "DataFlowing", "reason": condition.Reason}}}
+			}
+		}
+		w.Find = func(_ context.Context, key client.ObjectKey) *unstructured.Unstructured {
+			mutex.Lock()
+			defer mutex.Unlock()
+			return map[string]*unstructured.Unstructured{"a": watched.DeepCopy(), "b": plain}[key.Name]
+		}
+		go func() { _ = w.Start(t.Context()) }()
+		<-time.After(10 * time.Minute)
+		works.Store(false)
+		<-time.After(3 * time.Minute)
+		mutex.Lock()
+		if got := strings.Join(told, " "); got != "Flowing AllDropped" {
+			t.Errorf("told %q", got)
+		}
+		mutex.Unlock()
+		works.Store(true)
+		<-time.After(3 * time.Minute)
+		mutex.Lock()
+		defer mutex.Unlock()
+		if got := strings.Join(told, " "); got != "Flowing AllDropped Flowing" {
+			t.Errorf("told %q", got)
+		}
+		if most := int64(16*time.Minute/Period) + 2; asked.Load() > most {
+			t.Errorf("%d requests, want at most %d: the Collector without spec.flow is asked, or one too often", asked.Load(), most)
+		}
+		if w.Condition(plain) != nil {
+			t.Error("a Collector without spec.flow has a condition")
+		}
+	})
+}
+
+// The cache has Collectors in any order.
+func TestNoCollectorIsAskedTooOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var collectors []unstructured.Unstructured
+		var cached pods
+		for i := range 10 {
+			collector := collectorWith("collector-"+strconv.Itoa(i), map[string]any{})
+			collectors = append(collectors, *collector)
+			for j := range 5 {
+				pod := podOf(collector, fmt.Sprintf("10.0.%d.%d", i, j+1))
+				pod.Name, pod.UID = pod.Name+"-"+strconv.Itoa(j), pod.UID+types.UID(strconv.Itoa(j))
+				cached = append(cached, pod)
+			}
+		}
+		w := newWatcher(collectors, cached)
+		w.Collectors = func(context.Context) ([]unstructured.Unstructured, error) {
+			shuffled := slices.Clone(collectors)
+			rand.Shuffle(len(shuffled), func(a, b int) { shuffled[a], shuffled[b] = shuffled[b], shuffled[a] })
+			return shuffled, nil
+		}
+		var mutex sync.Mutex
+		asked := map[string][]time.Time{}
+		w.pages.Transport = roundTrip(func(r *http.Request) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			of := r.URL.Host[:strings.LastIndex(r.URL.Host, ".")]
+			asked[of] = append(asked[of], time.Now())
+		})
+		go func() { _ = w.Start(t.Context()) }()
+		<-time.After(20 * time.Minute)
+		mutex.Lock()
+		defer mutex.Unlock()
+		for of, times := range asked {
+			for i := 3; i < len(times); i++ {
+				if within := times[i].Sub(times[i-3]); within < Period {
+					t.Fatalf("%s: 4 pods within %s", of, within)
+				}
+			}
+		}
+		if len(asked) != 10 {
+			t.Errorf("%d Collectors are asked", len(asked))
+		}
+	})
+}
+
+// roundTrip is a transport that notes requests.
+type roundTrip func(*http.Request)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
+	f(r)
+	return answering(func() string { return "otelcol_process_uptime 1\n" }).RoundTrip(r)
+}
+
+// answering is a transport without a network.
+type answering func() string
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	recorder := httptest.NewRecorder()
+	_, _ = recorder.WriteString(a())
+	response := recorder.Result()
+	response.Request = r
+	return response, nil
+}
