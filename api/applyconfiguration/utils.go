@@ -38,6 +38,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.DeployedReleaseApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ExposureSpec"):
 		return &apiv1alpha1.ExposureSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Flow"):
+		return &apiv1alpha1.FlowApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FlowMetrics"):
+		return &apiv1alpha1.FlowMetricsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HostMetricsPreset"):
 		return &apiv1alpha1.HostMetricsPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Image"):

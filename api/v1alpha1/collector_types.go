@@ -24,6 +24,7 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Pods",type=integer,JSONPath=`.status.readyReplicas`,priority=1
 // +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.status.deployedRelease.revision`,priority=1
+// +kubebuilder:printcolumn:name="Flowing",type=string,JSONPath=`.status.conditions[?(@.type=="DataFlowing")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Update",type=string,JSONPath=`.status.conditions[?(@.type=="UpdatePending")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 53",message="metadata.name: at most 53 characters, because it is the name of the Helm release"
@@ -78,6 +79,8 @@ func init() {
 // +kubebuilder:validation:XValidation:rule="!has(self.verticalPodAutoscaler) || !has(self.verticalPodAutoscaler.enabled) || !self.verticalPodAutoscaler.enabled || (has(self.verticalPodAutoscaler.updateMode) && self.verticalPodAutoscaler.updateMode == 'Off') || !has(self.autoscaling) || !has(self.autoscaling.enabled) || !self.autoscaling.enabled || (!has(self.autoscaling.targetCPUUtilizationPercentage) && !has(self.autoscaling.targetMemoryUtilizationPercentage) && (has(self.autoscaling.metrics) || has(self.autoscaling.keda)))",message="verticalPodAutoscaler: not with autoscaling by a percentage of the requests, which it changes; set updateMode Off, or scale by autoscaling.metrics or keda"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.service) || !has(oldSelf.service.clusterIP) || oldSelf.service.clusterIP != 'None' || (has(oldSelf.service.enabled) && !oldSelf.service.enabled) || (has(self.service) && ((has(self.service.clusterIP) && self.service.clusterIP == 'None') || (has(self.service.enabled) && !self.service.enabled)))",message="service.clusterIP: None cannot be changed as long as there is the Service; set service.enabled to false before"
 // +kubebuilder:validation:XValidation:rule="!has(self.service) || !has(self.service.clusterIP) || self.service.clusterIP != 'None' || (has(self.service.enabled) && !self.service.enabled) || (has(oldSelf.service) && ((has(oldSelf.service.clusterIP) && oldSelf.service.clusterIP == 'None') || (has(oldSelf.service.headless) && oldSelf.service.headless) || (has(oldSelf.service.enabled) && !oldSelf.service.enabled)))",message="service.clusterIP: it cannot become None as long as there is the Service; set service.enabled to false before"
+// +kubebuilder:validation:XValidation:rule="!has(self.flow) || has(self.flow.port) || ((!self.collector.name.contains('/') || (has(self.ports) && 'metrics' in self.ports)) && !(has(self.ports) && 'metrics' in self.ports && has(self.ports['metrics'].enabled) && !self.ports['metrics'].enabled))",message="flow: the port of the metrics is not known; set flow.port, or name a port metrics"
+// +kubebuilder:validation:XValidation:rule="!has(self.flow) || has(self.flow.profile) || has(self.flow.metrics) || !self.collector.name.contains('/') || self.collector.name.matches('opentelemetry|otel|alloy|fluent-bit|vector|telegraf|prometheus|vmagent')",message="flow: no profile is for a collector of this name; set flow.profile or flow.metrics"
 type CollectorSpec struct {
 	// Collector names the collector and carries its configuration.
 	// +required
@@ -163,6 +166,11 @@ type CollectorSpec struct {
 	// without the monitoring.coreos.com API.
 	// +optional
 	PrometheusRule *PrometheusRule `json:"prometheusRule,omitempty"`
+
+	// Flow has the operator say in the condition DataFlowing whether telemetry
+	// comes in and goes out. flow: {} suffices for most collectors.
+	// +optional
+	Flow *Flow `json:"flow,omitempty"`
 
 	// Presets give the pods what common receivers and processors need of the node
 	// and of the Kubernetes API.

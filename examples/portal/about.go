@@ -144,7 +144,8 @@ func (s *screen) judge() (messages []string) {
 	messages = []string{s.Message}
 	for _, condition := range s.Collector.Status.Conditions {
 		isPending := condition.Type == v1alpha1.UpdatePending && condition.Status == corev1.ConditionTrue
-		if isPending || condition.Type == v1alpha1.PresetsReady && condition.Status != corev1.ConditionTrue {
+		isInDoubt := condition.Type == v1alpha1.DataFlowing && condition.Reason != v1alpha1.ReasonFlowing
+		if isPending || isInDoubt || condition.Type == v1alpha1.PresetsReady && condition.Status != corev1.ConditionTrue {
 			messages = append(messages, condition.Message)
 		}
 	}

@@ -20,6 +20,8 @@ var (
 		"Collectors by status and reason of their condition Ready.", []string{"status", "reason"}, nil)
 	unreadySinceDesc = prometheus.NewDesc("kube8_collectors_unready_since_timestamp_seconds",
 		"Since when the Collector is not ready that has not been for the longest time, by reason.", []string{"reason"}, nil)
+	flowingDesc = prometheus.NewDesc("kube8_flow_collectors",
+		"Collectors with spec.flow by status and reason of their condition DataFlowing.", []string{"status", "reason"}, nil)
 	cachedDesc = prometheus.NewDesc("kube8_cache_objects",
 		"Objects in the informer cache by kind.", []string{"kind"}, nil)
 )
@@ -40,6 +42,19 @@ var statuses = map[string]corev1.ConditionStatus{
 	v1alpha1.ReasonReleaseFailed: corev1.ConditionFalse,
 	v1alpha1.ReasonPaused:        corev1.ConditionUnknown,
 	unknown:                      corev1.ConditionUnknown,
+}
+
+// flows has the status that goes with each reason of the condition DataFlowing.
+var flows = map[string]corev1.ConditionStatus{
+	v1alpha1.ReasonFlowing:       corev1.ConditionTrue,
+	v1alpha1.ReasonQueueFilling:  corev1.ConditionTrue,
+	v1alpha1.ReasonExportFails:   corev1.ConditionFalse,
+	v1alpha1.ReasonAllDropped:    corev1.ConditionFalse,
+	v1alpha1.ReasonPartlyDropped: corev1.ConditionFalse,
+	v1alpha1.ReasonRefusing:      corev1.ConditionFalse,
+	v1alpha1.ReasonNoTraffic:     corev1.ConditionUnknown,
+	v1alpha1.ReasonNoMetrics:     corev1.ConditionUnknown,
+	v1alpha1.ReasonUnreachable:   corev1.ConditionUnknown,
 }
 
 // Cache is a prometheus.Collector of what the informers of a manager's cache have. The zero value is ready for use.
@@ -70,12 +85,13 @@ func (c *Cache) NewInformer(
 func (*Cache) Describe(to chan<- *prometheus.Desc) {
 	to <- readyDesc
 	to <- unreadySinceDesc
+	to <- flowingDesc
 	to <- cachedDesc
 }
 
 // Collect sends the values of all metrics, as of now.
 func (c *Cache) Collect(to chan<- prometheus.Metric) {
-	cached, ready, unreadySince := map[string]int{}, map[string]int{}, map[string]time.Time{}
+	cached, ready, flowing, unreadySince := map[string]int{}, map[string]int{}, map[string]int{}, map[string]time.Time{}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	for _, informer := range c.informers {
@@ -91,6 +107,7 @@ func (c *Cache) Collect(to chan<- prometheus.Metric) {
 			}
 			reason, changed := readinessOf(collector)
 			ready[reason]++
+			flowing[v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Reason]++
 			if first, found := unreadySince[reason]; reason != v1alpha1.ReasonAvailable && (!found || changed.Before(first)) {
 				unreadySince[reason] = changed
 			}
@@ -101,6 +118,9 @@ func (c *Cache) Collect(to chan<- prometheus.Metric) {
 	}
 	for reason, status := range statuses {
 		to <- prometheus.MustNewConstMetric(readyDesc, prometheus.GaugeValue, float64(ready[reason]), string(status), reason)
+	}
+	for reason, status := range flows {
+		to <- prometheus.MustNewConstMetric(flowingDesc, prometheus.GaugeValue, float64(flowing[reason]), string(status), reason)
 	}
 	for reason, first := range unreadySince {
 		to <- prometheus.MustNewConstMetric(unreadySinceDesc, prometheus.GaugeValue, float64(first.Unix()), reason)

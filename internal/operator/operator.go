@@ -16,6 +16,7 @@ import (
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/values"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	"github.com/prometheus/client_golang/prometheus"
 	"helm.sh/helm/v3/pkg/chartutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,6 +37,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/configsource"
+	"github.com/kube8/kube8-operator/internal/flow"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/queue"
@@ -52,6 +54,9 @@ const deletionWait = 2 * time.Second
 // Run runs the operator against the cluster of cfg until ctx ends.
 func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	limitMemory()
+	if namespace, err := os.ReadFile(namespaceFile); err == nil { // without it, the chart's default stays
+		opts.Namespace = strings.TrimSpace(string(namespace))
+	}
 	ws, err := LoadWatches(opts)
 	if err != nil {
 		return err
@@ -134,7 +139,15 @@ func addReconciler(
 		Alone: opts.Manager.LeaderElection, Period: period,
 	})
 	f.knows = clients.Knows
-	stock, err := newReconciler(watch, period, clients, status.NewClient(mgr.GetClient(), mgr.GetAPIReader(), clients, events), events)
+	flows := &flow.Watcher{
+		Collectors: f.collectors, Find: find, Pods: mgr.GetCache(), Requeue: func(collector client.Object) { own.ask(ctx, collector, 0) },
+		Period: max(opts.FlowPeriod, time.Second), Await: opts.RolloutFlow, HostNetwork: opts.FlowHostNetwork,
+	}
+	err = runtimemetrics.Registry.Register(flows)
+	if _, isAnother := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !isAnother {
+		return fmt.Errorf("register the metrics of flows: %w", err)
+	}
+	stock, err := newReconciler(watch, period, clients, status.NewClient(mgr.GetClient(), mgr.GetAPIReader(), clients, flows, events), events)
 	if err != nil {
 		return fmt.Errorf("create reconciler: %w", err)
 	}
@@ -149,6 +162,7 @@ func addReconciler(
 	collectors := &unstructured.Unstructured{}
 	collectors.SetGroupVersionKind(watch.GroupVersionKind)
 	return errors.Join(
+		mgr.Add(flows),
 		c.Watch(source.Kind(mgr.GetCache(), client.Object(collectors), &handler.EnqueueRequestForObject{})),
 		c.Watch(own.source()),
 		f.start(c),

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kube8/kube8-operator/internal/flow"
 )
 
 // Options are the operator's flags. Flags that the stock helm-operator has, too, have its names.
@@ -36,6 +38,18 @@ type Options struct {
 	// RolloutDeadline is how long a Collector may take to become ready with such a change.
 	RolloutDeadline time.Duration
 
+	// RolloutFlow has such a change wait until data flows again through a Collector with spec.flow, where it did before.
+	RolloutFlow bool
+
+	// FlowPeriod is the time between two looks at the metrics of pods of a Collector with spec.flow.
+	FlowPeriod time.Duration
+
+	// FlowHostNetwork lets the operator read the metrics of pods that are on the network of their node.
+	FlowHostNetwork bool
+
+	// Namespace is where the operator runs, if that is a cluster. It has no flag.
+	Namespace string
+
 	// Build tells this build of the operator apart from others, which may render otherwise. It has no flag.
 	Build string
 
@@ -58,6 +72,12 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"how many resources may roll out a change of the operator at once, a number or a percentage; at least one may")
 	flags.DurationVar(&o.RolloutDeadline, "rollout-deadline", 10*time.Minute,
 		"how long a resource may take to become ready with it; the rollout stops when as many resources as the budget allows are late")
+	flags.BoolVar(&o.RolloutFlow, "rollout-flow", false,
+		"have a resource with spec.flow become ready with it only when data flows again where it did before")
+	flags.DurationVar(&o.FlowPeriod, "flow-period", flow.Period,
+		"for spec.flow, how often the metrics of two pods of a resource are read")
+	flags.BoolVar(&o.FlowHostNetwork, "flow-host-network", false,
+		"for spec.flow, also read the metrics of pods that are on the network of their node")
 	flags.StringVar(&o.Manager.Metrics.BindAddress, "metrics-bind-address", ":8443",
 		"address of the metrics endpoint, or 0 for none")
 	flags.BoolVar(&o.Manager.Metrics.SecureServing, "metrics-secure", true,

@@ -18,8 +18,16 @@ import (
 	"github.com/kube8/kube8-operator"
 )
 
-// registryAnnotation of a chart is the default registry of its images.
-const registryAnnotation = "kube8.dev/collector-registry"
+const (
+	// registryAnnotation of a chart is the default registry of its images.
+	registryAnnotation = "kube8.dev/collector-registry"
+
+	// namespaceAnnotation of a chart is the operator's namespace, which network policies let read metrics.
+	namespaceAnnotation = "kube8.dev/operator-namespace"
+
+	// namespaceFile is where Kubernetes tells a pod its namespace.
+	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+)
 
 // LoadWatches reads the watches file and the charts that it names, step 2 of the data flow, and applies the options
 // that decide what a Collector is rendered to.
@@ -35,11 +43,14 @@ func LoadWatches(opts Options) (loaded []watches.Watch, err error) {
 		// The chart's schema is for people who use the chart without the operator. It is derived from the CRD's schema,
 		// which has checked the spec here.
 		watch.Chart.Schema = nil
-		if opts.CollectorRegistry != "" {
+		for annotation, value := range map[string]string{registryAnnotation: opts.CollectorRegistry, namespaceAnnotation: opts.Namespace} {
+			if value == "" {
+				continue
+			}
 			if watch.Chart.Metadata.Annotations == nil {
 				watch.Chart.Metadata.Annotations = map[string]string{}
 			}
-			watch.Chart.Metadata.Annotations[registryAnnotation] = opts.CollectorRegistry
+			watch.Chart.Metadata.Annotations[annotation] = value
 		}
 	}
 	return loaded, nil

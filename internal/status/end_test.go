@@ -12,7 +12,7 @@ import (
 
 func TestUpdateOfADeletedCollectorIsDropped(t *testing.T) {
 	cluster := fake.NewClientBuilder().Build()
-	c := status.NewClient(cluster, cluster, outcome{}, record.NewFakeRecorder(0))
+	c := status.NewClient(cluster, cluster, outcome{}, flows{}, record.NewFakeRecorder(0))
 	if err := c.Status().Update(t.Context(), collector(t, `conditions: []`)); err != nil {
 		t.Errorf("got error %v, want none", err)
 	}
@@ -24,7 +24,7 @@ func TestTheEndOfACollectorIsToldButNotWritten(t *testing.T) {
 	deleted.SetFinalizers([]string{"uninstall"})
 	events := record.NewFakeRecorder(1)
 	c := fake.NewClientBuilder().WithObjects(collector(t, steady)).Build()
-	if err := status.NewClient(c, c, outcome{}, events).Status().Update(t.Context(), deleted); err != nil {
+	if err := status.NewClient(c, c, outcome{}, flows{}, events).Status().Update(t.Context(), deleted); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := <-events.Events, "Normal Uninstalled all objects of the Collector are gone"; got != want {

@@ -22,17 +22,23 @@ func update(t *testing.T, stored, updated string, outcomes status.Outcomes, even
 		written = obj.(*unstructured.Unstructured)
 		return nil
 	}}
+	c := fake.NewClientBuilder().WithObjects(collector(t, stored), served(t)).WithInterceptorFuncs(recording).Build()
+	if err := status.NewClient(c, c, outcomes, flows{}, events).Status().Update(t.Context(), collector(t, updated)); err != nil {
+		t.Fatal(err)
+	}
+	return written
+}
+
+// served returns a Deployment whose pods serve.
+func served(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
 	workload := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: gateway, namespace: team-a, generation: 2},
 		spec: {replicas: 1}, status: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1}}`),
 		&workload.Object); err != nil {
 		t.Fatal(err)
 	}
-	c := fake.NewClientBuilder().WithObjects(collector(t, stored), workload).WithInterceptorFuncs(recording).Build()
-	if err := status.NewClient(c, c, outcomes, events).Status().Update(t.Context(), collector(t, updated)); err != nil {
-		t.Fatal(err)
-	}
-	return written
+	return workload
 }
 
 // timeless returns a Collector's status without the times of now.

@@ -165,10 +165,25 @@ func StripPod(obj any) (any, error) {
 	stripped.CreationTimestamp, stripped.DeletionTimestamp = pod.CreationTimestamp, pod.DeletionTimestamp
 	stripped.Labels = map[string]string{v1alpha1.CollectorLabel: pod.Labels[v1alpha1.CollectorLabel]}
 	inventory.KeepPod(&stripped.ObjectMeta, pod)
+	if serves(pod) {
+		stripped.Spec.HostNetwork, stripped.Status.PodIP = pod.Spec.HostNetwork, pod.Status.PodIP
+	}
 	if trouble := troubleOf(pod); trouble != "" {
-		stripped.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: inventory.BoundedMessage(trouble)}
+		stripped.Status.Phase, stripped.Status.Reason = corev1.PodFailed, inventory.BoundedMessage(trouble)
 	}
 	return stripped, nil
+}
+
+// serves tells whether a pod is ready, and of the workload of the Collector in its label. Only such a pod keeps its address.
+func serves(pod *corev1.Pod) bool {
+	owner, collector := metav1.GetControllerOfNoCopy(pod), pod.Labels[v1alpha1.CollectorLabel]
+	isOfReplicaSet := owner != nil && owner.Kind == "ReplicaSet" && owner.Name == collector+"-"+pod.Labels["pod-template-hash"]
+	if owner == nil || owner.Kind == "Job" || owner.Name != collector && !isOfReplicaSet || pod.Status.Phase != corev1.PodRunning {
+		return false
+	}
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // isOfWorkload tells whether the controller of a pod can be a workload or a Job of the Collector in its label. A pod that nothing controls

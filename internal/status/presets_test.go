@@ -134,7 +134,7 @@ func TestPresetsReady(t *testing.T) {
 			}
 			c := fake.NewClientBuilder().WithObjects(stored).WithInterceptorFuncs(reviewing).Build()
 			events := record.NewFakeRecorder(10)
-			if err := status.NewClient(c, c, outcome{}, events).Status().Update(t.Context(), updated); err != nil {
+			if err := status.NewClient(c, c, outcome{}, flows{}, events).Status().Update(t.Context(), updated); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(asked, test.asked) {

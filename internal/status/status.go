@@ -39,8 +39,8 @@ type Outcomes interface {
 
 // NewClient returns c with its status writer decorated. c should read Collectors, workloads and pods from a cache: the
 // writer compares each status with the one that c reads. live reads events from the API server.
-func NewClient(c client.Client, live client.Reader, outcomes Outcomes, events record.EventRecorder) client.Client {
-	return decoratedClient{Client: c, live: live, outcomes: outcomes, events: events, written: &written{}}
+func NewClient(c client.Client, live client.Reader, outcomes Outcomes, flows Flows, events record.EventRecorder) client.Client {
+	return decoratedClient{Client: c, live: live, outcomes: outcomes, flows: flows, events: events, written: &written{}}
 }
 
 // written has the Collectors whose status was written and is not in the cache yet, by their keys.
@@ -73,6 +73,7 @@ type decoratedClient struct {
 	client.Client
 	live     client.Reader
 	outcomes Outcomes
+	flows    Flows
 	events   record.EventRecorder
 	written  *written
 }
@@ -189,7 +190,8 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 		return err
 	}
 	set(after, v1alpha1.Condition{Type: "Ready", Status: ready.status, Reason: ready.reason, Message: ready.message})
-	describeUpdate(before, after, outcome.Update)
+	w.describeFlow(collector, before, after)
+	describeUpdate(before, after, outcome.Update, w.awaitsFlow(collector, before, after))
 	keepTransitionTimes(before, after)
 	if update := find(after, v1alpha1.UpdatePending); update != nil && isTrue(before, "Paused") && !isTrue(after, "Paused") {
 		update.LastTransitionTime = metav1.Now().Rfc3339Copy() // it has had no time to become ready
@@ -220,10 +222,10 @@ func describeRelease(name string, before, after *v1alpha1.CollectorStatus, deplo
 }
 
 // describeUpdate says where a change is that the operator brings. It is on its way from before it is applied until the
-// Collector is ready with it. A Collector that was not ready before the change is not waited for.
-func describeUpdate(before, after *v1alpha1.CollectorStatus, update *v1alpha1.Condition) {
+// Collector is ready with it and, if that counts, data flows. A Collector that was not ready before the change is not waited for.
+func describeUpdate(before, after *v1alpha1.CollectorStatus, update *v1alpha1.Condition, awaitsFlow bool) {
 	was, wasReady := find(before, v1alpha1.UpdatePending), find(before, "Ready")
-	isOnItsWay := was != nil && was.Reason == v1alpha1.ReasonRollingOut && !isTrue(after, "Ready") &&
+	isOnItsWay := was != nil && was.Reason == v1alpha1.ReasonRollingOut && (!isTrue(after, "Ready") || awaitsFlow) &&
 		(isTrue(before, "Ready") || wasReady != nil && !wasReady.LastTransitionTime.Before(&was.LastTransitionTime))
 	switch {
 	case update != nil && !isTrue(after, "Paused"):

@@ -189,6 +189,7 @@ func TestTheCommandsOfCausesRun(t *testing.T) {
 		"Nodes":    func() (string, error) { return docs.Script("docs/causes.md", "Nodes") },
 		"Refusals": func() (string, error) { return docs.Script("docs/causes.md", "Refusals") },
 		"Rollout":  func() (string, error) { return docs.Script("docs/causes.md", "Rollout") },
+		"Data":     func() (string, error) { return docs.Script("docs/causes.md", "Data") },
 	} {
 		script, err := read()
 		if err != nil {

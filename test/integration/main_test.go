@@ -85,6 +85,7 @@ func run(m *testing.M) (code int, err error) {
 		args: []string{
 			"--leader-elect", "--leader-election-namespace=" + systemNamespace,
 			"--metrics-bind-address=" + metricsAddress, "--metrics-secure=false",
+			"--flow-host-network", "--flow-period=1s", // pages are on loopback addresses, and nobody waits for minutes
 		},
 	}
 	if err := shared.start(ctx); err != nil {

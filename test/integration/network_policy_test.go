@@ -20,6 +20,7 @@ func TestTheOperatorsTrafficIsRefusedUnlessAPolicyAllowsIt(t *testing.T) {
 	t.Parallel()
 	const in, out = networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress
 	prometheus, tenant := labels.Set{"metrics": "enabled"}, labels.Set{}
+	collector := labels.Set{"kube8.dev/collector": "gateway"}
 	for folder, metrics := range map[string]bool{"config/default": true, "config/namespaced": false, "config/namespaced/several": false} {
 		policies := policiesOfTheOperator(t, folder)
 		for _, row := range []struct {
@@ -40,7 +41,9 @@ func TestTheOperatorsTrafficIsRefusedUnlessAPolicyAllowsIt(t *testing.T) {
 			{"the operator asks for a name", out, tenant, "UDP", 53, true},
 			{"the operator asks for a name whose answer is long", out, tenant, "TCP", 53, true},
 			{"the operator asks for a name on OpenShift", out, tenant, "UDP", 5353, true},
-			{"the operator reaches a collector", out, tenant, "TCP", 4318, false},
+			{"the operator reads the metrics of a collector", out, collector, "TCP", 8888, true},
+			{"the operator sends a collector UDP", out, collector, "UDP", 8125, false},
+			{"the operator reaches another pod", out, tenant, "TCP", 8888, false},
 			{"the operator reaches the cloud's metadata", out, tenant, "TCP", 80, false},
 		} {
 			if got := allow(t, policies, row.direction, row.peer, row.protocol, row.port); got != row.want {
@@ -79,13 +82,17 @@ func policiesOfTheOperator(t *testing.T, folder string) (policies []networkingv1
 	return policies
 }
 
-// allow says whether traffic from or to a namespace with some labels is allowed.
+// allow says whether traffic from or to a namespace and pod with some labels is allowed.
 func allow(
 	t *testing.T, policies []networkingv1.NetworkPolicy, direction networkingv1.PolicyType, peer labels.Set, protocol corev1.Protocol, port int32,
 ) bool {
 	t.Helper()
-	matches := func(p networkingv1.NetworkPolicyPort) bool { return *p.Protocol == protocol && p.Port.IntVal == port }
-	isFrom := func(p networkingv1.NetworkPolicyPeer) bool { return selects(t, p.NamespaceSelector, peer) }
+	matches := func(p networkingv1.NetworkPolicyPort) bool {
+		return *p.Protocol == protocol && (p.Port.IntVal == port || p.EndPort != nil && p.Port.IntVal <= port && port <= *p.EndPort)
+	}
+	isFrom := func(p networkingv1.NetworkPolicyPeer) bool {
+		return selects(t, p.NamespaceSelector, peer) && (p.PodSelector == nil || selects(t, p.PodSelector, peer))
+	}
 	limited := false
 	for _, policy := range policies {
 		if !slices.Contains(policy.Spec.PolicyTypes, direction) {

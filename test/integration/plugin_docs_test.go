@@ -31,7 +31,7 @@ func TestEachTaskOfTheDocumentIsOneCommandOfThePlugin(t *testing.T) {
 		"status": {"Next: "}, "why": {"Collector " + namespace + "/gateway is not ready"}, "history": {"REVISION"},
 		"rollback": {"SHA-256", asked, "rolled back to the spec of revision 2"}, "restart": {"restarted"}, "pause": {"paused"}, "resume": {"resumed"},
 		"logs": {"log of " + namespace + "/gateway-a/collector"}, "report": {".tar.gz"},
-		"plan": {"+replicas: 2"}, "apply": {"configured"}, "list": {"NAMESPACE", " ready"}, "delete": {asked, "deleted"},
+		"plan": {"+replicas: 2"}, "apply": {"configured"}, "list": {"NAMESPACE", " ready"}, "top": {"No Collectors with spec.flow found."}, "delete": {asked, "deleted"},
 	}
 	for line := range strings.Lines(strings.ReplaceAll(script, "tenant-acme", namespace)) {
 		line = strings.TrimSpace(line)

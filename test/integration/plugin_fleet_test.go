@@ -35,7 +35,7 @@ func TestThePluginListsTheFleet(t *testing.T) {
 		`gateway +True +Available +0.150.0 +acme +prod-eu-1 +- +\d+s\n\n` +
 		`1 of 2 ready, 1 Progressing\n$`))
 	g.Expect(p.run("list", "-A", "-o", "wide")).To(And(
-		MatchRegexp(`NAMESPACE +NAME .*COLLECTOR +PODS +REVISION +MESSAGE`), MatchRegexp(collector.Namespace+` +gateway .*1/1 available`)))
+		MatchRegexp(`NAMESPACE +NAME .*COLLECTOR +PODS +REVISION +FLOWING +MESSAGE`), MatchRegexp(collector.Namespace+` +gateway .*1/1 available`)))
 	g.Expect(p.run("list", "-l", "team=edge", "-o", "name")).To(Equal("collector.kube8.dev/agent\n"))
 	g.Expect(p.run("list", "--field-selector", "spec.cluster=prod-eu-1", "-o", "name")).To(Equal("collector.kube8.dev/gateway\n"))
 	g.Expect(p.run("list", "--sort-by", "cluster", "-o", "name")).To(Equal("collector.kube8.dev/gateway\ncollector.kube8.dev/agent\n"))

@@ -9,8 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/onsi/gomega"
 	dto "github.com/prometheus/client_model/go"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 // queries returns the queries of the dashboard and of the alerts about the operator.
@@ -163,7 +166,8 @@ func TestDashboardAndAlertsAskForWhatTheOperatorExposes(t *testing.T) {
 
 func TestEveryMetricIsInTheDocumentation(t *testing.T) {
 	t.Parallel()
-	install(t)
+	install(t, func(c *v1alpha1.Collector) { c.Spec.Flow = &v1alpha1.Flow{} })
+	NewWithT(t).Eventually(func() any { return exposed(t) }).Should(HaveKey("kube8_flow_queued_items"))
 	content, err := os.ReadFile("docs/operations.md")
 	if err != nil {
 		t.Fatal(err)

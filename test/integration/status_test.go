@@ -211,7 +211,7 @@ func TestKubectlGetReadsAtAGlance(t *testing.T) {
 	awaitReady(t, collector, "True", "Available", "1/1 available")
 	for options, want := range map[string][]string{
 		"name": {"NAME", "COLLECTOR", "VERSION", "TENANT", "CLUSTER", "READY", "STATUS", "AGE"},
-		"wide": {"NAME", "COLLECTOR", "VERSION", "TENANT", "CLUSTER", "READY", "STATUS", "AGE", "PODS", "REVISION", "UPDATE", "MESSAGE"},
+		"wide": {"NAME", "COLLECTOR", "VERSION", "TENANT", "CLUSTER", "READY", "STATUS", "AGE", "PODS", "REVISION", "FLOWING", "UPDATE", "MESSAGE"},
 	} {
 		arguments := []string{"get", "collectors", "-n", collector.Namespace}
 		if options == "wide" {

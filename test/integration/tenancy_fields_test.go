@@ -36,7 +36,7 @@ var harmless = map[string]string{
 		extraContainers[].ports[].containerPort initContainers[].ports[].protocol extraContainers[].ports[].protocol
 		service.enabled service.headless service.internalTrafficPolicy service.sessionAffinity service.trafficDistribution`,
 	"who scrapes it, and how often": `serviceMonitor.enabled serviceMonitor.interval serviceMonitor.scrapeTimeout
-		podMonitor.enabled podMonitor.interval podMonitor.scrapeTimeout prometheusRule.enabled`,
+		podMonitor.enabled podMonitor.interval podMonitor.scrapeTimeout prometheusRule.enabled flow.**`,
 	"its own claims": `persistentVolumeClaimRetentionPolicy.** volumeClaimTemplates[].metadata.name volumeClaims[].metadata.name
 		volumeClaimTemplates[].spec.accessModes[] volumeClaims[].spec.accessModes[] volumeClaimTemplates[].spec.volumeMode volumeClaims[].spec.volumeMode
 		volumeClaimTemplates[].spec.storageClassName volumeClaims[].spec.storageClassName

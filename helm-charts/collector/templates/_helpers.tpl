@@ -109,6 +109,20 @@ pod is the target. A distribution of OpenTelemetry, whose name has no "/", has s
 {{- toJson $found }}
 {{- end }}
 
+{{/* The port of the metrics that the operator reads, in the pod; nothing without flow. */}}
+{{- define "collector.flowPort" -}}
+{{- if kindIs "map" (get .Values "flow") }}
+{{- $port := .Values.flow.port | default 0 | int }}
+{{- range (include "collector.ports" . | fromJson).all }}
+{{- if and (eq .name "metrics") (not $port) }}{{ $port = int .number }}{{ end }}
+{{- end }}
+{{- if not $port }}
+{{- fail "flow: the number of the port metrics is not known; set flow.port" }}
+{{- end }}
+{{- $port }}
+{{- end }}
+{{- end }}
+
 {{/* Refuses what the Collector's schema refuses but a JSON schema cannot say, and what toYaml would leave out without a word. */}}
 {{- define "collector.validate" -}}
 {{- $v := .Values }}
@@ -162,6 +176,7 @@ pod is the target. A distribution of OpenTelemetry, whose name has no "/", has s
 {{- $keys = append $keys $key }}
 {{- end }}
 {{- include "collector.validateContainers" . }}
+{{- $_ := include "collector.flowPort" . }}
 {{- $labels := dict }}
 {{- range list "serviceMonitor" "podMonitor" "prometheusRule" }}{{ $_ := set $labels . (get $v .).labels }}{{ end }}
 {{- range $v.volumeClaimTemplates }}{{ $_ := set $labels (printf "volumeClaimTemplates[%s].metadata" .metadata.name) .metadata.labels }}{{ end }}

@@ -74,6 +74,10 @@ func TestRefusals(t *testing.T) {
 			`autoscaling: {enabled: true}`,
 			"autoscaling: maxReplicas is required when enabled",
 		},
+		"a flow on a port that has a name and no number": {
+			`{flow: {}, ports: {metrics: {port: 80, targetPort: sidecar}}}`,
+			"flow: the number of the port metrics is not known; set flow.port",
+		},
 		"a deployment with volume claims": {
 			`volumeClaimTemplates: [{metadata: {name: queue}, spec: {}}]`,
 			"volumeClaimTemplates: only with mode statefulset",

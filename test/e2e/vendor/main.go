@@ -46,6 +46,11 @@ func run(args []string) error {
 	for _, path := range []string{"/-/ready", "/-/healthy"} {
 		paths.HandleFunc("GET "+path, func(http.ResponseWriter, *http.Request) {})
 	}
+	paths.HandleFunc("GET /endless", func(w http.ResponseWriter, r *http.Request) { // for the test of spec.flow
+		for r.Context().Err() == nil {
+			fmt.Fprintln(w, "alloy_endless 1")
+		}
+	})
 	server := &http.Server{Addr: *address, Handler: paths, ReadHeaderTimeout: time.Second}
 	return server.ListenAndServe()
 }

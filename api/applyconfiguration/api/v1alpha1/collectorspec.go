@@ -63,6 +63,9 @@ type CollectorSpecApplyConfiguration struct {
 	// metrics. It needs serviceMonitor or podMonitor. It is ignored on clusters
 	// without the monitoring.coreos.com API.
 	PrometheusRule *PrometheusRuleApplyConfiguration `json:"prometheusRule,omitempty"`
+	// Flow has the operator say in the condition DataFlowing whether telemetry
+	// comes in and goes out. flow: {} suffices for most collectors.
+	Flow *FlowApplyConfiguration `json:"flow,omitempty"`
 	// Presets give the pods what common receivers and processors need of the node
 	// and of the Kubernetes API.
 	Presets *PresetsApplyConfiguration `json:"presets,omitempty"`
@@ -599,6 +602,14 @@ func (b *CollectorSpecApplyConfiguration) WithPodMonitor(value *MonitorApplyConf
 // If called multiple times, the PrometheusRule field is set to the value of the last call.
 func (b *CollectorSpecApplyConfiguration) WithPrometheusRule(value *PrometheusRuleApplyConfiguration) *CollectorSpecApplyConfiguration {
 	b.PrometheusRule = value
+	return b
+}
+
+// WithFlow sets the Flow field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Flow field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithFlow(value *FlowApplyConfiguration) *CollectorSpecApplyConfiguration {
+	b.Flow = value
 	return b
 }
 

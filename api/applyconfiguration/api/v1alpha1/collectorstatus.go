@@ -33,7 +33,9 @@ type CollectorStatusApplyConfiguration struct {
 	// RoleMissing and the command that binds the role. UpdatePending is there
 	// while a change that the operator brings, such as a new chart, is not rolled
 	// out: it is True with reason Waiting or LeftOut, and then False with reason
-	// RollingOut. Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused
+	// RollingOut. DataFlowing is there with spec.flow. It is True with reason
+	// Flowing or QueueFilling, False with ExportFails, AllDropped, PartlyDropped or
+	// Refusing, and Unknown with NoTraffic, NoMetrics or Unreachable. Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused
 	// are conditions of the stock reconciler.
 	Conditions []ConditionApplyConfiguration `json:"conditions,omitempty"`
 }

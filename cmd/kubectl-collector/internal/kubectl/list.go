@@ -45,7 +45,8 @@ type row map[string]string
 
 // columns are those that `list` shows, wide ones last.
 var columns = []string{
-	"namespace", "name", "ready", "status", "version", "tenant", "cluster", "update", "age", "collector", "pods", "revision", "message",
+	"namespace", "name", "ready", "status", "version", "tenant", "cluster", "update", "age", "collector", "pods", "revision",
+	"flowing", "message",
 }
 
 // narrow is how many columns there are without -o wide.

@@ -93,9 +93,9 @@ func (o *observed) print(to io.Writer) error {
 	row("Revision", "%s", revisionOf(o.collector))
 	row("Pods", "%d of %d ready, mode %s", status.ReadyReplicas, status.Replicas, cmp.Or(string(spec.Mode), "deployment"))
 	row("Check", "%s", o.check())
+	names := map[string]string{v1alpha1.UpdatePending: "Update", v1alpha1.PresetsReady: "Presets", v1alpha1.DataFlowing: "Data"}
 	for _, condition := range o.others() {
-		row(map[string]string{v1alpha1.UpdatePending: "Update", v1alpha1.PresetsReady: "Presets"}[condition.Type], "%s: %s",
-			condition.Reason, condition.Message)
+		row(names[condition.Type], "%s: %s", condition.Reason, condition.Message)
 	}
 	if tool := explain.Keeper(o.collector); tool != "" {
 		row("Managed by", "%s", tool)

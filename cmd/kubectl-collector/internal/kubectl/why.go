@@ -111,7 +111,8 @@ func (o *observed) others() (found []v1alpha1.Condition) {
 	for _, condition := range o.collector.Status.Conditions {
 		isPending := condition.Type == v1alpha1.UpdatePending && condition.Status == corev1.ConditionTrue
 		isMissing := condition.Type == v1alpha1.PresetsReady && condition.Status != corev1.ConditionTrue
-		if isPending || isMissing {
+		isInDoubt := condition.Type == v1alpha1.DataFlowing && condition.Reason != v1alpha1.ReasonFlowing
+		if isPending || isMissing || isInDoubt {
 			found = append(found, condition)
 		}
 	}

@@ -1,0 +1,191 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+const (
+	// Period is the time between two looks at a Collector. Three of them are less than 3 minutes, and with mostPods a look no more than 3
+	// pods are asked a minute.
+	Period = 50 * time.Second
+
+	// lossy is which share of the data may be lost, and full how full a queue may be, until the condition says so.
+	lossy, full = 0.01, 0.8
+
+	// windows is how many of them in a row must say the same.
+	windows = 2
+)
+
+// pod is what is remembered of a pod.
+type pod struct {
+	uid     types.UID
+	last    *Sample // nil if the pod gave none
+	read    int64   // when it was asked, in nanoseconds
+	rates   [queued]float32
+	verdict code
+	says    code  // what the last windows said, which is not the verdict yet
+	times   uint8 // how many of them in a row
+}
+
+// answer is what a pod has answered: a sample, or the reason why there is none.
+type answer struct {
+	uid    types.UID
+	sample *Sample
+	why    string
+}
+
+// memory is what is remembered of a Collector.
+type memory struct {
+	pods    []pod
+	looked  int64 // when it was looked at, in nanoseconds
+	empty   uint8 // looks in a row without a pod that could be asked
+	isWhole bool  // each pod has a verdict
+}
+
+// at returns where each pod is.
+func (m memory) at() map[types.UID]int {
+	at := make(map[types.UID]int, len(m.pods))
+	for i := range m.pods {
+		at[m.pods[i].uid] = i
+	}
+	return at
+}
+
+// decide makes the reason of a Collector's condition of the one that it has, of what is remembered of its pods, and of what some of them
+// have just answered. present are those that can be asked now. It is pure: the memory that it is given stays as it was.
+func decide(current string, known memory, present []types.UID, answers []answer, now time.Time) (string, memory) {
+	current = states[codeOf(current)].reason // another version can have written one that nobody knows
+	next := memory{pods: make([]pod, 0, len(present)), looked: now.UnixNano(), isWhole: len(present) > 0}
+	if len(present) == 0 {
+		next.empty = min(known.empty+1, windows)
+	}
+	before, votes := known.at(), map[string]int{}
+	for _, uid := range present {
+		p := pod{uid: uid}
+		if at, isKnown := before[uid]; isKnown {
+			p = known.pods[at]
+		}
+		if at := slices.IndexFunc(answers, func(a answer) bool { return a.uid == uid }); at >= 0 {
+			p = p.after(answers[at], now)
+		}
+		next.pods = append(next.pods, p)
+		if p.verdict == 0 { // it is like the others, until it is known
+			next.isWhole = false
+			votes[current]++
+			continue
+		}
+		votes[states[p.verdict].reason]++
+	}
+	if next.empty == windows {
+		return v1alpha1.ReasonUnreachable, next
+	}
+	return cmp.Or(merge(votes), current), next
+}
+
+// after returns what is known of a pod after an answer.
+func (p pod) after(a answer, now time.Time) pod {
+	said := a.why
+	p.rates = [queued]float32{}
+	if a.sample != nil && p.last != nil {
+		said = p.last.until(a.sample)
+		for r := range queued {
+			p.rates[r] = float32(a.sample.since(p.last, r) / time.Duration(now.UnixNano()-p.read).Seconds())
+		}
+	}
+	p.last, p.read = a.sample, now.UnixNano()
+	switch is := codeOf(said); {
+	case is == 0, is == p.verdict: // 0 is no window: the first sample, or the first since the collector has started anew
+		p.says, p.times = 0, 0
+	case is == p.says, p.times > 0 && is.status() == p.says.status() && is.status() != p.verdict.status():
+		p.says, p.times = is, p.times+1
+	default:
+		p.says, p.times = is, 1
+	}
+	if p.times == windows {
+		p.verdict, p.says, p.times = p.says, 0, 0
+	}
+	return p
+}
+
+// since returns how much a count has grown.
+func (s *Sample) since(before *Sample, r role) float64 { return max(0, s.values[r]-before.values[r]) }
+
+// until returns the reason that two samples give, or none if the collector has started anew between them.
+func (s *Sample) until(now *Sample) string {
+	grown := func(r role) float64 { return now.since(s, r) }
+	out, lost := grown(sent), grown(dropped)
+	waits := min(s.values[queued], now.values[queued])
+	switch {
+	case now.total < s.total:
+		return ""
+	case out == 0 && (grown(failed) > 0 || waits > 0):
+		return v1alpha1.ReasonExportFails
+	case out == 0 && grown(received)+lost > 0:
+		return v1alpha1.ReasonAllDropped
+	case grown(refused) > grown(received):
+		return v1alpha1.ReasonRefusing
+	case lost > lossy*(out+lost):
+		return v1alpha1.ReasonPartlyDropped
+	case out == 0:
+		return v1alpha1.ReasonNoTraffic
+	case waits > full*now.values[capacity] && now.values[capacity] > 0:
+		return v1alpha1.ReasonQueueFilling
+	}
+	return v1alpha1.ReasonFlowing
+}
+
+// state is what the condition can say.
+type state struct {
+	reason  string
+	status  corev1.ConditionStatus
+	message string
+}
+
+// states are all of them, the worst first. The first one is none.
+var states = []state{
+	{},
+	{v1alpha1.ReasonExportFails, corev1.ConditionFalse, "nothing is sent: data waits, or each attempt to send it fails"},
+	{v1alpha1.ReasonAllDropped, corev1.ConditionFalse, "data comes in, and none goes out"},
+	{v1alpha1.ReasonRefusing, corev1.ConditionFalse, "the collector refuses most of the data that is sent to it"},
+	{v1alpha1.ReasonPartlyDropped, corev1.ConditionFalse, "a part of the data is lost, or some pods send nothing"},
+	{v1alpha1.ReasonQueueFilling, corev1.ConditionTrue, "data goes out, and the queue is nearly full"},
+	{v1alpha1.ReasonFlowing, corev1.ConditionTrue, "data goes out"},
+	{v1alpha1.ReasonNoTraffic, corev1.ConditionUnknown, "nothing comes in, and nothing goes out"},
+	{v1alpha1.ReasonNoMetrics, corev1.ConditionUnknown, "pods answer, and not with the metrics that spec.flow means"},
+	{v1alpha1.ReasonUnreachable, corev1.ConditionUnknown, "no pod that is ready answers on the port of its metrics"},
+}
+
+// code is the place of a reason in states: a fleet has many of them.
+type code uint8
+
+func codeOf(reason string) code {
+	return code(max(0, slices.IndexFunc(states, func(s state) bool { return s.reason == reason }))) //nolint:gosec // there are few
+}
+
+func (c code) status() corev1.ConditionStatus { return states[c].status }
+
+func conditionFor(reason string) v1alpha1.Condition {
+	is := states[codeOf(reason)]
+	return v1alpha1.Condition{Type: v1alpha1.DataFlowing, Status: is.status, Reason: reason, Message: is.message}
+}
+
+// merge returns what pods say together: the worst of them, or that a part is lost if some send and others do not.
+func merge(votes map[string]int) string {
+	for _, r := range states[1:] {
+		if votes[r.reason] == 0 {
+			continue
+		}
+		if r.status == corev1.ConditionFalse && votes[v1alpha1.ReasonFlowing]+votes[v1alpha1.ReasonQueueFilling] > 0 {
+			return v1alpha1.ReasonPartlyDropped
+		}
+		return r.reason
+	}
+	return ""
+}

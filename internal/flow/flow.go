@@ -1,0 +1,296 @@
+// Package flow says whether telemetry flows through Collectors whose spec has a flow.
+//
+// It reads the metrics that collectors have of themselves from their pods, at the address that the informer cache has, and never by the
+// API server. A profile says which metrics count the data that comes in, goes out or is lost. Two samples of a pod make a window, and
+// two windows in a row that say the same change the condition. Only the last sample is kept, and no text of a page.
+package flow
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+const (
+	// mostPods is how many pods of a Collector are asked in a look.
+	mostPods = 2
+
+	// patience is how long an answer may take, with all of its page.
+	patience = 2 * time.Second
+
+	// atOnce is how many pods are asked at the same time, and ofOne how many of one namespace: one that never answers keeps no other waiting.
+	atOnce, ofOne = 64, 8
+)
+
+// Watcher watches the flow of Collectors. Its Start is for a manager, which calls it once the operator leads.
+type Watcher struct {
+	// Collectors returns the operator's Collectors as the informer cache has them. They must not be changed.
+	Collectors func(context.Context) ([]unstructured.Unstructured, error)
+
+	// Find returns a Collector as the informer cache has it, or nil.
+	Find func(context.Context, client.ObjectKey) *unstructured.Unstructured
+
+	// Pods reads pods from the informer cache, as status.StripPod leaves them.
+	Pods client.Reader
+
+	// Requeue has a Collector reconciled, because its condition is another one.
+	Requeue func(client.Object)
+
+	// Period is the time between two looks at a Collector.
+	Period time.Duration
+
+	// Await has a change that the operator brings on its way until data flows again where it did before.
+	Await bool
+
+	// HostNetwork lets pods be asked that are on the network of their node, or of the operator itself.
+	HostNetwork bool
+
+	asking chan struct{}
+	pages  http.Client
+	mutex  sync.Mutex
+	known  map[types.UID]*entry
+	busy   map[string]bool // namespaces whose last look has not ended
+}
+
+// entry is what is known of a Collector.
+type entry struct {
+	memory
+	reason, tenant string
+}
+
+// target is a Collector with the pods of its label.
+type target struct {
+	key  client.ObjectKey
+	pods []client.ObjectKey
+}
+
+// init makes the watcher ready for looks.
+func (w *Watcher) init() *Watcher {
+	w.asking = make(chan struct{}, atOnce)
+	w.pages = http.Client{
+		Timeout:       patience,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		// No proxy, and no connection that stays. A page that is compressed could be any size.
+		Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 16 << 10},
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.known, w.busy = map[types.UID]*entry{}, map[string]bool{}
+	return w
+}
+
+// Start watches until ctx ends.
+func (w *Watcher) Start(ctx context.Context) error {
+	if w.known == nil {
+		w.init()
+	}
+	for tick := time.NewTicker(w.Period); ; {
+		if err := w.look(ctx); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "cannot see which pods to ask whether data flows")
+		}
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// Condition returns the condition of a Collector, or nil if it has no flow or nothing is known yet.
+func (w *Watcher) Condition(collector client.Object) *v1alpha1.Condition {
+	known := w.entryOf(collector)
+	if known.reason == "" {
+		return nil
+	}
+	return new(conditionFor(known.reason))
+}
+
+// AreAwaited returns Await.
+func (w *Watcher) AreAwaited() bool { return w.Await }
+
+// IsSettled tells whether each pod of a Collector has had its windows, at a look since that time.
+func (w *Watcher) IsSettled(collector client.Object, since time.Time) bool {
+	known := w.entryOf(collector)
+	return known.isWhole && known.looked >= since.UnixNano()
+}
+
+// entryOf returns what is known of a Collector. It must not be changed.
+func (w *Watcher) entryOf(collector client.Object) *entry {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return cmp.Or(w.known[collector.GetUID()], &entry{})
+}
+
+// look has each Collector with a flow looked at within a period. It does not wait for a namespace whose pods do not answer.
+func (w *Watcher) look(ctx context.Context) error {
+	collectors, err := w.Collectors(ctx)
+	if err != nil {
+		return err
+	}
+	byNamespace, found, uids := map[string][]*target{}, map[client.ObjectKey]*target{}, map[types.UID]bool{}
+	for i := range collectors {
+		if _, has := flowOf(&collectors[i]); !has || collectors[i].GetDeletionTimestamp() != nil {
+			continue
+		}
+		made := &target{key: client.ObjectKeyFromObject(&collectors[i])}
+		byNamespace[made.key.Namespace] = append(byNamespace[made.key.Namespace], made)
+		found[made.key], uids[collectors[i].GetUID()] = made, true
+	}
+	w.mutex.Lock()
+	for uid := range w.known {
+		if !uids[uid] {
+			delete(w.known, uid)
+		}
+	}
+	w.mutex.Unlock()
+	if len(found) == 0 {
+		return nil
+	}
+	var pods corev1.PodList
+	if err := w.Pods.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
+		return err //nolint:wrapcheck // the caller says what failed
+	}
+	for i := range pods.Items {
+		key := client.ObjectKeyFromObject(&pods.Items[i])
+		if of := found[client.ObjectKey{Namespace: key.Namespace, Name: pods.Items[i].Labels[v1alpha1.CollectorLabel]}]; of != nil {
+			of.pods = append(of.pods, key)
+		}
+	}
+	for namespace, targets := range byNamespace {
+		w.mutex.Lock()
+		isBusy := w.busy[namespace]
+		w.busy[namespace] = true
+		w.mutex.Unlock()
+		if !isBusy {
+			go w.lookAt(ctx, namespace, targets)
+		}
+	}
+	return nil
+}
+
+// lookAt looks at the Collectors of a namespace, spread over a period.
+func (w *Watcher) lookAt(ctx context.Context, namespace string, targets []*target) {
+	var all sync.WaitGroup
+	began, slots := time.Now(), make(chan struct{}, ofOne)
+	for i, next := range targets {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Until(began.Add(w.Period / 2 * time.Duration(i) / time.Duration(len(targets))))):
+		}
+		slots <- struct{}{}
+		all.Go(func() {
+			w.lookAtOne(ctx, next)
+			<-slots
+		})
+	}
+	all.Wait()
+	w.mutex.Lock()
+	delete(w.busy, namespace)
+	w.mutex.Unlock()
+}
+
+// lookAtOne asks some pods of a Collector, and has it reconciled if its condition is another one then.
+func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
+	collector := w.Find(ctx, of.key)
+	if collector == nil {
+		return
+	}
+	spec, has := flowOf(collector)
+	if !has {
+		return
+	}
+	var present []types.UID
+	addresses := map[types.UID]string{}
+	for _, key := range of.pods {
+		pod := &corev1.Pod{}
+		if w.Pods.Get(ctx, key, pod, client.UnsafeDisableDeepCopy) != nil {
+			continue // it has gone
+		}
+		if address := w.addressOf(pod, spec); address != "" {
+			present, addresses[pod.UID] = append(present, pod.UID), address
+		}
+	}
+	known := w.entryOf(collector)
+	var answers []answer
+	pages := readerOf(spec.name, &spec.Flow)
+	for _, uid := range known.next(present) {
+		sample, why := w.ask(ctx, addresses[uid]+spec.Path, pages)
+		answers = append(answers, answer{uid, sample, why})
+	}
+	if ctx.Err() != nil {
+		return // the operator ends, so nobody could have answered
+	}
+	current := v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Reason
+	next := &entry{tenant: spec.tenant}
+	next.reason, next.memory = decide(current, known.memory, present, answers, time.Now())
+	w.mutex.Lock()
+	w.known[collector.GetUID()] = next
+	w.mutex.Unlock()
+	isOnItsWay := v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonRollingOut
+	if next.reason != current || isOnItsWay && next.isWhole {
+		w.Requeue(collector)
+	}
+}
+
+// next chooses the pods to ask: first those in doubt, whose next window decides, then those that nobody has asked for the longest time.
+func (m memory) next(present []types.UID) []types.UID {
+	at := m.at()
+	rank := func(uid types.UID) (isSure int, read int64) {
+		i, isKnown := at[uid]
+		switch {
+		case !isKnown:
+			return 1, 0
+		case m.pods[i].times > 0:
+			return 0, m.pods[i].read
+		}
+		return 1, m.pods[i].read
+	}
+	chosen := slices.Clone(present)
+	slices.SortFunc(chosen, func(a, b types.UID) int {
+		sureA, readA := rank(a)
+		sureB, readB := rank(b)
+		return cmp.Or(cmp.Compare(sureA, sureB), cmp.Compare(readA, readB), cmp.Compare(a, b))
+	})
+	return chosen[:min(mostPods, len(chosen))]
+}
+
+// ask reads a page. It says why there is no sample, and nothing of what the answer has.
+func (w *Watcher) ask(ctx context.Context, url string, pages *reader) (*Sample, string) {
+	w.asking <- struct{}{}
+	defer func() { <-w.asking }()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, v1alpha1.ReasonUnreachable
+	}
+	request.Header.Set("Accept", "text/plain;version=0.0.4")
+	response, err := w.pages.Do(request)
+	if err != nil {
+		return nil, v1alpha1.ReasonUnreachable
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, v1alpha1.ReasonNoMetrics
+	}
+	buffer, _ := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	sample, err := pages.read(response.Body, *buffer)
+	if err != nil {
+		return nil, v1alpha1.ReasonNoMetrics
+	}
+	return sample, ""
+}
+
+var buffers = sync.Pool{New: func() any { return new(make([]byte, lineLength)) }}

@@ -1,0 +1,172 @@
+package flow
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// role is what a metric counts.
+type role uint8
+
+// The roles. The last two are levels, and the others grow.
+const (
+	received role = iota
+	sent
+	failed  // attempts to send, which may be tried again
+	dropped // what is lost
+	refused // what the collector did not take
+	queued
+	capacity
+	roles
+)
+
+// mostBytes is how much of a page is read. No collector's page is as large.
+const mostBytes = 1 << 20
+
+// lineLength is for the longest line of a page.
+const lineLength = 16 << 10
+
+// errNoMetrics says that a page is not one that the profile knows. It says nothing of what the page has.
+var errNoMetrics = errors.New("the answer has no metrics of the profile")
+
+// Sample is what a page counts.
+type Sample struct {
+	values [roles]float64
+	total  float64 // of all that grows: less than before means that the collector has started anew
+}
+
+// rule says what a series counts for.
+type rule struct {
+	role    role
+	sign    float64
+	labels  [][]byte // each is in the series' labels
+	without [][]byte // none is
+}
+
+// reader reads pages of a profile.
+type reader struct {
+	prefix []byte
+	rules  map[string][]rule // by names without _total
+}
+
+// newReader returns a reader of a profile's pages.
+func newReader(profile profile) *reader {
+	r := &reader{prefix: []byte(profile.prefix), rules: map[string][]rule{}}
+	for at, names := range profile.names {
+		for _, text := range names {
+			counted, isLess := strings.CutPrefix(text, "-")
+			name, labels, _ := strings.Cut(strings.TrimSuffix(counted, "}"), "{")
+			made := rule{role: role(at), sign: 1}
+			if isLess {
+				made.sign = -1
+			}
+			for label := range strings.SplitSeq(labels, ",") {
+				if positive := strings.Replace(label, "!=", "=", 1); positive != label {
+					made.without = append(made.without, []byte(positive))
+				} else if label != "" {
+					made.labels = append(made.labels, []byte(label))
+				}
+			}
+			name = strings.TrimSuffix(name, "_total")
+			r.rules[name] = append(r.rules[name], made)
+		}
+	}
+	return r
+}
+
+// read sums up a page. buffer has room for the longest line. No line and no text of the page is kept.
+func (r *reader) read(page io.Reader, buffer []byte) (*Sample, error) {
+	found, isKnown, filled := &Sample{}, false, 0
+	page = io.LimitReader(page, mostBytes+1)
+	for all := 0; ; {
+		n, err := page.Read(buffer[filled:])
+		filled, all = filled+n, all+n
+		rest := buffer[:filled]
+		for {
+			end := bytes.IndexByte(rest, '\n')
+			if end < 0 {
+				break
+			}
+			isKnown = r.count(rest[:end], found) || isKnown
+			rest = rest[end+1:]
+		}
+		switch {
+		case errors.Is(err, io.EOF) && all <= mostBytes:
+			if !r.count(rest, found) && !isKnown {
+				return nil, errNoMetrics
+			}
+			return found, nil
+		case err != nil, all > mostBytes, len(rest) == len(buffer):
+			return nil, errNoMetrics
+		}
+		filled = copy(buffer, rest)
+	}
+}
+
+// count adds a line, and tells whether it is of the profile.
+func (r *reader) count(line []byte, to *Sample) bool {
+	end := bytes.IndexAny(line, "{ \t")
+	if end <= 0 || line[0] == '#' {
+		return false
+	}
+	isKnown := len(r.prefix) > 0 && bytes.HasPrefix(line, r.prefix)
+	rules := r.rules[string(bytes.TrimSuffix(line[:end], []byte("_total")))]
+	if len(rules) == 0 {
+		return isKnown
+	}
+	labels, text := line[end:end], line[end:]
+	if line[end] == '{' {
+		closing := bytes.LastIndexByte(line, '}')
+		if closing < 0 {
+			return isKnown
+		}
+		labels, text = line[end:closing], line[closing+1:]
+	}
+	text = bytes.TrimLeft(text, " \t")
+	if at := bytes.IndexAny(text, " \t\r"); at >= 0 {
+		text = text[:at] // a timestamp follows
+	}
+	value, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
+		return isKnown
+	}
+	for i := range rules {
+		if !rules[i].matches(labels) {
+			continue
+		}
+		to.values[rules[i].role] += rules[i].sign * value
+		if rules[i].role < queued {
+			to.total += value
+		}
+	}
+	return true
+}
+
+func (r *rule) matches(labels []byte) bool {
+	for _, label := range r.labels {
+		if !bytes.Contains(labels, label) {
+			return false
+		}
+	}
+	for _, label := range r.without {
+		if bytes.Contains(labels, label) {
+			return false
+		}
+	}
+	return true
+}
+
+// readerOf returns the reader of the pages of a Collector whose spec has a flow.
+func readerOf(collector string, spec *v1alpha1.Flow) *reader {
+	if spec.Metrics != nil {
+		m := spec.Metrics
+		return newReader(profile{names: [roles][]string{m.Received, m.Sent, m.Failed, m.Dropped, m.Refused, m.Queued, m.Capacity}})
+	}
+	return readers[profileOf(collector, spec)]
+}

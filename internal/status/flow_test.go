@@ -1,0 +1,92 @@
+package status_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/status"
+)
+
+// flows are what is known of the flow of each Collector.
+type flows struct {
+	reason             string
+	settled, areWaited bool
+}
+
+func (f flows) Condition(client.Object) *v1alpha1.Condition {
+	if f.reason == "" {
+		return nil
+	}
+	is := map[string]corev1.ConditionStatus{v1alpha1.ReasonFlowing: "True", v1alpha1.ReasonAllDropped: "False"}[f.reason]
+	return &v1alpha1.Condition{Type: v1alpha1.DataFlowing, Status: is, Reason: f.reason}
+}
+func (f flows) IsSettled(client.Object, time.Time) bool { return f.settled }
+func (f flows) AreAwaited() bool                        { return f.areWaited }
+
+const (
+	flowingSince = `{type: DataFlowing, status: "True", reason: Flowing, lastTransitionTime: "2026-02-01T00:00:00Z"}`
+	droppedAfter = `{type: DataFlowing, status: "False", reason: AllDropped, lastTransitionTime: "2026-02-02T12:00:00Z"}`
+	droppedSince = `{type: DataFlowing, status: "False", reason: AllDropped, lastTransitionTime: "2026-02-01T00:00:00Z"}`
+	rollingOut   = `{type: UpdatePending, status: "False", reason: RollingOut, lastTransitionTime: "2026-02-02T00:00:00Z"}`
+	nowReady     = `{type: Ready, status: "True", reason: Available, message: 1/1 available, lastTransitionTime: "2026-02-02T06:00:00Z"}`
+)
+
+func TestTheStatusSaysWhetherDataFlows(t *testing.T) {
+	for _, row := range []struct {
+		name, conditions string
+		noFlow           bool
+		known            flows
+		want, pending    string
+	}{
+		{"what is known is said", "[]", false, flows{reason: "Flowing"}, "True Flowing", ""},
+		{"nothing is said until something is known", "[]", false, flows{}, " ", ""},
+		{"an operator that has just started knows nothing, and the condition stays", "[" + flowingSince + "]", false, flows{}, "True Flowing", ""},
+		{"without spec.flow there is no condition", "[" + flowingSince + "]", true, flows{}, " ", ""},
+		{"a change that is awaited until data flows is on its way until then", "[" + flowingSince + "," + rollingOut + "," + nowReady + "]", false,
+			flows{reason: "Flowing", areWaited: true}, "True Flowing", "RollingOut"},
+		{"it ends when data flows", "[" + flowingSince + "," + rollingOut + "," + nowReady + "]", false,
+			flows{reason: "Flowing", areWaited: true, settled: true}, "True Flowing", ""},
+		{"it ends when pods are ready, if the flow is not awaited", "[" + flowingSince + "," + rollingOut + "," + nowReady + "]", false,
+			flows{reason: "Flowing"}, "True Flowing", ""},
+		{"it goes on when data stops", "[" + flowingSince + "," + rollingOut + "," + nowReady + "]", false,
+			flows{reason: "AllDropped", areWaited: true, settled: true}, "False AllDropped", "RollingOut"},
+		{"it goes on while data has stopped since then", "[" + droppedAfter + "," + rollingOut + "," + nowReady + "]", false,
+			flows{reason: "AllDropped", areWaited: true, settled: true}, "False AllDropped", "RollingOut"},
+		{"it does not wait for a Collector whose data had stopped before", "[" + droppedSince + "," + rollingOut + "," + nowReady + "]", false,
+			flows{reason: "AllDropped", areWaited: true, settled: true}, "False AllDropped", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			stored := collector(t, "{observedGeneration: 3, conditions: "+row.conditions+"}")
+			stored.Object["spec"] = map[string]any{"flow": map[string]any{}}
+			if row.noFlow {
+				stored.Object["spec"] = map[string]any{}
+			}
+			got := stored.DeepCopy()
+			c := fake.NewClientBuilder().WithObjects(stored, served(t)).WithInterceptorFuncs(interceptor.Funcs{
+				SubResourceUpdate: func(_ context.Context, _ client.Client, _ string, obj client.Object, _ ...client.SubResourceUpdateOption) error {
+					got = obj.(*unstructured.Unstructured)
+					return nil
+				}}).Build()
+			err := status.NewClient(c, c, outcome{InOrder: true}, row.known, record.NewFakeRecorder(9)).Status().Update(t.Context(), stored.DeepCopy())
+			if err != nil {
+				t.Fatal(err)
+			}
+			is := v1alpha1.ConditionOf(got, v1alpha1.DataFlowing)
+			if said := string(is.Status) + " " + is.Reason; said != row.want {
+				t.Errorf("DataFlowing is %q, want %q", said, row.want)
+			}
+			if pending := v1alpha1.ConditionOf(got, v1alpha1.UpdatePending).Reason; pending != row.pending {
+				t.Errorf("UpdatePending is %q, want %q", pending, row.pending)
+			}
+		})
+	}
+}
