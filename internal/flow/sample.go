@@ -102,7 +102,7 @@ func (r *reader) read(page io.Reader, buffer []byte) (*Sample, error) {
 				return nil, errNoMetrics
 			}
 			return found, nil
-		case err != nil, all > mostBytes, len(rest) == len(buffer):
+		case err != nil, len(rest) == len(buffer):
 			return nil, errNoMetrics
 		}
 		filled = copy(buffer, rest)

@@ -70,9 +70,9 @@ func TestFilesRendersTheItemsOfAList(t *testing.T) {
 
 func TestFilesHonoursTheOptionsThatDecideWhatIsRendered(t *testing.T) {
 	out := &strings.Builder{}
-	renderer := newRenderer(t, operator.Options{CollectorRegistry: "mirror.test/otel"}, "monitoring.coreos.com/v1/ServiceMonitor")
+	renderer := newRenderer(t, operator.Options{CollectorRegistry: "mirror.test/otel", Namespace: "operators"}, "monitoring.coreos.com/v1/ServiceMonitor")
 	renderer.Watches[0].OverrideValues = map[string]string{"priorityClassName": "tenants"}
-	input := collector + "  serviceMonitor: {enabled: true}\n"
+	input := collector + "  serviceMonitor: {enabled: true}\n  flow: {}\n  networkPolicy: {enabled: true}\n"
 	if err := renderer.Files(t.Context(), []string{"-"}, strings.NewReader(input), out); err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +80,7 @@ func TestFilesHonoursTheOptionsThatDecideWhatIsRendered(t *testing.T) {
 		`image: "mirror.test/otel/opentelemetry-collector:0.150.0"`,
 		"kind: ServiceMonitor",
 		`priorityClassName: "tenants"`,
+		`kubernetes.io/metadata.name: "operators"`,
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out)

@@ -9,8 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -148,4 +150,45 @@ func BenchmarkAPodInTheCache(b *testing.B) {
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(b.N), "B/pod")
 	runtime.KeepAlive(kept)
+}
+
+func TestOnlyPodsThatServeKeepTheirAddress(t *testing.T) {
+	for name, row := range map[string]struct {
+		edit func(*corev1.Pod)
+		want string
+	}{
+		"a pod of a Deployment": {func(*corev1.Pod) {}, "10.0.0.7"},
+		"a pod of a DaemonSet": {func(p *corev1.Pod) {
+			p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name = "DaemonSet", "gateway"
+		}, "10.0.0.7"},
+		"one that is not ready":              {func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, ""},
+		"one that has not started":           {func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }, ""},
+		"a check":                            {func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Job" }, ""},
+		"one that nothing controls":          {func(p *corev1.Pod) { p.OwnerReferences = nil }, ""},
+		"one of another Deployment":          {func(p *corev1.Pod) { p.OwnerReferences[0].Name = "gateway-other-5d4f" }, ""},
+		"one whose label names another one":  {func(p *corev1.Pod) { p.Labels[v1alpha1.CollectorLabel] = "other" }, ""},
+		"one of a workload of another kind":  {func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Rollout" }, ""},
+		"one with no hash of a pod template": {func(p *corev1.Pod) { delete(p.Labels, "pod-template-hash") }, ""},
+	} {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "gateway-5d4f-a", Labels: map[string]string{v1alpha1.CollectorLabel: "gateway", "pod-template-hash": "5d4f"},
+				OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "gateway-5d4f", Controller: new(true)}},
+			},
+			Spec: corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{{Name: "collector"}}},
+			Status: corev1.PodStatus{
+				Phase: corev1.PodRunning, PodIP: "10.0.0.7",
+				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			},
+		}
+		row.edit(pod)
+		stripped, err := status.StripPod(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := stripped.(*corev1.Pod)
+		if kept.Status.PodIP != row.want || kept.Spec.HostNetwork != (row.want != "") {
+			t.Errorf("%s keeps the address %q, host network %t", name, kept.Status.PodIP, kept.Spec.HostNetwork)
+		}
+	}
 }
