@@ -75,7 +75,8 @@ func TestRefusals(t *testing.T) {
 			"autoscaling: maxReplicas is required when enabled",
 		},
 		"a flow on a port that has a name and no number": {
-			`{flow: {}, ports: {metrics: {port: 80, targetPort: sidecar}}}`,
+			`{flow: {}, ports: {metrics: {port: 80, targetPort: sidecar}},
+				extraContainers: [{name: a, image: b, ports: [{name: sidecar, containerPort: 81}]}]}`,
 			"flow: the number of the port metrics is not known; set flow.port",
 		},
 		"a deployment with volume claims": {
