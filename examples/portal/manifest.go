@@ -149,7 +149,7 @@ func fill(wanted, live *unstructured.Unstructured) {
 		fields["configuration"] = base64.StdEncoding.EncodeToString([]byte(text))
 	}
 	if !reflect.DeepEqual(wanted.Object["spec"], live.Object["spec"]) {
-		remember(wanted, live.Object["spec"])
+		remember(wanted, live)
 	}
 }
 
@@ -209,6 +209,9 @@ func readManifest(w http.ResponseWriter, r *http.Request) (*unstructured.Unstruc
 		unstructured.RemoveNestedField(wanted.Object, "metadata", name)
 	}
 	delete(wanted.Object, "status")
+	if annotations, has, _ := unstructured.NestedFieldNoCopy(wanted.Object, "metadata", "annotations"); has && annotations == nil {
+		unstructured.RemoveNestedField(wanted.Object, "metadata", "annotations") // null takes none of those that are kept
+	}
 	wanted.SetNamespace(namespace)
 	return wanted, nil
 }
