@@ -59,7 +59,6 @@ func (p *portal) getManifest(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", "application/yaml")
 	_, _ = io.WriteString(w, text) // a browser that has gone does not need it
 	return nil

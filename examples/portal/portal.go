@@ -74,11 +74,10 @@ func newPortal(streams context.Context, to *cluster, namespaces, hosts []string)
 			http.Redirect(w, r, "/?namespace="+url.QueryEscape(namespaces[0]), http.StatusFound)
 			return
 		}
-		w.Header().Set("Content-Security-Policy", contentPolicy)
 		http.ServeFileFS(w, r, page, "page/index.html")
 	})
 	// A page of another site can neither write here nor, by giving this address a name of its own, read.
-	return http.NewCrossOriginProtection().Handler(onlyAs(hosts, mux))
+	return guarded(http.NewCrossOriginProtection().Handler(onlyAs(hosts, mux)))
 }
 
 // wanted is what a PUT asks for.
@@ -114,12 +113,10 @@ func show(c *v1alpha1.Collector) shown {
 		s.Reason = "Deleting"
 		return s
 	}
-	// A status of an older generation says nothing of the latest change.
-	if c.Status.ObservedGeneration != c.Generation {
-		return s
-	}
 	for _, condition := range c.Status.Conditions {
-		if condition.Type == "Ready" {
+		// A status of an older generation says nothing of the latest change, except that the operator does not follow it.
+		isCurrent := c.Status.ObservedGeneration == c.Generation || condition.Reason == v1alpha1.ReasonPaused
+		if condition.Type == "Ready" && isCurrent {
 			s.Ready, s.Reason, s.Message = string(condition.Status), condition.Reason, condition.Message
 		}
 	}
@@ -251,6 +248,17 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		slog.Error("cannot answer", "err", err)
 	}
 	slog.Info("request", "method", r.Method, "path", r.URL.Path, "refusal", apierrors.ReasonForError(err))
+}
+
+// guarded has browsers load only what the portal serves, take each answer for what it says it is, and keep none: the files in page are
+// small, and change with the portal.
+func guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", contentPolicy)
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r)
+	})
 }
 
 // onlyAs refuses a request to a name that is not the portal's.
