@@ -47,7 +47,6 @@ type screen struct {
 	HasBefore   bool
 	Managers    []metav1.ManagedFieldsEntry // newest first
 	Events      []corev1.Event              // newest first
-	Keeper      string                      // the GitOps tool, if there is one
 	Unseen      []string                    // what the account may not read
 }
 
@@ -64,7 +63,7 @@ func (p *portal) about(w http.ResponseWriter, r *http.Request) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &collector); err != nil {
 		return fmt.Errorf("read the Collector: %w", err)
 	}
-	s := &screen{shown: show(&collector), Collector: &collector, Keeper: explain.Keeper(live), Managers: live.GetManagedFields()}
+	s := &screen{shown: show(&collector), Collector: &collector, Managers: live.GetManagedFields()}
 	if was := before(live); was != nil {
 		spec, _, _ := unstructured.NestedMap(live.Object, "spec")
 		s.HasBefore, s.Changes = true, differences(was, spec)

@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,7 +18,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/explain"
 )
 
 const (
@@ -108,15 +106,14 @@ func (p *portal) update(r *http.Request, wanted *unstructured.Unstructured, dryR
 			return "", err
 		}
 		refused := ""
-		if tool := explain.Keeper(live); tool != "" && len(dryRun) == 0 && r.URL.Query().Get("force") != "true" {
-			refused = tool + " manages this Collector and would change it back; change it in git, or confirm the change"
+		if len(dryRun) == 0 {
+			refused = keptBy(live, r)
 		}
 		if tag(text) != r.Header.Get("If-Match") {
 			refused = "somebody has changed this Collector since you opened it; copy what you wrote, and open it again"
 		}
 		if refused != "" {
-			of := v1alpha1.GroupVersion.WithResource("collectors").GroupResource()
-			return "", apierrors.NewConflict(of, live.GetName(), errors.New(refused)) //nolint:wrapcheck // it is the answer
+			return "", conflict(live, refused)
 		}
 		asked.DeepCopyInto(wanted)
 		fill(wanted, live)

@@ -19,10 +19,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	apply "github.com/kube8/kube8-operator/api/applyconfiguration/api/v1alpha1"
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/explain"
 )
 
 const (
@@ -100,11 +101,12 @@ type shown struct {
 	Ready   string `json:"ready"` // True, False or Unknown
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	Keeper  string `json:"keeper,omitempty"` // the GitOps tool that would change it back, if there is one
 }
 
 // show leaves the configuration out, because it may hold credentials.
 func show(c *v1alpha1.Collector) shown {
-	s := shown{Name: c.Name, Ready: string(metav1.ConditionUnknown), wanted: wanted{
+	s := shown{Name: c.Name, Ready: string(metav1.ConditionUnknown), Keeper: explain.Keeper(c), wanted: wanted{
 		Collector: c.Spec.Collector.Name, Version: c.Spec.Collector.Version,
 		Tenant: c.Spec.Tenant.Reference, TenantID: c.Spec.Tenant.ID, Cluster: c.Spec.Cluster,
 		ConfigurationSecret: c.Spec.Collector.ConfigurationSecret,
@@ -143,27 +145,8 @@ func (p *portal) put(w http.ResponseWriter, r *http.Request) error {
 	if err := body.Decode(&c); err != nil {
 		return tooLarge(err)
 	}
-	var before v1alpha1.Collector
-	err := p.collectors.Get(r.Context(), client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}, &before)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read the Collector: %w", err)
-	}
-	config := apply.CollectorConfig().WithName(c.Collector).WithVersion(c.Version)
-	switch source := c.ConfigurationSecret; {
-	case source != nil:
-		config.WithConfigurationSecret(apply.ConfigurationSecret().WithName(source.Name).WithKey(source.Key))
-	case c.Configuration == "": // some collectors need none
-	case len(before.Spec.Collector.Configuration) > 0: // somebody else can own that field, so it stays the one that is set
-		config.WithConfiguration([]byte(c.Configuration))
-	default:
-		config.WithConfigurationText(v1alpha1.FileText(c.Configuration))
-	}
-	collector := apply.Collector(r.PathValue("name"), r.PathValue("namespace")).WithSpec(apply.CollectorSpec().
-		WithCollector(config).
-		WithTenant(apply.Tenant().WithID(c.TenantID).WithReference(c.Tenant)).
-		WithCluster(c.Cluster))
-	// The portal overwrites a value of somebody else in one of these fields: they are set here.
-	if err := p.collectors.Apply(r.Context(), collector, fieldManager, client.ForceOwnership); err != nil {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return p.apply(r, &c) })
+	if err != nil {
 		return fmt.Errorf("apply the Collector: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -171,8 +154,12 @@ func (p *portal) put(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (p *portal) delete(w http.ResponseWriter, r *http.Request) error {
-	err := p.collectors.Delete(r.Context(), &v1alpha1.Collector{
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")},
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		live, err := p.seen(r)
+		if err != nil {
+			return err
+		}
+		return p.collectors.Delete(r.Context(), live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
 	})
 	if err != nil {
 		return fmt.Errorf("delete the Collector: %w", err)
