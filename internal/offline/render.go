@@ -132,7 +132,7 @@ func (r *Renderer) read(chrt *chart.Chart) (*render.Chart, error) {
 	}
 	read, err := render.NewChart(chrt)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller does
+		return nil, err
 	}
 	if r.charts == nil {
 		r.charts = map[*chart.Chart]*render.Chart{}

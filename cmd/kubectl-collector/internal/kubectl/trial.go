@@ -129,7 +129,7 @@ func (t *trial) rename(collector string) {
 	mark(t.secret.Labels)
 }
 
-// run runs the check. What it has created is for remove.
+// run runs the check, and leaves its objects to remove.
 func (t *trial) run(ctx context.Context) (verdict, string) {
 	if err := t.client.Create(ctx, t.job); err != nil {
 		return unknown, oneLine(fmt.Sprintf("its Job cannot be created: %v", err))
