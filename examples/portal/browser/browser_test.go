@@ -127,6 +127,19 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 	remove := func(name string) chromedp.Action[chromedp.Void] {
 		return chromedp.Click(chromedp.Search(row(name) + `//*[.="Delete"]`))
 	}
+	isTrue(ctx, t, "the question before a deletion names the tool that would undo it", `(() => {
+		const says = (keeper) => {
+			const data = JSON.stringify({ name: "kept", version: "0.150.0", tenant: "acme", cluster: "prod-eu-1", ready: "False", keeper });
+			for (const stream of window.streams) stream.dispatchEvent(new MessageEvent("changed", { data }));
+		};
+		const ask = window.confirm;
+		let asked;
+		window.confirm = (question) => { asked = question; return false; };
+		says("application shop of Argo CD");
+		document.querySelector("[aria-label='delete kept']").click();
+		window.confirm = ask;
+		says();
+		return asked.includes("application shop of Argo CD manages it"); })()`)
 	step(ctx, t, "deleted, the rows go", remove("gateway"), hasNot(row("gateway")), remove("kept"), says("none", "There are none yet."))
 
 	if err := chromedp.Cancel(ctx); err != nil {
