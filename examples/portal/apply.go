@@ -64,7 +64,7 @@ func (p *portal) seen(r *http.Request) (*v1alpha1.Collector, error) {
 		return live, err //nolint:wrapcheck // the caller says what failed
 	}
 	if refused := keptBy(live, r); refused != "" {
-		return live, conflict(live, refused) //nolint:wrapcheck // it is the answer
+		return live, conflict(live, refused)
 	}
 	return live, nil
 }

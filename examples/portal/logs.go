@@ -23,7 +23,7 @@ const (
 	maxLogged   = 5
 	maxLogLines = 100
 	maxLogBytes = 64 << 10
-	podPage     = 20 // is how many pods a request lists
+	podPage     = 20                             // is how many pods a request lists
 	logWithin   = answerWithin / (maxLogged + 1) // is how long the node of a pod may take
 )
 
@@ -75,12 +75,15 @@ func (p *portal) newest(ctx context.Context, namespace, name string) (pods []met
 		var list metav1.PartialObjectMetadataList
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
 		for isMore := true; isMore; isMore = list.Continue != "" {
-			err := p.collectors.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{label: name}, client.Limit(podPage), client.Continue(list.Continue))
+			next := client.Continue(list.Continue)
+			err := p.collectors.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{label: name}, client.Limit(podPage), next)
 			if err != nil {
 				return nil, fmt.Errorf("list pods: %w", err)
 			}
 			pods = append(pods, list.Items...)
-			slices.SortStableFunc(pods, func(a, b metav1.PartialObjectMetadata) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+			slices.SortStableFunc(pods, func(a, b metav1.PartialObjectMetadata) int {
+				return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
+			})
 			pods = pods[:min(len(pods), maxLogged)]
 		}
 	}
