@@ -115,6 +115,18 @@ func TestEachCauseIsToldOnThePage(t *testing.T) {
 	}
 }
 
+func TestThePageSaysThatDataDoesNotFlow(t *testing.T) {
+	g := NewWithT(t)
+	put(t, "gateway", valid())
+	collector := get(t)
+	collector.Status = v1alpha1.CollectorStatus{ObservedGeneration: collector.Generation, Conditions: []v1alpha1.Condition{
+		{Type: v1alpha1.DataFlowing, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonAllDropped, Message: "data comes in, and none goes out"},
+		{Type: "Ready", Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonAvailable, Message: "1/1 available"},
+	}}
+	g.Expect(admin.Status().Update(t.Context(), collector)).To(Succeed())
+	g.Expect(aboutGateway(t)).To(And(ContainSubstring("Ready"), ContainSubstring("`AllDropped`: The collector takes data, and sends none of it.")))
+}
+
 func TestThePageSaysWhereToSendData(t *testing.T) {
 	g := NewWithT(t)
 	put(t, "gateway", valid())
