@@ -121,10 +121,11 @@ type CollectorSpec struct {
 
 	// RevisionHistoryLimit is how many revisions the operator records, 10 by
 	// default: the deployed one, and those that you can go back to. As many Secrets
-	// with configurations stay, and what is in them.
+	// with configurations stay, and what is in them. A lower limit counts for
+	// records from the next revision on.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=50
+	// +kubebuilder:validation:Maximum=20
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 
 	WorkloadSpec `json:",inline"`

@@ -47,7 +47,6 @@ type screen struct {
 	HasBefore   bool
 	Managers    []metav1.ManagedFieldsEntry // newest first
 	Events      []corev1.Event              // newest first
-	Keeper      string                      // the GitOps tool, if there is one
 	Unseen      []string                    // what the account may not read
 }
 
@@ -64,7 +63,7 @@ func (p *portal) about(w http.ResponseWriter, r *http.Request) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &collector); err != nil {
 		return fmt.Errorf("read the Collector: %w", err)
 	}
-	s := &screen{shown: show(&collector), Collector: &collector, Keeper: explain.Keeper(live), Managers: live.GetManagedFields()}
+	s := &screen{shown: show(&collector), Collector: &collector, Managers: live.GetManagedFields()}
 	if was := before(live); was != nil {
 		spec, _, _ := unstructured.NestedMap(live.Object, "spec")
 		s.HasBefore, s.Changes = true, differences(was, spec)
@@ -78,7 +77,6 @@ func (p *portal) about(w http.ResponseWriter, r *http.Request) error {
 	if err := aboutPage.Execute(&text, s); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
-	w.Header().Set("Content-Security-Policy", contentPolicy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = text.WriteTo(w) // a browser that has gone does not need it
 	return nil
@@ -154,15 +152,11 @@ func (s *screen) judge() (messages []string) {
 
 // troubles returns what the newest warning about each of some pods says that do not serve.
 func (p *portal) troubles(ctx context.Context, of *v1alpha1.Collector) (messages []string, err error) {
-	pods, err := p.podsOf(ctx, of.Namespace, of.Name, v1alpha1.CollectorLabel)
+	pods, err := p.troubled(ctx, of)
 	if err != nil {
 		return nil, err
 	}
-	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool {
-		return pod.DeletionTimestamp != nil ||
-			slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Ready })
-	})
-	for _, pod := range pods[:min(len(pods), maxTroubled)] {
+	for _, pod := range pods {
 		events, err := p.eventsOf(ctx, pod.Namespace, pod.UID)
 		if err != nil {
 			return nil, err
@@ -172,6 +166,24 @@ func (p *portal) troubles(ctx context.Context, of *v1alpha1.Collector) (messages
 		}
 	}
 	return messages, nil
+}
+
+// troubled returns some pods that do not serve. It reads no more than it needs.
+func (p *portal) troubled(ctx context.Context, of *v1alpha1.Collector) (pods []corev1.Pod, err error) {
+	var list corev1.PodList
+	isOf := client.MatchingLabels{v1alpha1.CollectorLabel: of.Name}
+	for isMore := true; isMore && len(pods) < maxTroubled; isMore = list.Continue != "" {
+		next := client.Continue(list.Continue)
+		list = corev1.PodList{}
+		if err := p.collectors.List(ctx, &list, client.InNamespace(of.Namespace), isOf, client.Limit(podPage), next); err != nil {
+			return nil, fmt.Errorf("list pods: %w", err)
+		}
+		pods = append(pods, slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+			return pod.DeletionTimestamp != nil ||
+				slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Ready })
+		})...)
+	}
+	return pods[:min(len(pods), maxTroubled)], nil
 }
 
 // eventsOf returns the events of an object, newest first.

@@ -108,7 +108,6 @@ func (s *eventStream) write(format string, args ...any) error {
 	if !s.begun {
 		s.begun = true
 		s.w.Header().Set("Content-Type", "text/event-stream")
-		s.w.Header().Set("Cache-Control", "no-store")
 		if err := s.control.SetReadDeadline(time.Time{}); err != nil {
 			return fmt.Errorf("begin the stream: %w", err)
 		}

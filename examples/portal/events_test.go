@@ -167,7 +167,7 @@ func TestHundredsOfReadersAreOneWatchAndNobodyWaitsForThem(t *testing.T) {
 	}
 	g.Expect(watches(t)).To(Equal(before + 1))
 	began := time.Now()
-	for range 20 {
+	for range 50 {
 		code, answer := call(t, http.MethodGet, "/collectors/"+tenant, nil)
 		g.Expect(code).To(Equal(http.StatusOK), answer)
 	}

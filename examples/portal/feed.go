@@ -109,7 +109,13 @@ func (f *feeds) begin(namespace string) *feed {
 
 // shorten leaves of a Collector what everybody is shown. The rest can be large.
 func shorten(collector *v1alpha1.Collector) {
-	collector.ManagedFields, collector.Annotations, collector.Labels, collector.Finalizers = nil, nil, nil, nil
+	for i := range collector.ManagedFields { // their names, labels and annotations tell whether a GitOps tool manages it
+		collector.ManagedFields[i].FieldsV1 = nil
+	}
+	for _, name := range kept {
+		delete(collector.Annotations, name)
+	}
+	collector.Finalizers = nil
 	config := collector.Spec.Collector
 	collector.Spec = v1alpha1.CollectorSpec{
 		Collector: v1alpha1.CollectorConfig{Name: config.Name, Version: config.Version, ConfigurationSecret: config.ConfigurationSecret},

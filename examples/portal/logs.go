@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -22,6 +23,7 @@ const (
 	maxLogged   = 5
 	maxLogLines = 100
 	maxLogBytes = 64 << 10
+	podPage     = 20                             // is how many pods a request lists
 	logWithin   = answerWithin / (maxLogged + 1) // is how long the node of a pod may take
 )
 
@@ -31,26 +33,25 @@ const checkLabel = "kube8.dev/check"
 // logs answers with the last lines of the logs of a Collector's pods, and of the pod of its check.
 func (p *portal) logs(w http.ResponseWriter, r *http.Request) error {
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
-	pods, err := p.podsOf(r.Context(), namespace, name, v1alpha1.CollectorLabel, checkLabel)
+	pods, err := p.newest(r.Context(), namespace, name)
 	if err != nil {
 		return err
 	}
 	var all bytes.Buffer
-	for _, pod := range pods[:min(len(pods), maxLogged)] {
+	for _, pod := range pods {
 		text, err := p.log(r.Context(), &pod)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(&all, "%s\n%s\n\n", pod.Name, cmp.Or(strings.TrimSpace(text), "(nothing yet)"))
 	}
-	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write(bytes.TrimSpace(all.Bytes())) // a browser that has gone does not need it
 	return nil
 }
 
 // log returns the last lines of a pod's log, or why there are none.
-func (p *portal) log(ctx context.Context, pod *corev1.Pod) (string, error) {
+func (p *portal) log(ctx context.Context, pod *metav1.PartialObjectMetadata) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, logWithin)
 	defer cancel()
 	text, err := p.pods.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
@@ -68,15 +69,23 @@ func (p *portal) log(ctx context.Context, pod *corev1.Pod) (string, error) {
 	return string(text), nil
 }
 
-// podsOf returns the pods that have one of the labels with a Collector's name, newest first.
-func (p *portal) podsOf(ctx context.Context, namespace, name string, labels ...string) (pods []corev1.Pod, err error) {
-	for _, label := range labels {
-		var list corev1.PodList
-		if err := p.collectors.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{label: name}); err != nil {
-			return nil, fmt.Errorf("list pods: %w", err)
+// newest returns the newest pods of a Collector and of its check, without what is in them.
+func (p *portal) newest(ctx context.Context, namespace, name string) (pods []metav1.PartialObjectMetadata, err error) {
+	for _, label := range []string{v1alpha1.CollectorLabel, checkLabel} {
+		var list metav1.PartialObjectMetadataList
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+		for isMore := true; isMore; isMore = list.Continue != "" {
+			next := client.Continue(list.Continue)
+			err := p.collectors.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{label: name}, client.Limit(podPage), next)
+			if err != nil {
+				return nil, fmt.Errorf("list pods: %w", err)
+			}
+			pods = append(pods, list.Items...)
+			slices.SortStableFunc(pods, func(a, b metav1.PartialObjectMetadata) int {
+				return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
+			})
+			pods = pods[:min(len(pods), maxLogged)]
 		}
-		pods = append(pods, list.Items...)
 	}
-	slices.SortStableFunc(pods, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	return pods, nil
 }

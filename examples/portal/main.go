@@ -114,6 +114,7 @@ func connect(kubeconfig string) (*cluster, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("find a cluster; --kubeconfig names one: %w", err)
 	}
+	config.QPS = -1 // all readers share these clients, and the API server has priority and fairness to hold them back
 	namespace, _, err := loader.Namespace()
 	if err != nil {
 		return nil, "", fmt.Errorf("find the kubeconfig's namespace: %w", err)

@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,7 +18,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/explain"
 )
 
 const (
@@ -59,7 +57,6 @@ func (p *portal) getManifest(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", "application/yaml")
 	_, _ = io.WriteString(w, text) // a browser that has gone does not need it
 	return nil
@@ -109,15 +106,14 @@ func (p *portal) update(r *http.Request, wanted *unstructured.Unstructured, dryR
 			return "", err
 		}
 		refused := ""
-		if tool := explain.Keeper(live); tool != "" && len(dryRun) == 0 && r.URL.Query().Get("force") != "true" {
-			refused = tool + " manages this Collector and would change it back; change it in git, or confirm the change"
+		if len(dryRun) == 0 {
+			refused = keptBy(live, r)
 		}
 		if tag(text) != r.Header.Get("If-Match") {
 			refused = "somebody has changed this Collector since you opened it; copy what you wrote, and open it again"
 		}
 		if refused != "" {
-			of := v1alpha1.GroupVersion.WithResource("collectors").GroupResource()
-			return "", apierrors.NewConflict(of, live.GetName(), errors.New(refused)) //nolint:wrapcheck // it is the answer
+			return "", conflict(live, refused)
 		}
 		asked.DeepCopyInto(wanted)
 		fill(wanted, live)
@@ -149,7 +145,7 @@ func fill(wanted, live *unstructured.Unstructured) {
 		fields["configuration"] = base64.StdEncoding.EncodeToString([]byte(text))
 	}
 	if !reflect.DeepEqual(wanted.Object["spec"], live.Object["spec"]) {
-		remember(wanted, live.Object["spec"])
+		remember(wanted, live)
 	}
 }
 
@@ -209,6 +205,9 @@ func readManifest(w http.ResponseWriter, r *http.Request) (*unstructured.Unstruc
 		unstructured.RemoveNestedField(wanted.Object, "metadata", name)
 	}
 	delete(wanted.Object, "status")
+	if annotations, has, _ := unstructured.NestedFieldNoCopy(wanted.Object, "metadata", "annotations"); has && annotations == nil {
+		unstructured.RemoveNestedField(wanted.Object, "metadata", "annotations") // null takes none of those that are kept
+	}
 	wanted.SetNamespace(namespace)
 	return wanted, nil
 }

@@ -19,10 +19,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	apply "github.com/kube8/kube8-operator/api/applyconfiguration/api/v1alpha1"
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/explain"
 )
 
 const (
@@ -74,11 +75,10 @@ func newPortal(streams context.Context, to *cluster, namespaces, hosts []string)
 			http.Redirect(w, r, "/?namespace="+url.QueryEscape(namespaces[0]), http.StatusFound)
 			return
 		}
-		w.Header().Set("Content-Security-Policy", contentPolicy)
 		http.ServeFileFS(w, r, page, "page/index.html")
 	})
 	// A page of another site can neither write here nor, by giving this address a name of its own, read.
-	return http.NewCrossOriginProtection().Handler(onlyAs(hosts, mux))
+	return guarded(http.NewCrossOriginProtection().Handler(onlyAs(hosts, mux)))
 }
 
 // wanted is what a PUT asks for.
@@ -101,11 +101,12 @@ type shown struct {
 	Ready   string `json:"ready"` // True, False or Unknown
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	Keeper  string `json:"keeper,omitempty"` // the GitOps tool that would change it back, if there is one
 }
 
 // show leaves the configuration out, because it may hold credentials.
 func show(c *v1alpha1.Collector) shown {
-	s := shown{Name: c.Name, Ready: string(metav1.ConditionUnknown), wanted: wanted{
+	s := shown{Name: c.Name, Ready: string(metav1.ConditionUnknown), Keeper: explain.Keeper(c), wanted: wanted{
 		Collector: c.Spec.Collector.Name, Version: c.Spec.Collector.Version,
 		Tenant: c.Spec.Tenant.Reference, TenantID: c.Spec.Tenant.ID, Cluster: c.Spec.Cluster,
 		ConfigurationSecret: c.Spec.Collector.ConfigurationSecret,
@@ -114,12 +115,10 @@ func show(c *v1alpha1.Collector) shown {
 		s.Reason = "Deleting"
 		return s
 	}
-	// A status of an older generation says nothing of the latest change.
-	if c.Status.ObservedGeneration != c.Generation {
-		return s
-	}
 	for _, condition := range c.Status.Conditions {
-		if condition.Type == "Ready" {
+		// A status of an older generation says nothing of the latest change, except that the operator does not follow it.
+		isCurrent := c.Status.ObservedGeneration == c.Generation || condition.Reason == v1alpha1.ReasonPaused
+		if condition.Type == "Ready" && isCurrent {
 			s.Ready, s.Reason, s.Message = string(condition.Status), condition.Reason, condition.Message
 		}
 	}
@@ -146,27 +145,8 @@ func (p *portal) put(w http.ResponseWriter, r *http.Request) error {
 	if err := body.Decode(&c); err != nil {
 		return tooLarge(err)
 	}
-	var before v1alpha1.Collector
-	err := p.collectors.Get(r.Context(), client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}, &before)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read the Collector: %w", err)
-	}
-	config := apply.CollectorConfig().WithName(c.Collector).WithVersion(c.Version)
-	switch source := c.ConfigurationSecret; {
-	case source != nil:
-		config.WithConfigurationSecret(apply.ConfigurationSecret().WithName(source.Name).WithKey(source.Key))
-	case c.Configuration == "": // some collectors need none
-	case len(before.Spec.Collector.Configuration) > 0: // somebody else can own that field, so it stays the one that is set
-		config.WithConfiguration([]byte(c.Configuration))
-	default:
-		config.WithConfigurationText(v1alpha1.FileText(c.Configuration))
-	}
-	collector := apply.Collector(r.PathValue("name"), r.PathValue("namespace")).WithSpec(apply.CollectorSpec().
-		WithCollector(config).
-		WithTenant(apply.Tenant().WithID(c.TenantID).WithReference(c.Tenant)).
-		WithCluster(c.Cluster))
-	// The portal overwrites a value of somebody else in one of these fields: they are set here.
-	if err := p.collectors.Apply(r.Context(), collector, fieldManager, client.ForceOwnership); err != nil {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return p.apply(r, &c) })
+	if err != nil {
 		return fmt.Errorf("apply the Collector: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -174,8 +154,12 @@ func (p *portal) put(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (p *portal) delete(w http.ResponseWriter, r *http.Request) error {
-	err := p.collectors.Delete(r.Context(), &v1alpha1.Collector{
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")},
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		live, err := p.seen(r)
+		if err != nil {
+			return err
+		}
+		return p.collectors.Delete(r.Context(), live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
 	})
 	if err != nil {
 		return fmt.Errorf("delete the Collector: %w", err)
@@ -251,6 +235,17 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		slog.Error("cannot answer", "err", err)
 	}
 	slog.Info("request", "method", r.Method, "path", r.URL.Path, "refusal", apierrors.ReasonForError(err))
+}
+
+// guarded has browsers load only what the portal serves, take each answer for what it says it is, and keep none: the files in page are
+// small, and change with the portal.
+func guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", contentPolicy)
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r)
+	})
 }
 
 // onlyAs refuses a request to a name that is not the portal's.

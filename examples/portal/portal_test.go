@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -166,4 +167,31 @@ func TestACollectorNeedsNoConfiguration(t *testing.T) {
 	g.Expect(config.Configuration).To(BeEmpty())
 	g.Expect(config.ConfigurationText).To(BeEmpty())
 	g.Expect(config.Name).To(Equal("opentelemetry-collector"))
+}
+
+func TestAPausedCollectorStaysPausedWhenItIsChanged(t *testing.T) {
+	g := NewWithT(t)
+	put(t, "gateway", valid())
+	observe(t, corev1.ConditionUnknown, v1alpha1.ReasonPaused)
+	changed := valid()
+	changed.Version = "0.151.0"
+	put(t, "gateway", changed)
+	g.Expect(show(get(t)).Reason).To(Equal(v1alpha1.ReasonPaused))
+	g.Expect(aboutGateway(t)).To(And(ContainSubstring(">Paused</span>"), Not(ContainSubstring("Waiting for the operator"))))
+}
+
+func TestBrowsersLoadAndKeepNothingElse(t *testing.T) {
+	put(t, "gateway", valid())
+	for _, path := range []string{"/", "/page/", "/page/page.js", "/about/" + tenant + "/gateway", "/collectors/" + tenant + "?configuration=true",
+		"/collectors/" + tenant + "/events", manifests + "/gateway", "/logs/" + tenant + "/gateway", "/nothing"} {
+		t.Run(path, func(t *testing.T) {
+			g := NewWithT(t)
+			response, err := http.Get(portalURL + path) //nolint:noctx // the test's server ends it
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(response.Body.Close()).To(Succeed())
+			g.Expect(response.Header).To(And(
+				HaveKeyWithValue("Content-Security-Policy", []string{contentPolicy}), HaveKeyWithValue("Cache-Control", []string{"no-store"}),
+				HaveKeyWithValue("X-Content-Type-Options", []string{"nosniff"})))
+		})
+	}
 }

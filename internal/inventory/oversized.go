@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,8 +31,8 @@ const (
 	// does not have all finalizers. The API server accepts no such names from anybody.
 	oversizedAnnotation, finalizersAnnotation = "/oversized", "/finalizers"
 
-	// managerAnnotation is where the informer cache keeps which field manager was the last to change the spec.
-	managerAnnotation = "/manager"
+	// changerAnnotation is where the informer cache keeps who was the last to change the spec, and longestChanger how many letters of it.
+	changerAnnotation, longestChanger = "/changer", 128
 
 	// UninstallFinalizer is the stock reconciler's.
 	UninstallFinalizer = "uninstall-helm-release"
@@ -76,11 +77,23 @@ func CheckSize(collector *unstructured.Unstructured) error {
 }
 
 // ChangerOf returns who has changed the spec of a Collector, as the informer cache or as the API server has it: the user, where a policy
-// stamps who it was, or the field manager.
+// stamps who it was, or the field manager. It is fit for a line of text.
 func ChangerOf(collector client.Object) string {
 	annotations := collector.GetAnnotations()
-	return cmp.Or(annotations[v1alpha1.ChangedByAnnotation], annotations[managerAnnotation],
-		managedfields.LatestOf(collector.GetManagedFields(), "f:spec"))
+	if known := annotations[changerAnnotation]; known != "" {
+		return known
+	}
+	found := annotations[v1alpha1.ChangedByAnnotation]
+	if manager := managedfields.LatestOf(collector.GetManagedFields(), "f:spec"); found == "" && manager != "" {
+		found = manager + " (field manager)"
+	}
+	letters := []rune(strings.Map(func(letter rune) rune {
+		if unicode.IsPrint(letter) {
+			return letter
+		}
+		return '?'
+	}, found))
+	return string(letters[:min(len(letters), longestChanger)])
 }
 
 // CheckFinalizers demands that the informer cache has all finalizers of a Collector. The error is a *configuration.Error.
@@ -101,19 +114,20 @@ func largest(spec map[string]any) string {
 
 // bound takes out of a Collector what would fill the informer cache, and nothing that the operator needs.
 func bound(collector *unstructured.Unstructured) {
-	manager := managedfields.LatestOf(collector.GetManagedFields(), "f:spec")
+	changer := ChangerOf(collector)
 	collector.SetManagedFields(nil)
 	collector.SetOwnerReferences(nil)
 	collector.SetLabels(boundMarks(collector.GetLabels()))
 	annotations := boundMarks(collector.GetAnnotations())
+	delete(annotations, v1alpha1.ChangedByAnnotation)
 	mark := func(name, value string) {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
 		annotations[name] = cmp.Or(annotations[name], value)
 	}
-	if manager != "" {
-		mark(managerAnnotation, manager)
+	if changer != "" {
+		mark(changerAnnotation, changer)
 	}
 	// The operator's own comes on top of as many as there may be.
 	if all := collector.GetFinalizers(); len(all) > maxFinalizers+1 || len(all) > maxFinalizers && !slices.Contains(all, UninstallFinalizer) {

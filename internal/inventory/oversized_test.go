@@ -121,18 +121,26 @@ func TestTheCacheKeepsWhoHasChangedTheSpecOfACollector(t *testing.T) {
 		}
 	}
 	spec, status := `{"f:spec":{"f:mode":{}}}`, `{"f:status":{"f:spec":{}}}`
-	stamped := map[string]string{v1alpha1.ChangedByAnnotation: "alice"}
+	stamped, hidden := map[string]string{v1alpha1.ChangedByAnnotation: "alice"}, map[string]string{v1alpha1.ChangedByAnnotation: "alice"}
+	for i := range 100 {
+		hidden[fmt.Sprint("kube8.dev/", i)] = ""
+	}
 	for name, row := range map[string]struct {
 		annotations map[string]string
 		entries     []metav1.ManagedFieldsEntry
 		want        string
 	}{
 		"nobody is known":    {},
-		"who was the latest": {entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9), entry("kubectl-edit", "", spec, 5)}, want: "flux"},
+		"who was the latest": {entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9), entry("kubectl-edit", "", spec, 5)}, want: "flux (field manager)"},
 		"not who wrote the status or an annotation": {entries: []metav1.ManagedFieldsEntry{
 			entry("kubectl-edit", "", spec, 5), entry("other", "status", spec, 7), entry("label", "", status, 8),
-		}, want: "kubectl-edit"},
-		"the user, where a policy tells": {annotations: stamped, entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9)}, want: "alice"},
+		}, want: "kubectl-edit (field manager)"},
+		"the user, also among many marks": {annotations: hidden, entries: []metav1.ManagedFieldsEntry{entry("jane", "", spec, 9)}, want: "alice"},
+		"a name in one short line": {
+			annotations: map[string]string{v1alpha1.ChangedByAnnotation: "a\nb" + strings.Repeat("x", 2000)}, want: "a?b" + strings.Repeat("x", 125),
+		},
+		"an entry without a time says nothing": {entries: []metav1.ManagedFieldsEntry{{Manager: "jane", FieldsV1: &metav1.FieldsV1{Raw: []byte(spec)}}}},
+		"the user, where a policy tells":       {annotations: stamped, entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9)}, want: "alice"},
 	} {
 		collector := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
 		collector.SetAnnotations(row.annotations)

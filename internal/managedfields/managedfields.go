@@ -93,7 +93,7 @@ func IsOfOperator(entry metav1.ManagedFieldsEntry) bool {
 func LatestOf(entries []metav1.ManagedFieldsEntry, path ...string) string {
 	var latest metav1.ManagedFieldsEntry
 	for _, entry := range entries {
-		if entry.Subresource == "" && entry.FieldsV1 != nil && !entry.Time.Before(latest.Time) && Has(entry, path...) {
+		if entry.Subresource == "" && entry.FieldsV1 != nil && entry.Time != nil && !entry.Time.Before(latest.Time) && Has(entry, path...) {
 			latest = entry
 		}
 	}

@@ -12,8 +12,10 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,6 +46,9 @@ type Renderer struct {
 
 	apiVersions []string
 	schema      *crdSchema
+
+	mutex  sync.Mutex
+	charts map[*chart.Chart]*render.Chart // what is read of those in Watches, each once
 }
 
 // New returns a Renderer with the charts that the operator has by opts. The cluster is taken to have apiVersions, such as
@@ -118,6 +123,24 @@ func (r *Renderer) one(ctx context.Context, watch *watches.Watch, collector *uns
 	return r.release(watch, collector)
 }
 
+// read reads a chart, once.
+func (r *Renderer) read(chrt *chart.Chart) (*render.Chart, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if known := r.charts[chrt]; known != nil {
+		return known, nil
+	}
+	read, err := render.NewChart(chrt)
+	if err != nil {
+		return nil, err
+	}
+	if r.charts == nil {
+		r.charts = map[*chart.Chart]*render.Chart{}
+	}
+	r.charts[chrt] = read
+	return read, nil
+}
+
 // release renders a first release, with the code that the operator renders with. If the API server would refuse one of its
 // objects, the error is a RefusedError that names collector's own fields.
 func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstructured) (*render.Rendered, error) {
@@ -135,11 +158,11 @@ func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstruc
 	}
 	offered := chartutil.DefaultCapabilities.Copy()
 	offered.APIVersions = append(offered.APIVersions, r.apiVersions...)
-	chart, err := render.NewChart(watch.Chart)
+	read, err := r.read(watch.Chart)
 	if err != nil {
 		return nil, fmt.Errorf("read chart %s: %w", watch.Chart.Name(), err)
 	}
-	rendered, err := chart.Render(client.ObjectKeyFromObject(collector), values, offered, postrender.Renderer{})
+	rendered, err := read.Render(client.ObjectKeyFromObject(collector), values, offered, postrender.Renderer{})
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		case s.Restores: // who knows what the other revision needs
 		default:
 			deletes = append(deletes, remove(what, seen, "no longer rendered, and not in use"))
-			if len(seen.Finalizers) == 0 {
+			if len(seen.Finalizers) == 0 && s.Deployed != "" { // of a first revision, it is lost from sight if that is refused
 				continue
 			}
 		}
@@ -157,21 +157,17 @@ func (s *Situation) handsOver(p *Plan) bool {
 func (s *Situation) history() map[inventory.Reference]bool {
 	var all []secret
 	for what, seen := range s.View.Objects {
-		if what.Kind().Kind == "Secret" && seen.State != drift.Lost && !s.isLeft(what, seen) {
+		if what.Kind().Kind == "Secret" && seen.State != drift.Lost && !s.isLeft(what, seen) && s.Want.Has(what) == nil {
 			all = append(all, secret{what, seen.Object})
 		}
 	}
-	wanted, room := 0, s.History
+	room := s.History
 	for i := range s.Want.Objects {
-		if what := s.Want.Objects[i].Ref; what.Kind().Kind == "Secret" {
-			wanted++
-			seen := s.View.Objects[what]
-			if seen.State == drift.Absent || seen.State == drift.Lost || s.isLeft(what, seen) {
-				room-- // it is about to be the newest
-			}
+		if s.Want.Objects[i].Ref.Kind().Kind == "Secret" {
+			room--
 		}
 	}
-	if wanted == 0 {
+	if room == s.History {
 		return nil
 	}
 	slices.SortFunc(all, secret.compare)

@@ -86,11 +86,13 @@ func description(changedBy string) string {
 	return ChangedByPrefix + changedBy
 }
 
-// earlier returns the annotation of the record of a revision: those that stay when it is there.
+// earlier returns the annotation of the record of a revision: those that stay when it is there. It also has those that are to go if they
+// are several, because the limit is lower now: the operator may be killed before that.
 func (r *Records) earlier(revision int) map[string]string {
 	var earlier []string
+	isLower := len(r.records) > r.Limit
 	for _, known := range r.records {
-		if known.uid != "" && known.revision > revision-r.Limit {
+		if known.uid != "" && (isLower || known.revision > revision-r.Limit) {
 			earlier = append(earlier, fmt.Sprintf("%d=%s", known.revision, known.uid))
 		}
 	}

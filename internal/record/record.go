@@ -6,6 +6,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -166,7 +167,11 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 			err = r.create(ctx, next, content)
 		}
 	}
-	if apierrors.IsForbidden(err) && r.forget(ctx, next-r.Limit) == nil { // a quota has room for as many as stay
+	// A quota may have room for as many as stay, or only for fewer. The record of what is deployed stays until there is the next one.
+	for keeps := r.Limit; apierrors.IsForbidden(err) && keeps > 1; keeps /= 2 {
+		if isQuota := strings.Contains(err.Error(), "exceeded quota"); !isQuota || r.forget(ctx, next-keeps) != nil {
+			break
+		}
 		err = r.create(ctx, next, content)
 	}
 	for apierrors.IsAlreadyExists(err) { // that record has lost its labels, or another operator has just written it
@@ -274,14 +279,21 @@ func (r *Records) forget(ctx context.Context, last int) error {
 		}
 		if known.isTold {
 			if _, err := r.get(ctx, known.revision); err != nil {
-				continue // it has gone, or it is somebody else's
+				if _, isForeign := errors.AsType[*inventory.ConflictError](err); isForeign || apierrors.IsNotFound(err) {
+					r.drop(known)
+				}
+				continue
 			}
 		}
 		err := r.Cluster.Delete(ctx, r.secretOf(known.revision), client.Preconditions{UID: &known.uid})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("delete the record of revision %d: %w", known.revision, err)
 		}
-		r.records = slices.DeleteFunc(r.records, func(other recorded) bool { return other == known })
+		r.drop(known)
 	}
 	return nil
+}
+
+func (k *Known) drop(record recorded) {
+	k.records = slices.DeleteFunc(k.records, func(other recorded) bool { return other == record })
 }

@@ -52,9 +52,13 @@ func fields(names string) map[string]bool {
 
 // Object returns a copy of an object, or of a part of one, with each text hidden that is not known to be harmless. Of
 // managedFields nothing is kept.
-func Object(object map[string]any) map[string]any {
+func Object(object map[string]any) map[string]any { return Since(nil, object) }
+
+// Since is Object for people who compare an object with what it was: a text that is hidden in both, and is another one, is
+// "(changed)". before is nil if there was none.
+func Since(before, object map[string]any) map[string]any {
 	kind, _ := object["kind"].(string)
-	hidden, _ := walk(object, nil).(map[string]any)
+	hidden, _ := walk(before, object, nil).(map[string]any)
 	if kind == "Event" && isHarmless(object) {
 		hidden["message"] = object["message"]
 	}
@@ -92,31 +96,54 @@ func keepMessages(hidden, object map[string]any) {
 	}
 }
 
-// walk returns value with texts hidden. path has the names of the fields that lead to it.
-func walk(value any, path []string) any {
+// walk returns value with texts hidden. before is what it was, and path has the names of the fields that lead to it.
+func walk(before, value any, path []string) any {
 	switch value := value.(type) {
 	case map[string]any:
-		kept := map[string]any{}
+		kept, was := map[string]any{}, asMap(before)
 		for name, field := range value {
 			if name == "managedFields" {
 				continue
 			}
-			kept[name] = walk(field, append(slices.Clone(path), name))
+			kept[name] = walk(was[name], field, append(slices.Clone(path), name))
 		}
 		return kept
 	case []any:
 		kept := make([]any, len(value))
+		was, _ := before.([]any)
 		for i := range value {
-			kept[i] = walk(value[i], path)
+			kept[i] = walk(counterpart(was, i, value[i]), value[i], path)
 		}
 		return kept
 	case string:
 		if Keeps(path) {
 			return value
 		}
+		if was, isText := before.(string); isText && was != value {
+			return "(changed)"
+		}
 		return "(hidden)" // without its length, which would say something of a password
 	}
 	return value // a number, a boolean or nothing
+}
+
+// counterpart returns the item of a list that item i of another one was: of its name if it has one, and else that at the same place.
+// Names are kept, so that people see when an item has moved.
+func counterpart(list []any, i int, item any) any {
+	name, isNamed := asMap(item)["name"].(string)
+	isSame := func(other any) bool { return !isNamed || asMap(other)["name"] == name }
+	if i < len(list) && isSame(list[i]) {
+		return list[i]
+	}
+	if at := slices.IndexFunc(list, isSame); isNamed && at >= 0 {
+		return list[at]
+	}
+	return nil
+}
+
+func asMap(value any) map[string]any {
+	fields, _ := value.(map[string]any)
+	return fields
 }
 
 // Keeps tells whether Object keeps the text of a field, by the names of the fields that lead to it.
@@ -129,6 +156,8 @@ func Keeps(path []string) bool {
 		parent = path[len(path)-2]
 	}
 	switch {
+	case parent == "metadata" && len(path) > 2 && path[len(path)-3] == "triggers": // of KEDA: its keys are a scaler's
+		return false
 	case strings.HasSuffix(strings.ToLower(parent), "annotations"):
 		return annotations[name]
 	case labels[parent]:

@@ -33,9 +33,12 @@ func (r *actionClient) look() error {
 			r.latest, r.until = change{now, r.deployed.Hash()}, r.now().Add(now.PartOf(r.Period))
 		}
 	}
-	r.isUnknown = r.isUnknown || r.expected == nil && (r.deployed.Revision != 0 || r.Source.Shard != "" && r.wasTried())
-	if r.isMoved = r.Source.Shard != "" && r.isUnknown; r.isMoved {
-		r.found, err = r.live()
+	r.isUnknown = r.isUnknown || r.expected == nil && r.deployed.Revision != 0
+	r.isMoved = r.Source.Shard != "" && (r.isMoved || r.isUnknown || r.expected == nil && r.wasTried())
+	if r.isMoved {
+		if r.found, err = r.live(); err == nil && len(r.found) == 0 && r.deployed.Revision == 0 {
+			r.isMoved, r.expected = false, drift.Expectations{} // nobody has begun anything
+		}
 	}
 	r.expected.Note(r.expected.See(r.found, r.now())) // no reconcile begins when an autoscaler sets the number of pods
 	return err

@@ -154,11 +154,12 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 	if step.Action == apply.Adopt {
 		expected[step.Ref] = drift.Applied(*after, r.now(), nil, false)
 		expected[step.Ref].Edited = true // nobody knows
+		expected[step.Ref].Pending = r.deployed.Revision == 0
 		return false
 	}
 	before, known := r.found[step.Ref], expected[step.Ref]
 	next := drift.Applied(*after, r.now(), known, repairs && known != nil && (!creates || before.Version != after.Version))
-	next.Pending = next.Pending || !repairs && creates
+	next.Pending = next.Pending || !repairs && (creates || r.deployed.Revision == 0)
 	expected[step.Ref] = next
 	if creates {
 		r.created = append(r.created, apply.Step{Action: apply.Delete, Ref: step.Ref, UID: after.UID, Reason: "nothing is half begun"})
@@ -207,8 +208,8 @@ func (r *actionClient) accept() error {
 	var err error
 	if r.plan.Revises() || r.unrecorded != nil {
 		var added int
-		by := r.rendered.ChangedBy(inventory.ChangerOf(r.collector), r.deployed, r.latest.Inputs, inventory.Running(r.found))
-		added, err = r.recordsOf(r).Add(r.ctx, r.rendered.Content(by))
+		r.rendered.Attribute(inventory.ChangerOf(r.collector), r.unrecorded, r.deployed, r.latest.Inputs, inventory.Running(r.found))
+		added, err = r.recordsOf(r).Add(r.ctx, r.rendered.Content())
 		switch {
 		case err == nil:
 			number, r.unrecorded = added, nil

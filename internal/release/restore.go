@@ -20,7 +20,7 @@ func (r *actionClient) repairBeside(cause error) error {
 		r.recordLate(late)
 	}
 	s := plan.Situation{Deployed: r.deployed.Hash(), Disturbed: r.disturbed, View: drift.View{Objects: r.expected.See(r.found, r.now())}}
-	if !s.Drifts() && !r.isMoved {
+	if r.deployed.Revision == 0 || !s.Drifts() && !r.isMoved {
 		return cause
 	}
 	err := r.repair()
@@ -53,7 +53,7 @@ func (r *actionClient) repairBeside(cause error) error {
 
 // recordLate records the deployed revision, unless that is refused again.
 func (r *actionClient) recordLate(late *revision.Revision) {
-	number, err := r.recordsOf(r).Add(r.ctx, late.Content(""))
+	number, err := r.recordsOf(r).Add(r.ctx, late.Content())
 	if err != nil {
 		return
 	}

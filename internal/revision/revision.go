@@ -84,6 +84,9 @@ type Revision struct {
 	// References tell versions of what its pods refer to apart, and Unfollowed is what of that is not followed. No record has them.
 	References, Unfollowed string
 
+	// ChangedBy says whose change has led to it, see Attribute. It is recorded for people, and not read back.
+	ChangedBy string
+
 	// Secret returns a Secret of a recorded revision, with its data. Nil says that Objects has the data.
 	Secret func(inventory.Reference) (*render.Object, error)
 }
@@ -147,21 +150,23 @@ func (s *Source) own(rendered *render.Rendered, collector *unstructured.Unstruct
 	return plan.Want{Hash: rendered.Hash, Objects: objects}, err
 }
 
-// Content returns what is recorded of a revision that somebody's change has led to.
-func (r *Revision) Content(changedBy string) record.Content {
-	return record.Content{Manifest: r.Manifest(), Values: r.Values, Generation: r.Inputs.Generation, ChangedBy: changedBy}
+// Content returns what is recorded.
+func (r *Revision) Content() record.Content {
+	return record.Content{Manifest: r.Manifest(), Values: r.Values, Generation: r.Inputs.Generation, ChangedBy: r.ChangedBy}
 }
 
-// ChangedBy returns whose change makes a revision differ from the deployed one, as far as that is known: changer's, if that is the
-// one of the spec. Everything else is as for IsByOperator.
-func (r *Revision) ChangedBy(changer string, deployed Deployed, before Inputs, running string) string {
+// Attribute notes whose change makes a revision differ from the deployed one, as far as that is known: changer's, if the spec has changed.
+// unrecorded is the same revision if it is applied and its record was refused, or nil. Everything else is as for IsByOperator.
+func (r *Revision) Attribute(changer string, unrecorded *Revision, deployed Deployed, before Inputs, running string) {
 	switch {
+	case unrecorded != nil && unrecorded.Hash == r.Hash:
+		r.ChangedBy = unrecorded.ChangedBy
 	case r.IsByOperator(deployed, before, running):
-		return "the operator"
+		r.ChangedBy = "the operator"
 	case deployed.Revision != 0 && deployed.Generation == r.Inputs.Generation:
-		return "what the spec refers to"
+		r.ChangedBy = "what the spec refers to"
 	default:
-		return changer
+		r.ChangedBy = changer
 	}
 }
 

@@ -105,7 +105,7 @@ func TestARefusedDeletionDoesNotRollThePodsBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			collector := install(t)
+			collector := install(t, keepsThree)
 			serve(t, collector, 1)
 			unneeded, allow := row.forbids(t, collector)
 			versions := versionsOf(t, collector)
@@ -200,7 +200,7 @@ func TestALeftoverThatNobodyMayDeleteDoesNotKeepAValidChangeAway(t *testing.T) {
 
 func TestRecordsThatNobodyMayDeleteDoNotPileUp(t *testing.T) {
 	t.Parallel()
-	collector := install(t)
+	collector := install(t, keepsThree)
 	allow := forbidDeletion(t, record(t, collector), "", "secrets", "!oldObject.metadata.name.startsWith('sh.helm')")
 	for i := range 3 { // the operator keeps three records, so the first one is the oldest of four
 		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = fmt.Sprintf("0.151.%d", i) })

@@ -19,7 +19,7 @@ func TestTheHistoryKeepsWhatTheSpecSaysAndWhoChangedIt(t *testing.T) {
 	g.Expect(configurationsOf(t, collector)).To(ConsistOf(filesOf(config), second, third))
 	release, err := recorded.Unpack(record(t, collector).Data["release"])
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(release.Info.Description).To(Equal(recorded.ChangedByPrefix + "integration.test"))
+	g.Expect(release.Info.Description).To(Equal(recorded.ChangedByPrefix + "integration.test (field manager)"))
 
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.RevisionHistoryLimit = new(int32(1)) })
 	g.Eventually(func() []string { return configurationsOf(t, collector) }).Should(ConsistOf(third))

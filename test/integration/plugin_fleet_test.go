@@ -171,9 +171,10 @@ func TestThePluginPlansAndAppliesAFile(t *testing.T) {
 	g.Expect(p.run(append([]string{"apply"}, arguments...)...)).To(Equal("collector.kube8.dev/gateway unchanged\n"))
 	g.Expect(p.run(append([]string{"plan"}, arguments...)...)).To(And(ContainSubstring("/spec: unchanged"), ContainSubstring("/objects: unchanged")))
 
-	p.write("gateway.yaml", strings.Replace(text, "prod-eu-1", "prod-eu-2, replicas: 3", 1))
+	p.write("gateway.yaml", strings.Replace(text, "prod-eu-1", "prod-eu-2, replicas: 3, env: [{name: TOKEN, value: hunter2}]", 1))
 	g.Expect(p.run(append([]string{"plan"}, arguments...)...)).To(And(
-		ContainSubstring("-cluster: prod-eu-1\n+cluster: prod-eu-2\n"), MatchRegexp(`\+ +replicas: 3`), ContainSubstring(`kube8.dev/cluster: "prod-eu-2"`)))
+		ContainSubstring("-cluster: prod-eu-1\n+cluster: prod-eu-2\n"), MatchRegexp(`\+ +replicas: 3`), ContainSubstring("kube8.dev/cluster: prod-eu-2"),
+		MatchRegexp(`(?m)^\+- name: TOKEN\n\+  value: \(hidden\)$`), Not(ContainSubstring("hunter2"))))
 	g.Expect(p.run(append([]string{"apply"}, arguments...)...)).To(Equal("collector.kube8.dev/gateway configured\n"))
 	p.refuses("somebody else owns a field", append([]string{"apply", "--field-manager", "other"},
 		"-f", p.write("other.yaml", strings.Replace(text, "prod-eu-1", "moon", 1)))...)

@@ -22,8 +22,8 @@ func TestThePluginRollsBack(t *testing.T) {
 	})
 	second := specOf(t, collector)
 	g.Expect(p.run("history", "gateway")).To(And(MatchRegexp(`(?m)^2 +\w+ +deployed +0\.151\.0 +`+sha256Of(another)[:10]+
-		` +integration\.test +configuration changed \(\d lines\); collector.version: 0\.150\.0 → 0\.151\.0$`),
-		MatchRegexp(`(?m)^1 +\w+ +superseded +0\.150\.0 +`+sha256Of(config)[:10]+` +integration\.test +created$`), Not(ContainSubstring(secret))))
+		` +integration\.test \(field manager\) +configuration changed \(\d lines\); collector.version: 0\.150\.0 → 0\.151\.0$`),
+		MatchRegexp(`(?m)^1 +\w+ +superseded +0\.150\.0 +`+sha256Of(config)[:10]+` +integration\.test \(field manager\) +created$`), Not(ContainSubstring(secret))))
 
 	p.refuses("add --yes", "rollback", "gateway")
 	p.refuses("revision 7 is not recorded", "rollback", "gateway", "--revision", "7", "--yes")

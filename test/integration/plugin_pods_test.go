@@ -24,8 +24,12 @@ import (
 func newKubelet(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "log of %s, follow %q, previous %q, tail %q\n", strings.TrimPrefix(r.URL.Path, "/containerLogs/"),
+		fmt.Fprintf(w, "log of %s, follow %q, previous %q, tail %q", strings.TrimPrefix(r.URL.Path, "/containerLogs/"),
 			r.URL.Query().Get("follow"), r.URL.Query().Get("previous"), r.URL.Query().Get("tailLines"))
+		if bytes := r.URL.Query().Get("limitBytes"); bytes != "" {
+			fmt.Fprintf(w, ", at most %q bytes", bytes)
+		}
+		fmt.Fprintln(w)
 	}))
 	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	server.StartTLS()

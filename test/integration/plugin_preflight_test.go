@@ -133,7 +133,7 @@ func TestThePluginSaysWhichCollectorsAnotherVersionRefuses(t *testing.T) {
 	}
 	g.Expect(told.Collectors).To(HaveExactElements(
 		row("alloy", "unknown", "spec.check does not say how grafana/alloy checks"),
-		row("bad", "fails", "exit code 3: log of "+gateway.Namespace+"/bad-preflight-.*/collector, .* tail \"20\"$"),
+		row("bad", "fails", "exit code 3: log of "+gateway.Namespace+"/bad-preflight-.*/collector, .* tail \"20\", at most \"65536\" bytes$"),
 		row("gateway", "passes", "$"),
 		row("held", "unknown", "DeadlineExceeded; FailedCreate: pods .* exceeded quota"),
 		row("killed", "unknown", "killed, with exit code 137$"),
@@ -144,13 +144,16 @@ func TestThePluginSaysWhichCollectorsAnotherVersionRefuses(t *testing.T) {
 
 	p.refuses("your account may not list Collectors", "preflight", "--version", "0.151.0", "-A")
 	p.refuses("at least 1", "preflight", "--version", "0.151.0", "--concurrency", "0")
+	p.refuses("at most 50", "preflight", "--version", "0.151.0", "--concurrency", "51")
+	p.refuses(`--version "a b": `, "preflight", "--version", "a b")
 	g.Expect(p.run("preflight", "--version", "0.151.0", "-l", "no=such")).To(BeEmpty())
 	change(t, gateway, func(c *v1alpha1.Collector) {
 		c.Labels, c.Spec.Collector.Configuration = map[string]string{"team": "edge"}, []byte("a: *nobody\n")
 	})
 	out, failure := p.try("preflight", "--version", "0.151.0", "-l", "team=edge")
-	g.Expect(out).To(MatchRegexp(`gateway +0.150.0 +fails .*spec.collector.configuration: .*alias`), "without a Job, because the operator refuses it")
-	g.Expect(failure).To(HavePrefix("exit status 2: "))
+	g.Expect(out).To(MatchRegexp(`gateway +0.150.0 +unknown +is refused with its present version, too: .*spec.collector.configuration: .*alias`),
+		"without a Job, because the operator refuses it")
+	g.Expect(failure).To(HavePrefix("exit status 1: "))
 }
 
 // warn records a warning about a Job, as the Job controller does.

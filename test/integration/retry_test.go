@@ -106,7 +106,7 @@ func TestAFailedUpgradeIsRetriedForwardAndNotRolledBack(t *testing.T) {
 	allow()
 	touch(t, collector)
 	awaitRevision(t, collector, 2)
-	g.Expect(condition(t, collector, "ReleaseFailed").Status).To(Equal(corev1.ConditionFalse))
+	g.Eventually(func() corev1.ConditionStatus { return condition(t, collector, "ReleaseFailed").Status }).Should(Equal(corev1.ConditionFalse))
 	g.Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Annotations).To(
 		HaveKeyWithValue(hashAnnotation, sha256Of(string(changed))))
 }

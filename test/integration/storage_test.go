@@ -32,6 +32,7 @@ func setLarge(t *testing.T, c *v1alpha1.Collector) {
 func TestAReleaseTooLargeForOneSecretIsRecordedInPart(t *testing.T) {
 	t.Parallel()
 	collector := newCollector(newNamespace(t), "gateway")
+	keepsThree(collector)
 	setLarge(t, collector)
 	create(t, collector)
 	requests := plane.audit.mark(t)

@@ -63,6 +63,7 @@ var classified = []struct{ fields, limit, value string }{
 	{"replicas", "replicas", `replicas: 6`},
 	{"autoscaling.maxReplicas", "replicas", `autoscaling: {maxReplicas: 6}`},
 	{"updateStrategy.rollingUpdate.maxSurge", "surge", `updateStrategy: {rollingUpdate: {maxSurge: 1000%}}`},
+	{"revisionHistoryLimit", "revisions", `revisionHistoryLimit: 13`},
 	{"terminationGracePeriodSeconds", "grace-period", `terminationGracePeriodSeconds: 3153600000`},
 	{"%livenessProbe.terminationGracePeriodSeconds", "grace-period", `livenessProbe: {httpGet: {port: 1}, terminationGracePeriodSeconds: 3600}`},
 	{"%startupProbe.terminationGracePeriodSeconds", "grace-period", `startupProbe: {httpGet: {port: 1}, terminationGracePeriodSeconds: 3600}`},

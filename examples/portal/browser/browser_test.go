@@ -87,9 +87,31 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 	step(ctx, t, "beside what is known of the collector", has(`//h2[contains(., "Available")]`), has(`//tr[th[.="Ready"]]/td[.="Available"]`))
 	step(ctx, t, "any field is changed, and the difference shown first",
 		chromedp.SetValue(manifest, strings.Replace(edited("spec:"), "spec:\n", "spec:\n  terminationGracePeriodSeconds: 7\n", 1)), review,
-		says("difference", "+  terminationGracePeriodSeconds: 7"), save, says("saved", "Sent gateway."))
+		says("difference", "+  terminationGracePeriodSeconds: 7"))
+	isTrue(ctx, t, "a double click saves once", `(() => { const save = document.querySelector("[value=save]"); save.click(); const isOnce = save.disabled; save.click(); return isOnce; })()`)
+	step(ctx, t, "and it is saved", says("saved", "Sent gateway."), hasNot(`//*[@id="refusal"][text()]`))
 	changed := `//tr[th[.="spec.terminationGracePeriodSeconds"]]`
 	step(ctx, t, "the page says by itself what changed", has(changed+`/td[.="7"]`), has(`//*[@id="state"][@data-ready="True"]`))
+	isTrue(ctx, t, "unsaved text is not lost without a question", `(() => {
+		const { manifest } = document.getElementById("form").elements, saved = manifest.value, ask = window.confirm;
+		let asked = 0;
+		window.confirm = () => { asked++; return false; };
+		manifest.value += "# unsaved";
+		for (const id of ["edit", "back"]) document.getElementById(id).click();
+		window.confirm = ask;
+		manifest.value = saved;
+		return asked === 2; })()`)
+	isTrue(ctx, t, "however many changes there are, one page is fetched at a time", `(async () => {
+		const { fetch } = window; let running = 0, most = 0, all = 0;
+		window.fetch = async (...what) => {
+			if (what[0] !== location.pathname) return fetch(...what);
+			all++; most = Math.max(most, ++running);
+			try { return await fetch(...what); } finally { running--; }
+		};
+		for (let i = 0; i < 5; i++) for (const stream of window.streams) stream.dispatchEvent(new MessageEvent("changed", { data: '{"name": "gateway"}' }));
+		while (all < 1 || running) await new Promise((done) => setTimeout(done, 50));
+		window.fetch = fetch;
+		return most === 1; })()`)
 	step(ctx, t, "logs are there on request", click("#tail"), chromedp.WaitVisible(chromedp.ID("logs")))
 	step(ctx, t, "what was before comes back", click("#back"), says("difference", "-  terminationGracePeriodSeconds: 7"))
 	isGood(ctx, t, "the page of a collector")
@@ -105,6 +127,19 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 	remove := func(name string) chromedp.Action[chromedp.Void] {
 		return chromedp.Click(chromedp.Search(row(name) + `//*[.="Delete"]`))
 	}
+	isTrue(ctx, t, "the question before a deletion names the tool that would undo it", `(() => {
+		const says = (keeper) => {
+			const data = JSON.stringify({ name: "kept", version: "0.150.0", tenant: "acme", cluster: "prod-eu-1", ready: "False", keeper });
+			for (const stream of window.streams) stream.dispatchEvent(new MessageEvent("changed", { data }));
+		};
+		const ask = window.confirm;
+		let asked;
+		window.confirm = (question) => { asked = question; return false; };
+		says("application shop of Argo CD");
+		document.querySelector("[aria-label='delete kept']").click();
+		window.confirm = ask;
+		says();
+		return asked.includes("application shop of Argo CD manages it"); })()`)
 	step(ctx, t, "deleted, the rows go", remove("gateway"), hasNot(row("gateway")), remove("kept"), says("none", "There are none yet."))
 
 	if err := chromedp.Cancel(ctx); err != nil {
@@ -135,6 +170,11 @@ func browser(t *testing.T) context.Context {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("start Chromium, which must be installed: %v", err)
 	}
+	keep := page.AddScriptToEvaluateOnNewDocumentParams{Source: `window.streams = [];
+		window.EventSource = class extends EventSource { constructor(...what) { super(...what); window.streams.push(this); } };`}
+	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, keep); err != nil {
+		t.Fatal(err)
+	}
 	go func() {
 		for _, err := range dialogs {
 			if err != nil {
@@ -157,5 +197,15 @@ func step(ctx context.Context, t *testing.T, name string, actions ...chromedp.Ac
 	if err := chromedp.Do(within, actions...); err != nil {
 		shows, _ := chromedp.Run(ctx, chromedp.Text(chromedp.CSS("body")))
 		t.Fatalf("%s: %v; the page shows:\n%s", name, err, shows)
+	}
+}
+
+// isTrue does what a person would have to be quick for, and demands that it ends well.
+func isTrue(ctx context.Context, t *testing.T, name, script string) {
+	t.Helper()
+	within, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if ends, err := chromedp.Run(within, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise)); err != nil || !ends {
+		t.Errorf("%s: it does not (%v)", name, err)
 	}
 }

@@ -8,8 +8,7 @@ const path = (what) => `/${what}/${encodeURIComponent(namespace)}/${encodeURICom
 edit(namespace);
 at("edit").addEventListener("click", () => open(path("manifests")));
 at("back").addEventListener("click", async () => {
-  await open(`${path("manifests")}?before=true`);
-  if (!at("refusal").textContent) review(namespace, false);
+  if (await open(`${path("manifests")}?before=true`)) review(namespace, false);
 });
 at("tail").addEventListener("click", async () => {
   const response = await call("GET", path("logs"));
@@ -20,12 +19,25 @@ at("tail").addEventListener("click", async () => {
 });
 if (location.hash === "#edit") open(path("manifests"));
 
-// refresh takes the parts that the cluster changes from the page as it is now.
+let refreshing = false;
+let isOld = false; // the page that is fetched
+
+// refresh takes the parts that the cluster changes from the page as it is now. However often that is, it fetches one page at a time.
 async function refresh() {
-  const response = await fetch(location.pathname);
-  if (!response.ok) return;
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  for (const part of ["state", "history"]) at(part).replaceWith(document.adoptNode(page.getElementById(part)));
+  isOld = true;
+  if (refreshing) return;
+  refreshing = true;
+  try {
+    while (isOld) {
+      isOld = false;
+      const response = await fetch(location.pathname);
+      if (!response.ok) return;
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      for (const part of ["state", "history"]) at(part).replaceWith(document.adoptNode(page.getElementById(part)));
+    }
+  } finally {
+    refreshing = false;
+  }
 }
 
 const stream = new EventSource(`/collectors/${encodeURIComponent(namespace)}/events`);

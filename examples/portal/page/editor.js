@@ -4,6 +4,8 @@ const form = at("form");
 
 let tag; // of the Collector that is edited; a new one has none
 let reviewed; // the text whose difference is shown
+let known; // the text that somebody opened, or has saved
+const save = form.querySelector("[value=save]");
 
 // call answers with what the portal answers, and shows a refusal.
 export async function call(method, path, body, headers = {}) {
@@ -32,36 +34,46 @@ function show(difference) {
 function forget() {
   reviewed = undefined;
   at("difference").hidden = true;
-  form.querySelector("[value=save]").disabled = true;
+  save.disabled = true;
 }
 
-// open puts a Collector into the editor.
+// open puts a Collector into the editor, and returns whether it did. It asks before text is lost that nobody has saved.
 export async function open(path) {
+  const isUnsaved = !form.hidden && form.elements.manifest.value !== known;
+  if (isUnsaved && !confirm("What you wrote is not saved. Open it again without that?")) return false;
   const response = await call("GET", path);
-  if (!response) return;
+  if (!response) return false;
+  const text = await response.text();
   form.hidden = false;
   tag = response.headers.get("ETag");
-  form.elements.manifest.value = await response.text();
+  form.elements.manifest.value = text;
+  known = form.elements.manifest.value;
   forget();
   form.elements.manifest.focus();
+  return true;
 }
 
 // review shows what saving would change, or why the API server would refuse it.
 export async function review(namespace, isSaved) {
   const text = form.elements.manifest.value;
+  save.disabled = true; // until the answer is there
   const force = form.elements.force?.checked ?? false;
   const query = new URLSearchParams({ force, ...(isSaved ? {} : { dryRun: "All" }) });
   const response = await call("PUT", `/manifests/${encodeURIComponent(namespace)}?${query}`, text, tag ? { "If-Match": tag } : {});
-  if (!response) return;
+  if (!response) {
+    save.disabled = reviewed !== form.elements.manifest.value;
+    return;
+  }
   const { name, difference } = await response.json();
   if (isSaved) {
     tag = response.headers.get("ETag");
+    known = text;
     forget();
     at("saved").textContent = `Sent ${name}. Its state says when it serves, or why it does not.`;
   } else if (text === form.elements.manifest.value) {
     show(difference);
     reviewed = text;
-    form.querySelector("[value=save]").disabled = difference === "";
+    save.disabled = difference === "";
   }
 }
 

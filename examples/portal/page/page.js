@@ -14,8 +14,10 @@ function newRow(name) {
   row.querySelector(".edit").href = `${about}#edit`;
   for (const part of ["edit", "delete"]) row.querySelector(`.${part}`).setAttribute("aria-label", `${part} ${name}`);
   row.querySelector(".delete").addEventListener("click", () => {
-    if (confirm(`Delete the collector ${name}? It stops taking telemetry.`)) {
-      call("DELETE", `${collectors}/${encodeURIComponent(name)}`);
+    const { keeper } = row.dataset;
+    const warning = keeper ? ` ${keeper} manages it and would create it again: better delete it in git.` : "";
+    if (confirm(`Delete the collector ${name}? It stops taking telemetry.${warning}`)) {
+      call("DELETE", `${collectors}/${encodeURIComponent(name)}?force=${keeper !== ""}`);
     }
   });
   const next = [...rows.keys()].sort().find((other) => other > name);
@@ -34,6 +36,7 @@ function show(collector) {
   set("ready", collector.reason || "Waiting");
   set("message", collector.message ?? "");
   row.dataset.ready = collector.ready;
+  row.dataset.keeper = collector.keeper ?? "";
   for (const part of ["tenant", "cluster"]) {
     const known = [...filter[part].options].some((option) => option.value === collector[part]);
     if (!known) filter[part].add(new Option(collector[part], collector[part]));

@@ -75,8 +75,8 @@ func TestRefusals(t *testing.T) {
 			"autoscaling: maxReplicas is required when enabled",
 		},
 		"a flow on a port that has a name and no number": {
-			`{flow: {}, ports: {metrics: {port: 80, targetPort: aside}},
-				extraContainers: [{name: a, image: a, ports: [{name: aside, containerPort: 1}]}]}`,
+			`{flow: {}, ports: {metrics: {port: 80, targetPort: sidecar}},
+				extraContainers: [{name: a, image: b, ports: [{name: sidecar, containerPort: 81}]}]}`,
 			"flow: the number of the port metrics is not known; set flow.port",
 		},
 		"a deployment with volume claims": {

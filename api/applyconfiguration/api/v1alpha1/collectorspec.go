@@ -36,7 +36,8 @@ type CollectorSpecApplyConfiguration struct {
 	Check *CheckApplyConfiguration `json:"check,omitempty"`
 	// RevisionHistoryLimit is how many revisions the operator records, 10 by
 	// default: the deployed one, and those that you can go back to. As many Secrets
-	// with configurations stay, and what is in them.
+	// with configurations stay, and what is in them. A lower limit counts for
+	// records from the next revision on.
 	RevisionHistoryLimit           *int32 `json:"revisionHistoryLimit,omitempty"`
 	WorkloadSpecApplyConfiguration `json:",inline"`
 	ExposureSpecApplyConfiguration `json:",inline"`

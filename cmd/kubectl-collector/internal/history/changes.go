@@ -7,7 +7,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/pmezard/go-difflib/difflib"
 
@@ -163,7 +165,10 @@ func shown(path []string, value any) (string, bool) {
 	case nil, []any, map[string]any:
 		return "", false
 	case string:
-		return value, value != "" && len(value) <= maxShown && redact.Keeps(path)
+		isPlain := !strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) // a line break would begin a row
+		return value, value != "" && len(value) <= maxShown && isPlain && redact.Keeps(path)
+	case float64: // the type of all numbers in JSON
+		return strconv.FormatFloat(value, 'f', -1, 64), true
 	}
 	return fmt.Sprint(value), true
 }

@@ -13,8 +13,13 @@ func TestWhatHasChangedIsSaidInWords(t *testing.T) {
 		before, after string
 		want          []string
 	}{
-		"a version":                   {"collector: {version: 0.150.0}", "collector: {version: 0.151.0}", []string{"collector.version: 0.150.0 → 0.151.0"}},
-		"a number":                    {"replicas: 1", "replicas: 3", []string{"replicas: 1 → 3"}},
+		"a version": {"collector: {version: 0.150.0}", "collector: {version: 0.151.0}", []string{"collector.version: 0.150.0 → 0.151.0"}},
+		"a number":  {"replicas: 1", "replicas: 3", []string{"replicas: 1 → 3"}},
+		"a large number": {"podSecurityContext: {runAsUser: 1000660000}", "podSecurityContext: {runAsUser: 1000670000}",
+			[]string{"podSecurityContext.runAsUser: 1000660000 → 1000670000"}},
+		"a fraction":                  {"{}", "targetFraction: 0.5", []string{"targetFraction set to 0.5"}},
+		"a row that is none":          {"image: {tag: a}", `image: {tag: "a\n9\tnow"}`, []string{"image.tag changed"}},
+		"a column that is none":       {"image: {tag: a}", `image: {tag: "a\tb"}`, []string{"image.tag changed"}},
 		"a number that was not":       {"{}", "replicas: 3", []string{"replicas set to 3"}},
 		"a number that is not":        {"replicas: 3", "{}", []string{"replicas removed"}},
 		"the order of numbers' types": {"replicas: 3", "replicas: 3.0", []string{"nothing in the spec"}},

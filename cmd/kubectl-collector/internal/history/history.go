@@ -24,7 +24,7 @@ import (
 )
 
 // maxRead is how many records are read, which is as many as a Collector can keep.
-const maxRead = 50
+const maxRead = 20
 
 // Revision is one deployed revision of a Collector.
 type Revision struct {

@@ -77,7 +77,7 @@ func (p *plugin) planCommand() *cobra.Command {
 	return p.ofFile("plan", "Show what a file would change in the cluster's objects",
 		`Show what a file would change: in the Collector, by a dry run on the API server with all
 its policies, and in the objects that the operator makes of it. Nothing is changed.
-The data of Secrets are not shown.`,
+A text that may be confidential is "(hidden)", and "(changed)" where it differs.`,
 		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured) error {
 			if err := s.apply(ctx, wanted, m, client.DryRunAll); err != nil {
 				return err
@@ -217,13 +217,13 @@ func (s *session) apply(ctx context.Context, wanted *unstructured.Unstructured, 
 }
 
 // rendered returns what the operator makes of a Collector, as render does.
-func rendered(ctx context.Context, collector *unstructured.Unstructured) (string, error) {
+func rendered(ctx context.Context, collector *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	bare := collector.DeepCopy()
 	delete(bare.Object, "status")
 	bare.SetManagedFields(nil)
 	text, err := json.Marshal(bare)
 	if err != nil {
-		return "", fmt.Errorf("write the Collector: %w", err)
+		return nil, fmt.Errorf("write the Collector: %w", err)
 	}
 	return render(ctx, text)
 }
@@ -231,45 +231,25 @@ func rendered(ctx context.Context, collector *unstructured.Unstructured) (string
 // plan prints what changes between two Collectors. before is nil if there is none yet.
 func (p *plugin) plan(ctx context.Context, before, after *unstructured.Unstructured) error {
 	name := after.GetNamespace() + "/" + after.GetName()
-	var specBefore, objectsBefore string
+	var was map[string]any
+	var objects []*unstructured.Unstructured
 	if before != nil {
-		var err error
-		if specBefore, err = specOf(before); err != nil {
-			return err
-		}
+		was, _ = before.Object["spec"].(map[string]any)
 		// This version may refuse the present Collector. All of the objects are new then.
-		objectsBefore, _ = rendered(ctx, before)
+		objects, _ = rendered(ctx, before)
 	}
-	specAfter, err := specOf(after)
+	planned, err := rendered(ctx, after)
 	if err != nil {
 		return err
 	}
-	objectsAfter, err := rendered(ctx, after)
+	is, _ := after.Object["spec"].(map[string]any)
+	specs, err := differenceOf(name+"/spec", name+"/spec (planned)", was, is)
 	if err != nil {
 		return err
 	}
-	for _, pair := range []struct{ what, before, after string }{
-		{"spec", specBefore, specAfter}, {"objects", objectsBefore, objectsAfter},
-	} {
-		difference, err := unified(name+"/"+pair.what, pair.before, name+"/"+pair.what+" (planned)", pair.after)
-		if err != nil {
-			return err
-		}
-		if difference == "" {
-			difference = fmt.Sprintf("%s/%s: unchanged\n", name, pair.what)
-		}
-		if err := p.paint(difference, diffColour); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// specOf returns a Collector's spec as YAML, with a hash in place of each configuration.
-func specOf(collector *unstructured.Unstructured) (string, error) {
-	spec, _, err := unstructured.NestedMap(collector.Object, "spec")
+	difference, err := differenceOfObjects(name+"/objects", objects, planned)
 	if err != nil {
-		return "", fmt.Errorf("read the spec: %w", err)
+		return err
 	}
-	return describe(spec)
+	return p.paint(cmp.Or(specs, name+"/spec: unchanged\n")+cmp.Or(difference, name+"/objects: unchanged\n"), diffColour)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/util/term"
@@ -101,21 +102,20 @@ func check(ctx context.Context, collector *v1alpha1.Collector) error {
 	return err
 }
 
-// render returns what the operator makes of a Collector, without the data of Secrets. The error is a refusedError if it makes nothing.
-func render(ctx context.Context, collector []byte) (string, error) {
+// render returns what the operator makes of a Collector. The error is a refusedError if it makes nothing.
+func render(ctx context.Context, collector []byte) (objects []*unstructured.Unstructured, err error) {
 	renderer, err := offline.New(operator.Options{}, nil)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	all, err := renderer.Render(ctx, bytes.NewReader(collector))
 	if err != nil {
-		return "", refusedError{fmt.Errorf("refused, and not sent:\n%w", err)}
+		return nil, refusedError{fmt.Errorf("refused, and not sent:\n%w", err)}
 	}
-	var objects strings.Builder
 	for _, one := range all {
-		objects.WriteString(one.Public())
+		objects = append(objects, one.Objects...)
 	}
-	return objects.String(), nil
+	return objects, nil
 }
 
 // changedError says that somebody else has changed a Collector.

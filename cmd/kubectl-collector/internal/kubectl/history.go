@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -58,26 +59,35 @@ events of the Collector tell.`,
 				_, err := fmt.Fprintf(p.Out, "nothing is deployed yet; `kubectl collector why %s -n %s` says why\n", name, s.namespace)
 				return err
 			}
-			out := printers.GetNewTabWriter(p.Out)
-			fmt.Fprintln(out, "REVISION\tAGE\tSTATUS\tVERSION\tCONFIGURATION\tCHANGED BY\tCHANGES")
-			for _, revision := range revisions {
-				fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", revision.Number, ago(revision.Deployed), revision.Status,
-					cmp.Or(revision.Version, "not recorded"), cmp.Or(short(revision.ConfigHash), "none"),
-					cmp.Or(revision.ChangedBy, "unknown"), cmp.Or(few(revision.Changes), "not recorded"))
-			}
-			return out.Flush()
+			return printRevisions(p.Out, revisions)
 		})
 	output.addFlag(cmd.Flags())
 	return cmd
 }
 
+// printRevisions prints a table. A tenant can have written line breaks and tabs into whatever is said of a revision.
+func printRevisions(to io.Writer, revisions []history.Revision) error {
+	out := printers.GetNewTabWriter(to)
+	fmt.Fprintln(out, "REVISION\tAGE\tSTATUS\tVERSION\tCONFIGURATION\tCHANGED BY\tCHANGES")
+	for _, revision := range revisions {
+		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", revision.Number, ago(revision.Deployed), oneLine(revision.Status),
+			cmp.Or(oneLine(revision.Version), "not recorded"), cmp.Or(short(revision.ConfigHash), "none"),
+			cmp.Or(oneLine(revision.ChangedBy), "unknown"), cmp.Or(few(revision.Changes), "not recorded"))
+	}
+	return out.Flush() //nolint:wrapcheck // of standard output
+}
+
 // few returns the first of some changes, as far as a line has room.
 func few(changes []string) string {
 	const most = 4
-	if len(changes) <= most {
-		return strings.Join(changes, "; ")
+	var first []string
+	for _, change := range changes[:min(len(changes), most)] {
+		first = append(first, oneLine(change))
 	}
-	return fmt.Sprintf("%s; and %d more", strings.Join(changes[:most], "; "), len(changes)-most)
+	if more := len(changes) - len(first); more > 0 {
+		first = append(first, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(first, "; ")
 }
 
 // deployments prints the events of deployed revisions.

@@ -51,9 +51,9 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 		Short: "Create, change, explain and roll back Collectors",
 		Long: `Create, change, explain and roll back Collectors of the kube8 operator.
 
-Nothing prints a configuration but the commands below config, and list with
--o json or yaml. A reason of preflight can quote one. The role collector-viewer
-suffices for what only reads Collectors. Each command says what it leaves out because
+Only the commands below config, import, render, create -o yaml, and list with -o json
+or yaml print a configuration. A reason of preflight can quote one, and so can logs.
+The role collector-viewer suffices for what only reads Collectors. Each command says what it leaves out because
 your account may not read it. All of kubectl's own flags work, too: kubectl options
 lists them.
 
@@ -130,6 +130,7 @@ func (p *plugin) connect() (*session, error) {
 		return nil, fmt.Errorf("set up a client: %w", err)
 	}
 	config.UserAgent = manager
+	config.QPS = -1 // the API server's own fairness decides; a limit here would delay what a preflight deletes at its end
 	config.WarningHandler = rest.NewWarningWriter(p.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {

@@ -109,9 +109,13 @@ func (s *session) addAddress(ctx context.Context, o *observed) error {
 
 // events returns the events of an object, newest first.
 func (s *session) events(ctx context.Context, of types.UID) ([]corev1.Event, error) {
+	return s.eventsOf(ctx, "involvedObject.uid", string(of))
+}
+
+// eventsOf returns the events that have a field of that value, newest first.
+func (s *session) eventsOf(ctx context.Context, field, value string) ([]corev1.Event, error) {
 	var list corev1.EventList
-	if err := s.client.List(ctx, &list, client.InNamespace(s.namespace),
-		client.MatchingFields{"involvedObject.uid": string(of)}); err != nil {
+	if err := s.client.List(ctx, &list, client.InNamespace(s.namespace), client.MatchingFields{field: value}); err != nil {
 		return nil, fmt.Errorf("list events: %w", err)
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Event) int { return lastSeen(&b).Compare(lastSeen(&a)) })

@@ -3,7 +3,6 @@ package kubectl
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -27,6 +26,9 @@ type preflight struct {
 	timeout            time.Duration
 	output             format
 }
+
+// maxConcurrency is how many checks can run at a time. All that they have created is removed within some seconds after Ctrl-C.
+const maxConcurrency = 50
 
 // verdict is what is known of a Collector with another version.
 type verdict string
@@ -55,7 +57,8 @@ is deployed: the collector of that version checks each configuration in a Job, a
 spec.check has it checked, beside what serves. Jobs and their Secrets are removed at
 the end, also on Ctrl-C, and by Kubernetes if the command is killed.
 
-A check that cannot start, by a quota or without the image, is "unknown".
+A check that cannot start, by a quota or without the image, is "unknown". So is one of
+a Collector that is refused with its present version, too.
 
 The reason has what the collector says when it refuses, which can quote the
 configuration. The exit code is 2 if a Collector would fail, 1 if one is unknown.`,
@@ -65,7 +68,7 @@ configuration. The exit code is 2 if a Collector would fail, 1 if one is unknown
 	f.addSelection(cmd.Flags())
 	cmd.Flags().StringVar(&f.version, "version", "", "the collector's version to check with")
 	cmd.Flags().StringVar(&f.collector, "collector", "", "only those that run this collector, such as opentelemetry-collector")
-	cmd.Flags().IntVar(&f.concurrency, "concurrency", 5, "how many checks run at a time")
+	cmd.Flags().IntVar(&f.concurrency, "concurrency", 5, fmt.Sprintf("how many checks run at a time, at most %d", maxConcurrency))
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "how long a check may take; default is what spec.check says, or 2m")
 	f.output.addFlag(cmd.Flags())
 	if err := cmd.MarkFlagRequired("version"); err != nil {
@@ -79,14 +82,17 @@ func (p *plugin) preflight(ctx context.Context, f preflight) error {
 	if err != nil {
 		return err
 	}
-	if f.concurrency < 1 || f.timeout < 0 || f.timeout > 0 && f.timeout < time.Second {
-		return errors.New("--concurrency is at least 1, and --timeout at least 1s")
+	if f.concurrency < 1 || f.concurrency > maxConcurrency || f.timeout < 0 || f.timeout > 0 && f.timeout < time.Second {
+		return fmt.Errorf("--concurrency is at least 1 and at most %d, and --timeout at least 1s", maxConcurrency)
 	}
-	s, err := p.connect()
+	renderer, err := offline.New(operator.Options{}, nil)
 	if err != nil {
 		return err
 	}
-	renderer, err := offline.New(operator.Options{}, nil)
+	if err := checkVersion(ctx, renderer, f.version); err != nil {
+		return err
+	}
+	s, err := p.connect()
 	if err != nil {
 		return err
 	}
@@ -139,12 +145,17 @@ func (p *plugin) forecasts(ctx context.Context, s *session, renderer *offline.Re
 		there.namespace = r["namespace"]
 		trial := there.prepare(ctx, renderer, one, f) // not at the same time as another: a chart is rendered by one
 		checks.Go(func() error {
+			var left error
 			if trial != nil && ctx.Err() == nil {
 				one.Verdict, one.Reason = trial.run(ctx)
+				left = trial.remove(ctx)
 			}
 			mutex.Lock()
 			defer mutex.Unlock()
 			done++
+			if left != nil {
+				fmt.Fprintf(p.ErrOut, "%v\nKubernetes deletes a Job and its Secret %d seconds after the Job has ended\n", left, keptSeconds)
+			}
 			fmt.Fprintf(p.ErrOut, "%d of %d: %s/%s %s\n", done, len(rows), one.Namespace, one.Name, one.Verdict)
 			return nil
 		})

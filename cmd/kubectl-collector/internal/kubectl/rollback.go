@@ -2,7 +2,6 @@ package kubectl
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,9 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/history"
@@ -28,8 +25,9 @@ func (p *plugin) rollbackCommand() *cobra.Command {
 its spec, or of --revision.
 
 This writes the Collector's spec, as any change does, and the operator deploys it as a
-new revision. The difference is shown without the configuration; kubectl collector
-config diff shows that.`,
+new revision. The difference is shown without the configuration, which kubectl
+collector config diff shows. Another text that may be confidential is "(hidden)", and
+"(changed)" where it differs.`,
 		func(ctx context.Context, s *session, name string) error {
 			read, err := s.read(ctx, name)
 			if err != nil {
@@ -131,17 +129,9 @@ func (p *plugin) replace(
 	}
 }
 
-// compareSpecs prints what a rollback changes, without configurations, and what it cannot bring back.
+// compareSpecs prints what a rollback changes, without what may be confidential, and what it cannot bring back.
 func (p *plugin) compareSpecs(read *v1alpha1.Collector, number int, current, spec map[string]any) error {
-	before, err := describe(current)
-	if err != nil {
-		return err
-	}
-	after, err := describe(spec)
-	if err != nil {
-		return err
-	}
-	text, err := unified(read.Name+"/spec", before, fmt.Sprintf("%s/spec (revision %d)", read.Name, number), after)
+	text, err := differenceOf(read.Name+"/spec", fmt.Sprintf("%s/spec (revision %d)", read.Name, number), current, spec)
 	if err != nil {
 		return err
 	}
@@ -149,39 +139,4 @@ func (p *plugin) compareSpecs(read *v1alpha1.Collector, number int, current, spe
 		fmt.Fprintf(p.ErrOut, "The configuration is in Secret %s, which a rollback does not change.\n", reference)
 	}
 	return p.paint(text, diffColour)
-}
-
-// describe returns a spec as YAML, with a hash in place of each configuration.
-func describe(spec map[string]any) (string, error) {
-	spec = runtime.DeepCopyJSON(spec)
-	if collector, ok := spec["collector"].(map[string]any); ok {
-		if text, ok := collector["configurationText"].(string); ok {
-			collector["configurationText"] = standIn([]byte(text))
-		}
-		stand(collector, "configuration")
-		files, _ := collector["files"].(map[string]any)
-		for name := range files {
-			stand(files, name)
-		}
-	}
-	text, err := yaml.Marshal(spec)
-	if err != nil {
-		return "", fmt.Errorf("write the spec: %w", err)
-	}
-	return string(text), nil
-}
-
-// stand puts a hash in place of a file.
-func stand(fields map[string]any, name string) {
-	if encoded, ok := fields[name].(string); ok {
-		content, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil {
-			content = []byte(encoded)
-		}
-		fields[name] = standIn(content)
-	}
-}
-
-func standIn(content []byte) string {
-	return fmt.Sprintf("(%d bytes, SHA-256 %s…)", len(content), short(hashOf(content)))
 }

@@ -1,9 +1,7 @@
 package kubectl
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,10 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/offline"
 	"github.com/kube8/kube8-operator/internal/plan"
-	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
 const (
@@ -38,6 +34,9 @@ const (
 
 	// logLines is how much of the end of a log is searched for the reason.
 	logLines = "20"
+
+	// logBytes is how much of these lines is read: a collector can write its configuration as one line.
+	logBytes = "65536"
 )
 
 // trial is a check of a Collector with another version: the Job of the operator, and a Secret with the files that it mounts.
@@ -66,6 +65,10 @@ func (s *session) prepare(ctx context.Context, renderer *offline.Renderer, one *
 		return nil
 	}
 	before, _, err := checkOf(ctx, renderer, present, one.Version)
+	if refused, is := errors.AsType[offline.RefusedError](err); is {
+		one.Reason = oneLine("is refused with its present version, too: " + refused.Error())
+		return nil
+	}
 	t := &trial{session: s}
 	if err == nil {
 		t.job, t.secret, err = checkOf(ctx, renderer, present, f.version)
@@ -79,7 +82,8 @@ func (s *session) prepare(ctx context.Context, renderer *offline.Renderer, one *
 		return nil
 	}
 	image := &t.job.Spec.Template.Spec.Containers[0].Image
-	if *image == before.Spec.Template.Spec.Containers[0].Image && one.Version != f.version {
+	isPinned := field("image", "tag")+field("image", "digest") != ""
+	if isPinned && one.Version != f.version && *image == before.Spec.Template.Spec.Containers[0].Image {
 		one.Reason = "spec.image decides which image runs, whatever the version"
 		return nil
 	}
@@ -91,53 +95,6 @@ func (s *session) prepare(ctx context.Context, renderer *offline.Renderer, one *
 	}
 	t.rename(one.Name)
 	return t
-}
-
-// checkOf returns the Job that the operator would check a Collector of a version with, and its Secret of files, if it has one.
-func checkOf(
-	ctx context.Context, renderer *offline.Renderer, collector *unstructured.Unstructured, version string,
-) (job *batchv1.Job, secret *corev1.Secret, err error) {
-	bare := &unstructured.Unstructured{Object: map[string]any{"spec": collector.DeepCopy().Object["spec"]}}
-	bare.SetGroupVersionKind(collector.GroupVersionKind())
-	bare.SetNamespace(collector.GetNamespace())
-	bare.SetName(collector.GetName())
-	if err := unstructured.SetNestedField(bare.Object, version, "spec", "collector", "version"); err != nil {
-		return nil, nil, fmt.Errorf("set the version: %w", err)
-	}
-	if _, isChecked, _ := unstructured.NestedFieldNoCopy(bare.Object, "spec", "check"); !isChecked {
-		if err := unstructured.SetNestedMap(bare.Object, map[string]any{}, "spec", "check"); err != nil {
-			return nil, nil, fmt.Errorf("ask for a check: %w", err)
-		}
-	}
-	text, err := json.Marshal(bare)
-	if err != nil {
-		return nil, nil, fmt.Errorf("write the Collector: %w", err)
-	}
-	rendered, err := renderer.Render(ctx, bytes.NewReader(text))
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, object := range rendered[0].Objects {
-		var into any
-		switch _, hasFiles := object.GetAnnotations()[postrender.ConfigurationAnnotation]; {
-		case object.GetKind() == "Job":
-			job = &batchv1.Job{}
-			into = job
-		case object.GetKind() == "Secret" && hasFiles:
-			secret = &corev1.Secret{}
-			into = secret
-		default:
-			continue
-		}
-		text, err := json.Marshal(object)
-		if err := errors.Join(err, json.Unmarshal(text, into)); err != nil {
-			return nil, nil, fmt.Errorf("read %s: %w", inventory.ReferenceTo(object), err)
-		}
-	}
-	if job == nil {
-		return nil, nil, errors.New("the chart of this version has no check")
-	}
-	return job, secret, nil
 }
 
 // rename gives Job and Secret a name and labels of their own, so that neither the operator nor a NetworkPolicy takes them for the
@@ -172,9 +129,8 @@ func (t *trial) rename(collector string) {
 	mark(t.secret.Labels)
 }
 
-// run runs the check, and removes all that it has created.
+// run runs the check, and leaves its objects to remove.
 func (t *trial) run(ctx context.Context) (verdict, string) {
-	defer t.remove(ctx)
 	if err := t.client.Create(ctx, t.job); err != nil {
 		return unknown, oneLine(fmt.Sprintf("its Job cannot be created: %v", err))
 	}
@@ -227,7 +183,7 @@ func (t *trial) said(ctx context.Context) string {
 		return ""
 	}
 	text, err := t.rest.Get().AbsPath("/api/v1/namespaces/"+t.namespace+"/pods/"+pods.Items[0].Name+"/log").
-		Param("container", "collector").Param("tailLines", logLines).SetHeader("Accept", "*/*").DoRaw(ctx)
+		Param("container", "collector").Param("tailLines", logLines).Param("limitBytes", logBytes).SetHeader("Accept", "*/*").DoRaw(ctx)
 	lines := strings.TrimSpace(string(text))
 	if err != nil || lines == "" {
 		return ""
@@ -238,29 +194,44 @@ func (t *trial) said(ctx context.Context) string {
 	return ": " + lines[strings.LastIndex(lines, "\n")+1:]
 }
 
-// obstacle says why there is no verdict, by the newest warning about Job and pod.
+// obstacle says why there is no verdict, by the newest warning about the Job and its pods. The Job's events name the pods, which can be
+// gone.
 func (t *trial) obstacle(ctx context.Context, reason string) string {
-	var events corev1.EventList
-	if t.client.List(ctx, &events, client.InNamespace(t.namespace), client.MatchingFields{"type": corev1.EventTypeWarning}) != nil {
+	found, err := t.events(ctx, t.job.UID)
+	if err != nil {
 		return reason // which says less
 	}
-	slices.SortFunc(events.Items, func(a, b corev1.Event) int { return lastSeen(&b).Compare(lastSeen(&a)) })
-	for _, event := range events.Items {
-		about := event.InvolvedObject.Name
-		if (about == t.job.Name || strings.HasPrefix(about, t.job.Name+"-")) && event.Reason != reason {
+	for _, event := range found {
+		if pod, isCreated := strings.CutPrefix(event.Message, "Created pod: "); isCreated {
+			more, _ := t.eventsOf(ctx, "involvedObject.name", pod)
+			found = append(found, more...)
+		}
+	}
+	slices.SortFunc(found, func(a, b corev1.Event) int { return lastSeen(&b).Compare(lastSeen(&a)) })
+	for _, event := range found {
+		if event.Type == corev1.EventTypeWarning && event.Reason != reason {
 			return oneLine(reason + "; " + event.Reason + ": " + event.Message)
 		}
 	}
 	return reason
 }
 
-// remove removes what was created, also after Ctrl-C.
-func (t *trial) remove(ctx context.Context) {
+// remove removes what was created, also after Ctrl-C. The error names what is left.
+func (t *trial) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	// A failure is no news: the Job ends by itself, Kubernetes keeps it for some minutes, and the Secret goes with it.
-	_ = t.client.Delete(ctx, t.job, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if t.secret != nil {
-		_ = t.client.Delete(ctx, t.secret)
+	left := func(kind string, err error) error {
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && t.job.UID == "" { // which was not created
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s/%s was not deleted: %s", kind, t.namespace, t.job.Name, oneLine(err.Error()))
+		}
+		return nil
 	}
+	errs := []error{left("Job", t.client.Delete(ctx, t.job, client.PropagationPolicy(metav1.DeletePropagationBackground)))}
+	if t.secret != nil {
+		errs = append(errs, left("Secret", t.client.Delete(ctx, t.secret)))
+	}
+	return errors.Join(errs...)
 }
