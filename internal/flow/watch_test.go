@@ -139,3 +139,34 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	response.Request = r
 	return response, nil
 }
+
+func TestANamespaceThatNeverAnswersDelaysOnlyItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		good := collectorWith("good", map[string]any{})
+		good.SetNamespace("beta")
+		collectors, cached := []unstructured.Unstructured{*good}, pods{podOf(good, "10.1.0.1")}
+		for i := range 400 { // 2 seconds each, 8 at a time, take longer than a period
+			hostile := collectorWith("hostile-"+strconv.Itoa(i), map[string]any{})
+			collectors, cached = append(collectors, *hostile), append(cached, podOf(hostile, fmt.Sprintf("10.0.%d.%d", i/200, 1+i%200)))
+		}
+		w := newWatcher(collectors, cached)
+		var asked, waiting, most atomic.Int64
+		w.pages.Transport = roundTrip(func(r *http.Request) {
+			if strings.HasPrefix(r.URL.Host, "10.1.") {
+				asked.Add(1)
+				return
+			}
+			most.Store(max(most.Load(), waiting.Add(1)))
+			<-r.Context().Done()
+			waiting.Add(-1)
+		})
+		go func() { _ = w.Start(t.Context()) }()
+		<-time.After(10*time.Minute + time.Second)
+		if got := asked.Load(); got != 13 {
+			t.Errorf("the other Collector is asked %d times in 10 minutes, want 13", got)
+		}
+		if got := most.Load(); got != ofOne {
+			t.Errorf("%d pods of one namespace are asked at once, want %d", got, ofOne)
+		}
+	})
+}
