@@ -23,7 +23,7 @@ var profiles = map[v1alpha1.FlowProfile]profile{
 	// https://grafana.com/docs/alloy/latest/reference/components/: otelcol.*, prometheus.remote_write and loki.write, "Debug metrics".
 	v1alpha1.FlowAlloy: {prefix: "alloy_", names: join(otelNames, remoteWriteNames, [roles][]string{
 		received: {"prometheus_remote_write_wal_samples_appended", "loki_source_file_read_lines", "loki_source_journal_target_lines",
-			"loki_source_syslog_entries", "loki_source_api_entries_written"},
+			"loki_source_syslog_entries", "loki_source_api_entries_written", "loki_source_docker_target_entries"},
 		sent:    {"loki_write_sent_entries"},
 		failed:  {"loki_write_batch_retries"},
 		dropped: {"loki_write_dropped_entries"},
@@ -37,14 +37,17 @@ var profiles = map[v1alpha1.FlowProfile]profile{
 		dropped:  {"fluentbit_output_dropped_records"},
 	}},
 
-	// https://vector.dev/docs/reference/configuration/sources/internal_metrics/. The page itself comes by a source and a sink.
+	// https://vector.dev/docs/reference/configuration/sources/internal_metrics/. The page itself comes by a source and a sink. Version 0.53
+	// renamed the levels of buffers, and shows both names for a time. Their ratio is the same then.
 	v1alpha1.FlowVector: {prefix: "vector_", names: [roles][]string{
 		received: {`vector_component_received_events{component_kind="source",component_type!="internal_metrics"}`},
 		sent:     {`vector_component_sent_events{component_kind="sink",component_type!="prometheus_exporter"}`},
 		failed:   {`vector_component_errors{component_kind="sink"}`},
 		dropped:  {`vector_component_discarded_events{intentional="false"}`, `vector_buffer_discarded_events{intentional="false"}`},
-		queued:   {`vector_buffer_events{component_type!="prometheus_exporter"}`},
-		capacity: {`vector_buffer_max_event_size{component_type!="prometheus_exporter"}`},
+		queued: {`vector_buffer_events{component_type!="prometheus_exporter"}`,
+			`vector_buffer_size_events{component_type!="prometheus_exporter"}`},
+		capacity: {`vector_buffer_max_event_size{component_type!="prometheus_exporter"}`,
+			`vector_buffer_max_size_events{component_type!="prometheus_exporter"}`},
 	}},
 
 	// https://docs.influxdata.com/telegraf/v1/input-plugins/internal/. The page itself comes by an input and an output.
