@@ -105,7 +105,9 @@ func TestTheEditorSaysAllThatIsWrong(t *testing.T) {
 	kept.Labels = map[string]string{"argocd.argoproj.io/instance": "shop"}
 	NewWithT(t).Expect(admin.Patch(t.Context(), kept, client.MergeFrom(get(t)))).To(Succeed())
 	valid, tag := opened(t, "")
-	put(t, "gateway", wanted{Collector: "grafana/alloy", Version: "1", Tenant: "acme", TenantID: "1042", Cluster: "prod-eu-1"})
+	code, says := call(t, http.MethodPut, "/collectors/"+tenant+"/gateway?force=true",
+		wanted{Collector: "grafana/alloy", Version: "1", Tenant: "acme", TenantID: "1042", Cluster: "prod-eu-1"})
+	NewWithT(t).Expect(code).To(Equal(http.StatusNoContent), says)
 	_, newer := opened(t, "")
 	for _, row := range []struct {
 		name, query, text, tag string
