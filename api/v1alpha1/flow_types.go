@@ -20,6 +20,7 @@ type Flow struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^/[-A-Za-z0-9_./?=&]*$`
+	// +kubebuilder:validation:XValidation:rule="!self.contains('..')",message="flow.path: must not have .., which leads elsewhere"
 	Path string `json:"path,omitempty"`
 
 	// Profile says whose metrics they are. The default follows from

@@ -21,6 +21,9 @@ const (
 
 	// windows is how many of them in a row must say the same.
 	windows = 2
+
+	// enough is how many pods of a Collector stand for all: with mostPods a look, thousands would take days.
+	enough = 4
 )
 
 // pod is what is remembered of a pod.
@@ -46,7 +49,7 @@ type memory struct {
 	pods    []pod
 	looked  int64 // when it was looked at, in nanoseconds
 	empty   uint8 // looks in a row without a pod that could be asked
-	isWhole bool  // each pod has a verdict
+	isWhole bool  // each pod has a verdict, or as many as have to be asked
 }
 
 // at returns where each pod is.
@@ -62,11 +65,11 @@ func (m memory) at() map[types.UID]int {
 // have just answered. present are those that can be asked now. It is pure: the memory that it is given stays as it was.
 func decide(current string, known memory, present []types.UID, answers []answer, now time.Time) (string, memory) {
 	current = states[codeOf(current)].reason // another version can have written one that nobody knows
-	next := memory{pods: make([]pod, 0, len(present)), looked: now.UnixNano(), isWhole: len(present) > 0}
+	next := memory{pods: make([]pod, 0, len(present)), looked: now.UnixNano()}
 	if len(present) == 0 {
 		next.empty = min(known.empty+1, windows)
 	}
-	before, votes := known.at(), map[string]int{}
+	before, votes, judged := known.at(), map[string]int{}, 0
 	for _, uid := range present {
 		p := pod{uid: uid}
 		if at, isKnown := before[uid]; isKnown {
@@ -77,12 +80,13 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 		}
 		next.pods = append(next.pods, p)
 		if p.verdict == 0 { // it is like the others, until it is known
-			next.isWhole = false
 			votes[current]++
 			continue
 		}
+		judged++
 		votes[states[p.verdict].reason]++
 	}
+	next.isWhole = judged > 0 && judged >= min(len(present), enough)
 	if next.empty == windows {
 		return v1alpha1.ReasonUnreachable, next
 	}

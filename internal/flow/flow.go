@@ -159,17 +159,17 @@ func (w *Watcher) look(ctx context.Context) error {
 	if len(found) == 0 {
 		return nil
 	}
-	var pods corev1.PodList
-	if err := w.Pods.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
-		return err //nolint:wrapcheck // the caller says what failed
-	}
-	for i := range pods.Items {
-		key := client.ObjectKeyFromObject(&pods.Items[i])
-		if of := found[client.ObjectKey{Namespace: key.Namespace, Name: pods.Items[i].Labels[v1alpha1.CollectorLabel]}]; of != nil {
-			of.pods = append(of.pods, key)
-		}
-	}
 	for namespace, targets := range byNamespace {
+		var pods corev1.PodList // of other namespaces there may be many
+		if err := w.Pods.List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return err //nolint:wrapcheck // the caller says what failed
+		}
+		for i := range pods.Items {
+			key := client.ObjectKeyFromObject(&pods.Items[i])
+			if of := found[client.ObjectKey{Namespace: key.Namespace, Name: pods.Items[i].Labels[v1alpha1.CollectorLabel]}]; of != nil {
+				of.pods = append(of.pods, key)
+			}
+		}
 		// Each has its turn when it had it the last time.
 		slices.SortFunc(targets, func(a, b *target) int { return cmp.Compare(a.key.Name, b.key.Name) })
 		w.mutex.Lock()
@@ -266,12 +266,23 @@ func (m memory) next(present []types.UID) []types.UID {
 		sureB, readB := rank(b)
 		return cmp.Or(cmp.Compare(sureA, sureB), cmp.Compare(readA, readB), cmp.Compare(a, b))
 	})
+	// One in doubt, and others by their turn: several that never decide would keep these waiting for ever.
+	others := chosen[min(1, len(chosen)):]
+	slices.SortStableFunc(others, func(a, b types.UID) int {
+		_, readA := rank(a)
+		_, readB := rank(b)
+		return cmp.Compare(readA, readB)
+	})
 	return chosen[:min(mostPods, len(chosen))]
 }
 
 // ask reads a page. It says why there is no sample, and nothing of what the answer has.
 func (w *Watcher) ask(ctx context.Context, url string, pages *reader) (*Sample, string) {
-	w.asking <- struct{}{}
+	select {
+	case w.asking <- struct{}{}:
+	case <-ctx.Done():
+		return nil, v1alpha1.ReasonUnreachable
+	}
 	defer func() { <-w.asking }()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {

@@ -36,8 +36,10 @@ func (p pods) Get(_ context.Context, key client.ObjectKey, into client.Object, _
 	return nil
 }
 
-func (p pods) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
-	into.(*corev1.PodList).Items = p
+func (p pods) List(_ context.Context, into client.ObjectList, options ...client.ListOption) error {
+	of := (&client.ListOptions{}).ApplyOptions(options).Namespace
+	isElsewhere := func(pod corev1.Pod) bool { return of != "" && pod.Namespace != of }
+	into.(*corev1.PodList).Items = slices.DeleteFunc(slices.Clone([]corev1.Pod(p)), isElsewhere)
 	return nil
 }
 
@@ -204,5 +206,10 @@ func TestAllPodsAreAskedInTurnAndThoseInDoubtFirst(t *testing.T) {
 	known.pods[3].times = 1
 	if got := known.next(present)[0]; got != present[3] {
 		t.Errorf("%s is asked first, and %s is in doubt", got, present[3])
+	}
+	known.pods[3].read, known.pods[5].times = 1, 1
+	known.pods[5].read = now.Add(time.Hour).UnixNano()
+	if got := known.next(present); got[0] != present[3] || got[1] == present[5] {
+		t.Errorf("%v are asked: two in doubt keep the others waiting", got)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 )
@@ -29,6 +28,9 @@ const mostBytes = 1 << 20
 
 // lineLength is for the longest line of a page.
 const lineLength = 16 << 10
+
+// maxValue is the largest number that a metric can have: nothing counts further by one.
+const maxValue = 1 << 53
 
 // errNoMetrics says that a page is not one that the profile knows. It says nothing of what the page has.
 var errNoMetrics = errors.New("the answer has no metrics of the profile")
@@ -131,7 +133,7 @@ func (r *reader) count(line []byte, to *Sample) bool {
 		text = text[:at] // a timestamp follows
 	}
 	value, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
+	if err != nil || !(value >= 0 && value <= maxValue) { // NaN is neither
 		return isKnown
 	}
 	for i := range rules {
@@ -148,14 +150,28 @@ func (r *reader) count(line []byte, to *Sample) bool {
 
 func (r *rule) matches(labels []byte) bool {
 	for _, label := range r.labels {
-		if !bytes.Contains(labels, label) {
+		if !hasLabel(labels, label) {
 			return false
 		}
 	}
 	for _, label := range r.without {
-		if bytes.Contains(labels, label) {
+		if hasLabel(labels, label) {
 			return false
 		}
 	}
 	return true
+}
+
+// hasLabel tells whether labels, which begin with a brace, have one as a whole.
+func hasLabel(labels, label []byte) bool {
+	for from := 0; ; {
+		at := bytes.Index(labels[from:], label)
+		if at < 0 {
+			return false
+		}
+		if at += from; at > 0 && bytes.IndexByte([]byte("{, "), labels[at-1]) >= 0 {
+			return true
+		}
+		from = at + 1
+	}
 }

@@ -59,6 +59,8 @@ func TestAPageIsReadAsItsFormatSays(t *testing.T) {
 		{"a timestamp is no value", "in 2 1700000000000\n", "2 0 0 0 0"},
 		{"a name after a minus is subtracted", "out 9\nretried 4\n", "0 5 4 0 0"},
 		{"labels choose series", "lost{kind=\"sink\",type=\"http\"} 2\nlost{kind=\"sink\",type=\"self\"} 9\nlost{kind=\"source\"} 9\nlost 9\n", "0 0 0 2 0"},
+		{"a label is a whole one", "lost{component_kind=\"sink\"} 9\nlost{a=\"1\",kind=\"sink\",component_type=\"self\"} 2\n", "0 0 0 2 0"},
+		{"a number that nothing can count up to counts nothing", "in 1e308\nin 2\n", "2 0 0 0 0"},
 		{"a brace in a label ends nothing", "in{a=\"}\"} 2\n", "2 0 0 0 0"},
 		{"what is no number counts nothing", "in NaN\nin +Inf\nin -1\nin 1e3\nin x\nin\nin{a=\"\nwaits 0x1p4\n", "1000 0 0 0 16"},
 		{"a collector that has done nothing shows other metrics", "own_up 1\n", "0 0 0 0 0"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"net/netip"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -53,7 +54,10 @@ func SourceOf(collector *unstructured.Unstructured) (found Source, has bool) {
 		found.pages, found.Path = readers[name], cmp.Or(found.Path, profiles[name].path)
 	}
 	found.Path = cmp.Or(found.Path, "/metrics")
-	return found, true
+	if found.pages == nil { // of a profile that another version of the operator knows
+		found.pages = &reader{}
+	}
+	return found, !strings.Contains(found.Path, "..") // which would lead a proxy elsewhere
 }
 
 // Read reads a page.

@@ -113,6 +113,7 @@ func (p *plugin) versionCommand() *cobra.Command {
 type session struct {
 	client    client.Client
 	rest      rest.Interface
+	pages     rest.Interface // for what pods answer
 	namespace string
 }
 
@@ -140,7 +141,11 @@ func (p *plugin) connect() (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up a client: %w", err)
 	}
-	return &session{client: client.WithFieldOwner(p.writes(c), manager), rest: raw, namespace: namespace}, nil
+	pages, err := pagesOf(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up a client: %w", err)
+	}
+	return &session{client: client.WithFieldOwner(p.writes(c), manager), rest: raw, pages: pages, namespace: namespace}, nil
 }
 
 // read reads a Collector.

@@ -3,7 +3,10 @@ package kubectl
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -16,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -26,8 +31,8 @@ const (
 	// topPods is how many pods of a Collector are read, and topAtOnce how many at the same time.
 	topPods, topAtOnce = 3, 10
 
-	// topPatience is how long a page may take.
-	topPatience = 5 * time.Second
+	// topPatience is how long a page may take, and topLongest how many bytes of an answer are read.
+	topPatience, topLongest = 5 * time.Second, 2 << 20
 )
 
 // top is what `top` shows.
@@ -51,6 +56,36 @@ type reading struct {
 	pod     client.ObjectKey
 	samples [2]*flow.Sample
 	at      [2]time.Time
+	refused bool // perhaps by the pod
+}
+
+// bounded cuts answers short.
+type bounded struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := b.RoundTripper.RoundTrip(request)
+	if err == nil {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, topLongest), response.Body}
+	}
+	return response, err //nolint:wrapcheck // of the transport
+}
+
+// pagesOf returns a client for what pods answer, whom nobody trusts: with a redirect, a pod would get the user's token sent elsewhere.
+func pagesOf(config *rest.Config) (rest.Interface, error) {
+	web, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller does
+	}
+	if web == http.DefaultClient {
+		web = &http.Client{Transport: http.DefaultTransport}
+	}
+	web.Transport = bounded{web.Transport}
+	web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return rest.UnversionedRESTClientForConfigAndClient(dynamic.ConfigFor(config), web) //nolint:wrapcheck // the caller does
 }
 
 func (p *plugin) topCommand() *cobra.Command {
@@ -101,10 +136,14 @@ func (p *plugin) top(ctx context.Context, s *session, t top) error {
 		var reads errgroup.Group
 		reads.SetLimit(topAtOnce)
 		for _, r := range readings {
-			reads.Go(func() error { return s.readPage(ctx, r, pass) })
+			reads.Go(func() error {
+				s.readPage(ctx, r, pass)
+				return nil
+			})
 		}
-		if err := reads.Wait(); err != nil {
-			return err //nolint:wrapcheck // of readPage
+		_ = reads.Wait() // none returns an error
+		if len(readings) > 0 && !slices.ContainsFunc(readings, func(r *reading) bool { return !r.refused }) {
+			return errors.New(`your account may not read metrics of pods; ask for "get" of pods/proxy`)
 		}
 		if pass == 0 {
 			select {
@@ -168,27 +207,23 @@ func (s *session) loads(ctx context.Context, by string, selector labels.Selector
 	return loads, readings, nil
 }
 
-// readPage reads the page of a pod. It is no error if the pod does not answer, and one if the account may not ask.
-func (s *session) readPage(ctx context.Context, r *reading, pass int) error {
+// readPage reads the page of a pod. READ says of pods that do not answer.
+func (s *session) readPage(ctx context.Context, r *reading, pass int) {
 	ctx, cancel := context.WithTimeout(ctx, topPatience)
 	defer cancel()
 	path, query, _ := strings.Cut(r.source.Path, "?")
-	request := s.rest.Get().AbsPath(fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy%s", r.pod.Namespace, r.pod.Name, r.source.Port, path))
+	request := s.pages.Get().AbsPath(fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy%s", r.pod.Namespace, r.pod.Name, r.source.Port, path))
 	values, _ := url.ParseQuery(query)
 	for name := range values {
 		request.Param(name, values.Get(name))
 	}
 	page, err := request.Stream(ctx)
-	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("your account may not read metrics of pods in namespace %s; ask for \"get\" of pods/proxy: %w", r.pod.Namespace, err)
-	}
-	if err != nil {
-		return nil // READ says that the pod was not read
+	if r.refused = apierrors.IsForbidden(err); err != nil {
+		return
 	}
 	defer page.Close()
 	r.samples[pass], _ = r.source.Read(page)
 	r.at[pass] = time.Now()
-	return nil
 }
 
 // sumUp adds what has gone through a pod between the two reads.

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/dynamic"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,6 +46,8 @@ func flowing(t *testing.T, namespace, name, tenant string, pods int) (objects []
 func TestTopShowsWhatGoesThroughCollectors(t *testing.T) {
 	var mutex sync.Mutex
 	reads := map[string]int{}
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a token is sent elsewhere") }))
+	defer elsewhere.Close()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mutex.Lock()
 		defer mutex.Unlock()
@@ -54,6 +55,15 @@ func TestTopShowsWhatGoesThroughCollectors(t *testing.T) {
 		switch n := reads[r.URL.Path]; {
 		case strings.Contains(r.URL.Path, "/namespaces/secret/"):
 			http.Error(w, `{"kind":"Status","reason":"Forbidden","code":403}`, http.StatusForbidden)
+		case strings.Contains(r.URL.Path, "/namespaces/hostile/pods/moved-"):
+			http.Redirect(w, r, elsewhere.URL, http.StatusFound)
+		case strings.Contains(r.URL.Path, "/namespaces/hostile/pods/forbidding-"):
+			http.Error(w, "\x1b[31mpay here", http.StatusForbidden)
+		case strings.Contains(r.URL.Path, "/namespaces/hostile/pods/endless-"):
+			w.WriteHeader(http.StatusInternalServerError)
+			for range 100 {
+				_, _ = w.Write(make([]byte, 1<<20))
+			}
 		case strings.Contains(r.URL.Path, "/pods/silent-"):
 			http.Error(w, "", http.StatusServiceUnavailable)
 		case r.URL.Path == "/api/v1/namespaces/acme/pods/gateway-0:8888/proxy/metrics", strings.Contains(r.URL.Path, "/many-"):
@@ -63,7 +73,7 @@ func TestTopShowsWhatGoesThroughCollectors(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	raw, err := rest.UnversionedRESTClientFor(dynamic.ConfigFor(&rest.Config{Host: server.URL, QPS: -1}))
+	pages, err := pagesOf(&rest.Config{Host: server.URL, QPS: -1, BearerToken: "token"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +87,8 @@ func TestTopShowsWhatGoesThroughCollectors(t *testing.T) {
 	var objects []client.Object
 	for _, some := range [][]client.Object{
 		flowing(t, "acme", "gateway", "acme", 1), flowing(t, "acme", "silent", "acme", 1), flowing(t, "beta", "many", "beta", 5),
-		flowing(t, "secret", "gateway", "secret", 1),
+		flowing(t, "secret", "gateway", "secret", 1), flowing(t, "hostile", "moved", "a", 1), flowing(t, "hostile", "forbidding", "a", 1),
+		flowing(t, "hostile", "endless", "a", 1), flowing(t, "hostile", "many", "a", 1),
 	} {
 		objects = append(objects, some...)
 	}
@@ -95,6 +106,9 @@ func TestTopShowsWhatGoesThroughCollectors(t *testing.T) {
 		{"at most 3 pods of each", "beta", top{by: "collector"}, []string{"beta many 3/5 3000 1500 0 0 21"}, ""},
 		{"by tenant", "acme", top{by: "tenant"}, []string{"- acme 1/2 1000 500 0 0 7"}, ""},
 		{"where the account may not", "secret", top{by: "collector"}, nil, `ask for "get" of pods/proxy`},
+		{"of pods that nobody can trust", "hostile", top{by: "collector"}, []string{
+			"hostile endless 0/1 - - - - -", "hostile forbidding 0/1 - - - - -", "hostile many 1/1 1000 500 0 0 7", "hostile moved 0/1 - - - - -",
+		}, ""},
 		{"by something else", "acme", top{by: "moon"}, nil, `"moon" is none of`},
 		{"where there are none", "other", top{by: "collector"}, []string{"No Collectors with spec.flow found."}, ""},
 	} {
@@ -102,7 +116,7 @@ func TestTopShowsWhatGoesThroughCollectors(t *testing.T) {
 			var out bytes.Buffer
 			p := &plugin{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}}
 			row.asked.interval = time.Second
-			err := p.top(t.Context(), &session{client: c, rest: raw, namespace: row.namespace}, row.asked)
+			err := p.top(t.Context(), &session{client: c, pages: pages, namespace: row.namespace}, row.asked)
 			if row.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), row.wantErr) {
 					t.Errorf("got %v, want %s", err, row.wantErr)
