@@ -275,35 +275,3 @@ func (m memory) next(present []types.UID) []types.UID {
 	})
 	return chosen[:min(mostPods, len(chosen))]
 }
-
-// ask reads a page. It says why there is no sample, and nothing of what the answer has.
-func (w *Watcher) ask(ctx context.Context, url string, pages *reader) (*Sample, string) {
-	select {
-	case w.asking <- struct{}{}:
-	case <-ctx.Done():
-		return nil, v1alpha1.ReasonUnreachable
-	}
-	defer func() { <-w.asking }()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return nil, v1alpha1.ReasonUnreachable
-	}
-	request.Header.Set("Accept", "text/plain;version=0.0.4")
-	response, err := w.pages.Do(request)
-	if err != nil {
-		return nil, v1alpha1.ReasonUnreachable
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, v1alpha1.ReasonNoMetrics
-	}
-	buffer, _ := buffers.Get().(*[]byte)
-	defer buffers.Put(buffer)
-	sample, err := pages.read(response.Body, *buffer)
-	if err != nil {
-		return nil, v1alpha1.ReasonNoMetrics
-	}
-	return sample, ""
-}
-
-var buffers = sync.Pool{New: func() any { return new(make([]byte, lineLength)) }}
