@@ -46,10 +46,10 @@ type answer struct {
 
 // memory is what is remembered of a Collector.
 type memory struct {
-	pods    []pod
-	looked  int64 // when it was looked at, in nanoseconds
-	empty   uint8 // looks in a row without a pod that could be asked
-	isWhole bool  // each pod has a verdict, or as many as have to be asked
+	pods       []pod
+	looked     int64 // when it was looked at, in nanoseconds
+	empty      uint8 // looks in a row without a pod that could be asked
+	isObserved bool  // each pod has a verdict, or as many as stand for all
 }
 
 // at returns where each pod is.
@@ -86,7 +86,7 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 		judged++
 		votes[states[p.verdict].reason]++
 	}
-	next.isWhole = judged > 0 && judged >= min(len(present), enough)
+	next.isObserved = judged > 0 && judged >= min(len(present), enough)
 	if next.empty == windows {
 		return v1alpha1.ReasonUnreachable, next
 	}

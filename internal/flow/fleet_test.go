@@ -57,7 +57,7 @@ func serve() error {
 		if err != nil {
 			return err
 		}
-		go func() { _ = (&http.Server{Handler: handler, ReadHeaderTimeout: patience}).Serve(listener) }()
+		go func() { _ = (&http.Server{Handler: handler, ReadHeaderTimeout: answerTimeout}).Serve(listener) }()
 	}
 	fmt.Println(len(text))
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')

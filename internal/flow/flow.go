@@ -26,8 +26,8 @@ const (
 	// mostPods is how many pods of a Collector are asked in a look.
 	mostPods = 2
 
-	// patience is how long an answer may take, with all of its page.
-	patience = 2 * time.Second
+	// answerTimeout is how long an answer may take, with all of its page.
+	answerTimeout = 2 * time.Second
 
 	// atOnce is how many pods are asked at the same time, and ofOne how many of one namespace: one that never answers keeps no other waiting.
 	atOnce, ofOne = 64, 8
@@ -79,7 +79,7 @@ type target struct {
 func (w *Watcher) init() *Watcher {
 	w.asking = make(chan struct{}, atOnce)
 	w.pages = http.Client{
-		Timeout:       patience,
+		Timeout:       answerTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		// No proxy, and no connection that stays. A page that is compressed could be any size.
 		Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 16 << 10},
@@ -120,10 +120,10 @@ func (w *Watcher) Condition(collector client.Object) *v1alpha1.Condition {
 // AreAwaited returns Await.
 func (w *Watcher) AreAwaited() bool { return w.Await }
 
-// IsSettled tells whether each pod of a Collector has had its windows, at a look since that time.
-func (w *Watcher) IsSettled(collector client.Object, since time.Time) bool {
+// IsObserved tells whether as many pods of a Collector have a verdict as stand for all of them, at a look since that time.
+func (w *Watcher) IsObserved(collector client.Object, since time.Time) bool {
 	known := w.entryOf(collector)
-	return known.isWhole && known.looked >= since.UnixNano()
+	return known.isObserved && known.looked >= since.UnixNano()
 }
 
 // entryOf returns what is known of a Collector. It must not be changed.
@@ -242,7 +242,7 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 	w.known[collector.GetUID()] = next
 	w.mutex.Unlock()
 	isOnItsWay := v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonRollingOut
-	if next.reason != current || isOnItsWay && next.isWhole {
+	if next.reason != current || isOnItsWay && next.isObserved {
 		w.Requeue(collector)
 	}
 }

@@ -15,8 +15,8 @@ type Flows interface {
 	// Condition returns what is known of a Collector, or nil if nothing is yet.
 	Condition(collector client.Object) *v1alpha1.Condition
 
-	// IsSettled tells whether that takes all of its pods into account, as they were at that time or later.
-	IsSettled(collector client.Object, since time.Time) bool
+	// IsObserved tells whether that takes enough of its pods into account, as they were at that time or later.
+	IsObserved(collector client.Object, since time.Time) bool
 
 	// AreAwaited tells whether a change that the operator brings is on its way until data flows again.
 	AreAwaited() bool
@@ -47,7 +47,7 @@ func (w writer) awaitsFlow(collector *unstructured.Unstructured, before, after *
 		if ready := find(before, "Ready"); ready != nil && since.Before(&ready.LastTransitionTime) {
 			since = ready.LastTransitionTime
 		}
-		return !w.flows.IsSettled(collector, since.Time)
+		return !w.flows.IsObserved(collector, since.Time)
 	case is.Reason == v1alpha1.ReasonAllDropped, is.Reason == v1alpha1.ReasonExportFails:
 		return was.Status == corev1.ConditionTrue || !was.LastTransitionTime.Before(&pending.LastTransitionTime)
 	}

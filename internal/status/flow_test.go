@@ -18,8 +18,8 @@ import (
 
 // flows are what is known of the flow of each Collector.
 type flows struct {
-	reason             string
-	settled, areWaited bool
+	reason              string
+	observed, areWaited bool
 }
 
 func (f flows) Condition(client.Object) *v1alpha1.Condition {
@@ -29,8 +29,8 @@ func (f flows) Condition(client.Object) *v1alpha1.Condition {
 	is := map[string]corev1.ConditionStatus{v1alpha1.ReasonFlowing: "True", v1alpha1.ReasonAllDropped: "False"}[f.reason]
 	return &v1alpha1.Condition{Type: v1alpha1.DataFlowing, Status: is, Reason: f.reason}
 }
-func (f flows) IsSettled(client.Object, time.Time) bool { return f.settled }
-func (f flows) AreAwaited() bool                        { return f.areWaited }
+func (f flows) IsObserved(client.Object, time.Time) bool { return f.observed }
+func (f flows) AreAwaited() bool                         { return f.areWaited }
 
 const (
 	flowingSince = `{type: DataFlowing, status: "True", reason: Flowing, lastTransitionTime: "2026-02-01T00:00:00Z"}`
@@ -54,15 +54,15 @@ func TestTheStatusSaysWhetherDataFlows(t *testing.T) {
 		{"a change that is awaited until data flows is on its way until then", "[" + flowingSince + "," + rollingOut + "," + nowReady + "]", false,
 			flows{reason: "Flowing", areWaited: true}, "True Flowing", "RollingOut"},
 		{"it ends when data flows", "[" + flowingSince + "," + rollingOut + "," + nowReady + "]", false,
-			flows{reason: "Flowing", areWaited: true, settled: true}, "True Flowing", ""},
+			flows{reason: "Flowing", areWaited: true, observed: true}, "True Flowing", ""},
 		{"it ends when pods are ready, if the flow is not awaited", "[" + flowingSince + "," + rollingOut + "," + nowReady + "]", false,
 			flows{reason: "Flowing"}, "True Flowing", ""},
 		{"it goes on when data stops", "[" + flowingSince + "," + rollingOut + "," + nowReady + "]", false,
-			flows{reason: "AllDropped", areWaited: true, settled: true}, "False AllDropped", "RollingOut"},
+			flows{reason: "AllDropped", areWaited: true, observed: true}, "False AllDropped", "RollingOut"},
 		{"it goes on while data has stopped since then", "[" + droppedAfter + "," + rollingOut + "," + nowReady + "]", false,
-			flows{reason: "AllDropped", areWaited: true, settled: true}, "False AllDropped", "RollingOut"},
+			flows{reason: "AllDropped", areWaited: true, observed: true}, "False AllDropped", "RollingOut"},
 		{"it does not wait for a Collector whose data had stopped before", "[" + droppedSince + "," + rollingOut + "," + nowReady + "]", false,
-			flows{reason: "AllDropped", areWaited: true, settled: true}, "False AllDropped", ""},
+			flows{reason: "AllDropped", areWaited: true, observed: true}, "False AllDropped", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			stored := collector(t, "{observedGeneration: 3, conditions: "+row.conditions+"}")

@@ -31,8 +31,8 @@ const (
 	// topPods is how many pods of a Collector are read, and topAtOnce how many at the same time.
 	topPods, topAtOnce = 3, 10
 
-	// topPatience is how long a page may take, and topLongest how many bytes of an answer are read.
-	topPatience, topLongest = 5 * time.Second, 2 << 20
+	// topTimeout is how long a page may take, and topLongest how many bytes of an answer are read.
+	topTimeout, topLongest = 5 * time.Second, 2 << 20
 )
 
 // top is what `top` shows.
@@ -209,7 +209,7 @@ func (s *session) loads(ctx context.Context, by string, selector labels.Selector
 
 // readPage reads the page of a pod. READ says of pods that do not answer.
 func (s *session) readPage(ctx context.Context, r *reading, pass int) {
-	ctx, cancel := context.WithTimeout(ctx, topPatience)
+	ctx, cancel := context.WithTimeout(ctx, topTimeout)
 	defer cancel()
 	path, query, _ := strings.Cut(r.source.Path, "?")
 	request := s.pages.Get().AbsPath(fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy%s", r.pod.Namespace, r.pod.Name, r.source.Port, path))
