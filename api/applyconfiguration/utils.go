@@ -18,6 +18,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=kube8.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("Autoscaling"):
 		return &apiv1alpha1.AutoscalingApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Base"):
+		return &apiv1alpha1.BaseApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Check"):
 		return &apiv1alpha1.CheckApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClaimMetadata"):

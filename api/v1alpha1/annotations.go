@@ -5,6 +5,13 @@ const (
 	// on Secrets and ConfigMaps that Collectors refer to, with any value.
 	CollectorLabel = "kube8.dev/collector"
 
+	// BaseLabel is on each base: a ConfigMap or Secret in the operator's namespace whose one key is a part of configurations. Its value is
+	// the base's position, BaseFirst or BaseLast.
+	BaseLabel = "kube8.dev/base"
+
+	// BasesLabel on a namespace gives all of its Collectors bases: their names, with "_" between them.
+	BasesLabel = "kube8.dev/bases"
+
 	// RingLabel on a namespace is a whole number from 0. A change that the operator brings reaches Collectors in lower rings first, and
 	// those in namespaces without the label last.
 	RingLabel = "kube8.dev/ring"

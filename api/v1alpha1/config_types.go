@@ -61,12 +61,51 @@ type CollectorConfig struct {
 	// +kubebuilder:validation:MaxProperties=6
 	Files map[string]FileContent `json:"files,omitempty"`
 
+	// Bases are parts of the configuration that the platform keeps for many
+	// Collectors, in the operator's namespace. Each becomes a further file,
+	// base-NAME with the extension of its key. The argument --config of this
+	// Collector's own file becomes one for each file, in order, and the collector
+	// merges them. A changed base reaches Collectors in waves. The bases that the
+	// namespace's label kube8.dev/bases names come on top, outside of these.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Bases []Base `json:"bases,omitempty"`
+
 	// Format says how the configuration is checked before it is deployed: yaml
 	// (the default; one YAML mapping without duplicate keys) or raw (not parsed).
 	// +optional
 	// +kubebuilder:validation:Enum=yaml;raw
 	Format Format `json:"format,omitempty"`
 }
+
+// Base names a part of the configuration that the platform keeps.
+type Base struct {
+	// Name of a ConfigMap or Secret in the operator's namespace with the label
+	// kube8.dev/base and one key.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self == '' || !format.dns1123Label().validate(self).hasValue()",message="the name of a base has lower-case letters, digits and '-', and starts and ends with a letter or digit"
+	Name string `json:"name"`
+
+	// Position says whether the base comes before the Collector's own
+	// configuration, or after it and so wins: first or last. By default it is what
+	// the base's label kube8.dev/base says.
+	// +optional
+	// +kubebuilder:validation:Enum=first;last
+	Position BasePosition `json:"position,omitempty"`
+}
+
+// BasePosition is where a base is among the files that a collector merges.
+type BasePosition string
+
+// The positions of a base.
+const (
+	BaseFirst BasePosition = "first"
+	BaseLast  BasePosition = "last"
+)
 
 // Format is the syntax of a configuration.
 type Format string

@@ -25,6 +25,12 @@ type CollectorStatus struct {
 	// +optional
 	ConfigHash string `json:"configHash,omitempty"`
 
+	// Bases are the bases that were last deployed, in order, each as name@version.
+	// The version is the first 10 digits of the SHA-256 of its content.
+	// +optional
+	// +listType=atomic
+	Bases []string `json:"bases,omitempty"`
+
 	// Replicas is the number of existing pods.
 	// +optional
 	Replicas int32 `json:"replicas"`

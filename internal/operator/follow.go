@@ -144,13 +144,33 @@ func (f *follower) changed(ctx context.Context, vanished []schema.GroupVersionKi
 		_ = f.mgr.GetCache().RemoveInformer(ctx, inventory.New(kind)) // fails only for what is no object
 	}
 	f.waves.Reset()
+	f.requeueAll(f.concerned(ctx, func(*unstructured.Unstructured) bool { return true }))
+}
+
+// basesChanged has each Collector reconciled that a change of bases concerns. The change is the operator's.
+func (f *follower) basesChanged(ctx context.Context, concerns func(*unstructured.Unstructured) bool) {
+	collectors := f.concerned(ctx, concerns)
+	f.waves.Expect(collectors)
+	f.requeueAll(collectors)
+}
+
+// concerned returns the Collectors that a change concerns.
+func (f *follower) concerned(ctx context.Context, concerns func(*unstructured.Unstructured) bool) (found []*unstructured.Unstructured) {
 	collectors, err := f.collectors(ctx)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot reconcile each Collector now that the capabilities of the cluster are others")
-		return
+		ctrl.LoggerFrom(ctx).Error(err, "cannot reconcile the Collectors that a change of the cluster concerns")
 	}
 	for i := range collectors {
-		f.requeue(&collectors[i], time.Duration(i)*min(pace, spread/time.Duration(len(collectors))))
+		if concerns(&collectors[i]) {
+			found = append(found, &collectors[i])
+		}
+	}
+	return found
+}
+
+func (f *follower) requeueAll(collectors []*unstructured.Unstructured) {
+	for i, collector := range collectors {
+		f.requeue(collector, time.Duration(i)*min(pace, spread/time.Duration(len(collectors))))
 	}
 }
 

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -36,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/base"
 	"github.com/kube8/kube8-operator/internal/configsource"
 	"github.com/kube8/kube8-operator/internal/flow"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -66,13 +68,13 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 		return fmt.Errorf("--watch-label-selector: %q is not a label selector: %w", opts.WatchLabelSelector, err)
 	}
 	shard := shardOf(opts.WatchLabelSelector)
-	mgr, referred, err := newManager(cfg, opts.Manager, ws, chosen, shard)
+	mgr, referred, bases, err := newManager(cfg, opts.Manager, ws, chosen, shard, cmp.Or(opts.BasesNamespace, opts.namespace()))
 	if err != nil {
 		return err
 	}
 	metered := metrics.New(runtimemetrics.Registry)
 	for _, watch := range ws {
-		if err := addReconciler(ctx, mgr, referred, metered, opts, watch, shard); err != nil {
+		if err := addReconciler(ctx, mgr, referred, bases, metered, opts, watch, shard); err != nil {
 			return fmt.Errorf("set up the reconciler of %s: %w", watch.Kind, err)
 		}
 	}
@@ -109,7 +111,7 @@ func limitMemory() {
 
 // addReconciler adds the stock reconciler of one watch to mgr, with a controller of its own.
 func addReconciler(
-	ctx context.Context, mgr ctrl.Manager, referred cache.Cache, metered *metrics.Metrics, opts Options, watch watches.Watch, shard string,
+	ctx context.Context, mgr ctrl.Manager, referred, bases cache.Cache, metered *metrics.Metrics, opts Options, watch watches.Watch, shard string,
 ) error {
 	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
 	events := mgr.GetEventRecorderFor("kube8-operator")
@@ -117,11 +119,12 @@ func addReconciler(
 	if scaled, err := intstr.GetScaledValueFromIntOrPercent(&budget, 100, false); err != nil || scaled < 0 {
 		return fmt.Errorf("--rollout-budget: %q is neither a number nor a percentage", opts.RolloutBudget)
 	}
-	waves := &rollout.Waves{Budget: budget, Deadline: opts.RolloutDeadline, Events: events, Now: time.Now, Count: metered.RolledOut()}
+	waves := &rollout.Waves{Budget: budget, Deadline: opts.RolloutDeadline, Events: events, Now: time.Now, Count: metered.RolledOut(), Namespace: opts.namespace()}
 	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
 		waves.Live = mgr.GetAPIReader()
 	}
 	configurations := &configsource.Source{Cache: referred, Live: mgr.GetAPIReader(), DataDigest: inventory.DataDigest}
+	shared := &base.Source{Cache: bases, Namespace: cmp.Or(opts.BasesNamespace, opts.namespace()), Namespaces: waves.Live != nil}
 	find := newFinder(mgr.GetClient(), watch.GroupVersionKind)
 	delays := &backoff{flowcontrol.NewBackOff(firstDelay, longestDelay), find}
 	own := make(requests)
@@ -134,6 +137,7 @@ func addReconciler(
 		Source: &revision.Source{
 			Chart: f.chart, Build: opts.Build, Shard: shard, Mapper: mgr.GetRESTMapper(), Offered: f.capabilities.Get,
 			Configuration: configurations.Configuration, Versions: configurations.Versions, References: configurations.References,
+			Bases: shared.Of,
 		},
 		Ask: f.capabilities.Ask, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, IsChosen: isChosen,
 		Alone: opts.Manager.LeaderElection, Period: period,
@@ -168,6 +172,7 @@ func addReconciler(
 		f.start(c),
 		status.WatchPods(mgr, c, isChosen),
 		configurations.Watch(mgr, c, referred, watch.GroupVersionKind),
+		shared.Watch(c, bases, f.basesChanged),
 	)
 }
 

@@ -3,12 +3,14 @@
 package operator
 
 import (
+	"cmp"
 	"runtime"
 	"time"
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/flow"
 )
 
@@ -47,6 +49,9 @@ type Options struct {
 	// FlowHostNetwork lets the operator read the metrics of pods that are on the network of their node.
 	FlowHostNetwork bool
 
+	// BasesNamespace is where the bases are that Collectors share. Empty means the operator's namespace.
+	BasesNamespace string
+
 	// Namespace is where the operator runs, if that is a cluster. It has no flag.
 	Namespace string
 
@@ -74,6 +79,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"how long a resource may take to become ready with it; the rollout stops when as many resources as the budget allows are late")
 	flags.BoolVar(&o.RolloutFlow, "rollout-flow", false,
 		"have a resource with spec.flow become ready with it only when data flows again where it did before")
+	flags.StringVar(&o.BasesNamespace, "bases-namespace", "",
+		"namespace of the ConfigMaps and Secrets with the label "+v1alpha1.BaseLabel+"; default is the operator's own")
 	flags.DurationVar(&o.FlowPeriod, "flow-period", flow.Period,
 		"for spec.flow, how often the metrics of two pods of a resource are read")
 	flags.BoolVar(&o.FlowHostNetwork, "flow-host-network", false,
@@ -101,3 +108,6 @@ func (o *Options) AddChartFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.CollectorRegistry, "collector-registry", "",
 		"default registry of collector images, instead of the chart's")
 }
+
+// namespace returns where the operator runs. Out of a cluster it is where the manifests put it.
+func (o *Options) namespace() string { return cmp.Or(o.Namespace, "kube8-operator-system") }

@@ -28,6 +28,12 @@ const (
 	// order of their names.
 	FilesHashAnnotation = "kube8.dev/files-sha256"
 
+	// BaseFilesAnnotation names the files of that Secret that are bases, with spaces between them.
+	BaseFilesAnnotation = "kube8.dev/base-files"
+
+	// BasesHashAnnotation does for bases what FilesHashAnnotation does for further files.
+	BasesHashAnnotation = "kube8.dev/bases-sha256"
+
 	filesField = "spec.collector.files"
 
 	// suffixLength is how many digits of the hash of its content a Secret's name has.
@@ -53,8 +59,9 @@ func decodeSecret(secret *yaml.RNode) (*files, error) {
 	}
 	file := annotations[ConfigurationFileAnnotation]
 	stamped := stamps{}
-	var all, further strings.Builder // what sha256sum prints of the files
+	var all, further, bases strings.Builder // what sha256sum prints of the files
 	total := 0
+	baseFiles := strings.Fields(annotations[BaseFilesAnnotation])
 	data := secret.GetDataMap()
 	for _, name := range slices.Sorted(maps.Keys(data)) {
 		field := filesField + "[" + name + "]"
@@ -71,9 +78,12 @@ func decodeSecret(secret *yaml.RNode) (*files, error) {
 		}
 		line := fmt.Sprintf("%s  %s\n", configuration.HashOf(decoded), name)
 		all.WriteString(line)
-		if name == file {
+		switch {
+		case name == file:
 			stamped[ConfigHashAnnotation] = configuration.HashOf(decoded)
-		} else {
+		case slices.Contains(baseFiles, name):
+			bases.WriteString(line)
+		default:
 			further.WriteString(line)
 			total += len(decoded)
 		}
@@ -85,6 +95,9 @@ func decodeSecret(secret *yaml.RNode) (*files, error) {
 		return nil, &configuration.Error{Field: filesField, Reason: "more than 262144 bytes together when decoded; shorten them"}
 	case total > 0:
 		stamped[FilesHashAnnotation] = configuration.HashOf([]byte(further.String()))
+	}
+	if bases.Len() > 0 {
+		stamped[BasesHashAnnotation] = configuration.HashOf([]byte(bases.String()))
 	}
 	suffix := "-" + configuration.HashOf([]byte(all.String()))[:suffixLength]
 	if strings.HasSuffix(secret.GetName(), suffix) {

@@ -49,6 +49,7 @@ func contentOf(rel *release.Release) (map[string][]byte, error) {
 	packed := map[release.Status][]byte{}
 	for _, shorten := range []func(){
 		func() {},
+		func() { delete(rel.Config, "bases") },
 		func() { rel.Config, rel.Info.Description = nil, tooLarge+"the values, see the Collector" },
 		func() { rel.Manifest, rel.Info.Description = "", tooLarge+"values and manifest, see the Collector" },
 	} {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/base"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/plan"
@@ -122,6 +123,7 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 	source := &revision.Source{
 		Chart: &render.Chart{Digest: strconv.Itoa(o.chart)}, Build: "model", Shard: shard,
 		Offered: func(context.Context) (*render.Offered, error) { return &render.Offered{Version: "all"}, nil },
+		Bases:   func(context.Context, *unstructured.Unstructured) (base.Bases, error) { return nil, nil },
 		Versions: func(collector *unstructured.Unstructured) (string, string) {
 			if s := w.of(collector); s.spec.Effective().Configuration == 0 {
 				return strconv.Itoa(s.cachedSecret), ""

@@ -30,6 +30,9 @@ type Deployed struct {
 	// ConfigHash is the SHA-256 of the decoded configuration, in hex.
 	ConfigHash string
 
+	// Bases are the bases, as the status tells them, with spaces between them.
+	Bases string
+
 	// Digest has three parts, of 20, 20 and 24 letters: what the revision was rendered from, what was rendered, and the objects. By
 	// it an operator that has just started knows that there is nothing to do, and does not even render.
 	Digest string
@@ -57,13 +60,15 @@ func Recall(collector *unstructured.Unstructured) (told Deployed) {
 	told.Generation, _, _ = unstructured.NestedInt64(status, "deployedRelease", "generation")
 	told.Version, _, _ = unstructured.NestedString(status, "version")
 	told.ConfigHash, _, _ = unstructured.NestedString(status, "configHash")
+	bases, _, _ := unstructured.NestedStringSlice(status, "bases")
+	told.Bases = strings.Join(bases, " ")
 	return told
 }
 
 // Deployed returns the revision as a deployed one, whose objects the informer cache has not shown yet.
 func (r *Revision) Deployed(number int) Deployed {
 	return Deployed{
-		Revision: number, Generation: r.Inputs.Generation, Version: versionOf(r.Values), ConfigHash: r.ConfigHash,
+		Revision: number, Generation: r.Inputs.Generation, Version: versionOf(r.Values), ConfigHash: r.ConfigHash, Bases: r.Bases,
 		Digest: r.Inputs.digest() + r.Hash + unseen,
 	}
 }
@@ -114,7 +119,7 @@ func (i Inputs) digest() string {
 	}
 	sum := sha256.New()
 	for _, part := range []string{
-		i.Build, i.Chart, i.Offered, i.Configuration, i.References, string(i.Collector), strconv.FormatInt(i.Generation, 10),
+		i.Build, i.Chart, i.Offered, i.Configuration, i.References, i.Bases, string(i.Collector), strconv.FormatInt(i.Generation, 10),
 	} {
 		fmt.Fprintf(sum, "%d %s", len(part), part)
 	}

@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/base"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -30,7 +32,8 @@ func sourceOf(t *testing.T, templates ...string) *Source {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
 	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), meta.RESTScopeRoot)
-	return &Source{Chart: chrt, Mapper: mapper}
+	none := func(context.Context, *unstructured.Unstructured) (base.Bases, error) { return nil, nil }
+	return &Source{Chart: chrt, Mapper: mapper, Bases: none}
 }
 
 // gateway returns a Collector in the namespace acme.

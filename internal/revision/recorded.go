@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/base"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
@@ -41,6 +42,7 @@ func (s *Source) Recorded(
 	want, err := s.own(found, collector)
 	return &Revision{
 		Want: want, Values: of.Values, ConfigHash: found.ConfigHash(), Inputs: Inputs{Generation: of.Generation},
+		Bases: base.Told(of.Values),
 		Secret: func(what inventory.Reference) (*render.Object, error) {
 			if beside != nil {
 				if same := beside.Has(what); same != nil {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/internal/base"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
@@ -42,6 +43,9 @@ type Source struct {
 	// Configuration returns what a Collector's configuration refers to.
 	Configuration func(ctx context.Context, collector *unstructured.Unstructured) (postrender.Referenced, error)
 
+	// Bases returns the bases of a Collector.
+	Bases func(ctx context.Context, collector *unstructured.Unstructured) (base.Bases, error)
+
 	// Versions tell versions of that, and of what a Collector's pods refer to, apart, by what the informer cache has.
 	Versions func(*unstructured.Unstructured) (configuration, references string)
 
@@ -51,7 +55,7 @@ type Source struct {
 
 // Inputs tell apart what Collectors are rendered from. UID and generation stand for the spec.
 type Inputs struct {
-	Build, Chart, Offered, Configuration, References string
+	Build, Chart, Offered, Configuration, References, Bases string
 
 	Collector  types.UID
 	Generation int64
@@ -84,6 +88,9 @@ type Revision struct {
 	// References tell versions of what its pods refer to apart, and Unfollowed is what of that is not followed. No record has them.
 	References, Unfollowed string
 
+	// Bases are the bases that it has, as the status tells them.
+	Bases string
+
 	// ChangedBy says whose change has led to it, see Attribute. It is recorded for people, and not read back.
 	ChangedBy string
 
@@ -98,7 +105,13 @@ func (s *Source) Inputs(ctx context.Context, collector *unstructured.Unstructure
 		return Inputs{}, nil, err
 	}
 	configuration, references := s.Versions(collector)
-	now := Inputs{s.Build, s.Chart.Digest, offered.Version, configuration, references, collector.GetUID(), collector.GetGeneration()}
+	bases := ""
+	if found, err := s.Bases(ctx, collector); err == nil {
+		bases = found.Inputs()
+	} else {
+		bases = err.Error()
+	}
+	now := Inputs{s.Build, s.Chart.Digest, offered.Version, configuration, references, bases, collector.GetUID(), collector.GetGeneration()}
 	return now, offered, nil
 }
 
@@ -121,9 +134,18 @@ func (s *Source) Render(
 	if err != nil {
 		return nil, err
 	}
+	bases, err := s.Bases(ctx, collector)
+	if err != nil {
+		return nil, &RefusedError{now, err}
+	}
+	now.Bases = bases.Inputs()
 	references, unfollowed := s.References(collector, running)
 	renderer := postrender.Renderer{Referenced: referenced, References: references}
 	key, values := client.ObjectKeyFromObject(collector), withNulls(values, collector)
+	if len(bases) > 0 {
+		values = maps.Clone(values)
+		values["bases"] = bases.Values()
+	}
 	copied := withCopy(values, referenced)
 	found, err := s.Chart.Render(key, copied, offered.Capabilities, renderer)
 	if err != nil {
@@ -140,7 +162,7 @@ func (s *Source) Render(
 	want, err := s.own(found, collector)
 	return &Revision{
 		Want: want, Values: values, ConfigHash: found.ConfigHash(), Inputs: now, Manifest: found.Public,
-		References: references, Unfollowed: strings.Join(unfollowed, ", "),
+		References: references, Unfollowed: strings.Join(unfollowed, ", "), Bases: base.Told(values),
 	}, err
 }
 
@@ -161,6 +183,8 @@ func (r *Revision) Attribute(changer string, unrecorded *Revision, deployed Depl
 	switch {
 	case unrecorded != nil && unrecorded.Hash == r.Hash:
 		r.ChangedBy = unrecorded.ChangedBy
+	case r.IsByOperator(deployed, before, running) && r.Bases != deployed.Bases:
+		r.ChangedBy = "the platform's bases"
 	case r.IsByOperator(deployed, before, running):
 		r.ChangedBy = "the operator"
 	case deployed.Revision != 0 && deployed.Generation == r.Inputs.Generation:

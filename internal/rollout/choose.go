@@ -72,6 +72,10 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		}
 		open = min(open, ring)
 	}
+	if w.isPaused() {
+		chosen.LeftOut, chosen.Waiting = chosen.LeftOut+chosen.Waiting, 0
+		return chosen
+	}
 	slices.SortFunc(waiting, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.ring, b.ring), cmp.Compare(a.number, b.number)) })
 	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, len(collectors), false)
 	budget = max(1, budget) // the error is about a flag that the operator has checked

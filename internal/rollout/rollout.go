@@ -53,6 +53,9 @@ type Waves struct {
 	// by the labels of Collectors.
 	Live client.Reader
 
+	// Namespace is the operator's. RolloutHold as its label pauses all changes that the operator brings.
+	Namespace string
+
 	// Events takes the event RolloutHeld.
 	Events record.EventRecorder
 
@@ -99,6 +102,8 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 		pending.Message = "the operator's change is on its way to the pods"
 	case w.wishOf(collector) == v1alpha1.RolloutHold:
 		pending.Reason, pending.Message = v1alpha1.ReasonLeftOut, "label "+v1alpha1.RolloutLabel+" holds the operator's change back"
+	case w.isPaused():
+		pending.Message = fmt.Sprintf("the operator's change waits: label %s of namespace %s pauses all of them", v1alpha1.RolloutLabel, w.Namespace)
 	case w.Live != nil && w.namespaces == nil:
 		pending.Message = fmt.Sprintf("the operator's change waits: place %d", at.number)
 	case ring == lastRing:
@@ -107,6 +112,11 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 		pending.Message = fmt.Sprintf("the operator's change waits: ring %d, place %d", ring, at.number)
 	}
 	return pending
+}
+
+// isPaused tells whether nobody is admitted.
+func (w *Waves) isPaused() bool {
+	return w.namespaces[w.Namespace][v1alpha1.RolloutLabel] == v1alpha1.RolloutHold
 }
 
 // Settle notes that a Collector has nothing to wait for.
@@ -128,6 +138,16 @@ func (w *Waves) Reset() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.places, w.line = map[client.ObjectKey]place{}, 0
+	w.began, w.due = w.Now(), &time.Time{}
+}
+
+// Expect notes that the operator brings another change to some Collectors, which are reconciled soon.
+func (w *Waves) Expect(collectors []*unstructured.Unstructured) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for _, collector := range collectors {
+		delete(w.places, client.ObjectKeyFromObject(collector))
+	}
 	w.began, w.due = w.Now(), &time.Time{}
 }
 

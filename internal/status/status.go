@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -203,11 +204,12 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 // say it of a Collector that cannot be rendered, and a revision may just have been recorded late.
 func describeRelease(name string, before, after *v1alpha1.CollectorStatus, deployed revision.Deployed) {
 	after.DeployedRelease, after.Version, after.ConfigHash = before.DeployedRelease, before.Version, before.ConfigHash
+	after.Bases = before.Bases
 	if deployed.Revision != 0 {
 		after.DeployedRelease = &v1alpha1.DeployedRelease{
 			Name: name, Revision: int64(deployed.Revision), Generation: deployed.Generation, Digest: deployed.Digest,
 		}
-		after.Version, after.ConfigHash = deployed.Version, deployed.ConfigHash
+		after.Version, after.ConfigHash, after.Bases = deployed.Version, deployed.ConfigHash, strings.Fields(deployed.Bases)
 	}
 	condition := find(after, "Deployed")
 	switch {

@@ -150,6 +150,11 @@ pod is the target. A distribution of OpenTelemetry, whose name has no "/", has s
 {{- if and $given (hasKey ($v.collector.files | default dict) $v.collector.fileName) }}
 {{- fail "collector.files: has the name of the configuration's own file; rename it, or set fileName" }}
 {{- end }}
+{{- range $v.bases }}
+{{- if or (eq .file $v.collector.fileName) (hasKey ($v.collector.files | default dict) .file) }}
+{{- fail (printf "collector.files: %s is the file of the base %s; rename yours" .file .name) }}
+{{- end }}
+{{- end }}
 {{- range $v.extraVolumeMounts }}
 {{- if regexMatch "^/etc/collector(/|$)" (clean .mountPath) }}
 {{- fail "extraVolumeMounts: /etc/collector is for the configuration; add a file there by collector.files, or mount elsewhere" }}

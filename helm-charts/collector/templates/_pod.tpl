@@ -105,14 +105,11 @@ containers:
     command:
       {{- toYaml . | nindent 6 }}
     {{- end }}
-    {{- $args := list }}
-    {{- if hasKey $v "args" }}
-    {{- $args = $v.args }}
-    {{- else if or $v.collector.configuration $v.collector.configurationText $v.collector.configurationSecret }}
-    {{- $args = list (printf "--config=/etc/collector/%s" $v.collector.fileName) }}
-    {{- end }}
-    {{- if $checks }}
-    {{- $args = $check.args | default (prepend $args "validate") }}
+    {{- $args := (include "collector.args" (ternary (dict "root" .root "given" $v.args) (dict "root" .root) (hasKey $v "args")) | fromJson).args }}
+    {{- if $check.args }}
+    {{- $args = (include "collector.args" (dict "root" .root "given" $check.args) | fromJson).args }}
+    {{- else if $checks }}
+    {{- $args = prepend $args "validate" }}
     {{- end }}
     {{- with $args }}
     args:

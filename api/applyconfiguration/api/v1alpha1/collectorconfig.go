@@ -41,6 +41,13 @@ type CollectorConfigApplyConfiguration struct {
 	// certificates: file name to base64-encoded content, together at most 256 KiB
 	// when decoded. They are not parsed. A change rolls the pods.
 	Files map[string]apiv1alpha1.FileContent `json:"files,omitempty"`
+	// Bases are parts of the configuration that the platform keeps for many
+	// Collectors, in the operator's namespace. Each becomes a further file,
+	// base-NAME with the extension of its key. The argument --config of this
+	// Collector's own file becomes one for each file, in order, and the collector
+	// merges them. A changed base reaches Collectors in waves. The bases that the
+	// namespace's label kube8.dev/bases names come on top, outside of these.
+	Bases []BaseApplyConfiguration `json:"bases,omitempty"`
 	// Format says how the configuration is checked before it is deployed: yaml
 	// (the default; one YAML mapping without duplicate keys) or raw (not parsed).
 	Format *apiv1alpha1.Format `json:"format,omitempty"`
@@ -110,6 +117,19 @@ func (b *CollectorConfigApplyConfiguration) WithFiles(entries map[string]apiv1al
 	}
 	for k, v := range entries {
 		b.Files[k] = v
+	}
+	return b
+}
+
+// WithBases adds the given value to the Bases field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Bases field.
+func (b *CollectorConfigApplyConfiguration) WithBases(values ...*BaseApplyConfiguration) *CollectorConfigApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithBases")
+		}
+		b.Bases = append(b.Bases, *values[i])
 	}
 	return b
 }

@@ -19,6 +19,9 @@ type CollectorStatusApplyConfiguration struct {
 	// ConfigHash is the SHA-256 of the decoded configuration that was last
 	// deployed, in hex, as `sha256sum` prints it.
 	ConfigHash *string `json:"configHash,omitempty"`
+	// Bases are the bases that were last deployed, in order, each as name@version.
+	// The version is the first 10 digits of the SHA-256 of its content.
+	Bases []string `json:"bases,omitempty"`
 	// Replicas is the number of existing pods.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// ReadyReplicas is the number of pods that are ready.
@@ -67,6 +70,16 @@ func (b *CollectorStatusApplyConfiguration) WithVersion(value string) *Collector
 // If called multiple times, the ConfigHash field is set to the value of the last call.
 func (b *CollectorStatusApplyConfiguration) WithConfigHash(value string) *CollectorStatusApplyConfiguration {
 	b.ConfigHash = &value
+	return b
+}
+
+// WithBases adds the given value to the Bases field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Bases field.
+func (b *CollectorStatusApplyConfiguration) WithBases(values ...string) *CollectorStatusApplyConfiguration {
+	for i := range values {
+		b.Bases = append(b.Bases, values[i])
+	}
 	return b
 }
 

@@ -1,0 +1,176 @@
+// Package base has the parts of configurations that the platform keeps for many Collectors.
+//
+// A base is a ConfigMap or Secret in the operator's namespace with one key. It becomes a further file of each Collector that names it, or
+// whose namespace does. Nothing is merged here: the collector reads one file after the other. The informer cache holds all bases with
+// their content, so a changed base costs no request to read.
+package base
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/configuration"
+)
+
+// field is where a Collector names its bases.
+const field = "spec.collector.bases"
+
+// Base is a part of the configuration of a Collector.
+type Base struct {
+	Name     string
+	Position v1alpha1.BasePosition
+	Version  string // of its content, see v1alpha1.CollectorStatus
+	File     string // its name in /etc/collector
+	content  []byte // of the informer cache
+}
+
+// Bases are those of one Collector, in the order in which it reads them. Its own configuration comes between the first and the last ones.
+type Bases []Base
+
+// Source reads bases.
+type Source struct {
+	// Cache is the informer cache that holds bases and, with Namespaces, the namespaces that name some.
+	Cache client.Reader
+
+	// Namespace is where bases are.
+	Namespace string
+
+	// Namespaces says that the operator may read namespaces, so that their label counts.
+	Namespaces bool
+}
+
+// Of returns the bases of a Collector. The error is a *configuration.Error if the platform or the user has to mend something. It has no
+// content.
+func (s *Source) Of(ctx context.Context, collector *unstructured.Unstructured) (Bases, error) {
+	var sorted [4]Bases
+	total := 0
+	for _, named := range s.named(ctx, collector) {
+		found, err := s.find(ctx, named)
+		if err != nil {
+			return nil, err
+		}
+		if total += len(found.content); total > configuration.MaxBytes {
+			return nil, &configuration.Error{Field: named.by, Reason: fmt.Sprintf(
+				"the bases have more than %d bytes together; shorten them, or remove one", configuration.MaxBytes)}
+		}
+		at := 1
+		switch {
+		case found.Position == v1alpha1.BaseFirst && named.outside:
+			at = 0
+		case found.Position == v1alpha1.BaseLast && named.outside:
+			at = 3
+		case found.Position == v1alpha1.BaseLast:
+			at = 2
+		}
+		sorted[at] = append(sorted[at], found)
+	}
+	return slices.Concat(sorted[:]...), nil
+}
+
+// names tells whether a Collector has a base of a name.
+func (s *Source) names(ctx context.Context, collector *unstructured.Unstructured, name string) bool {
+	return slices.ContainsFunc(s.named(ctx, collector), func(n named) bool { return n.name == name })
+}
+
+// named is a base by its name.
+type named struct {
+	name     string
+	position v1alpha1.BasePosition // empty leaves it to the base
+	by       string                // the field or label that names it
+	outside  bool                  // of what the Collector names
+}
+
+// named returns the names of a Collector's bases, those of its namespace first. A base that both name is the namespace's.
+func (s *Source) named(ctx context.Context, collector *unstructured.Unstructured) (all []named) {
+	namespace := &corev1.Namespace{}
+	key := client.ObjectKey{Name: collector.GetNamespace()}
+	if s.Namespaces && s.Cache.Get(ctx, key, namespace, client.UnsafeDisableDeepCopy) == nil {
+		by := fmt.Sprintf("label %s of namespace %s", v1alpha1.BasesLabel, key.Name)
+		for name := range strings.SplitSeq(namespace.Labels[v1alpha1.BasesLabel], "_") {
+			if name != "" {
+				all = append(all, named{name: name, by: by, outside: true})
+			}
+		}
+	}
+	own, _, _ := unstructured.NestedFieldNoCopy(collector.Object, "spec", "collector", "bases")
+	items, _ := own.([]any)
+	for _, item := range items {
+		fields, _ := item.(map[string]any)
+		name, _ := fields["name"].(string)
+		position, _ := fields["position"].(string)
+		if !slices.ContainsFunc(all, func(known named) bool { return known.name == name }) {
+			all = append(all, named{name: name, position: v1alpha1.BasePosition(position), by: field})
+		}
+	}
+	return all
+}
+
+// find returns a base as the informer cache has it.
+func (s *Source) find(ctx context.Context, named named) (found Base, err error) {
+	var objects []client.Object
+	for _, object := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}} {
+		err := s.Cache.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: named.name}, object, client.UnsafeDisableDeepCopy)
+		if err == nil {
+			objects = append(objects, object)
+		} else if !apierrors.IsNotFound(err) {
+			return found, fmt.Errorf("read base %s: %w", named.name, err)
+		}
+	}
+	switch len(objects) {
+	case 0:
+		return found, &configuration.Error{Field: named.by, Missing: true, Reason: fmt.Sprintf(
+			"namespace %s has no base %q; create a ConfigMap of that name with the label %s=%s, or name another base",
+			s.Namespace, named.name, v1alpha1.BaseLabel, v1alpha1.BaseFirst)}
+	case 2:
+		return found, &configuration.Error{Field: named.by, Reason: fmt.Sprintf(
+			"namespace %s has a ConfigMap and a Secret for base %q; remove the label %s from one", s.Namespace, named.name, v1alpha1.BaseLabel)}
+	}
+	found, reason := read(objects[0])
+	if reason != "" {
+		return found, &configuration.Error{Field: named.by, Reason: fmt.Sprintf("base %q in namespace %s: %s", named.name, s.Namespace, reason)}
+	}
+	if named.position != "" {
+		found.Position = named.position
+	}
+	return found, nil
+}
+
+// Told tells versions of the bases in a chart's values apart, as a Collector's status does.
+func Told(values map[string]any) string {
+	var told []string
+	bases, _ := values["bases"].([]any)
+	for _, item := range bases {
+		fields, _ := item.(map[string]any)
+		told = append(told, fmt.Sprintf("%v@%v", fields["name"], fields["version"]))
+	}
+	return strings.Join(told, " ")
+}
+
+// Inputs tells apart all that the chart renders of the bases.
+func (b Bases) Inputs() string {
+	var told []string
+	for _, base := range b {
+		told = append(told, base.Name+"@"+base.Version+" "+string(base.Position)+" "+base.File)
+	}
+	return strings.Join(told, "\n")
+}
+
+// Values returns the bases as the chart's value bases, or nil without any.
+func (b Bases) Values() (values []any) {
+	for _, base := range b {
+		values = append(values, map[string]any{
+			"name": base.Name, "version": base.Version, "position": string(base.Position), "file": base.File,
+			"content": base64.StdEncoding.EncodeToString(base.content),
+		})
+	}
+	return values
+}

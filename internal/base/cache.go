@@ -1,0 +1,120 @@
+package base
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/configuration"
+)
+
+const (
+	// versionAnnotation and refusalAnnotation are where the informer cache keeps a base's version, and what is wrong with it. The API
+	// server accepts no such names from anybody.
+	versionAnnotation, refusalAnnotation = "/version", "/refusal"
+
+	// versionLength is how many digits of a hash a version has.
+	versionLength = 10
+
+	// longestFile is how long the key of a Secret can be.
+	longestFile = 253
+)
+
+// Strip leaves of a base its content, its version and what is wrong with it, which is found out once, and of a namespace the names of its
+// bases. It is for cache.Options.
+func Strip(in any) (any, error) {
+	object, ok := in.(client.Object)
+	if !ok {
+		return in, nil // the last known state of a deleted object
+	}
+	if _, isKnown := object.GetAnnotations()[versionAnnotation]; isKnown {
+		return in, nil
+	}
+	kept := metav1.ObjectMeta{
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		Labels: map[string]string{}, Annotations: map[string]string{versionAnnotation: ""},
+	}
+	for _, label := range []string{v1alpha1.BaseLabel, v1alpha1.BasesLabel} {
+		kept.Labels[label] = object.GetLabels()[label]
+	}
+	file, content, reason := checked(object)
+	data := map[string][]byte{file: content}
+	if kept.Annotations[refusalAnnotation] = reason; reason != "" {
+		data = nil
+	}
+	switch object.(type) {
+	case *corev1.ConfigMap:
+		kept.Annotations[versionAnnotation] = configuration.HashOf(content)[:versionLength]
+		return &corev1.ConfigMap{ObjectMeta: kept, BinaryData: data}, nil
+	case *corev1.Secret:
+		kept.Annotations[versionAnnotation] = configuration.HashOf(content)[:versionLength]
+		return &corev1.Secret{ObjectMeta: kept, Data: data}, nil
+	}
+	return &corev1.Namespace{ObjectMeta: kept}, nil
+}
+
+// read returns a base as Strip has left it, or what is wrong with it.
+func read(object client.Object) (found Base, refusal string) {
+	annotations := object.GetAnnotations()
+	found = Base{
+		Name: object.GetName(), Version: annotations[versionAnnotation], Position: v1alpha1.BasePosition(object.GetLabels()[v1alpha1.BaseLabel]),
+	}
+	for found.File, found.content = range dataOf(object) {
+	}
+	return found, annotations[refusalAnnotation]
+}
+
+// isSame tells whether nothing has changed that Strip keeps.
+func isSame(before, after client.Object) bool {
+	return maps.Equal(before.GetLabels(), after.GetLabels()) && maps.Equal(before.GetAnnotations(), after.GetAnnotations()) &&
+		slices.Equal(slices.Collect(maps.Keys(dataOf(before))), slices.Collect(maps.Keys(dataOf(after))))
+}
+
+// checked returns the file that a base becomes, or what is wrong with it.
+func checked(object client.Object) (file string, content []byte, reason string) {
+	data, key := dataOf(object), ""
+	for key, content = range data {
+	}
+	file = "base-" + object.GetName() + path.Ext(key)
+	position := v1alpha1.BasePosition(object.GetLabels()[v1alpha1.BaseLabel])
+	switch {
+	case len(data) != 1:
+		return file, nil, fmt.Sprintf("has %d keys; give it one, whose extension its file gets", len(data))
+	case len(content) == 0:
+		return file, nil, "is empty; give its key a content"
+	case len(content) > configuration.MaxBytes:
+		return file, nil, fmt.Sprintf("has more than %d bytes; shorten it", configuration.MaxBytes)
+	case len(file) > longestFile:
+		return file, nil, "the extension of its key is too long; shorten it"
+	case position != v1alpha1.BaseFirst && position != v1alpha1.BaseLast:
+		return file, nil, fmt.Sprintf("the label %s is neither %s nor %s; set it to one of them",
+			v1alpha1.BaseLabel, v1alpha1.BaseFirst, v1alpha1.BaseLast)
+	}
+	if extension := path.Ext(key); extension == ".yaml" || extension == ".yml" {
+		if _, err := configuration.Check(content, string(v1alpha1.FormatYAML)); err != nil {
+			return file, nil, fmt.Sprintf("key %q: %v", key, err)
+		}
+	}
+	return file, content, ""
+}
+
+// dataOf returns the data of a ConfigMap or Secret.
+func dataOf(object client.Object) map[string][]byte {
+	data := map[string][]byte{}
+	switch whole := object.(type) {
+	case *corev1.ConfigMap:
+		for key, text := range whole.Data {
+			data[key] = []byte(text)
+		}
+		maps.Copy(data, whole.BinaryData)
+	case *corev1.Secret:
+		return whole.Data
+	}
+	return data
+}

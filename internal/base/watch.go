@@ -1,0 +1,61 @@
+package base
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Changed is told which Collectors a change of bases concerns.
+type Changed func(ctx context.Context, concerns func(*unstructured.Unstructured) bool)
+
+// Watch follows bases and, with Namespaces, the namespaces that name some, with a controller. That waits until the informer cache has
+// them. Its sources only serve to wait: changed has Collectors reconciled.
+func (s *Source) Watch(with controller.Controller, in cache.Cache, changed Changed) error {
+	objects := []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}}
+	if s.Namespaces {
+		objects = append(objects, &corev1.Namespace{})
+	}
+	var failed error
+	for _, object := range objects {
+		failed = errors.Join(failed, with.Watch(source.Kind(in, object, s.handler(changed))))
+	}
+	return failed
+}
+
+// handler tells of changes of the content, of positions and of what namespaces name. Each Collector is reconciled after a start, so what
+// is there then is none.
+func (s *Source) handler(changed Changed) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	tell := func(ctx context.Context, object client.Object) {
+		changed(ctx, func(collector *unstructured.Unstructured) bool {
+			if _, is := object.(*corev1.Namespace); is {
+				return collector.GetNamespace() == object.GetName()
+			}
+			return s.names(ctx, collector, object.GetName())
+		})
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ queue) {
+			if !e.IsInInitialList {
+				tell(ctx, e.Object)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ queue) {
+			if !isSame(e.ObjectOld, e.ObjectNew) {
+				tell(ctx, e.ObjectNew)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ queue) { tell(ctx, e.Object) },
+	}
+}
