@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,11 +23,13 @@ type wave struct {
 	args  []string // that the shared operator had before, and gets back
 	fleet map[string]*v1alpha1.Collector
 
+	change func(*appsv1.Deployment) string // tells what the operator has brought to it; the registry of its image by default
+
 	mutex   sync.Mutex
-	broken  string              // images below it have pods that never become ready
+	broken  string              // pods of that change never become ready
 	stuck   string              // the namespace where that is so; "" is all
-	order   map[string][]string // by registry, Collectors in the order in which they had its images
-	atOnce  map[string]int      // by registry, how many were on their way, at most
+	order   map[string][]string // by change, Collectors in the order in which they had it
+	atOnce  map[string]int      // by change, how many were on their way, at most
 	written map[string]bool     // Collectors that had an image before their status said that it is on its way
 }
 
@@ -37,7 +37,7 @@ type wave struct {
 func newWave(t *testing.T, labels map[string]map[string]string) *wave {
 	t.Helper()
 	w := &wave{
-		args: shared.args, fleet: map[string]*v1alpha1.Collector{},
+		args: shared.args, fleet: map[string]*v1alpha1.Collector{}, change: registryOf,
 		order: map[string][]string{}, atOnce: map[string]int{}, written: map[string]bool{},
 	}
 	t.Cleanup(func() { restart(t, w.args) })
@@ -64,11 +64,7 @@ func (w *wave) label(t *testing.T, name, label, value string) {
 	if value == "" {
 		return
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.fleet[name].Namespace}}
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata": {"labels": {%q: %q}}}`, label, value))
-	if err := plane.client.Patch(t.Context(), namespace, patch); err != nil {
-		t.Fatal(err)
-	}
+	setLabel(t, w.fleet[name].Namespace, label, value)
 }
 
 // deployments returns those of the Collectors.
@@ -92,7 +88,7 @@ func (w *wave) look(ctx context.Context) {
 	onTheirWay := map[string]int{}
 	for i := range deployments {
 		deployment := &deployments[i]
-		status, registry := &deployment.Status, registryOf(deployment)
+		status, registry := &deployment.Status, w.change(deployment)
 		if status.ObservedGeneration == deployment.Generation && status.AvailableReplicas > 0 {
 			continue
 		}
@@ -124,7 +120,7 @@ func (w *wave) have(t *testing.T, registry string) (names []string) {
 		t.Fatal(err)
 	}
 	for i := range deployments {
-		if registryOf(&deployments[i]) == registry {
+		if w.change(&deployments[i]) == registry {
 			names = append(names, deployments[i].Name)
 		}
 	}

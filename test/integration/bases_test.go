@@ -1,0 +1,283 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	records "github.com/kube8/kube8-operator/internal/record"
+)
+
+// newBase creates a base, whose name no other test has. It goes with the test.
+func newBase(t *testing.T, name, position, key, content string) *corev1.ConfigMap {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}
+	if err := plane.client.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	base := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: name, Labels: map[string]string{v1alpha1.BaseLabel: position}},
+		Data:       map[string]string{key: content},
+	}
+	if err := plane.client.Create(t.Context(), base); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.IgnoreNotFound(plane.client.Delete(t.Context(), base)) })
+	return base
+}
+
+// writeBase gives a base another content.
+func writeBase(t *testing.T, base *corev1.ConfigMap, content string) {
+	t.Helper()
+	before := base.DeepCopy()
+	for key := range base.Data {
+		base.Data[key] = content
+	}
+	if err := plane.client.Patch(t.Context(), base, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// basesOf returns the stamp of the bases that a Deployment's pods have.
+func basesOf(deployment *appsv1.Deployment) string {
+	return deployment.Spec.Template.Annotations["kube8.dev/bases-sha256"]
+}
+
+// stampOf returns the stamp of one base.
+func stampOf(file, content string) string {
+	return sha256Of(fmt.Sprintf("%s  %s\n", sha256Of(content), file))
+}
+
+// versionOf returns a base with its version, as a status has it.
+func versionOf(name, content string) string {
+	return name + "@" + sha256Of(content)[:10]
+}
+
+func named(name string, position v1alpha1.BasePosition) v1alpha1.Base {
+	return v1alpha1.Base{Name: name, Position: position}
+}
+
+func TestACollectorHasTheBasesThatItAndItsNamespaceName(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for name, position := range map[string]string{"t-outer-first": "first", "t-outer-last": "last", "t-inner": "last", "t-turned": "last"} {
+		newBase(t, name, position, "part.yaml", "processors: {"+name+": {}}\n")
+	}
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.Collector.Bases = []v1alpha1.Base{named("t-inner", ""), named("t-turned", v1alpha1.BaseFirst), named("t-outer-last", v1alpha1.BaseFirst)}
+	setLabel(t, collector.Namespace, v1alpha1.BasesLabel, "t-outer-first_t-outer-last")
+	create(t, collector)
+	files := []string{"base-t-outer-first.yaml", "base-t-turned.yaml", "config.yaml", "base-t-inner.yaml", "base-t-outer-last.yaml"}
+	var wantArgs, wantTold []string
+	for _, file := range files {
+		wantArgs = append(wantArgs, "--config=/etc/collector/"+file)
+		if name, isBase := strings.CutPrefix(strings.TrimSuffix(file, ".yaml"), "base-"); isBase {
+			wantTold = append(wantTold, versionOf(name, "processors: {"+name+": {}}\n"))
+		}
+	}
+	g.Eventually(func() []string {
+		return get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Args
+	}).Should(Equal(wantArgs))
+	g.Eventually(func() []string { return get(t, collector, "", &v1alpha1.Collector{}).Status.Bases }).Should(Equal(wantTold))
+	deployment := get(t, collector, "", &appsv1.Deployment{})
+	mounted := get(t, collector, strings.TrimPrefix(deployment.Spec.Template.Spec.Volumes[0].Secret.SecretName, collector.Name), &corev1.Secret{})
+	g.Expect(slices.Sorted(maps.Keys(mounted.Data))).To(ConsistOf(files))
+	g.Expect(string(mounted.Data["base-t-inner.yaml"])).To(Equal("processors: {t-inner: {}}\n"))
+	g.Expect(mounted.Data["config.yaml"]).To(Equal([]byte(config)), "byte for byte")
+
+	t.Run("and not those that it names no more", func(t *testing.T) {
+		g := NewWithT(t)
+		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Bases = nil })
+		g.Eventually(func() []string {
+			return get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Args
+		}).Should(Equal([]string{wantArgs[0], wantArgs[2], wantArgs[4]}))
+	})
+}
+
+func TestABaseThatCannotBeUsedHarmsNoPod(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, reason, want string
+		spoil              func(*corev1.ConfigMap)
+	}{
+		{
+			name: "gone", reason: "ConfigMissing",
+			want: `spec.collector.bases: namespace kube8-operator-system has no base "BASE"; create a ConfigMap of that name with the label kube8.dev/base=first`,
+		},
+		{
+			name: "without its label", spoil: func(base *corev1.ConfigMap) { base.Labels = nil }, reason: "ConfigMissing",
+			want: `spec.collector.bases: namespace kube8-operator-system has no base "BASE"`,
+		},
+		{
+			name: "nowhere", spoil: func(base *corev1.ConfigMap) { base.Labels[v1alpha1.BaseLabel] = "middle" }, reason: "ConfigInvalid",
+			want: `spec.collector.bases: base "BASE" in namespace kube8-operator-system: the label kube8.dev/base is neither first nor last; set it to one of them`,
+		},
+		{
+			name: "of two files", spoil: func(base *corev1.ConfigMap) { base.Data["more.yaml"] = "a: b" }, reason: "ConfigInvalid",
+			want: `spec.collector.bases: base "BASE" in namespace kube8-operator-system: has 2 keys; give it one, whose extension its file gets`,
+		},
+		{
+			name: "empty", spoil: func(base *corev1.ConfigMap) { base.Data["part.yaml"] = "" }, reason: "ConfigInvalid",
+			want: `spec.collector.bases: base "BASE" in namespace kube8-operator-system: is empty; give its key a content`,
+		},
+		{
+			name: "no yaml", spoil: func(base *corev1.ConfigMap) { base.Data["part.yaml"] = "a: [" + secret }, reason: "ConfigInvalid",
+			want: `spec.collector.bases: base "BASE" in namespace kube8-operator-system: key "part.yaml": not YAML near line 1; correct it`,
+		},
+		{
+			name:  "too large",
+			spoil: func(base *corev1.ConfigMap) { base.Data["part.yaml"] = "a: " + strings.Repeat("x", 256<<10) }, reason: "ConfigInvalid",
+			want: `spec.collector.bases: base "BASE" in namespace kube8-operator-system: has more than 262144 bytes; shorten it`,
+		},
+		{
+			name: "two of a name", spoil: nil, reason: "ConfigInvalid",
+			want: `spec.collector.bases: namespace kube8-operator-system has a ConfigMap and a Secret for base "BASE"; remove the label kube8.dev/base from one`,
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			name := "t-" + strings.ReplaceAll(row.name, " ", "-")
+			base := newBase(t, name, "first", "part.yaml", "processors: {batch: {}}\n")
+			collector := install(t, func(c *v1alpha1.Collector) { c.Spec.Collector.Bases = []v1alpha1.Base{named(name, "")} })
+			before := get(t, collector, "", &appsv1.Deployment{})
+			other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: name, Labels: map[string]string{v1alpha1.BaseLabel: "first"}}}
+			switch {
+			case row.name == "gone":
+				if err := plane.client.Delete(t.Context(), base); err != nil {
+					t.Fatal(err)
+				}
+			case row.spoil == nil:
+				other.StringData = map[string]string{"part.yaml": "a: b"}
+				if err := plane.client.Create(t.Context(), other); err != nil {
+					t.Fatal(err)
+				}
+			default:
+				unspoilt := base.DeepCopy()
+				row.spoil(base)
+				if err := plane.client.Patch(t.Context(), base, client.MergeFrom(unspoilt)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			awaitRefusal(t, collector, row.reason, strings.ReplaceAll(row.want, "BASE", name))
+			after := get(t, collector, "", &appsv1.Deployment{})
+			NewWithT(t).Expect(after.Generation).To(Equal(before.Generation), "pods stay as they are")
+			NewWithT(t).Expect(after.UID).To(Equal(before.UID))
+
+			if err := client.IgnoreNotFound(plane.client.Delete(t.Context(), other)); err != nil {
+				t.Fatal(err)
+			}
+			if err := client.IgnoreNotFound(plane.client.Delete(t.Context(), base)); err != nil {
+				t.Fatal(err)
+			}
+			newBase(t, name, "first", "part.yaml", "processors: {memory_limiter: {}}\n")
+			NewWithT(t).Eventually(func() string { return basesOf(get(t, collector, "", &appsv1.Deployment{})) }).Should(
+				Equal(stampOf("base-"+name+".yaml", "processors: {memory_limiter: {}}\n")), "as soon as the base is there again")
+		})
+	}
+}
+
+func TestAChangedBaseReachesTheFleetInWaves(t *testing.T) {
+	g := NewWithT(t)
+	w := newWave(t, map[string]map[string]string{
+		"a-last": nil, "b-one": ring("1"), "c-one": ring("1"), "d-zero": ring("0"), "e-zero": ring("0"), "f-held": {v1alpha1.RolloutLabel: v1alpha1.RolloutHold},
+		"g-without": ring("0"),
+	})
+	restart(t, append(slices.Clone(w.args), "--rollout-budget=2", "--rollout-deadline=3s"))
+	base := newBase(t, "t-wave", "last", "part.yaml", "exporters: {debug: {}}\n")
+	stamp := func(content string) string { return stampOf("base-t-wave.yaml", content) }
+	w.mutex.Lock()
+	w.change = basesOf
+	w.mutex.Unlock()
+	var all []string
+	for name := range w.fleet {
+		if name != "g-without" {
+			w.label(t, name, v1alpha1.BasesLabel, "t-wave")
+			all = append(all, name)
+		}
+	}
+	moved := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == "f-held" })
+	w.awaitReady(t, stamp("exporters: {debug: {}}\n"), moved...)
+	g.Expect(condition(t, w.fleet["f-held"], v1alpha1.UpdatePending)).To(HaveField("Reason", "LeftOut"), "a base that a namespace gets is the platform's change")
+	g.Expect(basesOf(get(t, w.fleet["g-without"], "", &appsv1.Deployment{}))).To(BeEmpty())
+
+	t.Run("ring by ring, within the budget", func(t *testing.T) {
+		g := NewWithT(t)
+		content := "exporters: {debug: {verbosity: basic}}\n"
+		writeBase(t, base, content)
+		w.awaitReady(t, stamp(content), moved...)
+		w.mutex.Lock()
+		order, atOnce := w.order[stamp(content)], w.atOnce[stamp(content)]
+		w.mutex.Unlock()
+		g.Expect(order).To(HaveLen(len(moved)))
+		g.Expect(order[:2]).To(ConsistOf("d-zero", "e-zero"))
+		g.Expect(order[2:4]).To(ConsistOf("b-one", "c-one"))
+		g.Expect(atOnce).To(BeNumerically("<=", 2))
+	})
+	broken, before := "exporters: {debug: {verbosity: none}}\n", "exporters: {debug: {verbosity: basic}}\n"
+	t.Run("and stops at the budget when pods do not become ready", func(t *testing.T) {
+		g := NewWithT(t)
+		w.mutex.Lock()
+		w.broken = stamp(broken)
+		w.mutex.Unlock()
+		writeBase(t, base, broken)
+		g.Eventually(func() float64 { return value(t, `kube8_rollout_collectors{state="held"}`) }).Should(BeEquivalentTo(3))
+		g.Expect(w.have(t, stamp(broken))).To(ConsistOf("d-zero", "e-zero"))
+	})
+	t.Run("and goes back where the one of before is put back", func(t *testing.T) {
+		writeBase(t, base, before)
+		w.awaitReady(t, stamp(before), moved...)
+		NewWithT(t).Expect(w.have(t, stamp(broken))).To(BeEmpty())
+	})
+	t.Run("and waits while all is paused", func(t *testing.T) {
+		g := NewWithT(t)
+		setLabel(t, systemNamespace, v1alpha1.RolloutLabel, v1alpha1.RolloutHold)
+		defer setLabel(t, systemNamespace, v1alpha1.RolloutLabel, "")
+		content := "exporters: {debug: {verbosity: detailed}}\n"
+		g.Eventually(func() bool { // the labels of namespaces are believed for a while
+			writeBase(t, base, before+"# "+time.Now().String()+"\n")
+			return condition(t, w.fleet["d-zero"], v1alpha1.UpdatePending).Reason == "Waiting"
+		}).WithPolling(2 * time.Second).WithTimeout(time.Minute).Should(BeTrue())
+		writeBase(t, base, content)
+		g.Eventually(func() v1alpha1.Condition { return condition(t, w.fleet["a-last"], v1alpha1.UpdatePending) }).Should(
+			HaveField("Message", ContainSubstring("label kube8.dev/rollout of namespace kube8-operator-system pauses all of them")))
+		g.Consistently(func() []string { return w.have(t, stamp(content)) }).WithTimeout(2 * time.Second).Should(BeEmpty())
+		setLabel(t, systemNamespace, v1alpha1.RolloutLabel, "")
+		w.awaitReady(t, stamp(content), moved...)
+	})
+	t.Run("and is told apart from what others change", func(t *testing.T) {
+		told := map[string]bool{}
+		for _, secret := range revisions(t, w.fleet["d-zero"]) {
+			recorded, err := records.Unpack(secret.Data["release"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			told[recorded.Info.Description] = true
+		}
+		NewWithT(t).Expect(told).To(HaveKey("changed by the platform's bases"))
+	})
+}
+
+// setLabel gives a namespace a label, or takes it if the value is empty.
+func setLabel(t *testing.T, name, label, value string) {
+	t.Helper()
+	text := fmt.Sprintf("%q", value)
+	if value == "" {
+		text = "null"
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata": {"labels": {%q: %s}}}`, label, text))
+	if err := plane.client.Patch(t.Context(), namespace, patch); err != nil {
+		t.Fatal(err)
+	}
+}
