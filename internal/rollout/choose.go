@@ -29,17 +29,22 @@ type choice struct {
 	admitted, overdue []*unstructured.Unstructured
 }
 
-// choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for. However many
-// Collectors of a namespace are overdue, they take one place of the budget: so no tenant takes all of it.
+// candidate is a Collector that waits.
+type candidate struct {
+	collector *unstructured.Unstructured
+	place
+	ring  int
+	isNow bool
+	rank  int // how many Collectors of its namespace come before it, or are on their way
+}
+
+// choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for. Whoever is on
+// its way or overdue takes a place of the budget, so a change breaks no more pods than that. Namespaces share the places, and one with a
+// Collector that is overdue gets no more of them as long as others wait: so no tenant takes all.
 func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) choice {
-	type candidate struct {
-		collector    *unstructured.Unstructured
-		ring, number int
-		isNow        bool
-	}
 	var chosen choice
 	var waiting []candidate
-	open, stuck := lastRing, map[string]bool{} // namespaces with Collectors that are overdue
+	open, taken, isStuck := lastRing, map[string]int{}, map[string]bool{} // by namespace
 	for i := range collectors {
 		collector := &collectors[i]
 		at, isKnown := w.places[client.ObjectKeyFromObject(collector)]
@@ -49,12 +54,14 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		switch {
 		case collector.GetDeletionTimestamp() != nil || isPaused || isHeld && !since.IsZero():
 			continue
-		case !since.IsZero() && now.Sub(since) > w.Deadline:
-			chosen.Overdue++
-			chosen.overdue = append(chosen.overdue, collector)
-			stuck[collector.GetNamespace()] = true
-			continue
 		case !since.IsZero():
+			taken[collector.GetNamespace()]++
+			if now.Sub(since) > w.Deadline {
+				chosen.Overdue++
+				chosen.overdue = append(chosen.overdue, collector)
+				isStuck[collector.GetNamespace()] = true
+				continue
+			}
 			chosen.RollingOut++
 		case !isKnown:
 			isLate := now.Sub(w.began) > w.Deadline && now.Sub(collector.GetCreationTimestamp().Time) > w.Deadline
@@ -68,7 +75,8 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 			continue
 		default:
 			chosen.Waiting++
-			waiting = append(waiting, candidate{collector, ring, at.number, wish == v1alpha1.RolloutNow})
+			waiting = append(waiting, candidate{collector: collector, place: at, ring: ring, isNow: wish == v1alpha1.RolloutNow})
+			continue
 		}
 		open = min(open, ring)
 	}
@@ -76,20 +84,41 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		chosen.LeftOut, chosen.Waiting = chosen.LeftOut+chosen.Waiting, 0
 		return chosen
 	}
-	slices.SortFunc(waiting, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.ring, b.ring), cmp.Compare(a.number, b.number)) })
 	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, len(collectors), false)
 	budget = max(1, budget) // the error is about a flag that the operator has checked
+	waiting, first := inTurn(waiting, taken, isStuck)
+	open = min(open, first)
 	for _, next := range waiting {
-		if next.isNow || next.ring <= open && chosen.RollingOut+len(stuck) < budget {
+		if next.isNow || next.ring <= open && chosen.RollingOut+chosen.Overdue < budget {
 			chosen.admitted = append(chosen.admitted, next.collector)
 			chosen.Waiting--
 			chosen.RollingOut++
 		}
 	}
-	if len(stuck) >= budget {
+	if chosen.Overdue >= budget {
 		chosen.Held, chosen.Waiting = chosen.Waiting, 0
 	}
 	return chosen
+}
+
+// inTurn returns who may be admitted, in the order in which they are, and their lowest ring. taken says how many places a namespace has,
+// and isStuck whether one of these is overdue.
+func inTurn(waiting []candidate, taken map[string]int, isStuck map[string]bool) (inTurn []candidate, first int) {
+	first = lastRing
+	inStuck := func(c candidate) bool { return isStuck[c.collector.GetNamespace()] }
+	if slices.ContainsFunc(waiting, func(c candidate) bool { return !inStuck(c) }) {
+		waiting = slices.DeleteFunc(waiting, func(c candidate) bool { return inStuck(c) && !c.isNow })
+	}
+	slices.SortFunc(waiting, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.ring, b.ring), cmp.Compare(a.number, b.number)) })
+	for i := range waiting {
+		namespace := waiting[i].collector.GetNamespace()
+		waiting[i].rank, first = taken[namespace], min(first, waiting[i].ring)
+		taken[namespace]++
+	}
+	slices.SortFunc(waiting, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.ring, b.ring), cmp.Compare(a.rank, b.rank), cmp.Compare(a.number, b.number))
+	})
+	return waiting, first
 }
 
 // onItsWaySince returns since when a Collector is on its way: by its status or, until that says so, by its place. It is zero for

@@ -71,7 +71,9 @@ func (b *bench) run(ctx context.Context, mode string) error {
 		return b.large(ctx)
 	}
 	return b.onPlane(ctx, mode, map[string]func(context.Context) error{
-		"fleet": b.fleet, "scale": b.scaling, "memory": b.memory, "churn": b.churning, "start": b.starting, "wave": b.waving,
+		"fleet": b.fleet, "scale": b.scaling, "memory": b.memory, "churn": b.churning, "start": b.starting, "bases": b.bases,
+		"wave":     func(ctx context.Context) error { return b.waving(ctx, false) },
+		"basewave": func(ctx context.Context) error { return b.waving(ctx, true) },
 	}[mode])
 }
 

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -26,11 +28,13 @@ type breakage struct {
 	unavailable map[client.ObjectKey]bool // Deployments
 	waiting     map[client.ObjectKey]bool // Collectors that have not got a change yet
 	most        int                       // Collectors that were broken at once, since the last forget
+	told        map[client.ObjectKey]string
+	worst       string // what was told of these
 }
 
 // followBreakage begins to follow the fleet until ctx ends.
 func followBreakage(ctx context.Context, config *rest.Config) (*breakage, error) {
-	b := &breakage{ready: map[client.ObjectKey]bool{}, unavailable: map[client.ObjectKey]bool{}, waiting: map[client.ObjectKey]bool{}}
+	b := &breakage{told: map[client.ObjectKey]string{}, ready: map[client.ObjectKey]bool{}, unavailable: map[client.ObjectKey]bool{}, waiting: map[client.ObjectKey]bool{}}
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -66,11 +70,26 @@ func (b *breakage) news(object any) {
 				return c.Type == conditionType && (c.Status == status || status == "")
 			})
 		}
+		b.told[key] = fmt.Sprint(found.Status.Conditions)
 		b.ready[key], b.waiting[key] = has("Ready", corev1.ConditionTrue), has(v1alpha1.UpdatePending, "")
 	case *appsv1.Deployment:
-		b.unavailable[client.ObjectKeyFromObject(found)] = found.Status.UnavailableReplicas > 0 || found.Spec.Template.Labels[pullLabel] != ""
+		b.unavailable[client.ObjectKeyFromObject(found)] = found.Status.UnavailableReplicas > 0 ||
+			found.Spec.Template.Labels[pullLabel] != "" || found.Spec.Template.Annotations[basesAnnotation] == stampOf(brokenBase)
 	}
-	b.most = max(b.most, b.count())
+	if count := b.count(); count > b.most {
+		b.most, b.worst = count, b.describe()
+	}
+}
+
+// describe tells of those that are broken.
+func (b *breakage) describe() string {
+	var told []string
+	for key, ready := range b.ready {
+		if !ready || b.unavailable[key] {
+			told = append(told, fmt.Sprintf("%s ready %t, without pods or with broken ones %t: %s", key.Name, ready, b.unavailable[key], b.told[key]))
+		}
+	}
+	return strings.Join(told, "; ")
 }
 
 // count returns how many Collectors are broken.

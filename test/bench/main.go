@@ -43,7 +43,7 @@ type options struct {
 // The phases and modes, in the order in which they run.
 var (
 	allPhases = []string{"install", "restart", "configChange", "chartUpgrade", "delete"}
-	allModes  = []string{"fleet", "scale", "memory", "churn", "start", "fleet10k", "wave"}
+	allModes  = []string{"fleet", "scale", "memory", "churn", "start", "fleet10k", "wave", "bases", "basewave"}
 )
 
 func main() {

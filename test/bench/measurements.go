@@ -28,6 +28,9 @@ type measurements struct {
 	Large  []largePoint            `json:"large,omitempty"`
 	Start  map[string]startFigures `json:"start,omitempty"`
 	Wave   *waveFigures            `json:"wave,omitempty"`
+
+	Bases    *basesFigures `json:"bases,omitempty"`
+	BaseWave *waveFigures  `json:"baseWave,omitempty"`
 }
 
 // setting are the circumstances of a measurement.
@@ -97,6 +100,12 @@ func (m *measurements) merge(next measurements) {
 	}
 	if next.Wave != nil {
 		m.Wave = next.Wave
+	}
+	if next.Bases != nil {
+		m.Bases = next.Bases
+	}
+	if next.BaseWave != nil {
+		m.BaseWave = next.BaseWave
 	}
 	if next.Start != nil {
 		m.Start = next.Start

@@ -50,6 +50,12 @@ func (m *measurements) markdown() string {
 	if m.Wave != nil {
 		m.Wave.table(&out)
 	}
+	if m.Bases != nil {
+		m.Bases.table(&out)
+	}
+	if m.BaseWave != nil {
+		m.BaseWave.table(&out)
+	}
 	m.otherTable(&out)
 	return out.String()
 }

@@ -35,6 +35,9 @@ type waveFigures struct {
 	Budget     int    `json:"budget"`
 	Seed       uint64 `json:"seed"`
 	Waves      []wave `json:"waves"`
+
+	// Base says that the change is a base, and no chart.
+	Base bool `json:"base,omitempty"`
 }
 
 // wave is that of one such chart.
@@ -51,19 +54,20 @@ type wave struct {
 	MendedSeconds float64 `json:"mendedSeconds"`
 }
 
-// waving is the mode that has the operator bring charts whose pods never become ready, and kills it meanwhile. It fails if more
-// Collectors than the budget are broken at once.
-func (b *bench) waving(ctx context.Context) (err error) {
+// waving is the mode that has the operator bring charts or bases whose pods never become ready, and kills it meanwhile. It fails if
+// more Collectors than the budget are broken at once.
+func (b *bench) waving(ctx context.Context, byBase bool) (err error) {
 	allowed := intstr.FromString(waveBudget)
 	budget, err := intstr.GetScaledValueFromIntOrPercent(&allowed, b.wave, false)
 	if err != nil {
 		return err
 	}
-	broken, err := b.writeBrokenRoot()
-	if err != nil {
-		return err
+	w := &waver{life: &life{bench: b, system: ours, n: b.wave}, budget: budget, byBase: byBase, broken: b.roots[0]}
+	if !byBase {
+		if w.broken, err = b.writeBrokenRoot(); err != nil {
+			return err
+		}
 	}
-	w := &waver{life: &life{bench: b, system: ours, n: b.wave}, budget: budget}
 	w.random = rand.New(rand.NewPCG(b.seed, 0)) //nolint:gosec // the moments of kills, which a seed repeats
 	w.controllers, err = b.plane.startControllers(ctx)
 	defer func() { err = errors.Join(err, w.process.stop(), w.controllers.stop()) }()
@@ -78,6 +82,11 @@ func (b *bench) waving(ctx context.Context) (err error) {
 	if err := b.createNamespaces(ctx, "tenant", (b.wave-1)/perNamespace+1); err != nil {
 		return err
 	}
+	if byBase {
+		if err := b.giveBase(ctx, b.wave); err != nil {
+			return err
+		}
+	}
 	if err := w.run(ctx, b.roots[0], "100%"); err != nil {
 		return err
 	}
@@ -87,14 +96,17 @@ func (b *bench) waving(ctx context.Context) (err error) {
 	if err := w.awaitReady(ctx); err != nil {
 		return err
 	}
-	b.result.Wave = &waveFigures{Collectors: b.wave, Budget: budget, Seed: b.seed}
+	found := &waveFigures{Collectors: b.wave, Budget: budget, Seed: b.seed, Base: byBase}
+	if b.result.Wave = found; byBase {
+		b.result.BaseWave, b.result.Wave = found, nil
+	}
 	for i := range brokenWaves {
-		one, err := w.wave(ctx, broken)
+		one, err := w.wave(ctx)
 		if err != nil {
 			return fmt.Errorf("wave %d: %w", i+1, err)
 		}
 		b.say("  wave %d: %+v", i+1, one)
-		b.result.Wave.Waves = append(b.result.Wave.Waves, one)
+		found.Waves = append(found.Waves, one)
 	}
 	return nil
 }
@@ -114,6 +126,8 @@ func (b *bench) writeBrokenRoot() (string, error) {
 type waver struct {
 	*life
 	budget      int
+	byBase      bool
+	broken      string // the folder with the chart whose pods never become ready
 	random      *rand.Rand
 	controllers processes
 	breakage    *breakage
@@ -133,12 +147,17 @@ func (w *waver) run(ctx context.Context, root, budget string) (err error) {
 	return err
 }
 
-// wave has the operator bring the chart, kills it, waits until the wave holds, and goes back to the chart of before.
-func (w *waver) wave(ctx context.Context, broken string) (found wave, err error) {
+// wave has the operator bring the change, kills it, waits until the wave holds, and goes back to what was before.
+func (w *waver) wave(ctx context.Context) (found wave, err error) {
 	began := time.Now()
 	w.breakage.forget()
-	if err := w.run(ctx, broken, waveBudget); err != nil {
+	if err := w.run(ctx, w.broken, waveBudget); err != nil {
 		return found, err
+	}
+	if w.byBase {
+		if err := w.writeBase(ctx, brokenBase); err != nil {
+			return found, err
+		}
 	}
 	for range waveKills {
 		reached, moment := w.random.IntN(w.budget), w.process.started.Add(time.Duration(w.random.Int64N(int64(waveKillWithin))))
@@ -149,7 +168,7 @@ func (w *waver) wave(ctx context.Context, broken string) (found wave, err error)
 			return found, err
 		}
 		found.KilledAt = append(found.KilledAt, w.breakage.now())
-		if err := w.run(ctx, broken, waveBudget); err != nil {
+		if err := w.run(ctx, w.broken, waveBudget); err != nil {
 			return found, err
 		}
 	}
@@ -162,6 +181,11 @@ func (w *waver) wave(ctx context.Context, broken string) (found wave, err error)
 	}
 	found.HeldSeconds = time.Since(began).Seconds()
 	began = time.Now()
+	if w.byBase {
+		if err := w.writeBase(ctx, soundBase); err != nil {
+			return found, err
+		}
+	}
 	if err := w.run(ctx, w.roots[0], "100%"); err != nil {
 		return found, err
 	}
@@ -187,7 +211,7 @@ func (w *waver) awaitReady(ctx context.Context) error {
 func (w *waver) until(ctx context.Context, done func() bool) error {
 	return poll(ctx, func() (bool, error) {
 		if most := w.breakage.atMost(); most > w.budget {
-			return false, fmt.Errorf("%d Collectors are broken at once, of which the budget allows %d", most, w.budget)
+			return false, fmt.Errorf("%d Collectors are broken at once, of which the budget allows %d: %s", most, w.budget, w.breakage.worst)
 		}
 		return done(), errors.Join(w.process.alive(), w.controllers.alive())
 	})
@@ -195,7 +219,11 @@ func (w *waver) until(ctx context.Context, done func() bool) error {
 
 // table writes how far the charts came.
 func (f *waveFigures) table(out io.Writer) {
-	fmt.Fprintf(out, "\n%d Collectors with pods, and a chart whose pods never become ready, brought %d times with a budget of %d. "+
+	change := "chart"
+	if f.Base {
+		change = "base"
+	}
+	fmt.Fprintf(out, "\n%d Collectors with pods, and a "+change+" whose pods never become ready, brought %d times with a budget of %d. "+
 		"The operator is killed %d times in each wave, at moments of seed %d.\n\n"+
 		"| wave | broken when it was killed | broken at once, at most | held after, s | mended after, s |\n|--:|--:|--:|--:|--:|\n",
 		f.Collectors, len(f.Waves), f.Budget, waveKills, f.Seed)
