@@ -91,7 +91,7 @@ type Base struct {
 	Name string `json:"name"`
 
 	// Position says whether the base comes before the Collector's own
-	// configuration, or after it and so wins: first or last. By default it is what
+	// configuration, or after it and so wins: first or last. The default is what
 	// the base's label kube8.dev/base says.
 	// +optional
 	// +kubebuilder:validation:Enum=first;last

@@ -33,7 +33,7 @@ type Base struct {
 	content  []byte // of the informer cache
 }
 
-// Bases are those of one Collector, in the order in which it reads them. Its own configuration comes between the first and the last ones.
+// Bases are those of one Collector, as it reads them one after the other. Its own configuration comes between the first and the last ones.
 type Bases []Base
 
 // Source reads bases.

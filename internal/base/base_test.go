@@ -65,7 +65,9 @@ func sourceOf(t *testing.T, objects ...client.Object) *Source {
 }
 
 func TestTheBasesOfACollector(t *testing.T) {
-	yaml := func(name, position string) client.Object { return configMap(name, position, "part.yaml", name+": {}\n") }
+	yaml := func(name, position string) client.Object {
+		return configMap(name, position, "part.yaml", name+": {}\n")
+	}
 	for name, row := range map[string]struct {
 		objects []client.Object
 		named   []string

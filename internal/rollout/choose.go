@@ -38,8 +38,8 @@ type candidate struct {
 	rank  int // how many Collectors of its namespace come before it, or are on their way
 }
 
-// choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for. Whoever is on
-// its way or overdue takes a place of the budget, so a change breaks no more pods than that. Namespaces share the places, and one with a
+// choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for. Each
+// Collector that is on its way or overdue takes a place of the budget, so a change breaks no more of them. Namespaces share the places, and one with a
 // Collector that is overdue gets no more of them as long as others wait: so no tenant takes all.
 func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) choice {
 	var chosen choice
@@ -101,7 +101,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 	return chosen
 }
 
-// inTurn returns who may be admitted, in the order in which they are, and their lowest ring. taken says how many places a namespace has,
+// inTurn sorts those who may be admitted by their turn, and returns their lowest ring. taken says how many places a namespace has,
 // and isStuck whether one of these is overdue.
 func inTurn(waiting []candidate, taken map[string]int, isStuck map[string]bool) (inTurn []candidate, first int) {
 	first = lastRing

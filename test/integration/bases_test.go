@@ -17,6 +17,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	records "github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/test/docs"
 )
 
 // newBase creates a base, whose name no other test has. It goes with the test.
@@ -278,6 +279,26 @@ func setLabel(t *testing.T, name, label, value string) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata": {"labels": {%q: %s}}}`, label, text))
 	if err := plane.client.Patch(t.Context(), namespace, patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestThePageOnBasesDoesWhatItSays(t *testing.T) {
+	gateway := installSample(t)
+	script, err := docs.Script("docs/bases.md", "Create a base")
+	runScript(t, t.TempDir(), script, err)
+	NewWithT(t).Eventually(func() []string { return get(t, gateway, "", &v1alpha1.Collector{}).Status.Bases }).Should(
+		HaveExactElements(HavePrefix("limits@")))
+	script, err = docs.Script("docs/bases.md", "Change it")
+	runScript(t, t.TempDir(), script, err)
+	base := &corev1.ConfigMap{}
+	if err := plane.client.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "limits"}, base); err != nil {
+		t.Fatal(err)
+	}
+	NewWithT(t).Eventually(func() []string { return get(t, gateway, "", &v1alpha1.Collector{}).Status.Bases }).Should(
+		Equal([]string{versionOf("limits", base.Data["part.yaml"])}))
+	setLabel(t, gateway.Namespace, v1alpha1.BasesLabel, "")
+	if err := plane.client.Delete(t.Context(), base); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -22,7 +22,7 @@ var harmless = map[string]string{
 		podSecurityContext.supplementalGroupsPolicy podSecurityContext.windowsOptions.runAsUserName shareProcessNamespace`,
 	"names that its pods look up": `dnsConfig.** dnsPolicy hostAliases[].**`,
 	"its telemetry": `cluster tenant.id tenant.instance collector.configuration collector.configurationText collector.configurationSecret.**
-		collector.files.* collector.fileName collector.format`,
+		collector.files.* collector.fileName collector.format collector.bases[].position`,
 	"what the Kubernetes API shows it, which takes a role": `presets.kubeletMetrics.enabled presets.kubernetesAttributes.enabled
 		presets.kubernetesAttributes.namespaces[] presets.clusterMetrics.enabled presets.clusterMetrics.namespaces[] serviceAccount.automount
 		serviceAccount.create serviceAccount.name`,
@@ -202,6 +202,7 @@ var classified = []struct{ fields, limit, value string }{
 	{"volumeClaims[].metadata.labels.*", "metadata-keys",
 		`volumeClaims: [{metadata: {name: a, labels: {a: b}}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}}]`},
 
+	{"collector.bases[].name", "bases", `collector: {bases: [{name: secrets}]}`},
 	{"autoscaling.keda.triggers[].**", "keda-triggers", `autoscaling: {enabled: true, maxReplicas: 2, keda: {triggers: [{type: external, metadata: {a: b}}]}}`},
 	{"autoscaling.keda.triggers[].authenticationRef.kind autoscaling.keda.triggers[].authenticationRef.name", "cluster-credentials",
 		`autoscaling: {enabled: true, maxReplicas: 2, keda: {triggers: [{type: cron, metadata: {a: b}, authenticationRef: {kind: ClusterTriggerAuthentication, name: a}}]}}`},

@@ -37,6 +37,7 @@ var clusterLimits = map[string]string{
 	"token-audiences":            "collector.example.com",
 	"metadata-keys":              "team example.com/*",
 	"keda-triggers":              "cron",
+	"bases":                      "limits gateway",
 }
 
 // refused is the refusal of one field by one limit of the ConfigMap.
@@ -52,6 +53,10 @@ var initCommand = refused("a command or argument of spec.initContainers[one], wi
 // the policy collector-limits.kube8.dev says of the result.
 var limited = []struct{ name, patch, refusal string }{
 	{name: "only what is required", patch: `{}`},
+
+	{name: "allowed bases", patch: `{spec: {collector: {bases: [{name: gateway}, {name: limits, position: last}]}}}`},
+	{name: "a base that is for others", patch: `{spec: {collector: {bases: [{name: gateway}, {name: secrets}]}}}`,
+		refusal: refused("spec.collector.bases.name", "secrets", "bases")},
 
 	{name: "an allowed registry", patch: `{spec: {image: {registry: registry.example.com/mirror}}}`},
 	{name: "a registry below an allowed one", patch: `{spec: {image: {registry: registry.example.com/mirror/otel}}}`},

@@ -15,7 +15,7 @@ type BaseApplyConfiguration struct {
 	// kube8.dev/base and one key.
 	Name *string `json:"name,omitempty"`
 	// Position says whether the base comes before the Collector's own
-	// configuration, or after it and so wins: first or last. By default it is what
+	// configuration, or after it and so wins: first or last. The default is what
 	// the base's label kube8.dev/base says.
 	Position *apiv1alpha1.BasePosition `json:"position,omitempty"`
 }

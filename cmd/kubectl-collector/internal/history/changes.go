@@ -36,6 +36,7 @@ func (r Revision) changesSince(before *Revision) []string {
 	if len(changes) == 0 && before.ConfigHash != r.ConfigHash {
 		changes = []string{"configuration changed in its Secret"}
 	}
+	changes = append(changes, changesOfBases(before.bases, r.bases)...)
 	if changes = append(changes, changesOf("", nil, from, to)...); len(changes) == 0 {
 		changes = []string{"nothing in the spec"}
 	}
@@ -63,6 +64,24 @@ func changesOfFiles(from, to map[string]any) (changes []string) {
 			changes = append(changes, what+" removed")
 		default:
 			changes = append(changes, fmt.Sprintf("%s changed (%s)", what, lines(old, text)))
+		}
+	}
+	return changes
+}
+
+// changesOfBases says which of the platform's bases have changed, by their versions.
+func changesOfBases(from, to any) (changes []string) {
+	before, after := byName(from), byName(to)
+	for _, name := range slices.Sorted(maps.Keys(union(before, after))) {
+		old, is := asMap(before[name])["version"], asMap(after[name])["version"]
+		switch {
+		case old == is:
+		case old == nil:
+			changes = append(changes, fmt.Sprintf("base %s added", name))
+		case is == nil:
+			changes = append(changes, fmt.Sprintf("base %s removed", name))
+		default:
+			changes = append(changes, fmt.Sprintf("base %s: %v → %v", name, old, is))
 		}
 	}
 	return changes
@@ -174,7 +193,8 @@ func shown(path []string, value any) (string, bool) {
 }
 
 func union[V any](a, b map[string]V) map[string]V {
-	all := maps.Clone(a)
+	all := map[string]V{}
+	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return all
 }

@@ -86,3 +86,32 @@ func TestWhoChangedARevisionIsWhatItsRecordSays(t *testing.T) {
 		}
 	}
 }
+
+func TestBasesArePartOfTheHistoryAndNotOfTheSpec(t *testing.T) {
+	recorded := func(number int, bases ...any) Revision {
+		config := map[string]any{"replicas": 1}
+		if bases != nil {
+			config["bases"] = bases
+		}
+		return revisionOf(&release.Release{Version: number, Config: config}, "deployed")
+	}
+	base := func(name, version string) any {
+		return map[string]any{"name": name, "version": version, "content": "aHVudGVyMg=="}
+	}
+	before := recorded(1, base("limits", "3fa9"), base("gone", "1111"))
+	after := recorded(2, base("limits", "b2c1"), base("new", "2222"))
+	want := []string{"base gone removed", "base limits: 3fa9 → b2c1", "base new added"}
+	if difference := cmp.Diff(want, after.changesSince(&before)); difference != "" {
+		t.Error(difference)
+	}
+	if difference := cmp.Diff(map[string]any{"replicas": 1}, after.Spec(map[string]any{})); difference != "" {
+		t.Errorf("the spec to roll back to: %s", difference)
+	}
+	without := recorded(3)
+	if difference := cmp.Diff([]string{"base limits removed", "base new removed"}, without.changesSince(&after)); difference != "" {
+		t.Error(difference)
+	}
+	if difference := cmp.Diff([]string{"base limits added", "base new added"}, after.changesSince(&Revision{Number: 1, values: without.values})); difference != "" {
+		t.Error(difference)
+	}
+}

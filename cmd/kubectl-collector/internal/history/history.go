@@ -55,6 +55,7 @@ type Revision struct {
 	Secret string `json:"secret,omitempty"`
 
 	values, defaults map[string]any // the spec with the chart's defaults in it, and these
+	bases            any            // what it had of the platform's
 }
 
 // Of returns the newest recorded revisions of a Collector, as many as one can keep, newest first. A Secret that is damaged, or that the
@@ -136,7 +137,8 @@ func (r Revision) Files(ctx context.Context, c client.Client, namespace string) 
 }
 
 func revisionOf(rel *release.Release, status string) Revision {
-	found := Revision{Number: rel.Version, Status: status, values: rel.Config}
+	found := Revision{Number: rel.Version, Status: status, values: maps.Clone(rel.Config), bases: rel.Config["bases"]}
+	delete(found.values, "bases")
 	if rel.Chart != nil {
 		found.defaults = rel.Chart.Values
 	}
