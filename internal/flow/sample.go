@@ -122,15 +122,15 @@ func (r *reader) count(line []byte, to *Sample) bool {
 	}
 	labels, text := line[end:end], line[end:]
 	if line[end] == '{' {
-		closing := bytes.LastIndexByte(line, '}')
+		closing := closingOf(line[end:])
 		if closing < 0 {
 			return isKnown
 		}
-		labels, text = line[end:closing], line[closing+1:]
+		labels, text = line[end:end+closing], line[end+closing+1:]
 	}
 	text = bytes.TrimLeft(text, " \t")
 	if at := bytes.IndexAny(text, " \t\r"); at >= 0 {
-		text = text[:at] // a timestamp follows
+		text = text[:at] // a timestamp or an exemplar follows
 	}
 	value, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || !(value >= 0 && value <= maxValue) { // NaN is neither
@@ -146,6 +146,24 @@ func (r *reader) count(line []byte, to *Sample) bool {
 		}
 	}
 	return true
+}
+
+// closingOf returns where the brace is that closes labels, or -1. Values of labels can have braces, and an exemplar has more.
+func closingOf(labels []byte) int {
+	isQuoted := false
+	for i := 0; i < len(labels); i++ {
+		switch labels[i] {
+		case '"':
+			isQuoted = !isQuoted
+		case '\\':
+			i++
+		case '}':
+			if !isQuoted {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 func (r *rule) matches(labels []byte) bool {

@@ -62,6 +62,8 @@ func TestAPageIsReadAsItsFormatSays(t *testing.T) {
 		{"a label is a whole one", "lost{component_kind=\"sink\"} 9\nlost{a=\"1\",kind=\"sink\",component_type=\"self\"} 2\n", "0 0 0 2 0"},
 		{"a number that nothing can count up to counts nothing", "in 1e308\nin 2\n", "2 0 0 0 0"},
 		{"a brace in a label ends nothing", "in{a=\"}\"} 2\n", "2 0 0 0 0"},
+		{"an exemplar's value is not the counter's", "in_total{a=\"b\"} 500 # {trace_id=\"x\"} 1 1.5\nout_total 500 # {trace_id=\"x\"} 1\n", "500 500 0 0 0"},
+		{"what looks like an exemplar in a label is none", "in{a=\"\\\"} 1 # {\"} 2\n", "2 0 0 0 0"},
 		{"what is no number counts nothing", "in NaN\nin +Inf\nin -1\nin 1e3\nin x\nin\nin{a=\"\nwaits 0x1p4\n", "1000 0 0 0 16"},
 		{"a collector that has done nothing shows other metrics", "own_up 1\n", "0 0 0 0 0"},
 		{"lines can end as on Windows", "in 2\r\nout 2\r\n", "2 2 0 0 0"},
