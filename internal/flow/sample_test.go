@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -84,6 +85,40 @@ func TestAPageIsReadAsItsFormatSays(t *testing.T) {
 		if got != row.want {
 			t.Errorf("%s: got %s, want %s", row.name, got, row.want)
 		}
+	}
+}
+
+// A tenant has both the names and the page.
+func TestNoNamesAndNoPageCostMuchMore(t *testing.T) {
+	label := `,b!="` + strings.Repeat("x", 60)
+	var searched, plain [roles][]string
+	for role := range roles {
+		for i := range 8 { // as many as a Collector may have
+			searched[role] = append(searched[role], fmt.Sprintf(`a{b!=""%[1]s1"%[1]s2",c%[2]d!=""}`, label, i))
+			plain[role] = append(plain[role], "a")
+		}
+	}
+	for _, row := range []struct {
+		name, page string
+		names      [roles][]string
+		want       error
+	}{
+		{"long lines with what is nearly the label", strings.Repeat("a{"+strings.Repeat(`xb=""`, 3200)+"} 1\n", 64), searched, errNoMetrics},
+		{"lines that are long and empty", strings.Repeat("a{"+strings.Repeat(" ", 16000)+"} 1\n", 64), searched, errNoMetrics},
+		{"short lines", strings.Repeat("a 1\n", mostBytes/4), searched, errNoMetrics},
+		{"a large page with all names", strings.Repeat("a{c=\"d\"} 1\n", 8000), plain, nil},
+		{"a page of a real collector's size", strings.Repeat(`a{component="sink",instance="10.0.0.1:8888"} 1`+"\n", 500), searched, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			own, buffer := newReader(profile{names: row.names}), make([]byte, lineLength)
+			began := processorTime(t)
+			if _, err := own.read(strings.NewReader(row.page), buffer); !errors.Is(err, row.want) {
+				t.Errorf("got %v, want %v", err, row.want)
+			}
+			if cost := processorTime(t) - began; cost > 500*time.Millisecond { // some 10 ms, and 5 s without any bound
+				t.Errorf("it costs %s", cost)
+			}
+		})
 	}
 }
 
