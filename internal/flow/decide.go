@@ -29,8 +29,8 @@ const (
 // pod is what is remembered of a pod.
 type pod struct {
 	uid     types.UID
-	last    *Sample // nil if the pod gave none
-	read    int64   // when it was asked, in nanoseconds
+	last    *Sample       // nil if the pod gave none
+	read    time.Duration // when it was asked, since the watcher's start
 	rates   [queued]float32
 	verdict code
 	says    code  // what the last windows said, which is not the verdict yet
@@ -47,9 +47,9 @@ type answer struct {
 // memory is what is remembered of a Collector.
 type memory struct {
 	pods       []pod
-	looked     int64 // when it was looked at, in nanoseconds
-	empty      uint8 // looks in a row without a pod that could be asked
-	isObserved bool  // each pod has a verdict, or as many as stand for all
+	looked     time.Duration // when it was looked at, since the watcher's start
+	empty      uint8         // looks in a row without a pod that could be asked
+	isObserved bool          // each pod has a verdict, or as many as stand for all
 }
 
 // at returns where each pod is.
@@ -63,9 +63,9 @@ func (m memory) at() map[types.UID]int {
 
 // decide makes the reason of a Collector's condition of the one that it has, of what is remembered of its pods, and of what some of them
 // have just answered. present are those that can be asked now. It is pure: the memory that it is given stays as it was.
-func decide(current string, known memory, present []types.UID, answers []answer, now time.Time) (string, memory) {
+func decide(current string, known memory, present []types.UID, answers []answer, now time.Duration) (string, memory) {
 	current = states[codeOf(current)].reason // another version can have written one that nobody knows
-	next := memory{pods: make([]pod, 0, len(present)), looked: now.UnixNano()}
+	next := memory{pods: make([]pod, 0, len(present)), looked: now}
 	if len(present) == 0 {
 		next.empty = min(known.empty+1, windows)
 	}
@@ -94,16 +94,16 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 }
 
 // after returns what is known of a pod after an answer.
-func (p pod) after(a answer, now time.Time) pod {
+func (p pod) after(a answer, now time.Duration) pod {
 	said := a.why
 	p.rates = [queued]float32{}
 	if a.sample != nil && p.last != nil {
 		said = p.last.until(a.sample)
 		for r := range queued {
-			p.rates[r] = float32(a.sample.since(p.last, r) / time.Duration(now.UnixNano()-p.read).Seconds())
+			p.rates[r] = rate(a.sample.since(p.last, r), now-p.read)
 		}
 	}
-	p.last, p.read = a.sample, now.UnixNano()
+	p.last, p.read = a.sample, now
 	switch is := codeOf(said); {
 	case is == 0, is == p.verdict: // 0 is no window: the first sample, or the first since the collector has started anew
 		p.says, p.times = 0, 0
@@ -116,6 +116,14 @@ func (p pod) after(a answer, now time.Time) pod {
 		p.verdict, p.says, p.times = p.says, 0, 0
 	}
 	return p
+}
+
+// rate returns how much there was per second, and nothing if no time has passed.
+func rate(amount float64, within time.Duration) float32 {
+	if within <= 0 {
+		return 0
+	}
+	return float32(amount / within.Seconds())
 }
 
 // since returns how much a count has grown.

@@ -56,6 +56,7 @@ type Watcher struct {
 	// HostNetwork lets pods be asked that are on the network of their node, or of the operator itself.
 	HostNetwork bool
 
+	began  time.Time // what is remembered has the time since then: it is monotonic, whatever becomes of the clock
 	asking chan struct{}
 	pages  http.Client
 	mutex  sync.Mutex
@@ -77,6 +78,7 @@ type target struct {
 
 // init makes the watcher ready for looks.
 func (w *Watcher) init() *Watcher {
+	w.began = time.Now().Add(-w.Period) // so that no look is at 0
 	w.asking = make(chan struct{}, atOnce)
 	w.pages = http.Client{
 		Timeout:       answerTimeout,
@@ -123,7 +125,7 @@ func (w *Watcher) AreAwaited() bool { return w.Await }
 // IsObserved tells whether as many pods of a Collector have a verdict as stand for all of them, at a look since that time.
 func (w *Watcher) IsObserved(collector client.Object, since time.Time) bool {
 	known := w.entryOf(collector)
-	return known.isObserved && known.looked >= since.UnixNano()
+	return known.isObserved && !time.Now().Add(known.looked-time.Since(w.began)).Before(since)
 }
 
 // entryOf returns what is known of a Collector. It must not be changed.
@@ -237,7 +239,7 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 	}
 	current := v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Reason
 	next := &entry{tenant: source.Tenant}
-	next.reason, next.memory = decide(current, known.memory, present, answers, time.Now())
+	next.reason, next.memory = decide(current, known.memory, present, answers, time.Since(w.began))
 	w.mutex.Lock()
 	w.known[collector.GetUID()] = next
 	w.mutex.Unlock()
@@ -250,7 +252,7 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 // next chooses the pods to ask: first those in doubt, whose next window decides, then those that nobody has asked for the longest time.
 func (m memory) next(present []types.UID) []types.UID {
 	at := m.at()
-	rank := func(uid types.UID) (isSure int, read int64) {
+	rank := func(uid types.UID) (isSure int, read time.Duration) {
 		i, isKnown := at[uid]
 		switch {
 		case !isKnown:
