@@ -29,13 +29,18 @@ const (
 // pod is what is remembered of a pod.
 type pod struct {
 	uid     types.UID
-	last    *Sample       // nil if the pod gave none
+	last    *Sample       // nil if it has given none
 	read    time.Duration // when it was asked, since the watcher's start
 	rates   [queued]float32
 	verdict code
 	says    code  // what the last windows said, which is not the verdict yet
 	times   uint8 // how many of them in a row
+	silent  uint8 // answers in a row without a sample
+	absent  uint8 // looks in a row at which it could not be asked
 }
+
+// isInDoubt tells whether its next answer may decide.
+func (p pod) isInDoubt() bool { return p.times > 0 || p.silent > 0 && p.silent < windows }
 
 // answer is what a pod has answered: a sample, or the reason why there is none.
 type answer struct {
@@ -74,6 +79,8 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 		p := pod{uid: uid}
 		if at, isKnown := before[uid]; isKnown {
 			p = known.pods[at]
+			p.absent = 0
+			delete(before, uid)
 		}
 		if at := slices.IndexFunc(answers, func(a answer) bool { return a.uid == uid }); at >= 0 {
 			p = p.after(answers[at], now)
@@ -86,6 +93,12 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 		judged++
 		votes[states[p.verdict].reason]++
 	}
+	for _, p := range known.pods { // one that is not ready for a moment is the same when it is back
+		if _, isAbsent := before[p.uid]; isAbsent && p.absent < windows {
+			p.absent, p.rates = p.absent+1, [queued]float32{}
+			next.pods = append(next.pods, p)
+		}
+	}
 	next.isObserved = judged > 0 && judged >= min(len(present), enough)
 	if next.empty == windows {
 		return v1alpha1.ReasonUnreachable, next
@@ -93,19 +106,32 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 	return cmp.Or(merge(votes), current), next
 }
 
-// after returns what is known of a pod after an answer.
+// after returns what is known of a pod after an answer. An answer without a sample is no window. After a restart, counts begin at 0.
 func (p pod) after(a answer, now time.Duration) pod {
-	said := a.why
 	p.rates = [queued]float32{}
-	if a.sample != nil && p.last != nil {
-		said = p.last.until(a.sample)
+	if a.sample == nil {
+		p.read, p.silent = now, min(p.silent+1, windows)
+		if p.silent == windows {
+			p.verdict, p.says, p.times = codeOf(a.why), 0, 0
+		}
+		return p
+	}
+	is := code(0)
+	if before := p.last; before != nil {
+		if a.sample.total < before.total {
+			before = &Sample{}
+		}
+		is = codeOf(before.until(a.sample))
 		for r := range queued {
-			p.rates[r] = rate(a.sample.since(p.last, r), now-p.read)
+			if p.silent == 0 { // or else it is longer ago
+				p.rates[r] = rate(a.sample.since(before, r), now-p.read)
+			}
 		}
 	}
-	p.last, p.read = a.sample, now
-	switch is := codeOf(said); {
-	case is == 0, is == p.verdict: // 0 is no window: the first sample, or the first since the collector has started anew
+	p.last, p.read, p.silent = a.sample, now, 0
+	switch {
+	case is == 0: // the first sample
+	case is == p.verdict:
 		p.says, p.times = 0, 0
 	case is == p.says, p.times > 0 && is.status() == p.says.status() && is.status() != p.verdict.status():
 		p.says, p.times = is, p.times+1
@@ -129,14 +155,12 @@ func rate(amount float64, within time.Duration) float32 {
 // since returns how much a count has grown.
 func (s *Sample) since(before *Sample, r role) float64 { return max(0, s.values[r]-before.values[r]) }
 
-// until returns the reason that two samples give, or none if the collector has started anew between them.
+// until returns the reason that two samples give.
 func (s *Sample) until(now *Sample) string {
 	grown := func(r role) float64 { return now.since(s, r) }
 	out, lost := grown(sent), grown(dropped)
 	waits := min(s.values[queued], now.values[queued])
 	switch {
-	case now.total < s.total:
-		return ""
 	case out == 0 && (grown(failed) > 0 || waits > 0):
 		return v1alpha1.ReasonExportFails
 	case out == 0 && grown(received)+lost > 0:

@@ -257,7 +257,7 @@ func (m memory) next(present []types.UID) []types.UID {
 		switch {
 		case !isKnown:
 			return 1, 0
-		case m.pods[i].times > 0:
+		case m.pods[i].isInDoubt():
 			return 0, m.pods[i].read
 		}
 		return 1, m.pods[i].read

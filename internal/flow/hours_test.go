@@ -1,0 +1,91 @@
+package flow
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// counts returns a page.
+func counts(in, out float64) *Sample {
+	return &Sample{values: [roles]float64{received: in, sent: out}, total: in + out}
+}
+
+// hours has a day pass, and returns the condition after each look. pages are those of the pods that can be asked then. One without a page
+// does not answer.
+func hours(current string, pages func(look int) map[types.UID]*Sample) (told []string, last memory) {
+	for look := range int(24 * time.Hour / Period) {
+		shown := pages(look)
+		var present []types.UID
+		for uid := range shown {
+			present = append(present, uid)
+		}
+		var answers []answer
+		for _, uid := range last.next(present) {
+			a := answer{uid: uid, sample: shown[uid]}
+			if a.sample == nil {
+				a.why = v1alpha1.ReasonUnreachable
+			}
+			answers = append(answers, a)
+		}
+		current, last = decide(current, last, present, answers, Period*time.Duration(look+1))
+		told = append(told, current)
+	}
+	return told, last
+}
+
+// killed are pods that send nothing, run so long and then are not ready for a while, by turns.
+func killed(pods int, run, wait time.Duration) func(int) map[types.UID]*Sample {
+	return func(look int) map[types.UID]*Sample {
+		shown := map[types.UID]*Sample{}
+		for i := range pods {
+			at := (Period*time.Duration(look) + (run+wait)/time.Duration(pods)*time.Duration(i)) % (run + wait)
+			if at < run {
+				shown[types.UID(fmt.Sprint("pod ", i))] = counts(1+at.Seconds(), 0)
+			}
+		}
+		return shown
+	}
+}
+
+// unready are 3 pods that send nothing, each not ready at one look of so many.
+func unready(every int) func(int) map[types.UID]*Sample {
+	return func(look int) map[types.UID]*Sample {
+		shown := map[types.UID]*Sample{}
+		for i := range 3 {
+			if (look+i)%every > 0 {
+				shown[types.UID(fmt.Sprint("pod ", i))] = counts(float64(look), 0)
+			}
+		}
+		return shown
+	}
+}
+
+func TestADeadBackendIsToldWhateverBecomesOfThePods(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		pages func(look int) map[types.UID]*Sample
+		looks int // until it is told
+	}{
+		{"pods that are not ready at one look of 2", unready(2), 6},
+		{"pods that are not ready at one look of 3", unready(3), 6},
+		{"pods that are killed after 100 seconds, and are back 30 seconds later", killed(3, 100*time.Second, 30*time.Second), 6},
+		{"pods that are killed after 3 minutes", killed(6, 3*time.Minute, time.Minute), 6},
+		{"many pods that are killed after 8 minutes", killed(20, 8*time.Minute, time.Minute), 20},
+		{"pods whose counts begin anew at every other look", func(look int) map[types.UID]*Sample {
+			return map[types.UID]*Sample{"a": counts(float64(1+look%2), 0), "b": counts(float64(1+look%2), 0)}
+		}, 3},
+	} {
+		told, _ := hours(v1alpha1.ReasonFlowing, row.pages)
+		for look, reason := range told {
+			if look >= row.looks && codeOf(reason).status() != "False" {
+				t.Errorf("%s: %s after %s", row.name, reason, Period*time.Duration(look))
+				break
+			}
+		}
+	}
+}
