@@ -24,6 +24,9 @@ const (
 
 	// enough is how many pods of a Collector stand for all: with mostPods a look, thousands would take days.
 	enough = 4
+
+	// patience is how many looks in a row may pass with fewer than enough. They suffice if each pod asked has a verdict at its third answer.
+	patience = 8
 )
 
 // pod is what is remembered of a pod.
@@ -54,6 +57,7 @@ type memory struct {
 	pods       []pod
 	looked     time.Duration // when it was looked at, since the watcher's start
 	empty      uint8         // looks in a row without a pod that could be asked
+	unsure     uint8         // looks in a row with fewer verdicts than stand for all
 	isObserved bool          // each pod has a verdict, or as many as stand for all
 }
 
@@ -68,6 +72,10 @@ func (m memory) at() map[types.UID]int {
 
 // decide makes the reason of a Collector's condition of the one that it has, of what is remembered of its pods, and of what some of them
 // have just answered. present are those that can be asked now. It is pure: the memory that it is given stays as it was.
+//
+// Each pod with a verdict votes for it, and the worst vote is the condition, or PartlyDropped if some pods send and others do not.
+// While fewer than 4 pods have a verdict, or not all of fewer, the others vote for the condition as it is. After 8 such looks they no
+// longer do.
 func decide(current string, known memory, present []types.UID, answers []answer, now time.Duration) (string, memory) {
 	current = states[codeOf(current)].reason // another version can have written one that nobody knows
 	next := memory{pods: make([]pod, 0, len(present)), looked: now}
@@ -86,18 +94,22 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 			p = p.after(answers[at], now)
 		}
 		next.pods = append(next.pods, p)
-		if p.verdict == 0 { // it is like the others, until it is known
-			votes[current]++
-			continue
+		if p.verdict > 0 {
+			judged++
+			votes[states[p.verdict].reason]++
 		}
-		judged++
-		votes[states[p.verdict].reason]++
 	}
 	for _, p := range known.pods { // one that is not ready for a moment is the same when it is back
 		if _, isAbsent := before[p.uid]; isAbsent && p.absent < windows {
 			p.absent, p.rates = p.absent+1, [queued]float32{}
 			next.pods = append(next.pods, p)
 		}
+	}
+	if judged < min(len(present), enough) {
+		next.unsure = min(known.unsure+1, patience)
+	}
+	if next.unsure > 0 && next.unsure < patience {
+		votes[current]++
 	}
 	next.isObserved = judged > 0 && judged >= min(len(present), enough)
 	if next.empty == windows {

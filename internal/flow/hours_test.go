@@ -89,3 +89,88 @@ func TestADeadBackendIsToldWhateverBecomesOfThePods(t *testing.T) {
 		}
 	}
 }
+
+// healthy are pods whose data flows. Each of them has such a name, and the page that page returns.
+func healthy(names func(look int) []string, page func(look int, name string) *Sample) func(int) map[types.UID]*Sample {
+	return func(look int) map[types.UID]*Sample {
+		shown := map[types.UID]*Sample{}
+		for _, name := range names(look) {
+			shown[types.UID(name)] = page(look, name)
+		}
+		return shown
+	}
+}
+
+// replaced are names of pods: all but the first are replaced in turn, one each so many looks.
+func replaced(pods, every int) func(look int) []string {
+	return func(look int) []string {
+		names := []string{"pod 0"}
+		for i := range pods - 1 {
+			generation := 0
+			if every > 0 {
+				generation = (look/every + i) / (pods - 1)
+			}
+			names = append(names, fmt.Sprintf("pod %d of generation %d", i+1, generation))
+		}
+		return names
+	}
+}
+
+func TestARecoveryIsToldWhateverBecomesOfThePods(t *testing.T) {
+	flows := func(look int, _ string) *Sample { return counts(float64(look+1), float64(look+1)) }
+	for _, row := range []struct {
+		name, current string
+		pages         func(look int) map[types.UID]*Sample
+		within        time.Duration
+	}{
+		{"one pod", v1alpha1.ReasonExportFails, healthy(replaced(1, 0), flows), 3 * time.Minute},
+		{"a pod whose counts begin anew at each look, beside others", v1alpha1.ReasonExportFails,
+			healthy(replaced(3, 0), func(look int, name string) *Sample {
+				if name == "pod 0" {
+					return counts(1/float64(look+1), 1/float64(look+1))
+				}
+				return flows(look, name)
+			}), 7 * time.Minute},
+		{"an autoscaler's pod that is another one after 100 seconds, beside others", v1alpha1.ReasonExportFails,
+			func(look int) map[types.UID]*Sample {
+				shown := healthy(replaced(3, 0), flows)(look)
+				shown[types.UID(fmt.Sprint("new ", look/2))] = flows(look, "")
+				return shown
+			}, 7 * time.Minute},
+		{"pods that send, or do nothing, at every other look, beside one", v1alpha1.ReasonExportFails,
+			healthy(replaced(3, 0), func(look int, name string) *Sample {
+				if name != "pod 0" {
+					look = look / 4 * 4
+				}
+				return flows(look, name)
+			}), 7 * time.Minute},
+	} {
+		told, _ := hours(row.current, row.pages)
+		for look, reason := range told {
+			if after := Period * time.Duration(look); after > row.within && reason != v1alpha1.ReasonFlowing {
+				t.Errorf("%s: %s after %s", row.name, reason, after)
+				break
+			}
+		}
+	}
+}
+
+// A pod loses some of its data for hours, and then none, while others are replaced all the time.
+func TestAPartThatWasLostIsForgottenThoughPodsAreReplaced(t *testing.T) {
+	for pods, every := range map[int]int{10: 5, 100: 36} {
+		const bad = 10 * 72 // looks
+		told, _ := hours(v1alpha1.ReasonFlowing, healthy(replaced(pods, every), func(look int, name string) *Sample {
+			page := counts(float64(look+1), float64(look+1))
+			if name == "pod 0" {
+				page.values[dropped] = float64(min(look, bad)) / 5
+			}
+			return page
+		}))
+		if lost := told[bad]; lost != v1alpha1.ReasonPartlyDropped {
+			t.Errorf("%d pods: %s while a pod loses some of its data", pods, lost)
+		}
+		if last := told[len(told)-1]; last != v1alpha1.ReasonFlowing {
+			t.Errorf("%d pods: %s 14 hours after the last loss", pods, last)
+		}
+	}
+}
