@@ -58,7 +58,7 @@ type memory struct {
 	looked     time.Duration // when it was looked at, since the watcher's start
 	empty      uint8         // looks in a row without a pod that could be asked
 	unsure     uint8         // looks in a row with fewer verdicts than stand for all
-	isObserved bool          // each pod has a verdict, or as many as stand for all
+	isObserved bool          // no more verdicts are waited for
 }
 
 // at returns where each pod is.
@@ -108,10 +108,10 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 	if judged < min(len(present), enough) {
 		next.unsure = min(known.unsure+1, patience)
 	}
-	if next.unsure > 0 && next.unsure < patience {
+	next.isObserved = len(present) > 0 && (next.unsure == 0 || next.unsure == patience)
+	if !next.isObserved {
 		votes[current]++
 	}
-	next.isObserved = judged > 0 && judged >= min(len(present), enough)
 	if next.empty == windows {
 		return v1alpha1.ReasonUnreachable, next
 	}

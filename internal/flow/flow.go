@@ -122,7 +122,7 @@ func (w *Watcher) Condition(collector client.Object) *v1alpha1.Condition {
 // AreAwaited returns Await.
 func (w *Watcher) AreAwaited() bool { return w.Await }
 
-// IsObserved tells whether as many pods of a Collector have a verdict as stand for all of them, at a look since that time.
+// IsObserved tells whether no more verdicts of a Collector's pods are waited for, at a look since that time.
 func (w *Watcher) IsObserved(collector client.Object, since time.Time) bool {
 	known := w.entryOf(collector)
 	return known.isObserved && !time.Now().Add(known.looked-time.Since(w.began)).Before(since)
@@ -247,33 +247,4 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 	if next.reason != current || isOnItsWay && next.isObserved {
 		w.Requeue(collector)
 	}
-}
-
-// next chooses the pods to ask: first those in doubt, whose next window decides, then those that nobody has asked for the longest time.
-func (m memory) next(present []types.UID) []types.UID {
-	at := m.at()
-	rank := func(uid types.UID) (isSure int, read time.Duration) {
-		i, isKnown := at[uid]
-		switch {
-		case !isKnown:
-			return 1, 0
-		case m.pods[i].isInDoubt():
-			return 0, m.pods[i].read
-		}
-		return 1, m.pods[i].read
-	}
-	chosen := slices.Clone(present)
-	slices.SortFunc(chosen, func(a, b types.UID) int {
-		sureA, readA := rank(a)
-		sureB, readB := rank(b)
-		return cmp.Or(cmp.Compare(sureA, sureB), cmp.Compare(readA, readB), cmp.Compare(a, b))
-	})
-	// One in doubt, and others by their turn: several that never decide would keep these waiting for ever.
-	others := chosen[min(1, len(chosen)):]
-	slices.SortStableFunc(others, func(a, b types.UID) int {
-		_, readA := rank(a)
-		_, readB := rank(b)
-		return cmp.Compare(readA, readB)
-	})
-	return chosen[:min(mostPods, len(chosen))]
 }

@@ -187,7 +187,7 @@ func TestAllPodsAreAskedInTurnAndThoseInDoubtFirst(t *testing.T) {
 		present = append(present, types.UID("pod "+strconv.Itoa(i)))
 	}
 	asked, now := map[types.UID]int{}, time.Duration(0)
-	for range 7 {
+	for range 10 {
 		now += Period
 		chosen := known.next(present)
 		var answers []answer

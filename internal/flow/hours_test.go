@@ -2,6 +2,8 @@ package flow
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,25 +19,26 @@ func counts(in, out float64) *Sample {
 
 // hours has a day pass, and returns the condition after each look. pages are those of the pods that can be asked then. One without a page
 // does not answer.
-func hours(current string, pages func(look int) map[types.UID]*Sample) (told []string, last memory) {
+func hours(current string, pages func(look int) map[types.UID]*Sample) (told []string) {
+	var last memory
 	for look := range int(24 * time.Hour / Period) {
 		shown := pages(look)
-		var present []types.UID
-		for uid := range shown {
-			present = append(present, uid)
-		}
-		var answers []answer
-		for _, uid := range last.next(present) {
-			a := answer{uid: uid, sample: shown[uid]}
-			if a.sample == nil {
-				a.why = v1alpha1.ReasonUnreachable
-			}
-			answers = append(answers, a)
-		}
-		current, last = decide(current, last, present, answers, Period*time.Duration(look+1))
+		current, last = decide(current, last, slices.Sorted(maps.Keys(shown)), answersOf(last, shown), Period*time.Duration(look+1))
 		told = append(told, current)
 	}
-	return told, last
+	return told
+}
+
+// answersOf are those of the pods that are asked next.
+func answersOf(known memory, shown map[types.UID]*Sample) (answers []answer) {
+	for _, uid := range known.next(slices.Sorted(maps.Keys(shown))) {
+		a := answer{uid: uid, sample: shown[uid]}
+		if a.sample == nil {
+			a.why = v1alpha1.ReasonUnreachable
+		}
+		answers = append(answers, a)
+	}
+	return answers
 }
 
 // killed are pods that send nothing, run so long and then are not ready for a while, by turns.
@@ -80,7 +83,7 @@ func TestADeadBackendIsToldWhateverBecomesOfThePods(t *testing.T) {
 			return map[types.UID]*Sample{"a": counts(float64(1+look%2), 0), "b": counts(float64(1+look%2), 0)}
 		}, 3},
 	} {
-		told, _ := hours(v1alpha1.ReasonFlowing, row.pages)
+		told := hours(v1alpha1.ReasonFlowing, row.pages)
 		for look, reason := range told {
 			if look >= row.looks && codeOf(reason).status() != "False" {
 				t.Errorf("%s: %s after %s", row.name, reason, Period*time.Duration(look))
@@ -124,6 +127,7 @@ func TestARecoveryIsToldWhateverBecomesOfThePods(t *testing.T) {
 		within        time.Duration
 	}{
 		{"one pod", v1alpha1.ReasonExportFails, healthy(replaced(1, 0), flows), 3 * time.Minute},
+		{"24 pods, after another operator leads", v1alpha1.ReasonPartlyDropped, healthy(replaced(24, 0), flows), 7 * time.Minute},
 		{"a pod whose counts begin anew at each look, beside others", v1alpha1.ReasonExportFails,
 			healthy(replaced(3, 0), func(look int, name string) *Sample {
 				if name == "pod 0" {
@@ -145,7 +149,7 @@ func TestARecoveryIsToldWhateverBecomesOfThePods(t *testing.T) {
 				return flows(look, name)
 			}), 7 * time.Minute},
 	} {
-		told, _ := hours(row.current, row.pages)
+		told := hours(row.current, row.pages)
 		for look, reason := range told {
 			if after := Period * time.Duration(look); after > row.within && reason != v1alpha1.ReasonFlowing {
 				t.Errorf("%s: %s after %s", row.name, reason, after)
@@ -159,7 +163,7 @@ func TestARecoveryIsToldWhateverBecomesOfThePods(t *testing.T) {
 func TestAPartThatWasLostIsForgottenThoughPodsAreReplaced(t *testing.T) {
 	for pods, every := range map[int]int{10: 5, 100: 36} {
 		const bad = 10 * 72 // looks
-		told, _ := hours(v1alpha1.ReasonFlowing, healthy(replaced(pods, every), func(look int, name string) *Sample {
+		told := hours(v1alpha1.ReasonFlowing, healthy(replaced(pods, every), func(look int, name string) *Sample {
 			page := counts(float64(look+1), float64(look+1))
 			if name == "pod 0" {
 				page.values[dropped] = float64(min(look, bad)) / 5
@@ -171,6 +175,44 @@ func TestAPartThatWasLostIsForgottenThoughPodsAreReplaced(t *testing.T) {
 		}
 		if last := told[len(told)-1]; last != v1alpha1.ReasonFlowing {
 			t.Errorf("%d pods: %s 14 hours after the last loss", pods, last)
+		}
+	}
+}
+
+// A change that the operator brings is on its way until then.
+func TestAHealthyCollectorIsObservedWithinItsDeadline(t *testing.T) {
+	flows := func(look int, _ string) *Sample { return counts(float64(look+1), float64(look+1)) }
+	for _, row := range []struct {
+		name  string
+		pages func(look int) map[types.UID]*Sample
+		want  time.Duration
+	}{
+		{"one pod", healthy(replaced(1, 0), flows), 3 * Period},
+		{"4 pods", healthy(replaced(4, 0), flows), 6 * Period},
+		{"24 pods", healthy(replaced(24, 0), flows), 6 * Period},
+		{"1000 pods", healthy(replaced(1000, 0), flows), 6 * Period},
+		{"an autoscaler's pod that is another one after 100 seconds", func(look int) map[types.UID]*Sample {
+			return map[types.UID]*Sample{"a": flows(look, ""), types.UID(fmt.Sprint("new ", look/2)): flows(look, "")}
+		}, patience * Period},
+		{"a pod that answers every other time", func(look int) map[types.UID]*Sample {
+			shown := map[types.UID]*Sample{"a": flows(look, ""), "b": nil}
+			if look%2 > 0 {
+				shown["b"] = flows(look, "")
+			}
+			return shown
+		}, 6 * Period},
+		{"one that now sends and now does nothing", healthy(replaced(1, 0), func(look int, _ string) *Sample {
+			return flows(look/2*2, "")
+		}), patience * Period},
+	} {
+		known, began := memory{}, time.Duration(0)
+		for look := 0; !known.isObserved && look < 100; look++ {
+			began += Period
+			shown := row.pages(look)
+			_, known = decide(v1alpha1.ReasonFlowing, known, slices.Sorted(maps.Keys(shown)), answersOf(known, shown), began)
+		}
+		if began != row.want {
+			t.Errorf("%s: observed after %s, want %s", row.name, began, row.want)
 		}
 	}
 }
