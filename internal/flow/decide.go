@@ -19,14 +19,17 @@ const (
 	// lossy is which share of the data may be lost, and full how full a queue may be, until the condition says so.
 	lossy, full = 0.01, 0.8
 
-	// windows is how many of them in a row must say the same.
-	windows = 2
+	// windows is how many of them in a row must say the same, and idle how many that nothing flows where something did: bursts are no news.
+	windows, idle = 2, 6
 
 	// enough is how many pods of a Collector stand for all: with mostPods a look, thousands would take days.
 	enough = 4
 
 	// patience is how many looks in a row may pass with fewer than enough. They suffice if each pod asked has a verdict at its third answer.
 	patience = 8
+
+	// longest is how many looks a condition that goes to and fro stays at most, and quiet after how many without a change it is calm again.
+	longest, quiet = 16, 36
 )
 
 // pod is what is remembered of a pod.
@@ -58,6 +61,8 @@ type memory struct {
 	looked     time.Duration // when it was looked at, since the watcher's start
 	empty      uint8         // looks in a row without a pod that could be asked
 	unsure     uint8         // looks in a row with fewer verdicts than stand for all
+	same       uint8         // looks in a row with the same condition
+	hold       uint8         // looks that it stays at least
 	isObserved bool          // no more verdicts are waited for
 }
 
@@ -113,9 +118,28 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 		votes[current]++
 	}
 	if next.empty == windows {
-		return v1alpha1.ReasonUnreachable, next
+		votes = map[string]int{v1alpha1.ReasonUnreachable: 1}
 	}
-	return cmp.Or(merge(votes), current), next
+	next.same, next.hold = min(known.same+1, quiet), known.hold
+	return next.settle(current, cmp.Or(merge(votes), current)), next
+}
+
+// settle returns the condition, which is told and costs a write. After a change the next one waits twice as long as the one before.
+func (m *memory) settle(is, want string) string {
+	if m.same == quiet {
+		m.hold = 0
+	}
+	switch {
+	case is == want:
+		return is
+	case m.same < m.hold:
+		m.isObserved = false
+		return is
+	case is != "":
+		m.hold = min(max(1, 2*m.hold), longest)
+	}
+	m.same = 0
+	return want
 }
 
 // after returns what is known of a pod after an answer. An answer without a sample is no window. After a restart, counts begin at 0.
@@ -150,10 +174,18 @@ func (p pod) after(a answer, now time.Duration) pod {
 	default:
 		p.says, p.times = is, 1
 	}
-	if p.times == windows {
+	if p.times >= p.windows() {
 		p.verdict, p.says, p.times = p.says, 0, 0
 	}
 	return p
+}
+
+// windows returns how many of them in a row make what they say the verdict.
+func (p pod) windows() uint8 {
+	if states[p.says].reason == v1alpha1.ReasonNoTraffic && p.verdict > 0 && p.verdict.status() != corev1.ConditionUnknown {
+		return idle
+	}
+	return windows
 }
 
 // rate returns how much there was per second, and nothing if no time has passed.

@@ -216,3 +216,58 @@ func TestAHealthyCollectorIsObservedWithinItsDeadline(t *testing.T) {
 		}
 	}
 }
+
+// bursts are of traffic, and of none, or of loss: each takes so many looks.
+func bursts(looks int, isLoss bool) func(int) map[types.UID]*Sample {
+	in, out := 0.0, 0.0
+	return func(look int) map[types.UID]*Sample {
+		isBurst := look/looks%2 == 0
+		if isBurst || isLoss {
+			in++
+		}
+		if isBurst {
+			out++
+		}
+		return map[types.UID]*Sample{"a": counts(in, out)}
+	}
+}
+
+func TestAConditionThatGoesToAndFroIsSeldomWritten(t *testing.T) {
+	for _, row := range []struct {
+		name          string
+		pages         func(int) map[types.UID]*Sample
+		first, hourly int // writes in the first hour, and in each later one
+	}{
+		{"100 seconds of traffic, and 100 of none", bursts(2, false), 2, 0},
+		{"10 minutes of traffic, and 10 of none", bursts(12, false), 7, 5},
+		{"a backend that is dead for 2 minutes of 4", bursts(3, true), 9, 5},
+		{"a backend that is dead for 10 minutes of 20", bursts(12, true), 7, 5},
+	} {
+		told := hours("", row.pages)
+		const hour = int(time.Hour / Period)
+		writes := make([]int, 24)
+		for look := 1; look < len(writes)*hour; look++ {
+			if told[look] != told[look-1] {
+				writes[look/hour]++
+			}
+		}
+		if most := slices.Max(writes[1:]); writes[0] > row.first || most > row.hourly {
+			t.Errorf("%s: %d writes in the first hour, want at most %d, and up to %d in others, want %d", row.name, writes[0], row.first, most, row.hourly)
+		}
+	}
+}
+
+// A condition that has gone to and fro is told as soon as any other again, once it has been the same for half an hour.
+func TestADeadBackendIsToldSoonAfterAQuietTime(t *testing.T) {
+	const dead = 12 * 72
+	flapping := bursts(3, true)
+	told := hours("", func(look int) map[types.UID]*Sample {
+		if look < dead-quiet-longest {
+			return flapping(look)
+		}
+		return map[types.UID]*Sample{"a": counts(1e4+float64(look), 1e4+float64(min(look, dead)))}
+	})
+	if told[dead] != v1alpha1.ReasonFlowing || told[dead+windows] != v1alpha1.ReasonAllDropped {
+		t.Errorf("%s, and %s after %d looks", told[dead], told[dead+windows], windows)
+	}
+}
