@@ -257,17 +257,22 @@ func TestAConditionThatGoesToAndFroIsSeldomWritten(t *testing.T) {
 	}
 }
 
-// A condition that has gone to and fro is told as soon as any other again, once it has been the same for half an hour.
+// Half an hour after it has gone to and fro, a condition is told as soon as any other: that a backend dies, and that it recovers.
 func TestADeadBackendIsToldSoonAfterAQuietTime(t *testing.T) {
-	const dead = 12 * 72
+	const dead, recovered = 12 * 72, 12*72 + 4
 	flapping := bursts(3, true)
 	told := hours("", func(look int) map[types.UID]*Sample {
 		if look < dead-quiet-longest {
 			return flapping(look)
 		}
-		return map[types.UID]*Sample{"a": counts(1e4+float64(look), 1e4+float64(min(look, dead)))}
+		out := min(look, dead)
+		if look > recovered {
+			out = look
+		}
+		return map[types.UID]*Sample{"a": counts(1e4+float64(look), 1e4+float64(out))}
 	})
-	if told[dead] != v1alpha1.ReasonFlowing || told[dead+windows] != v1alpha1.ReasonAllDropped {
-		t.Errorf("%s, and %s after %d looks", told[dead], told[dead+windows], windows)
+	if told[dead] != v1alpha1.ReasonFlowing || told[dead+windows] != v1alpha1.ReasonAllDropped || told[recovered+windows] != v1alpha1.ReasonFlowing {
+		t.Errorf("%s while it works, %s %d looks after it died, and %s as many after its recovery",
+			told[dead], told[dead+windows], windows, told[recovered+windows])
 	}
 }
