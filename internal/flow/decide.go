@@ -42,7 +42,7 @@ type pod struct {
 	says    code  // what the last windows said, which is not the verdict yet
 	times   uint8 // how many of them in a row
 	silent  uint8 // answers in a row without a sample
-	absent  uint8 // looks in a row at which it could not be asked
+	absent  uint8 // looks in a row that found it not ready
 }
 
 // isInDoubt tells whether its next answer may decide.

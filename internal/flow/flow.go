@@ -30,7 +30,8 @@ const (
 	answerTimeout = 2 * time.Second
 
 	// atOnce is how many pods are asked at the same time, and ofOne how many of one namespace: one that never answers keeps no other waiting.
-	atOnce, ofOne = 64, 8
+	// Those whose last answers were none have ofSilent slots of their own. So many such namespaces keep no other waiting either.
+	atOnce, ofSilent, ofOne = 48, 16, 8
 )
 
 // Watcher watches the flow of Collectors. Its Start is for a manager, which calls it once the operator leads.
@@ -58,6 +59,7 @@ type Watcher struct {
 
 	began  time.Time // what is remembered has the time since then: it is monotonic, whatever becomes of the clock
 	asking chan struct{}
+	silent chan struct{} // asking those that are known not to answer
 	pages  http.Client
 	mutex  sync.Mutex
 	known  map[types.UID]*entry
@@ -79,7 +81,7 @@ type target struct {
 // init makes the watcher ready for looks.
 func (w *Watcher) init() *Watcher {
 	w.began = time.Now().Add(-w.Period) // so that no look is at 0
-	w.asking = make(chan struct{}, atOnce)
+	w.asking, w.silent = make(chan struct{}, atOnce), make(chan struct{}, ofSilent)
 	w.pages = http.Client{
 		Timeout:       answerTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -231,8 +233,13 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 	known := w.entryOf(collector)
 	var answers []answer
 	for _, uid := range known.next(present) {
+		slots := w.slot(ctx, known.of(uid).silent == windows)
+		if slots == nil {
+			continue // it has its turn at the next look
+		}
 		sample, why := w.ask(ctx, addresses[uid], source.pages)
 		answers = append(answers, answer{uid, sample, why})
+		<-slots
 	}
 	if ctx.Err() != nil {
 		return // the operator ends, so nobody could have answered

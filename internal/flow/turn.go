@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// next chooses the pods to ask. One of them is in doubt, if any is: its next answer may decide. The others have their turn, for several
-// that never decide would keep them waiting for ever. While verdicts are waited for, those go first that are on the way to one.
+// next chooses the pods to ask: first a pod in doubt, whose next answer may decide. The others have their turn, for several that never
+// decide would keep them waiting for ever. While verdicts are waited for, those go first that are on the way to one.
 func (m memory) next(present []types.UID) []types.UID {
 	isEager := m.unsure > 0 && m.unsure < patience
 	at := m.at()
@@ -37,4 +37,12 @@ func (m memory) next(present []types.UID) []types.UID {
 		}
 	}
 	return chosen[:min(mostPods, len(chosen))]
+}
+
+// of returns what is remembered of a pod.
+func (m memory) of(uid types.UID) (p pod) {
+	if at := slices.IndexFunc(m.pods, func(p pod) bool { return p.uid == uid }); at >= 0 {
+		p = m.pods[at]
+	}
+	return p
 }
