@@ -82,14 +82,14 @@ type FlowMetrics struct {
 	Capacity FlowMetricNames `json:"capacity,omitempty"`
 }
 
-// FlowMetricNames are names of metrics.
+// FlowMetricNames are names of metrics, each with at most 4 labels.
 //
-// +listType=atomic
+// +listType=set
 // +kubebuilder:validation:MinItems=1
 // +kubebuilder:validation:MaxItems=8
 // +kubebuilder:validation:items:MinLength=1
 // +kubebuilder:validation:items:MaxLength=200
-// +kubebuilder:validation:items:Pattern=`^[A-Za-z_:][A-Za-z0-9_:]*([{][A-Za-z_][A-Za-z0-9_]*!?="[^"\\,{}]*"(,[A-Za-z_][A-Za-z0-9_]*!?="[^"\\,{}]*")*[}])?$`
+// +kubebuilder:validation:items:Pattern=`^[A-Za-z_:][A-Za-z0-9_:]*([{][A-Za-z_][A-Za-z0-9_]*!?="[^"\\,{}]*"(,[A-Za-z_][A-Za-z0-9_]*!?="[^"\\,{}]*"){0,3}[}])?$`
 type FlowMetricNames []string
 
 // DataFlowing is the type of the condition that says whether telemetry comes in

@@ -19,23 +19,34 @@ const (
 	// lossy is which share of the data may be lost, and full how full a queue may be, until the condition says so.
 	lossy, full = 0.01, 0.8
 
-	// windows is how many of them in a row must say the same.
-	windows = 2
+	// windows is how many of them in a row must say the same, and idle how many that nothing flows where something did: bursts are no news.
+	windows, idle = 2, 6
 
 	// enough is how many pods of a Collector stand for all: with mostPods a look, thousands would take days.
 	enough = 4
+
+	// patience is how many looks in a row may pass with fewer than enough. They suffice if each pod asked has a verdict at its third answer.
+	patience = 8
+
+	// longest is how many looks a condition that goes to and fro stays at most, and quiet after how many without a change it is calm again.
+	longest, quiet = 16, 36
 )
 
 // pod is what is remembered of a pod.
 type pod struct {
 	uid     types.UID
-	last    *Sample // nil if the pod gave none
-	read    int64   // when it was asked, in nanoseconds
+	last    *Sample       // nil if it has given none
+	read    time.Duration // when it was asked, since the watcher's start
 	rates   [queued]float32
 	verdict code
 	says    code  // what the last windows said, which is not the verdict yet
 	times   uint8 // how many of them in a row
+	silent  uint8 // answers in a row without a sample
+	absent  uint8 // looks in a row that found it not ready
 }
+
+// isInDoubt tells whether its next answer may decide.
+func (p pod) isInDoubt() bool { return p.times > 0 || p.silent > 0 && p.silent < windows }
 
 // answer is what a pod has answered: a sample, or the reason why there is none.
 type answer struct {
@@ -47,9 +58,12 @@ type answer struct {
 // memory is what is remembered of a Collector.
 type memory struct {
 	pods       []pod
-	looked     int64 // when it was looked at, in nanoseconds
-	empty      uint8 // looks in a row without a pod that could be asked
-	isObserved bool  // each pod has a verdict, or as many as stand for all
+	looked     time.Duration // when it was looked at, since the watcher's start
+	empty      uint8         // looks in a row without a pod that could be asked
+	unsure     uint8         // looks in a row with fewer verdicts than stand for all
+	same       uint8         // looks in a row with the same condition
+	hold       uint8         // looks that it stays at least
+	isObserved bool          // no more verdicts are waited for
 }
 
 // at returns where each pod is.
@@ -63,9 +77,13 @@ func (m memory) at() map[types.UID]int {
 
 // decide makes the reason of a Collector's condition of the one that it has, of what is remembered of its pods, and of what some of them
 // have just answered. present are those that can be asked now. It is pure: the memory that it is given stays as it was.
-func decide(current string, known memory, present []types.UID, answers []answer, now time.Time) (string, memory) {
+//
+// Each pod with a verdict votes for it, and the worst vote is the condition, or PartlyDropped if some pods send and others do not.
+// While fewer than 4 pods have a verdict, or not all of fewer, the others vote for the condition as it is. After 8 such looks they no
+// longer do.
+func decide(current string, known memory, present []types.UID, answers []answer, now time.Duration) (string, memory) {
 	current = states[codeOf(current)].reason // another version can have written one that nobody knows
-	next := memory{pods: make([]pod, 0, len(present)), looked: now.UnixNano()}
+	next := memory{pods: make([]pod, 0, len(present)), looked: now}
 	if len(present) == 0 {
 		next.empty = min(known.empty+1, windows)
 	}
@@ -74,61 +92,119 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 		p := pod{uid: uid}
 		if at, isKnown := before[uid]; isKnown {
 			p = known.pods[at]
+			p.absent = 0
+			delete(before, uid)
 		}
 		if at := slices.IndexFunc(answers, func(a answer) bool { return a.uid == uid }); at >= 0 {
 			p = p.after(answers[at], now)
 		}
 		next.pods = append(next.pods, p)
-		if p.verdict == 0 { // it is like the others, until it is known
-			votes[current]++
-			continue
+		if p.verdict > 0 {
+			judged++
+			votes[states[p.verdict].reason]++
 		}
-		judged++
-		votes[states[p.verdict].reason]++
 	}
-	next.isObserved = judged > 0 && judged >= min(len(present), enough)
+	for _, p := range known.pods { // one that is not ready for a moment is the same when it is back
+		if _, isAbsent := before[p.uid]; isAbsent && p.absent < windows {
+			p.absent, p.rates = p.absent+1, [queued]float32{}
+			next.pods = append(next.pods, p)
+		}
+	}
+	if judged < min(len(present), enough) {
+		next.unsure = min(known.unsure+1, patience)
+	}
+	next.isObserved = len(present) > 0 && (next.unsure == 0 || next.unsure == patience)
+	if !next.isObserved {
+		votes[current]++
+	}
 	if next.empty == windows {
-		return v1alpha1.ReasonUnreachable, next
+		votes = map[string]int{v1alpha1.ReasonUnreachable: 1}
 	}
-	return cmp.Or(merge(votes), current), next
+	next.same, next.hold = min(known.same+1, quiet), known.hold
+	return next.settle(current, cmp.Or(merge(votes), current)), next
 }
 
-// after returns what is known of a pod after an answer.
-func (p pod) after(a answer, now time.Time) pod {
-	said := a.why
+// settle returns the condition, which is told and costs a write. After a change the next one waits twice as long as the one before.
+func (m *memory) settle(is, want string) string {
+	if m.same == quiet {
+		m.hold = 0
+	}
+	switch {
+	case is == want:
+		return is
+	case m.same < m.hold:
+		m.isObserved = false
+		return is
+	case is != "":
+		m.hold = min(max(1, 2*m.hold), longest)
+	}
+	m.same = 0
+	return want
+}
+
+// after returns what is known of a pod after an answer. An answer without a sample is no window. After a restart, counts begin at 0.
+func (p pod) after(a answer, now time.Duration) pod {
 	p.rates = [queued]float32{}
-	if a.sample != nil && p.last != nil {
-		said = p.last.until(a.sample)
+	if a.sample == nil {
+		p.read, p.silent = now, min(p.silent+1, windows)
+		if p.silent == windows {
+			p.verdict, p.says, p.times = codeOf(a.why), 0, 0
+		}
+		return p
+	}
+	is := code(0)
+	if before := p.last; before != nil {
+		if a.sample.total < before.total {
+			before = &Sample{}
+		}
+		is = codeOf(before.until(a.sample))
 		for r := range queued {
-			p.rates[r] = float32(a.sample.since(p.last, r) / time.Duration(now.UnixNano()-p.read).Seconds())
+			if p.silent == 0 { // or else it is longer ago
+				p.rates[r] = rate(a.sample.since(before, r), now-p.read)
+			}
 		}
 	}
-	p.last, p.read = a.sample, now.UnixNano()
-	switch is := codeOf(said); {
-	case is == 0, is == p.verdict: // 0 is no window: the first sample, or the first since the collector has started anew
+	p.last, p.read, p.silent = a.sample, now, 0
+	switch {
+	case is == 0: // the first sample
+	case is == p.verdict:
 		p.says, p.times = 0, 0
 	case is == p.says, p.times > 0 && is.status() == p.says.status() && is.status() != p.verdict.status():
 		p.says, p.times = is, p.times+1
 	default:
 		p.says, p.times = is, 1
 	}
-	if p.times == windows {
+	if p.times >= p.windows() {
 		p.verdict, p.says, p.times = p.says, 0, 0
 	}
 	return p
 }
 
+// windows returns how many of them in a row make what they say the verdict.
+func (p pod) windows() uint8 {
+	if states[p.says].reason == v1alpha1.ReasonNoTraffic && p.verdict > 0 && p.verdict.status() != corev1.ConditionUnknown {
+		return idle
+	}
+	return windows
+}
+
+// rate returns how much there was per second, and nothing if no time has passed.
+func rate(amount float64, within time.Duration) float32 {
+	if within <= 0 {
+		return 0
+	}
+	return float32(amount / within.Seconds())
+}
+
 // since returns how much a count has grown.
 func (s *Sample) since(before *Sample, r role) float64 { return max(0, s.values[r]-before.values[r]) }
 
-// until returns the reason that two samples give, or none if the collector has started anew between them.
+// until returns the reason that two samples give.
 func (s *Sample) until(now *Sample) string {
 	grown := func(r role) float64 { return now.since(s, r) }
 	out, lost := grown(sent), grown(dropped)
 	waits := min(s.values[queued], now.values[queued])
 	switch {
-	case now.total < s.total:
-		return ""
 	case out == 0 && (grown(failed) > 0 || waits > 0):
 		return v1alpha1.ReasonExportFails
 	case out == 0 && grown(received)+lost > 0:

@@ -65,12 +65,12 @@ func serve() error {
 	return nil
 }
 
-// used returns the processor time that this process has taken.
-func used(b *testing.B) time.Duration {
-	b.Helper()
+// processorTime returns how much this process has taken.
+func processorTime(tb testing.TB) time.Duration {
+	tb.Helper()
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
@@ -119,7 +119,7 @@ func BenchmarkFleet(b *testing.B) {
 		}
 	}
 	const looks = 3
-	before, began := heap(), used(b)
+	before, began := heap(), processorTime(b)
 	for b.Loop() {
 		for range looks {
 			start := time.Now()
@@ -129,7 +129,7 @@ func BenchmarkFleet(b *testing.B) {
 			<-time.After(time.Until(start.Add(Period))) // as the next look comes
 		}
 	}
-	cost, after := used(b)-began, heap()
+	cost, after := processorTime(b)-began, heap()
 	b.ReportMetric(cost.Seconds()/(looks*Period.Seconds()), "cores")
 	b.ReportMetric(float64(after-before)/fleet, "bytes/pod")
 	if err := in.Close(); err != nil {

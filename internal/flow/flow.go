@@ -30,7 +30,8 @@ const (
 	answerTimeout = 2 * time.Second
 
 	// atOnce is how many pods are asked at the same time, and ofOne how many of one namespace: one that never answers keeps no other waiting.
-	atOnce, ofOne = 64, 8
+	// Those whose last answers were none have ofSilent slots of their own. So many such namespaces keep no other waiting either.
+	atOnce, ofSilent, ofOne = 48, 16, 8
 )
 
 // Watcher watches the flow of Collectors. Its Start is for a manager, which calls it once the operator leads.
@@ -56,7 +57,9 @@ type Watcher struct {
 	// HostNetwork lets pods be asked that are on the network of their node, or of the operator itself.
 	HostNetwork bool
 
+	began  time.Time // what is remembered has the time since then: it is monotonic, whatever becomes of the clock
 	asking chan struct{}
+	silent chan struct{} // asking those that are known not to answer
 	pages  http.Client
 	mutex  sync.Mutex
 	known  map[types.UID]*entry
@@ -77,7 +80,8 @@ type target struct {
 
 // init makes the watcher ready for looks.
 func (w *Watcher) init() *Watcher {
-	w.asking = make(chan struct{}, atOnce)
+	w.began = time.Now().Add(-w.Period) // so that no look is at 0
+	w.asking, w.silent = make(chan struct{}, atOnce), make(chan struct{}, ofSilent)
 	w.pages = http.Client{
 		Timeout:       answerTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -120,10 +124,10 @@ func (w *Watcher) Condition(collector client.Object) *v1alpha1.Condition {
 // AreAwaited returns Await.
 func (w *Watcher) AreAwaited() bool { return w.Await }
 
-// IsObserved tells whether as many pods of a Collector have a verdict as stand for all of them, at a look since that time.
+// IsObserved tells whether no more verdicts of a Collector's pods are waited for, at a look since that time.
 func (w *Watcher) IsObserved(collector client.Object, since time.Time) bool {
 	known := w.entryOf(collector)
-	return known.isObserved && known.looked >= since.UnixNano()
+	return known.isObserved && !time.Now().Add(known.looked-time.Since(w.began)).Before(since)
 }
 
 // entryOf returns what is known of a Collector. It must not be changed.
@@ -229,49 +233,25 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 	known := w.entryOf(collector)
 	var answers []answer
 	for _, uid := range known.next(present) {
+		slots := w.slot(ctx, known.of(uid).silent == windows)
+		if slots == nil {
+			continue // it has its turn at the next look
+		}
 		sample, why := w.ask(ctx, addresses[uid], source.pages)
 		answers = append(answers, answer{uid, sample, why})
+		<-slots
 	}
 	if ctx.Err() != nil {
 		return // the operator ends, so nobody could have answered
 	}
-	current := v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Reason
+	told := v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Reason
 	next := &entry{tenant: source.Tenant}
-	next.reason, next.memory = decide(current, known.memory, present, answers, time.Now())
+	next.reason, next.memory = decide(cmp.Or(known.reason, told), known.memory, present, answers, time.Since(w.began))
 	w.mutex.Lock()
 	w.known[collector.GetUID()] = next
 	w.mutex.Unlock()
 	isOnItsWay := v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonRollingOut
-	if next.reason != current || isOnItsWay && next.isObserved {
+	if next.reason != told || isOnItsWay && next.isObserved {
 		w.Requeue(collector)
 	}
-}
-
-// next chooses the pods to ask: first those in doubt, whose next window decides, then those that nobody has asked for the longest time.
-func (m memory) next(present []types.UID) []types.UID {
-	at := m.at()
-	rank := func(uid types.UID) (isSure int, read int64) {
-		i, isKnown := at[uid]
-		switch {
-		case !isKnown:
-			return 1, 0
-		case m.pods[i].times > 0:
-			return 0, m.pods[i].read
-		}
-		return 1, m.pods[i].read
-	}
-	chosen := slices.Clone(present)
-	slices.SortFunc(chosen, func(a, b types.UID) int {
-		sureA, readA := rank(a)
-		sureB, readB := rank(b)
-		return cmp.Or(cmp.Compare(sureA, sureB), cmp.Compare(readA, readB), cmp.Compare(a, b))
-	})
-	// One in doubt, and others by their turn: several that never decide would keep these waiting for ever.
-	others := chosen[min(1, len(chosen)):]
-	slices.SortStableFunc(others, func(a, b types.UID) int {
-		_, readA := rank(a)
-		_, readB := rank(b)
-		return cmp.Compare(readA, readB)
-	})
-	return chosen[:min(mostPods, len(chosen))]
 }

@@ -186,9 +186,9 @@ func TestAllPodsAreAskedInTurnAndThoseInDoubtFirst(t *testing.T) {
 	for i := range 7 {
 		present = append(present, types.UID("pod "+strconv.Itoa(i)))
 	}
-	asked, now := map[types.UID]int{}, time.Unix(0, 0)
-	for range 7 {
-		now = now.Add(Period)
+	asked, now := map[types.UID]int{}, time.Duration(0)
+	for range 10 {
+		now += Period
 		chosen := known.next(present)
 		var answers []answer
 		for _, uid := range chosen {
@@ -208,7 +208,7 @@ func TestAllPodsAreAskedInTurnAndThoseInDoubtFirst(t *testing.T) {
 		t.Errorf("%s is asked first, and %s is in doubt", got, present[3])
 	}
 	known.pods[3].read, known.pods[5].times = 1, 1
-	known.pods[5].read = now.Add(time.Hour).UnixNano()
+	known.pods[5].read = now + time.Hour
 	if got := known.next(present); got[0] != present[3] || got[1] == present[5] {
 		t.Errorf("%v are asked: two in doubt keep the others waiting", got)
 	}

@@ -2,12 +2,16 @@ package flow
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -35,4 +39,45 @@ func TestMetricsNameAHundredTenants(t *testing.T) {
 	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
 		t.Error(problems, err)
 	}
+}
+
+func TestRatesAreNumbersWhateverTheClockDoes(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		at   time.Duration
+		want float32
+	}{
+		{"time passes", 2 * Period, 2},
+		{"no time passes", Period, 0},
+		{"the time is an earlier one", Period / 2, 0},
+	} {
+		_, known := decide("", memory{}, []types.UID{"a"}, []answer{{uid: "a", sample: &Sample{}}}, Period)
+		second := &Sample{values: [roles]float64{sent: 2 * Period.Seconds()}, total: 2 * Period.Seconds()}
+		_, known = decide("", known, []types.UID{"a"}, []answer{{uid: "a", sample: second}}, row.at)
+		if got := known.pods[0].rates[sent]; got != row.want {
+			t.Errorf("%s: %v a second, want %v", row.name, got, row.want)
+		}
+	}
+}
+
+// A look's time is what has passed since the start, which no step of the clock changes.
+func TestTimesAreSinceTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		collector := collectorWith("a", map[string]any{})
+		w := newWatcher([]unstructured.Unstructured{*collector}, pods{podOf(collector, "10.0.0.1")})
+		w.pages.Transport = roundTrip(func(*http.Request) {})
+		go func() { _ = w.Start(t.Context()) }()
+		<-time.After(Period + time.Second)
+		known := w.entryOf(collector)
+		if want := 2 * Period; known.looked != want || known.pods[0].read != want {
+			t.Errorf("looked at %s and asked at %s after the start, want %s", known.looked, known.pods[0].read, want)
+		}
+		now := time.Now()
+		for since, want := range map[time.Duration]bool{-2 * time.Second: true, 0: false, time.Hour: false} {
+			known.isObserved = true
+			if got := w.IsObserved(collector, now.Add(since)); got != want {
+				t.Errorf("observed since %s: %t, want %t", since, got, want)
+			}
+		}
+	})
 }

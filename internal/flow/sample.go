@@ -32,6 +32,13 @@ const lineLength = 16 << 10
 // maxValue is the largest number that a metric can have: nothing counts further by one.
 const maxValue = 1 << 53
 
+// mostWork is how many bytes of labels may be searched for a page, so that no names and no page cost more than others. A search that
+// ends at once costs as much as one of so many bytes.
+const (
+	mostWork   = 16 << 20
+	leastBytes = 32
+)
+
 // errNoMetrics says that a page is not one that the profile knows. It says nothing of what the page has.
 var errNoMetrics = errors.New("the answer has no metrics of the profile")
 
@@ -82,7 +89,7 @@ func newReader(profile profile) *reader {
 
 // read sums up a page. buffer has room for the longest line. No line and no text of the page is kept.
 func (r *reader) read(page io.Reader, buffer []byte) (*Sample, error) {
-	found, isKnown, filled := &Sample{}, false, 0
+	found, isKnown, filled, left := &Sample{}, false, 0, mostWork
 	page = io.LimitReader(page, mostBytes+1)
 	for all := 0; ; {
 		n, err := page.Read(buffer[filled:])
@@ -93,24 +100,24 @@ func (r *reader) read(page io.Reader, buffer []byte) (*Sample, error) {
 			if end < 0 {
 				break
 			}
-			isKnown = r.count(rest[:end], found) || isKnown
+			isKnown = r.count(rest[:end], found, &left) || isKnown
 			rest = rest[end+1:]
 		}
 		switch {
 		case errors.Is(err, io.EOF) && all <= mostBytes:
-			if !r.count(rest, found) && !isKnown {
+			if !r.count(rest, found, &left) && !isKnown || left < 0 {
 				return nil, errNoMetrics
 			}
 			return found, nil
-		case err != nil, len(rest) == len(buffer):
+		case err != nil, len(rest) == len(buffer), left < 0:
 			return nil, errNoMetrics
 		}
 		filled = copy(buffer, rest)
 	}
 }
 
-// count adds a line, and tells whether it is of the profile.
-func (r *reader) count(line []byte, to *Sample) bool {
+// count adds a line, and tells whether it is of the profile. It takes what that costs from the work that is left.
+func (r *reader) count(line []byte, to *Sample, left *int) bool {
 	end := bytes.IndexAny(line, "{ \t")
 	if end <= 0 || line[0] == '#' {
 		return false
@@ -122,22 +129,22 @@ func (r *reader) count(line []byte, to *Sample) bool {
 	}
 	labels, text := line[end:end], line[end:]
 	if line[end] == '{' {
-		closing := bytes.LastIndexByte(line, '}')
+		closing := closingOf(line[end:])
 		if closing < 0 {
 			return isKnown
 		}
-		labels, text = line[end:closing], line[closing+1:]
+		labels, text = line[end:end+closing], line[end+closing+1:]
 	}
 	text = bytes.TrimLeft(text, " \t")
 	if at := bytes.IndexAny(text, " \t\r"); at >= 0 {
-		text = text[:at] // a timestamp follows
+		text = text[:at] // a timestamp or an exemplar follows
 	}
 	value, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || !(value >= 0 && value <= maxValue) { // NaN is neither
 		return isKnown
 	}
 	for i := range rules {
-		if !rules[i].matches(labels) {
+		if !rules[i].matches(labels, left) {
 			continue
 		}
 		to.values[rules[i].role] += rules[i].sign * value
@@ -148,30 +155,51 @@ func (r *reader) count(line []byte, to *Sample) bool {
 	return true
 }
 
-func (r *rule) matches(labels []byte) bool {
+// closingOf returns where the brace is that closes labels, or -1. Values of labels can have braces, and an exemplar has more.
+func closingOf(labels []byte) int {
+	isQuoted := false
+	for i := 0; i < len(labels); i++ {
+		switch labels[i] {
+		case '"':
+			isQuoted = !isQuoted
+		case '\\':
+			i++
+		case '}':
+			if !isQuoted {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func (r *rule) matches(labels []byte, left *int) bool {
 	for _, label := range r.labels {
-		if !hasLabel(labels, label) {
+		if !hasLabel(labels, label, left) {
 			return false
 		}
 	}
 	for _, label := range r.without {
-		if hasLabel(labels, label) {
+		if hasLabel(labels, label, left) {
 			return false
 		}
 	}
 	return true
 }
 
-// hasLabel tells whether labels, which begin with a brace, have one as a whole.
-func hasLabel(labels, label []byte) bool {
-	for from := 0; ; {
+// hasLabel tells whether labels, which begin with a brace, have one as a whole. It is false when no work is left.
+func hasLabel(labels, label []byte, left *int) bool {
+	for from := 0; *left >= 0; {
 		at := bytes.Index(labels[from:], label)
 		if at < 0 {
+			*left -= leastBytes + len(labels) - from
 			return false
 		}
+		*left -= leastBytes + at
 		if at += from; at > 0 && bytes.IndexByte([]byte("{, "), labels[at-1]) >= 0 {
 			return true
 		}
 		from = at + 1
 	}
+	return false
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -62,6 +63,8 @@ func TestAPageIsReadAsItsFormatSays(t *testing.T) {
 		{"a label is a whole one", "lost{component_kind=\"sink\"} 9\nlost{a=\"1\",kind=\"sink\",component_type=\"self\"} 2\n", "0 0 0 2 0"},
 		{"a number that nothing can count up to counts nothing", "in 1e308\nin 2\n", "2 0 0 0 0"},
 		{"a brace in a label ends nothing", "in{a=\"}\"} 2\n", "2 0 0 0 0"},
+		{"an exemplar's value is not the counter's", "in_total{a=\"b\"} 500 # {trace_id=\"x\"} 1 1.5\nout_total 500 # {trace_id=\"x\"} 1\n", "500 500 0 0 0"},
+		{"what looks like an exemplar in a label is none", "in{a=\"\\\"} 1 # {\"} 2\n", "2 0 0 0 0"},
 		{"what is no number counts nothing", "in NaN\nin +Inf\nin -1\nin 1e3\nin x\nin\nin{a=\"\nwaits 0x1p4\n", "1000 0 0 0 16"},
 		{"a collector that has done nothing shows other metrics", "own_up 1\n", "0 0 0 0 0"},
 		{"lines can end as on Windows", "in 2\r\nout 2\r\n", "2 2 0 0 0"},
@@ -82,6 +85,40 @@ func TestAPageIsReadAsItsFormatSays(t *testing.T) {
 		if got != row.want {
 			t.Errorf("%s: got %s, want %s", row.name, got, row.want)
 		}
+	}
+}
+
+// A tenant has both the names and the page.
+func TestNoNamesAndNoPageCostMuchMore(t *testing.T) {
+	label := `,b!="` + strings.Repeat("x", 60)
+	var searched, plain [roles][]string
+	for role := range roles {
+		for i := range 8 { // as many as a Collector may have
+			searched[role] = append(searched[role], fmt.Sprintf(`a{b!=""%[1]s1"%[1]s2",c%[2]d!=""}`, label, i))
+			plain[role] = append(plain[role], "a")
+		}
+	}
+	for _, row := range []struct {
+		name, page string
+		names      [roles][]string
+		want       error
+	}{
+		{"long lines with what is nearly the label", strings.Repeat("a{"+strings.Repeat(`xb=""`, 3200)+"} 1\n", 64), searched, errNoMetrics},
+		{"lines that are long and empty", strings.Repeat("a{"+strings.Repeat(" ", 16000)+"} 1\n", 64), searched, errNoMetrics},
+		{"short lines", strings.Repeat("a 1\n", mostBytes/4), searched, errNoMetrics},
+		{"a large page with all names", strings.Repeat("a{c=\"d\"} 1\n", 8000), plain, nil},
+		{"a page of a real collector's size", strings.Repeat(`a{component="sink",instance="10.0.0.1:8888"} 1`+"\n", 500), searched, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			own, buffer := newReader(profile{names: row.names}), make([]byte, lineLength)
+			began := processorTime(t)
+			if _, err := own.read(strings.NewReader(row.page), buffer); !errors.Is(err, row.want) {
+				t.Errorf("got %v, want %v", err, row.want)
+			}
+			if cost := processorTime(t) - began; cost > 500*time.Millisecond { // some 10 ms, and 5 s without any bound
+				t.Errorf("it costs %s", cost)
+			}
+		})
 	}
 }
 

@@ -78,14 +78,26 @@ func (w *Watcher) addressOf(pod *corev1.Pod, s Source) string {
 	return "http://" + netip.AddrPortFrom(address, uint16(s.Port)).String() + s.Path //nolint:gosec // it is a port
 }
 
+// slot takes one of the slots for pods that are asked at the same time, and returns those. It returns nil if there is none: a pod that is
+// known not to answer waits no longer than its answer may take, for others of its namespace wait for it.
+func (w *Watcher) slot(ctx context.Context, isSilent bool) chan struct{} {
+	slots := w.asking
+	if isSilent {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, answerTimeout)
+		defer cancel()
+		slots = w.silent
+	}
+	select {
+	case slots <- struct{}{}:
+		return slots
+	case <-ctx.Done():
+		return nil
+	}
+}
+
 // ask reads a page. It says why there is no sample, and nothing of what the answer has.
 func (w *Watcher) ask(ctx context.Context, url string, pages *reader) (*Sample, string) {
-	select {
-	case w.asking <- struct{}{}:
-	case <-ctx.Done():
-		return nil, v1alpha1.ReasonUnreachable
-	}
-	defer func() { <-w.asking }()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, v1alpha1.ReasonUnreachable

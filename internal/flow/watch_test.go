@@ -126,6 +126,9 @@ type roundTrip func(*http.Request)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 	f(r)
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
 	return answering(func() string { return "otelcol_process_uptime 1\n" }).RoundTrip(r)
 }
 
@@ -167,6 +170,58 @@ func TestANamespaceThatNeverAnswersDelaysOnlyItself(t *testing.T) {
 		}
 		if got := most.Load(); got != ofOne {
 			t.Errorf("%d pods of one namespace are asked at once, want %d", got, ofOne)
+		}
+	})
+}
+
+// Each of 200 namespaces has 8 pods that never answer.
+func TestNamespacesThatNeverAnswerDelayOnlyThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var collectors []unstructured.Unstructured
+		var cached pods
+		add := func(namespace, ip string) {
+			made := collectorWith("collector-"+ip, map[string]any{})
+			made.SetNamespace(namespace)
+			collectors, cached = append(collectors, *made), append(cached, podOf(made, ip))
+		}
+		for i := range 200 {
+			for j := range 8 {
+				add("silent-"+strconv.Itoa(i), fmt.Sprintf("10.0.%d.%d", i, j+1))
+			}
+		}
+		for i := range 4 {
+			add("good", fmt.Sprintf("10.1.0.%d", i+1))
+		}
+		w := newWatcher(collectors, cached)
+		var mutex sync.Mutex
+		asked := map[string][]time.Time{}
+		w.pages.Transport = roundTrip(func(r *http.Request) {
+			if strings.HasPrefix(r.URL.Host, "10.0.") {
+				<-r.Context().Done()
+				return
+			}
+			mutex.Lock()
+			defer mutex.Unlock()
+			asked[r.URL.Host] = append(asked[r.URL.Host], time.Now())
+		})
+		began := time.Now()
+		go func() { _ = w.Start(t.Context()) }()
+		<-time.After(15 * time.Minute)
+		mutex.Lock()
+		defer mutex.Unlock()
+		for host, times := range asked {
+			for i, at := range times[1:] {
+				// Until each pod has twice not answered, nobody knows which ones do not.
+				if gap := at.Sub(times[i]); gap > Period+answerTimeout && at.Sub(began) > 6*Period {
+					t.Errorf("%s is asked %s after the last time, after %s", host, gap, at.Sub(began))
+				}
+			}
+			if len(times) < 15 {
+				t.Errorf("%s is asked %d times in 15 minutes", host, len(times))
+			}
+		}
+		if len(asked) != 4 {
+			t.Errorf("%d pods are asked", len(asked))
 		}
 	})
 }

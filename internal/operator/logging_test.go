@@ -2,10 +2,13 @@ package operator
 
 import (
 	"flag"
+	"log"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
@@ -33,5 +36,19 @@ func TestLoggerKeepsOrdinaryVerbosityAndDropsTheBodiesOfRequests(t *testing.T) {
 				t.Errorf("--zap-log-level=%s: verbosity %d logged: got %t, want %t", wanted, level, got, want)
 			}
 		}
+	}
+}
+
+// The transport of net/http has no log of its own. Pods that are asked for their metrics can answer before they are asked.
+func TestNothingThatAServerSaysIsLoggedByNetHTTP(t *testing.T) {
+	var lines strings.Builder
+	log.SetOutput(&lines)
+	defer log.SetOutput(os.Stderr)
+	if err := Run(t.Context(), &rest.Config{}, Options{WatchesFile: "none"}); err == nil {
+		t.Fatal("the operator runs without watches")
+	}
+	log.Print(`Unsolicited response received on idle HTTP channel starting with "PASSWORD"`)
+	if lines.Len() > 0 {
+		t.Errorf("logged: %s", &lines)
 	}
 }

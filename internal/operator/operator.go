@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"runtime/debug"
 	"strconv"
@@ -56,6 +58,8 @@ const deletionWait = 2 * time.Second
 // Run runs the operator against the cluster of cfg until ctx ends.
 func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	limitMemory()
+	// Only net/http writes to this log, and quotes what a server says that nobody has asked.
+	log.SetOutput(io.Discard)
 	if namespace, err := os.ReadFile(namespaceFile); err == nil { // without it, the chart's default stays
 		opts.Namespace = strings.TrimSpace(string(namespace))
 	}

@@ -34,6 +34,10 @@ const (
 	standstill = 5 * time.Second
 )
 
+// FlowedBefore ends the message of UpdatePending if data flowed through the Collector when its turn came. The status is all that the next
+// operator knows.
+const FlowedBefore = "; data flowed before"
+
 // Waves decides which Collectors may take a change that the operator brings.
 type Waves struct {
 	// Budget is how many Collectors may be on their way at once: a number, or a percentage of the fleet. One always may.
@@ -100,6 +104,9 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	case !at.admitted.IsZero():
 		pending.Status, pending.Reason = corev1.ConditionFalse, v1alpha1.ReasonRollingOut
 		pending.Message = "the operator's change is on its way to the pods"
+		if v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Status == corev1.ConditionTrue {
+			pending.Message += FlowedBefore
+		}
 	case w.wishOf(collector) == v1alpha1.RolloutHold:
 		pending.Reason, pending.Message = v1alpha1.ReasonLeftOut, "label "+v1alpha1.RolloutLabel+" holds the operator's change back"
 	case w.isPaused():

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 // Flows say whether data flows through Collectors.
@@ -37,19 +39,16 @@ func (w writer) describeFlow(collector *unstructured.Unstructured, before, after
 
 // awaitsFlow tells whether data has flowed before a change that is on its way, and nobody knows yet that it still does.
 func (w writer) awaitsFlow(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) bool {
-	is, was, pending := find(after, v1alpha1.DataFlowing), find(before, v1alpha1.DataFlowing), find(before, v1alpha1.UpdatePending)
-	if !w.flows.AreAwaited() || is == nil || was == nil || pending == nil {
+	is, pending := find(after, v1alpha1.DataFlowing), find(before, v1alpha1.UpdatePending)
+	if !w.flows.AreAwaited() || is == nil || pending == nil || !strings.HasSuffix(pending.Message, rollout.FlowedBefore) {
 		return false
 	}
-	switch {
-	case is.Status == corev1.ConditionTrue:
-		since := pending.LastTransitionTime
-		if ready := find(before, "Ready"); ready != nil && since.Before(&ready.LastTransitionTime) {
-			since = ready.LastTransitionTime
-		}
-		return !w.flows.IsObserved(collector, since.Time)
-	case is.Reason == v1alpha1.ReasonAllDropped, is.Reason == v1alpha1.ReasonExportFails:
-		return was.Status == corev1.ConditionTrue || !was.LastTransitionTime.Before(&pending.LastTransitionTime)
+	if is.Status != corev1.ConditionTrue {
+		return is.Reason == v1alpha1.ReasonAllDropped || is.Reason == v1alpha1.ReasonExportFails
 	}
-	return false
+	since := pending.LastTransitionTime
+	if ready := find(before, "Ready"); ready != nil && since.Before(&ready.LastTransitionTime) {
+		since = ready.LastTransitionTime
+	}
+	return !w.flows.IsObserved(collector, since.Time)
 }

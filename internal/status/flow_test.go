@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/rollout"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -36,7 +37,9 @@ const (
 	flowingSince = `{type: DataFlowing, status: "True", reason: Flowing, lastTransitionTime: "2026-02-01T00:00:00Z"}`
 	droppedAfter = `{type: DataFlowing, status: "False", reason: AllDropped, lastTransitionTime: "2026-02-02T12:00:00Z"}`
 	droppedSince = `{type: DataFlowing, status: "False", reason: AllDropped, lastTransitionTime: "2026-02-01T00:00:00Z"}`
-	rollingOut   = `{type: UpdatePending, status: "False", reason: RollingOut, lastTransitionTime: "2026-02-02T00:00:00Z"}`
+	onItsWay     = `{type: UpdatePending, status: "False", reason: RollingOut, lastTransitionTime: "2026-02-02T00:00:00Z", message: on its way`
+	rollingOut   = onItsWay + rollout.FlowedBefore + "}"
+	rollingIdle  = onItsWay + "}"
 	nowReady     = `{type: Ready, status: "True", reason: Available, message: 1/1 available, lastTransitionTime: "2026-02-02T06:00:00Z"}`
 )
 
@@ -61,8 +64,12 @@ func TestTheStatusSaysWhetherDataFlows(t *testing.T) {
 			flows{reason: "AllDropped", areWaited: true, observed: true}, "False AllDropped", "RollingOut"},
 		{"it goes on while data has stopped since then", "[" + droppedAfter + "," + rollingOut + "," + nowReady + "]", false,
 			flows{reason: "AllDropped", areWaited: true, observed: true}, "False AllDropped", "RollingOut"},
-		{"it does not wait for a Collector whose data had stopped before", "[" + droppedSince + "," + rollingOut + "," + nowReady + "]", false,
+		{"it does not wait for a Collector whose data had stopped before", "[" + droppedSince + "," + rollingIdle + "," + nowReady + "]", false,
 			flows{reason: "AllDropped", areWaited: true, observed: true}, "False AllDropped", ""},
+		{"nor for one through which nothing flowed, and whose data is dropped now", "[" + droppedAfter + "," + rollingIdle + "," + nowReady + "]", false,
+			flows{reason: "AllDropped", areWaited: true, observed: true}, "False AllDropped", ""},
+		{"nor for one through which nothing flowed, and that nobody has observed", "[" + flowingSince + "," + rollingIdle + "," + nowReady + "]", false,
+			flows{reason: "Flowing", areWaited: true}, "True Flowing", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			stored := collector(t, "{observedGeneration: 3, conditions: "+row.conditions+"}")
