@@ -115,7 +115,8 @@ func limitMemory() {
 
 // addReconciler adds the stock reconciler of one watch to mgr, with a controller of its own.
 func addReconciler(
-	ctx context.Context, mgr ctrl.Manager, referred, bases cache.Cache, metered *metrics.Metrics, opts Options, watch watches.Watch, shard string,
+	ctx context.Context, mgr ctrl.Manager, referred, bases cache.Cache, metered *metrics.Metrics, opts Options, watch watches.Watch,
+	shard string,
 ) error {
 	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
 	events := mgr.GetEventRecorderFor("kube8-operator")
@@ -123,7 +124,9 @@ func addReconciler(
 	if scaled, err := intstr.GetScaledValueFromIntOrPercent(&budget, 100, false); err != nil || scaled < 0 {
 		return fmt.Errorf("--rollout-budget: %q is neither a number nor a percentage", opts.RolloutBudget)
 	}
-	waves := &rollout.Waves{Budget: budget, Deadline: opts.RolloutDeadline, Events: events, Now: time.Now, Count: metered.RolledOut(), Namespace: opts.namespace()}
+	waves := &rollout.Waves{
+		Budget: budget, Deadline: opts.RolloutDeadline, Namespace: opts.namespace(), Events: events, Now: time.Now, Count: metered.RolledOut(),
+	}
 	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
 		waves.Live = mgr.GetAPIReader()
 	}

@@ -105,11 +105,10 @@ func (s *Source) Inputs(ctx context.Context, collector *unstructured.Unstructure
 		return Inputs{}, nil, err
 	}
 	configuration, references := s.Versions(collector)
-	bases := ""
-	if found, err := s.Bases(ctx, collector); err == nil {
-		bases = found.Inputs()
-	} else {
-		bases = err.Error()
+	found, err := s.Bases(ctx, collector)
+	bases := found.Inputs()
+	if err != nil {
+		bases = err.Error() // until it is another one, or none
 	}
 	now := Inputs{s.Build, s.Chart.Digest, offered.Version, configuration, references, bases, collector.GetUID(), collector.GetGeneration()}
 	return now, offered, nil

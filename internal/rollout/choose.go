@@ -38,9 +38,9 @@ type candidate struct {
 	rank  int // how many Collectors of its namespace come before it, or are on their way
 }
 
-// choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for. Each
-// Collector that is on its way or overdue takes a place of the budget, so a change breaks no more of them. Namespaces share the places, and one with a
-// Collector that is overdue gets no more of them as long as others wait: so no tenant takes all.
+// choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for. Each Collector
+// that is on its way or overdue takes a place of the budget, so a change breaks no more of them. Namespaces share the places. A namespace
+// with a Collector that is overdue gets no more of them as long as others wait: so no tenant takes all.
 func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) choice {
 	var chosen choice
 	var waiting []candidate

@@ -130,7 +130,6 @@ func (b *bench) writeBase(ctx context.Context, content string) error {
 		},
 		Data: map[string]string{"part.yaml": content},
 	}
-	//nolint:staticcheck // there is no typed configuration of ConfigMaps here
 	return b.plane.client.Patch(ctx, base, client.Apply, client.FieldOwner("bench"), client.ForceOwnership)
 }
 

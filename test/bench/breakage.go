@@ -34,7 +34,10 @@ type breakage struct {
 
 // followBreakage begins to follow the fleet until ctx ends.
 func followBreakage(ctx context.Context, config *rest.Config) (*breakage, error) {
-	b := &breakage{told: map[client.ObjectKey]string{}, ready: map[client.ObjectKey]bool{}, unavailable: map[client.ObjectKey]bool{}, waiting: map[client.ObjectKey]bool{}}
+	b := &breakage{
+		told: map[client.ObjectKey]string{}, ready: map[client.ObjectKey]bool{}, unavailable: map[client.ObjectKey]bool{},
+		waiting: map[client.ObjectKey]bool{},
+	}
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -86,7 +89,7 @@ func (b *breakage) describe() string {
 	var told []string
 	for key, ready := range b.ready {
 		if !ready || b.unavailable[key] {
-			told = append(told, fmt.Sprintf("%s ready %t, without pods or with broken ones %t: %s", key.Name, ready, b.unavailable[key], b.told[key]))
+			told = append(told, fmt.Sprintf("%s ready %t, with broken pods %t: %s", key.Name, ready, b.unavailable[key], b.told[key]))
 		}
 	}
 	return strings.Join(told, "; ")

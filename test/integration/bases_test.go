@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,12 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	records "github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/test/docs"
 )
 
 // newBase creates a base, whose name no other test has. It goes with the test.
-func newBase(t *testing.T, name, position, key, content string) *corev1.ConfigMap {
+func newBase(t *testing.T, name, position, content string) *corev1.ConfigMap {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}
 	if err := plane.client.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -29,7 +27,7 @@ func newBase(t *testing.T, name, position, key, content string) *corev1.ConfigMa
 	}
 	base := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: name, Labels: map[string]string{v1alpha1.BaseLabel: position}},
-		Data:       map[string]string{key: content},
+		Data:       map[string]string{"part.yaml": content},
 	}
 	if err := plane.client.Create(t.Context(), base); err != nil {
 		t.Fatal(err)
@@ -73,7 +71,7 @@ func TestACollectorHasTheBasesThatItAndItsNamespaceName(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for name, position := range map[string]string{"t-outer-first": "first", "t-outer-last": "last", "t-inner": "last", "t-turned": "last"} {
-		newBase(t, name, position, "part.yaml", "processors: {"+name+": {}}\n")
+		newBase(t, name, position, "processors: {"+name+": {}}\n")
 	}
 	collector := newCollector(newNamespace(t), "gateway")
 	collector.Spec.Collector.Bases = []v1alpha1.Base{named("t-inner", ""), named("t-turned", v1alpha1.BaseFirst), named("t-outer-last", v1alpha1.BaseFirst)}
@@ -149,7 +147,7 @@ func TestABaseThatCannotBeUsedHarmsNoPod(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			name := "t-" + strings.ReplaceAll(row.name, " ", "-")
-			base := newBase(t, name, "first", "part.yaml", "processors: {batch: {}}\n")
+			base := newBase(t, name, "first", "processors: {batch: {}}\n")
 			collector := install(t, func(c *v1alpha1.Collector) { c.Spec.Collector.Bases = []v1alpha1.Base{named(name, "")} })
 			before := get(t, collector, "", &appsv1.Deployment{})
 			other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: name, Labels: map[string]string{v1alpha1.BaseLabel: "first"}}}
@@ -181,92 +179,11 @@ func TestABaseThatCannotBeUsedHarmsNoPod(t *testing.T) {
 			if err := client.IgnoreNotFound(plane.client.Delete(t.Context(), base)); err != nil {
 				t.Fatal(err)
 			}
-			newBase(t, name, "first", "part.yaml", "processors: {memory_limiter: {}}\n")
+			newBase(t, name, "first", "processors: {memory_limiter: {}}\n")
 			NewWithT(t).Eventually(func() string { return basesOf(get(t, collector, "", &appsv1.Deployment{})) }).Should(
 				Equal(stampOf("base-"+name+".yaml", "processors: {memory_limiter: {}}\n")), "as soon as the base is there again")
 		})
 	}
-}
-
-func TestAChangedBaseReachesTheFleetInWaves(t *testing.T) {
-	g := NewWithT(t)
-	w := newWave(t, map[string]map[string]string{
-		"a-last": nil, "b-one": ring("1"), "c-one": ring("1"), "d-zero": ring("0"), "e-zero": ring("0"), "f-held": {v1alpha1.RolloutLabel: v1alpha1.RolloutHold},
-		"g-without": ring("0"),
-	})
-	restart(t, append(slices.Clone(w.args), "--rollout-budget=2", "--rollout-deadline=3s"))
-	base := newBase(t, "t-wave", "last", "part.yaml", "exporters: {debug: {}}\n")
-	stamp := func(content string) string { return stampOf("base-t-wave.yaml", content) }
-	w.mutex.Lock()
-	w.change = basesOf
-	w.mutex.Unlock()
-	var all []string
-	for name := range w.fleet {
-		if name != "g-without" {
-			w.label(t, name, v1alpha1.BasesLabel, "t-wave")
-			all = append(all, name)
-		}
-	}
-	moved := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == "f-held" })
-	w.awaitReady(t, stamp("exporters: {debug: {}}\n"), moved...)
-	g.Expect(condition(t, w.fleet["f-held"], v1alpha1.UpdatePending)).To(HaveField("Reason", "LeftOut"), "a base that a namespace gets is the platform's change")
-	g.Expect(basesOf(get(t, w.fleet["g-without"], "", &appsv1.Deployment{}))).To(BeEmpty())
-
-	t.Run("ring by ring, within the budget", func(t *testing.T) {
-		g := NewWithT(t)
-		content := "exporters: {debug: {verbosity: basic}}\n"
-		writeBase(t, base, content)
-		w.awaitReady(t, stamp(content), moved...)
-		w.mutex.Lock()
-		order, atOnce := w.order[stamp(content)], w.atOnce[stamp(content)]
-		w.mutex.Unlock()
-		g.Expect(order).To(HaveLen(len(moved)))
-		g.Expect(order[:2]).To(ConsistOf("d-zero", "e-zero"))
-		g.Expect(order[2:4]).To(ConsistOf("b-one", "c-one"))
-		g.Expect(atOnce).To(BeNumerically("<=", 2))
-	})
-	broken, before := "exporters: {debug: {verbosity: none}}\n", "exporters: {debug: {verbosity: basic}}\n"
-	t.Run("and stops at the budget when pods do not become ready", func(t *testing.T) {
-		g := NewWithT(t)
-		w.mutex.Lock()
-		w.broken = stamp(broken)
-		w.mutex.Unlock()
-		writeBase(t, base, broken)
-		g.Eventually(func() float64 { return value(t, `kube8_rollout_collectors{state="held"}`) }).Should(BeEquivalentTo(3))
-		g.Expect(w.have(t, stamp(broken))).To(ConsistOf("d-zero", "e-zero"))
-	})
-	t.Run("and goes back where the one of before is put back", func(t *testing.T) {
-		writeBase(t, base, before)
-		w.awaitReady(t, stamp(before), moved...)
-		NewWithT(t).Expect(w.have(t, stamp(broken))).To(BeEmpty())
-	})
-	t.Run("and waits while all is paused", func(t *testing.T) {
-		g := NewWithT(t)
-		setLabel(t, systemNamespace, v1alpha1.RolloutLabel, v1alpha1.RolloutHold)
-		defer setLabel(t, systemNamespace, v1alpha1.RolloutLabel, "")
-		content := "exporters: {debug: {verbosity: detailed}}\n"
-		g.Eventually(func() bool { // the labels of namespaces are believed for a while
-			writeBase(t, base, before+"# "+time.Now().String()+"\n")
-			return condition(t, w.fleet["d-zero"], v1alpha1.UpdatePending).Reason == "Waiting"
-		}).WithPolling(2 * time.Second).WithTimeout(time.Minute).Should(BeTrue())
-		writeBase(t, base, content)
-		g.Eventually(func() v1alpha1.Condition { return condition(t, w.fleet["a-last"], v1alpha1.UpdatePending) }).Should(
-			HaveField("Message", ContainSubstring("label kube8.dev/rollout of namespace kube8-operator-system pauses all of them")))
-		g.Consistently(func() []string { return w.have(t, stamp(content)) }).WithTimeout(2 * time.Second).Should(BeEmpty())
-		setLabel(t, systemNamespace, v1alpha1.RolloutLabel, "")
-		w.awaitReady(t, stamp(content), moved...)
-	})
-	t.Run("and is told apart from what others change", func(t *testing.T) {
-		told := map[string]bool{}
-		for _, secret := range revisions(t, w.fleet["d-zero"]) {
-			recorded, err := records.Unpack(secret.Data["release"])
-			if err != nil {
-				t.Fatal(err)
-			}
-			told[recorded.Info.Description] = true
-		}
-		NewWithT(t).Expect(told).To(HaveKey("changed by the platform's bases"))
-	})
 }
 
 // setLabel gives a namespace a label, or takes it if the value is empty.

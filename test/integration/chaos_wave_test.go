@@ -100,7 +100,7 @@ func brokenChange(byBase bool, i int) string {
 func shareBase(t *testing.T, w *wave) func(name string, args []string) string {
 	t.Helper()
 	restart(t, append(slices.Clone(w.args), "--rollout-budget=100%"))
-	base := newBase(t, "t-chaos", "first", "part.yaml", "begin: {}\n")
+	base := newBase(t, "t-chaos", "first", "begin: {}\n")
 	w.mutex.Lock()
 	w.change = basesOf
 	w.mutex.Unlock()
