@@ -157,6 +157,9 @@ func (r *reader) count(line []byte, to *Sample, left *int) bool {
 
 // closingOf returns where the brace is that closes labels, or -1. Values of labels can have braces, and an exemplar has more.
 func closingOf(labels []byte) int {
+	if bytes.IndexByte(labels, '#') < 0 { // no exemplar, as on nearly all lines: this is faster
+		return bytes.LastIndexByte(labels, '}')
+	}
 	isQuoted := false
 	for i := 0; i < len(labels); i++ {
 		switch labels[i] {
