@@ -113,7 +113,7 @@ func (p *plugin) versionCommand() *cobra.Command {
 type session struct {
 	client    client.Client
 	rest      rest.Interface
-	pages     rest.Interface // for what pods answer
+	pages     *pages // what pods answer
 	namespace string
 }
 

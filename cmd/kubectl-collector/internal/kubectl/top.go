@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,11 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/printers"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,8 +28,8 @@ const (
 	// topPods is how many pods of a Collector are read, and topAtOnce how many at the same time.
 	topPods, topAtOnce = 3, 10
 
-	// topTimeout is how long a page may take, and topLongest how many bytes of an answer are read.
-	topTimeout, topLongest = 5 * time.Second, 2 << 20
+	// topTimeout is how long a page may take.
+	topTimeout = 5 * time.Second
 )
 
 // top is what `top` shows.
@@ -56,36 +53,27 @@ type reading struct {
 	pod     client.ObjectKey
 	samples [2]*flow.Sample
 	at      [2]time.Time
-	refused bool // perhaps by the pod
+	refused bool // the last time, perhaps by the pod
 }
 
-// bounded cuts answers short.
-type bounded struct{ http.RoundTripper }
+// pages reads what pods answer, by the API server's proxy.
+type pages struct {
+	web    http.Client
+	server *url.URL
+}
 
-// RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := b.RoundTripper.RoundTrip(request)
-	if err == nil {
-		response.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(response.Body, topLongest), response.Body}
+// pagesOf returns a client that follows no pod's redirect, which would get the user's token sent elsewhere.
+func pagesOf(config *rest.Config) (*pages, error) {
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller does
 	}
-	return response, err //nolint:wrapcheck // of the transport
-}
-
-// pagesOf returns a client for what pods answer, whom nobody trusts: with a redirect, a pod would get the user's token sent elsewhere.
-func pagesOf(config *rest.Config) (rest.Interface, error) {
 	web, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller does
 	}
-	if web == http.DefaultClient {
-		web = &http.Client{Transport: http.DefaultTransport}
-	}
-	web.Transport = bounded{web.Transport}
-	web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return rest.UnversionedRESTClientForConfigAndClient(dynamic.ConfigFor(config), web) //nolint:wrapcheck // the caller does
+	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &pages{http.Client{Transport: web.Transport, CheckRedirect: noRedirect}, server}, nil
 }
 
 func (p *plugin) topCommand() *cobra.Command {
@@ -212,17 +200,23 @@ func (s *session) readPage(ctx context.Context, r *reading, pass int) {
 	ctx, cancel := context.WithTimeout(ctx, topTimeout)
 	defer cancel()
 	path, query, _ := strings.Cut(r.source.Path, "?")
-	request := s.pages.Get().AbsPath(fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy%s", r.pod.Namespace, r.pod.Name, r.source.Port, path))
-	values, _ := url.ParseQuery(query)
-	for name := range values {
-		request.Param(name, values.Get(name))
-	}
-	page, err := request.Stream(ctx)
-	if r.refused = apierrors.IsForbidden(err); err != nil {
+	pod := fmt.Sprintf("%s:%d", r.pod.Name, r.source.Port)
+	page := s.pages.server.JoinPath("api/v1/namespaces", r.pod.Namespace, "pods", pod, "proxy", path)
+	page.RawQuery = query
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page.String(), http.NoBody)
+	if err != nil {
 		return
 	}
-	defer page.Close()
-	r.samples[pass], _ = r.source.Read(page)
+	response, err := s.pages.web.Do(request)
+	if err != nil {
+		return
+	}
+	defer response.Body.Close()
+	r.refused = response.StatusCode == http.StatusForbidden
+	if response.StatusCode != http.StatusOK {
+		return
+	}
+	r.samples[pass], _ = r.source.Read(response.Body)
 	r.at[pass] = time.Now()
 }
 
