@@ -1,12 +1,19 @@
 package integration
 
 import (
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -39,4 +46,38 @@ func TestSomebodyElseScalesACollector(t *testing.T) {
 
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Autoscaling = nil })
 	g.Expect(pods()).To(BeEquivalentTo(3), "those of the spec, once nobody else scales")
+}
+
+// The manifests of docs/sizing.md are accepted, and the operator leaves the number of pods to their autoscaler.
+func TestTheQueueScalesACollector(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	page, err := os.ReadFile("docs/sizing.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, section, _ := strings.Cut(string(page), "\n### By the length of the queue\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(section, -1)
+	g.Expect(blocks).To(HaveLen(2))
+
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.Replicas = new(int32(3))
+	create(t, collector)
+	byKEDA, err := yaml.YAMLToJSON([]byte(blocks[0][1]))
+	g.Expect(err).NotTo(HaveOccurred())
+	dryRun := []client.PatchOption{client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict)}
+	g.Expect(plane.client.Patch(t.Context(), collector.DeepCopy(), client.RawPatch(types.MergePatchType, byKEDA), dryRun...)).To(Succeed())
+
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Autoscaling = &v1alpha1.Autoscaling{External: true} })
+	own := &autoscalingv2.HorizontalPodAutoscaler{}
+	g.Expect(yaml.UnmarshalStrict([]byte(blocks[1][1]), own)).To(Succeed())
+	own.Namespace = collector.Namespace
+	g.Expect(plane.client.Create(t.Context(), own)).To(Succeed())
+	target := own.Spec.ScaleTargetRef
+	g.Expect(target.APIVersion + " " + target.Kind + " " + target.Name).To(Equal("apps/v1 Deployment " + collector.Name))
+	deployment := get(t, collector, "", &appsv1.Deployment{})
+	wanted := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
+	g.Expect(plane.client.SubResource("scale").Update(t.Context(), deployment, client.WithSubResourceBody(wanted))).To(Succeed())
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	g.Expect(*get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(BeEquivalentTo(5), "what the autoscaler has set")
+	g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(own), own)).To(Succeed())
 }
