@@ -100,12 +100,14 @@ define e2e
 @[ -z "$(E2E_LOAD)" ] || for archive in $(CURDIR)/bin/images/*.tar; do $(E2E_LOAD) "$$archive"; done
 @kubectl="$$(command -v $(KUBECTL))" || kubectl="$$(go -C test/cluster run . assets kubectl)/kubectl"; \
 	export KUBECONFIG="$${KUBECONFIG:-$${KUBE8_CLUSTER_DIR:-/var/lib/kube8-operator-cluster}/kubeconfig}" KUBECTL="$$kubectl"; \
-	IMG=$(IMG) CONTAINER_TOOL=$(CONTAINER_TOOL) E2E_LOAD="$(E2E_LOAD)" go test -tags=e2e -count=1 -timeout=20m -v $(GOTESTFLAGS) $(1)
+	IMG=$(IMG) CONTAINER_TOOL=$(CONTAINER_TOOL) E2E_LOAD="$(E2E_LOAD)" go test -tags=e2e -count=1 -timeout=25m -v $(GOTESTFLAGS) $(1)
 endef
 
 e2e: $(if $(E2E_LOAD),image-archives) ## Run the end-to-end tests on KUBECONFIG's cluster, or that of cluster-up.
 	$(call e2e,./test/e2e)
 
+soak: $(if $(E2E_LOAD),image-archives) ## Disturb a flow of data there for SOAK, an hour, and fail if its condition changes.
+	$(call e2e,-timeout=3h -run='^TestDisturbances' ./test/e2e -soak=$(or $(SOAK),1h))
 scorecard: $(if $(E2E_LOAD),image-archives) ## Run all scorecard tests there.
 	$(call e2e,-run='^TestScorecard' ./test/olm)
 e2e-olm: $(if $(E2E_LOAD),image-archives) ## Have OLM install, upgrade and remove the operator there.

@@ -21,6 +21,7 @@ var elsewhere = []struct {
 	{command: `make tenants`, test: "TestTenantsWithHostileCollectorsKeepNobodyWaiting"},
 	{command: `make simulate`, test: "TestSimulation"},
 	{command: `make walk`, test: "TestWalkOfEachField"},
+	{command: `make soak`, test: "TestDisturbancesAreNoChangeOfAFlow"},
 	{command: `make bench`, why: "it measures for many minutes"},
 	{command: `go test .* -bench .*`, why: "it measures, and demands nothing"},
 	{command: `bin/bench -report`, test: "TestReportReplacesWhatIsBetweenTheMarks"},

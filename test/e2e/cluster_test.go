@@ -40,7 +40,7 @@ const (
 var cluster *access
 
 type access struct {
-	client.Client
+	client.WithWatch
 	kubernetes.Interface // for what is not an object: logs and proxies
 }
 
@@ -54,12 +54,12 @@ func connect() (*access, error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	objects, err := client.New(config, client.Options{Scheme: scheme})
+	objects, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, err
 	}
 	paths, err := kubernetes.NewForConfig(config)
-	return &access{Client: objects, Interface: paths}, err
+	return &access{WithWatch: objects, Interface: paths}, err
 }
 
 // kubectl runs kubectl and returns what it printed.

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -48,24 +47,7 @@ func TestADeadBackendIsToldAndItsRecovery(t *testing.T) {
 	awaitReady(t, backend)
 	awaitReady(t, gateway)
 
-	ctx, stop := context.WithCancel(t.Context())
-	sending := make(chan struct{})
-	go func() {
-		defer close(sending)
-		for tick := time.NewTicker(time.Second); ; {
-			select {
-			case <-ctx.Done():
-				tick.Stop()
-				return
-			case <-tick.C:
-				_ = send(context.WithoutCancel(ctx), gateway, "a-span-that-flows") // a lost one changes nothing
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		stop()
-		<-sending
-	})
+	keepSending(t, gateway, time.Second)
 	awaitFlow(t, gateway, "True Flowing")
 	change(t, backend, func(c *v1alpha1.Collector) { c.Spec.Replicas = new(int32(0)) })
 	NewWithT(t).Eventually(func() int { return len(podsOf(t, backend)) }).Should(BeZero())
