@@ -84,7 +84,9 @@ func (d *demo) run(ctx context.Context) error {
 		{"operator", d.startOperator},
 		{"controllers at work", d.waitForStorage},
 		{"samples", d.applySamples},
+		{"a base", d.applyBase},
 		{"Collectors are ready", d.waitForCollectors},
+		{"the base is changed", d.changeBase},
 	} {
 		if err := d.steps.Do(step.title, func() (string, error) { return step.do(ctx) }); err != nil {
 			return fmt.Errorf("%s: %w", step.title, err)
