@@ -4,10 +4,13 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/test/cluster/internal/progress"
 )
@@ -19,6 +22,9 @@ var baseManifest []byte
 
 // rings are the namespaces of the tenants, in the order in which a changed base reaches them.
 var rings = [...]string{"tenant-early", "tenant-late"}
+
+// sharing selects the Collectors that share the base.
+var sharing = labels.Set{"demo": "base"}
 
 // baseChange gives the base another content.
 const baseChange = `data:
@@ -34,6 +40,9 @@ func (d *demo) applyBase(ctx context.Context) (string, error) {
 
 // changeBase changes the base, and returns when it has reached the tenants, one after the other.
 func (d *demo) changeBase(ctx context.Context) (string, error) {
+	if err := d.wait(ctx, "collectors", "-A", "--selector="+sharing.String(), "--for=condition=Ready", "--timeout=90s"); err != nil {
+		return "", err
+	}
 	before, err := d.bases(ctx)
 	if err != nil {
 		return "", err
@@ -66,7 +75,7 @@ func (d *demo) bases(ctx context.Context) (map[string]string, error) {
 	collectors := &unstructured.UnstructuredList{}
 	collectors.SetAPIVersion("kube8.dev/v1alpha1")
 	collectors.SetKind("CollectorList")
-	if err := d.client.List(ctx, collectors); err != nil {
+	if err := d.client.List(ctx, collectors, client.MatchingLabels(sharing)); err != nil {
 		return nil, err
 	}
 	found := map[string]string{}
@@ -75,7 +84,7 @@ func (d *demo) bases(ctx context.Context) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		found[collector.GetNamespace()] = fmt.Sprint(bases)
+		found[collector.GetNamespace()] = strings.Join(bases, " ")
 	}
 	return found, nil
 }
