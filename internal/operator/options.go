@@ -109,5 +109,7 @@ func (o *Options) AddChartFlags(flags *pflag.FlagSet) {
 		"default registry of collector images, instead of the chart's")
 }
 
-// namespace returns where the operator runs. Out of a cluster it is where the manifests put it.
-func (o *Options) namespace() string { return cmp.Or(o.Namespace, "kube8-operator-system") }
+// namespace returns where the operator runs. Out of a cluster it is where its Lease is, or where the manifests put it.
+func (o *Options) namespace() string {
+	return cmp.Or(o.Namespace, o.Manager.LeaderElectionNamespace, "kube8-operator-system")
+}

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,6 +42,13 @@ func TestTheNamespacedInstallNeedsRolesOnly(t *testing.T) {
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			base := &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: row.home, Name: "shared", Labels: map[string]string{v1alpha1.BaseLabel: "first"}},
+				Data:       map[string]string{"part.yaml": "processors: {batch: {}}\n"},
+			}
+			if err := plane.client.Create(t.Context(), base); err != nil {
+				t.Fatal(err)
+			}
 			shared = installNamespaced(t, row.folder, row.home, row.names...)
 			if err := shared.start(t.Context()); err != nil {
 				t.Fatal(err)
@@ -57,6 +65,9 @@ func TestTheNamespacedInstallNeedsRolesOnly(t *testing.T) {
 				NewWithT(t).Expect(names(contents(t, namespace, client.HasLabels{collectorLabel}))).To(ConsistOf(
 					"Deployment/gateway", "HorizontalPodAutoscaler/gateway", "NetworkPolicy/gateway", "PodDisruptionBudget/gateway",
 					"PodMonitor/gateway", "PrometheusRule/gateway", "Secret/gateway"+filesOf(config), "Service/gateway", "ServiceAccount/gateway", "ServiceMonitor/gateway"))
+				upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Bases = []v1alpha1.Base{{Name: base.Name}} })
+				NewWithT(t).Eventually(func() []string { return get(t, collector, "", &v1alpha1.Collector{}).Status.Bases }).Should(
+					HaveExactElements(HavePrefix(base.Name+"@")), "it reads bases where it runs")
 				remove(t, collector)
 			}
 			NewWithT(t).Expect(get(t, untouched, "", &v1alpha1.Collector{})).To(Equal(untouched))

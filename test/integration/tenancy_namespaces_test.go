@@ -1,13 +1,17 @@
 package integration
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -68,19 +72,25 @@ func TestTenancyOfSomeNamespaces(t *testing.T) {
 // edit and admin.
 var tenantRoles = []string{"kube8-operator-collector-editor", "system:aggregate-to-edit", "system:aggregate-to-admin"}
 
-func TestATenantCannotChangeItsLimits(t *testing.T) {
-	t.Parallel()
-	namespace := newNamespace(t)
+// bindTenantRoles gives a tenant its roles in its namespace.
+func bindTenantRoles(t *testing.T, namespace string, tenant rbacv1.Subject) {
+	t.Helper()
 	for _, role := range tenantRoles {
 		binding := &rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "tenant-"},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: namespace}},
+			Subjects:   []rbacv1.Subject{tenant},
 		}
 		if err := plane.client.Create(t.Context(), binding); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+func TestATenantCannotChangeItsLimits(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	bindTenantRoles(t, namespace, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: namespace})
 	for _, row := range []struct {
 		name    string
 		request authorizationv1.ResourceAttributes
@@ -103,4 +113,46 @@ func TestATenantCannotChangeItsLimits(t *testing.T) {
 			}).Should(Succeed())
 		}
 	}
+}
+
+func TestATenantNeitherReadsBasesNorChoosesThoseOfItsNamespace(t *testing.T) {
+	t.Parallel()
+	g, namespace := NewWithT(t), newNamespace(t)
+	meta := metav1.ObjectMeta{Namespace: systemNamespace, Name: "t-unread", Labels: map[string]string{v1alpha1.BaseLabel: "first"}}
+	part := map[string]string{"part.yaml": "a: b"}
+	for _, base := range []client.Object{&corev1.ConfigMap{ObjectMeta: meta, Data: part}, &corev1.Secret{ObjectMeta: meta, StringData: part}} {
+		g.Expect(plane.client.Create(t.Context(), base)).To(Succeed())
+		t.Cleanup(func() { _ = plane.client.Delete(context.Background(), base) })
+	}
+	config := rest.AnonymousClientConfig(plane.env.Config)
+	config.BearerToken = token(t, namespace, "tenant")
+	bindTenantRoles(t, namespace, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "tenant"})
+	tenant, err := client.New(config, client.Options{Scheme: plane.client.Scheme()})
+	g.Expect(err).NotTo(HaveOccurred())
+	own := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "own"}}
+	g.Eventually(func() error { return tenant.Create(t.Context(), own.DeepCopy()) }).Should(Succeed(), "the bindings are known")
+
+	labelled := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	operators := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}
+	forged := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "t-forged", Labels: meta.Labels}, Data: part}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"labels": {"`+v1alpha1.BasesLabel+`": "t-unread"}}}`))
+	key, all := client.ObjectKey{Namespace: systemNamespace, Name: meta.Name}, client.InNamespace(systemNamespace)
+	for name, try := range map[string]func() error{
+		"read a ConfigMap":               func() error { return tenant.Get(t.Context(), key, &corev1.ConfigMap{}) },
+		"list ConfigMaps":                func() error { return tenant.List(t.Context(), &corev1.ConfigMapList{}, all) },
+		"read a Secret":                  func() error { return tenant.Get(t.Context(), key, &corev1.Secret{}) },
+		"list Secrets":                   func() error { return tenant.List(t.Context(), &corev1.SecretList{}, all) },
+		"write a base":                   func() error { return tenant.Create(t.Context(), forged.DeepCopy()) },
+		"label a namespace":              func() error { return tenant.Patch(t.Context(), labelled.DeepCopy(), patch) },
+		"label the operator's namespace": func() error { return tenant.Patch(t.Context(), operators.DeepCopy(), patch) },
+	} {
+		g.Expect(apierrors.IsForbidden(try())).To(BeTrue(), name)
+	}
+	// In its own namespace the label makes no base: there the operator looks for none.
+	own.Labels, own.Data = meta.Labels, part
+	g.Expect(tenant.Update(t.Context(), own)).To(Succeed())
+	collector := newCollector(namespace, "gateway")
+	collector.Spec.Collector.Bases = []v1alpha1.Base{{Name: own.Name}}
+	g.Expect(tenant.Create(t.Context(), collector)).To(Succeed())
+	awaitRefusal(t, collector, "ConfigMissing", `spec.collector.bases: namespace `+systemNamespace+` has no base "own"`)
 }

@@ -88,6 +88,7 @@ var wrongLimits = []struct{ limit, value, refusal string }{
 	{"blocked-evictions", "no", "it must be allowed or forbidden"},
 	{"priority-classes", "", "it must be names of PriorityClasses, separated by spaces"},
 	{"volumes", "", "it must be types of volumes, separated by spaces"},
+	{"bases", "", "it must be names of bases, separated by spaces, or none"},
 }
 
 // modest is what the limits demand of a further container; its last fields count.

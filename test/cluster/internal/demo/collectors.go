@@ -17,9 +17,9 @@ func (d *demo) applySamples(ctx context.Context) (string, error) {
 	return "config/samples", err
 }
 
-// waitForCollectors waits until every Collector is ready, and so are its pods.
+// waitForCollectors waits until every Collector of the samples is ready, and so are its pods.
 func (d *demo) waitForCollectors(ctx context.Context) (string, error) {
-	if err := d.wait(ctx, "collectors", "--all", "-A", "--for=condition=Ready", "--timeout=90s"); err != nil {
+	if err := d.wait(ctx, "collectors", "-A", "--selector=demo!=base", "--for=condition=Ready", "--timeout=90s"); err != nil {
 		return "", fmt.Errorf("%w%s%s", err, d.reasons(ctx), d.warnings(ctx))
 	}
 	return "and their pods", nil

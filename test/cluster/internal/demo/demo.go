@@ -82,8 +82,10 @@ func (d *demo) run(ctx context.Context) error {
 		{"CRD", d.installCRD},
 		{"the operator's RBAC", d.installRBAC},
 		{"operator", d.startOperator},
+		{"a base", d.applyBase},
 		{"controllers at work", d.waitForStorage},
 		{"samples", d.applySamples},
+		{"the base is changed", d.changeBase},
 		{"Collectors are ready", d.waitForCollectors},
 	} {
 		if err := d.steps.Do(step.title, func() (string, error) { return step.do(ctx) }); err != nil {
