@@ -226,7 +226,7 @@ func TestTheInformerCacheKeepsNothingOfABaseThatIsRefused(t *testing.T) {
 	} {
 		stripped, err := Strip(object)
 		kept, _ := stripped.(client.Object)
-		if err != nil || len(dataOf(kept)) > 0 || strings.Contains(cmp.Diff(nil, stripped), "hunter2") {
+		if err != nil || len(DataOf(kept)) > 0 || strings.Contains(cmp.Diff(nil, stripped), "hunter2") {
 			t.Errorf("%s: kept %v, %v", name, stripped, err)
 		}
 		if again, _ := Strip(kept); again != stripped {

@@ -65,7 +65,7 @@ func read(object client.Object) (found Base, refusal string) {
 	found = Base{
 		Name: object.GetName(), Version: annotations[versionAnnotation], Position: v1alpha1.BasePosition(object.GetLabels()[v1alpha1.BaseLabel]),
 	}
-	for found.File, found.content = range dataOf(object) {
+	for found.File, found.content = range DataOf(object) {
 	}
 	return found, annotations[refusalAnnotation]
 }
@@ -73,12 +73,12 @@ func read(object client.Object) (found Base, refusal string) {
 // isSame tells whether nothing has changed that Strip keeps.
 func isSame(before, after client.Object) bool {
 	return maps.Equal(before.GetLabels(), after.GetLabels()) && maps.Equal(before.GetAnnotations(), after.GetAnnotations()) &&
-		slices.Equal(slices.Collect(maps.Keys(dataOf(before))), slices.Collect(maps.Keys(dataOf(after))))
+		slices.Equal(slices.Collect(maps.Keys(DataOf(before))), slices.Collect(maps.Keys(DataOf(after))))
 }
 
 // checked returns the file that a base becomes, or what is wrong with it.
 func checked(object client.Object) (file string, content []byte, reason string) {
-	data, key := dataOf(object), ""
+	data, key := DataOf(object), ""
 	for key, content = range data {
 	}
 	file = "base-" + object.GetName() + path.Ext(key)
@@ -104,8 +104,8 @@ func checked(object client.Object) (file string, content []byte, reason string) 
 	return file, content, ""
 }
 
-// dataOf returns the data of a ConfigMap or Secret.
-func dataOf(object client.Object) map[string][]byte {
+// DataOf returns the data of a ConfigMap or Secret.
+func DataOf(object client.Object) map[string][]byte {
 	data := map[string][]byte{}
 	switch whole := object.(type) {
 	case *corev1.ConfigMap:

@@ -21,15 +21,15 @@ var harmless = fields(`
 	port targetPort containerPort nodePort service maxSurge maxUnavailable minAvailable policy interval scrapeTimeout
 	podManagementPolicy volumeMode accessModes clusterIP ipFamilies ipFamilyPolicy internalTrafficPolicy sessionAffinity
 	reportingComponent component signal resource averageUtilization seccompProfile add drop apiGroup manager operation time
-	driver holderIdentity gitVersion goVersion platform`)
+	driver holderIdentity gitVersion goVersion platform bases position`)
 
 // labels are maps that keep all their values: labels, which select objects, and quantities.
 var labels = fields("labels matchLabels nodeSelector selector podLabels limits requests hard used capacity")
 
 // annotations are the annotations whose value is kept.
-var annotations = fields(`kube8.dev/config-sha256 kube8.dev/files-sha256 kube8.dev/references kube8.dev/paused kube8.dev/checked
-	kube8.dev/configuration kube8.dev/configuration-file kubectl.kubernetes.io/restartedAt deployment.kubernetes.io/revision
-	pod-template-hash helm.sh/resource-policy`)
+var annotations = fields(`kube8.dev/config-sha256 kube8.dev/files-sha256 kube8.dev/bases-sha256 kube8.dev/base-files kube8.dev/references
+	kube8.dev/paused kube8.dev/checked kube8.dev/configuration kube8.dev/configuration-file
+	kubectl.kubernetes.io/restartedAt deployment.kubernetes.io/revision pod-template-hash helm.sh/resource-policy`)
 
 // speakers are the components whose messages in events have no output of a container.
 var speakers = fields(`kube8-operator default-scheduler deployment-controller replicaset-controller statefulset-controller

@@ -22,6 +22,10 @@ func TestWhatMayBeConfidentialIsHidden(t *testing.T) {
 			object: "{kind: Collector, spec: {collector: {name: a, version: '1', configuration: c2VjcmV0, files: {name: c2VjcmV0}}}}",
 			want:   "{kind: Collector, spec: {collector: {name: a, version: '1', configuration: (hidden), files: {name: (hidden)}}}}",
 		},
+		"the content of bases, but not their names and versions": {
+			object: "{bases: [{name: a, version: b, position: last, file: secret, content: c2VjcmV0}], status: {bases: [a@b]}}",
+			want:   "{bases: [{name: a, version: b, position: last, file: (hidden), content: (hidden)}], status: {bases: [a@b]}}",
+		},
 		"environment variables, but not where they come from": {
 			object: "{env: [{name: A, value: secret}, {name: B, valueFrom: {secretKeyRef: {name: s, key: k}}}]}",
 			want:   "{env: [{name: A, value: (hidden)}, {name: B, valueFrom: {secretKeyRef: {name: s, key: k}}}]}",

@@ -4,6 +4,7 @@ package history
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -134,6 +135,15 @@ func (r Revision) Files(ctx context.Context, c client.Client, namespace string) 
 		return nil, fmt.Errorf("read the configuration of revision %d: %w", r.Number, err)
 	}
 	return secret.Data, nil
+}
+
+// Base returns the content that a base of the platform had, or nil if that is not recorded.
+func (r Revision) Base(name string) []byte {
+	text, _ := asMap(byName(r.bases)[name])["content"].(string)
+	if content, err := base64.StdEncoding.DecodeString(text); err == nil && text != "" {
+		return content
+	}
+	return nil
 }
 
 func revisionOf(rel *release.Release, status string) Revision {

@@ -160,8 +160,11 @@ func (s *session) send(ctx context.Context, read *v1alpha1.Collector, patch map[
 }
 
 // done says what was done to a Collector, as kubectl does.
-func (p *plugin) done(name, what string) error {
+func (p *plugin) done(name, what string) error { return p.did("collector.kube8.dev/"+name, what) }
+
+// did says what was done to an object.
+func (p *plugin) did(object, what string) error {
 	said := map[cmdutil.DryRunStrategy]string{cmdutil.DryRunServer: " (server dry run)", cmdutil.DryRunClient: " (dry run)"}
-	_, err := fmt.Fprintf(p.Out, "collector.kube8.dev/%s %s%s\n", name, what, said[p.dryRun])
+	_, err := fmt.Fprintf(p.Out, "%s %s%s\n", object, what, said[p.dryRun])
 	return err
 }

@@ -94,7 +94,7 @@ func (p *plugin) completed(read func(context.Context, *session, []string) ([]str
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 		s, err := p.connect()
-		if err != nil || len(args) == 0 && cmd.Name() != "create" && cmd.Name() != "import" {
+		if err != nil || len(args) == 0 && !slices.Contains([]string{"create", "import", "undo"}, cmd.Name()) {
 			return nil, directive
 		}
 		found, _ := read(cmd.Context(), s, args)

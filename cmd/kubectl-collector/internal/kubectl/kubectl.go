@@ -51,8 +51,8 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 		Short: "Create, change, explain and roll back Collectors",
 		Long: `Create, change, explain and roll back Collectors of the kube8 operator.
 
-Only the commands below config, import, render, create -o yaml, and list with -o json
-or yaml print a configuration. A reason of preflight can quote one, and so can logs.
+Only the commands below config, import, render, create -o yaml, rollout undo, and list
+with -o json or yaml print a configuration. A reason of preflight can quote one, and so can logs.
 The role collector-viewer suffices for what only reads Collectors. Each command says what it leaves out because
 your account may not read it. All of kubectl's own flags work, too: kubectl options
 lists them.
@@ -72,7 +72,7 @@ not become ready.`,
 	})
 	root.AddCommand(p.listCommand(), p.createCommand(), p.applyCommand(), p.planCommand(), p.deleteCommand(), p.importCommand(),
 		p.configCommand(), p.statusCommand(), p.whyCommand(), p.historyCommand(), p.rollbackCommand(), p.restartCommand(),
-		p.pauseCommand(), p.resumeCommand(), p.logsCommand(), p.reportCommand(), p.preflightCommand(), p.topCommand(), offline.NewCommand(),
+		p.pauseCommand(), p.resumeCommand(), p.logsCommand(), p.reportCommand(), p.preflightCommand(), p.topCommand(), p.rolloutCommand(), offline.NewCommand(),
 		p.versionCommand())
 	p.completions(root)
 	return root

@@ -1,0 +1,258 @@
+package kubectl
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// maxOverdue is how many Collectors are shown that are overdue, because each costs some requests.
+const maxOverdue = 10
+
+// progress is where the changes are that the operator brings.
+type progress struct {
+	IsPaused bool                      `json:"isPaused"`
+	Rings    map[string]map[string]int `json:"rings"` // Collectors by ring and state
+	Bases    map[string]map[string]int `json:"bases"` // Collectors by base and version
+	Now      map[string]string         `json:"now"`   // versions of those bases that the account may read
+	Overdue  []late                    `json:"overdue,omitempty"`
+	More     int                       `json:"moreOverdue,omitempty"`
+}
+
+// late is a Collector that has not become ready with a change in time.
+type late struct {
+	Namespace string      `json:"namespace"`
+	Name      string      `json:"name"`
+	Since     metav1.Time `json:"since"`
+	Cause     string      `json:"cause"`
+}
+
+func (p *plugin) rolloutCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rollout", Short: "Show, pause and undo changes that reach the fleet in waves",
+		Long: `Show, pause and undo changes that reach the fleet in waves: a changed base, or what
+another version of the operator changes.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(p.progressCommand(), p.holdCommand("pause", "Have changes reach no further Collector", `"hold"`,
+		"paused: changes reach no further Collector until `kubectl collector rollout resume`; those on their way go on"),
+		p.holdCommand("resume", "Have changes go on after pause", "null", "resumed: changes reach Collectors again"), p.undoCommand())
+	return cmd
+}
+
+// ofFleet has a command run with a session of all namespaces, unless -n names one.
+func (p *plugin) ofFleet(cmd *cobra.Command, run func(ctx context.Context, s *session, operators string, args []string) error) *cobra.Command {
+	operators := cmd.Flags().String("operator-namespace", "kube8-operator-system", "where the operator and bases are")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := p.connect()
+		if err != nil {
+			return err
+		}
+		s.namespace = *p.flags.Namespace
+		return run(cmd.Context(), s, *operators, args)
+	}
+	return cmd
+}
+
+// holdCommand writes the label of the operator's namespace that pauses all changes.
+func (p *plugin) holdCommand(use, short, value, said string) *cobra.Command {
+	long := short + ". It writes a label of the operator's namespace.\nOwners' own changes go at once in any case."
+	cmd := p.ofFleet(&cobra.Command{Use: use, Short: short, Long: long, Args: cobra.NoArgs},
+		func(ctx context.Context, s *session, operators string, _ []string) error {
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operators}}
+			patch := fmt.Appendf(nil, `{"metadata": {"labels": {%q: %s}}}`, v1alpha1.RolloutLabel, value)
+			err := s.client.Patch(ctx, namespace, client.RawPatch(types.MergePatchType, patch))
+			if apierrors.IsNotFound(err) {
+				return fmt.Errorf("there is no namespace %s; name the operator's by --operator-namespace", operators)
+			}
+			if err != nil {
+				return fmt.Errorf("label namespace %s: %w", operators, err)
+			}
+			return p.did("namespace/"+operators, said)
+		})
+	p.mayBeDry(cmd)
+	return cmd
+}
+
+func (p *plugin) progressCommand() *cobra.Command {
+	var deadline time.Duration
+	var output format
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show ring by ring where changes are, and who is overdue", Args: cobra.NoArgs,
+		Long: `Show ring by ring where changes are, who is overdue and why, and which versions of
+bases are deployed: of all namespaces, or of that of -n.`,
+	}
+	cmd.Flags().DurationVar(&deadline, "deadline", 10*time.Minute, "the operator's --rollout-deadline")
+	output.addFlag(cmd.Flags())
+	return p.ofFleet(cmd, func(ctx context.Context, s *session, operators string, _ []string) error {
+		forPrograms, err := output.isForPrograms()
+		if err != nil {
+			return err
+		}
+		told, err := s.progress(ctx, operators, time.Now().Add(-deadline))
+		switch {
+		case err != nil:
+			return err
+		case forPrograms:
+			return p.writeAs(output, told)
+		}
+		return told.print(p.Out)
+	})
+}
+
+// progress reads where changes are. Who is on the way since before a time is overdue. Rings are unknown to an account that may not list
+// namespaces.
+func (s *session) progress(ctx context.Context, operators string, before time.Time) (*progress, error) {
+	var list corev1.NamespaceList
+	_ = s.client.List(ctx, &list)
+	namespaces := map[string]map[string]string{}
+	for i := range list.Items {
+		namespaces[list.Items[i].Name] = list.Items[i].Labels
+	}
+	told := &progress{Rings: map[string]map[string]int{}, Bases: map[string]map[string]int{}, Now: map[string]string{}}
+	told.IsPaused = namespaces[operators][v1alpha1.RolloutLabel] == v1alpha1.RolloutHold
+	add := func(counts map[string]map[string]int, row, column string) {
+		if counts[row] == nil {
+			counts[row] = map[string]int{}
+		}
+		counts[row][column]++
+	}
+	err := s.eachCollector(ctx, func(c *v1alpha1.Collector) {
+		labels, isKnown := namespaces[c.Namespace]
+		state, since := stateOf(c, labels, before)
+		add(told.Rings, ringOf(labels, isKnown), state)
+		if state == "overdue" {
+			told.Overdue = append(told.Overdue, late{Namespace: c.Namespace, Name: c.Name, Since: since})
+		}
+		for _, base := range c.Status.Bases {
+			name, version, _ := strings.Cut(base, "@")
+			add(told.Bases, name, version)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for name := range told.Bases {
+		if b, err := s.base(ctx, operators, name); err == nil {
+			told.Now[name] = versionOf(b.content)
+		}
+	}
+	slices.SortFunc(told.Overdue, func(a, b late) int { return a.Since.Compare(b.Since.Time) })
+	told.More = max(0, len(told.Overdue)-maxOverdue)
+	told.Overdue = told.Overdue[:len(told.Overdue)-told.More]
+	for i := range told.Overdue {
+		told.Overdue[i].Cause = s.causeOf(ctx, told.Overdue[i])
+	}
+	return told, nil
+}
+
+// eachCollector reads Collectors in pages, because of their configurations.
+func (s *session) eachCollector(ctx context.Context, do func(*v1alpha1.Collector)) error {
+	for next := ""; ; {
+		var list v1alpha1.CollectorList
+		if err := s.client.List(ctx, &list, client.InNamespace(s.namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
+			return s.failed("list", "", err)
+		}
+		for i := range list.Items {
+			do(&list.Items[i])
+		}
+		if next = list.Continue; next == "" {
+			return nil
+		}
+	}
+}
+
+// stateOf returns where the change of the operator is, and since when. labels are those of the Collector's namespace.
+func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) (state string, since metav1.Time) {
+	isPaused, _ := v1alpha1.IsPaused(c)
+	isHeld := c.Labels[v1alpha1.RolloutLabel] == v1alpha1.RolloutHold || labels[v1alpha1.RolloutLabel] == v1alpha1.RolloutHold
+	for _, pending := range c.Status.Conditions {
+		since = pending.LastTransitionTime
+		switch {
+		case pending.Type != v1alpha1.UpdatePending:
+		case isPaused || isHeld || pending.Reason == v1alpha1.ReasonLeftOut: // nobody waits for it
+			return "left out", since
+		case pending.Reason != v1alpha1.ReasonRollingOut:
+			return "waiting", since
+		case since.Time.Before(before):
+			return "overdue", since
+		default:
+			return "on their way", since
+		}
+	}
+	return "up to date", since
+}
+
+// ringOf returns the ring of a namespace with such labels. A label that is not a number counts as no label.
+func ringOf(labels map[string]string, isKnown bool) string {
+	if number, err := strconv.ParseUint(labels[v1alpha1.RingLabel], 10, 31); err == nil {
+		return strconv.FormatUint(number, 10)
+	}
+	return map[bool]string{true: "last", false: "unknown"}[isKnown]
+}
+
+// causeOf says in a line why a Collector is not ready, as why does.
+func (s *session) causeOf(ctx context.Context, overdue late) string {
+	there := *s
+	there.namespace = overdue.Namespace
+	o, err := there.observe(ctx, overdue.Name)
+	if err != nil {
+		return oneLine(err.Error())
+	}
+	if causes, err := o.causes(); err == nil && len(causes) > 0 {
+		return causes[0].Happened + " " + causes[0].Action
+	}
+	return oneLine(o.state())
+}
+
+func (told *progress) print(to io.Writer) error {
+	if told.IsPaused {
+		fmt.Fprint(to, "Changes are paused; `kubectl collector rollout resume` has them go on.\n\n")
+	}
+	out, columns := printers.GetNewTabWriter(to), []string{"up to date", "waiting", "left out", "on their way", "overdue"}
+	fmt.Fprintln(out, strings.ToUpper("ring\t"+strings.Join(columns, "\t")))
+	for _, ring := range slices.SortedFunc(maps.Keys(told.Rings), compare) {
+		fmt.Fprint(out, ring)
+		for _, state := range columns {
+			fmt.Fprintf(out, "\t%d", told.Rings[ring][state])
+		}
+		fmt.Fprintln(out)
+	}
+	if len(told.Bases) > 0 {
+		fmt.Fprintln(out, "\nBASE\tNOW\tDEPLOYED")
+	}
+	for _, name := range slices.Sorted(maps.Keys(told.Bases)) {
+		var deployed []string
+		for _, version := range slices.Sorted(maps.Keys(told.Bases[name])) {
+			deployed = append(deployed, fmt.Sprintf("%s: %d", version, told.Bases[name][version]))
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\n", name, cmp.Or(told.Now[name], "unknown"), strings.Join(deployed, ", "))
+	}
+	for i, late := range told.Overdue {
+		if i == 0 {
+			fmt.Fprintln(out, "\nOverdue:")
+		}
+		fmt.Fprintf(out, "  %s/%s, for %s: %s\n", late.Namespace, late.Name, ago(late.Since.Time), late.Cause)
+	}
+	if told.More > 0 {
+		fmt.Fprintf(out, "  and %d more\n", told.More)
+	}
+	return out.Flush() //nolint:wrapcheck // of standard output
+}
