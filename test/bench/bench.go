@@ -74,6 +74,7 @@ func (b *bench) run(ctx context.Context, mode string) error {
 		"fleet": b.fleet, "scale": b.scaling, "memory": b.memory, "churn": b.churning, "start": b.starting, "bases": b.bases,
 		"wave":     func(ctx context.Context) error { return b.waving(ctx, false) },
 		"basewave": func(ctx context.Context) error { return b.waving(ctx, true) },
+		"before":   b.comparing,
 	}[mode])
 }
 
@@ -118,6 +119,9 @@ func (b *bench) operate(ctx context.Context, system, root, phase string, more ..
 		return nil, err
 	}
 	account, binary, args := oursAccount, b.binary, []string{}
+	if system == before {
+		account, binary = stock, b.before // it may need other rights than those of this tree
+	}
 	if system == stock {
 		account, binary = stock, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "helm-operator")
 		args = append(args, "run", "--metrics-require-rbac")
@@ -136,11 +140,18 @@ func (b *bench) operate(ctx context.Context, system, root, phase string, more ..
 		// As the operator ships. The stock operator's default of a minute would be more work yet, without an end.
 		"--reconcile-period=1h",
 	)
-	if system == ours {
+	if system != stock {
 		args = append(args, "--rollout-budget=100%") // another chart reaches all at once, as with the stock operator
 	}
 	if b.workers > 0 {
 		args = append(args, fmt.Sprintf("--max-concurrent-reconciles=%d", b.workers))
+	}
+	metrics := ""
+	if b.before != "" {
+		if metrics, err = freeAddress(); err != nil {
+			return nil, err
+		}
+		args = append(args, "--metrics-bind-address="+metrics, "--metrics-secure=false")
 	}
 	env := []string{"KUBECONFIG=" + kubeconfig, "WATCH_NAMESPACE="}
 	profiled := b.cpuProfile != "" && system == ours
@@ -154,12 +165,15 @@ func (b *bench) operate(ctx context.Context, system, root, phase string, more ..
 	if err == nil && profiled {
 		p.profiler = profiler
 	}
+	if err == nil {
+		p.metrics = metrics
+	}
 	return p, err
 }
 
 // leaseOf is the name of an operator's Lease: for ours the one that its role names.
 func leaseOf(system string) string {
-	if system == ours {
+	if system != stock {
 		return "kube8-operator"
 	}
 	return system

@@ -21,6 +21,9 @@ type phase struct {
 	Requests float64 `json:"requestsPerCollector"`
 	Writes   float64 `json:"writesPerCollector"`
 
+	// AllocatedKiB is the memory that the operator allocated, whether or not it was collected again.
+	AllocatedKiB float64 `json:"allocatedKiBPerCollector,omitempty"`
+
 	// RSSMiB is the operator's memory at the end of the phase, and PeakMiB the most that the process ever had.
 	RSSMiB  float64 `json:"rssMiB,omitempty"`
 	PeakMiB float64 `json:"peakMiB,omitempty"`
@@ -109,6 +112,7 @@ func medianFigures(runs []figures) *figures {
 			CPUMillis:    medianOf(phases, func(p phase) float64 { return p.CPUMillis }),
 			Requests:     medianOf(phases, func(p phase) float64 { return p.Requests }),
 			Writes:       medianOf(phases, func(p phase) float64 { return p.Writes }),
+			AllocatedKiB: medianOf(phases, func(p phase) float64 { return p.AllocatedKiB }),
 			RSSMiB:       medianOf(phases, func(p phase) float64 { return p.RSSMiB }),
 			PeakMiB:      medianOf(phases, func(p phase) float64 { return p.PeakMiB }),
 		}

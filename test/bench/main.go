@@ -35,6 +35,7 @@ type options struct {
 	wave                    int // Collectors of mode wave
 	seed                    uint64
 	operator                string // the operator's binary
+	before                  string // another one, of mode before
 	cpuProfile              string // folder, or "" for no profiles
 	report                  string // Markdown file, or "" to measure
 	measurements            []string
@@ -43,7 +44,7 @@ type options struct {
 // The phases and modes, in the order in which they run.
 var (
 	allPhases = []string{"install", "restart", "configChange", "chartUpgrade", "delete"}
-	allModes  = []string{"fleet", "scale", "memory", "churn", "start", "fleet10k", "wave", "bases", "basewave"}
+	allModes  = []string{"fleet", "scale", "memory", "churn", "start", "fleet10k", "wave", "bases", "basewave", "before"}
 )
 
 func main() {
@@ -112,6 +113,7 @@ func parseFlags(args []string) (options, error) {
 	flags.IntVar(&o.wave, "wave", 1000, "Collectors of mode wave")
 	flags.Uint64Var(&o.seed, "seed", 1, "of the random moments at which mode wave kills the operator")
 	flags.StringVar(&o.operator, "operator", "bin/linux-"+runtime.GOARCH+"/kube8-operator", "binary of the operator")
+	flags.StringVar(&o.before, "before", "", "binary of another operator, with which mode before compares")
 	flags.StringVar(&o.cpuProfile, "cpuprofile", "",
 		"folder for CPU profiles, one of each phase of ours, from a build that can profile itself")
 	flags.StringVar(&o.report, "report", "",
@@ -172,9 +174,12 @@ func (o *options) check() error {
 		return fmt.Errorf("unexpected argument %q", o.measurements[0])
 	}
 	// Operators run in folders of their own.
-	if o.operator, err = filepath.Abs(o.operator); err != nil || o.cpuProfile == "" {
-		return err
+	for _, path := range []*string{&o.operator, &o.before, &o.cpuProfile} {
+		if *path != "" {
+			if *path, err = filepath.Abs(*path); err != nil {
+				return err
+			}
+		}
 	}
-	o.cpuProfile, err = filepath.Abs(o.cpuProfile)
-	return err
+	return nil
 }

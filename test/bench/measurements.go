@@ -31,6 +31,7 @@ type measurements struct {
 
 	Bases    *basesFigures `json:"bases,omitempty"`
 	BaseWave *waveFigures  `json:"baseWave,omitempty"`
+	Pairs    *pairsFigures `json:"pairs,omitempty"`
 }
 
 // setting are the circumstances of a measurement.
@@ -95,6 +96,9 @@ func (m *measurements) merge(next measurements) {
 		m.Memory = next.Memory
 	}
 	m.Large = append(m.Large, next.Large...) // each may be of another number of operators
+	if next.Pairs != nil {
+		m.Pairs = next.Pairs
+	}
 	if next.Churn != nil {
 		m.Churn = next.Churn
 	}

@@ -137,12 +137,16 @@ func (l *life) measure(ctx context.Context, name string, begin, await func() err
 	if err != nil {
 		return err
 	}
+	allocated, err := l.process.allocated(ctx)
+	if err != nil {
+		return err
+	}
 	former, began := l.process, time.Now()
 	if err := begin(); err != nil {
 		return err
 	}
 	if l.process != former {
-		used, began = 0, l.process.started
+		used, allocated, began = 0, 0, l.process.started
 	}
 	if await != nil {
 		if err := await(); err != nil {
@@ -164,7 +168,12 @@ func (l *life) measure(ctx context.Context, name string, begin, await func() err
 	if err != nil {
 		return err
 	}
+	until, err := l.process.allocated(ctx)
+	if err != nil {
+		return err
+	}
 	measured := phase{
+		AllocatedKiB: perCollector((until-allocated)/1024, l.n),
 		DoneSeconds:  done.Sub(began).Seconds(),
 		QuietSeconds: quiet.since.Sub(began).Seconds(),
 		CPUMillis:    perCollector(float64(quiet.cpu-used)/float64(time.Millisecond), l.n),

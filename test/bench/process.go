@@ -23,6 +23,7 @@ type process struct {
 	proc     procfs.Proc
 	started  time.Time
 	profiler string     // address, or "" if it cannot profile itself
+	metrics  string     // address, or "" if it serves them to those only who may read them
 	shards   []*process // the operators that share the fleet with this one, whose cost is counted with its own
 	log      string     // path
 	ended    chan struct{}

@@ -56,6 +56,9 @@ func (m *measurements) markdown() string {
 	if m.BaseWave != nil {
 		m.BaseWave.table(&out)
 	}
+	if m.Pairs != nil {
+		m.Pairs.table(&out)
+	}
 	m.otherTable(&out)
 	return out.String()
 }
