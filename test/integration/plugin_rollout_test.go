@@ -19,7 +19,7 @@ func TestThePluginShowsPausesAndUndoesARollout(t *testing.T) {
 	w := newWave(t, map[string]map[string]string{"a-zero": ring("0"), "b-one": ring("1"), "c-last": nil, "d-held": {v1alpha1.RolloutLabel: v1alpha1.RolloutHold}})
 	restart(t, append(slices.Clone(w.args), "--rollout-budget=1", "--rollout-deadline=2s"))
 	const good, broken = "exporters: {debug: {}}\n", "exporters: {debug: {verbosity: none}}\n"
-	base := newBase(t, "t-rollout", "last", "part.yaml", good)
+	base := newBase(t, "t-rollout", "last", good)
 	stamp := func(content string) string { return stampOf("base-t-rollout.yaml", content) }
 	w.mutex.Lock()
 	w.change, w.broken = basesOf, stamp(broken)
