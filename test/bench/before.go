@@ -52,14 +52,16 @@ func (b *bench) comparing(ctx context.Context) error {
 }
 
 func (p *pairsFigures) table(out io.Writer) {
-	fmt.Fprintf(out, "\n%d Collectors of 6 objects, %d pairs of runs; medians.\n\n| what | phase | before | now | now ÷ before |\n|---|---|--:|--:|--:|\n",
+	fmt.Fprintf(out, "\n%d Collectors of 6 objects, %d pairs of runs; medians.\n\n"+
+		"| what | phase | before | now | now ÷ before |\n|---|---|--:|--:|--:|\n",
 		p.Collectors, len(p.Ours))
 	row := func(what, name string, figure func(figures) float64) {
 		quotients := make([]float64, len(p.Ours))
 		for i := range quotients {
 			quotients[i] = figure(p.Ours[i]) / figure(p.Before[i])
 		}
-		fmt.Fprintf(out, "| %s | %s | %.1f | %.1f | %.2f |\n", what, name, medianOf(p.Before, figure), medianOf(p.Ours, figure), median(quotients))
+		fmt.Fprintf(out, "| %s | %s | %.1f | %.1f | %.2f |\n",
+			what, name, medianOf(p.Before, figure), medianOf(p.Ours, figure), median(quotients))
 	}
 	for _, name := range compared {
 		row("CPU per Collector, ms", name, func(f figures) float64 { return f.Phases[name].CPUMillis })

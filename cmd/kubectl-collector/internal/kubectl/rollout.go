@@ -58,7 +58,9 @@ another version of the operator changes.`,
 }
 
 // ofFleet has a command run with a session of all namespaces, unless -n names one.
-func (p *plugin) ofFleet(cmd *cobra.Command, run func(ctx context.Context, s *session, operators string, args []string) error) *cobra.Command {
+func (p *plugin) ofFleet(
+	cmd *cobra.Command, run func(ctx context.Context, s *session, operators string, args []string) error,
+) *cobra.Command {
 	operators := cmd.Flags().String("operator-namespace", "kube8-operator-system", "where the operator and bases are")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := p.connect()
@@ -117,8 +119,8 @@ bases are deployed: of all namespaces, or of that of -n.`,
 	})
 }
 
-// progress reads where changes are. A Collector that is on its way since before a time is overdue. Rings are unknown to an account that may not list
-// namespaces.
+// progress reads where changes are. A Collector that is on its way since before a time is overdue. Rings are unknown to an account that may
+// not list namespaces.
 func (s *session) progress(ctx context.Context, operators string, before time.Time) (*progress, error) {
 	var list corev1.NamespaceList
 	_ = s.client.List(ctx, &list)

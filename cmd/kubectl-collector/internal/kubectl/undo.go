@@ -47,7 +47,8 @@ func (s *session) base(ctx context.Context, namespace, name string) (*base, erro
 		for b.key, b.content = range data {
 		}
 		if len(data) != 1 {
-			return nil, fmt.Errorf("base %s in namespace %s has %d keys, and is to have one; change it by kubectl edit", b.what, namespace, len(data))
+			return nil, fmt.Errorf("base %s in namespace %s has %d keys, and is to have one; change it by kubectl edit",
+				b.what, namespace, len(data))
 		}
 		return b, nil
 	}
@@ -119,7 +120,8 @@ func (p *plugin) undo(ctx context.Context, s *session, namespace, name, to strin
 	if err != nil {
 		return err
 	}
-	text, err := unified(b.what+" ("+versionOf(b.content)+")", string(b.content), b.what+" ("+versionOf(content)+" of "+from+")", string(content))
+	text, err := unified(b.what+" ("+versionOf(b.content)+")", string(b.content),
+		b.what+" ("+versionOf(content)+" of "+from+")", string(content))
 	if err := errors.Join(err, p.paint(text, diffColour)); err != nil {
 		return err
 	}
