@@ -117,8 +117,8 @@ bases are deployed: of all namespaces, or of that of -n.`,
 	})
 }
 
-// progress reads where changes are. Who is on the way since before a time is overdue. Rings are unknown to an account that may not list
-// namespaces.
+// progress reads where changes are. A Collector that is on its way since before a time is overdue. Rings are unknown to an account
+// that may not list namespaces.
 func (s *session) progress(ctx context.Context, operators string, before time.Time) (*progress, error) {
 	var list corev1.NamespaceList
 	_ = s.client.List(ctx, &list)
