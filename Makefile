@@ -50,7 +50,6 @@ generate: manifests ## Regenerate everything generated: CRD, Go code, values sch
 	rm -rf api/applyconfiguration && $(GO_TOOL) controller-gen object applyconfiguration paths=./api/...
 	$(GO_TOOL) crd-ref-docs --log-level=ERROR --max-depth=20 --renderer=markdown --source-path=api/v1alpha1 \
 		--config=tools/api-docs/config.yaml --templates-dir=tools/api-docs --output-path=docs/api.md
-
 manifests: ## Regenerate the CRD and, from it, the chart's values.schema.json.
 	$(GO_TOOL) controller-gen crd:generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=config/crd/bases
 	go -C tools run ./crdlimits ../config/crd/bases/kube8.dev_collectors.yaml
@@ -59,7 +58,6 @@ manifests: ## Regenerate the CRD and, from it, the chart's values.schema.json.
 tidy: ## Format the Go files, and tidy every module.
 	gofmt -w $(shell git ls-files '*.go')
 	@for file in $(shell git ls-files '*go.mod'); do echo "go mod tidy: $$file"; go -C $$(dirname $$file) mod tidy; done
-
 verify: generate catalog tidy bundle-validate ## Regenerate, tidy and format all, and fail if that changed a file.
 	@if [ -z "$$(git status --porcelain)" ]; then echo "verify: everything generated is up to date"; else git status --short; \
 		git --no-pager diff --stat; echo "verify: commit these files as 'make generate catalog tidy bundle-validate' leaves them"; exit 1; fi
@@ -105,7 +103,6 @@ endef
 
 e2e: $(if $(E2E_LOAD),image-archives) ## Run the end-to-end tests on KUBECONFIG's cluster, or that of cluster-up.
 	$(call e2e,./test/e2e)
-
 soak: $(if $(E2E_LOAD),image-archives) ## Disturb a flow of data there for SOAK, an hour, and fail if its condition changes.
 	$(call e2e,-timeout=3h -run='^TestDisturbances' ./test/e2e -soak=$(or $(SOAK),1h))
 scorecard: $(if $(E2E_LOAD),image-archives) ## Run all scorecard tests there.
@@ -156,7 +153,6 @@ install: ## Install the CRD.
 	$(GO_TOOL) kustomize build config/crd | $(KUBECTL) apply --server-side -f -
 uninstall: no-collectors ## Remove the CRD; refuses while Collectors exist.
 	$(GO_TOOL) kustomize build config/crd | $(KUBECTL) delete --ignore-not-found -f -
-
 deploy: ## Install the CRD and the operator, with the image IMG.
 	$(call render,config/default)
 	$(KUBECTL) apply --server-side -f $(MANIFESTS)
@@ -181,7 +177,6 @@ release release-check: export GOTOOLCHAIN = $(shell sed -n 's/^toolchain //p' go
 CLIS := $(patsubst %,bin/cli-%,$(subst /,-,$(subst $(comma), ,$(CLI_PLATFORMS))))
 release: $(BINARIES) $(CLIS) ## Write all that the release of VERSION holds to dist/: the same commit gives the same bytes.
 	go -C tools/release run . --version=$(VERSION) --platforms=$(PLATFORMS) --cli-platforms=$(CLI_PLATFORMS) ../.. ../../dist
-
 release-check: ## Make the release of HEAD twice, in two clones, compare the bytes, and try what it holds.
 	go -C tools/release test -tags=e2e -count=1 -timeout=40m -v $(GOTESTFLAGS) ./...
 
@@ -190,14 +185,12 @@ bundle: manifests ## Generate the OLM bundle.
 	rm -rf bundle && cat $(MANIFESTS) | $(OPERATOR_SDK) generate bundle -q --version=$(VERSION) --channels=$(CHANNELS) \
 		--default-channel=$(lastword $(subst $(comma), ,$(CHANNELS)))
 	go -C tools run ./bundle --image=$(IMG) ../config ../bundle
-
 catalog: bundle ## Generate the catalog's entry for the bundle, whose image is BUNDLE_IMG.
 	$(GO_RUN) github.com/operator-framework/operator-registry/cmd/opm render ./bundle -o yaml --alpha-image-ref-template=$(BUNDLE_IMG) \
 		--migrate-level=bundle-object-to-csv-metadata | go -C tools run ./catalog --channels=$(CHANNELS) --icon=../config/manifests/icon.svg ../catalog
 
 bundle-validate: ## Validate bundle and catalog, with every validator that needs no registry.
 	go test -tags=e2e -count=1 -run=Validate $(GOTESTFLAGS) ./test/olm
-
 bundle-build: ## Build the images BUNDLE_IMG and CATALOG_IMG.
 	$(CONTAINER_TOOL) build -f bundle.Dockerfile -t $(BUNDLE_IMG) .
 	$(CONTAINER_TOOL) build -f catalog.Dockerfile -t $(CATALOG_IMG) .

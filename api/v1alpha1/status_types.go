@@ -26,7 +26,7 @@ type CollectorStatus struct {
 	ConfigHash string `json:"configHash,omitempty"`
 
 	// Bases are the bases that were last deployed, in order, each as name@version.
-	// The version is the first 10 digits of the SHA-256 of its content.
+	// The version is the first 20 digits of the SHA-256 of its content.
 	// +optional
 	// +listType=atomic
 	Bases []string `json:"bases,omitempty"`

@@ -52,7 +52,7 @@ type Source struct {
 // content.
 func (s *Source) Of(ctx context.Context, collector *unstructured.Unstructured) (Bases, error) {
 	var sorted [4]Bases
-	total := 0
+	total, files := 0, map[string]string{}
 	for _, named := range s.named(ctx, collector) {
 		found, err := s.find(ctx, named)
 		if err != nil {
@@ -62,6 +62,11 @@ func (s *Source) Of(ctx context.Context, collector *unstructured.Unstructured) (
 			return nil, &configuration.Error{Field: named.by, Reason: fmt.Sprintf(
 				"the bases have more than %d bytes together; shorten them, or remove one", configuration.MaxBytes)}
 		}
+		if other, isTaken := files[found.File]; isTaken {
+			return nil, &configuration.Error{Field: named.by, Reason: fmt.Sprintf(
+				"bases %q and %q both have the file %s; rename one", other, found.Name, found.File)}
+		}
+		files[found.File] = found.Name
 		at := 1
 		switch {
 		case found.Position == v1alpha1.BaseFirst && named.outside:
@@ -96,7 +101,7 @@ func (s *Source) named(ctx context.Context, collector *unstructured.Unstructured
 	if s.Namespaces && s.Cache.Get(ctx, key, namespace, client.UnsafeDisableDeepCopy) == nil {
 		by := fmt.Sprintf("label %s of namespace %s", v1alpha1.BasesLabel, key.Name)
 		for name := range strings.SplitSeq(namespace.Labels[v1alpha1.BasesLabel], "_") {
-			if name != "" {
+			if name != "" && !slices.ContainsFunc(all, func(known named) bool { return known.name == name }) {
 				all = append(all, named{name: name, by: by, outside: true})
 			}
 		}

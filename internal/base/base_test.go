@@ -96,6 +96,13 @@ func TestTheBasesOfACollector(t *testing.T) {
 		"one that both name is the namespace's": {
 			objects: []client.Object{namespace("a"), yaml("a", "last")}, named: []string{"a first"}, want: []string{"last base-a.yaml"},
 		},
+		"a name that is there twice": {
+			objects: []client.Object{namespace("a_a"), yaml("a", "first")}, want: []string{"first base-a.yaml"},
+		},
+		"two of one file": {
+			objects: []client.Object{namespace("a_a.b"), configMap("a", "first", "x.b", "x"), configMap("a.b", "first", "x", "x")},
+			wantErr: `label kube8.dev/bases of namespace acme: bases "a" and "a.b" both have the file base-a.b; rename one`,
+		},
 		"a label without a name": {objects: []client.Object{namespace("_")}},
 		"missing": {
 			named: []string{"limits"},
@@ -153,7 +160,7 @@ func TestWhatTheChartAndTheStatusGetOfABase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const version = "580a1f40a2" // by `printf 'a: {}\n' | sha256sum`
+	const version = "580a1f40a2c065f1c0b3" // by `printf 'a: {}\n' | sha256sum`
 	values := map[string]any{"bases": found.Values()}
 	want := []any{map[string]any{
 		"name": "a", "version": version, "position": "first", "file": "base-a.yaml", "content": base64.StdEncoding.EncodeToString([]byte("a: {}\n")),

@@ -20,7 +20,7 @@ const (
 	versionAnnotation, refusalAnnotation = "/version", "/refusal"
 
 	// versionLength is how many digits of a hash a version has.
-	versionLength = 10
+	versionLength = 20
 
 	// longestFile is how long the key of a Secret can be.
 	longestFile = 253
@@ -38,26 +38,27 @@ func Strip(in any) (any, error) {
 	}
 	kept := metav1.ObjectMeta{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
-		Labels: map[string]string{}, Annotations: map[string]string{versionAnnotation: ""},
+		Annotations: map[string]string{versionAnnotation: ""},
 	}
-	for _, label := range []string{v1alpha1.BaseLabel, v1alpha1.BasesLabel} {
-		kept.Labels[label] = object.GetLabels()[label]
+	labels := object.GetLabels()
+	kept.Labels = map[string]string{v1alpha1.BaseLabel: labels[v1alpha1.BaseLabel], v1alpha1.BasesLabel: labels[v1alpha1.BasesLabel]}
+	if _, is := object.(*corev1.Namespace); is {
+		return &corev1.Namespace{ObjectMeta: kept}, nil
 	}
 	file, content, reason := checked(object)
+	kept.Annotations[versionAnnotation], kept.Annotations[refusalAnnotation] = VersionOf(content), reason
 	data := map[string][]byte{file: content}
-	if kept.Annotations[refusalAnnotation] = reason; reason != "" {
+	if reason != "" {
 		data = nil
 	}
-	switch object.(type) {
-	case *corev1.ConfigMap:
-		kept.Annotations[versionAnnotation] = configuration.HashOf(content)[:versionLength]
-		return &corev1.ConfigMap{ObjectMeta: kept, BinaryData: data}, nil
-	case *corev1.Secret:
-		kept.Annotations[versionAnnotation] = configuration.HashOf(content)[:versionLength]
+	if _, is := object.(*corev1.Secret); is {
 		return &corev1.Secret{ObjectMeta: kept, Data: data}, nil
 	}
-	return &corev1.Namespace{ObjectMeta: kept}, nil
+	return &corev1.ConfigMap{ObjectMeta: kept, BinaryData: data}, nil
 }
+
+// VersionOf returns the version of a content, as statuses tell it.
+func VersionOf(content []byte) string { return configuration.HashOf(content)[:versionLength] }
 
 // read returns a base as Strip has left it, or what is wrong with it.
 func read(object client.Object) (found Base, refusal string) {

@@ -25,8 +25,9 @@ const (
 	// enough is how many pods of a Collector stand for all: with mostPods a look, thousands would take days.
 	enough = 4
 
-	// patience is how many looks in a row may pass with fewer than enough. They suffice if each pod asked has a verdict at its third answer.
-	patience = 8
+	// verdictTimeout is how many looks in a row may pass with fewer than enough. They suffice if each pod asked has a verdict at its third
+	// answer.
+	verdictTimeout = 8
 
 	// longest is how many looks a condition that goes to and fro stays at most, and quiet after how many without a change it is calm again.
 	longest, quiet = 16, 36
@@ -66,13 +67,13 @@ type memory struct {
 	isObserved bool          // no more verdicts are waited for
 }
 
-// at returns where each pod is.
-func (m memory) at() map[types.UID]int {
-	at := make(map[types.UID]int, len(m.pods))
-	for i := range m.pods {
-		at[m.pods[i].uid] = i
+// byUID returns what is remembered of each pod.
+func (m memory) byUID() map[types.UID]pod {
+	known := make(map[types.UID]pod, len(m.pods))
+	for _, p := range m.pods {
+		known[p.uid] = p
 	}
-	return at
+	return known
 }
 
 // decide makes the reason of a Collector's condition of the one that it has, of what is remembered of its pods, and of what some of them
@@ -87,14 +88,11 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 	if len(present) == 0 {
 		next.empty = min(known.empty+1, windows)
 	}
-	before, votes, judged := known.at(), map[string]int{}, 0
+	before, votes, judged := known.byUID(), map[string]int{}, 0
 	for _, uid := range present {
-		p := pod{uid: uid}
-		if at, isKnown := before[uid]; isKnown {
-			p = known.pods[at]
-			p.absent = 0
-			delete(before, uid)
-		}
+		p := before[uid]
+		p.uid, p.absent = uid, 0
+		delete(before, uid)
 		if at := slices.IndexFunc(answers, func(a answer) bool { return a.uid == uid }); at >= 0 {
 			p = p.after(answers[at], now)
 		}
@@ -111,9 +109,9 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 		}
 	}
 	if judged < min(len(present), enough) {
-		next.unsure = min(known.unsure+1, patience)
+		next.unsure = min(known.unsure+1, verdictTimeout)
 	}
-	next.isObserved = len(present) > 0 && (next.unsure == 0 || next.unsure == patience)
+	next.isObserved = len(present) > 0 && (next.unsure == 0 || next.unsure == verdictTimeout)
 	if !next.isObserved {
 		votes[current]++
 	}
@@ -121,11 +119,11 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 		votes = map[string]int{v1alpha1.ReasonUnreachable: 1}
 	}
 	next.same, next.hold = min(known.same+1, quiet), known.hold
-	return next.settle(current, cmp.Or(merge(votes), current)), next
+	return next.stabilize(current, cmp.Or(merge(votes), current)), next
 }
 
-// settle returns the condition, which is told and costs a write. After a change the next one waits twice as long as the one before.
-func (m *memory) settle(is, want string) string {
+// stabilize returns the condition, which is told and costs a write. After a change the next one waits twice as long as the one before.
+func (m *memory) stabilize(is, want string) string {
 	if m.same == quiet {
 		m.hold = 0
 	}

@@ -232,8 +232,9 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 	}
 	known := w.entryOf(collector)
 	var answers []answer
+	before := known.byUID()
 	for _, uid := range known.next(present) {
-		slots := w.slot(ctx, known.of(uid).silent == windows)
+		slots := w.slot(ctx, before[uid].silent == windows)
 		if slots == nil {
 			continue // it has its turn at the next look
 		}

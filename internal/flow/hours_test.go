@@ -193,7 +193,7 @@ func TestAHealthyCollectorIsObservedWithinItsDeadline(t *testing.T) {
 		{"1000 pods", healthy(replaced(1000, 0), flows), 6 * Period},
 		{"an autoscaler's pod that is another one after 100 seconds", func(look int) map[types.UID]*Sample {
 			return map[types.UID]*Sample{"a": flows(look, ""), types.UID(fmt.Sprint("new ", look/2)): flows(look, "")}
-		}, patience * Period},
+		}, verdictTimeout * Period},
 		{"a pod that answers every other time", func(look int) map[types.UID]*Sample {
 			shown := map[types.UID]*Sample{"a": flows(look, ""), "b": nil}
 			if look%2 > 0 {
@@ -203,7 +203,7 @@ func TestAHealthyCollectorIsObservedWithinItsDeadline(t *testing.T) {
 		}, 6 * Period},
 		{"one that now sends and now does nothing", healthy(replaced(1, 0), func(look int, _ string) *Sample {
 			return flows(look/2*2, "")
-		}), patience * Period},
+		}), verdictTimeout * Period},
 	} {
 		known, began := memory{}, time.Duration(0)
 		for look := 0; !known.isObserved && look < 100; look++ {

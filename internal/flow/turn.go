@@ -10,21 +10,15 @@ import (
 // next chooses the pods to ask: first a pod in doubt, whose next answer may decide. The others have their turn, for several that never
 // decide would keep them waiting for ever. While verdicts are waited for, those go first that are on the way to one.
 func (m memory) next(present []types.UID) []types.UID {
-	isEager := m.unsure > 0 && m.unsure < patience
-	at := m.at()
-	of := func(uid types.UID) (p pod) {
-		if i, isKnown := at[uid]; isKnown {
-			p = m.pods[i]
-		}
-		return p
-	}
+	isEager := m.unsure > 0 && m.unsure < verdictTimeout
+	known := m.byUID()
 	isFirst := func(uid types.UID) bool {
-		p := of(uid)
+		p := known[uid]
 		return p.isInDoubt() || isEager && p.verdict == 0 && p.read > 0
 	}
 	chosen := slices.Clone(present)
 	slices.SortFunc(chosen, func(a, b types.UID) int {
-		return cmp.Or(cmp.Compare(of(a).read, of(b).read), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(known[a].read, known[b].read), cmp.Compare(a, b))
 	})
 	first := 1
 	if isEager {
@@ -37,12 +31,4 @@ func (m memory) next(present []types.UID) []types.UID {
 		}
 	}
 	return chosen[:min(mostPods, len(chosen))]
-}
-
-// of returns what is remembered of a pod.
-func (m memory) of(uid types.UID) (p pod) {
-	if at := slices.IndexFunc(m.pods, func(p pod) bool { return p.uid == uid }); at >= 0 {
-		p = m.pods[at]
-	}
-	return p
 }

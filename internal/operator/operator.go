@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -72,7 +71,7 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 		return fmt.Errorf("--watch-label-selector: %q is not a label selector: %w", opts.WatchLabelSelector, err)
 	}
 	shard := shardOf(opts.WatchLabelSelector)
-	mgr, referred, bases, err := newManager(cfg, opts.Manager, ws, chosen, shard, cmp.Or(opts.BasesNamespace, opts.namespace()))
+	mgr, referred, bases, err := newManager(cfg, opts.Manager, ws, chosen, shard, opts.basesNamespace())
 	if err != nil {
 		return err
 	}
@@ -131,7 +130,7 @@ func addReconciler(
 		waves.Live = mgr.GetAPIReader()
 	}
 	configurations := &configsource.Source{Cache: referred, Live: mgr.GetAPIReader(), DataDigest: inventory.DataDigest}
-	shared := &base.Source{Cache: bases, Namespace: cmp.Or(opts.BasesNamespace, opts.namespace()), Namespaces: waves.Live != nil}
+	shared := &base.Source{Cache: bases, Namespace: opts.basesNamespace(), Namespaces: waves.Live != nil}
 	find := newFinder(mgr.GetClient(), watch.GroupVersionKind)
 	delays := &backoff{flowcontrol.NewBackOff(firstDelay, longestDelay), find}
 	own := make(requests)

@@ -113,3 +113,6 @@ func (o *Options) AddChartFlags(flags *pflag.FlagSet) {
 func (o *Options) namespace() string {
 	return cmp.Or(o.Namespace, o.Manager.LeaderElectionNamespace, "kube8-operator-system")
 }
+
+// basesNamespace returns where the bases are.
+func (o *Options) basesNamespace() string { return cmp.Or(o.BasesNamespace, o.namespace()) }

@@ -9,6 +9,7 @@ package release
 import (
 	"context"
 	"errors"
+	"time"
 
 	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
 	"helm.sh/helm/v3/pkg/action"
@@ -31,6 +32,7 @@ type actionClient struct {
 	*entry
 	ctx       context.Context //nolint:containedctx // of that reconcile; the interface has no room for it
 	collector *unstructured.Unstructured
+	began     time.Time // the reconcile
 
 	found     map[inventory.Reference]inventory.Object // what the Collector controls, by the informer cache
 	isUnknown bool                                     // what has happened to the objects since an operator was last done with them
@@ -52,7 +54,9 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 	if !ok {
 		return nil, errors.New("a Collector must be unstructured")
 	}
-	r := &actionClient{Clients: c, ctx: ctx, collector: parsed, entry: c.entryOf(collector), immutable: apply.Immutables{}}
+	r := &actionClient{
+		Clients: c, ctx: ctx, collector: parsed, began: c.Waves.Now(), entry: c.entryOf(collector), immutable: apply.Immutables{},
+	}
 	// Another operator may have recorded a later revision than what is remembered.
 	if told := revision.Recall(parsed); told.Revision > r.deployed.Revision {
 		r.deployed = told
@@ -180,7 +184,7 @@ func (r *actionClient) ends(err error) error {
 		r.expected = nil
 	}
 	if r.outcome.Update == nil {
-		r.Waves.Settle(r.collector)
+		r.Waves.Settle(r.collector, r.began)
 	}
 	r.last = r.outcome
 	return err

@@ -182,10 +182,11 @@ func (r *Revision) Attribute(changer string, unrecorded *Revision, deployed Depl
 	switch {
 	case unrecorded != nil && unrecorded.Hash == r.Hash:
 		r.ChangedBy = unrecorded.ChangedBy
-	case r.IsByOperator(deployed, before, running) && r.Bases != deployed.Bases:
-		r.ChangedBy = "the platform's bases"
 	case r.IsByOperator(deployed, before, running):
 		r.ChangedBy = "the operator"
+		if r.Bases != deployed.Bases || before != (Inputs{}) && before.Bases != r.Inputs.Bases {
+			r.ChangedBy = "the platform's bases"
+		}
 	case deployed.Revision != 0 && deployed.Generation == r.Inputs.Generation:
 		r.ChangedBy = "what the spec refers to"
 	default:

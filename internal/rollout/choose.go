@@ -14,13 +14,14 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// lastRing is that of Collectors without the label.
-const lastRing = math.MaxInt
+// LastRing is that of Collectors without the label.
+const LastRing = math.MaxInt
 
 // place is where a Collector is. It is empty for one that has nothing to wait for.
 type place struct {
 	number   int       // from 1, by when it began to wait
 	admitted time.Time // when its turn came; zero until then
+	expected time.Time // when a change came that it has not been reconciled with; zero otherwise
 }
 
 // choice is whose turn it is, and how many Collectors are in each state.
@@ -44,7 +45,7 @@ type candidate struct {
 func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) choice {
 	var chosen choice
 	var waiting []candidate
-	open, taken, isStuck := lastRing, map[string]int{}, map[string]bool{} // by namespace
+	open, taken, isStuck := LastRing, map[string]int{}, map[string]bool{} // by namespace
 	for i := range collectors {
 		collector := &collectors[i]
 		at, isKnown := w.places[client.ObjectKeyFromObject(collector)]
@@ -63,9 +64,8 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 				continue
 			}
 			chosen.RollingOut++
-		case !isKnown:
-			isLate := now.Sub(w.began) > w.Deadline && now.Sub(collector.GetCreationTimestamp().Time) > w.Deadline
-			if isHeld || isLate {
+		case !isKnown, !at.expected.IsZero():
+			if isHeld || w.isLate(collector, at, now) {
 				continue
 			}
 		case at.number == 0:
@@ -101,10 +101,19 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 	return chosen
 }
 
+// isLate tells whether others wait no longer for a Collector that was not reconciled with a change.
+func (w *Waves) isLate(collector *unstructured.Unstructured, at place, now time.Time) bool {
+	since := at.expected
+	if since.IsZero() {
+		since = w.began
+	}
+	return now.Sub(since) > w.Deadline && now.Sub(collector.GetCreationTimestamp().Time) > w.Deadline
+}
+
 // inTurn sorts those who may be admitted by their turn, and returns their lowest ring. taken says how many places a namespace has,
 // and isStuck whether one of these is overdue.
 func inTurn(waiting []candidate, taken map[string]int, isStuck map[string]bool) (inTurn []candidate, first int) {
-	first = lastRing
+	first = LastRing
 	inStuck := func(c candidate) bool { return isStuck[c.collector.GetNamespace()] }
 	if slices.ContainsFunc(waiting, func(c candidate) bool { return !inStuck(c) }) {
 		waiting = slices.DeleteFunc(waiting, func(c candidate) bool { return inStuck(c) && !c.isNow })
@@ -138,15 +147,20 @@ func (w *Waves) wishOf(collector client.Object) string {
 	return w.namespaces[collector.GetNamespace()][v1alpha1.RolloutLabel]
 }
 
-// ringOf returns the ring of a Collector's namespace. A label that is not a number counts as no label.
+// ringOf returns the ring of a Collector's namespace.
 func (w *Waves) ringOf(collector client.Object) int {
 	labels := w.namespaces[collector.GetNamespace()]
 	if w.Live == nil {
 		labels = collector.GetLabels()
 	}
+	return RingOf(labels)
+}
+
+// RingOf returns the ring that labels say. A value that is not a number counts as no label.
+func RingOf(labels map[string]string) int {
 	ring, err := strconv.ParseUint(labels[v1alpha1.RingLabel], 10, 31)
 	if err != nil {
-		return lastRing
+		return LastRing
 	}
 	return int(ring)
 }

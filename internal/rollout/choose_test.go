@@ -70,9 +70,13 @@ func (f *fleet) add(line string) {
 		case "overdue":
 			rollsOut(made, now.Add(-time.Hour))
 		case "admitted":
-			at = place{number, now.Add(-time.Second)}
+			at = place{number: number, admitted: now.Add(-time.Second)}
 		case "stuck":
-			at = place{number, now.Add(-time.Hour)}
+			at = place{number: number, admitted: now.Add(-time.Hour)}
+		case "expected":
+			at = place{expected: now.Add(-time.Second)}
+		case "late":
+			at = place{expected: now.Add(-time.Hour)}
 		case "unseen":
 			isKnown = false
 		case "paused":
@@ -102,38 +106,40 @@ func TestWhoIsAdmitted(t *testing.T) {
 		want   []string // who is admitted
 		counts Counts
 	}{
-		"nobody, when nobody waits":                          {"5%", []string{"a", "b"}, nil, Counts{}},
-		"one, however small the percentage is":               {"5%", []string{"a waits", "b waits"}, []string{"a"}, Counts{Waiting: 1, RollingOut: 1}},
-		"one, even if the budget is nothing":                 {"0", []string{"a waits", "b waits"}, []string{"a"}, Counts{Waiting: 1, RollingOut: 1}},
-		"a percentage of the fleet":                          {"50%", []string{"a waits", "b waits", "c waits", "d"}, []string{"a", "b"}, Counts{Waiting: 1, RollingOut: 2}},
-		"who began to wait first":                            {"1", []string{"b waits", "a waits"}, []string{"b"}, Counts{Waiting: 1, RollingOut: 1}},
-		"nobody while others use the budget up":              {"1", []string{"a rolls", "b waits"}, nil, Counts{Waiting: 1, RollingOut: 1}},
-		"nobody while one is admitted that does not say so":  {"1", []string{"a admitted", "b waits"}, nil, Counts{Waiting: 1, RollingOut: 1}},
-		"lower rings first":                                  {"1", []string{"a waits", "b ring=10 waits", "c ring=9 waits"}, []string{"c"}, Counts{Waiting: 2, RollingOut: 1}},
-		"no ring before the lower one is ready":              {"9", []string{"a ring=0 rolls", "b ring=1 waits"}, nil, Counts{Waiting: 1, RollingOut: 1}},
-		"no ring before the lower one was reconciled":        {"9", []string{"a ring=0 unseen", "b ring=1 waits"}, nil, Counts{Waiting: 1}},
-		"the next ring when the lower one is overdue":        {"9", []string{"a ring=0 overdue", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1, Overdue: 1}},
-		"the next ring when the lower one never says so":     {"9", []string{"a ring=0 stuck", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1, Overdue: 1}},
-		"the next ring when the lower one is paused":         {"9", []string{"a ring=0 paused rolls", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
-		"the next ring when the lower one waits, paused":     {"9", []string{"a ring=0 paused waits", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
-		"the next ring when the lower one is unseen, paused": {"9", []string{"a ring=0 paused unseen", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
-		"the next ring when the lower one is deleted":        {"9", []string{"a ring=0 deleted waits", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
-		"the next ring when the lower one is held back":      {"9", []string{"a ring=0 rollout=hold waits", "b ring=1 waits"}, []string{"b"}, Counts{LeftOut: 1, RollingOut: 1}},
-		"the next ring when the lower one is unseen, held":   {"9", []string{"a ring=0 rollout=hold unseen", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
-		"who is to be now, in any ring, beyond the budget":   {"1", []string{"a overdue", "b waits", "c ring=7 rollout=now waits"}, []string{"c"}, Counts{Held: 1, RollingOut: 1, Overdue: 1}},
-		"nobody when those that are overdue use the budget":  {"2", []string{"a@one overdue", "b@two overdue", "c waits"}, nil, Counts{Held: 1, Overdue: 2}},
-		"nobody when those of one namespace use the budget":  {"2", []string{"a@one overdue", "b@one overdue", "c waits"}, nil, Counts{Held: 1, Overdue: 2}},
-		"others before more of a namespace that is overdue":  {"3", []string{"a@one overdue", "b@one waits", "c ring=7 waits"}, []string{"c"}, Counts{Waiting: 1, RollingOut: 1, Overdue: 1}},
-		"in any lower ring, which others do not wait for":    {"3", []string{"a@one ring=0 overdue", "b@one ring=0 waits", "c ring=7 waits"}, []string{"c"}, Counts{Waiting: 1, RollingOut: 1, Overdue: 1}},
-		"more of a namespace that is overdue, if alone":      {"3", []string{"a@one overdue", "b@one waits", "c"}, []string{"b"}, Counts{RollingOut: 1, Overdue: 1}},
-		"as many of each namespace":                          {"4", []string{"a@one waits", "b@one waits", "c@one waits", "d@two waits", "e@six waits"}, []string{"a", "d", "e", "b"}, Counts{Waiting: 1, RollingOut: 4}},
-		"fewer of a namespace that has some on their way":    {"4", []string{"a@one rolls", "b@one rolls", "c@one waits", "d@two waits", "e@two waits"}, []string{"d", "e"}, Counts{Waiting: 1, RollingOut: 4}},
-		"all of a namespace that is alone":                   {"4", []string{"a@one waits", "b@one waits", "c@one waits", "d@one waits"}, []string{"a", "b", "c", "d"}, Counts{RollingOut: 4}},
-		"one when the overdue one is held back":              {"1", []string{"a rollout=hold overdue", "b waits"}, []string{"b"}, Counts{RollingOut: 1}},
-		"one when the one on its way is held back":           {"1", []string{"a rollout=hold rolls", "b waits"}, []string{"b"}, Counts{RollingOut: 1}},
-		"one when the overdue one is paused":                 {"1", []string{"a paused overdue", "b waits"}, []string{"b"}, Counts{RollingOut: 1}},
-		"one when the overdue one is deleted":                {"1", []string{"a deleted overdue", "b waits"}, []string{"b"}, Counts{RollingOut: 1}},
-		"a ring that is no number is the last one":           {"1", []string{"a ring=-1 waits", "b ring=3 waits"}, []string{"b"}, Counts{Waiting: 1, RollingOut: 1}},
+		"nobody, when nobody waits":                              {"5%", []string{"a", "b"}, nil, Counts{}},
+		"one, however small the percentage is":                   {"5%", []string{"a waits", "b waits"}, []string{"a"}, Counts{Waiting: 1, RollingOut: 1}},
+		"one, even if the budget is nothing":                     {"0", []string{"a waits", "b waits"}, []string{"a"}, Counts{Waiting: 1, RollingOut: 1}},
+		"a percentage of the fleet":                              {"50%", []string{"a waits", "b waits", "c waits", "d"}, []string{"a", "b"}, Counts{Waiting: 1, RollingOut: 2}},
+		"who began to wait first":                                {"1", []string{"b waits", "a waits"}, []string{"b"}, Counts{Waiting: 1, RollingOut: 1}},
+		"nobody while others use the budget up":                  {"1", []string{"a rolls", "b waits"}, nil, Counts{Waiting: 1, RollingOut: 1}},
+		"nobody while one is admitted that does not say so":      {"1", []string{"a admitted", "b waits"}, nil, Counts{Waiting: 1, RollingOut: 1}},
+		"lower rings first":                                      {"1", []string{"a waits", "b ring=10 waits", "c ring=9 waits"}, []string{"c"}, Counts{Waiting: 2, RollingOut: 1}},
+		"no ring before the lower one is ready":                  {"9", []string{"a ring=0 rolls", "b ring=1 waits"}, nil, Counts{Waiting: 1, RollingOut: 1}},
+		"no ring before the lower one was reconciled":            {"9", []string{"a ring=0 unseen", "b ring=1 waits"}, nil, Counts{Waiting: 1}},
+		"no ring before the lower one was seen with the change":  {"9", []string{"a ring=0 expected", "b ring=1 waits"}, nil, Counts{Waiting: 1}},
+		"the next ring when the lower one is never seen with it": {"9", []string{"a ring=0 late", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"the next ring when the lower one is overdue":            {"9", []string{"a ring=0 overdue", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1, Overdue: 1}},
+		"the next ring when the lower one never says so":         {"9", []string{"a ring=0 stuck", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1, Overdue: 1}},
+		"the next ring when the lower one is paused":             {"9", []string{"a ring=0 paused rolls", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"the next ring when the lower one waits, paused":         {"9", []string{"a ring=0 paused waits", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"the next ring when the lower one is unseen, paused":     {"9", []string{"a ring=0 paused unseen", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"the next ring when the lower one is deleted":            {"9", []string{"a ring=0 deleted waits", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"the next ring when the lower one is held back":          {"9", []string{"a ring=0 rollout=hold waits", "b ring=1 waits"}, []string{"b"}, Counts{LeftOut: 1, RollingOut: 1}},
+		"the next ring when the lower one is unseen, held":       {"9", []string{"a ring=0 rollout=hold unseen", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"who is to be now, in any ring, beyond the budget":       {"1", []string{"a overdue", "b waits", "c ring=7 rollout=now waits"}, []string{"c"}, Counts{Held: 1, RollingOut: 1, Overdue: 1}},
+		"nobody when those that are overdue use the budget":      {"2", []string{"a@one overdue", "b@two overdue", "c waits"}, nil, Counts{Held: 1, Overdue: 2}},
+		"nobody when those of one namespace use the budget":      {"2", []string{"a@one overdue", "b@one overdue", "c waits"}, nil, Counts{Held: 1, Overdue: 2}},
+		"others before more of a namespace that is overdue":      {"3", []string{"a@one overdue", "b@one waits", "c ring=7 waits"}, []string{"c"}, Counts{Waiting: 1, RollingOut: 1, Overdue: 1}},
+		"in any lower ring, which others do not wait for":        {"3", []string{"a@one ring=0 overdue", "b@one ring=0 waits", "c ring=7 waits"}, []string{"c"}, Counts{Waiting: 1, RollingOut: 1, Overdue: 1}},
+		"more of a namespace that is overdue, if alone":          {"3", []string{"a@one overdue", "b@one waits", "c"}, []string{"b"}, Counts{RollingOut: 1, Overdue: 1}},
+		"as many of each namespace":                              {"4", []string{"a@one waits", "b@one waits", "c@one waits", "d@two waits", "e@six waits"}, []string{"a", "d", "e", "b"}, Counts{Waiting: 1, RollingOut: 4}},
+		"fewer of a namespace that has some on their way":        {"4", []string{"a@one rolls", "b@one rolls", "c@one waits", "d@two waits", "e@two waits"}, []string{"d", "e"}, Counts{Waiting: 1, RollingOut: 4}},
+		"all of a namespace that is alone":                       {"4", []string{"a@one waits", "b@one waits", "c@one waits", "d@one waits"}, []string{"a", "b", "c", "d"}, Counts{RollingOut: 4}},
+		"one when the overdue one is held back":                  {"1", []string{"a rollout=hold overdue", "b waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"one when the one on its way is held back":               {"1", []string{"a rollout=hold rolls", "b waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"one when the overdue one is paused":                     {"1", []string{"a paused overdue", "b waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"one when the overdue one is deleted":                    {"1", []string{"a deleted overdue", "b waits"}, []string{"b"}, Counts{RollingOut: 1}},
+		"a ring that is no number is the last one":               {"1", []string{"a ring=-1 waits", "b ring=3 waits"}, []string{"b"}, Counts{Waiting: 1, RollingOut: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(row.budget, now.Add(-time.Second))
@@ -205,5 +211,45 @@ func TestForHowLongOthersWaitForACollectorThatIsNotReconciled(t *testing.T) {
 				t.Errorf("got %+v", chosen.Counts)
 			}
 		})
+	}
+}
+
+func TestAChangeThatIsExpectedMovesNoPlaceAndIsNotSettledByWhatWasBefore(t *testing.T) {
+	f := newFleet("1", now.Add(-time.Hour))
+	moment := now
+	f.Now = func() time.Time { return moment }
+	for _, line := range []string{"settled", "next waits", "chosen admitted", "new unseen"} {
+		f.add(line)
+	}
+	var all []*unstructured.Unstructured
+	for i := range f.collectors {
+		all = append(all, &f.collectors[i])
+	}
+	key := func(name string) client.ObjectKey { return client.ObjectKey{Namespace: "tenant-acme", Name: name} }
+	f.Expect(nil)
+	if f.due != nil {
+		t.Error("the fleet is looked at for a change that concerns nobody")
+	}
+	f.Expect(all)
+	moment = now.Add(time.Minute)
+	f.Expect(all)
+	if got := f.places[key("next")]; got != (place{number: 2}) {
+		t.Errorf("one that waits has %+v", got)
+	}
+	if got := f.places[key("chosen")]; got.admitted.IsZero() {
+		t.Errorf("one that was admitted has %+v", got)
+	}
+	for _, name := range []string{"settled", "new"} {
+		if got := f.places[key(name)]; got != (place{expected: now}) {
+			t.Errorf("%s has %+v, and another change must not begin its time anew", name, got)
+		}
+	}
+	f.Settle(all[0], now.Add(-time.Second))
+	if got := f.places[key("settled")]; got.expected.IsZero() {
+		t.Error("settled by a reconcile that began before the change")
+	}
+	f.Settle(all[0], now.Add(time.Second))
+	if got := f.places[key("settled")]; got != (place{}) {
+		t.Errorf("settled, and it has %+v", got)
 	}
 }

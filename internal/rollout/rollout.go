@@ -91,7 +91,7 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	key, ring := client.ObjectKeyFromObject(collector), w.ringOf(collector)
-	if w.places[key] == (place{}) {
+	if at := w.places[key]; at.number == 0 && at.admitted.IsZero() {
 		w.line++
 		w.places[key], w.due = place{number: w.line}, &time.Time{}
 	}
@@ -114,7 +114,7 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 			v1alpha1.RolloutLabel, w.Namespace)
 	case w.Live != nil && w.namespaces == nil:
 		pending.Message = fmt.Sprintf("the operator's change waits: place %d", at.number)
-	case ring == lastRing:
+	case ring == LastRing:
 		pending.Message = fmt.Sprintf("the operator's change waits: after all rings, place %d", at.number)
 	default:
 		pending.Message = fmt.Sprintf("the operator's change waits: ring %d, place %d", ring, at.number)
@@ -127,11 +127,13 @@ func (w *Waves) isPaused() bool {
 	return w.namespaces[w.Namespace][v1alpha1.RolloutLabel] == v1alpha1.RolloutHold
 }
 
-// Settle notes that a Collector has nothing to wait for.
-func (w *Waves) Settle(collector client.Object) {
+// Settle notes that a Collector has nothing to wait for, by a reconcile that began at a moment. That may have been before a change.
+func (w *Waves) Settle(collector client.Object, began time.Time) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.places[client.ObjectKeyFromObject(collector)] = place{}
+	if key := client.ObjectKeyFromObject(collector); !w.places[key].expected.After(began) {
+		w.places[key] = place{}
+	}
 }
 
 // Forget notes that a Collector has gone.
@@ -149,14 +151,16 @@ func (w *Waves) Reset() {
 	w.began, w.due = w.Now(), &time.Time{}
 }
 
-// Expect notes that the operator brings another change to some Collectors, which are reconciled soon.
+// Expect notes that the operator brings another change to some Collectors, which are reconciled soon. A lower ring waits for that, as long
+// as a Collector may take to become ready. Collectors that wait already, or were just admitted, keep their places.
 func (w *Waves) Expect(collectors []*unstructured.Unstructured) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	for _, collector := range collectors {
-		delete(w.places, client.ObjectKeyFromObject(collector))
+		if key := client.ObjectKeyFromObject(collector); w.places[key] == (place{}) {
+			w.places[key], w.due = place{expected: w.Now()}, &time.Time{}
+		}
 	}
-	w.began, w.due = w.Now(), &time.Time{}
 }
 
 // Start admits Collectors, until ctx ends. Until then another operator may have led, and nobody could be reconciled here.
@@ -190,7 +194,7 @@ func (w *Waves) Look(ctx context.Context) {
 	chosen := w.choose(collectors, now)
 	for _, collector := range chosen.admitted {
 		key := client.ObjectKeyFromObject(collector)
-		w.places[key] = place{w.places[key].number, now}
+		w.places[key] = place{number: w.places[key].number, admitted: now}
 		w.Requeue(collector)
 	}
 	w.tellHeld(chosen)

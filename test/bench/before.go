@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
-	"strconv"
 )
 
 // before is the operator of another commit, with the same chart: flag -before is its binary.
@@ -70,26 +67,10 @@ func (p *pairsFigures) table(out io.Writer) {
 	row("peak memory, MiB", "all", func(f figures) float64 { return f.PeakMiB })
 }
 
-var allocatedMetric = regexp.MustCompile(`(?m)^go_memstats_alloc_bytes_total (\S+)$`)
-
 // allocated returns how many bytes the operator has allocated since it started, or 0 if its metrics cannot be read.
 func (p *process) allocated(ctx context.Context) (float64, error) {
 	if p.metrics == "" {
 		return 0, nil
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.metrics+"/metrics", http.NoBody)
-	if err != nil {
-		return 0, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, fmt.Errorf("read the operator's metrics: %w", err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	number := allocatedMetric.FindSubmatch(text)
-	if err != nil || number == nil {
-		return 0, fmt.Errorf("the operator's metrics have no go_memstats_alloc_bytes_total: %w", err)
-	}
-	return strconv.ParseFloat(string(bytes.TrimSpace(number[1])), 64)
+	return gauge(ctx, http.DefaultClient, "http://"+p.metrics, "go_memstats_alloc_bytes_total")
 }

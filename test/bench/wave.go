@@ -97,8 +97,10 @@ func (b *bench) waving(ctx context.Context, byBase bool) (err error) {
 		return err
 	}
 	found := &waveFigures{Collectors: b.wave, Budget: budget, Seed: b.seed, Base: byBase}
-	if b.result.Wave = found; byBase {
-		b.result.BaseWave, b.result.Wave = found, nil
+	if byBase {
+		b.result.BaseWave = found
+	} else {
+		b.result.Wave = found
 	}
 	for i := range brokenWaves {
 		one, err := w.wave(ctx)

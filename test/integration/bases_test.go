@@ -60,7 +60,7 @@ func stampOf(file, content string) string {
 
 // versionOf returns a base with its version, as a status has it.
 func versionOf(name, content string) string {
-	return name + "@" + sha256Of(content)[:10]
+	return name + "@" + sha256Of(content)[:20]
 }
 
 func named(name string, position v1alpha1.BasePosition) v1alpha1.Base {

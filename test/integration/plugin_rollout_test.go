@@ -50,7 +50,7 @@ func TestThePluginShowsPausesAndUndoesARollout(t *testing.T) {
 
 	t.Run("where nothing is on its way", func(t *testing.T) {
 		g := NewWithT(t)
-		version := sha256Of(good)[:10]
+		version := sha256Of(good)[:20]
 		g.Expect(shown()).To(And(MatchRegexp(`(?m)^0 +1 +0 +0 +0 +0$`), MatchRegexp(`(?m)^1 +1 +0 +0 +0 +0$`), MatchRegexp(`(?m)^last +1 +0 +1 +0 +0$`),
 			MatchRegexp(`(?m)^t-rollout +`+version+` +`+version+`: 3$`), Not(ContainSubstring("Overdue:")), Not(ContainSubstring("paused"))))
 		g.Expect(p.in(t).run("rollout", "status", "-n", w.fleet["b-one"].Namespace, "-o", "json")).To(And(
@@ -91,7 +91,7 @@ func TestThePluginShowsPausesAndUndoesARollout(t *testing.T) {
 		writeBase(t, base, broken)
 		g.Eventually(shown).WithTimeout(30 * time.Second).Should(And(MatchRegexp(`(?m)^0 +0 +0 +0 +0 +1$`), MatchRegexp(`(?m)^1 +0 +1 +0 +0 +0$`),
 			ContainSubstring("Overdue:\n  "+w.fleet["a-zero"].Namespace+"/a-zero, for "),
-			MatchRegexp(`(?m)^t-rollout +`+sha256Of(broken)[:10]+` +.*`+sha256Of(broken)[:10]+`: 1`), Not(ContainSubstring("debug"))))
+			MatchRegexp(`(?m)^t-rollout +`+sha256Of(broken)[:20]+` +.*`+sha256Of(broken)[:20]+`: 1`), Not(ContainSubstring("debug"))))
 		screen := p.in(t).shell("true", commands[0])
 		g.Expect(screen.end()).To(Succeed(), "no exit code of its own")
 	})

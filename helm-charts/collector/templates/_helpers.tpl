@@ -127,7 +127,7 @@ pod is the target. A distribution of OpenTelemetry, whose name has no "/", has s
 {{- define "collector.validate" -}}
 {{- $v := .Values }}
 {{- $forbidden := "[\\x{7f}-\\x{84}\\x{86}-\\x{9f}\\x{fffe}\\x{ffff}]" }}
-{{- $given := omit $v "collector" }}
+{{- $given := omit $v "collector" "bases" }}
 {{- if regexMatch $forbidden (toJson $given) }}
 {{- range $field, $value := $given }}
 {{- if regexMatch $forbidden (toJson $value) }}

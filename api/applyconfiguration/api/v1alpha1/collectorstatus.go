@@ -20,7 +20,7 @@ type CollectorStatusApplyConfiguration struct {
 	// deployed, in hex, as `sha256sum` prints it.
 	ConfigHash *string `json:"configHash,omitempty"`
 	// Bases are the bases that were last deployed, in order, each as name@version.
-	// The version is the first 10 digits of the SHA-256 of its content.
+	// The version is the first 20 digits of the SHA-256 of its content.
 	Bases []string `json:"bases,omitempty"`
 	// Replicas is the number of existing pods.
 	Replicas *int32 `json:"replicas,omitempty"`

@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	platform "github.com/kube8/kube8-operator/internal/base"
+	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 // maxOverdue is how many Collectors are shown that are overdue, because each costs some requests.
@@ -153,7 +155,7 @@ func (s *session) progress(ctx context.Context, operators string, before time.Ti
 	}
 	for name := range told.Bases {
 		if b, err := s.base(ctx, operators, name); err == nil {
-			told.Now[name] = versionOf(b.content)
+			told.Now[name] = platform.VersionOf(b.content)
 		}
 	}
 	slices.SortFunc(told.Overdue, func(a, b late) int { return a.Since.Compare(b.Since.Time) })
@@ -202,10 +204,10 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 	return "up to date", since
 }
 
-// ringOf returns the ring of a namespace with such labels. A label that is not a number counts as no label.
+// ringOf returns the ring of a namespace with such labels, for people.
 func ringOf(labels map[string]string, isKnown bool) string {
-	if number, err := strconv.ParseUint(labels[v1alpha1.RingLabel], 10, 31); err == nil {
-		return strconv.FormatUint(number, 10)
+	if ring := rollout.RingOf(labels); ring != rollout.LastRing {
+		return strconv.Itoa(ring)
 	}
 	return map[bool]string{true: "last", false: "unknown"}[isKnown]
 }

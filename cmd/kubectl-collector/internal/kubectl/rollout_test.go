@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	platform "github.com/kube8/kube8-operator/internal/base"
 )
 
 func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
@@ -93,7 +94,7 @@ func having(t *testing.T, namespace string, contents map[int]string) (objects []
 	c := &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gateway", UID: types.UID(namespace)}}
 	c.Status.DeployedRelease = &v1alpha1.DeployedRelease{Revision: int64(len(contents))}
 	for at, content := range contents { // at minute
-		c.Status.Bases = []string{"limits@" + versionOf([]byte(content))}
+		c.Status.Bases = []string{"limits@" + platform.VersionOf([]byte(content))}
 		secret := recorded(t, &release.Release{
 			Version: at, Info: &release.Info{LastDeployed: helmtime.Unix(int64(60*at), 0)},
 			Config: map[string]any{"bases": []any{map[string]any{
@@ -134,9 +135,12 @@ func TestAnUndoPutsBackWhatABaseHadBefore(t *testing.T) {
 		"one that only few have got": {
 			base: configMap, records: []map[int]string{{1: "older"}, {1: "older", 5: "before", 7: "now"}}, answer: "y\n", want: "before",
 		},
+		"one that a Collector with more revisions has missed": {
+			base: configMap, records: []map[int]string{{1: "a", 2: "b", 3: "older"}, {5: "before", 7: "now"}}, answer: "y\n", want: "before",
+		},
 		"one that was before, and again": {base: configMap, records: []map[int]string{{1: "a", 2: "b", 3: "a", 4: "now"}}, answer: "y\n", want: "a"},
 		"a version by its name": {
-			base: configMap, records: []map[int]string{{1: "older", 2: "before"}}, to: versionOf([]byte("older")), given: consent{yes: true}, want: "older",
+			base: configMap, records: []map[int]string{{1: "older", 2: "before"}}, to: platform.VersionOf([]byte("older")), given: consent{yes: true}, want: "older",
 		},
 		"a change that is declined": {base: configMap, records: []map[int]string{{1: "before"}}, answer: "n\n", wantFailed: "nothing was changed"},
 		"nothing before":            {base: configMap, records: []map[int]string{{1: "now"}}, wantFailed: "no Collector has recorded another version"},
@@ -177,7 +181,7 @@ func TestAnUndoPutsBackWhatABaseHadBefore(t *testing.T) {
 			if err != nil || string(after.content) != row.want || after.key != "part.yaml" || after.GetLabels()[v1alpha1.BaseLabel] != "last" {
 				t.Errorf("the base is %+v (%v)", after, err)
 			}
-			if text := out.String(); !strings.Contains(text, "-now") || !strings.HasSuffix(text, "has the content of version "+versionOf([]byte(row.want))+" again\n") {
+			if text := out.String(); !strings.Contains(text, "-now") || !strings.HasSuffix(text, "has the content of version "+platform.VersionOf([]byte(row.want))+" again\n") {
 				t.Errorf("it says %s", text)
 			}
 		})

@@ -31,9 +31,6 @@ type base struct {
 	content   []byte
 }
 
-// versionOf returns the version of a base with that content, as statuses have it.
-func versionOf(content []byte) string { return short(hashOf(content)) }
-
 func (s *session) base(ctx context.Context, namespace, name string) (*base, error) {
 	for _, b := range []*base{{Object: &corev1.ConfigMap{}, what: "configmap/" + name}, {Object: &corev1.Secret{}, what: "secret/" + name}} {
 		err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, b.Object)
@@ -120,8 +117,8 @@ func (p *plugin) undo(ctx context.Context, s *session, namespace, name, to strin
 	if err != nil {
 		return err
 	}
-	text, err := unified(b.what+" ("+versionOf(b.content)+")", string(b.content),
-		b.what+" ("+versionOf(content)+" of "+from+")", string(content))
+	text, err := unified(b.what+" ("+platform.VersionOf(b.content)+")", string(b.content),
+		b.what+" ("+platform.VersionOf(content)+" of "+from+")", string(content))
 	if err := errors.Join(err, p.paint(text, diffColour)); err != nil {
 		return err
 	}
@@ -136,7 +133,7 @@ func (p *plugin) undo(ctx context.Context, s *session, namespace, name, to strin
 	if err != nil {
 		return fmt.Errorf("change base %s: %w", b.what, err)
 	}
-	return p.did(b.what, "has the content of version "+versionOf(content)+" again")
+	return p.did(b.what, "has the content of version "+platform.VersionOf(content)+" again")
 }
 
 // contentBefore returns the content that a base had before, or as version to, and whose record has it. A revision has bases as they were
@@ -169,8 +166,8 @@ func (s *session) contentBefore(ctx context.Context, b *base, to string) (conten
 		err = errors.Join(err, readErr)
 		for _, revision := range revisions {
 			had := revision.Base(b.GetName())
-			version := versionOf(had)
-			isOther := had != nil && version != versionOf(b.content) && (to == "" || version == to)
+			version := platform.VersionOf(had)
+			isOther := had != nil && version != platform.VersionOf(b.content) && (to == "" || version == to)
 			if isOther && revision.Deployed.After(newest) {
 				content, newest = had, revision.Deployed
 				from = fmt.Sprintf("%s of Collector %s/%s", revision, there.namespace, one.collector.Name)
