@@ -83,6 +83,9 @@ func TestWalkOfEachField(t *testing.T) {
 		number++
 		return !strings.HasPrefix(v.path, prefix) || !v.isFirst && number%every != 0
 	})
+	for _, name := range []string{"a", strings.Repeat("a", 63)} { // the names that the walk gives
+		newBase(t, name, "first", "extensions: {}\n")
+	}
 	began := time.Now()
 	sum := walk(t, first, all)
 	slices.Sort(sum.findings)

@@ -17,8 +17,8 @@ func TestTheShippedRolesNameWhatTheyGrant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(roles) != 4 {
-		t.Errorf("got %d roles, want those of the manager, of access reviews, of the rollout and of leader election", len(roles))
+	if len(roles) != 5 {
+		t.Errorf("got %d roles, want those of the manager, of access reviews, of the rollout, of bases and of leader election", len(roles))
 	}
 	for _, role := range roles {
 		for _, right := range role.rights() {
