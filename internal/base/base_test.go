@@ -3,15 +3,19 @@ package base
 import (
 	"context"
 	"encoding/base64"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -239,5 +243,38 @@ func TestTheInformerCacheKeepsNothingOfABaseThatIsRefused(t *testing.T) {
 		if again, _ := Strip(kept); again != stripped {
 			t.Errorf("%s: stripped again to %v", name, again)
 		}
+	}
+}
+
+func TestAnOperatorWithoutARightNamesIt(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", nil)
+	for name, row := range map[string]struct {
+		refused client.ObjectList
+		err     error
+		isFor   bool // all namespaces
+		want    string
+	}{
+		"with all rights": {isFor: true},
+		"without ConfigMaps": {
+			refused: &corev1.ConfigMapList{}, err: forbidden, want: "list bases in namespace system: things is forbidden: <nil>; apply the roles",
+		},
+		"without Secrets":         {refused: &corev1.SecretList{}, err: forbidden, want: "or name another namespace by --bases-namespace"},
+		"without namespaces":      {refused: &corev1.NamespaceList{}, err: forbidden, isFor: true, want: "list the namespaces that name bases"},
+		"that needs no namespace": {refused: &corev1.NamespaceList{}, err: forbidden},
+		"that has no answer yet":  {refused: &corev1.ConfigMapList{}, err: apierrors.NewServiceUnavailable("starting")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refuse := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+				if reflect.TypeOf(list) == reflect.TypeOf(row.refused) {
+					return row.err
+				}
+				return c.List(ctx, list, o...)
+			}}
+			source := &Source{Namespace: "system", Namespaces: row.isFor}
+			err := source.MayRead(t.Context(), fake.NewClientBuilder().WithInterceptorFuncs(refuse).Build())
+			if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+				t.Errorf("got %v, want %q", err, row.want)
+			}
+		})
 	}
 }

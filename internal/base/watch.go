@@ -3,8 +3,10 @@ package base
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -14,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 // Changed is told which Collectors a change of bases concerns.
@@ -31,6 +35,25 @@ func (s *Source) Watch(with controller.Controller, in cache.Cache, changed Chang
 		failed = errors.Join(failed, with.Watch(source.Kind(in, object, s.handler(changed))))
 	}
 	return failed
+}
+
+// MayRead returns an error that names the missing right, if the operator may not list bases, or the namespaces that name some. Its informer
+// cache would only try for ever. What else goes wrong is left to that.
+func (s *Source) MayRead(ctx context.Context, live client.Reader) error {
+	const see = "apply the roles of this version of the operator, see docs/bases.md"
+	inNamespace := []client.ListOption{client.Limit(1), client.HasLabels{v1alpha1.BaseLabel}, client.InNamespace(s.Namespace)}
+	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.SecretList{}} {
+		if err := live.List(ctx, list, inNamespace...); apierrors.IsForbidden(err) {
+			return fmt.Errorf("list bases in namespace %s: %w; %s, or name another namespace by --bases-namespace", s.Namespace, err, see)
+		}
+	}
+	if !s.Namespaces {
+		return nil
+	}
+	if err := live.List(ctx, &corev1.NamespaceList{}, client.Limit(1), client.HasLabels{v1alpha1.BasesLabel}); apierrors.IsForbidden(err) {
+		return fmt.Errorf("list the namespaces that name bases: %w; %s", err, see)
+	}
+	return nil
 }
 
 // handler tells of changes of the content, of positions and of what namespaces name. Each Collector is reconciled after a start, so what

@@ -131,6 +131,9 @@ func addReconciler(
 	}
 	configurations := &configsource.Source{Cache: referred, Live: mgr.GetAPIReader(), DataDigest: inventory.DataDigest}
 	shared := &base.Source{Cache: bases, Namespace: opts.basesNamespace(), Namespaces: waves.Live != nil}
+	if err := shared.MayRead(ctx, mgr.GetAPIReader()); err != nil {
+		return err
+	}
 	find := newFinder(mgr.GetClient(), watch.GroupVersionKind)
 	delays := &backoff{flowcontrol.NewBackOff(firstDelay, longestDelay), find}
 	own := make(requests)

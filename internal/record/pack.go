@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,13 +44,13 @@ const (
 	maxTokens = 100000
 )
 
-// contentOf returns the data of the Secret of a release: its text as deployed and, if there is room, as superseded. Values and manifest
-// are left out if they are too large.
+// contentOf returns the data of the Secret of a release: its text as deployed and, if there is room, as superseded. What bases contain,
+// then values, then the manifest are left out if they are too large.
 func contentOf(rel *release.Release) (map[string][]byte, error) {
 	packed := map[release.Status][]byte{}
 	for _, shorten := range []func(){
 		func() {},
-		func() { delete(rel.Config, "bases") },
+		func() { rel.Config = withoutContent(rel.Config) },
 		func() { rel.Config, rel.Info.Description = nil, tooLarge+"the values, see the Collector" },
 		func() { rel.Manifest, rel.Info.Description = "", tooLarge+"values and manifest, see the Collector" },
 	} {
@@ -69,6 +70,24 @@ func contentOf(rel *release.Release) (map[string][]byte, error) {
 		content[release.StatusSuperseded.String()] = packed[release.StatusSuperseded]
 	}
 	return content, nil
+}
+
+// withoutContent returns values without what the platform's bases contain. Their names and versions stay, for the history.
+func withoutContent(values map[string]any) map[string]any {
+	bases, _ := values["bases"].([]any)
+	if len(bases) == 0 {
+		return values
+	}
+	named := make([]any, 0, len(bases))
+	for _, base := range bases {
+		fields, _ := base.(map[string]any)
+		fields = maps.Clone(fields)
+		delete(fields, "content")
+		named = append(named, fields)
+	}
+	values = maps.Clone(values)
+	values["bases"] = named
+	return values
 }
 
 // LimitOf returns how many revisions of a Collector are kept: their records, and their Secrets with configurations.

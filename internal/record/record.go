@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -200,7 +199,7 @@ func (r *Records) create(ctx context.Context, revision int, of Content) error {
 	rel := &release.Release{
 		Name: r.Collector.GetName(), Namespace: r.Collector.GetNamespace(), Version: revision,
 		Chart:  &chart.Chart{Metadata: r.Chart.Metadata, Values: r.Chart.Values},
-		Config: maps.Clone(of.Values), Manifest: of.Manifest,
+		Config: of.Values, Manifest: of.Manifest,
 		Info: &release.Info{
 			FirstDeployed: helmtime.Time{Time: r.Collector.GetCreationTimestamp().Time}, LastDeployed: helmtime.Now(),
 			Description: description(of.ChangedBy),

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"runtime"
@@ -40,6 +41,55 @@ func TestARecordIsReadBackAndUnpacksNoBomb(t *testing.T) {
 	for name, text := range map[string][]byte{"a bomb": bomb, "no base64": []byte("%"), "no gzip": []byte("YWJj"), "nothing": nil} {
 		if rel, err := Unpack(text); err == nil {
 			t.Errorf("%s: unpacked to %+v", name, rel)
+		}
+	}
+}
+
+func TestARecordLeavesOutWhatDoesNotFit(t *testing.T) {
+	random := func(size int) string {
+		content := make([]byte, size)
+		_, _ = rand.Read(content) // it never fails
+		return base64.StdEncoding.EncodeToString(content)
+	}
+	for name, row := range map[string]struct {
+		base, own, manifest            int // bytes that cannot be packed
+		hasContent, hasValues, hasText bool
+	}{
+		"all fits":                     {base: 1000, own: 1000, manifest: 1000, hasContent: true, hasValues: true, hasText: true},
+		"not what a base contains":     {base: 400 << 10, own: 1000, manifest: 500 << 10, hasValues: true, hasText: true},
+		"not the values":               {base: 1000, own: 400 << 10, manifest: 500 << 10, hasText: true},
+		"neither values, nor manifest": {base: 1000, own: 1000, manifest: 1 << 20},
+	} {
+		values := map[string]any{
+			"own":   random(row.own),
+			"bases": []any{map[string]any{"name": "limits", "version": "580a1f40a2c065f1c0b3", "content": random(row.base)}},
+		}
+		content, err := contentOf(&release.Release{Config: values, Manifest: random(row.manifest), Info: &release.Info{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rel, err := Unpack(content["release"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		hasText := rel.Manifest != ""
+		_, hasValues := rel.Config["own"]
+		bases, _ := rel.Config["bases"].([]any)
+		hasContent := false
+		for _, base := range bases {
+			fields, _ := base.(map[string]any)
+			_, hasContent = fields["content"]
+			if fields["name"] != "limits" || fields["version"] != "580a1f40a2c065f1c0b3" {
+				t.Errorf("%s: recorded %v of the base", name, fields)
+			}
+		}
+		if len(content["release"]) > maxRecord || hasText != row.hasText || hasValues != row.hasValues || hasContent != row.hasContent ||
+			len(bases) > 0 != hasValues {
+			t.Errorf("%s: %d bytes with manifest: %t, values: %t, %d bases, with content: %t",
+				name, len(content["release"]), hasText, hasValues, len(bases), hasContent)
+		}
+		if fields := values["bases"].([]any)[0].(map[string]any); fields["content"] == nil {
+			t.Errorf("%s: the values of the caller changed", name)
 		}
 	}
 }
