@@ -214,11 +214,11 @@ func TestForHowLongOthersWaitForACollectorThatIsNotReconciled(t *testing.T) {
 	}
 }
 
-func TestAChangeThatIsExpectedMovesNoPlaceAndIsNotSettledByWhatWasBefore(t *testing.T) {
+func TestAChangeThatIsExpectedMovesNoPlaceAndIsNotDoneByWhatWasBefore(t *testing.T) {
 	f := newFleet("1", now.Add(-time.Hour))
 	moment := now
 	f.Now = func() time.Time { return moment }
-	for _, line := range []string{"settled", "next waits", "chosen admitted", "new unseen"} {
+	for _, line := range []string{"current", "next waits", "chosen admitted", "new unseen"} {
 		f.add(line)
 	}
 	var all []*unstructured.Unstructured
@@ -239,17 +239,17 @@ func TestAChangeThatIsExpectedMovesNoPlaceAndIsNotSettledByWhatWasBefore(t *test
 	if got := f.places[key("chosen")]; got.admitted.IsZero() {
 		t.Errorf("one that was admitted has %+v", got)
 	}
-	for _, name := range []string{"settled", "new"} {
+	for _, name := range []string{"current", "new"} {
 		if got := f.places[key(name)]; got != (place{expected: now}) {
 			t.Errorf("%s has %+v, and another change must not begin its time anew", name, got)
 		}
 	}
-	f.Settle(all[0], now.Add(-time.Second))
-	if got := f.places[key("settled")]; got.expected.IsZero() {
-		t.Error("settled by a reconcile that began before the change")
+	f.Done(all[0], now.Add(-time.Second))
+	if got := f.places[key("current")]; got.expected.IsZero() {
+		t.Error("up to date by a reconcile that began before the change")
 	}
-	f.Settle(all[0], now.Add(time.Second))
-	if got := f.places[key("settled")]; got != (place{}) {
-		t.Errorf("settled, and it has %+v", got)
+	f.Done(all[0], now.Add(time.Second))
+	if got := f.places[key("current")]; got != (place{}) {
+		t.Errorf("up to date, and it has %+v", got)
 	}
 }

@@ -127,8 +127,8 @@ func (w *Waves) isPaused() bool {
 	return w.namespaces[w.Namespace][v1alpha1.RolloutLabel] == v1alpha1.RolloutHold
 }
 
-// Settle notes that a Collector has nothing to wait for, by a reconcile that began at a moment. That may have been before a change.
-func (w *Waves) Settle(collector client.Object, began time.Time) {
+// Done notes that a Collector has nothing to wait for, by a reconcile that began at a moment. That may have been before a change.
+func (w *Waves) Done(collector client.Object, began time.Time) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if key := client.ObjectKeyFromObject(collector); !w.places[key].expected.After(began) {

@@ -116,12 +116,12 @@ func TestACollectorFollowsWhatTheClusterOffers(t *testing.T) {
 	g.Eventually(offered).WithTimeout(time.Minute).Should(ConsistOf(
 		"ServiceMonitor", "ScaledObject", "VerticalPodAutoscaler", "HTTPRoute", "GRPCRoute"))
 	awaitRevision(t, collector, 2)
-	settle(t, collector)
+	awaitTold(t, collector)
 
 	revision := deployedRevision(t, collector) // by more than one, if the operator looks when only some of the CRDs are there
 	uninstallMonitors(t)
 	g.Eventually(func() int { return deployedRevision(t, collector) }).WithTimeout(time.Minute).Should(BeNumerically(">", revision))
-	settle(t, collector)
+	awaitTold(t, collector)
 	// An apply can fail while only some of the CRDs have gone, until the operator asks again.
 	for _, failure := range []string{"Irreconcilable", "ReleaseFailed"} {
 		g.Eventually(func() corev1.ConditionStatus { return condition(t, collector, failure).Status }).

@@ -51,7 +51,7 @@ func TestACollectorThatWasChangedBecomesWhatANewOneWouldBe(t *testing.T) {
 				t.Fatal(err)
 			}
 			awaitRevision(t, twin, 1)
-			settle(t, twin)
+			awaitTold(t, twin)
 			NewWithT(t).Eventually(func() string {
 				serveAll(t, collector.Namespace)
 				return gocmp.Diff(likeness(t, twin), likeness(t, collector))

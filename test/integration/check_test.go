@@ -80,7 +80,7 @@ func createChecked(t *testing.T, collector *v1alpha1.Collector) {
 	NewWithT(t).Expect(names(contents(t, collector.Namespace))).NotTo(ContainElement(MatchRegexp("^(Deployment|DaemonSet|StatefulSet)/")))
 	acceptCheck(t, job)
 	awaitRevision(t, collector, 1)
-	settle(t, collector)
+	awaitTold(t, collector)
 	NewWithT(t).Eventually(func() []batchv1.Job { return checks(t, collector) }).Should(BeEmpty())
 }
 
@@ -186,7 +186,7 @@ func TestAnOperatorThatIsKilledDuringACheckGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitRevision(t, collector, 2)
-	settle(t, collector)
+	awaitTold(t, collector)
 	NewWithT(t).Eventually(func() []batchv1.Job { return checks(t, collector) }).Should(BeEmpty())
 }
 
@@ -198,7 +198,7 @@ func TestWhatACheckCostsTheAPIServer(t *testing.T) {
 		reconfigure(t, collector, fmt.Sprintf("%s # %d", config, i))
 		acceptCheck(t, awaitCheck(t, collector))
 		awaitRevision(t, collector, i+2)
-		settle(t, collector)
+		awaitTold(t, collector)
 		NewWithT(t).Eventually(func() []batchv1.Job { return checks(t, collector) }).Should(BeEmpty())
 		made := plane.audit.all(t, since, collector.Namespace)
 		NewWithT(t).Expect(len(made)).To(BeNumerically("<=", 13), "%v", made)

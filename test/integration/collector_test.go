@@ -53,11 +53,11 @@ func create(t *testing.T, collector *v1alpha1.Collector) {
 	}
 	awaitRevision(t, collector, 1)
 	shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
-	settle(t, collector)
+	awaitTold(t, collector)
 }
 
-// settle waits until the operator has said all that there is to say of a Collector that is deployed.
-func settle(t *testing.T, collector *v1alpha1.Collector) {
+// awaitTold waits until the operator has said all that there is to say of a Collector that is deployed.
+func awaitTold(t *testing.T, collector *v1alpha1.Collector) {
 	t.Helper()
 	NewWithT(t).Eventually(func(g Gomega) {
 		revision := deployedRevision(t, collector)
@@ -101,7 +101,7 @@ func upgrade(t *testing.T, collector *v1alpha1.Collector, edit func(*v1alpha1.Co
 	change(t, collector, edit)
 	awaitRevision(t, collector, revision+1)
 	shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
-	settle(t, collector)
+	awaitTold(t, collector)
 }
 
 // touch changes a Collector without changing what it asks for, and waits until the operator has looked at it.

@@ -119,7 +119,7 @@ func TestTheCommandsOfOperationsUpgradeTheCRD(t *testing.T) {
 	collector := installSample(t)
 	script, err := docs.Script("docs/operations.md", "The CRD alone")
 	NewWithT(t).Expect(runScript(t, "", script, err)).To(HaveSuffix(`["v1alpha1"]`))
-	settle(t, collector)
+	awaitTold(t, collector)
 }
 
 func TestTheCommandsOfOperationsBringCollectorsBack(t *testing.T) {

@@ -73,7 +73,7 @@ func TestAPortGoesAlsoIfSomebodyElseOwnsItToo(t *testing.T) {
 			service := get(t, collector, "", &corev1.Service{})
 			g.Expect(service.Spec.Ports).NotTo(ContainElement(HaveField("Name", "syslog")))
 			g.Expect(service.Labels).To(HaveKeyWithValue("example.com/team", "a"), "what is only somebody else's stays")
-			settle(t, collector)
+			awaitTold(t, collector)
 			since := plane.audit.mark(t)
 			touch(t, collector)
 			g.Expect(plane.audit.writes(t, since, collector.Namespace)).To(BeEmpty())

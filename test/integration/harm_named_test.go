@@ -35,7 +35,7 @@ func expectHeldNamed(t *testing.T, collector *v1alpha1.Collector, message string
 	t.Helper()
 	awaitReady(t, collector, "False", v1alpha1.ReasonProgressing, message)
 	touch(t, collector)
-	settle(t, collector)
+	awaitTold(t, collector)
 	since := plane.audit.mark(t)
 	g := NewWithT(t)
 	g.Consistently(func() []string { return plane.audit.writes(t, since, collector.Namespace) }, 3*time.Second).Should(BeEmpty())

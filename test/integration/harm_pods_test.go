@@ -83,7 +83,7 @@ func TestADeploymentThatWasOrphanedWhileTheOperatorWasDownComesBackWithAsManyPod
 	g.Eventually(func() error {
 		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &appsv1.Deployment{})
 	}).Should(Succeed())
-	settle(t, collector)
+	awaitTold(t, collector)
 	g.Expect(*get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(BeNumerically(">=", 10))
 }
 
@@ -126,6 +126,6 @@ func TestADeploymentWhoseCreationIsRefusedAtFirstComesBackWithAsManyPods(t *test
 	g.Eventually(func() error {
 		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), deployment)
 	}).Should(Succeed())
-	settle(t, collector)
+	awaitTold(t, collector)
 	g.Expect(*get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(BeEquivalentTo(10))
 }

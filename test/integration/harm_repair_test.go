@@ -95,7 +95,7 @@ func TestAWorkloadThatIsDeletedWithoutItsPodsComesBackWithAsManyPods(t *testing.
 	g.Expect(plane.client.Delete(t.Context(), deployment, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
 	orphan(t, deployment)
 	g.Expect(*get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(BeEquivalentTo(10))
-	settle(t, collector)
+	awaitTold(t, collector)
 	g.Expect(*get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(BeEquivalentTo(10), "once it is the autoscaler's again")
 }
 
@@ -113,7 +113,7 @@ func TestAScaledStatefulSetWhoseClaimsGrowKeepsItsPodsWhenItIsOrphanedLate(t *te
 	orphan(t, set)
 	g.Expect(*get(t, collector, "", &appsv1.StatefulSet{}).Spec.Replicas).To(BeEquivalentTo(4))
 	awaitRevision(t, collector, 3)
-	settle(t, collector)
+	awaitTold(t, collector)
 	g.Expect(*get(t, collector, "", &appsv1.StatefulSet{}).Spec.Replicas).To(BeEquivalentTo(4), "once it is the autoscaler's again")
 }
 
@@ -165,7 +165,7 @@ func TestACollectorThatMovesWhileARefusalStandsIsRepaired(t *testing.T) {
 	collector.Labels = map[string]string{shardLabel: "a"}
 	g.Expect(plane.client.Create(t.Context(), collector)).To(Succeed())
 	awaitRevision(t, collector, 1)
-	settle(t, collector)
+	awaitTold(t, collector)
 	before := get(t, collector, "", &appsv1.Deployment{})
 	reconfigure(t, collector, "- refused")
 	awaitFailed(t, collector, "not a YAML mapping")

@@ -260,7 +260,7 @@ func TestClaimsGrowWhileAnAutoscalerHasSetTheNumberOfPods(t *testing.T) {
 	after := get(t, collector, "", &appsv1.StatefulSet{})
 	g.Expect(after.UID).NotTo(Equal(set.UID))
 	g.Expect(*after.Spec.Replicas).To(BeEquivalentTo(4))
-	settle(t, collector)
+	awaitTold(t, collector)
 	g.Expect(*get(t, collector, "", &appsv1.StatefulSet{}).Spec.Replicas).To(BeEquivalentTo(4), "once it is the autoscaler's again")
 }
 

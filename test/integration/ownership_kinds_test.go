@@ -36,7 +36,7 @@ func TestAnObjectOfSomebodyElseIsNotTakenWhateverItsKind(t *testing.T) {
 				objects = slices.Collect(maps.Values(contents(t, first.Namespace, client.HasLabels{collectorLabel})))
 				acceptCheck(t, job)
 				awaitRevision(t, first, 1)
-				settle(t, first)
+				awaitTold(t, first)
 			}
 			for _, object := range contents(t, first.Namespace, client.HasLabels{collectorLabel}) {
 				objects = append(objects, object)

@@ -38,7 +38,7 @@ func TestThePluginRollsBack(t *testing.T) {
 	g.Expect(p.run("rollback", "gateway", "--yes")).To(HaveSuffix("collector.kube8.dev/gateway rolled back to the spec of revision 1\n"))
 	g.Expect(specOf(t, collector)).To(Equal(first), "the spec itself, so that GitOps sees it")
 	awaitRevision(t, collector, 3)
-	settle(t, collector)
+	awaitTold(t, collector)
 	g.Expect(p.run("rollback", "gateway", "--revision", "1", "--yes")).To(Equal("collector.kube8.dev/gateway unchanged: its spec is that of revision 1\n"))
 	g.Expect(p.run("rollback", "gateway", "--revision", "2", "--yes")).To(ContainSubstring("rolled back"))
 	g.Expect(specOf(t, collector)).To(Equal(second))

@@ -105,7 +105,7 @@ func TestThePluginRestartsPods(t *testing.T) {
 	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
 	g.Expect(p.run("restart", "gateway")).To(Equal("collector.kube8.dev/gateway restarted\n"))
 	awaitRevision(t, collector, 2)
-	settle(t, collector)
+	awaitTold(t, collector)
 	g.Expect(get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Annotations).To(And(
 		HaveKey("kubectl.kubernetes.io/restartedAt"), HaveKeyWithValue("example.com/kept", "yes")))
 	p.refuses("there is no Collector agent", "restart", "agent")

@@ -55,7 +55,7 @@ func TestAPresetNamesTheRoleThatIsMissingUntilItIsBound(t *testing.T) {
 	runScript(t, "", command, nil)
 	g.Eventually(ready, time.Minute).Should(HaveField("Status", corev1.ConditionTrue))
 
-	settle(t, collector)
+	awaitTold(t, collector)
 	since := plane.audit.mark(t)
 	asked := func() bool {
 		return slices.ContainsFunc(plane.audit.read(t)[since:], func(r request) bool { return r.ObjectRef.Resource == "subjectaccessreviews" })

@@ -52,7 +52,7 @@ func TestADamagedRecordIsInNobodysWay(t *testing.T) {
 			}
 			change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
 			awaitRevision(t, collector, 2)
-			settle(t, collector)
+			awaitTold(t, collector)
 			remove(t, collector)
 			NewWithT(t).Expect(names(contents(t, collector.Namespace))).To(BeEmpty())
 		})

@@ -67,7 +67,7 @@ func TestWhatPodsReferToRollsThem(t *testing.T) {
 			for _, collector := range []*v1alpha1.Collector{one, two} {
 				g.Eventually(func() string { return references(t, collector) }).WithTimeout(5 * time.Second).ShouldNot(Equal(first))
 				awaitRevision(t, collector, 2)
-				settle(t, collector)
+				awaitTold(t, collector)
 			}
 			g.Expect(references(t, one)).To(Equal(references(t, two)), "they share it")
 			for _, told := range []string{"second", sha256Of("second")[:16]} {
@@ -146,7 +146,7 @@ func TestAReferenceThatGoesOrLosesItsLabelRollsNoPod(t *testing.T) {
 	label(t, backend, collectorLabel, new(""))
 	g.Eventually(func() string { return references(t, collector) }).ShouldNot(BeEmpty(), "once it has the label")
 	awaitRevision(t, collector, 2)
-	settle(t, collector)
+	awaitTold(t, collector)
 	followed := references(t, collector)
 
 	expectNoRoll(t, func() { label(t, backend, collectorLabel, nil) }, collector)
@@ -154,7 +154,7 @@ func TestAReferenceThatGoesOrLosesItsLabelRollsNoPod(t *testing.T) {
 	label(t, backend, collectorLabel, new(""))
 	g.Eventually(func() string { return references(t, collector) }).ShouldNot(Equal(followed), "what changed meanwhile")
 	awaitRevision(t, collector, 3)
-	settle(t, collector)
+	awaitTold(t, collector)
 	expectNoRoll(t, func() {
 		if err := plane.client.Delete(t.Context(), backend); err != nil {
 			t.Fatal(err)
@@ -192,7 +192,7 @@ func TestARotatedCredentialIsCheckedBeforePodsGetIt(t *testing.T) {
 	first := awaitCheck(t, collector)
 	acceptCheck(t, first)
 	awaitRevision(t, collector, 1)
-	settle(t, collector)
+	awaitTold(t, collector)
 	g, old := NewWithT(t), references(t, collector)
 	g.Expect(first.Spec.Template.Annotations[referencesAnnotation]).To(Equal(old))
 

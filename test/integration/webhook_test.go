@@ -128,7 +128,7 @@ func TestAMutatingWebhookMakesNoLoop(t *testing.T) {
 		change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
 		g.Eventually(image).Should(Equal("mirror.example.com/collector:1"))
 	}
-	settle(t, collector)
+	awaitTold(t, collector)
 	calls, requests := asked.Load(), plane.audit.mark(t)
 	g.Consistently(asked.Load, 5*time.Second).Should(Equal(calls), "writes of the Deployment")
 	g.Expect(plane.audit.writes(t, requests, collector.Namespace)).To(BeEmpty())
@@ -153,11 +153,11 @@ func TestAValidatingWebhookThatFlapsIsOutlasted(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitRevision(t, collector, 1)
-	settle(t, collector)
+	awaitTold(t, collector)
 	for revision := 2; revision < 4; revision++ { // the webhook may not have been known to the first
 		change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version += "0" })
 		awaitRevision(t, collector, revision)
-		settle(t, collector)
+		awaitTold(t, collector)
 	}
 	g := NewWithT(t)
 	g.Expect(refused.Load()).To(BeNumerically(">=", 2))
