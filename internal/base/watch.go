@@ -38,7 +38,7 @@ func (s *Source) Watch(with controller.Controller, in cache.Cache, changed Chang
 }
 
 // MayRead returns an error that names the missing right, if the operator may not list bases, or the namespaces that name some. Its informer
-// cache would only try for ever. What else goes wrong is left to that.
+// cache would only try for ever.
 func (s *Source) MayRead(ctx context.Context, live client.Reader) error {
 	const see = "apply the roles of this version of the operator, see docs/bases.md"
 	inNamespace := []client.ListOption{client.Limit(1), client.HasLabels{v1alpha1.BaseLabel}, client.InNamespace(s.Namespace)}

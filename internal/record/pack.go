@@ -44,8 +44,8 @@ const (
 	maxTokens = 100000
 )
 
-// contentOf returns the data of the Secret of a release: its text as deployed and, if there is room, as superseded. What bases contain,
-// then values, then the manifest are left out if they are too large.
+// contentOf returns the data of the Secret of a release: its text as deployed and, if there is room, as superseded. The content of
+// bases goes first if all is too large, then the values go, and then the manifest.
 func contentOf(rel *release.Release) (map[string][]byte, error) {
 	packed := map[release.Status][]byte{}
 	for _, shorten := range []func(){
