@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,7 +95,8 @@ func having(t *testing.T, namespace string, contents map[int]string) (objects []
 	t.Helper()
 	c := &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gateway", UID: types.UID(namespace)}}
 	c.Status.DeployedRelease = &v1alpha1.DeployedRelease{Revision: int64(len(contents))}
-	for at, content := range contents { // at minute
+	for _, at := range slices.Sorted(maps.Keys(contents)) { // at minute
+		content := contents[at]
 		c.Status.Bases = []string{"limits@" + platform.VersionOf([]byte(content))}
 		secret := recorded(t, &release.Release{
 			Version: at, Info: &release.Info{LastDeployed: helmtime.Unix(int64(60*at), 0)},
@@ -137,6 +140,12 @@ func TestAnUndoPutsBackWhatABaseHadBefore(t *testing.T) {
 		},
 		"one that a Collector with more revisions has missed": {
 			base: configMap, records: []map[int]string{{1: "a", 2: "b", 3: "older"}, {5: "before", 7: "now"}}, answer: "y\n", want: "before",
+		},
+		"one that was changed twice, and most have what was before that": {
+			base: configMap, records: []map[int]string{{1: "good"}, {1: "good"}, {1: "good", 5: "bad", 7: "now"}}, answer: "y\n", want: "good",
+		},
+		"one that was changed twice, and most have it": {
+			base: configMap, records: []map[int]string{{1: "good"}, {5: "before", 7: "now"}, {5: "before", 7: "now"}}, answer: "y\n", want: "before",
 		},
 		"one that was before, and again": {base: configMap, records: []map[int]string{{1: "a", 2: "b", 3: "a", 4: "now"}}, answer: "y\n", want: "a"},
 		"a version by its name": {

@@ -70,9 +70,10 @@ func (p *plugin) undoCommand() *cobra.Command {
 	var given consent
 	cmd := &cobra.Command{
 		Use: "undo BASE", Short: "Put the content back that a base had before", Args: cobra.ExactArgs(1),
-		Long: `Put the content back that a base had before: of the newest version that Collectors
-have recorded, or of --to. Collectors that are on their way or overdue get it at once,
-the others in waves.
+		Long: `Put the content back that a base had before: of the version that most Collectors
+have, if that is another one than now, or of the newest one that they have recorded,
+or of --to. Collectors that are on their way or overdue get it at once, the others in
+waves.
 
 Records are in the namespaces of tenants, so look at the difference that is shown.
 With --yes, name the version by --to.`,
@@ -136,8 +137,9 @@ func (p *plugin) undo(ctx context.Context, s *session, namespace, name, to strin
 	return p.did(b.what, "has the content of version "+platform.VersionOf(content)+" again")
 }
 
-// contentBefore returns the content that a base had before, or as version to, and whose record has it. A revision has bases as they were
-// when it was deployed, so the newest revision with another version has the one before.
+// contentBefore returns the content that a base had before, or as version to, and whose record has it. While most Collectors still have
+// another version, that is the one before: the base may have been changed more than once since. A revision has bases as they were when it
+// was deployed, so otherwise the newest revision with another version has it.
 func (s *session) contentBefore(ctx context.Context, b *base, to string) (content []byte, from string, err error) {
 	type having struct {
 		collector *v1alpha1.Collector
@@ -152,6 +154,12 @@ func (s *session) contentBefore(ctx context.Context, b *base, to string) (conten
 			}
 		}
 	})
+	now, deployed := platform.VersionOf(b.content), map[string]int{}
+	for _, one := range all {
+		if deployed[one.version]++; to == "" && one.version != now && 2*deployed[one.version] > len(all) {
+			to = one.version
+		}
+	}
 	slices.SortStableFunc(all, func(a, b having) int { return cmp.Compare(b.revision, a.revision) }) // those that know most
 	var newest time.Time
 	isAsked := map[string]bool{}
@@ -167,7 +175,7 @@ func (s *session) contentBefore(ctx context.Context, b *base, to string) (conten
 		for _, revision := range revisions {
 			had := revision.Base(b.GetName())
 			version := platform.VersionOf(had)
-			isOther := had != nil && version != platform.VersionOf(b.content) && (to == "" || version == to)
+			isOther := had != nil && version != now && (to == "" || version == to)
 			if isOther && revision.Deployed.After(newest) {
 				content, newest = had, revision.Deployed
 				from = fmt.Sprintf("%s of Collector %s/%s", revision, there.namespace, one.collector.Name)
