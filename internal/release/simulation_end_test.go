@@ -10,7 +10,6 @@ import (
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/revision"
-	"github.com/kube8/kube8-operator/test/simulation"
 )
 
 // observe checks what the status says, when the informer cache has everything.
@@ -179,12 +178,12 @@ func (s *simSpace) converges(when string) {
 		}
 		return
 	}
-	in := simInputs{s.spec.Effective(), s.secret, w.chart, "", string(s.uid)}
+	in := simInputs{s.spec.Effective(), s.secret, w.chart, w.base, "", string(s.uid)}
 	if w.schedule.Shards > 0 {
 		in.shard = s.shard
 	}
 	want := plan.Want{Hash: simBroken}
-	if in.spec.Configuration != simulation.Broken {
+	if !in.isBroken() {
 		want = w.charts.render(in)
 	}
 	s.want = want

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/test/simulation"
@@ -46,6 +48,8 @@ func (w *simWorld) happen(e simulation.Event) {
 	case simulation.Restart:
 		w.chart = e.N
 		w.start()
+	case simulation.ChangeBase:
+		w.changeBase(e.N)
 	case simulation.Pods:
 		s.neverReady[e.N] = e.Value == "never"
 	case simulation.Verdict:
@@ -54,6 +58,23 @@ func (w *simWorld) happen(e simulation.Event) {
 		w.pass(time.Duration(e.N) * time.Second)
 	default:
 		s.disturb(e)
+	}
+}
+
+// changeBase has the operators reconcile all of their Collectors with another content of the base that these share.
+func (w *simWorld) changeBase(content int) {
+	if w.base == content {
+		return
+	}
+	w.base = content
+	for _, o := range w.operators {
+		var concerned []*unstructured.Unstructured
+		for _, s := range w.spaces {
+			if s.exists && (o.shard == "" || s.shard == o.shard) {
+				concerned, s.dirty = append(concerned, s.collector()), true
+			}
+		}
+		o.clients.Waves.Expect(concerned)
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/revision"
-	"github.com/kube8/kube8-operator/test/simulation"
 )
 
 // simRecord is the record of a revision.
@@ -91,7 +90,8 @@ func (s *simSpace) accepts(added simRecord) {
 	if before.revision != int(s.state.revision) && s.isDisturbed() {
 		return // known: nothing tells that the record of an operator that was killed before it told is not forged
 	}
-	isByOperator := before.of.chart != added.of.chart && before.of.secret == added.of.secret
+	isChanged := before.of.chart != added.of.chart || before.of.base != added.of.base
+	isByOperator := isChanged && before.of.secret == added.of.secret
 	if isByOperator && before.spec == added.spec && before.of.uid == added.of.uid && !before.tampered {
 		s.world.violates("S9", "the operator's change is accepted although it is held")
 	}
@@ -154,8 +154,12 @@ func (r simRevisions) Render(
 		s.world.reads++
 		now.Configuration = strconv.Itoa(s.secret)
 	}
-	in := simInputs{spec, s.secret, r.chart, r.Shard, string(s.uid)}
-	if s.current = in; spec.Configuration == simulation.Broken {
+	again, _, err := r.Inputs(ctx, collector) // the base may have changed meanwhile
+	if now.Bases = again.Bases; err != nil {
+		return nil, err
+	}
+	in := simInputs{spec, s.secret, r.chart, r.world.base, r.Shard, string(s.uid)}
+	if s.current = in; in.isBroken() {
 		s.world.refused++
 		s.want = plan.Want{Hash: simBroken}
 		return nil, &revision.RefusedError{Inputs: now, Err: errors.New("the configuration is broken")}

@@ -42,6 +42,7 @@ type simInputs struct {
 	spec       simulation.Spec // effective
 	secret     int             // what the user's Secret has, if the configuration comes from it
 	chart      int
+	base       int // the content of the base that all share, or 0 without one
 	shard, uid string
 }
 
@@ -51,6 +52,11 @@ func (in simInputs) configuration() int {
 		return 100 + in.secret
 	}
 	return in.spec.Configuration
+}
+
+// isBroken tells whether nothing can be rendered.
+func (in simInputs) isBroken() bool {
+	return in.spec.Configuration == simulation.Broken || in.base == simulation.Missing
 }
 
 // hash is that of what was rendered: the same for the same objects, without labels of owners.
@@ -121,6 +127,9 @@ func (in simInputs) template() map[string]any {
 	image := strconv.Itoa(in.spec.Image)
 	if in.chart == 3 { // whose pods have another default
 		image += "-chart3"
+	}
+	if in.base != 0 {
+		image += "-base" + strconv.Itoa(in.base)
 	}
 	template := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"uses": in.uses(), "image": image}}}
 	if in.spec.HostPort {

@@ -2,6 +2,7 @@ package release
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -43,6 +44,7 @@ type simWorld struct {
 	deciding  *simSpace             // whose reconcile runs
 	operators []*simOperatorProcess // by shard
 	chart     int
+	base      int // its content
 	killed    bool
 	faults    [2]simFault // kill, timeout
 	later     []simulation.Event
@@ -123,7 +125,7 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 	source := &revision.Source{
 		Chart: &render.Chart{Digest: strconv.Itoa(o.chart)}, Build: "model", Shard: shard,
 		Offered: func(context.Context) (*render.Offered, error) { return &render.Offered{Version: "all"}, nil },
-		Bases:   func(context.Context, *unstructured.Unstructured) (base.Bases, error) { return nil, nil },
+		Bases:   func(context.Context, *unstructured.Unstructured) (base.Bases, error) { return simBases(w.base) },
 		Versions: func(collector *unstructured.Unstructured) (string, string) {
 			if s := w.of(collector); s.spec.Effective().Configuration == 0 {
 				return strconv.Itoa(s.cachedSecret), ""
@@ -160,6 +162,17 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 		return decides(s)
 	}
 	return o
+}
+
+// simBases returns the base that all Collectors share, with a content.
+func simBases(content int) (base.Bases, error) {
+	switch content {
+	case 0:
+		return nil, nil
+	case simulation.Missing:
+		return nil, errors.New("the base is not there")
+	}
+	return base.Bases{{Name: "shared", Version: strconv.Itoa(content)}}, nil
 }
 
 // of returns the namespace of a Collector.

@@ -106,12 +106,17 @@ func (s *Source) Inputs(ctx context.Context, collector *unstructured.Unstructure
 	}
 	configuration, references := s.Versions(collector)
 	found, err := s.Bases(ctx, collector)
-	bases := found.Inputs()
-	if err != nil {
-		bases = err.Error() // until it is another one, or none
-	}
+	bases := inputsOf(found, err)
 	now := Inputs{s.Build, s.Chart.Digest, offered.Version, configuration, references, bases, collector.GetUID(), collector.GetGeneration()}
 	return now, offered, nil
+}
+
+// inputsOf tells bases apart, or errors of reading them: a refused one is tried again when it is another one, or none.
+func inputsOf(bases base.Bases, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return bases.Inputs()
 }
 
 // Render renders a Collector, and has it own the result. running are the versions that its pods have of what they refer to.
@@ -134,10 +139,9 @@ func (s *Source) Render(
 		return nil, err
 	}
 	bases, err := s.Bases(ctx, collector)
-	if err != nil {
+	if now.Bases = inputsOf(bases, err); err != nil {
 		return nil, &RefusedError{now, err}
 	}
-	now.Bases = bases.Inputs()
 	references, unfollowed := s.References(collector, running)
 	renderer := postrender.Renderer{Referenced: referenced, References: references}
 	key, values := client.ObjectKeyFromObject(collector), withNulls(values, collector)

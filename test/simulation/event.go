@@ -61,6 +61,9 @@ const (
 	// Restart ends the operator between two reconciles, and starts one with chart N.
 	Restart Action = "restart the operator"
 
+	// ChangeBase gives the base that all Collectors share another content, N. 0 takes it from them, and Missing deletes it.
+	ChangeBase Action = "change the base"
+
 	// Pods says whether pods with configuration N become ready: always or never.
 	Pods Action = "pods become ready"
 

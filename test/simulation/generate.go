@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strconv"
 )
 
@@ -34,7 +35,21 @@ func New(seed uint64) Schedule {
 	for range 3 + g.IntN(18) {
 		g.next()
 	}
+	g.changeBases(seed)
 	return g.schedule
+}
+
+// changeBases adds changes of a base to some schedules. It draws by itself, so that the others stay as they were.
+func (g *generator) changeBases(seed uint64) {
+	//nolint:gosec // a seed has the same schedule each time
+	draw := rand.New(rand.NewPCG(seed, 29))
+	if draw.IntN(4) > 0 {
+		return
+	}
+	for range 1 + draw.IntN(4) {
+		change := Event{Action: ChangeBase, N: draw.IntN(Missing + 1), At: max(0, draw.IntN(8)-4), Rounds: draw.IntN(4)}
+		g.schedule.Events = slices.Insert(g.schedule.Events, draw.IntN(len(g.schedule.Events)+1), change)
+	}
 }
 
 func (g *generator) chance(in int) bool { return g.IntN(in) == 0 }

@@ -50,6 +50,9 @@ type Spec struct {
 	HostPort bool
 }
 
+// Missing is the content of a base that is not there.
+const Missing = 3
+
 // Broken is the configuration that is refused before anything is rendered.
 const Broken = 6
 
