@@ -98,7 +98,7 @@ func checked(object client.Object) (file string, content []byte, reason string) 
 			v1alpha1.BaseLabel, v1alpha1.BaseFirst, v1alpha1.BaseLast)
 	}
 	if extension := path.Ext(key); extension == ".yaml" || extension == ".yml" {
-		if _, err := configuration.Check(content, string(v1alpha1.FormatYAML)); err != nil {
+		if err := configuration.CheckPart(content); err != nil {
 			return file, nil, fmt.Sprintf("key %q: %v", key, err)
 		}
 	}

@@ -81,6 +81,12 @@ func Check(decoded []byte, format string) (*HealthCheck, error) {
 	return healthCheckIn(root), nil
 }
 
+// CheckPart checks a file that a collector merges into its configuration, or includes there: a YAML mapping or list.
+func CheckPart(content []byte) error {
+	_, err := parseAny(string(content))
+	return err
+}
+
 // Prepare checks the configuration in a chart's values, if they have one, and adds to them what its templates need of it: the value
 // healthCheck, as the API's httpGet. The error is an *Error.
 func Prepare(values chartutil.Values) error {

@@ -16,6 +16,15 @@ import (
 
 // parse reads one YAML document that is a mapping, and checks it. Its errors name the line and never quote the text.
 func parse(text string) (*yaml.Node, error) {
+	root, err := parseAny(text)
+	if err == nil && root.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf(`line %d is not a YAML mapping; start with a key such as "receivers:"`, root.Line)
+	}
+	return root, err
+}
+
+// parseAny parses one YAML document that is a mapping or a list.
+func parseAny(text string) (*yaml.Node, error) {
 	if err := checkCharacters(text); err != nil {
 		return nil, err
 	}
@@ -32,7 +41,7 @@ func parse(text string) (*yaml.Node, error) {
 	}
 	root := document.Content[0]
 	switch {
-	case root.Kind == yaml.MappingNode:
+	case root.Kind == yaml.MappingNode, root.Kind == yaml.SequenceNode:
 	case isBase64(root.Value):
 		return nil, errors.New("base64 once more when decoded; encode the file once")
 	default:

@@ -184,7 +184,7 @@ func (r *actionClient) ends(err error) error {
 		r.expected = nil
 	}
 	if r.outcome.Update == nil {
-		r.Waves.Done(r.collector, r.began)
+		r.Waves.Done(r.collector, r.began, err)
 	}
 	r.last = r.outcome
 	return err

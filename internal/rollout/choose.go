@@ -21,7 +21,8 @@ const LastRing = math.MaxInt
 type place struct {
 	number   int       // from 1, by when it began to wait
 	admitted time.Time // when its turn came; zero until then
-	expected time.Time // when a change came that it has not been reconciled with; zero otherwise
+	expected time.Time // when the first change came that it has not been reconciled with; zero otherwise
+	changed  time.Time // when the last of these came
 }
 
 // choice is whose turn it is, and how many Collectors are in each state.
@@ -41,17 +42,22 @@ type candidate struct {
 
 // choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for. Each Collector
 // that is on its way or overdue takes a place of the budget, so a change breaks no more of them. Namespaces share the places. A namespace
-// with a Collector that is overdue gets no more of them as long as others wait: so no tenant takes all.
+// with a Collector that is overdue gets no more of them as long as others wait: so no tenant takes all. A percentage is of the Collectors
+// that the change concerns, or a change of few would break all of these, and one that takes no change adds nothing.
 func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) choice {
 	var chosen choice
 	var waiting []candidate
 	open, taken, isStuck := LastRing, map[string]int{}, map[string]bool{} // by namespace
+	takers := 0
 	for i := range collectors {
 		collector := &collectors[i]
 		at, isKnown := w.places[client.ObjectKeyFromObject(collector)]
 		isPaused, _ := v1alpha1.IsPaused(collector) // what says neither yes nor no pauses nothing
 		wish, ring, since := w.wishOf(collector), w.ringOf(collector), onItsWaySince(collector, at)
 		isHeld := wish == v1alpha1.RolloutHold
+		if collector.GetDeletionTimestamp() == nil && !isPaused && !isHeld {
+			takers++
+		}
 		switch {
 		case collector.GetDeletionTimestamp() != nil || isPaused || isHeld && !since.IsZero():
 			continue
@@ -65,7 +71,8 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 			}
 			chosen.RollingOut++
 		case !isKnown, !at.expected.IsZero():
-			if isHeld || w.isLate(collector, at, now) {
+			_, isInstalled, _ := unstructured.NestedFieldNoCopy(collector.Object, "status", "deployedRelease")
+			if isHeld || !isInstalled || w.isLate(collector, at, now) { // an installation takes what is there now
 				continue
 			}
 		case at.number == 0:
@@ -84,7 +91,8 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		chosen.LeftOut, chosen.Waiting = chosen.LeftOut+chosen.Waiting, 0
 		return chosen
 	}
-	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, len(collectors), false)
+	concerned := min(takers, max(w.line, chosen.Waiting+chosen.RollingOut+chosen.Overdue))
+	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, concerned, false)
 	budget = max(1, budget) // the error is about a flag that the operator has checked
 	waiting, first := inTurn(waiting, taken, isStuck)
 	open = min(open, first)

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -19,9 +20,9 @@ import (
 // now is when the time of synctest begins.
 var now = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// newCollector makes a Collector that was created long ago.
+// newCollector makes a Collector that was created and installed long ago.
 func newCollector(name string, labels map[string]string) *unstructured.Unstructured {
-	made := &unstructured.Unstructured{Object: map[string]any{}}
+	made := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"deployedRelease": map[string]any{"name": name}}}}
 	made.SetName(name)
 	made.SetNamespace("tenant-acme")
 	made.SetLabels(labels)
@@ -49,7 +50,8 @@ func newFleet(budget string, began time.Time) *fleet {
 
 // add adds a Collector of a line such as "name@namespace ring=1 rollout=now waits". Its status says that it is on its way since a moment
 // (rolls) or for long (overdue). Or it was admitted a moment ago or long ago (stuck), and its status does not say so. Or it was
-// not reconciled yet (unseen). Without any such word it has nothing to wait for.
+// not reconciled yet (unseen), or not installed either (new). Or it has waited, and is done. Without any such word it has nothing to wait
+// for.
 func (f *fleet) add(line string) {
 	words := strings.Fields(line)
 	name, namespace, _ := strings.Cut(words[0], "@")
@@ -65,6 +67,9 @@ func (f *fleet) add(line string) {
 			labels["kube8.dev/"+key] = value
 		case "waits":
 			at.number = number
+			f.line++
+		case "done":
+			f.line++
 		case "rolls":
 			rollsOut(made, now.Add(-time.Second))
 		case "overdue":
@@ -74,11 +79,14 @@ func (f *fleet) add(line string) {
 		case "stuck":
 			at = place{number: number, admitted: now.Add(-time.Hour)}
 		case "expected":
-			at = place{expected: now.Add(-time.Second)}
+			at = place{expected: now.Add(-time.Second), changed: now.Add(-time.Second)}
 		case "late":
-			at = place{expected: now.Add(-time.Hour)}
+			at = place{expected: now.Add(-time.Hour), changed: now.Add(-time.Hour)}
 		case "unseen":
 			isKnown = false
+		case "new":
+			isKnown = false
+			delete(made.Object, "status")
 		case "paused":
 			made.SetAnnotations(map[string]string{v1alpha1.PausedAnnotation: "True"})
 		case "deleted":
@@ -109,7 +117,11 @@ func TestWhoIsAdmitted(t *testing.T) {
 		"nobody, when nobody waits":                              {"5%", []string{"a", "b"}, nil, Counts{}},
 		"one, however small the percentage is":                   {"5%", []string{"a waits", "b waits"}, []string{"a"}, Counts{Waiting: 1, RollingOut: 1}},
 		"one, even if the budget is nothing":                     {"0", []string{"a waits", "b waits"}, []string{"a"}, Counts{Waiting: 1, RollingOut: 1}},
-		"a percentage of the fleet":                              {"50%", []string{"a waits", "b waits", "c waits", "d"}, []string{"a", "b"}, Counts{Waiting: 1, RollingOut: 2}},
+		"a percentage of those that the change concerns":         {"50%", []string{"a waits", "b waits", "c waits", "d waits", "e", "f"}, []string{"a", "b"}, Counts{Waiting: 2, RollingOut: 2}},
+		"a percentage, with those that are done":                 {"50%", []string{"a done", "b done", "c waits", "d waits"}, []string{"c", "d"}, Counts{RollingOut: 2}},
+		"a percentage, without those that take no change":        {"50%", []string{"a waits", "b waits", "c rollout=hold waits", "d paused waits"}, []string{"a"}, Counts{Waiting: 1, LeftOut: 1, RollingOut: 1}},
+		"a percentage, with those on their way by the status":    {"50%", []string{"a rolls", "b rolls", "c rolls", "d rolls", "e waits", "f waits"}, nil, Counts{Waiting: 2, RollingOut: 4}},
+		"the next ring when the lower one is not installed":      {"9", []string{"a ring=0 new", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
 		"who began to wait first":                                {"1", []string{"b waits", "a waits"}, []string{"b"}, Counts{Waiting: 1, RollingOut: 1}},
 		"nobody while others use the budget up":                  {"1", []string{"a rolls", "b waits"}, nil, Counts{Waiting: 1, RollingOut: 1}},
 		"nobody while one is admitted that does not say so":      {"1", []string{"a admitted", "b waits"}, nil, Counts{Waiting: 1, RollingOut: 1}},
@@ -240,15 +252,23 @@ func TestAChangeThatIsExpectedMovesNoPlaceAndIsNotDoneByWhatWasBefore(t *testing
 		t.Errorf("one that was admitted has %+v", got)
 	}
 	for _, name := range []string{"current", "new"} {
-		if got := f.places[key(name)]; got != (place{expected: now}) {
+		if got := f.places[key(name)]; got != (place{expected: now, changed: moment}) {
 			t.Errorf("%s has %+v, and another change must not begin its time anew", name, got)
 		}
 	}
-	f.Done(all[0], now.Add(-time.Second))
+	f.Done(all[0], now.Add(time.Second), nil)
 	if got := f.places[key("current")]; got.expected.IsZero() {
-		t.Error("up to date by a reconcile that began before the change")
+		t.Error("up to date by a reconcile that began before the last change")
 	}
-	f.Done(all[0], now.Add(time.Second))
+	f.Done(all[0], moment, errors.New("no answer"))
+	if got := f.places[key("current")]; got.expected.IsZero() {
+		t.Error("up to date by a reconcile that failed")
+	}
+	f.Done(all[2], moment, errors.New("no answer"))
+	if got := f.places[key("chosen")]; got != (place{}) {
+		t.Errorf("one that was admitted and takes nothing has %+v", got)
+	}
+	f.Done(all[0], moment, nil)
 	if got := f.places[key("current")]; got != (place{}) {
 		t.Errorf("up to date, and it has %+v", got)
 	}

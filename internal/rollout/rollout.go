@@ -40,7 +40,7 @@ const FlowedBefore = "; data flowed before"
 
 // Waves decides which Collectors may take a change that the operator brings.
 type Waves struct {
-	// Budget is how many Collectors may be on their way at once: a number, or a percentage of the fleet. One always may.
+	// Budget is how many Collectors may be on their way at once: a number, or a percentage of those that the change concerns. One always may.
 	Budget intstr.IntOrString
 
 	// Deadline is how long a Collector may take to become ready. Then it is overdue. It is also how long others wait for one that
@@ -71,7 +71,7 @@ type Waves struct {
 
 	mutex      sync.Mutex                   // each reconcile needs it, so nobody holds it while the API server is asked
 	places     map[client.ObjectKey]place   // of those that were reconciled since the change began
-	line       int                          // how many Collectors have begun to wait
+	line       int                          // how many Collectors have begun to wait, since nobody waited
 	namespaces map[string]map[string]string // labels of those that have RingLabel or RolloutLabel; nil until they are read
 	read       time.Time                    // when they were
 	began      time.Time                    // when the operator began to bring the change
@@ -85,11 +85,12 @@ type Counts struct{ Waiting, Held, LeftOut, RollingOut, Overdue int }
 // Ask returns nil if a Collector, as the informer cache has it, may take the operator's change now, or else the condition that
 // its status is to have. A Collector that is admitted may when its status says so.
 func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
-	if v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonRollingOut {
-		return nil
-	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
+	isOnItsWay := v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonRollingOut
+	if isOnItsWay && w.wishOf(collector) != v1alpha1.RolloutHold {
+		return nil
+	}
 	key, ring := client.ObjectKeyFromObject(collector), w.ringOf(collector)
 	if at := w.places[key]; at.number == 0 && at.admitted.IsZero() {
 		w.line++
@@ -127,13 +128,18 @@ func (w *Waves) isPaused() bool {
 	return w.namespaces[w.Namespace][v1alpha1.RolloutLabel] == v1alpha1.RolloutHold
 }
 
-// Done notes that a Collector has nothing to wait for, by a reconcile that began at a moment. That may have been before a change.
-func (w *Waves) Done(collector client.Object, began time.Time) {
+// Done notes that a Collector has nothing to wait for, by a reconcile that began at a moment. That may have been before a change. A
+// reconcile that failed may not have seen the change, so others wait for another one.
+func (w *Waves) Done(collector client.Object, began time.Time, err error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if key := client.ObjectKeyFromObject(collector); !w.places[key].expected.After(began) {
-		w.places[key] = place{}
+	key := client.ObjectKeyFromObject(collector)
+	at, isKnown := w.places[key]
+	isUnseen := !isKnown || !at.expected.IsZero()
+	if at.changed.After(began) || isUnseen && err != nil {
+		return
 	}
+	w.places[key] = place{}
 }
 
 // Forget notes that a Collector has gone.
@@ -157,8 +163,13 @@ func (w *Waves) Expect(collectors []*unstructured.Unstructured) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	for _, collector := range collectors {
-		if key := client.ObjectKeyFromObject(collector); w.places[key] == (place{}) {
-			w.places[key], w.due = place{expected: w.Now()}, &time.Time{}
+		key := client.ObjectKeyFromObject(collector)
+		if at := w.places[key]; at.number == 0 && at.admitted.IsZero() {
+			at.changed = w.Now()
+			if at.expected.IsZero() {
+				at.expected = at.changed
+			}
+			w.places[key], w.due = at, &time.Time{}
 		}
 	}
 }
@@ -201,7 +212,7 @@ func (w *Waves) Look(ctx context.Context) {
 	w.Count(chosen.Counts)
 	switch {
 	case chosen.Counts == Counts{}:
-		w.due = nil
+		w.due, w.line = nil, 0
 	case chosen.Waiting+chosen.RollingOut == 0:
 		w.due = new(now.Add(standstill))
 	}
