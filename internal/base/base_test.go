@@ -107,6 +107,9 @@ func TestTheBasesOfACollector(t *testing.T) {
 			objects: []client.Object{namespace("a_a.b"), configMap("a", "first", "x.b", "x"), configMap("a.b", "first", "x", "x")},
 			wantErr: `label kube8.dev/bases of namespace acme: bases "a" and "a.b" both have the file base-a.b; rename one`,
 		},
+		"a list, as vmagent includes": {
+			objects: []client.Object{namespace("a"), configMap("a", "first", "a.yml", "- job_name: a\n")}, want: []string{"first base-a.yml"},
+		},
 		"a label without a name": {objects: []client.Object{namespace("_")}},
 		"missing": {
 			named: []string{"limits"},

@@ -183,3 +183,23 @@ func TestNobodyIsAdmittedBeforeNamespacesAreReadAndNoReconcileWaitsForThat(t *te
 		expectPending(t, r.Ask(collector), "True", "LeftOut", "label kube8.dev/rollout holds the operator's change back")
 	})
 }
+
+func TestACollectorThatIsHeldTakesNoFurtherChangeAlsoWhenOneIsOnItsWay(t *testing.T) {
+	held := newCollector("held", map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutHold})
+	rollsOut(held, now)
+	expectPending(t, run(held).Ask(held), "True", "LeftOut", "label kube8.dev/rollout holds the operator's change back")
+}
+
+func TestAReconcileThatFailsAfterAStartLeavesACollectorUnseen(t *testing.T) {
+	f := newFleet("9", now)
+	f.add("a ring=0 unseen")
+	f.add("b ring=1 waits")
+	f.Done(&f.collectors[0], now, errors.New("no answer"))
+	if chosen := f.choose(f.collectors, now); len(chosen.admitted) > 0 {
+		t.Errorf("admitted %q", names(chosen.admitted))
+	}
+	f.Done(&f.collectors[0], now, nil)
+	if chosen := f.choose(f.collectors, now); len(chosen.admitted) != 1 {
+		t.Errorf("admitted %q", names(chosen.admitted))
+	}
+}

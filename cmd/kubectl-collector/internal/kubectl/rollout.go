@@ -201,6 +201,14 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 			return "on their way", since
 		}
 	}
+	for _, ready := range c.Status.Conditions {
+		isRefusal := slices.Contains([]string{
+			v1alpha1.ReasonConfigInvalid, v1alpha1.ReasonConfigMissing, v1alpha1.ReasonConflict, v1alpha1.ReasonReleaseFailed,
+		}, ready.Reason)
+		if ready.Type == "Ready" && isRefusal {
+			return "refused", since
+		}
+	}
 	return "up to date", since
 }
 
@@ -230,7 +238,7 @@ func (told *progress) print(to io.Writer) error {
 	if told.IsPaused {
 		fmt.Fprint(to, "Changes are paused; `kubectl collector rollout resume` has them go on.\n\n")
 	}
-	out, columns := printers.GetNewTabWriter(to), []string{"up to date", "waiting", "left out", "on their way", "overdue"}
+	out, columns := printers.GetNewTabWriter(to), []string{"up to date", "waiting", "left out", "on their way", "overdue", "refused"}
 	fmt.Fprintln(out, strings.ToUpper("ring\t"+strings.Join(columns, "\t")))
 	for _, ring := range slices.SortedFunc(maps.Keys(told.Rings), compare) {
 		fmt.Fprint(out, ring)

@@ -36,6 +36,8 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 	}
 	paused, held := pending(v1alpha1.ReasonRollingOut, time.Hour), pending(v1alpha1.ReasonRollingOut, time.Hour)
 	paused.Annotations = map[string]string{v1alpha1.PausedAnnotation: "true"}
+	refused := &v1alpha1.Collector{}
+	refused.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Reason: v1alpha1.ReasonConfigMissing}}
 	held.Labels = map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutHold}
 	hold := map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutHold}
 	for name, row := range map[string]struct {
@@ -51,6 +53,7 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 		"one that is paused on its way":   {paused, nil, "left out"},
 		"one that is held on its way":     {held, nil, "left out"},
 		"one whose namespace holds it":    {pending(v1alpha1.ReasonRollingOut, time.Hour), hold, "left out"},
+		"one that cannot be deployed":     {refused, nil, "refused"},
 		"a namespace that is in a hurry":  {pending(v1alpha1.ReasonWaiting, 0), map[string]string{v1alpha1.RolloutLabel: "now"}, "waiting"},
 		"a reason of a later version":     {pending("Later", 0), nil, "waiting"},
 		"one that waits and is held back": {pending(v1alpha1.ReasonWaiting, 0), hold, "left out"},
@@ -83,15 +86,15 @@ func TestThoseThatAreOverdueAreShownUpToTen(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
 	}
-	const want = "9 3 0 0 0 0|10 0 0 0 0 1|last 0 7 0 0 0||BASE NOW DEPLOYED|a 2222 1111: 8, 2222: 3|b unknown 3333: 1||Overdue:|" +
+	const want = "9 3 0 0 0 0 0|10 0 0 0 0 1 0|last 0 7 0 0 0 0||BASE NOW DEPLOYED|a 2222 1111: 8, 2222: 3|b unknown 3333: 1||Overdue:|" +
 		"acme/gateway, for unknown: It crashes.|and 2 more"
 	if got := strings.Join(lines, "|"); !strings.HasPrefix(got, "Changes are paused; ") || !strings.HasSuffix(got, want) {
 		t.Errorf("it shows\n%s", out.String())
 	}
 }
 
-// having returns a Collector that has a base, whose revisions had it with contents, and when they were deployed.
-func having(t *testing.T, namespace string, contents map[int]string) (objects []client.Object) {
+// withHistory returns a Collector that has a base, whose revisions had it with contents, and when they were deployed.
+func withHistory(t *testing.T, namespace string, contents map[int]string) (objects []client.Object) {
 	t.Helper()
 	c := &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gateway", UID: types.UID(namespace)}}
 	c.Status.DeployedRelease = &v1alpha1.DeployedRelease{Revision: int64(len(contents))}
@@ -147,6 +150,14 @@ func TestAnUndoPutsBackWhatABaseHadBefore(t *testing.T) {
 		"one that was changed twice, and most have it": {
 			base: configMap, records: []map[int]string{{1: "good"}, {5: "before", 7: "now"}, {5: "before", 7: "now"}}, answer: "y\n", want: "before",
 		},
+		"one that only a Collector with few revisions recalls": {
+			base: configMap, records: append(slices.Repeat([]map[int]string{{1: "now", 2: "now", 3: "now"}}, 30), map[int]string{1: "before", 2: "now"}),
+			answer: "y\n", want: "before",
+		},
+		"one that only a Collector with many revisions recalls": {
+			base: configMap, records: append(slices.Repeat([]map[int]string{{1: "now", 2: "now"}}, 30), map[int]string{1: "before", 2: "now", 3: "now"}),
+			answer: "y\n", want: "before",
+		},
 		"one that was before, and again": {base: configMap, records: []map[int]string{{1: "a", 2: "b", 3: "a", 4: "now"}}, answer: "y\n", want: "a"},
 		"a version by its name": {
 			base: configMap, records: []map[int]string{{1: "older", 2: "before"}}, to: platform.VersionOf([]byte("older")), given: consent{yes: true}, want: "older",
@@ -171,7 +182,7 @@ func TestAnUndoPutsBackWhatABaseHadBefore(t *testing.T) {
 			}
 			objects := []client.Object{row.base.DeepCopyObject().(client.Object)}
 			for i, contents := range row.records {
-				objects = append(objects, having(t, fmt.Sprintf("tenant-%d", i), contents)...)
+				objects = append(objects, withHistory(t, fmt.Sprintf("tenant-%d", i), contents)...)
 			}
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 			var out bytes.Buffer

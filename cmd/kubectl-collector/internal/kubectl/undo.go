@@ -21,8 +21,9 @@ import (
 	"github.com/kube8/kube8-operator/internal/explain"
 )
 
-// maxAsked is how many Collectors' histories are read for the content that a base had, and more only for other versions.
-const maxAsked = 20
+// maxAsked is how many Collectors' histories are read for the content that a base had, and mostAsked if these do not have it. More are read
+// only for other versions.
+const maxAsked, mostAsked = 20, 200
 
 // base is a ConfigMap or Secret with a part of configurations.
 type base struct {
@@ -70,9 +71,9 @@ func (p *plugin) undoCommand() *cobra.Command {
 	var given consent
 	cmd := &cobra.Command{
 		Use: "undo BASE", Short: "Put the content back that a base had before", Args: cobra.ExactArgs(1),
-		Long: `Put the content back that a base had before: of the version that most Collectors
-have, if that is another one than now, or of the newest one that they have recorded,
-or of --to. Collectors that are on their way or overdue get it at once, the others in
+		Long: `Put the content back that a base had before: of the version that most namespaces
+have, if that is another one than now, or of the newest one that Collectors have
+recorded, or of --to. Collectors that are on their way or overdue get it at once, the others in
 waves.
 
 Records are in the namespaces of tenants, so look at the difference that is shown.
@@ -137,15 +138,17 @@ func (p *plugin) undo(ctx context.Context, s *session, namespace, name, to strin
 	return p.did(b.what, "has the content of version "+platform.VersionOf(content)+" again")
 }
 
-// contentBefore returns the content that a base had before, or as version to, and whose record has it. While most Collectors still have
+// having is a Collector that has a version of a base.
+type having struct {
+	collector *v1alpha1.Collector // its metadata
+	version   string
+	revision  int64
+}
+
+// contentBefore returns the content that a base had before, or as version to, and whose record has it. While most namespaces still have
 // another version, that is the one before: the base may have been changed more than once since. A revision has bases as they were when it
 // was deployed, so otherwise the newest revision with another version has it.
 func (s *session) contentBefore(ctx context.Context, b *base, to string) (content []byte, from string, err error) {
-	type having struct {
-		collector *v1alpha1.Collector
-		version   string
-		revision  int64
-	}
 	var all []having
 	err = s.eachCollector(ctx, func(c *v1alpha1.Collector) {
 		for _, known := range c.Status.Bases {
@@ -154,40 +157,76 @@ func (s *session) contentBefore(ctx context.Context, b *base, to string) (conten
 			}
 		}
 	})
-	now, deployed := platform.VersionOf(b.content), map[string]int{}
-	for _, one := range all {
-		if deployed[one.version]++; to == "" && one.version != now && 2*deployed[one.version] > len(all) {
-			to = one.version
+	if err != nil {
+		return nil, "", err
+	}
+	for _, version := range slices.Compact([]string{cmp.Or(to, mostHave(all, platform.VersionOf(b.content))), to}) {
+		if content, from, err = s.recorded(ctx, b, inTurn(all), version); content != nil || err != nil {
+			return content, from, err
 		}
 	}
-	slices.SortStableFunc(all, func(a, b having) int { return cmp.Compare(b.revision, a.revision) }) // those that know most
+	if to != "" {
+		return nil, "", fmt.Errorf("no Collector has recorded version %s of base %s other than it is now", to, b.what)
+	}
+	return nil, "", fmt.Errorf("no Collector has recorded another version of base %s; `kubectl collector history` shows those of a Collector",
+		b.what)
+}
+
+// mostHave returns the version that most namespaces have, or nothing if that is the one of now, or none.
+func mostHave(all []having, now string) string {
+	namespaces, versions := map[string]bool{}, map[string]map[string]bool{}
+	for _, one := range all {
+		namespaces[one.collector.Namespace] = true
+		if versions[one.version] == nil {
+			versions[one.version] = map[string]bool{}
+		}
+		versions[one.version][one.collector.Namespace] = true
+	}
+	for version, in := range versions {
+		if version != now && 2*len(in) > len(namespaces) && len(versions[now]) < len(in) {
+			return version
+		}
+	}
+	return ""
+}
+
+// inTurn sorts Collectors in the order in which their records are read. One of each namespace comes first, so that no tenant answers for
+// all, and before others those with few revisions, whose records go back longest. The first revision has no other version.
+func inTurn(all []having) []having {
+	age := func(one having) uint64 { return uint64(one.revision) - 2 } //nolint:gosec // the first one becomes the largest
+	all = slices.SortedStableFunc(slices.Values(all), func(a, b having) int { return cmp.Compare(age(a), age(b)) })
+	ranks, count := make(map[*v1alpha1.Collector]int, len(all)), map[string]int{}
+	for _, one := range all {
+		ranks[one.collector] = count[one.collector.Namespace]
+		count[one.collector.Namespace]++
+	}
+	slices.SortStableFunc(all, func(a, b having) int { return cmp.Compare(ranks[a.collector], ranks[b.collector]) })
+	return all
+}
+
+// recorded returns the newest content of a base that is recorded and not as now, of a version or of any, and whose record has it.
+func (s *session) recorded(ctx context.Context, b *base, all []having, version string) (content []byte, from string, err error) {
 	var newest time.Time
-	isAsked := map[string]bool{}
+	isAsked, now := map[string]bool{}, platform.VersionOf(b.content)
 	for i, one := range all {
-		if i >= maxAsked && isAsked[one.version] {
+		if i >= maxAsked && isAsked[one.version] && (content != nil || i >= mostAsked) {
 			continue
 		}
 		isAsked[one.version] = true
 		there := *s
 		there.namespace = one.collector.Namespace
-		revisions, readErr := there.revisions(ctx, one.collector)
-		err = errors.Join(err, readErr)
+		revisions, err := there.revisions(ctx, one.collector)
+		if err != nil {
+			return nil, "", err
+		}
 		for _, revision := range revisions {
 			had := revision.Base(b.GetName())
-			version := platform.VersionOf(had)
-			isOther := had != nil && version != now && (to == "" || version == to)
-			if isOther && revision.Deployed.After(newest) {
+			its := platform.VersionOf(had)
+			if had != nil && its != now && (version == "" || its == version) && revision.Deployed.After(newest) {
 				content, newest = had, revision.Deployed
 				from = fmt.Sprintf("%s of Collector %s/%s", revision, there.namespace, one.collector.Name)
 			}
 		}
 	}
-	if err == nil && content == nil {
-		err = fmt.Errorf("no Collector has recorded another version of base %s; `kubectl collector history` shows those of a Collector",
-			b.what)
-		if to != "" {
-			err = fmt.Errorf("no Collector has recorded version %s of base %s other than it is now", to, b.what)
-		}
-	}
-	return content, from, err
+	return content, from, nil
 }
