@@ -51,7 +51,7 @@ func TestThePluginShowsPausesAndUndoesARollout(t *testing.T) {
 	t.Run("where nothing is on its way", func(t *testing.T) {
 		g := NewWithT(t)
 		version := sha256Of(good)[:20]
-		g.Expect(shown()).To(And(MatchRegexp(`(?m)^0 +1 +0 +0 +0 +0$`), MatchRegexp(`(?m)^1 +1 +0 +0 +0 +0$`), MatchRegexp(`(?m)^last +1 +0 +1 +0 +0$`),
+		g.Expect(shown()).To(And(MatchRegexp(`(?m)^0 +1 +0 +0 +0 +0 +0$`), MatchRegexp(`(?m)^1 +1 +0 +0 +0 +0 +0$`), MatchRegexp(`(?m)^last +1 +0 +1 +0 +0 +0$`),
 			MatchRegexp(`(?m)^t-rollout +`+version+` +`+version+`: 3$`), Not(ContainSubstring("Overdue:")), Not(ContainSubstring("paused"))))
 		g.Expect(p.in(t).run("rollout", "status", "-n", w.fleet["b-one"].Namespace, "-o", "json")).To(And(
 			ContainSubstring(`"up to date": 1`), Not(ContainSubstring(`"last"`))))
@@ -62,13 +62,14 @@ func TestThePluginShowsPausesAndUndoesARollout(t *testing.T) {
 		g.Eventually(func() string {
 			out, _ := tenant.try("rollout", "status", "-n", w.fleet["a-zero"].Namespace)
 			return out
-		}).Should(And(MatchRegexp(`(?m)^unknown +1 +0 +0 +0 +0$`), MatchRegexp(`(?m)^t-rollout +unknown +`)))
+		}).Should(And(MatchRegexp(`(?m)^unknown +1 +0 +0 +0 +0 +0$`), MatchRegexp(`(?m)^t-rollout +unknown +`)))
 		tenant.refuses("your account may not list Collectors", "rollout", "status")
 		tenant.refuses("forbidden", "rollout", "pause")
 		tenant.refuses("forbidden", "rollout", "undo", "t-rollout", "--to", "1", "--yes")
 	})
 	t.Run("while all is paused", func(t *testing.T) {
 		g := NewWithT(t)
+		t.Cleanup(func() { _, _ = p.try("rollout", "resume") }) // or no other test's change would go on
 		g.Expect(p.in(t).run("rollout", "pause", "--dry-run=server")).To(HaveSuffix("(server dry run)\n"))
 		g.Expect(asLabel()).To(BeEmpty())
 		p.in(t).refuses("there is no namespace moon", "rollout", "pause", "--operator-namespace", "moon")
@@ -79,7 +80,7 @@ func TestThePluginShowsPausesAndUndoesARollout(t *testing.T) {
 		g.Eventually(func() string { // the labels of namespaces are believed for a while
 			writeBase(t, base, good+"# "+time.Now().String()+"\n")
 			return shown()
-		}).WithPolling(2 * time.Second).WithTimeout(time.Minute).Should(And(HavePrefix("Changes are paused; "), MatchRegexp(`(?m)^1 +0 +1 +0 +0 +0$`)))
+		}).WithPolling(2 * time.Second).WithTimeout(time.Minute).Should(And(HavePrefix("Changes are paused; "), MatchRegexp(`(?m)^1 +0 +1 +0 +0 +0 +0$`)))
 		writeBase(t, base, good)
 		screen = p.in(t).shell("true", commands[2])
 		g.Expect(screen.end()).To(Succeed(), screen.text())
@@ -89,7 +90,7 @@ func TestThePluginShowsPausesAndUndoesARollout(t *testing.T) {
 	t.Run("where one is overdue", func(t *testing.T) {
 		g := NewWithT(t)
 		writeBase(t, base, broken)
-		g.Eventually(shown).WithTimeout(30 * time.Second).Should(And(MatchRegexp(`(?m)^0 +0 +0 +0 +0 +1$`), MatchRegexp(`(?m)^1 +0 +1 +0 +0 +0$`),
+		g.Eventually(shown).WithTimeout(30 * time.Second).Should(And(MatchRegexp(`(?m)^0 +0 +0 +0 +0 +1 +0$`), MatchRegexp(`(?m)^1 +0 +1 +0 +0 +0 +0$`),
 			ContainSubstring("Overdue:\n  "+w.fleet["a-zero"].Namespace+"/a-zero, for "),
 			MatchRegexp(`(?m)^t-rollout +`+sha256Of(broken)[:20]+` +.*`+sha256Of(broken)[:20]+`: 1`), Not(ContainSubstring("debug"))))
 		screen := p.in(t).shell("true", commands[0])
