@@ -71,9 +71,11 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 	@if command -v promtool; then go test -count=1 -tags=promtool ./test/rules; \
 		else echo "promtool: not installed, so alerts are not checked"; fi
 
+LONG := ^(TestWalkOfEachField|TestTheOperatorEndsAsTheModelSays)$$
 test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
-	@$(ASSETS); for module in $(MODULES); do echo "go test: $$module"; \
-		go -C $$module test -count=1 -timeout=45m $(GOTESTFLAGS) ./...; done # uncached: Go does not see that the operator's binary changed
+	@$(ASSETS); go test -count=1 -timeout=45m $(GOTESTFLAGS) -run='$(LONG)' ./test/integration & long=$$!; \
+		for module in $(MODULES); do echo "go test: $$module"; \
+		go -C $$module test -count=1 -timeout=45m -skip='$(LONG)' $(GOTESTFLAGS) ./...; done; wait $$long # uncached: the operator's binary changes
 
 SCHEDULES ?= 1000000
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.

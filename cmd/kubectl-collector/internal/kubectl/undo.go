@@ -190,8 +190,8 @@ func mostHave(all []having, now string) string {
 	return ""
 }
 
-// inTurn sorts Collectors in the order in which their records are read. Each namespace has its turn, so that no tenant answers for all,
-// and Collectors with few revisions come first, because their records go back longest. The first revision has no other version.
+// inTurn sorts Collectors for reading their records. Each namespace has its turn, so that no tenant answers for all. Collectors with few
+// revisions come first, because their records go back longest. The first revision has no other version.
 func inTurn(all []having) []having {
 	age := func(one having) uint64 { return uint64(one.revision) - 2 } //nolint:gosec // the first one becomes the largest
 	all = slices.SortedStableFunc(slices.Values(all), func(a, b having) int { return cmp.Compare(age(a), age(b)) })
