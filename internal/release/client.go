@@ -184,7 +184,9 @@ func (r *actionClient) ends(err error) error {
 		r.expected = nil
 	}
 	if r.outcome.Update == nil {
-		r.Waves.Done(r.collector, r.began, err)
+		refused := &revision.RefusedError{}
+		isSeen := err == nil || errors.As(err, &refused)
+		r.Waves.Done(r.collector, r.began, isSeen)
 	}
 	r.last = r.outcome
 	return err

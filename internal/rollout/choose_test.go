@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -256,19 +255,19 @@ func TestAChangeThatIsExpectedMovesNoPlaceAndIsNotDoneByWhatWasBefore(t *testing
 			t.Errorf("%s has %+v, and another change must not begin its time anew", name, got)
 		}
 	}
-	f.Done(all[0], now.Add(time.Second), nil)
+	f.Done(all[0], now.Add(time.Second), true)
 	if got := f.places[key("current")]; got.expected.IsZero() {
 		t.Error("up to date by a reconcile that began before the last change")
 	}
-	f.Done(all[0], moment, errors.New("no answer"))
+	f.Done(all[0], moment, false)
 	if got := f.places[key("current")]; got.expected.IsZero() {
 		t.Error("up to date by a reconcile that failed")
 	}
-	f.Done(all[2], moment, errors.New("no answer"))
+	f.Done(all[2], moment, false)
 	if got := f.places[key("chosen")]; got != (place{}) {
 		t.Errorf("one that was admitted and takes nothing has %+v", got)
 	}
-	f.Done(all[0], moment, nil)
+	f.Done(all[0], moment, true)
 	if got := f.places[key("current")]; got != (place{}) {
 		t.Errorf("up to date, and it has %+v", got)
 	}

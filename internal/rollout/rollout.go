@@ -129,14 +129,14 @@ func (w *Waves) isPaused() bool {
 }
 
 // Done notes that a Collector has nothing to wait for, by a reconcile that began at a moment. That may have been before a change. A
-// reconcile that failed may not have seen the change, so others wait for another one.
-func (w *Waves) Done(collector client.Object, began time.Time, err error) {
+// reconcile that failed before it saw the change leaves the Collector to another one.
+func (w *Waves) Done(collector client.Object, began time.Time, isSeen bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	key := client.ObjectKeyFromObject(collector)
 	at, isKnown := w.places[key]
-	isUnseen := !isKnown || !at.expected.IsZero()
-	if at.changed.After(began) || isUnseen && err != nil {
+	isUnknown := !isKnown || !at.expected.IsZero()
+	if at.changed.After(began) || isUnknown && !isSeen {
 		return
 	}
 	w.places[key] = place{}

@@ -101,14 +101,14 @@ func TestACollectorGoesThroughAWave(t *testing.T) {
 			t.Errorf("it says that it is on its way, and is to say %v", pending)
 		}
 		r.change(1, two)
-		r.Done(two, r.Now(), nil)
+		r.Done(two, r.Now(), true)
 		r.expect(t, time.Minute-interval, Counts{Waiting: 2, RollingOut: 1}, "two")
 
 		r.change(1, ring("two", "1")) // it is ready
 		r.expect(t, interval, Counts{Waiting: 1, RollingOut: 1}, "two", "one")
-		r.Done(one, r.Now(), nil)
+		r.Done(one, r.Now(), true)
 		r.expect(t, interval, Counts{RollingOut: 1}, "two", "one", "last")
-		r.Done(last, r.Now(), nil)
+		r.Done(last, r.Now(), true)
 		r.expect(t, interval, Counts{}, "two", "one", "last")
 		looks := r.looks
 		r.expect(t, time.Hour, Counts{}, "two", "one", "last")
@@ -138,7 +138,7 @@ func TestAWaveThatHoldsSaysSoOnce(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		r.change(0, newCollector("overdue", nil)) // it is ready at last
-		r.Done(overdue, r.Now(), nil)
+		r.Done(overdue, r.Now(), true)
 		r.expect(t, standstill, Counts{RollingOut: 1}, "waiting")
 	})
 }
@@ -194,11 +194,11 @@ func TestAReconcileThatFailsAfterAStartLeavesACollectorUnseen(t *testing.T) {
 	f := newFleet("9", now)
 	f.add("a ring=0 unseen")
 	f.add("b ring=1 waits")
-	f.Done(&f.collectors[0], now, errors.New("no answer"))
+	f.Done(&f.collectors[0], now, false)
 	if chosen := f.choose(f.collectors, now); len(chosen.admitted) > 0 {
 		t.Errorf("admitted %q", names(chosen.admitted))
 	}
-	f.Done(&f.collectors[0], now, nil)
+	f.Done(&f.collectors[0], now, true)
 	if chosen := f.choose(f.collectors, now); len(chosen.admitted) != 1 {
 		t.Errorf("admitted %q", names(chosen.admitted))
 	}
