@@ -123,6 +123,9 @@ var mounts = [][]string{
 	{"volumes", "*", "projected", "sources", "*", "secret", "name"},
 }
 
+// podFields are what stamp changes of a workload.
+var podFields = [][]string{{"spec", "template", "metadata"}, {"spec", "template", "spec", "volumes"}}
+
 // finish stamps hashes on the object's pod template, and writes the text of an object that was changed.
 func (o *object) finish(secrets map[string]*files, references string) error {
 	err := o.stamp(secrets, references)
@@ -131,6 +134,12 @@ func (o *object) finish(secrets map[string]*files, references string) error {
 	}
 	if err != nil || !o.isChanged {
 		return err
+	}
+	if kind := o.node.GetKind(); kind != "Secret" && kind != "Job" {
+		if text, isDone := o.rewritten(podFields...); isDone {
+			o.text = text
+			return nil
+		}
 	}
 	o.text, err = o.node.String()
 	return err
