@@ -7,7 +7,6 @@
 package postrender
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"regexp"
 	"strings"
 
-	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/kube8/kube8-operator/internal/configuration"
@@ -47,7 +45,7 @@ const ReferencesAnnotation = "kube8.dev/references"
 // nobody can change. A Job is named after its spec. Other objects that neither have nor mount the configuration come out byte
 // for byte as they went in.
 func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
-	all, objects, err := split(manifest)
+	all, objects, err := split(manifest.String())
 	if err != nil {
 		return nil, err
 	}
@@ -91,22 +89,14 @@ type object struct {
 var ofInterest = regexp.MustCompile(`Secret|template["']?\s*:`)
 
 // split returns the objects of a manifest, and those of interest, parsed.
-func split(manifest io.Reader) (all, parsed []*object, err error) {
-	reader := yamlutil.NewYAMLReader(bufio.NewReader(manifest))
-	for {
-		read, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return all, parsed, nil
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("read rendered manifest: %w", err)
-		}
-		one := &object{text: strings.TrimPrefix(string(read), separator)} // the reader leaves the first one
+func split(manifest string) (all, parsed []*object, err error) {
+	for _, text := range Split(manifest) {
+		one := &object{text: text}
 		all = append(all, one)
-		if !ofInterest.MatchString(one.text) {
+		if !ofInterest.MatchString(text) {
 			continue
 		}
-		one.node, err = yaml.Parse(one.text)
+		one.node, err = yaml.Parse(text)
 		if errors.Is(err, io.EOF) {
 			continue // only comments
 		}
@@ -115,6 +105,26 @@ func split(manifest io.Reader) (all, parsed []*object, err error) {
 		}
 		parsed = append(parsed, one)
 	}
+	return all, parsed, nil
+}
+
+// Split returns the documents of a manifest, without the lines between them.
+func Split(manifest string) (documents []string) {
+	begin, end := 0, 0
+	add := func() {
+		if begin < end {
+			documents = append(documents, manifest[begin:end])
+		}
+	}
+	for line := range strings.SplitAfterSeq(manifest, "\n") {
+		if rest, found := strings.CutPrefix(line, "---"); found && strings.TrimSpace(rest) == "" {
+			add()
+			begin = end + len(line)
+		}
+		end += len(line)
+	}
+	add()
+	return documents
 }
 
 // mounts are where a pod's spec names the Secrets that it mounts.

@@ -93,7 +93,7 @@ spec:
 `, false},
 	} {
 		secrets := map[string]*files{"a": {stamps{ConfigHashAnnotation: "1"}, "-2"}}
-		_, parsed, err := split(strings.NewReader(row.text))
+		_, parsed, err := split(row.text)
 		if err != nil || parsed[0].stamp(secrets, "") != nil {
 			t.Fatal(name, err)
 		}

@@ -4,15 +4,12 @@
 package render
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -23,7 +20,6 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/internal/configuration"
@@ -129,25 +125,16 @@ func placeOf(content string) int {
 // Parse reads the objects of a manifest.
 func Parse(manifest string) (*Rendered, error) {
 	rendered, sum := &Rendered{Manifest: manifest}, sha256.New()
-	reader := yamlutil.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
-	for {
-		text, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			rendered.Hash = hex.EncodeToString(sum.Sum(nil))[:hashLength]
-			return rendered, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read rendered manifest: %w", err)
-		}
+	for _, text := range postrender.Split(manifest) {
 		object := &unstructured.Unstructured{}
-		converted, err := yaml.YAMLToJSON(text)
+		converted, err := yaml.YAMLToJSON([]byte(text))
 		if err != nil || json.Unmarshal(converted, &object.Object) != nil {
 			return nil, fmt.Errorf("rendered object %d is not a Kubernetes object", len(rendered.Objects)+1)
 		}
 		if len(object.Object) == 0 {
 			continue
 		}
-		public := strings.TrimPrefix(string(text), "---\n")
+		public := text
 		if object.GetKind() == "Secret" {
 			bare := maps.Clone(object.Object)
 			delete(bare, "data")
@@ -155,7 +142,7 @@ func Parse(manifest string) (*Rendered, error) {
 			whole, err := yaml.Marshal(bare)
 			if err == nil {
 				public = "# without its data\n" + string(whole)
-				converted, err = yaml.YAMLToJSON(whole)
+				converted, err = json.Marshal(bare)
 			}
 			if err != nil {
 				return nil, err //nolint:wrapcheck // never the case for what was read from YAML
@@ -164,6 +151,8 @@ func Parse(manifest string) (*Rendered, error) {
 		rendered.Objects, rendered.texts = append(rendered.Objects, object), append(rendered.texts, public)
 		write(sum, string(converted)) // its keys are sorted
 	}
+	rendered.Hash = hex.EncodeToString(sum.Sum(nil))[:hashLength]
+	return rendered, nil
 }
 
 // ConfigHash returns the SHA-256 of the configuration that the pods mount, in hex, or "".
