@@ -138,7 +138,7 @@ func functions() template.FuncMap {
 			return found
 		}
 	}
-	all["toYaml"], all["toJson"] = text(yaml.Marshal), text(json.Marshal)
+	all["toYaml"], all["toJson"] = text(toYAML), text(json.Marshal)
 	all["fromYaml"] = parsed(func(data []byte, into any) error { return yaml.Unmarshal(data, into) })
 	all["fromJson"] = parsed(json.Unmarshal)
 	return all

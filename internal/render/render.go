@@ -20,7 +20,6 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -126,20 +125,20 @@ func placeOf(content string) int {
 func Parse(manifest string) (*Rendered, error) {
 	rendered, sum := &Rendered{Manifest: manifest}, sha256.New()
 	for _, text := range postrender.Split(manifest) {
-		object := &unstructured.Unstructured{}
-		converted, err := yaml.YAMLToJSON([]byte(text))
-		if err != nil || json.Unmarshal(converted, &object.Object) != nil {
+		content, converted, err := fromYAML(text)
+		if err != nil {
 			return nil, fmt.Errorf("rendered object %d is not a Kubernetes object", len(rendered.Objects)+1)
 		}
-		if len(object.Object) == 0 {
+		if len(content) == 0 {
 			continue
 		}
+		object := &unstructured.Unstructured{Object: content}
 		public := text
 		if object.GetKind() == "Secret" {
 			bare := maps.Clone(object.Object)
 			delete(bare, "data")
 			delete(bare, "stringData")
-			whole, err := yaml.Marshal(bare)
+			whole, err := toYAML(bare)
 			if err == nil {
 				public = "# without its data\n" + string(whole)
 				converted, err = json.Marshal(bare)

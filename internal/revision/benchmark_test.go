@@ -59,10 +59,12 @@ func BenchmarkInstall(b *testing.B) {
 		Offered: func(context.Context) (*render.Offered, error) {
 			return &render.Offered{Capabilities: chartutil.DefaultCapabilities}, nil
 		},
-		Configuration: func(context.Context, *unstructured.Unstructured) (none postrender.Referenced, _ error) { return none, nil },
-		Bases:         func(context.Context, *unstructured.Unstructured) (base.Bases, error) { return nil, nil },
-		Versions:      func(*unstructured.Unstructured) (configuration, references string) { return "", "" },
-		References:    func(*unstructured.Unstructured, string) (string, []string) { return "", nil },
+		Configuration: func(context.Context, *unstructured.Unstructured) (none postrender.Referenced, _ error) {
+			return none, nil
+		},
+		Bases:      func(context.Context, *unstructured.Unstructured) (base.Bases, error) { return nil, nil },
+		Versions:   func(*unstructured.Unstructured) (configuration, references string) { return "", "" },
+		References: func(*unstructured.Unstructured, string) (string, []string) { return "", nil },
 	}
 	collector := &unstructured.Unstructured{Object: map[string]any{"spec": spec.AsMap()}}
 	collector.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
