@@ -47,57 +47,65 @@ func fromYAML(text string) (object map[string]any, asJSON []byte, err error) {
 
 // convert returns a value as JSON has it, with all numbers as floating ones or all as integers. It does not know all values.
 func convert(value any, floats bool) (converted any, isKnown bool) {
+	return walk(value, func(leaf any) (any, bool) {
+		number := 0.0
+		switch v := leaf.(type) {
+		case nil, bool:
+			return v, true
+		case string: // about which YAML, JSON and Go agree
+			isOdd := func(char rune) bool { return !unicode.IsPrint(char) && char != '\n' && char != '\t' }
+			return v, utf8.ValidString(v) && !strings.ContainsFunc(v, isOdd)
+		case int:
+			number = float64(v)
+		case int64:
+			number = float64(v)
+		case float64:
+			number = v
+		default:
+			return nil, false
+		}
+		if isExact := math.Abs(number) < maxExact; floats || !isExact {
+			return number, isExact
+		}
+		return int64(number), number == math.Trunc(number)
+	})
+}
+
+// walk returns a copy of a value, with what a function makes of each key and of what is neither a map nor a list, if it knows them.
+func walk(value any, leaf func(any) (any, bool)) (copied any, isKnown bool) {
 	switch v := value.(type) {
-	case nil, bool:
-		return v, true
-	case string:
-		return v, isPlain(v)
-	case int:
-		return number(float64(v), floats)
-	case int64:
-		return number(float64(v), floats)
-	case float64:
-		return number(v, floats)
+	case chartutil.Values:
+		return walkFields(v, leaf)
+	case map[string]any:
+		return walkFields(v, leaf)
+	case map[any]any:
+		return walkFields(v, leaf)
 	case []any:
+		if v == nil {
+			return leaf(nil)
+		}
 		list := make([]any, len(v))
 		for i := range v {
-			if list[i], isKnown = convert(v[i], floats); !isKnown {
+			if list[i], isKnown = walk(v[i], leaf); !isKnown {
 				return nil, false
 			}
 		}
-		return list, v != nil
-	case chartutil.Values:
-		return convert(map[string]any(v), floats)
-	case map[string]any:
-		fields := make(map[string]any, len(v))
-		for key, field := range v {
-			if fields[key], isKnown = convert(field, floats); !isKnown || !isPlain(key) {
-				return nil, false
-			}
-		}
-		return fields, v != nil
-	case map[any]any:
-		fields := make(map[string]any, len(v))
-		for key, field := range v {
-			name, isText := key.(string)
-			if fields[name], isKnown = convert(field, floats); !isText || !isKnown || !isPlain(name) {
-				return nil, false
-			}
-		}
-		return fields, true
+		return list, true
 	}
-	return nil, false
+	return leaf(value)
 }
 
-// isPlain tells whether YAML, JSON and Go agree about a text.
-func isPlain(text string) bool {
-	isOdd := func(char rune) bool { return !unicode.IsPrint(char) && char != '\n' && char != '\t' }
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, isOdd)
-}
-
-func number(v float64, floats bool) (any, bool) {
-	if floats {
-		return v, math.Abs(v) < maxExact
+func walkFields[K comparable](in map[K]any, leaf func(any) (any, bool)) (copied any, isKnown bool) {
+	if in == nil {
+		return leaf(nil)
 	}
-	return int64(v), v == math.Trunc(v) && math.Abs(v) < maxExact
+	fields := make(map[string]any, len(in))
+	for key, value := range in {
+		_, isPlain := leaf(key)
+		name, isText := any(key).(string)
+		if fields[name], isKnown = walk(value, leaf); !isKnown || !isPlain || !isText {
+			return nil, false
+		}
+	}
+	return fields, true
 }
