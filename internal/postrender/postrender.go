@@ -85,15 +85,15 @@ type object struct {
 	isChanged bool        // the node is
 }
 
-// ofInterest finds what may be a Secret, or have a pod template. The others need not be parsed.
-var ofInterest = regexp.MustCompile(`Secret|template["']?\s*:`)
+// template finds what may have a pod template. What has none, and is no Secret, need not be parsed.
+var template = regexp.MustCompile(`template["']?\s*:`)
 
 // split returns the objects of a manifest, and those of interest, parsed.
 func split(manifest string) (all, parsed []*object, err error) {
 	for _, text := range Split(manifest) {
 		one := &object{text: text}
 		all = append(all, one)
-		if !ofInterest.MatchString(text) {
+		if !strings.Contains(text, "Secret") && !template.MatchString(text) {
 			continue
 		}
 		one.node, err = yaml.Parse(text)

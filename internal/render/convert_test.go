@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,6 +98,18 @@ func spoil(value any) {
 	case []any:
 		for _, entry := range v {
 			spoil(entry)
+		}
+	}
+}
+
+func TestExpressionsMatchAsSprigsDo(t *testing.T) {
+	match := regexMatch()
+	for i := range 300 {
+		for _, expression := range []string{"^a+$", "(", fmt.Sprintf("^a{%d}$", i)} {
+			want, _ := regexp.MatchString(expression, "aaa")
+			if match(expression, "aaa") != want || match(expression, "aaa") != want {
+				t.Errorf("%s matches otherwise", expression)
+			}
 		}
 	}
 }
