@@ -85,7 +85,7 @@ type object struct {
 	isChanged bool        // the node is
 }
 
-// template finds what may have a pod template. What has none, and is no Secret, need not be parsed.
+// template finds what may have a pod template. The post-renderer parses only that, and Secrets.
 var template = regexp.MustCompile(`template["']?\s*:`)
 
 // split returns the objects of a manifest, and those of interest, parsed.

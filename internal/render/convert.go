@@ -48,7 +48,7 @@ func fromYAML(text string) (object map[string]any, asJSON []byte, err error) {
 // convert returns a value as JSON has it, with all numbers as floating ones or all as integers. It does not know all values.
 func convert(value any, floats bool) (converted any, isKnown bool) {
 	return walk(value, func(leaf any) (any, bool) {
-		number := 0.0
+		var number float64
 		switch v := leaf.(type) {
 		case nil, bool:
 			return v, true

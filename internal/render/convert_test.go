@@ -15,7 +15,7 @@ import (
 func TestWhatLeavesOutJSONIsAsWithJSON(t *testing.T) {
 	for _, value := range []any{
 		nil, true, "", "yes", "1e3", "0x1", "012", "null", "~", "- a", "a: b", "# a", " a ", "a\nb\n", "\ta", "a\r\nb", "<&>", "\u2028", "\u00a0", "é", "😀",
-		"2020-01-01", "a\x7f", "a\xff", "\x00", "=", "<<", "*a", 1, int64(-2), 3.0, 3.5, -0.0, math.Copysign(0, -1), 1e6, 1e20, 1e21, 1e300,
+		"2020-01-01", "a\x7f", "a\xff", "\x00", "=", "<<", "*a", 1, int64(-2), 3.0, 3.5, math.Copysign(0, -1), 1e6, 1e20, 1e21, 1e300,
 		int64(1<<53 + 1), int64(math.MaxInt64), uint64(math.MaxUint64), json.Number("1.0"), math.Inf(1), []string{"a"}, []any{}, []any(nil),
 		map[string]any{}, map[string]any(nil), chartutil.Values(nil), chartutil.Values{"a": 1.0}, map[string]string{"b": "1"},
 		map[string]any{"b": 1, "a10": 2, "a9": 3, "y": 4, "1": 5, "\x7f": 6}, struct {
@@ -107,8 +107,10 @@ func TestExpressionsMatchAsSprigsDo(t *testing.T) {
 	for i := range 300 {
 		for _, expression := range []string{"^a+$", "(", fmt.Sprintf("^a{%d}$", i)} {
 			want, _ := regexp.MatchString(expression, "aaa")
-			if match(expression, "aaa") != want || match(expression, "aaa") != want {
-				t.Errorf("%s matches otherwise", expression)
+			for range 2 {
+				if match(expression, "aaa") != want {
+					t.Errorf("%s matches otherwise", expression)
+				}
 			}
 		}
 	}
