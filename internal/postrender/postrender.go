@@ -7,7 +7,6 @@
 package postrender
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"regexp"
 	"strings"
 
-	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/kube8/kube8-operator/internal/configuration"
@@ -47,7 +45,7 @@ const ReferencesAnnotation = "kube8.dev/references"
 // nobody can change. A Job is named after its spec. Other objects that neither have nor mount the configuration come out byte
 // for byte as they went in.
 func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
-	all, objects, err := split(manifest)
+	all, objects, err := split(manifest.String())
 	if err != nil {
 		return nil, err
 	}
@@ -87,26 +85,18 @@ type object struct {
 	isChanged bool        // the node is
 }
 
-// ofInterest finds what may be a Secret, or have a pod template. The others need not be parsed.
-var ofInterest = regexp.MustCompile(`Secret|template["']?\s*:`)
+// template finds what may have a pod template. The post-renderer parses only that, and Secrets.
+var template = regexp.MustCompile(`template["']?\s*:`)
 
 // split returns the objects of a manifest, and those of interest, parsed.
-func split(manifest io.Reader) (all, parsed []*object, err error) {
-	reader := yamlutil.NewYAMLReader(bufio.NewReader(manifest))
-	for {
-		read, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return all, parsed, nil
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("read rendered manifest: %w", err)
-		}
-		one := &object{text: strings.TrimPrefix(string(read), separator)} // the reader leaves the first one
+func split(manifest string) (all, parsed []*object, err error) {
+	for _, text := range Split(manifest) {
+		one := &object{text: text}
 		all = append(all, one)
-		if !ofInterest.MatchString(one.text) {
+		if !strings.Contains(text, "Secret") && !template.MatchString(text) {
 			continue
 		}
-		one.node, err = yaml.Parse(one.text)
+		one.node, err = yaml.Parse(text)
 		if errors.Is(err, io.EOF) {
 			continue // only comments
 		}
@@ -115,6 +105,26 @@ func split(manifest io.Reader) (all, parsed []*object, err error) {
 		}
 		parsed = append(parsed, one)
 	}
+	return all, parsed, nil
+}
+
+// Split returns the documents of a manifest, without the lines between them.
+func Split(manifest string) (documents []string) {
+	begin, end := 0, 0
+	add := func() {
+		if begin < end {
+			documents = append(documents, manifest[begin:end])
+		}
+	}
+	for line := range strings.SplitAfterSeq(manifest, "\n") {
+		if rest, found := strings.CutPrefix(line, "---"); found && strings.TrimSpace(rest) == "" {
+			add()
+			begin = end + len(line)
+		}
+		end += len(line)
+	}
+	add()
+	return documents
 }
 
 // mounts are where a pod's spec names the Secrets that it mounts.
@@ -122,6 +132,9 @@ var mounts = [][]string{
 	{"volumes", "*", "secret", "secretName"},
 	{"volumes", "*", "projected", "sources", "*", "secret", "name"},
 }
+
+// podFields are what stamp changes of a workload.
+var podFields = [][]string{{"spec", "template", "metadata"}, {"spec", "template", "spec", "volumes"}}
 
 // finish stamps hashes on the object's pod template, and writes the text of an object that was changed.
 func (o *object) finish(secrets map[string]*files, references string) error {
@@ -131,6 +144,12 @@ func (o *object) finish(secrets map[string]*files, references string) error {
 	}
 	if err != nil || !o.isChanged {
 		return err
+	}
+	if kind := o.node.GetKind(); kind != "Secret" && kind != "Job" {
+		if text, isDone := o.rewritten(podFields...); isDone {
+			o.text = text
+			return nil
+		}
 	}
 	o.text, err = o.node.String()
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -106,6 +107,26 @@ func including(all *template.Template) func(string, any) (string, error) {
 	}
 }
 
+// regexMatch returns the function of Sprig, which compiles an expression for each call. This one remembers as many as a chart has.
+func regexMatch() func(expression, text string) bool {
+	var mutex sync.Mutex
+	known := map[string]*regexp.Regexp{}
+	return func(expression, text string) bool {
+		mutex.Lock()
+		found := known[expression]
+		if found == nil && len(known) < 100 {
+			found, _ = regexp.Compile(expression)
+			known[expression] = found
+		}
+		mutex.Unlock()
+		if found == nil {
+			isMatch, _ := regexp.MatchString(expression, text)
+			return isMatch
+		}
+		return found.MatchString(text)
+	}
+}
+
 // functions returns those that Helm documents for templates, without tpl, lookup, TOML, and those for lists of YAML and JSON:
 // https://helm.sh/docs/chart_template_guide/function_list/
 func functions() template.FuncMap {
@@ -113,6 +134,7 @@ func functions() template.FuncMap {
 	delete(all, "env")
 	delete(all, "expandenv")
 	all["include"] = func(string, any) string { return "" } // see including
+	all["regexMatch"] = regexMatch()
 	all["getHostByName"] = func(string) string { return "" }
 	all["required"] = func(message string, value any) (any, error) {
 		if value == nil || value == "" {
@@ -138,7 +160,7 @@ func functions() template.FuncMap {
 			return found
 		}
 	}
-	all["toYaml"], all["toJson"] = text(yaml.Marshal), text(json.Marshal)
+	all["toYaml"], all["toJson"] = text(toYAML), text(json.Marshal)
 	all["fromYaml"] = parsed(func(data []byte, into any) error { return yaml.Unmarshal(data, into) })
 	all["fromJson"] = parsed(json.Unmarshal)
 	return all

@@ -4,15 +4,12 @@
 package render
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -23,8 +20,6 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -81,9 +76,17 @@ func (c *Chart) Template(name types.NamespacedName, values map[string]any, capab
 		return nil, fmt.Errorf("read the dependencies of chart %s: %w", c.Name(), err)
 	}
 	options := chartutil.ReleaseOptions{Name: name.Name, Namespace: name.Namespace, Revision: 1, IsInstall: true}
-	input, err := chartutil.ToRenderValues(c.Chart, values, options, capabilities)
+	bare, given := *c.Chart, values
+	isPlain := c.templates != nil && c.Schema == nil
+	if isPlain {
+		bare.Values, given = nil, nil
+	}
+	input, err := chartutil.ToRenderValues(&bare, given, options, capabilities)
 	if err != nil {
 		return nil, fmt.Errorf("render chart %s: %w", c.Name(), err)
+	}
+	if isPlain {
+		input["Values"] = c.coalesce(values)
 	}
 	if coalesced, ok := input["Values"].(chartutil.Values); ok {
 		if err := configuration.Prepare(coalesced); err != nil {
@@ -129,33 +132,24 @@ func placeOf(content string) int {
 // Parse reads the objects of a manifest.
 func Parse(manifest string) (*Rendered, error) {
 	rendered, sum := &Rendered{Manifest: manifest}, sha256.New()
-	reader := yamlutil.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
-	for {
-		text, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			rendered.Hash = hex.EncodeToString(sum.Sum(nil))[:hashLength]
-			return rendered, nil
-		}
+	for _, text := range postrender.Split(manifest) {
+		content, converted, err := fromYAML(text)
 		if err != nil {
-			return nil, fmt.Errorf("read rendered manifest: %w", err)
-		}
-		object := &unstructured.Unstructured{}
-		converted, err := yaml.YAMLToJSON(text)
-		if err != nil || json.Unmarshal(converted, &object.Object) != nil {
 			return nil, fmt.Errorf("rendered object %d is not a Kubernetes object", len(rendered.Objects)+1)
 		}
-		if len(object.Object) == 0 {
+		if len(content) == 0 {
 			continue
 		}
-		public := strings.TrimPrefix(string(text), "---\n")
+		object := &unstructured.Unstructured{Object: content}
+		public := text
 		if object.GetKind() == "Secret" {
 			bare := maps.Clone(object.Object)
 			delete(bare, "data")
 			delete(bare, "stringData")
-			whole, err := yaml.Marshal(bare)
+			whole, err := toYAML(bare)
 			if err == nil {
 				public = "# without its data\n" + string(whole)
-				converted, err = yaml.YAMLToJSON(whole)
+				converted, err = json.Marshal(bare)
 			}
 			if err != nil {
 				return nil, err //nolint:wrapcheck // never the case for what was read from YAML
@@ -164,6 +158,8 @@ func Parse(manifest string) (*Rendered, error) {
 		rendered.Objects, rendered.texts = append(rendered.Objects, object), append(rendered.texts, public)
 		write(sum, string(converted)) // its keys are sorted
 	}
+	rendered.Hash = hex.EncodeToString(sum.Sum(nil))[:hashLength]
+	return rendered, nil
 }
 
 // ConfigHash returns the SHA-256 of the configuration that the pods mount, in hex, or "".

@@ -1,0 +1,97 @@
+package revision_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/base"
+	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/revision"
+)
+
+// accepting is an API server that accepts all that is written, and answers nothing.
+type accepting struct{ client.Client }
+
+func (accepting) Create(context.Context, client.Object, ...client.CreateOption) error { return nil }
+
+func (accepting) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	return nil
+}
+
+// BenchmarkInstall is what an install costs the operator beside requests: from the values of a Collector to its objects, as they
+// are sent, and to its record.
+func BenchmarkInstall(b *testing.B) {
+	loaded, err := loader.Load("../../helm-charts/collector")
+	if err != nil {
+		b.Fatal(err)
+	}
+	loaded.Schema = nil // as in the operator: the API server has checked the values
+	chart, err := render.NewChart(loaded)
+	if err != nil {
+		b.Fatal(err)
+	}
+	text, err := os.ReadFile("../../helm-charts/collector/ci/gateway-values.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	spec, err := chartutil.ReadValues(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range chart.Kinds {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+	}
+	source := &revision.Source{
+		Chart: chart, Mapper: mapper,
+		Offered: func(context.Context) (*render.Offered, error) {
+			return &render.Offered{Capabilities: chartutil.DefaultCapabilities}, nil
+		},
+		Configuration: func(context.Context, *unstructured.Unstructured) (none postrender.Referenced, _ error) {
+			return none, nil
+		},
+		Bases:      func(context.Context, *unstructured.Unstructured) (base.Bases, error) { return nil, nil },
+		Versions:   func(*unstructured.Unstructured) (configuration, references string) { return "", "" },
+		References: func(*unstructured.Unstructured, string) (string, []string) { return "", nil },
+	}
+	collector := &unstructured.Unstructured{Object: map[string]any{"spec": spec.AsMap()}}
+	collector.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
+	collector.SetNamespace("acme")
+	collector.SetName("gateway")
+	collector.SetUID("a-b-c")
+	cluster := apply.NewCluster(accepting{}, nil, collector)
+	b.ReportAllocs()
+	for b.Loop() {
+		values, err := chartutil.CoalesceValues(loaded, maps.Clone(spec)) // as the stock reconciler does
+		if err != nil {
+			b.Fatal(err)
+		}
+		made, err := source.Render(b.Context(), collector, values, "")
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, object := range made.Objects {
+			if _, err := cluster.Apply(b.Context(), apply.Request{Ref: object.Ref, Content: object.Content}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		records := record.Records{
+			Known: &record.Known{}, Cluster: accepting{}, Collector: collector, Chart: loaded, Limit: 10, Alone: true,
+		}
+		if _, err := records.Add(b.Context(), made.Content()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
