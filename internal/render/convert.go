@@ -71,31 +71,6 @@ func convert(value any, floats bool) (converted any, isKnown bool) {
 	})
 }
 
-// coalesce is chartutil.CoalesceValues for a chart that has no others in it. That copies by reflection, which takes some times as much.
-func (c *Chart) coalesce(given map[string]any) chartutil.Values {
-	same := func(leaf any) (any, bool) { return leaf, true }
-	copied, _ := walk(given, same)
-	coalesced, _ := copied.(map[string]any)
-	if coalesced == nil {
-		coalesced = map[string]any{}
-	}
-	for field, value := range c.Values {
-		value, _ = walk(value, same)
-		found, isSet := coalesced[field]
-		table, isTable := found.(map[string]any)
-		defaults, hasDefaults := value.(map[string]any)
-		switch {
-		case !isSet:
-			coalesced[field] = value
-		case found == nil:
-			delete(coalesced, field)
-		case isTable && hasDefaults:
-			chartutil.CoalesceTables(table, defaults)
-		}
-	}
-	return coalesced
-}
-
 // walk returns a copy of a value, with what a function makes of each key and of what is neither a map nor a list, if it knows them.
 func walk(value any, leaf func(any) (any, bool)) (copied any, isKnown bool) {
 	switch v := value.(type) {

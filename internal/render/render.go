@@ -76,17 +76,9 @@ func (c *Chart) Template(name types.NamespacedName, values map[string]any, capab
 		return nil, fmt.Errorf("read the dependencies of chart %s: %w", c.Name(), err)
 	}
 	options := chartutil.ReleaseOptions{Name: name.Name, Namespace: name.Namespace, Revision: 1, IsInstall: true}
-	bare, given := *c.Chart, values
-	isPlain := c.templates != nil && c.Schema == nil
-	if isPlain {
-		bare.Values, given = nil, nil
-	}
-	input, err := chartutil.ToRenderValues(&bare, given, options, capabilities)
+	input, err := chartutil.ToRenderValues(c.Chart, values, options, capabilities)
 	if err != nil {
 		return nil, fmt.Errorf("render chart %s: %w", c.Name(), err)
-	}
-	if isPlain {
-		input["Values"] = c.coalesce(values)
 	}
 	if coalesced, ok := input["Values"].(chartutil.Values); ok {
 		if err := configuration.Prepare(coalesced); err != nil {
