@@ -47,8 +47,7 @@ type candidate struct {
 func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) choice {
 	var chosen choice
 	var waiting []candidate
-	open, taken, isStuck := LastRing, map[string]int{}, map[string]bool{} // by namespace
-	takers := 0
+	open, taken, isStuck, takers := LastRing, map[string]int{}, map[string]bool{}, 0 // two of them by namespace
 	for i := range collectors {
 		collector := &collectors[i]
 		at, isKnown := w.places[client.ObjectKeyFromObject(collector)]
@@ -71,8 +70,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 			}
 			chosen.RollingOut++
 		case !isKnown, !at.expected.IsZero():
-			_, isInstalled, _ := unstructured.NestedFieldNoCopy(collector.Object, "status", "deployedRelease")
-			if isHeld || !isInstalled || w.isLate(collector, at, now) { // an installation takes what is there now
+			if isHeld || !isInstalled(collector) || w.isLate(collector, at, now) { // an installation takes what is there now
 				continue
 			}
 		case at.number == 0:
@@ -91,9 +89,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		chosen.LeftOut, chosen.Waiting = chosen.LeftOut+chosen.Waiting, 0
 		return chosen
 	}
-	concerned := min(takers, max(w.line, chosen.Waiting+chosen.RollingOut+chosen.Overdue))
-	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, concerned, false)
-	budget = max(1, budget) // the error is about a flag that the operator has checked
+	budget := w.budgetFor(min(takers, max(w.line, chosen.Waiting+chosen.RollingOut+chosen.Overdue)))
 	waiting, first := inTurn(waiting, taken, isStuck)
 	open = min(open, first)
 	for _, next := range waiting {
@@ -107,6 +103,17 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		chosen.Held, chosen.Waiting = chosen.Waiting, 0
 	}
 	return chosen
+}
+
+// budgetFor returns how many may be on their way of so many Collectors that a change concerns.
+func (w *Waves) budgetFor(concerned int) int {
+	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, concerned, false)
+	return max(1, budget) // the error is about a flag that the operator has checked
+}
+
+func isInstalled(collector *unstructured.Unstructured) bool {
+	_, is, _ := unstructured.NestedFieldNoCopy(collector.Object, "status", "deployedRelease")
+	return is
 }
 
 // isLate tells whether others wait no longer for a Collector that was not reconciled with a change.
