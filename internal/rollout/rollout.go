@@ -210,9 +210,12 @@ func (w *Waves) Look(ctx context.Context) {
 	}
 	w.tellHeld(chosen)
 	w.Count(chosen.Counts)
+	if chosen.Waiting+chosen.Held+chosen.RollingOut+chosen.Overdue == 0 && !w.isPaused() {
+		w.line = 0 // the next change concerns others; those that are left out may be so for ever
+	}
 	switch {
 	case chosen.Counts == Counts{}:
-		w.due, w.line = nil, 0
+		w.due = nil
 	case chosen.Waiting+chosen.RollingOut == 0:
 		w.due = new(now.Add(standstill))
 	}

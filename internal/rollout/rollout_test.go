@@ -203,3 +203,28 @@ func TestAReconcileThatFailsAfterAStartLeavesACollectorUnseen(t *testing.T) {
 		t.Errorf("admitted %q", names(chosen.admitted))
 	}
 }
+
+func TestWhoIsLeftOutForEverDoesNotWidenTheNextWave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := newCollector("held", map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutHold})
+		all := []*unstructured.Unstructured{held}
+		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
+			all = append(all, newCollector(name, nil))
+		}
+		r := run(all...)
+		r.Budget = intstr.Parse("50%")
+		for _, collector := range all {
+			r.Ask(collector)
+		}
+		go func() { _ = r.Start(t.Context()) }()
+		r.expect(t, interval, Counts{LeftOut: 1, Waiting: 5, RollingOut: 5}, "a", "b", "c", "d", "e")
+		for _, collector := range all[1:] {
+			r.Done(collector, r.Now(), true)
+		}
+		r.expect(t, 2*standstill, Counts{LeftOut: 1}, "a", "b", "c", "d", "e")
+		for _, collector := range all[1:3] {
+			r.Ask(collector)
+		}
+		r.expect(t, standstill, Counts{LeftOut: 1, Waiting: 1, RollingOut: 1}, "a", "b", "c", "d", "e", "a")
+	})
+}
