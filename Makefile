@@ -73,8 +73,7 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 
 LONG := ^(TestWalkOfEachField|TestTheOperatorEndsAsTheModelSays)$$
 test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
-	@$(ASSETS); go test -count=1 -timeout=45m $(GOTESTFLAGS) -run='$(LONG)' ./test/integration & long=$$!; \
-		for module in $(MODULES); do echo "go test: $$module"; \
+	@$(ASSETS); go test -count=1 -timeout=45m $(GOTESTFLAGS) -run='$(LONG)' ./test/integration & long=$$!; for module in $(MODULES); do echo "go test: $$module"; \
 		go -C $$module test -count=1 -timeout=45m -skip='$(LONG)' $(GOTESTFLAGS) ./...; done; wait $$long # uncached: the operator's binary changes
 
 SCHEDULES ?= 1000000

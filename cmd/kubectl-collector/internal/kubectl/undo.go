@@ -73,8 +73,8 @@ func (p *plugin) undoCommand() *cobra.Command {
 		Use: "undo BASE", Short: "Put the content back that a base had before", Args: cobra.ExactArgs(1),
 		Long: `Put the content back that a base had before: of the version that most namespaces
 have, if that is another one than now, or of the newest one that Collectors have
-recorded, or of --to. Collectors that are on their way or overdue get it at once, the others in
-waves.
+recorded, or of --to. Collectors that are on their way or overdue get it at once, the
+others in waves.
 
 Records are in the namespaces of tenants, so look at the difference that is shown.
 With --yes, name the version by --to.`,
@@ -160,8 +160,9 @@ func (s *session) contentBefore(ctx context.Context, b *base, to string) (conten
 	if err != nil {
 		return nil, "", err
 	}
+	sorted := inTurn(all)
 	for _, version := range slices.Compact([]string{cmp.Or(to, mostHave(all, platform.VersionOf(b.content))), to}) {
-		if content, from, err = s.recorded(ctx, b, inTurn(all), version); content != nil || err != nil {
+		if content, from, err = s.recorded(ctx, b, sorted, version); content != nil || err != nil {
 			return content, from, err
 		}
 	}
