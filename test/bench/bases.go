@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -38,31 +39,67 @@ type basesFigures struct {
 	Collectors int     `json:"collectors"`
 	Figures    figures `json:"phases"`
 
-	// KiBPerCollector is how much more memory an operator has after a restart when each Collector has the base.
-	KiBPerCollector float64 `json:"kibPerCollector"`
+	// WithoutMiB and WithMiB are the memory of an operator after a restart, without and with the base: medians of its peaks.
+	WithoutMiB float64 `json:"withoutMiB"`
+	WithMiB    float64 `json:"withMiB"`
 }
 
-// basesPhases are what is measured: each Collector is given the base, it is changed while nothing may move, nothing happens, and the
-// change may move.
+// basesPhases are what is measured: a fleet is installed without the base, another with it, the base is changed while nothing may
+// move, nothing happens, and the change may move.
 var basesPhases = []struct{ name, title string }{
-	{"baseGiven", "given to all"}, {"baseWaits", "changed, and paused"}, {"baseIdle", "30 s of that"}, {"baseChange", "resumed"},
+	{"without", "not there"}, {"with", "there before the fleet"}, {"waits", "changed, and paused"}, {"idle", "30 s of that"},
+	{"change", "resumed"},
 }
 
-// bases is the mode that gives a large fleet a base, and changes it.
+// bases is the mode that installs a large fleet without a base and another with one, and changes the base. Memory is compared between
+// fleets that have one revision each.
 func (b *bench) bases(ctx context.Context) error {
-	n := b.options.large
-	namespaces := (n-1)/perNamespace + 1
-	if err := b.createNamespaces(ctx, "tenant", namespaces); err != nil {
+	found := &basesFigures{Collectors: b.options.large, Figures: figures{Phases: map[string]phase{}}}
+	for _, name := range []string{"without", "with"} {
+		err := b.onPlane(ctx, "bases-"+name, func(ctx context.Context) (err error) {
+			l := &life{bench: b, system: ours, n: found.Collectors, figures: found.Figures}
+			defer func() { err = errors.Join(err, l.process.stop()) }()
+			return l.bases(ctx, name, found)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	b.result.Bases = found
+	return nil
+}
+
+// bases measures one of the two fleets.
+func (l *life) bases(ctx context.Context, name string, found *basesFigures) (err error) {
+	if err := l.createNamespaces(ctx, "tenant", (l.n-1)/perNamespace+1); err != nil {
 		return err
 	}
-	l := &life{bench: b, system: ours, n: n, figures: figures{Phases: map[string]phase{}}}
-	defer func() { _ = l.process.stop() }()
+	peak := &found.WithoutMiB
+	if name == "with" {
+		peak = &found.WithMiB
+		if err := l.giveBase(ctx, l.n); err != nil {
+			return err
+		}
+	}
 	if err := l.start(ctx, 0, ""); err != nil {
 		return err
 	}
-	anything := func(context.Context) error { return nil }
-	install := func() error { return l.create(ctx, largeFleet(n, 1, "1s")) }
-	restart := func() error { return l.start(ctx, 0, "") }
+	install := func() error { return l.create(ctx, largeFleet(l.n, 1, "1s")) }
+	if err := l.measure(ctx, name, install, l.deployedAbove(ctx, 0), l.countFleet(l.n, 0)); err != nil {
+		return err
+	}
+	if *peak, err = l.peakOfRestarts(ctx); err != nil || name == "without" {
+		return err
+	}
+	pause := func() error {
+		if err := l.label(ctx, systemNamespace, v1alpha1.RolloutLabel, v1alpha1.RolloutHold); err != nil {
+			return err
+		}
+		return l.writeBase(ctx, "# changed\n"+soundBase)
+	}
+	if err := l.measure(ctx, "waits", pause, nil, l.countFleet(l.n, 0)); err != nil {
+		return err
+	}
 	idle := func() error {
 		select {
 		case <-ctx.Done():
@@ -71,30 +108,11 @@ func (b *bench) bases(ctx context.Context) error {
 			return nil
 		}
 	}
-	for _, step := range []struct {
-		name         string
-		begin, await func() error
-	}{
-		{"install", install, l.deployedAbove(ctx, 0)},
-		{"restart", restart, nil},
-		{"baseGiven", func() error { return l.giveBase(ctx, n) }, l.deployedAbove(ctx, 1)},
-		{"baseRestart", restart, nil},
-		{"baseWaits", func() error {
-			if err := l.label(ctx, systemNamespace, v1alpha1.RolloutLabel, v1alpha1.RolloutHold); err != nil {
-				return err
-			}
-			return l.writeBase(ctx, "# changed\n"+soundBase)
-		}, nil},
-		{"baseIdle", idle, nil},
-		{"baseChange", func() error { return l.label(ctx, systemNamespace, v1alpha1.RolloutLabel, "") }, l.deployedAbove(ctx, 2)},
-	} {
-		if err := l.measure(ctx, step.name, step.begin, step.await, anything); err != nil {
-			return err
-		}
+	if err := l.measure(ctx, "idle", idle, nil, l.countFleet(l.n, 0)); err != nil {
+		return err
 	}
-	without, with := l.figures.Phases["restart"].PeakMiB, l.figures.Phases["baseRestart"].PeakMiB
-	b.result.Bases = &basesFigures{n, l.figures, (with - without) * 1024 / float64(n)}
-	return nil
+	resume := func() error { return l.label(ctx, systemNamespace, v1alpha1.RolloutLabel, "") }
+	return l.measure(ctx, "change", resume, l.deployedAbove(ctx, 1), l.countFleet(l.n, l.n))
 }
 
 // giveBase gives all namespaces of n Collectors the base.
@@ -135,8 +153,9 @@ func (b *bench) writeBase(ctx context.Context, content string) error {
 
 // table writes what the base costs.
 func (f *basesFigures) table(out io.Writer) {
-	fmt.Fprintf(out, "\n%d Collectors that share one base. Each has %.2f KiB more of the operator's memory for it.\n\n"+
-		"| the base is | CPU per Collector, ms | requests per Collector | done after, s |\n|---|--:|--:|--:|\n", f.Collectors, f.KiBPerCollector)
+	fmt.Fprintf(out, "\n%d Collectors that share one base. Without it an operator has %.0f MiB after a restart, with it %.0f MiB: "+
+		"%.2f KiB more for each.\n\n| the base is | CPU per Collector, ms | requests per Collector | done after, s |\n|---|--:|--:|--:|\n",
+		f.Collectors, f.WithoutMiB, f.WithMiB, (f.WithMiB-f.WithoutMiB)*1024/float64(f.Collectors))
 	for _, row := range basesPhases {
 		phase := f.Figures.Phases[row.name]
 		fmt.Fprintf(out, "| %s | %.1f | %.2f | %.0f |\n", row.title, phase.CPUMillis, phase.Requests, phase.DoneSeconds)

@@ -67,11 +67,14 @@ func (b *bench) prepare(ctx context.Context) error {
 
 // run measures in one mode.
 func (b *bench) run(ctx context.Context, mode string) error {
-	if mode == "fleet10k" {
+	switch mode {
+	case "fleet10k":
 		return b.large(ctx)
+	case "bases":
+		return b.bases(ctx)
 	}
 	return b.onPlane(ctx, mode, map[string]func(context.Context) error{
-		"fleet": b.fleet, "scale": b.scaling, "memory": b.memory, "churn": b.churning, "start": b.starting, "bases": b.bases,
+		"fleet": b.fleet, "scale": b.scaling, "memory": b.memory, "churn": b.churning, "start": b.starting,
 		"wave":     func(ctx context.Context) error { return b.waving(ctx, false) },
 		"basewave": func(ctx context.Context) error { return b.waving(ctx, true) },
 		"before":   b.comparing,
