@@ -16,9 +16,8 @@ const (
 )
 
 // StripCollectors returns what leaves of Collectors what the informer cache is for: all but who has written them, and a spec within its
-// limits. Texts that many of
-// them have, such as names of fields, are there once: docs/performance.md has what that saves. The package unique would
-// forget a text that nobody has for a moment. It is for cache.ByObject.
+// limits. Texts that many of them have, such as names of fields, are there once: docs/performance.md has what that saves. The package
+// unique would forget a text that nobody has for a moment. It is for cache.ByObject.
 func StripCollectors() toolscache.TransformFunc {
 	var mutex sync.Mutex
 	known := map[string]any{}
@@ -30,19 +29,22 @@ func StripCollectors() toolscache.TransformFunc {
 		bound(collector)
 		mutex.Lock()
 		defer mutex.Unlock()
-		share(collector.Object, known)
+		collector.Object, _ = share(collector.Object, known).(map[string]any)
 		return collector, nil
 	}
 }
 
-// share returns value with known texts in place of equal ones. It changes maps and lists in place.
+// share returns value with known texts in place of equal ones. It changes lists in place. Maps are new ones: a map of 8 entries, as a status
+// has, takes more than twice the memory once one of them is written again.
 func share(value any, known map[string]any) any {
 	switch value := value.(type) {
 	case map[string]any:
+		shared := make(map[string]any, len(value))
 		for key, item := range value {
 			key, _ := share(key, known).(string)
-			value[key] = share(item, known)
+			shared[key] = share(item, known)
 		}
+		return shared
 	case []any:
 		for i := range value {
 			value[i] = share(value[i], known)

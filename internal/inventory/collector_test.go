@@ -2,6 +2,8 @@ package inventory
 
 import (
 	"fmt"
+	"maps"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,6 +43,32 @@ func TestCollectorsInTheCacheShareTexts(t *testing.T) {
 	if unsafe.StringData(key) != unsafe.StringData(again) || unsafe.StringData(value) != unsafe.StringData(same) {
 		t.Error("two Collectors have the text of one condition twice")
 	}
+}
+
+func TestACollectorInTheCacheTakesNoMoreMemoryThanItNeeds(t *testing.T) {
+	const many = 1000
+	strip, status := StripCollectors(), map[string]any{}
+	for i := range 8 { // as many as a map has without a table
+		status[strconv.Itoa(i)] = "text"
+	}
+	kept := make([]any, 0, many)
+	bytesOf := func(made func(*unstructured.Unstructured) any) uint64 {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for range many {
+			kept = append(kept, made(&unstructured.Unstructured{Object: map[string]any{"status": maps.Clone(status)}}))
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		return (after.HeapAlloc - before.HeapAlloc) / many
+	}
+	plain := bytesOf(func(collector *unstructured.Unstructured) any { return collector })
+	stripped := bytesOf(func(collector *unstructured.Unstructured) any { in, _ := strip(collector); return in })
+	if stripped > plain+plain/10 {
+		t.Errorf("a Collector takes %d bytes in the informer cache, and %d as it is read", stripped, plain)
+	}
+	runtime.KeepAlive(kept)
 }
 
 func TestFewTextsAreShared(t *testing.T) {
