@@ -207,3 +207,25 @@ func TestAnUndoPutsBackWhatABaseHadBefore(t *testing.T) {
 		})
 	}
 }
+
+func TestTheVersionThatMostNamespacesHave(t *testing.T) {
+	for name, row := range map[string]struct {
+		have []string // namespace/version
+		want string
+	}{
+		"is the one in more of them, where two are in most": {[]string{"a/2", "a/1", "b/2", "b/1", "c/2"}, "2"},
+		"is the first by name, where two are in as many":    {[]string{"a/2", "a/1", "b/2", "b/1"}, "1"},
+		"counts namespaces, and not Collectors":             {[]string{"a/1", "a/1", "a/1", "b/2", "c/2"}, "2"},
+		"is none, if it is the one of now":                  {[]string{"a/now", "b/now", "c/1"}, ""},
+		"is none, if each has another one":                  {[]string{"a/1", "b/2"}, ""},
+	} {
+		var all []having
+		for _, one := range row.have {
+			namespace, version, _ := strings.Cut(one, "/")
+			all = append(all, having{&v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}, version, 2})
+		}
+		if got := mostHave(all, "now"); got != row.want {
+			t.Errorf("the version that most namespaces have %s: it is %q, and is to be %q", name, got, row.want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -173,8 +174,9 @@ func (s *session) contentBefore(ctx context.Context, b *base, to string) (conten
 		b.what)
 }
 
-// mostHave returns the version that most namespaces have, or nothing if that is the one of now, or none.
-func mostHave(all []having, now string) string {
+// mostHave returns the version that most namespaces have, or nothing if that is the one of now, or none. Collectors of one namespace may
+// have different versions, so two can be in most namespaces: the one in more of them counts, or the first by name.
+func mostHave(all []having, now string) (most string) {
 	namespaces, versions := map[string]bool{}, map[string]map[string]bool{}
 	for _, one := range all {
 		namespaces[one.collector.Namespace] = true
@@ -183,12 +185,13 @@ func mostHave(all []having, now string) string {
 		}
 		versions[one.version][one.collector.Namespace] = true
 	}
-	for version, in := range versions {
-		if version != now && 2*len(in) > len(namespaces) && len(versions[now]) < len(in) {
-			return version
+	for _, version := range slices.Sorted(maps.Keys(versions)) {
+		in := len(versions[version])
+		if version != now && 2*in > len(namespaces) && in > len(versions[now]) && in > len(versions[most]) {
+			most = version
 		}
 	}
-	return ""
+	return most
 }
 
 // inTurn sorts Collectors for reading their records. Each namespace has its turn, so that no tenant answers for all. Collectors with few
