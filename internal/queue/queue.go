@@ -15,13 +15,16 @@ import (
 // are due because of the time. The controller would give each of these the priority of the reconcile before it. They have one turn in
 // four once they have waited for 5 seconds, however much users change.
 //
-// It keeps back what is there already. Each addition has the library look at all that waits for a worker (controller-runtime v0.22.5,
-// priorityqueue.spin), and a Collector that is installed brings ten.
+// It keeps back what is there already: a Collector that is installed brings ten additions.
 type queue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	limiter workqueue.TypedRateLimiter[reconcile.Request]
 	shares  *shares
 }
+
+// nextPriority is that of the next one. The library puts what gets a higher priority behind all that have it (controller-runtime v0.23.3,
+// priorityqueue.lockedAddWithOpts).
+const nextPriority = 1
 
 // New returns what makes the queue of a controller that has a number of workers. The limiter says how long what has failed waits.
 func New(workers int) func(
@@ -36,8 +39,8 @@ func New(workers int) func(
 }
 
 // Done lets a request be handed out again. A queue that has ended can hold its lock for ever: it waits to hand out a request that no
-// worker takes any more (controller-runtime v0.22.5, priorityqueue.spin). A worker that waited for the lock would keep the operator from
-// ending in time.
+// worker takes any more (controller-runtime v0.23.3, priorityqueue.handleReadyItems). A worker that waited for the lock would keep the
+// operator from ending in time.
 func (q queue) Done(request reconcile.Request) {
 	if !q.ShuttingDown() {
 		q.shares.done(request) // first: once the library knows, another worker can have it
@@ -76,7 +79,7 @@ func (q queue) GetWithPriority() (reconcile.Request, int, bool) {
 		q.giveBack()
 		if isTaken {
 			if late, found := q.shares.overtaken(); found {
-				q.AddWithOpts(priorityqueue.AddOpts{}, late)
+				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(nextPriority)}, late)
 			}
 			return next, priority, false
 		}
