@@ -54,7 +54,6 @@ manifests: ## Regenerate the CRD and, from it, the chart's values.schema.json.
 	$(GO_TOOL) controller-gen crd:generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=config/crd/bases
 	go -C tools run ./crdlimits ../config/crd/bases/kube8.dev_collectors.yaml
 	go -C tools run ./valuesschema ../config/crd/bases/kube8.dev_collectors.yaml ../helm-charts/collector/values.schema.json
-
 tidy: ## Format the Go files, and tidy every module.
 	gofmt -w $(shell git ls-files '*.go')
 	@for file in $(shell git ls-files '*go.mod'); do echo "go mod tidy: $$file"; go -C $$(dirname $$file) mod tidy; done
@@ -66,15 +65,16 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 	@failed=; for module in $(MODULES); do echo "golangci-lint: $$module"; \
 		(cd $$module && $(GO_TOOL) golangci-lint run ./...) || failed=1; done; [ -z "$$failed" ]
 	go -C tools/release tool actionlint
-	@if command -v shellcheck; then shellcheck .ci/run $(shell git ls-files '*.sh'); \
-		else echo "shellcheck: not installed, so shell files are not checked"; fi
-	@if command -v promtool; then go test -count=1 -tags=promtool ./test/rules; \
-		else echo "promtool: not installed, so alerts are not checked"; fi
+	@if command -v shellcheck; then shellcheck .ci/run $(shell git ls-files '*.sh'); else echo "shellcheck: not installed, so shell files are not checked"; fi
+	@if command -v promtool; then go test -count=1 -tags=promtool ./test/rules; else echo "promtool: not installed, so alerts are not checked"; fi
 
-LONG := ^(TestWalkOfEachField|TestTheOperatorEndsAsTheModelSays)$$
+# Two groups of integration tests have a process and a control plane of their own beside the others.
+LONG := ^Test(WalkOfEachField|TheOperatorEndsAsTheModelSays)$$
+HOSTILE := ^Test(Chaos|Tenants)
 test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
-	@$(ASSETS); go test -count=1 -timeout=45m $(GOTESTFLAGS) -run='$(LONG)' ./test/integration & long=$$!; for module in $(MODULES); do echo "go test: $$module"; \
-		go -C $$module test -count=1 -timeout=45m -skip='$(LONG)' $(GOTESTFLAGS) ./...; done; wait $$long # uncached: the operator's binary changes
+	@$(ASSETS); tests() { go -C "$$1" test -count=1 -timeout=45m $(GOTESTFLAGS) "$${@:2}"; }; \
+		tests . -run='$(LONG)' ./test/integration & long=$$!; tests . -run='$(HOSTILE)' ./test/integration & hostile=$$!; \
+		for module in $(MODULES); do echo "go test: $$module"; tests $$module -skip='$(LONG)|$(HOSTILE)' ./...; done; wait $$long; wait $$hostile # uncached: the operator's binary changes
 
 SCHEDULES ?= 1000000
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.
