@@ -98,7 +98,7 @@ func shardOf(selector string) string {
 
 // gcPercent is how much memory may be allocated, in percent of what is in use, until Go collects garbage. Most of what the
 // operator has in use is the informer cache, which grows with the fleet. With Go's 100, 10,000 Collectors take more than 40 KiB each.
-const gcPercent = 75
+const gcPercent = 90
 
 // limitMemory has Go collect garbage more often, and harder near the container's memory limit, in bytes, which the manifests
 // give as MEMORY_LIMIT. Without it the operator would be killed by what it could have freed. GOGC and GOMEMLIMIT win.
