@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/plan"
@@ -184,12 +185,16 @@ func (r *actionClient) ends(err error) error {
 		r.expected = nil
 	}
 	if r.outcome.Update == nil {
-		refused := &revision.RefusedError{}
-		isSeen := err == nil || errors.As(err, &refused)
-		r.Waves.Done(r.collector, r.began, isSeen)
+		r.Waves.Done(r.collector, r.began, err == nil || r.stays(err))
 	}
 	r.last = r.outcome
 	return err
+}
+
+// stays tells whether an error is about a change that was seen, and stays until somebody changes something. Nobody waits for it.
+func (r *actionClient) stays(err error) bool {
+	return errors.As(err, new(*revision.RefusedError)) || errors.As(err, new(*configuration.Error)) ||
+		r.rendered != nil && !apply.IsPassing(err)
 }
 
 // isDryRun tells whether the options make an upgrade a dry run.

@@ -204,10 +204,12 @@ func (r *Revision) IsByOperator(deployed Deployed, before Inputs, running string
 	if deployed.Revision == 0 || r.Hash == deployed.Hash() || deployed.Generation != r.Inputs.Generation {
 		return false
 	}
-	if before != (Inputs{}) {
-		return before.Configuration == r.Inputs.Configuration && before.References == r.Inputs.References
+	if before == (Inputs{}) {
+		return r.ConfigHash == deployed.ConfigHash && (running == "" || running == r.References)
 	}
-	return r.ConfigHash == deployed.ConfigHash && (running == "" || running == r.References)
+	// What is no longer followed has changed for nobody: its pods keep the version that they have.
+	refersToTheSame := before.References == r.Inputs.References || running != "" && running == r.References
+	return before.Configuration == r.Inputs.Configuration && refersToTheSame
 }
 
 // withNulls returns the values with null for the fields that are null in the spec: the stock reconciler has taken them out with

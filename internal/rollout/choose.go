@@ -21,8 +21,10 @@ const LastRing = math.MaxInt
 type place struct {
 	number   int       // from 1, by when it began to wait
 	admitted time.Time // when its turn came; zero until then
+	since    time.Time // when its turn came first, if it was held on its way; zero otherwise
 	expected time.Time // when the first change came that it has not been reconciled with; zero otherwise
 	changed  time.Time // when the last of these came
+	counted  int       // the line that it is counted in, from 1
 }
 
 // choice is whose turn it is, and how many Collectors are in each state.
@@ -146,12 +148,20 @@ func inTurn(waiting []candidate, taken map[string]int, isStuck map[string]bool) 
 }
 
 // onItsWaySince returns since when a Collector is on its way: by its status or, until that says so, by its place. It is zero for
-// one that is not.
+// one that is not. Whoever holds it for a moment gives it no more time.
 func onItsWaySince(collector *unstructured.Unstructured, at place) time.Time {
-	if pending := v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending); pending.Reason == v1alpha1.ReasonRollingOut {
-		return pending.LastTransitionTime.Time
+	since := at.admitted
+	if isOnItsWay(collector) {
+		since = v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).LastTransitionTime.Time
 	}
-	return at.admitted
+	if !since.IsZero() && !at.since.IsZero() && at.since.Before(since) {
+		return at.since
+	}
+	return since
+}
+
+func isOnItsWay(collector *unstructured.Unstructured) bool {
+	return v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonRollingOut
 }
 
 // wishOf returns what the labels say: of the namespace, which the platform owns, and hold of the Collector, too.

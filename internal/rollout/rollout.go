@@ -38,6 +38,10 @@ const (
 // operator knows.
 const FlowedBefore = "; data flowed before"
 
+// NotReadyBefore is in the message of UpdatePending if the Collector was not ready when its turn came. No times tell that: the operator
+// before may have had another clock.
+const NotReadyBefore = "; it was not ready before"
+
 // Waves decides which Collectors may take a change that the operator brings.
 type Waves struct {
 	// Budget is how many Collectors may be on their way at once: a number, or a percentage of those that the change concerns. One always may.
@@ -71,7 +75,9 @@ type Waves struct {
 
 	mutex      sync.Mutex                   // each reconcile needs it, so nobody holds it while the API server is asked
 	places     map[client.ObjectKey]place   // of those that were reconciled since the change began
+	last       int                          // the number of the last place
 	line       int                          // how many Collectors have begun to wait, since nobody waited
+	lines      int                          // how often nobody did since the start
 	namespaces map[string]map[string]string // labels of those that have RingLabel or RolloutLabel; nil until they are read
 	read       time.Time                    // when they were
 	began      time.Time                    // when the operator began to bring the change
@@ -87,14 +93,12 @@ type Counts struct{ Waiting, Held, LeftOut, RollingOut, Overdue int }
 func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	isOnItsWay := v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonRollingOut
-	if isOnItsWay && w.wishOf(collector) != v1alpha1.RolloutHold {
+	if isOnItsWay(collector) && w.wishOf(collector) != v1alpha1.RolloutHold {
 		return nil
 	}
 	key, ring := client.ObjectKeyFromObject(collector), w.ringOf(collector)
 	if at := w.places[key]; at.number == 0 && at.admitted.IsZero() {
-		w.line++
-		w.places[key], w.due = place{number: w.line}, &time.Time{}
+		w.queue(key, at, onItsWaySince(collector, at))
 	}
 	if w.due == nil { // nobody waited while this one was paused
 		w.due = &time.Time{}
@@ -105,6 +109,9 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	case !at.admitted.IsZero():
 		pending.Status, pending.Reason = corev1.ConditionFalse, v1alpha1.ReasonRollingOut
 		pending.Message = "the operator's change is on its way to the pods"
+		if v1alpha1.ConditionOf(collector, "Ready").Status != corev1.ConditionTrue {
+			pending.Message += NotReadyBefore
+		}
 		if v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Status == corev1.ConditionTrue {
 			pending.Message += FlowedBefore
 		}
@@ -123,6 +130,16 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	return pending
 }
 
+// queue gives a Collector the last place. It is held on its way since a moment, or that is zero. A line counts each Collector once, however
+// often it begins to wait.
+func (w *Waves) queue(collector client.ObjectKey, before place, since time.Time) {
+	w.last++
+	if before.counted <= w.lines {
+		w.line++
+	}
+	w.places[collector], w.due = place{number: w.last, since: since, counted: w.lines + 1}, &time.Time{}
+}
+
 // isPaused tells whether nobody is admitted.
 func (w *Waves) isPaused() bool {
 	return w.namespaces[w.Namespace][v1alpha1.RolloutLabel] == v1alpha1.RolloutHold
@@ -130,16 +147,20 @@ func (w *Waves) isPaused() bool {
 
 // Done notes that a Collector has nothing to wait for, by a reconcile that began at a moment. That may have been before a change. A
 // reconcile that failed before it saw the change leaves the Collector to another one.
-func (w *Waves) Done(collector client.Object, began time.Time, isSeen bool) {
+func (w *Waves) Done(collector *unstructured.Unstructured, began time.Time, isSeen bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	key := client.ObjectKeyFromObject(collector)
 	at, isKnown := w.places[key]
-	isUnknown := !isKnown || !at.expected.IsZero()
-	if at.changed.After(began) || isUnknown && !isSeen {
+	hasNotSeen := !isKnown || !at.expected.IsZero() || at.number > 0 && at.admitted.IsZero()
+	if at.changed.After(began) || hasNotSeen && !isSeen {
 		return
 	}
-	w.places[key] = place{}
+	done := place{counted: at.counted}
+	if isOnItsWay(collector) {
+		done.since = at.since
+	}
+	w.places[key] = done
 }
 
 // Forget notes that a Collector has gone.
@@ -153,9 +174,13 @@ func (w *Waves) Forget(collector client.ObjectKey) {
 func (w *Waves) Reset() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.places, w.line = map[client.ObjectKey]place{}, 0
+	w.places = map[client.ObjectKey]place{}
+	w.startLine()
 	w.began, w.due = w.Now(), &time.Time{}
 }
+
+// startLine begins to count anew whom a change concerns.
+func (w *Waves) startLine() { w.lines, w.line, w.last = w.lines+1, 0, 0 }
 
 // Expect notes that the operator brings another change to some Collectors, which are reconciled soon. A lower ring waits for that, as long
 // as a Collector may take to become ready. Collectors that wait already, or were just admitted, keep their places.
@@ -205,13 +230,14 @@ func (w *Waves) Look(ctx context.Context) {
 	chosen := w.choose(collectors, now)
 	for _, collector := range chosen.admitted {
 		key := client.ObjectKeyFromObject(collector)
-		w.places[key] = place{number: w.places[key].number, admitted: now}
+		at := w.places[key]
+		w.places[key] = place{number: at.number, admitted: now, since: at.since, counted: at.counted}
 		w.Requeue(collector)
 	}
 	w.tellHeld(chosen)
 	w.Count(chosen.Counts)
-	if chosen.Waiting+chosen.Held+chosen.RollingOut+chosen.Overdue == 0 && !w.isPaused() {
-		w.line = 0 // the next change concerns others; those that are left out may be so for ever
+	if chosen.Waiting+chosen.Held+chosen.RollingOut == 0 && !w.isPaused() {
+		w.startLine() // the next change concerns others; those that are left out or overdue may be so for ever
 	}
 	switch {
 	case chosen.Counts == Counts{}:

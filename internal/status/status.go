@@ -30,6 +30,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/revision"
+	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 // Outcomes says how the last reconcile of a Collector ended, until that is forgotten.
@@ -81,9 +82,15 @@ type decoratedClient struct {
 
 // Get reads a Collector. It does not find a Collector that only somebody else's finalizer keeps: the operator is done with
 // it, and no worker waits until it has gone. Get forgets a Collector that is not found: it has gone, or its labels now
-// select another operator. No other reconcile of it can begin to remember it meanwhile.
+// select another operator. No other reconcile of it can begin to remember it meanwhile. Its status is the last that was written, which
+// the informer cache may not have yet: by an older one a Collector would still be on its way, and take the next change at once.
 func (c decoratedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	err := c.Client.Get(ctx, key, obj, opts...)
+	if collector, is := obj.(*unstructured.Unstructured); is && err == nil {
+		if known := c.written.newer(collector); known != collector {
+			collector.Object["status"] = known.DeepCopy().Object["status"]
+		}
+	}
 	if err == nil && obj.GetDeletionTimestamp() != nil && !controllerutil.ContainsFinalizer(obj, inventory.UninstallFinalizer) {
 		err = apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("collectors").GroupResource(), key.Name)
 	}
@@ -226,9 +233,9 @@ func describeRelease(name string, before, after *v1alpha1.CollectorStatus, deplo
 // describeUpdate says where a change is that the operator brings. It is on its way from before it is applied until the
 // Collector is ready with it and, if that counts, data flows. A Collector that was not ready before the change is not waited for.
 func describeUpdate(before, after *v1alpha1.CollectorStatus, update *v1alpha1.Condition, awaitsFlow bool) {
-	was, wasReady := find(before, v1alpha1.UpdatePending), find(before, "Ready")
+	was := find(before, v1alpha1.UpdatePending)
 	isOnItsWay := was != nil && was.Reason == v1alpha1.ReasonRollingOut && (!isTrue(after, "Ready") || awaitsFlow) &&
-		(isTrue(before, "Ready") || wasReady != nil && !wasReady.LastTransitionTime.Before(&was.LastTransitionTime))
+		!strings.Contains(was.Message, rollout.NotReadyBefore)
 	switch {
 	case update != nil && !isTrue(after, "Paused"):
 		set(after, *update)

@@ -1,0 +1,165 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// tenants are Collectors, each in a namespace of its own, which take what the operator brings. Its clock is at.
+type tenants struct {
+	*Waves
+	at       time.Time
+	fleet    []unstructured.Unstructured
+	admitted []int
+	counts   Counts
+}
+
+// newTenants returns Collectors that were reconciled since the start.
+func newTenants(size int, budget string) *tenants {
+	f := &tenants{at: now}
+	index := map[string]int{}
+	for i := range size {
+		made := newCollector(fmt.Sprint("c", i), nil)
+		made.SetNamespace(fmt.Sprint("tenant-", i))
+		index[made.GetName()] = i
+		f.fleet = append(f.fleet, *made)
+	}
+	f.Waves = &Waves{
+		Budget: intstr.Parse(budget), Deadline: 10 * time.Minute, Events: record.NewFakeRecorder(9999), Now: func() time.Time { return f.at },
+		Fleet:   func(context.Context) ([]unstructured.Unstructured, error) { return f.fleet, nil },
+		Requeue: func(c client.Object) { f.admitted = append(f.admitted, index[c.GetName()]) },
+		Count:   func(now Counts) { f.counts = now },
+	}
+	f.Reset()
+	for i := range f.fleet {
+		f.Done(&f.fleet[i], f.at, true)
+	}
+	f.tick()
+	return f
+}
+
+// become has the informer cache show a Collector in another state, which the caller sets.
+func (f *tenants) become(i int, set func(*unstructured.Unstructured)) {
+	another := f.fleet[i].DeepCopy() // the one before is in use
+	set(another)
+	f.fleet[i] = *another
+	f.Done(another, f.at, true)
+}
+
+// tick looks at the fleet a second later. Those that are admitted say so, and take the change.
+func (f *tenants) tick() []int {
+	f.at, f.admitted = f.at.Add(time.Second), nil
+	f.Look(context.Background())
+	for _, i := range f.admitted {
+		f.become(i, func(c *unstructured.Unstructured) { rollsOut(c, f.at) })
+	}
+	return f.admitted
+}
+
+// ready has Collectors be ready with the change.
+func (f *tenants) ready(which ...int) {
+	for _, i := range which {
+		f.become(i, func(c *unstructured.Unstructured) { unstructured.RemoveNestedField(c.Object, "status", "conditions") })
+	}
+}
+
+// change has the operator bring a change to the first Collectors, which are reconciled.
+func (f *tenants) change(first int) {
+	var all []*unstructured.Unstructured
+	for i := range first {
+		all = append(all, &f.fleet[i])
+	}
+	f.Expect(all)
+	for _, collector := range all {
+		if f.Ask(collector) == nil {
+			f.Done(collector, f.at, true)
+		}
+	}
+}
+
+// breaks has nobody become ready any more, and returns how many take the change.
+func (f *tenants) breaks() (broken int) {
+	for range 3600 {
+		broken += len(f.tick())
+	}
+	return broken
+}
+
+func TestAnOverdueCollectorOfBeforeWidensNoBudget(t *testing.T) {
+	const stuck = 199 // its owner has it so
+	f := newTenants(200, "5%")
+	f.change(200)
+	for done := 0; done < 200; {
+		admitted := f.tick()
+		done += len(admitted)
+		for _, i := range admitted {
+			if i != stuck {
+				f.ready(i)
+			}
+		}
+	}
+	if f.breaks(); f.counts.Overdue != 1 {
+		t.Fatalf("%+v, want one that is overdue", f.counts)
+	}
+	f.change(60)
+	if broken := f.breaks(); broken != 2 { // of 61, among them the one that is overdue
+		t.Errorf("a base that 60 have breaks %d, and 5 %% of them are 3 with the one that is overdue", broken)
+	}
+}
+
+func TestABaseThatIsWrittenOftenWidensNoBudget(t *testing.T) {
+	f := newTenants(200, "5%")
+	for range 20 { // each before the wave of the one before has ended
+		f.change(100)
+		for range 6 {
+			f.ready(f.tick()...)
+		}
+	}
+	f.change(100)
+	if broken := f.breaks(); broken != 5 {
+		t.Errorf("a base that 100 have breaks %d, and 5 %% of them are 5", broken)
+	}
+}
+
+func TestWhoeverHoldsACollectorForAMomentGivesItNoMoreTime(t *testing.T) {
+	f := newTenants(2, "2")
+	f.fleet[0].SetLabels(map[string]string{v1alpha1.RingLabel: "0"})
+	f.change(2)
+	for second := range 3600 {
+		if second%540 == 539 { // before its deadline
+			hold := f.fleet[0].DeepCopy()
+			hold.SetLabels(map[string]string{v1alpha1.RingLabel: "0", v1alpha1.RolloutLabel: v1alpha1.RolloutHold})
+			expectPending(t, f.Ask(hold), "True", v1alpha1.ReasonLeftOut, "label kube8.dev/rollout holds the operator's change back")
+			unstructured.RemoveNestedField(f.fleet[0].Object, "status", "conditions")
+			f.Ask(&f.fleet[0])
+		}
+		f.tick()
+	}
+	if f.counts.Overdue != 2 {
+		t.Errorf("%+v, want both overdue: the ring after it does not wait for ever", f.counts)
+	}
+}
+
+func TestAReconcileThatFailedWhileItsCollectorWaitsOpensNoRing(t *testing.T) {
+	f := newFleet("9", now)
+	f.Now = func() time.Time { return now }
+	f.add("a ring=0 waits")
+	f.add("b ring=1 waits")
+	f.Done(&f.collectors[0], now, false)
+	if admitted := f.choose(f.collectors, now).admitted; len(admitted) != 1 || admitted[0].GetName() != "a" {
+		t.Errorf("admitted %v, want the canary", admitted)
+	}
+	f.Done(&f.collectors[0], now, true) // it is refused, and has seen the change
+	if admitted := f.choose(f.collectors, now).admitted; len(admitted) != 1 || admitted[0].GetName() != "b" {
+		t.Errorf("admitted %v, want the next ring", admitted)
+	}
+}
