@@ -68,13 +68,13 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 	@if command -v shellcheck; then shellcheck .ci/run $(shell git ls-files '*.sh'); else echo "shellcheck: not installed, so shell files are not checked"; fi
 	@if command -v promtool; then go test -count=1 -tags=promtool ./test/rules; else echo "promtool: not installed, so alerts are not checked"; fi
 
-# Two groups of integration tests have a process and a control plane of their own beside the others.
-LONG := ^Test(WalkOfEachField|TheOperatorEndsAsTheModelSays)$$
-HOSTILE := ^Test(Chaos|Tenants)
+# What takes minutes or measures comes first where processors are scarce, and in a process of its own: it mostly waits.
+HARD := ^Test(Chaos|Tenants|WalkOfEachField$$|TheOperatorEndsAsTheModelSays$$)
 test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
-	@$(ASSETS); tests() { go -C "$$1" test -count=1 -timeout=45m $(GOTESTFLAGS) "$${@:2}"; }; \
-		tests . -run='$(LONG)' ./test/integration & long=$$!; tests . -run='$(HOSTILE)' ./test/integration & hostile=$$!; \
-		for module in $(MODULES); do echo "go test: $$module"; tests $$module -skip='$(LONG)|$(HOSTILE)' ./...; done; wait $$long; wait $$hostile # uncached: the operator's binary changes
+	@$(ASSETS); tests() { nice -n "$$1" go -C "$$2" test -count=1 -timeout=45m $(GOTESTFLAGS) "$${@:3}"; }; \
+		tests 0 . -run='$(HARD)' ./test/integration & hard=$$!; tests 5 . -skip='$(HARD)' ./test/integration & others=$$!; \
+		for module in $(MODULES); do echo "go test: $$module"; tests 10 $$module $$(go -C $$module list ./... | grep -v /test/integration); done; \
+		wait $$hard; wait $$others # uncached: the operator's binary changes
 
 SCHEDULES ?= 1000000
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	records "github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/test/docs"
 )
 
@@ -218,4 +219,30 @@ func TestThePageOnBasesDoesWhatItSays(t *testing.T) {
 	if err := plane.client.Delete(t.Context(), base); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Whoever takes the label from a Secret changes nothing of the Collector, so a base that waits goes on to wait for its turn.
+func TestASecretThatIsFollowedNoMoreBringsNoBaseThatWaits(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	base := newBase(t, "t-held", "last", "exporters: {debug: {}}\n")
+	namespace := newNamespace(t)
+	backend := createBackend(t, namespace, places[0].object, true)
+	collector := newCollector(namespace, "gateway")
+	collector.Labels = map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutHold}
+	collector.Spec.Collector.Bases = []v1alpha1.Base{named(base.Name, "")}
+	places[0].refer(collector)
+	create(t, collector)
+	writeBase(t, base, "exporters: {otlp: {}}\n")
+	g.Eventually(func() string { return condition(t, collector, v1alpha1.UpdatePending).Reason }).Should(Equal(v1alpha1.ReasonLeftOut))
+	label(t, backend, collectorLabel, nil)
+	label(t, get(t, collector, "", &v1alpha1.Collector{}), v1alpha1.RolloutLabel, nil)
+	awaitRevision(t, collector, 2)
+	var told []string
+	for _, recorded := range revisions(t, collector) {
+		revision, err := records.Unpack(recorded.Data["release"])
+		g.Expect(err).NotTo(HaveOccurred())
+		told = append(told, revision.Info.Description)
+	}
+	g.Expect(told).To(ContainElement(ContainSubstring("the platform's bases")), "who has changed it")
 }
