@@ -207,7 +207,7 @@ func (r *Revision) IsByOperator(deployed Deployed, before Inputs, running string
 	if before == (Inputs{}) {
 		return r.ConfigHash == deployed.ConfigHash && (running == "" || running == r.References)
 	}
-	// What is no longer followed has changed for nobody: its pods keep the version that they have.
+	// A Secret that is no longer followed has changed for nobody: pods keep the version that they have.
 	refersToTheSame := before.References == r.Inputs.References || running != "" && running == r.References
 	return before.Configuration == r.Inputs.Configuration && refersToTheSame
 }

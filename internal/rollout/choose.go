@@ -148,7 +148,7 @@ func inTurn(waiting []candidate, taken map[string]int, isStuck map[string]bool) 
 }
 
 // onItsWaySince returns since when a Collector is on its way: by its status or, until that says so, by its place. It is zero for
-// one that is not. Whoever holds it for a moment gives it no more time.
+// one that is not. A hold of a moment gives it no more time.
 func onItsWaySince(collector *unstructured.Unstructured, at place) time.Time {
 	since := at.admitted
 	if isOnItsWay(collector) {

@@ -55,7 +55,7 @@ func (f *tenants) become(i int, set func(*unstructured.Unstructured)) {
 	f.Done(another, f.at, true)
 }
 
-// tick looks at the fleet a second later. Those that are admitted say so, and take the change.
+// tick looks at the fleet a second later. Collectors that are admitted say so, and take the change.
 func (f *tenants) tick() []int {
 	f.at, f.admitted = f.at.Add(time.Second), nil
 	f.Look(context.Background())

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -116,6 +117,7 @@ type session struct {
 	rest      rest.Interface
 	pages     *pages // what pods answer
 	namespace string
+	chosen    labels.Selector // of the Collectors of a fleet; nil is for all
 }
 
 func (p *plugin) connect() (*session, error) {

@@ -58,7 +58,7 @@ spec.check has it checked, beside what serves. Jobs and their Secrets are remove
 the end, also on Ctrl-C, and by Kubernetes if the command is killed.
 
 A check that cannot start, by a quota or without the image, is "unknown". So is one of
-a Collector that is refused with its present version, too.
+a Collector that is refused with its present version, too, or that has bases.
 
 The reason has what the collector says when it refuses, which can quote the
 configuration. The exit code is 2 if a Collector would fail, 1 if one is unknown.`,

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,9 +72,19 @@ func (p *plugin) ofFleet(
 			return err
 		}
 		s.namespace = *p.flags.Namespace
+		if chosen := cmd.Flags().Lookup("selector"); chosen != nil {
+			if s.chosen, err = labels.Parse(chosen.Value.String()); err != nil {
+				return fmt.Errorf("--selector: %w", err)
+			}
+		}
 		return run(cmd.Context(), s, *operators, args)
 	}
 	return cmd
+}
+
+// addSelector lets a command look at some Collectors only: those of one of several operators.
+func addSelector(flags *pflag.FlagSet) {
+	flags.StringP("selector", "l", "", "Collectors with such labels: with several operators, those of the one that has the bases")
 }
 
 // holdCommand writes the label of the operator's namespace that pauses all changes.
@@ -103,6 +115,7 @@ func (p *plugin) progressCommand() *cobra.Command {
 		Long: `Show ring by ring where changes are, who is overdue and why, and which versions of
 bases are deployed: of all namespaces, or of that of -n.`,
 	}
+	addSelector(cmd.Flags())
 	cmd.Flags().DurationVar(&deadline, "deadline", 10*time.Minute, "the operator's --rollout-deadline")
 	output.addFlag(cmd.Flags())
 	return p.ofFleet(cmd, func(ctx context.Context, s *session, operators string, _ []string) error {
@@ -169,9 +182,13 @@ func (s *session) progress(ctx context.Context, operators string, before time.Ti
 
 // eachCollector reads Collectors in pages, because of their configurations.
 func (s *session) eachCollector(ctx context.Context, do func(*v1alpha1.Collector)) error {
+	of := client.MatchingLabelsSelector{Selector: labels.Everything()}
+	if s.chosen != nil {
+		of.Selector = s.chosen
+	}
 	for next := ""; ; {
 		var list v1alpha1.CollectorList
-		if err := s.client.List(ctx, &list, client.InNamespace(s.namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
+		if err := s.client.List(ctx, &list, client.InNamespace(s.namespace), of, client.Limit(pageSize), client.Continue(next)); err != nil {
 			return s.failed("list", "", err)
 		}
 		for i := range list.Items {
@@ -203,7 +220,8 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 	}
 	for _, ready := range c.Status.Conditions {
 		isRefusal := slices.Contains([]string{
-			v1alpha1.ReasonConfigInvalid, v1alpha1.ReasonConfigMissing, v1alpha1.ReasonConflict, v1alpha1.ReasonReleaseFailed,
+			v1alpha1.ReasonConfigInvalid, v1alpha1.ReasonConfigMissing, v1alpha1.ReasonCheckFailed, v1alpha1.ReasonConflict,
+			v1alpha1.ReasonReleaseFailed,
 		}, ready.Reason)
 		if ready.Type == "Ready" && isRefusal {
 			return "refused", since

@@ -14,12 +14,15 @@ import (
 	helmtime "helm.sh/helm/v3/pkg/time"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	platform "github.com/kube8/kube8-operator/internal/base"
@@ -38,6 +41,8 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 	paused.Annotations = map[string]string{v1alpha1.PausedAnnotation: "true"}
 	refused := &v1alpha1.Collector{}
 	refused.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Reason: v1alpha1.ReasonConfigMissing}}
+	unchecked := &v1alpha1.Collector{}
+	unchecked.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Reason: v1alpha1.ReasonCheckFailed}}
 	held.Labels = map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutHold}
 	hold := map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutHold}
 	for name, row := range map[string]struct {
@@ -54,6 +59,7 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 		"one that is held on its way":     {held, nil, "left out"},
 		"one whose namespace holds it":    {pending(v1alpha1.ReasonRollingOut, time.Hour), hold, "left out"},
 		"one that cannot be deployed":     {refused, nil, "refused"},
+		"one whose check does not end":    {unchecked, nil, "refused"},
 		"a namespace that is in a hurry":  {pending(v1alpha1.ReasonWaiting, 0), map[string]string{v1alpha1.RolloutLabel: "now"}, "waiting"},
 		"a reason of a later version":     {pending("Later", 0), nil, "waiting"},
 		"one that waits and is held back": {pending(v1alpha1.ReasonWaiting, 0), hold, "left out"},
@@ -205,6 +211,49 @@ func TestAnUndoPutsBackWhatABaseHadBefore(t *testing.T) {
 				t.Errorf("it says %s", text)
 			}
 		})
+	}
+}
+
+// Two operators have a base of that name, each in its own namespace.
+func TestALabelSaysWhoseBaseAnUndoIsAbout(t *testing.T) {
+	scheme := runtime.NewScheme()
+	_ = clientgoscheme.AddToScheme(scheme)
+	_ = v1alpha1.AddToScheme(scheme)
+	ours := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ours", Name: "limits", Labels: map[string]string{v1alpha1.BaseLabel: "last"}},
+		Data:       map[string]string{"part.yaml": "now"},
+	}
+	objects := []client.Object{ours}
+	for i, content := range []string{"before", "theirs", "theirs", "theirs"} {
+		made := withHistory(t, fmt.Sprint("tenant-", i), map[int]string{1: content, 2: content})
+		made[len(made)-1].SetLabels(map[string]string{"shard": content})
+		objects = append(objects, made...)
+	}
+	var out bytes.Buffer
+	p := &plugin{IOStreams: genericiooptions.IOStreams{In: strings.NewReader("y\n"), Out: &out, ErrOut: &out}}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	s := &session{client: c, chosen: labels.SelectorFromSet(labels.Set{"shard": "before"})}
+	if err := p.undo(t.Context(), s, "ours", "limits", "", consent{}); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(ours), ours); err != nil || ours.Data["part.yaml"] != "before" {
+		t.Errorf("it has the content %q (%v), want that of our Collectors", ours.Data["part.yaml"], err)
+	}
+}
+
+func TestNoPreflightSpeaksForACollectorWithBases(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{}`: false,
+		`{spec: {collector: {bases: [{name: limits}]}}}`: true,
+		`{status: {bases: [limits@1111]}}`:               true, // its namespace names it
+	} {
+		collector := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &collector.Object); err != nil {
+			t.Fatal(err)
+		}
+		if got := hasBases(collector); got != want {
+			t.Errorf("%s has bases: %t, want %t", text, got, want)
+		}
 	}
 }
 

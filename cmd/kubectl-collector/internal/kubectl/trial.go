@@ -64,6 +64,10 @@ func (s *session) prepare(ctx context.Context, renderer *offline.Renderer, one *
 		one.Reason = "spec.check does not say how " + name + " checks its configuration"
 		return nil
 	}
+	if hasBases(present) {
+		one.Reason = "it has bases, which no preflight reads, so its collector starts with more than its own files"
+		return nil
+	}
 	before, _, err := checkOf(ctx, renderer, present, one.Version)
 	if refused, is := errors.AsType[offline.RefusedError](err); is {
 		one.Reason = oneLine("is refused with its present version, too: " + refused.Error())
@@ -95,6 +99,13 @@ func (s *session) prepare(ctx context.Context, renderer *offline.Renderer, one *
 	}
 	t.rename(one.Name)
 	return t
+}
+
+// hasBases tells whether a Collector or its namespace names bases, as far as the Collector says so.
+func hasBases(collector *unstructured.Unstructured) bool {
+	named, _, _ := unstructured.NestedSlice(collector.Object, "spec", "collector", "bases")
+	deployed, _, _ := unstructured.NestedSlice(collector.Object, "status", "bases")
+	return len(named)+len(deployed) > 0
 }
 
 // rename gives Job and Secret a name and labels of their own, so that neither the operator nor a NetworkPolicy takes them for the
