@@ -34,8 +34,8 @@ func StripCollectors() toolscache.TransformFunc {
 	}
 }
 
-// share returns value with known texts in place of equal ones. It changes lists in place. Maps are new ones: a map of 8 entries, as a status
-// has, takes more than twice the memory once one of them is written again.
+// share returns value with known texts in place of equal ones. It changes lists in place. Maps are new ones: a map of 8 entries, such as a
+// status, takes more than twice the memory once one of them is written again.
 func share(value any, known map[string]any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -118,7 +118,7 @@ func addReconciler(
 	shard string,
 ) error {
 	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
-	events := mgr.GetEventRecorderFor("kube8-operator")
+	events := mgr.GetEventRecorderFor("kube8-operator") //nolint:staticcheck // the stock reconciler takes no other recorder
 	budget := intstr.Parse(opts.RolloutBudget)
 	if scaled, err := intstr.GetScaledValueFromIntOrPercent(&budget, 100, false); err != nil || scaled < 0 {
 		return fmt.Errorf("--rollout-budget: %q is neither a number nor a percentage", opts.RolloutBudget)

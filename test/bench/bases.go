@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -144,14 +145,9 @@ func (b *bench) writeBase(ctx context.Context, content string) error {
 	if client.IgnoreAlreadyExists(err) != nil {
 		return err
 	}
-	base := &corev1.ConfigMap{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: systemNamespace, Name: sharedBase, Labels: map[string]string{v1alpha1.BaseLabel: string(v1alpha1.BaseFirst)},
-		},
-		Data: map[string]string{"part.yaml": content},
-	}
-	return b.plane.client.Patch(ctx, base, client.Apply, client.FieldOwner("bench"), client.ForceOwnership)
+	base := applycorev1.ConfigMap(sharedBase, systemNamespace).WithData(map[string]string{"part.yaml": content}).
+		WithLabels(map[string]string{v1alpha1.BaseLabel: string(v1alpha1.BaseFirst)})
+	return b.plane.client.Apply(ctx, base, client.FieldOwner("bench"), client.ForceOwnership)
 }
 
 // table writes what the base costs.

@@ -1,11 +1,13 @@
 package integration
 
 import (
+	"encoding/json"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -35,7 +37,12 @@ var ownToo = map[string]func(*testing.T, *v1alpha1.Collector){
 		service := get(t, collector, "", &corev1.Service{})
 		service.APIVersion, service.Kind, service.ManagedFields, service.ResourceVersion = "v1", "Service", nil, ""
 		service.Labels["example.com/team"] = "a"
-		NewWithT(t).Expect(plane.client.Patch(t.Context(), service, client.Apply, client.FieldOwner("kubectl"))).To(Succeed())
+		text, err := json.Marshal(service)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := client.RawPatch(types.ApplyPatchType, text)
+		NewWithT(t).Expect(plane.client.Patch(t.Context(), service, whole, client.FieldOwner("kubectl"))).To(Succeed())
 	},
 	"when its managedFields are cleared": func(t *testing.T, collector *v1alpha1.Collector) {
 		t.Helper()
