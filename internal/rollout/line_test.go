@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -161,5 +162,47 @@ func TestAReconcileThatFailedWhileItsCollectorWaitsOpensNoRing(t *testing.T) {
 	f.Done(&f.collectors[0], now, true) // it is refused, and has seen the change
 	if admitted := f.choose(f.collectors, now).admitted; len(admitted) != 1 || admitted[0].GetName() != "b" {
 		t.Errorf("admitted %v, want the next ring", admitted)
+	}
+}
+
+// Changes of some Collectors come at random, also while others are on their way, and pods of some of them never become ready. With
+// whoever is admitted, no more are on their way or overdue than the budget of all whom a change has concerned since nobody waited.
+func TestNoOrderOfChangesWidensTheBudget(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		f := newTenants(60, "10%")
+		breaks, concerned := map[int]bool{}, map[int]bool{} // whose pods do not become ready, and whom changes concern
+		for step := range 300 {
+			switch random.IntN(12) {
+			case 0:
+				first := 1 + random.IntN(60)
+				f.change(first)
+				for i := range first {
+					concerned[i] = true
+				}
+			case 1:
+				breaks[random.IntN(60)] = random.IntN(2) == 0
+			case 2:
+				f.at = f.at.Add(time.Duration(random.IntN(20)) * time.Minute)
+			}
+			onTheirWay, isAdmitted := 0, len(f.tick()) > 0
+			for i := range f.fleet {
+				if isOnItsWay(&f.fleet[i]) {
+					onTheirWay++
+					concerned[i] = true
+				}
+			}
+			if budget := max(1, len(concerned)/10); isAdmitted && onTheirWay > budget {
+				t.Fatalf("seed %d, step %d: %d are on their way or overdue, and 10 %% of %d are %d", seed, step, onTheirWay, len(concerned), budget)
+			}
+			for i := range f.fleet {
+				if isOnItsWay(&f.fleet[i]) && !breaks[i] && random.IntN(3) > 0 {
+					f.ready(i)
+				}
+			}
+			if f.counts.Waiting+f.counts.Held+f.counts.RollingOut == 0 {
+				clear(concerned)
+			}
+		}
 	}
 }
