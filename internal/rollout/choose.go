@@ -24,7 +24,6 @@ type place struct {
 	since    time.Time // when its turn came first, if it was held on its way; zero otherwise
 	expected time.Time // when the first change came that it has not been reconciled with; zero otherwise
 	changed  time.Time // when the last of these came
-	counted  int       // the line that it is counted in, from 1
 }
 
 // choice is whose turn it is, and how many Collectors are in each state.
@@ -91,7 +90,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		chosen.LeftOut, chosen.Waiting = chosen.LeftOut+chosen.Waiting, 0
 		return chosen
 	}
-	budget := w.budgetFor(min(takers, max(w.line, chosen.Waiting+chosen.RollingOut+chosen.Overdue)))
+	budget := w.budgetFor(min(takers, max(len(w.line), chosen.Waiting+chosen.RollingOut+chosen.Overdue)))
 	waiting, first := inTurn(waiting, taken, isStuck)
 	open = min(open, first)
 	for _, next := range waiting {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -44,7 +45,7 @@ type fleet struct {
 
 // newFleet returns a fleet without Collectors, which has a deadline of a minute.
 func newFleet(budget string, began time.Time) *fleet {
-	return &fleet{Waves: &Waves{places: map[client.ObjectKey]place{}, began: began, Budget: intstr.Parse(budget), Deadline: time.Minute}}
+	return &fleet{Waves: &Waves{places: map[client.ObjectKey]place{}, line: sets.New[client.ObjectKey](), began: began, Budget: intstr.Parse(budget), Deadline: time.Minute}}
 }
 
 // add adds a Collector of a line such as "name@namespace ring=1 rollout=now waits". Its status says that it is on its way since a moment
@@ -66,9 +67,9 @@ func (f *fleet) add(line string) {
 			labels["kube8.dev/"+key] = value
 		case "waits":
 			at.number = number
-			f.line++
+			f.line.Insert(client.ObjectKeyFromObject(made))
 		case "done":
-			f.line++
+			f.line.Insert(client.ObjectKeyFromObject(made))
 		case "rolls":
 			rollsOut(made, now.Add(-time.Second))
 		case "overdue":

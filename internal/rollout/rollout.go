@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -76,8 +77,7 @@ type Waves struct {
 	mutex      sync.Mutex                   // each reconcile needs it, so nobody holds it while the API server is asked
 	places     map[client.ObjectKey]place   // of those that were reconciled since the change began
 	last       int                          // the number of the last place
-	line       int                          // how many Collectors have begun to wait, since nobody waited
-	lines      int                          // how often nobody did since the start
+	line       sets.Set[client.ObjectKey]   // of Collectors that have begun to wait, since nobody waited
 	namespaces map[string]map[string]string // labels of those that have RingLabel or RolloutLabel; nil until they are read
 	read       time.Time                    // when they were
 	began      time.Time                    // when the operator began to bring the change
@@ -98,7 +98,7 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	}
 	key, ring := client.ObjectKeyFromObject(collector), w.ringOf(collector)
 	if at := w.places[key]; at.number == 0 && at.admitted.IsZero() {
-		w.queue(key, at, onItsWaySince(collector, at))
+		w.queue(key, onItsWaySince(collector, at))
 	}
 	if w.due == nil { // nobody waited while this one was paused
 		w.due = &time.Time{}
@@ -132,12 +132,10 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 
 // queue gives a Collector the last place. It is held on its way since a moment, or that is zero. A line counts each Collector once, however
 // often it begins to wait.
-func (w *Waves) queue(collector client.ObjectKey, before place, since time.Time) {
+func (w *Waves) queue(collector client.ObjectKey, since time.Time) {
 	w.last++
-	if before.counted <= w.lines {
-		w.line++
-	}
-	w.places[collector], w.due = place{number: w.last, since: since, counted: w.lines + 1}, &time.Time{}
+	w.line.Insert(collector)
+	w.places[collector], w.due = place{number: w.last, since: since}, &time.Time{}
 }
 
 // isPaused tells whether nobody is admitted.
@@ -156,7 +154,7 @@ func (w *Waves) Done(collector *unstructured.Unstructured, began time.Time, isSe
 	if at.changed.After(began) || hasNotSeen && !isSeen {
 		return
 	}
-	done := place{counted: at.counted}
+	done := place{}
 	if isOnItsWay(collector) {
 		done.since = at.since
 	}
@@ -180,7 +178,7 @@ func (w *Waves) Reset() {
 }
 
 // startLine begins to count anew whom a change concerns.
-func (w *Waves) startLine() { w.lines, w.line, w.last = w.lines+1, 0, 0 }
+func (w *Waves) startLine() { w.line, w.last = sets.New[client.ObjectKey](), 0 }
 
 // Expect notes that the operator brings another change to some Collectors, which are reconciled soon. A lower ring waits for that, as long
 // as a Collector may take to become ready. Collectors that wait already, or were just admitted, keep their places.
@@ -231,7 +229,8 @@ func (w *Waves) Look(ctx context.Context) {
 	for _, collector := range chosen.admitted {
 		key := client.ObjectKeyFromObject(collector)
 		at := w.places[key]
-		w.places[key] = place{number: at.number, admitted: now, since: at.since, counted: at.counted}
+		at.admitted = now
+		w.places[key] = at
 		w.Requeue(collector)
 	}
 	w.tellHeld(chosen)

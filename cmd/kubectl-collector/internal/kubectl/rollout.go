@@ -182,13 +182,10 @@ func (s *session) progress(ctx context.Context, operators string, before time.Ti
 
 // eachCollector reads Collectors in pages, because of their configurations.
 func (s *session) eachCollector(ctx context.Context, do func(*v1alpha1.Collector)) error {
-	of := client.MatchingLabelsSelector{Selector: labels.Everything()}
-	if s.chosen != nil {
-		of.Selector = s.chosen
-	}
 	for next := ""; ; {
 		var list v1alpha1.CollectorList
-		if err := s.client.List(ctx, &list, client.InNamespace(s.namespace), of, client.Limit(pageSize), client.Continue(next)); err != nil {
+		of := &client.ListOptions{Namespace: s.namespace, LabelSelector: s.chosen, Limit: pageSize, Continue: next}
+		if err := s.client.List(ctx, &list, of); err != nil {
 			return s.failed("list", "", err)
 		}
 		for i := range list.Items {
