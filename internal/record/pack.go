@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,7 +48,7 @@ const (
 // contentOf returns the data of the Secret of a release: its text as deployed and, if there is room, as superseded. The content of
 // bases goes first if all is too large, then the values go, and then the manifest.
 func contentOf(rel *release.Release) (map[string][]byte, error) {
-	packed := map[release.Status][]byte{}
+	var deployed, superseded []byte
 	for _, shorten := range []func(){
 		func() {},
 		func() { rel.Config = withoutContent(rel.Config) },
@@ -55,19 +56,17 @@ func contentOf(rel *release.Release) (map[string][]byte, error) {
 		func() { rel.Manifest, rel.Info.Description = "", tooLarge+"values and manifest, see the Collector" },
 	} {
 		shorten()
-		for _, rel.Info.Status = range []release.Status{release.StatusSuperseded, release.StatusDeployed} {
-			var err error
-			if packed[rel.Info.Status], err = pack(rel); err != nil {
-				return nil, err
-			}
+		var err error
+		if deployed, superseded, err = pack(rel); err != nil {
+			return nil, err
 		}
-		if len(packed[release.StatusDeployed]) <= maxRecord {
+		if len(deployed) <= maxRecord {
 			break
 		}
 	}
-	content := map[string][]byte{"release": packed[release.StatusDeployed]}
-	if len(packed[release.StatusDeployed])+len(packed[release.StatusSuperseded]) <= maxRecord {
-		content[release.StatusSuperseded.String()] = packed[release.StatusSuperseded]
+	content := map[string][]byte{"release": deployed}
+	if len(deployed)+len(superseded) <= maxRecord {
+		content[release.StatusSuperseded.String()] = superseded
 	}
 	return content, nil
 }
@@ -145,15 +144,33 @@ var (
 	packing sync.Mutex
 )
 
-// pack packs a release as Helm stores it.
-func pack(rel *release.Release) ([]byte, error) {
-	var packed bytes.Buffer
-	encoder := base64.NewEncoder(base64.StdEncoding, &packed)
+// pack packs a release as Helm stores it, as deployed and as superseded. Gzip allows several members in a text. The last one has all
+// that follows the status, which is nearly all, and both share it.
+func pack(rel *release.Release) (deployed, superseded []byte, err error) {
+	rel.Info.Status = release.StatusDeployed
+	text, err := json.Marshal(rel)
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // the caller says what it packs
+	}
+	const status = `"status":"`
+	before, after, _ := bytes.Cut(text, []byte(status+release.StatusDeployed)) // no text in JSON has such a quotation mark
 	packing.Lock()
 	defer packing.Unlock()
-	packer.Reset(encoder)
-	err := errors.Join(json.NewEncoder(packer).Encode(rel), packer.Close(), encoder.Close())
-	return packed.Bytes(), err
+	rest := member(after)
+	encoded := func(of release.Status) []byte {
+		begin := member(slices.Concat(before, []byte(status+of)))
+		return base64.StdEncoding.AppendEncode(nil, append(begin, rest...))
+	}
+	return encoded(release.StatusDeployed), encoded(release.StatusSuperseded), nil
+}
+
+// member returns a member of gzip. Writing to a buffer never fails.
+func member(text []byte) []byte {
+	var packed bytes.Buffer
+	packer.Reset(&packed)
+	_, _ = packer.Write(text)
+	_ = packer.Close()
+	return packed.Bytes()
 }
 
 // Unpack reads a Helm release from the data of its Secret. It refuses to unpack more than 16 MiB, and more than 100,000 tokens of JSON.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -26,15 +27,22 @@ func TestRevisionOf(t *testing.T) {
 }
 
 func TestARecordIsReadBackAndUnpacksNoBomb(t *testing.T) {
-	packed, err := pack(&release.Release{Name: "gateway", Manifest: "kind: Service\n", Config: map[string]any{"cluster": "a"}})
+	written := &release.Release{
+		Name: "gateway", Manifest: "kind: Service\n", Config: map[string]any{"status": "deployed", "cluster": "a"}, Version: 7,
+		Info: &release.Info{Description: `changed by "status":"deployed"`},
+	}
+	deployed, superseded, err := pack(written)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rel, err := Unpack(packed)
-	if err != nil || rel.Manifest != "kind: Service\n" || rel.Config["cluster"] != "a" {
-		t.Errorf("%+v, %v", rel, err)
+	for status, packed := range map[release.Status][]byte{release.StatusDeployed: deployed, release.StatusSuperseded: superseded} {
+		written.Info.Status = status
+		rel, err := Unpack(packed)
+		if err != nil || !reflect.DeepEqual(written, rel) {
+			t.Errorf("%s: wrote %+v, read %+v, error %v", status, written, rel, err)
+		}
 	}
-	bomb, err := pack(&release.Release{Manifest: strings.Repeat(" ", maxUnpacked)})
+	bomb, _, err := pack(&release.Release{Manifest: strings.Repeat(" ", maxUnpacked), Info: &release.Info{}})
 	if err != nil || len(bomb) > maxRecord {
 		t.Fatalf("%d bytes, %v", len(bomb), err)
 	}
