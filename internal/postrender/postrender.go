@@ -41,11 +41,32 @@ type Renderer struct {
 // change of their data rolls the pods. It has a digest of each, which tells nothing of the data.
 const ReferencesAnnotation = "kube8.dev/references"
 
-// Run returns the manifest with the configuration decoded and hashed, in a Secret that is named after its content and that
+// Document is one object of a manifest.
+type Document struct {
+	Text string
+	Node *yaml.Node // the same, or nil if it was not parsed
+}
+
+// Run is Finish for Helm.
+func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
+	documents, err := r.Finish(manifest.String())
+	return bytes.NewBufferString(Join(documents)), err
+}
+
+// Join returns the manifest that has the documents.
+func Join(documents []Document) string {
+	var manifest strings.Builder
+	for _, document := range documents {
+		manifest.WriteString(separator + document.Text)
+	}
+	return manifest.String()
+}
+
+// Finish returns what a manifest has, with the configuration decoded and hashed, in a Secret that is named after its content and that
 // nobody can change. A Job is named after its spec. Other objects that neither have nor mount the configuration come out byte
 // for byte as they went in.
-func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
-	all, objects, err := split(manifest.String())
+func (r Renderer) Finish(manifest string) ([]Document, error) {
+	all, objects, err := split(manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +89,14 @@ func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 			return nil, fmt.Errorf("stamp hashes on %s %q: %w", object.node.GetKind(), object.node.GetName(), err)
 		}
 	}
-	out := &bytes.Buffer{}
-	for _, object := range all {
-		out.WriteString(separator)
-		out.WriteString(object.text)
+	documents := make([]Document, len(all))
+	for i, object := range all {
+		documents[i] = Document{Text: object.text}
+		if object.node != nil {
+			documents[i].Node = object.node.YNode()
+		}
 	}
-	return out, nil
+	return documents, nil
 }
 
 const separator = "---\n"

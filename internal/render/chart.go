@@ -37,7 +37,7 @@ var (
 // NewChart reads the templates of a chart. It is an error if one of them does not say in so many words which kind it
 // renders: the operator watches, prunes and owns by kind.
 func NewChart(chrt *chart.Chart) (*Chart, error) {
-	c := &Chart{Chart: chrt, Offered: map[string]schema.GroupVersionKind{}, Digest: digestOf(chrt), templates: parse(chrt)}
+	c := &Chart{Chart: chrt, Offered: map[string]schema.GroupVersionKind{}, Digest: digestOf(chrt), templates: parseTemplates(chrt)}
 	tested := map[string]bool{}
 	for _, template := range chrt.Templates {
 		for _, found := range testInTemplate.FindAllSubmatch(template.Data, -1) {

@@ -11,6 +11,8 @@ import (
 	goyaml "go.yaml.in/yaml/v2"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
 // maxExact is how large numbers are the same as integers and as numbers of JSON.
@@ -24,7 +26,18 @@ func toYAML(value any) ([]byte, error) {
 	return yaml.Marshal(value) //nolint:wrapcheck // the caller does
 }
 
-// fromYAML reads an object as JSON has it, and returns its JSON too. As toYAML does, it leaves out JSON as far as it can.
+// fromDocument reads an object as JSON has it. It returns the JSON too, if it has gone through that.
+func fromDocument(document postrender.Document) (object map[string]any, asJSON []byte, err error) {
+	if document.Node != nil {
+		value, isSure := fromNode(document.Node)
+		if object, isObject := value.(map[string]any); isSure && isObject {
+			return object, nil, nil
+		}
+	}
+	return fromYAML(document.Text)
+}
+
+// fromYAML is fromDocument for a text. As toYAML does, it leaves out JSON as far as it can.
 func fromYAML(text string) (object map[string]any, asJSON []byte, err error) {
 	var parsed any
 	if err := goyaml.Unmarshal([]byte(text), &parsed); err != nil {
@@ -41,8 +54,7 @@ func fromYAML(text string) (object map[string]any, asJSON []byte, err error) {
 	if !isObject && converted != nil {
 		return nil, nil, errors.New("no object")
 	}
-	asJSON, err = json.Marshal(object)
-	return object, asJSON, err //nolint:wrapcheck // the caller does not quote it
+	return object, nil, nil
 }
 
 // convert returns a value as JSON has it, with all numbers as floating ones or all as integers. It does not know all values.
@@ -52,9 +64,8 @@ func convert(value any, floats bool) (converted any, isKnown bool) {
 		switch v := leaf.(type) {
 		case nil, bool:
 			return v, true
-		case string: // about which YAML, JSON and Go agree
-			isOdd := func(char rune) bool { return !unicode.IsPrint(char) && char != '\n' && char != '\t' }
-			return v, utf8.ValidString(v) && !strings.ContainsFunc(v, isOdd)
+		case string:
+			return v, isPrintable(v)
 		case int:
 			number = float64(v)
 		case int64:
@@ -69,6 +80,37 @@ func convert(value any, floats bool) (converted any, isKnown bool) {
 		}
 		return int64(number), number == math.Trunc(number)
 	})
+}
+
+// coalesce is chartutil.CoalesceValues for a chart that has no others in it. That copies by reflection, which takes some times as much.
+func (c *Chart) coalesce(given map[string]any) chartutil.Values {
+	same := func(leaf any) (any, bool) { return leaf, true }
+	copied, _ := walk(given, same)
+	coalesced, _ := copied.(map[string]any)
+	if coalesced == nil {
+		coalesced = map[string]any{}
+	}
+	for field, value := range c.Values {
+		value, _ = walk(value, same)
+		found, isSet := coalesced[field]
+		table, isTable := found.(map[string]any)
+		defaults, hasDefaults := value.(map[string]any)
+		switch {
+		case !isSet:
+			coalesced[field] = value
+		case found == nil:
+			delete(coalesced, field)
+		case isTable && hasDefaults:
+			chartutil.CoalesceTables(table, defaults)
+		}
+	}
+	return coalesced
+}
+
+// isPrintable tells whether YAML, JSON and Go agree about a text.
+func isPrintable(text string) bool {
+	isOdd := func(char rune) bool { return !unicode.IsPrint(char) && char != '\n' && char != '\t' }
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, isOdd)
 }
 
 // walk returns a copy of a value, with what a function makes of each key and of what is neither a map nor a list, if it knows them.

@@ -49,8 +49,59 @@ func compareFromYAML(t *testing.T, text string) {
 		failed = json.Unmarshal(wantJSON, &want)
 	}
 	got, gotJSON, err := fromYAML(text)
+	if err == nil && gotJSON == nil {
+		gotJSON, err = json.Marshal(got)
+	}
 	if (err == nil) != (failed == nil) || err == nil && (cmp.Diff(want, got) != "" || string(gotJSON) != string(wantJSON)) {
 		t.Errorf("%q: %#v and %s, error %v, want %#v and %s, error %v", text, got, gotJSON, err, want, wantJSON, failed)
+	}
+}
+
+func TestValuesAreCoalescedAsHelmDoes(t *testing.T) {
+	made := chartOf("a: b")
+	made.Values = map[string]any{"a": 1.0, "b": map[string]any{"c": 2.0, "d": map[string]any{"e": []any{map[string]any{"f": 3.0}}}}, "n": nil}
+	c, err := NewChart(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		"", "a: null", "a: {b: 1}", "b: null", "b: 1", "b: {c: null}", "b: {d: {e: null, g: null}, h: null}", "b: {d: {e: []}}", "b: {d: 1}", "n: null", "n: 1",
+		"z: {y: null, x: [1]}", "z: null",
+	} {
+		given, err := chartutil.ReadValues([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := chartutil.CoalesceValues(made, given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := fmt.Sprint(given, made.Values)
+		got := c.coalesce(given)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+		spoil(got)
+		if after := fmt.Sprint(given, made.Values); after != before {
+			t.Errorf("%s: changed %s to %s", text, before, after)
+		}
+	}
+}
+
+// spoil changes all maps in a value.
+func spoil(value any) {
+	switch v := value.(type) {
+	case chartutil.Values:
+		spoil(map[string]any(v))
+	case map[string]any:
+		for _, field := range v {
+			spoil(field)
+		}
+		v["spoiled"] = true
+	case []any:
+		for _, entry := range v {
+			spoil(entry)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,9 +27,9 @@ type templates struct {
 	parsed sync.Pool
 }
 
-// parse parses the templates of a chart. It returns nil for a chart that needs what only Helm's engine has: charts of its own, files
+// parseTemplates parses the templates of a chart. It returns nil for a chart that needs what only Helm's engine has: charts of its own, files
 // beside the templates, and the functions tpl and lookup.
-func parse(chrt *chart.Chart) *templates {
+func parseTemplates(chrt *chart.Chart) *templates {
 	if len(chrt.Dependencies()) > 0 || strings.EqualFold(chrt.Metadata.Type, "library") {
 		return nil
 	}
@@ -82,14 +83,26 @@ func (t *templates) render(chrt *chart.Chart, input chartutil.Values) (rendered 
 	rendered = make(map[string]string, len(t.files))
 	for _, file := range t.files {
 		values["Template"] = chartutil.Values{"Name": file, "BasePath": path.Join(chrt.ChartFullPath(), "templates")}
-		var text strings.Builder
-		if err := parsed.ExecuteTemplate(&text, file, values); err != nil {
+		text, err := execute(parsed, file, values)
+		if err != nil {
 			return nil, fmt.Errorf("execute %s: %w", file, err)
 		}
-		rendered[file] = strings.ReplaceAll(text.String(), "<no value>", "")
+		rendered[file] = strings.ReplaceAll(text, "<no value>", "")
 	}
 	t.parsed.Put(parsed) // not after an error, which leaves it within an include
 	return rendered, nil
+}
+
+// buffers are used again: a template has no end that is known before.
+var buffers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
+
+// execute executes one template of a set.
+func execute(all *template.Template, name string, data any) (string, error) {
+	buffer, _ := buffers.Get().(*bytes.Buffer)
+	buffer.Reset()
+	defer buffers.Put(buffer)
+	err := all.ExecuteTemplate(buffer, name, data)
+	return buffer.String(), err //nolint:wrapcheck // the caller does
 }
 
 // including returns the function include for a set of templates.
@@ -100,10 +113,9 @@ func including(all *template.Template) func(string, any) (string, error) {
 			return "", fmt.Errorf("template %s includes itself too often", name)
 		}
 		depth[name]++
-		var text strings.Builder
-		err := all.ExecuteTemplate(&text, name, data)
+		text, err := execute(all, name, data)
 		depth[name]--
-		return text.String(), err
+		return text, err
 	}
 }
 

@@ -65,7 +65,7 @@ func TestTemplatesThatAreParsedOnceRenderAsHelmsEngineDoes(t *testing.T) {
 		}
 		cases = append(cases, values)
 	}
-	rendered, refused := 0, 0
+	rendered, refused, nodes, sure := 0, 0, 0, 0
 	compare := func(name string, values map[string]any) {
 		input, err := inputOf(t, c, runtime.DeepCopyJSON(values)) // rendering may write to it
 		if err != nil {
@@ -84,6 +84,8 @@ func TestTemplatesThatAreParsedOnceRenderAsHelmsEngineDoes(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s (-Helm's +got):\n%s", name, diff)
 			}
+			parsed, asked := compareNodes(t, name, got)
+			nodes, sure = nodes+parsed, sure+asked
 		}
 	}
 	for i, file := range files {
@@ -101,6 +103,9 @@ func TestTemplatesThatAreParsedOnceRenderAsHelmsEngineDoes(t *testing.T) {
 	}
 	if rendered < 1500 || refused < 100 {
 		t.Errorf("%d were rendered, and %d refused", rendered, refused)
+	}
+	if sure*10 < nodes*9 {
+		t.Errorf("only %d of %d objects that the post-renderer has parsed are not parsed again", sure, nodes)
 	}
 }
 
@@ -127,7 +132,7 @@ func TestChartsThatNeedHelmsEngineHaveIt(t *testing.T) {
 	}
 	parent := chartOf("a: b")
 	parent.AddDependency(&chart.Chart{Metadata: &chart.Metadata{Name: "child"}})
-	if parse(parent) != nil {
+	if parseTemplates(parent) != nil {
 		t.Error("a chart of charts")
 	}
 }

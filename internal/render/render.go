@@ -4,7 +4,6 @@
 package render
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -54,11 +53,11 @@ func (c *Chart) Render(
 	if err != nil {
 		return nil, err
 	}
-	finished, err := finish.Run(text)
+	documents, err := finish.Finish(text)
 	if err != nil {
 		return nil, err
 	}
-	rendered, err := Parse(finished.String())
+	rendered, err := parse(documents)
 	if err != nil {
 		return nil, err
 	}
@@ -71,34 +70,42 @@ func (c *Chart) Render(
 }
 
 // Template checks the configuration in the values, and renders a chart as Helm does for a first release.
-func (c *Chart) Template(name types.NamespacedName, values map[string]any, capabilities *chartutil.Capabilities) (*bytes.Buffer, error) {
+func (c *Chart) Template(name types.NamespacedName, values map[string]any, capabilities *chartutil.Capabilities) (string, error) {
 	if err := chartutil.ProcessDependencies(c.Chart, values); err != nil {
-		return nil, fmt.Errorf("read the dependencies of chart %s: %w", c.Name(), err)
+		return "", fmt.Errorf("read the dependencies of chart %s: %w", c.Name(), err)
 	}
 	options := chartutil.ReleaseOptions{Name: name.Name, Namespace: name.Namespace, Revision: 1, IsInstall: true}
-	input, err := chartutil.ToRenderValues(c.Chart, values, options, capabilities)
+	bare, given := *c.Chart, values
+	isPlain := c.templates != nil && c.Schema == nil
+	if isPlain {
+		bare.Values, given = nil, nil
+	}
+	input, err := chartutil.ToRenderValues(&bare, given, options, capabilities)
 	if err != nil {
-		return nil, fmt.Errorf("render chart %s: %w", c.Name(), err)
+		return "", fmt.Errorf("render chart %s: %w", c.Name(), err)
+	}
+	if isPlain {
+		input["Values"] = c.coalesce(values)
 	}
 	if coalesced, ok := input["Values"].(chartutil.Values); ok {
 		if err := configuration.Prepare(coalesced); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
 	files, err := c.execute(input)
 	if err != nil {
-		return nil, specpath.ExplainRender(fmt.Errorf("render chart %s: %w", c.Name(), err))
+		return "", specpath.ExplainRender(fmt.Errorf("render chart %s: %w", c.Name(), err))
 	}
 	maps.DeleteFunc(files, func(file, content string) bool {
 		return strings.TrimSpace(content) == "" || strings.HasSuffix(file, "NOTES.txt")
 	})
-	text := &bytes.Buffer{}
+	var text strings.Builder
 	for _, file := range slices.SortedFunc(maps.Keys(files), func(a, b string) int {
 		return cmp.Or(cmp.Compare(placeOf(files[a]), placeOf(files[b])), cmp.Compare(a, b))
 	}) {
-		fmt.Fprintf(text, "---\n# Source: %s\n%s\n", file, strings.TrimPrefix(strings.TrimSpace(files[file]), "---\n"))
+		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", file, strings.TrimPrefix(strings.TrimSpace(files[file]), "---\n"))
 	}
-	return text, nil
+	return text.String(), nil
 }
 
 // execute executes the templates. Helm's engine does what they cannot, and says what is wrong in its own words.
@@ -123,32 +130,41 @@ func placeOf(content string) int {
 
 // Parse reads the objects of a manifest.
 func Parse(manifest string) (*Rendered, error) {
-	rendered, sum := &Rendered{Manifest: manifest}, sha256.New()
+	var documents []postrender.Document
 	for _, text := range postrender.Split(manifest) {
-		content, converted, err := fromYAML(text)
+		documents = append(documents, postrender.Document{Text: text})
+	}
+	return parse(documents)
+}
+
+func parse(documents []postrender.Document) (*Rendered, error) {
+	rendered, sum := &Rendered{Manifest: postrender.Join(documents)}, sha256.New()
+	for _, document := range documents {
+		content, asJSON, err := fromDocument(document)
 		if err != nil {
 			return nil, fmt.Errorf("rendered object %d is not a Kubernetes object", len(rendered.Objects)+1)
 		}
 		if len(content) == 0 {
 			continue
 		}
-		object := &unstructured.Unstructured{Object: content}
-		public := text
+		object, public := &unstructured.Unstructured{Object: content}, document.Text
 		if object.GetKind() == "Secret" {
-			bare := maps.Clone(object.Object)
-			delete(bare, "data")
-			delete(bare, "stringData")
-			whole, err := toYAML(bare)
-			if err == nil {
-				public = "# without its data\n" + string(whole)
-				converted, err = json.Marshal(bare)
-			}
+			content = maps.Clone(content)
+			delete(content, "data")
+			delete(content, "stringData")
+			bare, err := toYAML(content)
 			if err != nil {
+				return nil, err //nolint:wrapcheck // never the case for what was read from YAML
+			}
+			public, asJSON = "# without its data\n"+string(bare), nil
+		}
+		if asJSON == nil {
+			if asJSON, err = json.Marshal(content); err != nil { // sorts keys
 				return nil, err //nolint:wrapcheck // never the case for what was read from YAML
 			}
 		}
 		rendered.Objects, rendered.texts = append(rendered.Objects, object), append(rendered.texts, public)
-		write(sum, string(converted)) // its keys are sorted
+		write(sum, string(asJSON))
 	}
 	rendered.Hash = hex.EncodeToString(sum.Sum(nil))[:hashLength]
 	return rendered, nil

@@ -1,0 +1,101 @@
+package render
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/kube8/kube8-operator/internal/postrender"
+)
+
+// compareNodes has the post-renderer finish what a chart's files render to, and compares what it has parsed with what the text says. It
+// returns how many objects are parsed, and how many of them are not parsed again.
+func compareNodes(t *testing.T, name string, files map[string]string) (parsed, sure int) {
+	t.Helper()
+	texts := slices.Sorted(maps.Values(files))
+	documents, err := postrender.Renderer{References: "Secret/a=0123456789"}.Finish("---\n" + strings.Join(texts, "\n---\n"))
+	if err != nil {
+		return 0, 0 // a test of the post-renderer says what it refuses
+	}
+	for _, document := range documents {
+		if document.Node == nil {
+			continue
+		}
+		parsed++
+		if isSure := compareNode(t, name, document); isSure {
+			sure++
+		}
+	}
+	return parsed, sure
+}
+
+func compareNode(t *testing.T, name string, document postrender.Document) (isSure bool) {
+	t.Helper()
+	got, isSure := fromNode(document.Node)
+	if !isSure {
+		return false
+	}
+	want, _, err := fromYAML(document.Text)
+	if _, isObject := got.(map[string]any); !isObject {
+		return false // fromDocument takes no other
+	}
+	if diff := cmp.Diff(any(want), got); err != nil || diff != "" {
+		t.Errorf("%s: error %v (-text +node):\n%s", name, err, diff)
+	}
+	return true
+}
+
+func TestANodeIsWhatItsTextIsForKubernetes(t *testing.T) {
+	isSure := map[bool]int{}
+	compare := func(text string) {
+		t.Helper()
+		node, err := yaml.Parse(text)
+		if err != nil {
+			return
+		}
+		isSure[compareNode(t, text, postrender.Document{Text: text, Node: node.YNode()})]++
+	}
+	for _, scalar := range []string{
+		"on", "Yes", "n", "y", "true", "True", "null", "~", "", "Null", "NULL", "1", "-1", "0", "-0", "01", "0o7", "0x1f", "0b1", "1_000", "1e3", "1.0",
+		"12:30:45", "2020-01-01", "2020-01-01T00:00:00Z", ".inf", ".nan", "999999999999999", "9007199254740993", "-999999999999999", "+1",
+		"<<", "=", "*b", "&b c", "!!str 1", "!!int \"3\"", "!x y", "text", "TCP", "/tmp", "a#b", "a #b", "1a", "12acd", "0a", "5b", "0b", "1e5a", "12e", "1f",
+		"\"on\"", "'1'", "\"a\\u0085b\"", "\"\\x7f\"", "|\n  on\n", ">\n  a\n  b\n", "a\n  b", "[]", "{}", "[1, on, a]", "{on: 1}", "{a: 1, a: 2}",
+		"{1: a}", "{<<: {a: b}}", "{null: a}", "{? [a] : b}", "&a {b: *a}", "0xacd", "0acd", "-a", "Infinity", "NaN", "e5", "0e", "00e0", "9e9", "9e9a",
+		"-.inf", "-y", "--", "-on", "-0xa", "-1a", "-1e5", "1.5Gi", "0.150.0", "1.2.", "1.2_3.", "1.5e3", "1.5e3a", "1.2.3.4", "2001-12-14t21:59:43.10-05:00", "0.b", "0.5b", "1.5b",
+	} {
+		compare("a: " + scalar)
+		compare(scalar + ": a")
+		compare("a:\n- " + scalar)
+	}
+	random := rand.New(rand.NewPCG(1, 0))
+	for range 3000 { // as the post-renderer sets them: hashes, base64, and letters of numbers
+		content := make([]byte, 1+random.IntN(9))
+		for i := range content {
+			content[i] = byte(random.UintN(256))
+		}
+		short := make([]byte, 1+random.IntN(6))
+		for i := range short {
+			short[i] = "0123456789abcdefxo+-._:yntTZ/~"[random.IntN(30)]
+		}
+		for _, text := range []string{fmt.Sprintf("%x", content), base64.StdEncoding.EncodeToString(content), string(short)} {
+			object := yaml.MustParse("kind: Secret\n")
+			err := object.PipeE(yaml.SetField("data", yaml.NewMapRNode(&map[string]string{"a": text})), yaml.SetAnnotation("b", text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			written := object.MustString()
+			isSure[compareNode(t, text, postrender.Document{Text: written, Node: object.YNode()})]++
+			compare(written)
+		}
+	}
+	if isSure[true] < isSure[false] {
+		t.Errorf("%d are not parsed again, %d are", isSure[true], isSure[false])
+	}
+}
