@@ -82,7 +82,7 @@ func convert(value any, floats bool) (converted any, isKnown bool) {
 	})
 }
 
-// coalesce is chartutil.CoalesceValues for a chart that has no others in it. That copies by reflection, which takes some times as much.
+// coalesce is chartutil.CoalesceValues for a chart that has no others in it. That one copies by reflection, which takes some times as much.
 func (c *Chart) coalesce(given map[string]any) chartutil.Values {
 	same := func(leaf any) (any, bool) { return leaf, true }
 	copied, _ := walk(given, same)

@@ -27,8 +27,8 @@ type templates struct {
 	parsed sync.Pool
 }
 
-// parseTemplates parses the templates of a chart. It returns nil for a chart that needs what only Helm's engine has: charts of its own, files
-// beside the templates, and the functions tpl and lookup.
+// parseTemplates parses the templates of a chart. It returns nil for a chart that needs what only Helm's engine has: charts of its own,
+// files beside the templates, and the functions tpl and lookup.
 func parseTemplates(chrt *chart.Chart) *templates {
 	if len(chrt.Dependencies()) > 0 || strings.EqualFold(chrt.Metadata.Type, "library") {
 		return nil
@@ -102,7 +102,7 @@ func execute(all *template.Template, name string, data any) (string, error) {
 	buffer.Reset()
 	defer buffers.Put(buffer)
 	err := all.ExecuteTemplate(buffer, name, data)
-	return buffer.String(), err //nolint:wrapcheck // the caller does
+	return buffer.String(), err
 }
 
 // including returns the function include for a set of templates.

@@ -14,8 +14,9 @@ var (
 
 	// textFor1And2 finds what is a text without quotation marks in YAML 1.1 and 1.2, unless it is a word of otherYAML. Hashes are
 	// such texts. Numbers have no such letters: 0b1 and 1e2 are some.
-	textFor1And2 = regexp.MustCompile(`^-{0,2}[/A-Za-z]|^[0-9]+[.][0-9]+[.]|^[0-9]+([.][0-9]+)?(e[0-9]*)?[acdf-np-wyzA-DF-NP-WYZ]|^[1-9][0-9]*(e[0-9]*)?b`)
-	otherYAML    = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null)$`)
+	textFor1And2 = regexp.MustCompile(`^-{0,2}[/A-Za-z]|^[0-9]+[.][0-9]+[.]` +
+		`|^[0-9]+([.][0-9]+)?(e[0-9]*)?[acdf-np-wyzA-DF-NP-WYZ]|^[1-9][0-9]*(e[0-9]*)?b`)
+	otherYAML = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null)$`)
 
 	// wholeNumber finds those that are the same for both, and for JSON.
 	wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,14})$`)

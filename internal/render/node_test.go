@@ -2,7 +2,7 @@ package render
 
 import (
 	"encoding/base64"
-	"fmt"
+	"encoding/hex"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -84,7 +84,7 @@ func TestANodeIsWhatItsTextIsForKubernetes(t *testing.T) {
 		for i := range short {
 			short[i] = "0123456789abcdefxo+-._:yntTZ/~"[random.IntN(30)]
 		}
-		for _, text := range []string{fmt.Sprintf("%x", content), base64.StdEncoding.EncodeToString(content), string(short)} {
+		for _, text := range []string{hex.EncodeToString(content), base64.StdEncoding.EncodeToString(content), string(short)} {
 			object := yaml.MustParse("kind: Secret\n")
 			err := object.PipeE(yaml.SetField("data", yaml.NewMapRNode(&map[string]string{"a": text})), yaml.SetAnnotation("b", text))
 			if err != nil {

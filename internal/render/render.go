@@ -154,7 +154,7 @@ func parse(documents []postrender.Document) (*Rendered, error) {
 			delete(content, "stringData")
 			bare, err := toYAML(content)
 			if err != nil {
-				return nil, err //nolint:wrapcheck // never the case for what was read from YAML
+				return nil, err
 			}
 			public, asJSON = "# without its data\n"+string(bare), nil
 		}

@@ -76,8 +76,8 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // Revision is what a Collector was rendered to, now or as its record has it.
 type Revision struct {
 	plan.Want
-	Values     map[string]any
-	ConfigHash string // the SHA-256 of the decoded configuration, in hex
+	Values     map[string]any // without the chart's defaults; older records have them
+	ConfigHash string         // the SHA-256 of the decoded configuration, in hex
 
 	// Inputs are what it was rendered from. Only the generation is recorded.
 	Inputs Inputs
@@ -144,7 +144,7 @@ func (s *Source) Render(
 	}
 	references, unfollowed := s.References(collector, running)
 	renderer := postrender.Renderer{Referenced: referenced, References: references}
-	key, values := client.ObjectKeyFromObject(collector), withNulls(values, collector)
+	key := client.ObjectKeyFromObject(collector)
 	if len(bases) > 0 {
 		values = maps.Clone(values)
 		values["bases"] = bases.Values()
@@ -210,18 +210,6 @@ func (r *Revision) IsByOperator(deployed Deployed, before Inputs, running string
 	// A Secret that is no longer followed has changed for nobody: pods keep the version that they have.
 	refersToTheSame := before.References == r.Inputs.References || running != "" && running == r.References
 	return before.Configuration == r.Inputs.Configuration && refersToTheSame
-}
-
-// withNulls returns the values with null for the fields that are null in the spec: the stock reconciler has taken them out with
-// the chart's defaults, and rendering would put the defaults back.
-func withNulls(values map[string]any, collector *unstructured.Unstructured) map[string]any {
-	spec, _ := collector.Object["spec"].(map[string]any)
-	for field, value := range spec {
-		if value == nil {
-			values[field] = nil
-		}
-	}
-	return values
 }
 
 // withCopy returns the values with a configuration of the user's Secret in place of the reference to it, unless the Collector wants

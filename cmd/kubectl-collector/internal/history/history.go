@@ -55,7 +55,7 @@ type Revision struct {
 	// the manifest was too large to be recorded.
 	Secret string `json:"secret,omitempty"`
 
-	values, defaults map[string]any // the spec with the chart's defaults in it, and these
+	values, defaults map[string]any // the spec, with the chart's defaults in it if an earlier operator has recorded it; and these
 	bases            any            // what it had of the platform's
 }
 

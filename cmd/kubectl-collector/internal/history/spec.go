@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// Spec returns the Collector's spec of the revision, or nil if it was too large to be recorded. The record has the chart's
-// defaults in it. A field that has its default is left out, unless current, the Collector's spec, says the same: either way
+// Spec returns the Collector's spec of the revision, or nil if it was too large to be recorded. Records of earlier operators have the
+// chart's defaults in it. A field that has its default is left out, unless current, the Collector's spec, says the same: either way
 // the chart renders the same objects.
 func (r Revision) Spec(current map[string]any) map[string]any {
 	if r.values == nil {
