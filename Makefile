@@ -73,7 +73,7 @@ HARD := ^Test(Chaos|Tenants|WalkOfEachField$$|TheOperatorEndsAsTheModelSays$$)
 test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
 	@$(ASSETS); tests() { nice -n "$$1" go -C "$$2" test -count=1 -timeout=45m $(GOTESTFLAGS) "$${@:3}"; }; \
 		tests 0 . -run='$(HARD)' ./test/integration & hard=$$!; tests 5 . -skip='$(HARD)' ./test/integration & others=$$!; \
-		for module in $(MODULES); do echo "go test: $$module"; tests 10 $$module $$(go -C $$module list ./... | grep -v /test/integration); done; \
+		for module in $(MODULES); do echo "go test: $$module"; GOGC=400 tests 10 $$module $$(go -C $$module list ./... | grep -v /test/integration); done; \
 		wait $$hard; wait $$others # uncached: the operator's binary changes
 
 SCHEDULES ?= 1000000

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -26,6 +27,9 @@ func TestOLM(t *testing.T) {
 	const tenant = "kube8-olm-tenant"
 	report(t, suite, "as a whole")
 	olm, first, second := images(t)
+	if turn := os.Getenv("E2E_AFTER"); turn != "" { // others have the cluster until this file is there
+		NewWithT(t).Eventually(turn).WithTimeout(40 * time.Minute).Should(BeAnExistingFile())
+	}
 	installOLM(t, olm)
 	namespace(t, systemNamespace)
 	namespace(t, tenant)
