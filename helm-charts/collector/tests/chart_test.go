@@ -57,11 +57,7 @@ func render(t *testing.T, release string, values map[string]any, apis ...string)
 	}
 	offered := chartutil.DefaultCapabilities.Copy()
 	offered.APIVersions = append(offered.APIVersions, apis...)
-	manifest, err := chart.Template(types.NamespacedName{Namespace: "tenant-acme", Name: release}, values, offered)
-	if err != nil {
-		return "", err
-	}
-	return manifest.String(), nil
+	return chart.Template(types.NamespacedName{Namespace: "tenant-acme", Name: release}, values, offered)
 }
 
 // object is the part that all rendered objects share, and the pod template of those that have one.
