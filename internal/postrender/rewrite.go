@@ -7,8 +7,11 @@ import (
 )
 
 // rewritten returns the text with some fields written anew, each with all of its lines. To write a whole workload anew allocates more
-// than to parse it. It is not done for what has comments there, or other fields in the same line.
+// than to parse it. It is not done for what has comments there, other fields in the same line, or what only YAML takes for the end of one.
 func (o *object) rewritten(paths ...[]string) (text string, isDone bool) {
+	if strings.ContainsAny(o.text, "\r\u0085\u2028\u2029") {
+		return "", false
+	}
 	lines := strings.SplitAfter(o.text, "\n")
 	for _, path := range paths {
 		field, begin, end := fieldAt(o.node.YNode(), len(lines), path)

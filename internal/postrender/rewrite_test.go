@@ -81,6 +81,17 @@ spec: {
   }
 }
 `, false},
+		"a line that ends with a character of Unicode": {spaced + `
+spec:
+  template:
+    metadata:
+      annotations:
+        a: '` + "\u2028" + `
+          b'
+    spec:
+      volumes:
+      - secret: {secretName: a}
+`, false},
 		"a key that has its own line": {spaced + `
 spec:
   template:

@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -97,5 +98,61 @@ func TestANodeIsWhatItsTextIsForKubernetes(t *testing.T) {
 	}
 	if isSure[true] < isSure[false] {
 		t.Errorf("%d are not parsed again, %d are", isSure[true], isSure[false])
+	}
+}
+
+// TestTheTextThatThePostRendererWritesIsItsNode has texts of any kind in what it writes anew.
+func TestTheTextThatThePostRendererWritesIsItsNode(t *testing.T) {
+	parts := append(strings.Split("ab10ex\n\t\r\"':#-\\%&*!|>{}[]?@`é😀\u00a0\u2028\ufeff\u0085~=./", ""),
+		" ", "  ", ": ", " #", "- ", "---", "\n---\n", "null", "true", "on", "<<", strings.Repeat("many words ", 12))
+	sure := 0
+	for seed := range uint64(2000) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		text := func() string {
+			var made strings.Builder
+			for range random.IntN(7) {
+				made.WriteString(parts[random.IntN(len(parts))])
+			}
+			return made.String()
+		}
+		annotated := func() map[string]any { return map[string]any{text(): text(), text(): text()} }
+		pod := map[string]any{"template": map[string]any{
+			"metadata": map[string]any{"annotations": annotated(), "labels": map[string]any{"a": text()}},
+			"spec": map[string]any{
+				"containers": []any{map[string]any{"name": "a", "args": []any{text(), text()}}},
+				"volumes": []any{
+					map[string]any{"name": text(), "secret": map[string]any{"secretName": "a"}},
+					map[string]any{"name": text(), "csi": map[string]any{"attributes": annotated()}},
+				},
+			},
+		}}
+		annotations := annotated()
+		annotations[postrender.ConfigurationAnnotation] = "raw"
+		var manifest strings.Builder
+		for _, object := range []any{
+			map[string]any{
+				"kind": "Secret", "metadata": map[string]any{"name": "a", "annotations": annotations}, "data": map[string]any{"a": "aGFsbG8="},
+			},
+			map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "a", "annotations": annotated()}, "spec": pod},
+			map[string]any{"kind": "Job", "metadata": map[string]any{"name": "a"}, "spec": pod},
+		} {
+			written, err := toYAML(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			manifest.WriteString("---\n" + string(written))
+		}
+		documents, err := postrender.Renderer{References: text()}.Finish(manifest.String())
+		if err != nil {
+			continue // some texts divide a document
+		}
+		for _, document := range documents {
+			if document.Node != nil && compareNode(t, fmt.Sprint("seed ", seed), document) {
+				sure++
+			}
+		}
+	}
+	if sure < 500 {
+		t.Errorf("only %d objects are not parsed again", sure)
 	}
 }

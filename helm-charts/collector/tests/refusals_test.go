@@ -18,6 +18,8 @@ func TestRefusals(t *testing.T) {
 			"collector.files: has the name of the configuration's own file; rename it, or set fileName",
 		},
 		"a text that YAML cannot have": {`env: [{name: A, value: "\x7f"}]`, "env: has a character that YAML forbids, such as DEL; remove it"},
+		"a key that it cannot have":    {`nodeSelector: {"a\x85": b}`, "nodeSelector: has a character that YAML forbids"},
+		"a text that it would change":  {`args: ["a\x85"]`, "args: has a character that YAML forbids"},
 		"another text that it cannot":  {`podAnnotations: {a: "\x9f"}`, "podAnnotations: has a character that YAML forbids"},
 		"two references to one Gateway": {
 			`httpRoute: {enabled: true, parentRefs: [{name: g}, {name: other}, {kind: Gateway, name: g, sectionName: a}]}`,
