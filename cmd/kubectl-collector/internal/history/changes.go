@@ -28,8 +28,10 @@ func (r Revision) changesSince(before *Revision) []string {
 	case before == nil || before.values == nil || r.values == nil:
 		return nil
 	}
-	// Records of earlier operators have the chart's defaults, which nobody has changed.
-	from, to := without(normal(before.values), normal(before.defaults), nil), without(normal(r.values), normal(r.defaults), nil)
+	from, to := normal(before.values), normal(r.values)
+	if !reflect.DeepEqual(normal(before.defaults), normal(r.defaults)) { // of another chart: these nobody has changed
+		from, to = without(from, normal(before.defaults), nil), without(to, normal(r.defaults), nil)
+	}
 	changes := changesOfFiles(asMap(from["collector"]), asMap(to["collector"]))
 	if len(changes) == 0 && before.ConfigHash != r.ConfigHash {
 		changes = []string{"configuration changed in its Secret"}

@@ -68,7 +68,6 @@ func TestARevisionIsComparedWithTheOneBeforeThatIsRecorded(t *testing.T) {
 		"one whose spec was too large":        {&Revision{Number: 1, values: spec}, Revision{Number: 2}, nil},
 		"one that was after another":          {&Revision{Number: 1, values: spec}, Revision{Number: 3, values: spec}, []string{"since revision 1: nothing in the spec"}},
 		"a configuration that is in a Secret": {&Revision{Number: 1, values: spec, ConfigHash: "a"}, Revision{Number: 2, values: spec, ConfigHash: "b"}, []string{"configuration changed in its Secret"}},
-		"one with the chart's defaults":       {&Revision{Number: 1, values: map[string]any{"replicas": 1, "mode": "deployment"}, defaults: spec}, Revision{Number: 2, values: map[string]any{"mode": "deployment"}, defaults: spec}, []string{"nothing in the spec"}},
 		"a default of another chart":          {&Revision{Number: 1, values: spec, defaults: spec}, Revision{Number: 2, values: map[string]any{"replicas": 2}, defaults: map[string]any{"replicas": 2}}, []string{"nothing in the spec"}},
 	} {
 		if difference := cmp.Diff(row.want, row.after.changesSince(row.before)); difference != "" {

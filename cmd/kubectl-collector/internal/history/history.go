@@ -55,7 +55,7 @@ type Revision struct {
 	// the manifest was too large to be recorded.
 	Secret string `json:"secret,omitempty"`
 
-	values, defaults map[string]any // the spec, with the chart's defaults in it if an earlier operator has recorded it; and these
+	values, defaults map[string]any // the spec with the chart's defaults in it, and these
 	bases            any            // what it had of the platform's
 }
 
@@ -149,8 +149,9 @@ func (r Revision) Base(name string) []byte {
 func revisionOf(rel *release.Release, status string) Revision {
 	found := Revision{Number: rel.Version, Status: status, values: maps.Clone(rel.Config), bases: rel.Config["bases"]}
 	delete(found.values, "bases")
-	if rel.Chart != nil {
+	if rel.Chart != nil && rel.Config != nil {
 		found.defaults = rel.Chart.Values
+		found.values = with(found.values, found.defaults) // records of earlier operators have them
 	}
 	if rel.Info != nil {
 		found.Deployed = rel.Info.LastDeployed.Time

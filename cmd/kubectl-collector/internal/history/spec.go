@@ -2,17 +2,34 @@ package history
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 )
 
-// Spec returns the Collector's spec of the revision, or nil if it was too large to be recorded. Records of earlier operators have the
-// chart's defaults in it. A field that has its default is left out, unless current, the Collector's spec, says the same: either way
+// Spec returns the Collector's spec of the revision, or nil if it was too large to be recorded. Values have the chart's defaults
+// in them. A field that has its default is left out, unless current, the Collector's spec, says the same: either way
 // the chart renders the same objects.
 func (r Revision) Spec(current map[string]any) map[string]any {
 	if r.values == nil {
 		return nil
 	}
 	return without(r.values, r.defaults, normal(current))
+}
+
+// with returns values with defaults for the fields that they have not. A null is one that they have.
+func with(values, defaults map[string]any) map[string]any {
+	whole := maps.Clone(values)
+	for name, value := range defaults {
+		given, isSet := whole[name]
+		part, isMap := given.(map[string]any)
+		switch byDefault := asMap(value); {
+		case !isSet:
+			whole[name] = value
+		case isMap && byDefault != nil:
+			whole[name] = with(part, byDefault)
+		}
+	}
+	return whole
 }
 
 // without returns values without what is in defaults and not in current.
