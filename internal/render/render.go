@@ -76,7 +76,7 @@ func (c *Chart) Template(name types.NamespacedName, values map[string]any, capab
 	}
 	options := chartutil.ReleaseOptions{Name: name.Name, Namespace: name.Namespace, Revision: 1, IsInstall: true}
 	bare, given := *c.Chart, values
-	isPlain := c.templates != nil && c.Schema == nil
+	isPlain := c.templates != nil && c.Schema == nil // so coalesce does what Helm does by reflection
 	if isPlain {
 		bare.Values, given = nil, nil
 	}
