@@ -9,7 +9,6 @@ import (
 	"io"
 	"log"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -101,20 +100,11 @@ func shardOf(selector string) string {
 // operator has in use is the informer cache, which grows with the fleet. With Go's 100, 10,000 Collectors take more than 40 KiB each.
 const gcPercent = 90
 
-// ballast counts as memory in use and takes none, because it is never touched. With it Go collects garbage less often where little is in
-// use. A fleet of 100 Collectors has 12 MiB in use: each collection would look at as much as had been allocated since the one before.
-var ballast []byte
-
-// ballastBytes is so much that Go takes 9 MiB more before it collects.
-const ballastBytes = 10 << 20
-
-// limitMemory has Go collect garbage more often where much is in use, and harder near the container's memory limit, in bytes, which the
-// manifests give as MEMORY_LIMIT. Without it the operator would be killed by what it could have freed. GOGC and GOMEMLIMIT win.
+// limitMemory has Go collect garbage more often, and harder near the container's memory limit, in bytes, which the manifests
+// give as MEMORY_LIMIT. Without it the operator would be killed by what it could have freed. GOGC and GOMEMLIMIT win.
 func limitMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
-		ballast = make([]byte, ballastBytes)
-		runtime.KeepAlive(ballast)
 	}
 	limit, err := strconv.ParseInt(os.Getenv("MEMORY_LIMIT"), 10, 64)
 	if err == nil && limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
@@ -200,8 +190,9 @@ func addReconciler(
 func newReconciler(
 	watch watches.Watch, period time.Duration, clients *release.Clients, writer client.Client, events record.EventRecorder,
 ) (reconcile.Reconciler, error) {
+	// Rendering puts the defaults in. The library would do it for each reconcile, by reflection.
 	bare := *watch.Chart
-	bare.Values = nil      // rendering puts the defaults in; the library would do it for each reconcile, by reflection
+	bare.Values = nil
 	return reconciler.New( //nolint:wrapcheck // the caller says what it creates
 		reconciler.WithChart(bare),
 		reconciler.WithGroupVersionKind(watch.GroupVersionKind),
