@@ -32,9 +32,9 @@ func fromNode(node *yaml.Node) (value any, isSure bool) {
 	case yaml.MappingNode:
 		fields := make(map[string]any, len(node.Content)/2)
 		for i := 0; i+1 < len(node.Content); i += 2 {
-			key, _ := fromNode(node.Content[i])
+			key, isKnown := fromNode(node.Content[i])
 			name, isText := key.(string)
-			if fields[name], isSure = fromNode(node.Content[i+1]); !isSure || !isText {
+			if fields[name], isSure = fromNode(node.Content[i+1]); !isSure || !isKnown || !isText {
 				return nil, false
 			}
 		}
