@@ -2,8 +2,12 @@
 package queue
 
 import (
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -20,6 +24,8 @@ type queue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	limiter workqueue.TypedRateLimiter[reconcile.Request]
 	shares  *shares
+	waiting sync.RWMutex // of workers, each for reading while it waits
+	isOver  atomic.Bool
 }
 
 // nextPriority is that of the next one. The library puts what gets a higher priority behind all that have it (controller-runtime v0.23.3,
@@ -34,23 +40,31 @@ func New(workers int) func(
 		name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
 	) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 		made := priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter })
-		return queue{made, limiter, newShares(workers)}
+		return &queue{PriorityQueue: made, limiter: limiter, shares: newShares(workers)}
 	}
 }
 
-// Done lets a request be handed out again. A queue that has ended can hold its lock for ever: it waits to hand out a request that no
-// worker takes any more (controller-runtime v0.23.3, priorityqueue.handleReadyItems). A worker that waited for the lock would keep the
-// operator from ending in time.
-func (q queue) Done(request reconcile.Request) {
-	if !q.ShuttingDown() {
-		q.shares.done(request) // first: once the library knows, another worker can have it
-		q.PriorityQueue.Done(request)
-		q.giveBack()
+// ShutDown ends the queue once no worker waits in the library. The library would hand out to one that has gone, and keep its locks for
+// ever (controller-runtime v0.23.3, priorityqueue.handleReadyItems). A worker that needs them would keep the operator from ending in time.
+func (q *queue) ShutDown() {
+	q.isOver.Store(true)
+	for number := range q.shares.workers { // what they wait for
+		q.PriorityQueue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: strconv.Itoa(number)}})
 	}
+	q.waiting.Lock()
+	defer q.waiting.Unlock()
+	q.PriorityQueue.ShutDown()
+}
+
+// Done lets a request be handed out again.
+func (q *queue) Done(request reconcile.Request) {
+	q.shares.done(request) // first: once the library knows, another worker can have it
+	q.PriorityQueue.Done(request)
+	q.giveBack()
 }
 
 // AddWithOpts adds requests to the queue.
-func (q queue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcile.Request) {
+func (q *queue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcile.Request) {
 	for _, request := range requests {
 		one := opts
 		if opts.RateLimited {
@@ -69,10 +83,12 @@ func (q queue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcile.Req
 }
 
 // GetWithPriority returns a request for a worker. An event that comes before that is part of it, because the reconcile begins later.
-func (q queue) GetWithPriority() (reconcile.Request, int, bool) {
+func (q *queue) GetWithPriority() (reconcile.Request, int, bool) {
 	for {
+		q.waiting.RLock()
 		request, priority, isOver := q.PriorityQueue.GetWithPriority()
-		if isOver {
+		q.waiting.RUnlock()
+		if isOver || q.isOver.Load() {
 			return request, priority, true
 		}
 		next, priority, isTaken := q.shares.take(request, priority)
@@ -87,10 +103,7 @@ func (q queue) GetWithPriority() (reconcile.Request, int, bool) {
 }
 
 // giveBack has the library hand out again what its namespace may have now.
-func (q queue) giveBack() {
-	if q.ShuttingDown() {
-		return // as in Done
-	}
+func (q *queue) giveBack() {
 	for _, given := range q.shares.giveBack() {
 		q.PriorityQueue.Done(given.Request)
 		q.PriorityQueue.AddWithOpts(priorityqueue.AddOpts{Priority: &given.priority}, given.Request)
@@ -98,20 +111,20 @@ func (q queue) giveBack() {
 }
 
 // Get is GetWithPriority without the priority.
-func (q queue) Get() (reconcile.Request, bool) {
+func (q *queue) Get() (reconcile.Request, bool) {
 	request, _, isOver := q.GetWithPriority()
 	return request, isOver
 }
 
 // Add adds a request at the priority of what users do.
-func (q queue) Add(request reconcile.Request) { q.AddWithOpts(priorityqueue.AddOpts{}, request) }
+func (q *queue) Add(request reconcile.Request) { q.AddWithOpts(priorityqueue.AddOpts{}, request) }
 
 // AddAfter adds a request after a delay, or earlier if it is due earlier.
-func (q queue) AddAfter(request reconcile.Request, after time.Duration) {
+func (q *queue) AddAfter(request reconcile.Request, after time.Duration) {
 	q.AddWithOpts(priorityqueue.AddOpts{After: after}, request)
 }
 
 // AddRateLimited adds a request after the rate limiter's delay.
-func (q queue) AddRateLimited(request reconcile.Request) {
+func (q *queue) AddRateLimited(request reconcile.Request) {
 	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, request)
 }

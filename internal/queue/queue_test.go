@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-func newTestQueue(t *testing.T, workers int) queue {
+func newTestQueue(t *testing.T, workers int) *queue {
 	t.Helper()
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute)
-	made, isOurs := New(workers)(t.Name(), limiter).(queue)
+	made, isOurs := New(workers)(t.Name(), limiter).(*queue)
 	if !isOurs {
 		t.Fatal("another queue")
 	}
@@ -182,5 +183,40 @@ func TestEachRequestIsHandedOut(t *testing.T) {
 				t.Errorf("seed %d: %d requests wait, %d are worked on: %+v", seed, len(want), has, slices.Collect(maps.Keys(q.shares.parked)))
 			}
 		})
+	}
+}
+
+// The library's queue can keep a lock for ever when it ends while it hands out a request (see queue.ShutDown).
+func TestWorkersEndWithTheQueue(t *testing.T) {
+	for round := range 3000 {
+		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute)
+		q := New(4)("", limiter)
+		var workers sync.WaitGroup
+		for range 4 {
+			workers.Go(func() {
+				for {
+					request, isOver := q.Get()
+					if isOver {
+						return
+					}
+					q.AddAfter(request, time.Microsecond)
+					q.Done(request)
+				}
+			})
+		}
+		for number := range 20 {
+			q.Add(requestOf(fmt.Sprintf("a/%d", number)))
+		}
+		q.ShutDown()
+		ended := make(chan bool)
+		go func() {
+			workers.Wait()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("in round %d a worker waits although the queue has ended", round)
+		}
 	}
 }

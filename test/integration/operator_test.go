@@ -77,7 +77,12 @@ func (o *operator) start(ctx context.Context) error {
 }
 
 // stop asks the operator to end, and returns once it has.
-func (o *operator) stop() error { return o.end(syscall.SIGTERM) }
+func (o *operator) stop() error {
+	if err := o.end(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop the operator: %w; the end of its log:\n%s", err, o.log.tail(o.account.Namespace))
+	}
+	return nil
+}
 
 // kill ends the operator at once, and returns when it is gone.
 func (o *operator) kill() error {
