@@ -71,7 +71,7 @@ labels:
 {{- end }}
 
 {{/*
-The enabled ports, sorted by name, as JSON: {"all": […], "inPod": […], "onService": […], "onHeadless": […]}, each a list of
+Has .Release.ports be the enabled ports, sorted by name: {"all": […], "inPod": […], "onService": […], "onHeadless": […]}, each a list of
 {name, port, number, hostPort, target, protocol, appProtocol}. number is that in the pod; there is none where another port of the
 pod is the target. A distribution of OpenTelemetry, whose name has no "/", has some by default.
 
@@ -79,8 +79,7 @@ Five templates ask for them, and they take a third of the time of a rendering. S
 templates have and no user writes.
 */}}
 {{- define "collector.ports" -}}
-{{- if not (hasKey .Release "ports") }}{{ $_ := set .Release "ports" (include "collector.sortedPorts" .) }}{{ end }}
-{{- .Release.ports }}
+{{- if not (hasKey .Release "ports") }}{{ include "collector.sortedPorts" . }}{{ end }}
 {{- end }}
 
 {{- define "collector.sortedPorts" -}}
@@ -119,14 +118,15 @@ templates have and no user writes.
 {{- range $places }}{{ $_ := set $found . (append (get $found .) $item) }}{{ end }}
 {{- end }}
 {{- end }}
-{{- toJson $found }}
+{{- $_ := set .Release "ports" $found }}
 {{- end }}
 
 {{/* The port of the metrics that the operator reads, in the pod; nothing without flow. */}}
 {{- define "collector.flowPort" -}}
 {{- if kindIs "map" (get .Values "flow") }}
 {{- $port := .Values.flow.port | default 0 | int }}
-{{- range (include "collector.ports" . | fromJson).all }}
+{{- include "collector.ports" . }}
+{{- range .Release.ports.all }}
 {{- if and (eq .name "metrics") (not $port) }}{{ $port = int .number }}{{ end }}
 {{- end }}
 {{- if not $port }}
@@ -243,7 +243,8 @@ templates have and no user writes.
 {{- define "collector.validateContainers" -}}
 {{- $v := .Values }}
 {{- $own := list }}
-{{- range (include "collector.ports" . | fromJson).inPod }}{{ $own = append $own .name }}{{ end }}
+{{- include "collector.ports" . }}
+{{- range .Release.ports.inPod }}{{ $own = append $own .name }}{{ end }}
 {{- $all := $own }}
 {{- $containers := list (dict "field" "" "mounts" "extraVolumeMounts" "ports" $own "is" $v) }}
 {{- range $list := list "initContainers" "extraContainers" }}

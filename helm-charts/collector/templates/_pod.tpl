@@ -124,7 +124,8 @@ containers:
     envFrom:
       {{- toYaml . | nindent 6 }}
     {{- end }}
-    {{- $ports := (include "collector.ports" .root | fromJson).inPod }}
+    {{- include "collector.ports" .root }}
+    {{- $ports := .root.Release.ports.inPod }}
     {{- if and $ports (not $checks) }}
     ports:
       {{- range $ports }}
