@@ -103,6 +103,9 @@ func LatestOf(entries []metav1.ManagedFieldsEntry, path ...string) string {
 // Has tells whether an entry has the field at a path.
 func Has(entry metav1.ManagedFieldsEntry, path ...string) bool {
 	raw := entry.FieldsV1.Raw
+	if !bytes.Contains(raw, []byte(path[len(path)-1])) { // mostly, and sooner seen
+		return false
+	}
 	for _, name := range path {
 		var set map[string]json.RawMessage
 		if json.Unmarshal(raw, &set) != nil || set[name] == nil {

@@ -71,6 +71,7 @@ func newManager(
 		DefaultTransform:     inventory.Strip,
 		NewInformer:          counted.NewInformer,
 	}
+	options.MapperProvider = newMapper
 	options.Client = client.Options{Cache: &client.CacheOptions{Unstructured: true}}
 	options.LeaderElectionReleaseOnCancel = true // the process ends with the manager
 	helmmanager.ConfigureWatchNamespaces(&options, ctrl.Log)

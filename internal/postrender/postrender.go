@@ -55,11 +55,11 @@ func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 
 // Join returns the manifest that has the documents.
 func Join(documents []Document) string {
-	var manifest strings.Builder
+	texts := make([]string, 0, 2*len(documents))
 	for _, document := range documents {
-		manifest.WriteString(separator + document.Text)
+		texts = append(texts, separator, document.Text)
 	}
-	return manifest.String()
+	return strings.Join(texts, "")
 }
 
 // Finish returns what a manifest has, with the configuration decoded and hashed, in a Secret that is named after its content and that

@@ -71,14 +71,15 @@ func (c *Chart) Renders(kind schema.GroupVersionKind) bool {
 func digestOf(chrt *chart.Chart) string {
 	sum := sha256.New()
 	for _, file := range chrt.Raw {
-		write(sum, file.Name)
-		write(sum, string(file.Data))
+		write(sum, []byte(file.Name))
+		write(sum, file.Data)
 	}
-	write(sum, fmt.Sprint(chrt.Values, chrt.Metadata.Annotations)) // fmt sorts keys
+	write(sum, fmt.Append(nil, chrt.Values, chrt.Metadata.Annotations)) // fmt sorts keys
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // write adds a part so that no other parts add up to the same.
-func write(sum hash.Hash, part string) {
-	fmt.Fprintf(sum, "%d %s", len(part), part)
+func write(sum hash.Hash, part []byte) {
+	fmt.Fprintf(sum, "%d ", len(part))
+	sum.Write(part)
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -99,14 +100,23 @@ func (o *Object) seal() error {
 	delete(metadata, "ownerReferences")
 	delete(metadata, "namespace")
 	whole["metadata"] = metadata
-	text, err := json.Marshal(whole) // sorts keys
-	if err != nil {
-		return err //nolint:wrapcheck // never the case for what was read from YAML
-	}
-	sum := sha256.Sum256(text)
-	o.Hash = hex.EncodeToString(sum[:8])
+	err := withJSON(whole, func(text []byte) {
+		sum := sha256.Sum256(text)
+		o.Hash = hex.EncodeToString(sum[:8])
+	})
 	annotate(o.Content, inventory.AppliedAnnotation, o.Hash)
-	return nil
+	return err
+}
+
+// withJSON has a function read a value as JSON with sorted keys, in a buffer that is used again. It fails for nothing that was read from
+// YAML.
+func withJSON(value any, read func(text []byte)) error {
+	buffer, _ := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(buffer)
+	buffer.Reset()
+	err := json.NewEncoder(buffer).Encode(value)
+	read(bytes.TrimSuffix(buffer.Bytes(), []byte("\n")))
+	return err //nolint:wrapcheck // as it never is
 }
 
 func annotate(object *unstructured.Unstructured, key, value string) {

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -158,13 +157,12 @@ func parse(documents []postrender.Document) (*Rendered, error) {
 			}
 			public, asJSON = "# without its data\n"+string(bare), nil
 		}
-		if asJSON == nil {
-			if asJSON, err = json.Marshal(content); err != nil { // sorts keys
-				return nil, err //nolint:wrapcheck // never the case for what was read from YAML
-			}
+		if asJSON != nil {
+			write(sum, asJSON)
+		} else if err := withJSON(content, func(text []byte) { write(sum, text) }); err != nil {
+			return nil, err
 		}
 		rendered.Objects, rendered.texts = append(rendered.Objects, object), append(rendered.texts, public)
-		write(sum, string(asJSON))
 	}
 	rendered.Hash = hex.EncodeToString(sum.Sum(nil))[:hashLength]
 	return rendered, nil
@@ -184,9 +182,9 @@ func (r *Rendered) ConfigHash() string {
 
 // Public returns the manifest without the data of Secrets. Parse gives it the same hash.
 func (r *Rendered) Public() string {
-	var out strings.Builder
+	texts := make([]string, 0, 2*len(r.texts))
 	for _, text := range r.texts {
-		out.WriteString("---\n" + text)
+		texts = append(texts, "---\n", text)
 	}
-	return out.String()
+	return strings.Join(texts, "")
 }
