@@ -3,7 +3,10 @@ package render
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
 // maxExact is how large numbers are the same as integers and as numbers of JSON.
@@ -105,6 +109,34 @@ func (c *Chart) coalesce(given map[string]any) chartutil.Values {
 		}
 	}
 	return coalesced
+}
+
+// longestKey is how many bytes a key may have. YAML reads none back of more than 1,024 characters, and Helm's toYaml leaves out all that is
+// beside it then.
+const longestKey = 1000
+
+// checkKeys refuses values that have a longer key.
+func checkKeys(values map[string]any) error {
+	for _, field := range slices.Sorted(maps.Keys(values)) {
+		if hasLongKey(values[field]) {
+			return specpath.Refuse(field, fmt.Sprintf("has a key of more than %d characters; shorten it", longestKey))
+		}
+	}
+	return nil
+}
+
+func hasLongKey(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if len(key) > longestKey || hasLongKey(inner) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasLongKey)
+	}
+	return false
 }
 
 // isPrintable tells whether YAML, JSON and Go agree about a text.

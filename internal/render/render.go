@@ -87,7 +87,7 @@ func (c *Chart) Template(name types.NamespacedName, values map[string]any, capab
 		input["Values"] = c.coalesce(values)
 	}
 	if coalesced, ok := input["Values"].(chartutil.Values); ok {
-		if err := configuration.Prepare(coalesced); err != nil {
+		if err := cmp.Or(checkKeys(coalesced), configuration.Prepare(coalesced)); err != nil {
 			return "", err
 		}
 	}

@@ -42,6 +42,11 @@ func (e *RefusedError) Error() string {
 // Unwrap returns what the API server says.
 func (e *RefusedError) Unwrap() error { return e.refusal }
 
+// Refuse returns the error that the values of a field are refused.
+func Refuse(field, why string) error {
+	return &RefusedError{Problems: []Problem{{"spec." + field, why}}, refusal: errors.New(why)}
+}
+
 // byTemplate finds what a template refuses by Helm's function fail, and the field at its beginning.
 var byTemplate = regexp.MustCompile(`(?s)execution error at \([^)]*\): (?:([a-zA-Z][^\s:]*): )?(.*)$`)
 

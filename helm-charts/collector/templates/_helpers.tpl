@@ -141,7 +141,7 @@ templates have and no user writes.
 {{- $v := .Values }}
 {{- /* \x85 is the end of a line for YAML: it becomes a space, and toYaml leaves out all of a field with such a key. */}}
 {{- $forbidden := `[\x{7f}-\x{9f}\x{fffe}\x{ffff}]` }}
-{{- $given := omit $v "collector" "bases" }}
+{{- $given := set (omit $v "bases") "collector" (omit $v.collector "configuration" "configurationText" "files") }}
 {{- $text := toJson $given }}
 {{- /* Mostly none of their first bytes is there, which takes a hundredth of the time to see. */}}
 {{- if and (or (contains "\x7f" $text) (contains "\xc2" $text) (contains "\xef\xbf" $text)) (regexMatch $forbidden $text) }}
@@ -151,11 +151,14 @@ templates have and no user writes.
 {{- end }}
 {{- end }}
 {{- end }}
-{{- $nul := `(^|[^\\])(\\\\)*\\u0000` }}
-{{- if and (contains "\\u0000" $text) (regexMatch $nul $text) }}
+{{- /* JSON escapes them. What follows a separator that only YAML knows leaves a text of several lines, and becomes fields. */}}
+{{- if or (contains `\u0000` $text) (contains `\u202` $text) (contains `\u003cno value` $text) }}
+{{- range $pattern, $what := dict `u0000` "a NUL character, which no program takes" `u003cno value\\u003e` "the text <no value>, which Helm leaves out"
+  `(n([^"\\]|\\.)*\\u202[89]|u202[89]([^"\\]|\\.)*\\n)` "U+2028 or U+2029 in a text of several lines, which YAML ends there" }}
 {{- range $field, $value := $given }}
-{{- if regexMatch $nul (toJson $value) }}
-{{- fail (printf "%s: has a NUL character, which no program takes; remove it" $field) }}
+{{- if regexMatch (printf `(^|[^\\])(\\\\)*\\%s` $pattern) (toJson $value) }}
+{{- fail (printf "%s: has %s; remove it" $field $what) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

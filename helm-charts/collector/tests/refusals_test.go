@@ -121,6 +121,14 @@ func TestRefusals(t *testing.T) {
 		"a label of a monitor that is none": {`{podMonitor: {enabled: true, labels: {a: b c}}}`, "podMonitor.labels: the value of a has at most 63 letters"},
 		"a command without a program":       {`command: ["", a]`, "command: its first word is empty; name a program"},
 		"a NUL character":                   {`env: [{name: A, value: "a\\\0b"}]`, "env: has a NUL character, which no program takes; remove it"},
+		"a line that only YAML ends": {
+			`extraVolumes: [{name: v, persistentVolumeClaim: {claimName: "a\n\u2028hostPID: true"}}]`,
+			"extraVolumes: has U+2028 or U+2029 in a text of several lines, which YAML ends there; remove it",
+		},
+		"a paragraph that only YAML ends": {`podAnnotations: {a: "b\u2029c\nd"}`, "podAnnotations: has U+2028 or U+2029 in a text"},
+		"what Helm leaves out": {
+			`securityContext: {seccompProfile: {type: "Uncon<no value>fined"}}`, "securityContext: has the text <no value>, which Helm leaves out; remove it",
+		},
 		"two spread constraints of one topology key and policy": {
 			`topologySpreadConstraints: [{topologyKey: z, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}, ` +
 				`{topologyKey: z, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}]`,

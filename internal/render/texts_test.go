@@ -1,0 +1,104 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/specpath"
+)
+
+// TestTextsComeOutAsTheSpecHasThem has texts of any kind where the spec takes any, as values and as keys: what is rendered has them, and
+// nothing else, or the chart refuses them.
+func TestTextsComeOutAsTheSpecHasThem(t *testing.T) {
+	loaded, err := loader.Load("../../helm-charts/collector")
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded.Schema = nil
+	c, err := NewChart(loaded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := append(strings.Split("ab10ex\n\n\t\r\"':#-\\%&*!|>{}[]?@`é😀\u00a0\ufeff~=./", ""),
+		" ", "  ", ": ", " #", "- ", "---", "\n---\n", "null", "true", "on", "<<", "\nhostPID: true", "{{ x }}", strings.Repeat("many words ", 12),
+		"\u2028", "\u2029", "\u0085", "\x7f", "<no value>")
+	const odd = 5 // of them, which most seeds go without
+	refused := 0
+	for seed := range uint64(3000) {
+		random := rand.New(rand.NewPCG(seed, 30))
+		some := parts[:len(parts)-odd+max(0, random.IntN(2*odd+1)-odd)]
+		text := func() any {
+			var made strings.Builder
+			for range random.IntN(7) {
+				made.WriteString(some[random.IntN(len(some))])
+			}
+			return made.String()
+		}
+		fields := func() map[string]any {
+			made := map[string]any{}
+			for range 1 + random.IntN(3) {
+				key, _ := text().(string)
+				made["k"+key] = text()
+			}
+			return made
+		}
+		annotations, selector, args := fields(), fields(), []any{text(), text()}
+		variable := map[string]any{"name": "A", "value": text()}
+		volume := map[string]any{"name": "v", "csi": map[string]any{"driver": text(), "volumeAttributes": fields()}}
+		toleration := map[string]any{"key": text(), "value": text()}
+		beside := map[string]any{"name": "b", "image": "b", "command": []any{text()}, "env": []any{map[string]any{"name": "B", "value": text()}}}
+		rendered, err := c.Render(types.NamespacedName{Namespace: "acme", Name: "gateway"}, map[string]any{
+			"collector": map[string]any{"name": "x/y", "version": "1"}, "tenant": map[string]any{"id": "1", "reference": "a"}, "cluster": "c",
+			"podAnnotations": annotations, "nodeSelector": selector, "args": args, "env": []any{variable}, "extraVolumes": []any{volume},
+			"tolerations": []any{toleration}, "extraContainers": []any{beside},
+		}, chartutil.DefaultCapabilities, postrender.Renderer{})
+		if err != nil {
+			if _, isRefusal := errors.AsType[*specpath.RefusedError](err); !isRefusal {
+				t.Fatalf("seed %d: the error names no field: %v", seed, err)
+			}
+			refused++
+			continue
+		}
+		for _, object := range rendered.Objects {
+			if object.GetKind() != "Deployment" {
+				continue
+			}
+			pod, _, _ := unstructured.NestedMap(object.Object, "spec", "template", "spec")
+			containers := asList(pod["containers"])
+			own, _ := containers[0].(map[string]any)
+			environment, volumes := asList(own["env"]), asList(pod["volumes"])
+			stamped, _, _ := unstructured.NestedMap(object.Object, "spec", "template", "metadata", "annotations")
+			for what, pair := range map[string][2]any{
+				"annotations": {stamped, annotations}, "selector": {pod["nodeSelector"], selector}, "args": {own["args"], args},
+				"env": {environment[len(environment)-1], variable}, "volumes": {volumes[len(volumes)-1], volume},
+				"tolerations": {pod["tolerations"], []any{toleration}}, "another container": {containers[1], beside}, "hostPID": {pod["hostPID"], nil},
+			} {
+				if !reflect.DeepEqual(pair[0], pair[1]) {
+					t.Errorf("seed %d: %s are %q, want %q", seed, what, pair[0], pair[1])
+				}
+			}
+		}
+	}
+	if refused > 2000 {
+		t.Errorf("%d of 3,000 are refused", refused)
+	}
+}
+
+func TestALongKeyIsRefused(t *testing.T) {
+	for length, want := range map[int]string{longestKey: "<nil>", longestKey + 1: "spec.nodeSelector: has a key of more than 1000 characters; shorten it"} {
+		values := map[string]any{"args": []any{"a"}, "nodeSelector": map[string]any{"a": []any{map[string]any{strings.Repeat("x", length): ""}}}}
+		if err := checkKeys(values); fmt.Sprint(err) != want {
+			t.Errorf("%d: %v, want %s", length, err, want)
+		}
+	}
+}
