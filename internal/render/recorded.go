@@ -11,9 +11,28 @@ import (
 	"github.com/kube8/kube8-operator/internal/configuration"
 )
 
-// maxIndicators is how many characters a recorded manifest may have that can begin a value. A spec of the largest size has a
-// third of them.
+// maxIndicators is how many characters a recorded manifest may have that can begin a value. Nobody can tell them from those in texts before
+// all is parsed, so Render refuses what has more.
 const maxIndicators = 200000
+
+// hasTooMany tells whether the texts of a manifest have more than maxIndicators.
+func hasTooMany(texts ...string) bool {
+	length, count := 0, 0
+	for _, text := range texts {
+		length += len(text)
+	}
+	if length <= maxIndicators {
+		return false
+	}
+	for _, text := range texts {
+		for i := range len(text) {
+			if strings.IndexByte("\n,:-[{?", text[i]) >= 0 {
+				count++
+			}
+		}
+	}
+	return count > maxIndicators
+}
 
 // ParseRecorded is Parse for a manifest that anybody can have written who may write Secrets. It expands nothing: no manifest of the
 // chart has an alias.
@@ -21,13 +40,7 @@ func ParseRecorded(manifest string) (*Rendered, error) {
 	if configuration.TagDirective(manifest) > 0 {
 		return nil, errors.New("the recorded manifest has the directive %TAG, which the operator does not write")
 	}
-	indicators := 0
-	for i := range len(manifest) {
-		if strings.IndexByte("\n,:-[{?", manifest[i]) >= 0 {
-			indicators++
-		}
-	}
-	if indicators > maxIndicators {
+	if hasTooMany(manifest) {
 		return nil, fmt.Errorf("the recorded manifest has more than %d values", maxIndicators)
 	}
 	if strings.Contains(manifest, "*") {

@@ -44,7 +44,7 @@ type Rendered struct {
 }
 
 // Render renders the chart, has the post-renderer finish the manifest, and parses that. Hooks are an error: nothing would run them. A
-// configuration that is refused is a *configuration.Error.
+// configuration that is refused is a *configuration.Error, and what the values have otherwise a *specpath.RefusedError.
 func (c *Chart) Render(
 	name types.NamespacedName, values map[string]any, capabilities *chartutil.Capabilities, finish postrender.Renderer,
 ) (*Rendered, error) {
@@ -64,6 +64,10 @@ func (c *Chart) Render(
 		if object.GetAnnotations()[release.HookAnnotation] != "" {
 			return nil, fmt.Errorf("chart %s renders a Helm hook, %s; nothing runs hooks, so remove it", c.Name(), inventory.ReferenceTo(object))
 		}
+	}
+	if hasTooMany(rendered.texts...) {
+		return nil, specpath.Refuse("", fmt.Sprintf("has more than %d line ends and characters , : - [ { ?, so its record could not be read; "+
+			"shorten its texts", maxIndicators))
 	}
 	return rendered, nil
 }

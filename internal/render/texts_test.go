@@ -102,3 +102,29 @@ func TestALongKeyIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsRenderedCanBeReadFromItsRecord(t *testing.T) {
+	loaded, err := loader.Load("../../helm-charts/collector")
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded.Schema = nil
+	c, err := NewChart(loaded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for length, want := range map[int]string{
+		190000: "", 210000: "spec: has more than 200000 line ends and characters , : - [ { ?, so its record could not be read; shorten its texts",
+	} {
+		rendered, err := c.Render(types.NamespacedName{Namespace: "acme", Name: "gateway"}, map[string]any{
+			"collector": map[string]any{"name": "x/y", "version": "1"}, "tenant": map[string]any{"id": "1", "reference": "a"}, "cluster": "c",
+			"podAnnotations": map[string]any{"a": strings.Repeat(",", length)},
+		}, chartutil.DefaultCapabilities, postrender.Renderer{})
+		if err == nil {
+			_, err = ParseRecorded(rendered.Public())
+		}
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%d: %v, want %q", length, err, want)
+		}
+	}
+}

@@ -42,9 +42,9 @@ func (e *RefusedError) Error() string {
 // Unwrap returns what the API server says.
 func (e *RefusedError) Unwrap() error { return e.refusal }
 
-// Refuse returns the error that the values of a field are refused.
+// Refuse returns the error that a field of the values is refused, or all of them if the field is empty.
 func Refuse(field, why string) error {
-	return &RefusedError{Problems: []Problem{{"spec." + field, why}}, refusal: errors.New(why)}
+	return &RefusedError{Problems: []Problem{{strings.TrimSuffix("spec."+field, "."), why}}, refusal: errors.New(why)}
 }
 
 // byTemplate finds what a template refuses by Helm's function fail, and the field at its beginning.
