@@ -81,11 +81,25 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 			return fmt.Errorf("set up the reconciler of %s: %w", watch.Kind, err)
 		}
 	}
-	if err := mgr.Start(ctx); err != nil {
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		select {
+		case err = <-ended:
+		case <-time.After(endWait):
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("run manager: %w", err)
 	}
 	return nil
 }
+
+// endWait is how long the operator may take to end. The library never does as long as a list fails that it waits for at its start
+// (controller-runtime v0.23.3, runnableGroup.Start).
+const endWait = 10 * time.Second
 
 // shardOf returns the label of the objects of the Collectors that a selector selects. It is empty without a selector.
 func shardOf(selector string) string {
