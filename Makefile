@@ -179,7 +179,7 @@ CLIS := $(patsubst %,bin/cli-%,$(subst /,-,$(subst $(comma), ,$(CLI_PLATFORMS)))
 release: $(BINARIES) $(CLIS) ## Write all that the release of VERSION holds to dist/: the same commit gives the same bytes.
 	go -C tools/release run . --version=$(VERSION) --platforms=$(PLATFORMS) --cli-platforms=$(CLI_PLATFORMS) ../.. ../../dist
 release-check: ## Make the release of HEAD twice, in two clones, compare the bytes, and try what it holds.
-	go -C tools/release test -tags=e2e -count=1 -timeout=40m -v $(GOTESTFLAGS) ./...
+	go -C tools/release test -tags=e2e -count=1 -timeout=80m -v $(GOTESTFLAGS) ./...
 
 bundle: manifests ## Generate the OLM bundle.
 	$(call render,config/manifests)
