@@ -55,11 +55,11 @@ func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
 
 // Join returns the manifest that has the documents.
 func Join(documents []Document) string {
-	texts := make([]string, 0, 2*len(documents))
+	texts := make([]string, 1, 1+len(documents)) // the separator comes before the first one, too
 	for _, document := range documents {
-		texts = append(texts, separator, document.Text)
+		texts = append(texts, document.Text)
 	}
-	return strings.Join(texts, "")
+	return strings.Join(texts, separator)
 }
 
 // Finish returns what a manifest has, with the configuration decoded and hashed, in a Secret that is named after its content and that

@@ -14,15 +14,22 @@ import (
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
-func TestTheKindsOfTheCollectorsChart(t *testing.T) {
+// collectorsChart returns the operator's own chart.
+func collectorsChart(tb testing.TB) *Chart {
+	tb.Helper()
 	loaded, err := loader.Load("../../helm-charts/collector")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	c, err := NewChart(loaded)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
+	return c
+}
+
+func TestTheKindsOfTheCollectorsChart(t *testing.T) {
+	c := collectorsChart(t)
 	var kinds, offered []string
 	for _, kind := range c.Kinds {
 		kinds = append(kinds, kind.Kind)

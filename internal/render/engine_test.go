@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,13 +40,9 @@ func inputOf(t *testing.T, c *Chart, values map[string]any) (chartutil.Values, e
 // TestTemplatesThatAreParsedOnceRenderAsHelmsEngineDoes compares them for each case of the chart, and for 3,000 Collectors that have fields
 // of several cases.
 func TestTemplatesThatAreParsedOnceRenderAsHelmsEngineDoes(t *testing.T) {
-	loaded, err := loader.Load("../../helm-charts/collector")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := NewChart(loaded)
-	if err != nil || c.templates == nil {
-		t.Fatal("the chart needs Helm's engine:", err)
+	c := collectorsChart(t)
+	if c.templates == nil {
+		t.Fatal("the chart needs Helm's engine")
 	}
 	files, err := filepath.Glob("../../helm-charts/collector/ci/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -151,14 +146,7 @@ func TestATemplateThatIncludesItselfEnds(t *testing.T) {
 }
 
 func BenchmarkRender(b *testing.B) {
-	loaded, err := loader.Load("../../helm-charts/collector")
-	if err != nil {
-		b.Fatal(err)
-	}
-	c, err := NewChart(loaded)
-	if err != nil {
-		b.Fatal(err)
-	}
+	c := collectorsChart(b)
 	text, err := os.ReadFile("../../helm-charts/collector/ci/vmagent-values.yaml")
 	if err != nil {
 		b.Fatal(err)

@@ -186,9 +186,5 @@ func (r *Rendered) ConfigHash() string {
 
 // Public returns the manifest without the data of Secrets. Parse gives it the same hash.
 func (r *Rendered) Public() string {
-	texts := make([]string, 0, 2*len(r.texts))
-	for _, text := range r.texts {
-		texts = append(texts, "---\n", text)
-	}
-	return strings.Join(texts, "")
+	return strings.Join(append([]string{""}, r.texts...), "---\n")
 }

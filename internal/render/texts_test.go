@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,18 +16,18 @@ import (
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
+// renderWith renders a Collector that has some fields, as the operator does: the API server has checked them.
+func renderWith(c *Chart, fields map[string]any) (*Rendered, error) {
+	c.Schema = nil
+	fields["collector"] = map[string]any{"name": "x/y", "version": "1"}
+	fields["tenant"], fields["cluster"] = map[string]any{"id": "1", "reference": "a"}, "c"
+	return c.Render(types.NamespacedName{Namespace: "acme", Name: "gateway"}, fields, chartutil.DefaultCapabilities, postrender.Renderer{})
+}
+
 // TestTextsComeOutAsTheSpecHasThem has texts of any kind where the spec takes any, as values and as keys: what is rendered has them, and
 // nothing else, or the chart refuses them.
 func TestTextsComeOutAsTheSpecHasThem(t *testing.T) {
-	loaded, err := loader.Load("../../helm-charts/collector")
-	if err != nil {
-		t.Fatal(err)
-	}
-	loaded.Schema = nil
-	c, err := NewChart(loaded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := collectorsChart(t)
 	parts := append(strings.Split("ab10ex\n\n\t\r\"':#-\\%&*!|>{}[]?@`é😀\u00a0\ufeff~=./", ""),
 		" ", "  ", ": ", " #", "- ", "---", "\n---\n", "null", "true", "on", "<<", "\nhostPID: true", "{{ x }}", strings.Repeat("many words ", 12),
 		"\u2028", "\u2029", "\u0085", "\x7f", "<no value>")
@@ -57,11 +56,10 @@ func TestTextsComeOutAsTheSpecHasThem(t *testing.T) {
 		volume := map[string]any{"name": "v", "csi": map[string]any{"driver": text(), "volumeAttributes": fields()}}
 		toleration := map[string]any{"key": text(), "value": text()}
 		beside := map[string]any{"name": "b", "image": "b", "command": []any{text()}, "env": []any{map[string]any{"name": "B", "value": text()}}}
-		rendered, err := c.Render(types.NamespacedName{Namespace: "acme", Name: "gateway"}, map[string]any{
-			"collector": map[string]any{"name": "x/y", "version": "1"}, "tenant": map[string]any{"id": "1", "reference": "a"}, "cluster": "c",
+		rendered, err := renderWith(c, map[string]any{
 			"podAnnotations": annotations, "nodeSelector": selector, "args": args, "env": []any{variable}, "extraVolumes": []any{volume},
 			"tolerations": []any{toleration}, "extraContainers": []any{beside},
-		}, chartutil.DefaultCapabilities, postrender.Renderer{})
+		})
 		if err != nil {
 			if _, isRefusal := errors.AsType[*specpath.RefusedError](err); !isRefusal {
 				t.Fatalf("seed %d: the error names no field: %v", seed, err)
@@ -104,22 +102,13 @@ func TestALongKeyIsRefused(t *testing.T) {
 }
 
 func TestWhatIsRenderedCanBeReadFromItsRecord(t *testing.T) {
-	loaded, err := loader.Load("../../helm-charts/collector")
-	if err != nil {
-		t.Fatal(err)
-	}
-	loaded.Schema = nil
-	c, err := NewChart(loaded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := collectorsChart(t)
 	for length, want := range map[int]string{
 		190000: "", 210000: "spec: has more than 200000 line ends and characters , : - [ { ?, so its record could not be read; shorten its texts",
 	} {
-		rendered, err := c.Render(types.NamespacedName{Namespace: "acme", Name: "gateway"}, map[string]any{
-			"collector": map[string]any{"name": "x/y", "version": "1"}, "tenant": map[string]any{"id": "1", "reference": "a"}, "cluster": "c",
+		rendered, err := renderWith(c, map[string]any{
 			"podAnnotations": map[string]any{"a": strings.Repeat(",", length)},
-		}, chartutil.DefaultCapabilities, postrender.Renderer{})
+		})
 		if err == nil {
 			_, err = ParseRecorded(rendered.Public())
 		}
