@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,22 +42,33 @@ func startMeasured(t *testing.T) *operator {
 	return measured
 }
 
-// memory returns how much memory an operator has now and has had at most, in MiB.
-func (o *operator) memory(t *testing.T) (now, most int) {
+// process returns what the system knows of an operator.
+func (o *operator) process(t *testing.T) (procfs.ProcStat, procfs.ProcStatus) {
 	t.Helper()
-	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(o.cmd.Process.Pid), "status"))
+	process, err := procfs.NewProc(o.cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func(name string) int {
-		found := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(status)
-		number, err := strconv.Atoi(string(found[1]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return number >> 10
+	stat, statError := process.Stat()
+	status, statusError := process.NewStatus()
+	if err := errors.Join(statError, statusError); err != nil {
+		t.Fatal(err)
 	}
-	return read("VmRSS"), read("VmHWM")
+	return stat, status
+}
+
+// memory returns how much memory an operator has now and has had at most, in MiB.
+func (o *operator) memory(t *testing.T) (now, most int) {
+	t.Helper()
+	_, status := o.process(t)
+	return int(status.VmRSS >> 20), int(status.VmHWM >> 20)
+}
+
+// processorTime returns how long an operator has had a processor.
+func (o *operator) processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	stat, _ := o.process(t)
+	return time.Duration(stat.CPUTime() * float64(time.Second))
 }
 
 // newHostile returns what a tenant can write that costs a reader most. Each number is of another kind.
@@ -119,10 +127,10 @@ func TestTenantsWithHostileCollectorsKeepNobodyWaiting(t *testing.T) {
 		}
 		stopped <- failed
 	}()
-	var waited []time.Duration
+	var waited, worked []time.Duration
 	for number := range 50 {
 		collector := newCollector(other, fmt.Sprintf("good-%d", number))
-		begin := time.Now()
+		begin, before := time.Now(), measured.processorTime(t)
 		if err := plane.client.Create(t.Context(), collector); err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +141,7 @@ func TestTenantsWithHostileCollectorsKeepNobodyWaiting(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", collector.Name, err)
 		}
-		waited = append(waited, time.Since(begin))
+		waited, worked = append(waited, time.Since(begin)), append(worked, measured.processorTime(t)-before)
 	}
 	stop()
 	if err := <-stopped; err != nil {
@@ -147,14 +155,14 @@ func TestTenantsWithHostileCollectorsKeepNobodyWaiting(t *testing.T) {
 		t.Fatalf("the operator has ended: %v", err)
 	default:
 	}
-	worst, nineTenths, median := waited[len(waited)-1], waited[len(waited)*9/10-1], waited[len(waited)/2]
+	worst, median := waited[len(waited)-1], waited[len(waited)/2]
 	recordFigure(t, "A new Collector beside 100 hostile ones of another tenant is deployed after (median)", median.Round(time.Millisecond))
 	recordFigure(t, "The same (the slowest of 50)", worst.Round(time.Millisecond))
+	recordFigure(t, "What the operator works meanwhile, at most", slices.Max(worked).Round(10*time.Millisecond))
 	recordFigure(t, "Memory of the operator then (at most), MiB", fmt.Sprintf("%d (%d)", now, most))
-	// Beside builds and other tests, the slowest one measures the machine too. It may take longer, but not as long as a tenant likes.
-	if nineTenths > 2*time.Second || worst > 10*time.Second || most > 200 {
-		t.Errorf("9 of 10 Collectors of another tenant waited for up to %s, all for up to %s, and the operator took %d MiB",
-			nineTenths, worst, most)
+	// Beside builds and other tests the operator waits for a processor too. What it works until then does not depend on that.
+	if slices.Max(worked) > 2*time.Second || worst > 10*time.Second || most > 200 {
+		t.Errorf("another tenant waited %s, while the operator worked for %s and took %d MiB", worst, slices.Max(worked), most)
 	}
 }
 
