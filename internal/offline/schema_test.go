@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"bytes"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -100,9 +99,9 @@ func renderConfiguration(configuration, format string) (manifest, reason string)
 	// As the chart quotes it.
 	secret := fmt.Sprintf("kind: Secret\nmetadata:\n  name: c\n  annotations: {%s: %s, %s: config.yaml}\ndata:\n  config.yaml: %q\n",
 		postrender.ConfigurationAnnotation, format, postrender.ConfigurationFileAnnotation, configuration)
-	out, err := postrender.Renderer{}.Run(bytes.NewBufferString(secret))
+	documents, err := postrender.Renderer{}.Finish(secret)
 	if err != nil {
 		return "", strings.TrimPrefix(err.Error(), configurationPrefix)
 	}
-	return out.String(), ""
+	return postrender.Join(documents), ""
 }

@@ -1,13 +1,12 @@
 // Package postrender is step 5 of the data flow: between the chart and the release it decodes the Collector's
 // configuration into the chart's Secret.
 //
-// It is a Helm post-renderer. The Renderer is pure. It takes a manifest, the hash of a configuration that the manifest only
+// It is what Helm calls a post-renderer. The Renderer is pure. It takes a manifest, the hash of a configuration that the manifest only
 // refers to, and digests of what else its pods refer to. It returns a manifest or one clear error. The same input always gives
 // the same output. No error has content of a configuration.
 package postrender
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -45,12 +44,6 @@ const ReferencesAnnotation = "kube8.dev/references"
 type Document struct {
 	Text string
 	Node *yaml.Node // the same, or nil if it was not parsed
-}
-
-// Run is Finish for Helm.
-func (r Renderer) Run(manifest *bytes.Buffer) (*bytes.Buffer, error) {
-	documents, err := r.Finish(manifest.String())
-	return bytes.NewBufferString(Join(documents)), err
 }
 
 // Join returns the manifest that has the documents.

@@ -1,7 +1,6 @@
 package postrender
 
 import (
-	"bytes"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -107,16 +106,22 @@ func encode(text string) string { return base64.StdEncoding.EncodeToString([]byt
 
 func docs(texts ...string) string { return "---\n" + strings.Join(texts, "---\n") }
 
+// finish returns the text of a finished manifest.
+func finish(with Renderer, manifest string) (string, error) {
+	documents, err := with.Finish(manifest)
+	return Join(documents), err
+}
+
 func run(t *testing.T, manifest string) string {
 	t.Helper()
-	out, err := Renderer{}.Run(bytes.NewBufferString(manifest))
+	out, err := finish(Renderer{}, manifest)
 	if err != nil {
 		t.Fatalf("unexpected error: %v", err)
 	}
-	return out.String()
+	return out
 }
 
-func TestRun(t *testing.T) {
+func TestFinish(t *testing.T) {
 	const untouched = `# Source: collector/templates/service.yaml
 apiVersion: v1
 kind:   Service # odd spacing stays
@@ -200,24 +205,24 @@ immutable: true
 	}
 }
 
-func TestRunRefusesASecretWithoutData(t *testing.T) {
+func TestFinishRefusesASecretWithoutData(t *testing.T) {
 	manifest, _, _ := strings.Cut(secret("yaml", ""), "\ndata:")
-	_, err := Renderer{}.Run(bytes.NewBufferString(docs(manifest)))
+	_, err := finish(Renderer{}, docs(manifest))
 	if err == nil || !strings.Contains(err.Error(), configuration.Field) {
 		t.Errorf("got error %v, want one that names %s", err, configuration.Field)
 	}
 }
 
-func TestRunDoesNotQuoteABrokenManifest(t *testing.T) {
-	_, err := Renderer{}.Run(bytes.NewBufferString("kind: Secret\nsecret: [\n"))
+func TestFinishDoesNotQuoteABrokenManifest(t *testing.T) {
+	_, err := finish(Renderer{}, "kind: Secret\nsecret: [\n")
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got error %v, want one without the manifest's content", err)
 	}
 }
 
-// FuzzRun feeds configurations: nothing may panic, no error may quote them, and the output is a fixed point that
+// FuzzFinish feeds configurations: nothing may panic, no error may quote them, and the output is a fixed point that
 // decodes to the input.
-func FuzzRun(f *testing.F) {
+func FuzzFinish(f *testing.F) {
 	for _, seed := range []string{config, "", "a: [", "- x", "a: 1\na: 2", "a: &b [*b]", "? [1]\n: 2", "<<: 1", "!!int a: 1", "\xff\xfe", "a: b\n---\nc: d"} {
 		f.Add(seed, true)
 		f.Add(seed, false)
@@ -230,18 +235,18 @@ func FuzzRun(f *testing.F) {
 		// The marker makes any quotation recognisable.
 		const marker = "qzjxk"
 		text = strings.ReplaceAll(text, "a", marker)
-		out, err := Renderer{}.Run(bytes.NewBufferString(docs(secret(format, `"`+encode(text)+`"`), deployment)))
+		out, err := finish(Renderer{}, docs(secret(format, `"`+encode(text)+`"`), deployment))
 		if err != nil {
 			if strings.Contains(err.Error(), marker) {
 				t.Fatalf("the error quotes the configuration: %v", err)
 			}
 			return
 		}
-		if !strings.Contains(out.String(), encode(text)) {
+		if !strings.Contains(out, encode(text)) {
 			t.Fatalf("the configuration did not come out byte for byte:\n%s", out)
 		}
-		if again := run(t, out.String()); again != out.String() {
-			t.Fatalf("not stable (-once +twice):\n%s", cmp.Diff(out.String(), again))
+		if again := run(t, out); again != out {
+			t.Fatalf("not stable (-once +twice):\n%s", cmp.Diff(out, again))
 		}
 	})
 }

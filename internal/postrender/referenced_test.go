@@ -1,14 +1,13 @@
 package postrender
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestRunStampsTheHashOfWhatThePodsReferTo(t *testing.T) {
+func TestFinishStampsTheHashOfWhatThePodsReferTo(t *testing.T) {
 	stamped := strings.NewReplacer(configHash, "0123abcd", "gateway-config-271f3e8a98", "gateway-config").Replace(stampedDeployment)
 	elsewhere := strings.NewReplacer("gateway-config", "gateway-tls")
 	tests := map[string]struct{ manifest, want string }{
@@ -28,11 +27,11 @@ func TestRunStampsTheHashOfWhatThePodsReferTo(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			renderer := Renderer{Referenced: Referenced{Secret: "gateway-config", Hash: "0123abcd"}}
-			got, err := renderer.Run(bytes.NewBufferString(test.manifest))
+			got, err := finish(renderer, test.manifest)
 			if err != nil {
 				t.Fatalf("unexpected error: %v", err)
 			}
-			if diff := cmp.Diff(test.want, got.String()); diff != "" {
+			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("manifest (-want +got):\n%s", diff)
 			}
 		})

@@ -1,14 +1,13 @@
 package postrender
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestRunStampsWhatPodsReferTo(t *testing.T) {
+func TestFinishStampsWhatPodsReferTo(t *testing.T) {
 	const service = "apiVersion: v1\nkind:   Service # odd spacing stays\nmetadata: {name: gateway}\n"
 	plain := strings.Replace(deployment, "gateway-config", "gateway-tls", 1)
 	stamped := func(manifest, name string) string {
@@ -26,11 +25,11 @@ func TestRunStampsWhatPodsReferTo(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Renderer{References: test.references}.Run(bytes.NewBufferString(test.manifest))
+			got, err := finish(Renderer{References: test.references}, test.manifest)
 			if err != nil {
 				t.Fatalf("unexpected error: %v", err)
 			}
-			if diff := cmp.Diff(test.want, got.String()); diff != "" {
+			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("manifest (-want +got):\n%s", diff)
 			}
 		})

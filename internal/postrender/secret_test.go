@@ -1,14 +1,13 @@
 package postrender
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/kube8/kube8-operator/internal/configuration"
 )
 
-func TestRunDecodesFurtherFiles(t *testing.T) {
+func TestFinishDecodesFurtherFiles(t *testing.T) {
 	files := func(format, parsers, script string) string {
 		return secret(format, encode(config)) + "  parsers.conf: " + parsers + "\n  a.lua: " + script + "\n"
 	}
@@ -35,7 +34,7 @@ func TestRunDecodesFurtherFiles(t *testing.T) {
 			want: "spec.collector.files: more than 262144 bytes together when decoded; shorten them"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Renderer{}.Run(bytes.NewBufferString(docs(files("yaml", row.parsers, row.script))))
+			_, err := finish(Renderer{}, docs(files("yaml", row.parsers, row.script)))
 			if err == nil || err.Error() != row.want {
 				t.Errorf("got error  %v\nwant error %s", err, row.want)
 			}
@@ -43,7 +42,7 @@ func TestRunDecodesFurtherFiles(t *testing.T) {
 	}
 }
 
-func TestRunNamesTheSecretAfterItsContent(t *testing.T) {
+func TestFinishNamesTheSecretAfterItsContent(t *testing.T) {
 	// The digits are those of `sha256sum config.yaml | sha256sum`, and with more files of `sha256sum a.lua config.yaml | sha256sum`.
 	const own = "gateway-config-271f3e8a98"
 	projected := strings.Replace(deployment, "        secret:\n          secretName: gateway-config\n",

@@ -139,8 +139,9 @@ func TestEachRequestIsHandedOut(t *testing.T) {
 			q := newTestQueue(t, workers)
 			want, begun, has := map[reconcile.Request]time.Time{}, map[reconcile.Request]bool{}, 0
 			mutex := make(chan bool, 1)
-			for range workers {
+			for number := range workers {
 				go func() {
+					random := rand.New(rand.NewPCG(seed, uint64(number)))
 					for {
 						request, isOver := q.Get()
 						if isOver {
@@ -179,6 +180,7 @@ func TestEachRequestIsHandedOut(t *testing.T) {
 				}
 			}
 			time.Sleep(time.Hour) //nolint:forbidigo // of the bubble's clock
+			synctest.Wait()
 			if len(want) > 0 || has > 0 || len(q.shares.ready)+len(q.shares.later)+len(q.shares.parked)+len(q.shares.busy)+len(q.shares.working)+q.shares.all > 0 {
 				t.Errorf("seed %d: %d requests wait, %d are worked on: %+v", seed, len(want), has, slices.Collect(maps.Keys(q.shares.parked)))
 			}

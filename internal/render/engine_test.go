@@ -122,7 +122,7 @@ func TestChartsThatNeedHelmsEngineHaveIt(t *testing.T) {
 		if got := c.templates != nil; got != row.isOwn {
 			t.Errorf("%s: %t", name, got)
 		}
-		if _, err := c.execute(chartutil.Values{"Values": map[string]any{}}); err != nil {
+		if _, err := c.files(chartutil.Values{"Values": map[string]any{}}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -139,7 +139,7 @@ func TestATemplateThatIncludesItselfEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := c.execute(chartutil.Values{}); err == nil || !strings.Contains(err.Error(), "nested reference name: b") {
+		if _, err := c.files(chartutil.Values{}); err == nil || !strings.Contains(err.Error(), "nested reference name: b") {
 			t.Errorf("error %v, want Helm's", err)
 		}
 	}

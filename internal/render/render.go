@@ -95,7 +95,7 @@ func (c *Chart) Template(name types.NamespacedName, values map[string]any, capab
 			return "", err
 		}
 	}
-	files, err := c.execute(input)
+	files, err := c.files(input)
 	if err != nil {
 		return "", specpath.ExplainRender(fmt.Errorf("render chart %s: %w", c.Name(), err))
 	}
@@ -111,8 +111,8 @@ func (c *Chart) Template(name types.NamespacedName, values map[string]any, capab
 	return text.String(), nil
 }
 
-// execute executes the templates. Helm's engine does what they cannot, and says what is wrong in its own words.
-func (c *Chart) execute(input chartutil.Values) (map[string]string, error) {
+// files returns what each file of the templates renders to. Helm's engine does what they cannot, and says what is wrong in its own words.
+func (c *Chart) files(input chartutil.Values) (map[string]string, error) {
 	if c.templates != nil {
 		if files, err := c.templates.render(c.Chart, input); err == nil {
 			return files, nil
