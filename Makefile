@@ -68,13 +68,15 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 	@if command -v shellcheck; then shellcheck .ci/run $(shell git ls-files '*.sh'); else echo "shellcheck: not installed, so shell files are not checked"; fi
 	@if command -v promtool; then go test -count=1 -tags=promtool ./test/rules; else echo "promtool: not installed, so alerts are not checked"; fi
 
-# What takes minutes or measures comes first where processors are scarce, and in a process of its own: it mostly waits.
-HARD := ^Test(Chaos|Tenants|WalkOfEachField$$|TheOperatorEndsAsTheModelSays$$)
+# What takes minutes or measures comes first where processors are scarce, in processes of its own: it mostly waits.
+FAULTS := ^Test(Chaos|TheOperatorEndsAsTheModelSays$$)
+ATTACKS := ^Test(Tenants|WalkOfEachField$$)
 test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
 	@$(ASSETS); tests() { nice -n "$$1" go -C "$$2" test -count=1 -timeout=45m $(GOTESTFLAGS) "$${@:3}"; }; \
-		tests 0 . -run='$(HARD)' ./test/integration & hard=$$!; tests 5 . -skip='$(HARD)' ./test/integration & others=$$!; \
+		tests 0 . -run='$(FAULTS)' ./test/integration & faults=$$!; tests 0 . -run='$(ATTACKS)' ./test/integration & attacks=$$!; \
+		tests 5 . -skip='$(FAULTS)|$(ATTACKS)' ./test/integration & others=$$!; \
 		for module in $(MODULES); do echo "go test: $$module"; GOGC=400 tests 10 $$module $$(go -C $$module list ./... | grep -v /test/integration); done; \
-		wait $$hard; wait $$others # uncached: the operator's binary changes
+		wait $$faults; wait $$attacks; wait $$others # uncached: the operator's binary changes
 
 SCHEDULES ?= 1000000
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.
