@@ -105,15 +105,15 @@ func description(changedBy string) string {
 	return ChangedByPrefix + changedBy
 }
 
-// earlier returns the annotation of the record of a revision: those that stay when it is there. It also has those that are to go if they
-// are several, because the limit is lower now: the operator may be killed before that.
-func (r *Records) earlier(revision int) map[string]string {
+// earlier returns the annotation of the next record: those before it that are there, also those that are to go. The operator may be killed
+// before that, or the API server refuse it. Without the annotation the next operator lists them, so there is none if one is not known.
+func (r *Records) earlier() map[string]string {
 	var earlier []string
-	isLower := len(r.records) > r.Limit
 	for _, known := range r.records {
-		if known.uid != "" && (isLower || known.revision > revision-r.Limit) {
-			earlier = append(earlier, fmt.Sprintf("%d=%s", known.revision, known.uid))
+		if known.uid == "" {
+			return nil
 		}
+		earlier = append(earlier, fmt.Sprintf("%d=%s", known.revision, known.uid))
 	}
 	if len(earlier) == 0 {
 		return nil

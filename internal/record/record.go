@@ -6,9 +6,7 @@ package record
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,14 +159,18 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 	for _, known := range r.records {
 		next = max(next, known.revision+1)
 	}
+	// First: an operator that is killed in between leaves none too many. What is deployed stays recorded until there is the next one.
+	if err := r.forget(ctx, next-max(r.Limit, 2)); err != nil { // no reason to fail either
+		log.FromContext(ctx).Info("could not delete the records of old revisions", "because", err.Error())
+	}
 	err := r.create(ctx, next, content)
 	for range 2 { // what is deployed and not recorded is unknown to the next operator
 		if apply.IsLost(err) {
 			err = r.create(ctx, next, content)
 		}
 	}
-	// A quota may have room for as many as stay, or only for fewer. The record of what is deployed stays until there is the next one.
-	for keeps := r.Limit; apierrors.IsForbidden(err) && keeps > 1; keeps /= 2 {
+	// A quota may have room for fewer than stay. The record of what is deployed stays until there is the next one.
+	for keeps := r.Limit / 2; apierrors.IsForbidden(err) && keeps > 1; keeps /= 2 {
 		if isQuota := strings.Contains(err.Error(), "exceeded quota"); !isQuota || r.forget(ctx, next-keeps) != nil {
 			break
 		}
@@ -210,7 +212,7 @@ func (r *Records) create(ctx context.Context, revision int, of Content) error {
 		return fmt.Errorf("pack the record of revision %d: %w", revision, err)
 	}
 	secret := r.secretOf(revision)
-	secret.Type, secret.Data, secret.Annotations = "helm.sh/release.v1", content, r.earlier(revision)
+	secret.Type, secret.Data, secret.Annotations = "helm.sh/release.v1", content, r.earlier()
 	secret.Labels = map[string]string{
 		"name": rel.Name, "owner": "helm", "status": release.StatusDeployed.String(), "version": strconv.Itoa(revision),
 		"createdAt": strconv.FormatInt(time.Now().Unix(), 10), generationLabel: strconv.FormatInt(of.Generation, 10),
@@ -256,8 +258,12 @@ func (r *Records) supersede(ctx context.Context, known recorded) error {
 	if err != nil {
 		return fmt.Errorf("write the record of revision %d: %w", known.revision, err)
 	}
+	told, isTold := secret.Annotations[earlierAnnotation]
+	if !isTold && known.revision > 1 && !r.listed { // an older operator has written it, or somebody has edited it
+		return r.list(ctx)
+	}
 	r.add(recorded{revision: known.revision, uid: secret.UID, superseded: true})
-	for entry := range strings.SplitSeq(secret.Annotations[earlierAnnotation], ",") {
+	for entry := range strings.SplitSeq(told, ",") {
 		number, uid, _ := strings.Cut(entry, "=")
 		revision, err := strconv.Atoi(number)
 		isNew := !slices.ContainsFunc(r.records, func(known recorded) bool { return known.revision == revision })
@@ -266,34 +272,4 @@ func (r *Records) supersede(ctx context.Context, known recorded) error {
 		}
 	}
 	return nil
-}
-
-// Forget deletes all records. Prepare has been called.
-func (r *Records) Forget(ctx context.Context) error { return r.forget(ctx, math.MaxInt) }
-
-// forget deletes the records of all revisions up to one.
-func (r *Records) forget(ctx context.Context, last int) error {
-	for _, known := range slices.Clone(r.records) {
-		if known.revision > last || known.uid == "" {
-			continue
-		}
-		if known.isTold {
-			if _, err := r.get(ctx, known.revision); err != nil {
-				if _, isForeign := errors.AsType[*inventory.ConflictError](err); isForeign || apierrors.IsNotFound(err) {
-					r.drop(known)
-				}
-				continue
-			}
-		}
-		err := r.Cluster.Delete(ctx, r.secretOf(known.revision), client.Preconditions{UID: &known.uid})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("delete the record of revision %d: %w", known.revision, err)
-		}
-		r.drop(known)
-	}
-	return nil
-}
-
-func (k *Known) drop(record recorded) {
-	k.records = slices.DeleteFunc(k.records, func(other recorded) bool { return other == record })
 }

@@ -1,0 +1,50 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+)
+
+// Forget deletes all records. Prepare has been called.
+func (r *Records) Forget(ctx context.Context) error { return r.forget(ctx, math.MaxInt) }
+
+// forget deletes the records of all revisions up to one.
+func (r *Records) forget(ctx context.Context, last int) error {
+	for _, known := range slices.Clone(r.records) {
+		if known.revision > last || known.uid == "" {
+			continue
+		}
+		if known.isTold {
+			if _, err := r.get(ctx, known.revision); err != nil {
+				if _, isForeign := errors.AsType[*inventory.ConflictError](err); isForeign || apierrors.IsNotFound(err) {
+					r.drop(known)
+				}
+				continue
+			}
+		}
+		err := r.Cluster.Delete(ctx, r.secretOf(known.revision), client.Preconditions{UID: &known.uid})
+		if apierrors.IsConflict(err) {
+			if another, unread := r.get(ctx, known.revision); unread == nil { // somebody has recreated it
+				r.add(recordedIn(another, known.revision))
+				continue
+			}
+		}
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("delete the record of revision %d: %w", known.revision, err)
+		}
+		r.drop(known)
+	}
+	return nil
+}
+
+func (k *Known) drop(record recorded) {
+	k.records = slices.DeleteFunc(k.records, func(other recorded) bool { return other == record })
+}

@@ -1,0 +1,167 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// faulty is a cluster in memory. It gives UIDs, looks at those of preconditions, and refuses what a schedule says.
+type faulty struct {
+	client.WithWatch
+	random *rand.Rand
+	uids   int
+	left   int  // requests until the operator is killed, or -1
+	isDown bool // it is killed
+	share  int  // of 100 requests, how many are refused
+}
+
+var errFault = apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("a policy refuses it"))
+
+// fault returns why a request fails.
+func (f *faulty) fault() error {
+	if f.left == 0 {
+		f.isDown = true
+	}
+	f.left--
+	if f.isDown || f.random.IntN(100) < f.share {
+		return errFault
+	}
+	return nil
+}
+
+func newFaulty(seed uint64) *faulty {
+	f := &faulty{random: rand.New(rand.NewPCG(seed, 41)), left: -1}
+	f.WithWatch = interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			return errors.Join(f.fault(), c.Get(ctx, key, object, options...))
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			return errors.Join(f.fault(), c.List(ctx, list, options...))
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if err := f.fault(); err != nil {
+				return err
+			}
+			if err := c.Patch(ctx, object, patch, options...); err != nil && !apierrors.IsNotFound(err) {
+				return apierrors.NewInvalid(schema.GroupKind{}, object.GetName(), nil) // as an API server answers a test or a move that fails
+			}
+			return nil
+		},
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			if err := f.fault(); err != nil {
+				return err
+			}
+			f.uids++
+			object.SetUID(types.UID(strconv.Itoa(f.uids)))
+			return c.Create(ctx, object, options...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			if err := f.fault(); err != nil {
+				return err
+			}
+			wanted := (&client.DeleteOptions{}).ApplyOptions(options)
+			found := &corev1.Secret{}
+			if err := c.Get(ctx, client.ObjectKeyFromObject(object), found); err != nil {
+				return err
+			}
+			if *wanted.Preconditions.UID != found.UID {
+				return apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, found.Name, errors.New("another UID"))
+			}
+			return c.Delete(ctx, object)
+		},
+	})
+	return f
+}
+
+// After any schedule of changes, kills between two requests, and requests that are refused, two changes leave the last revisions recorded
+// and no other. The next operator knows them from the last record only.
+func TestNoScheduleLeavesOldRecords(t *testing.T) {
+	collector := &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1"}}
+	collector.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
+	for seed := range uint64(300) {
+		cluster, deployed := newFaulty(seed), 0
+		random := cluster.random
+		var records *Records
+		start := func(limit int) {
+			cluster.left, cluster.isDown = -1, false
+			records = &Records{
+				Known: &Known{}, Cluster: cluster, Live: cluster, Collector: collector,
+				Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: limit, Alone: true,
+			}
+		}
+		change := func() error {
+			if err := records.Prepare(t.Context(), deployed); err != nil {
+				return err
+			}
+			revision, err := records.Add(t.Context(), Content{Manifest: "a"})
+			if err == nil && !cluster.isDown {
+				deployed = revision
+			}
+			return err
+		}
+		start(1 + random.IntN(4))
+		var happened []string
+		for range 3 + random.IntN(12) {
+			switch cluster.share = 0; random.IntN(6) {
+			case 0:
+				cluster.left = random.IntN(6)
+			case 1:
+				cluster.share = 40
+			case 2: // somebody takes an annotation away
+				secret := &corev1.Secret{}
+				if key := client.ObjectKeyFromObject(records.secretOf(deployed)); cluster.Get(t.Context(), key, secret) == nil {
+					secret.Annotations = nil
+					_ = cluster.Update(t.Context(), secret)
+				}
+			}
+			happened = append(happened, fmt.Sprintf("limit %d, share %d, killed after %d", records.Limit, cluster.share, cluster.left))
+			_ = change()
+			if cluster.isDown || random.IntN(4) == 0 {
+				start(1 + random.IntN(4))
+				// The operator finds what one that was killed has recorded.
+				if next := records.secretOf(deployed + 1); random.IntN(2) == 0 && cluster.Get(t.Context(), client.ObjectKeyFromObject(next), next) == nil {
+					deployed++
+				}
+			}
+		}
+		cluster.share = 0
+		start(records.Limit)
+		for range 2 {
+			if err := change(); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+		list := &corev1.SecretList{}
+		if err := cluster.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		var left []int
+		for _, secret := range list.Items {
+			revision, _ := RevisionOf(secret.Name, "gateway")
+			left = append(left, revision)
+		}
+		slices.Sort(left)
+		for i, revision := range left {
+			if len(left) > records.Limit || revision != deployed-len(left)+1+i {
+				t.Fatalf("seed %d: with a limit of %d, %v are left after %q", seed, records.Limit, left, happened)
+			}
+		}
+	}
+}
