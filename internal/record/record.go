@@ -159,7 +159,7 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 	for _, known := range r.records {
 		next = max(next, known.revision+1)
 	}
-	// First: an operator that is killed in between leaves none too many. What is deployed stays recorded until there is the next one.
+	// First: an operator that is killed in between leaves none too many. The last record stays until there is the next one.
 	if err := r.forget(ctx, next-max(r.Limit, 2)); err != nil { // no reason to fail either
 		log.FromContext(ctx).Info("could not delete the records of old revisions", "because", err.Error())
 	}
