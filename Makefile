@@ -73,10 +73,8 @@ FAULTS := ^Test(Chaos|TheOperatorEndsAsTheModelSays$$)
 ATTACKS := ^Test(Tenants|WalkOfEachField$$)
 test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
 	@$(ASSETS); tests() { nice -n "$$1" go -C "$$2" test -count=1 -timeout=45m $(GOTESTFLAGS) "$${@:3}"; }; \
-		tests 0 . -run='$(FAULTS)' ./test/integration & faults=$$!; tests 0 . -run='$(ATTACKS)' ./test/integration & attacks=$$!; \
-		tests 5 . -skip='$(FAULTS)|$(ATTACKS)' ./test/integration & others=$$!; \
-		for module in $(MODULES); do echo "go test: $$module"; GOGC=400 tests 10 $$module $$(go -C $$module list ./... | grep -v /test/integration); done; \
-		wait $$faults; wait $$attacks; wait $$others # uncached: the operator's binary changes
+		tests 0 . -run='$(FAULTS)' ./test/integration & faults=$$!; tests 0 . -run='$(ATTACKS)' ./test/integration & attacks=$$!; tests 5 . -skip='$(FAULTS)|$(ATTACKS)' ./test/integration & others=$$!; \
+		for module in $(MODULES); do echo "go test: $$module"; GOGC=400 tests 10 $$module $$(go -C $$module list ./... | grep -v /test/integration); done; wait $$faults; wait $$attacks; wait $$others # uncached: the operator's binary changes
 
 SCHEDULES ?= 1000000
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.

@@ -47,7 +47,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		case s.Restores: // who knows what the other revision needs
 		default:
 			deletes = append(deletes, remove(what, seen, "no longer rendered, and not in use"))
-			if len(seen.Finalizers) == 0 && s.Deployed != "" { // of a first revision, it is lost from sight if that is refused
+			if len(seen.Finalizers) == 0 && s.Deployed != "" { // of a first revision, nobody knows of it once that is refused
 				continue
 			}
 		}

@@ -9,12 +9,20 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
 // Forget deletes all records. Prepare has been called.
 func (r *Records) Forget(ctx context.Context) error { return r.forget(ctx, math.MaxInt) }
+
+// tryForget is forget for a new revision: a record that stays is no reason to fail, and the next revision has another chance.
+func (r *Records) tryForget(ctx context.Context, last int) {
+	if err := r.forget(ctx, last); err != nil {
+		log.FromContext(ctx).Info("could not delete the records of old revisions", "because", err.Error())
+	}
+}
 
 // forget deletes the records of all revisions up to one.
 func (r *Records) forget(ctx context.Context, last int) error {

@@ -160,9 +160,7 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 		next = max(next, known.revision+1)
 	}
 	// First: an operator that is killed in between leaves none too many. The last record stays until there is the next one.
-	if err := r.forget(ctx, next-max(r.Limit, 2)); err != nil { // no reason to fail either
-		log.FromContext(ctx).Info("could not delete the records of old revisions", "because", err.Error())
-	}
+	r.tryForget(ctx, next-max(r.Limit, 2))
 	err := r.create(ctx, next, content)
 	for range 2 { // what is deployed and not recorded is unknown to the next operator
 		if apply.IsLost(err) {
@@ -190,9 +188,7 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 	}
 	isUnknown := func(known recorded) bool { return known.uid == "" }
 	r.listed = r.listed || !slices.ContainsFunc(r.records, isUnknown) // the record before has told of all others
-	if err := r.forget(ctx, next-r.Limit); err != nil {               // no reason to fail either
-		log.FromContext(ctx).Info("could not delete the records of old revisions", "because", err.Error())
-	}
+	r.tryForget(ctx, next-r.Limit)
 	return next, nil
 }
 
