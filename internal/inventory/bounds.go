@@ -111,7 +111,7 @@ func keepUses(kept *metav1.ObjectMeta, collector string, pod *corev1.PodSpec) {
 	uses := map[string]bool{}
 	use := func(kind, name string) {
 		if len(uses) <= mostUses && (kind == "ServiceAccount" || strings.HasPrefix(name, collector)) {
-			uses[useOf(kind+"/"+name)] = true
+			uses[kind+"/"+name] = true
 		}
 	}
 	if pod.ServiceAccountName != "" {
@@ -131,11 +131,27 @@ func keepUses(kept *metav1.ObjectMeta, collector string, pod *corev1.PodSpec) {
 			}
 		}
 	}
-	all := slices.Sorted(maps.Keys(uses))
-	if len(all) > mostUses {
-		all = []string{everything}
+	all := UsesOf(slices.Collect(maps.Keys(uses)))
+	if len(uses) > mostUses {
+		all = everything
 	}
-	metav1.SetMetaDataAnnotation(kept, usesAnnotation, strings.Join(all, " "))
+	metav1.SetMetaDataAnnotation(kept, usesAnnotation, all)
+}
+
+// UsesOf returns how the informer cache says that objects are used, of which each is given by kind and name.
+func UsesOf(used []string) string {
+	all := make([]string, 0, len(used))
+	for _, kindAndName := range used {
+		all = append(all, useOf(kindAndName))
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), " ")
+}
+
+// IsUsedBy tells whether pods of a workload use the object.
+func (r Reference) IsUsedBy(workload Object) bool {
+	uses := strings.Fields(workload.Uses)
+	return slices.Contains(uses, everything) || slices.Contains(uses, useOf(r.Use()))
 }
 
 // useOf returns a hash of kind and name. Another object that has the same one counts as used, too.

@@ -104,22 +104,24 @@ func (s *Situation) isUnrecorded() bool {
 // Drifts tells whether the deployed revision has to be repaired, as far as is known without rendering it. A Collector that has moved
 // here needs another label.
 func (s *Situation) Drifts() bool {
-	if s.Disturbed {
-		return s.Deployed != ""
+	isUnknown := false
+	for what, seen := range s.View.Objects {
+		isUnknown = isUnknown || seen.State == drift.Unknown && render.StageOf(what.Kind().Kind) != render.Checks
 	}
+	return s.Deployed != "" && (s.Moved || isUnknown || s.IsHarmed())
+}
+
+// IsHarmed tells whether something is known to be wrong with the deployed revision.
+func (s *Situation) IsHarmed() bool {
 	runs := false
 	for what, seen := range s.View.Objects {
-		stage := render.StageOf(what.Kind().Kind)
-		switch seen.State {
-		case drift.Unknown, drift.Changed, drift.Lost:
-			if stage != render.Checks {
-				return s.Deployed != ""
-			}
-		default:
-			runs = runs || stage == render.Workloads
+		stage, isWrong := render.StageOf(what.Kind().Kind), seen.State == drift.Changed || seen.State == drift.Lost
+		if isWrong && stage != render.Checks {
+			return true
 		}
+		runs = runs || stage == render.Workloads
 	}
-	return (s.Moved || !runs) && s.Deployed != ""
+	return s.Disturbed || !runs
 }
 
 // step returns what has to be done about one wanted object, or nil. It adds to the plan what keeps that from being done.

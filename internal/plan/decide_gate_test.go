@@ -191,9 +191,9 @@ func TestDecideWhatWaits(t *testing.T) {
 			},
 			"Uninstalling\ndelete StatefulSet/c",
 		},
-		"a Collector that is being deleted loses all that it has": {
+		"a Collector that is being deleted loses all that it has, and workloads first": {
 			Situation{Deletes: true, View: drift.View{Objects: having("Service/c=1", "Deployment/c=1", "Secret/c-1=1 deleting", "Ingress/c=1 lost")}},
-			"Uninstalling\ndelete Deployment/c, delete Service/c",
+			"Uninstalling\ndelete Deployment/c\ndelete Service/c",
 		},
 	}.run(t)
 }

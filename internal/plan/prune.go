@@ -215,23 +215,28 @@ func (s secret) compare(with secret) int {
 	return cmp.Or(with.Created.Compare(s.Created), strings.Compare(s.what.Name(), with.what.Name()))
 }
 
-// uninstall deletes all that the Collector controls. Pods without their StatefulSet would stay, so that takes them back first. If it is
-// late, it has to be created at least.
+// uninstall deletes all that the Collector controls: workloads first, because a refusal must leave what their pods need. Pods without their
+// StatefulSet would stay, so that takes them back first. If it is late, it has to be created at least.
 func uninstall(s Situation) Plan {
 	p := Plan{Verdict: Uninstalling}
-	var deletes []apply.Step
+	var workloads, others []apply.Step
 	hasSet := false
 	for what, seen := range s.View.Objects {
 		hasSet = hasSet || what.Kind().Kind == "StatefulSet" && seen.State != drift.Lost
+		of := &others
+		if inventory.IsWorkload(what.Kind().Kind) {
+			of = &workloads
+		}
 		if seen.IsThere() {
-			deletes = append(deletes, remove(what, seen, "the Collector is being deleted"))
+			*of = append(*of, remove(what, seen, "the Collector is being deleted"))
 		}
 	}
 	if s.Deployed != "" && s.isOrphaned() && (!s.Late || !hasSet) {
 		p.Restores = true
 		return p
 	}
-	p.add(sorted(deletes))
+	p.add(sorted(workloads))
+	p.add(sorted(others))
 	return p
 }
 

@@ -30,27 +30,34 @@ func (r *Records) forget(ctx context.Context, last int) error {
 		if known.revision > last || known.uid == "" {
 			continue
 		}
-		if known.isTold {
-			if _, err := r.get(ctx, known.revision); err != nil {
-				if _, isForeign := errors.AsType[*inventory.ConflictError](err); isForeign || apierrors.IsNotFound(err) {
-					r.drop(known)
-				}
-				continue
-			}
+		if known.isTold && !r.isThere(ctx, &known) {
+			continue
 		}
 		err := r.Cluster.Delete(ctx, r.secretOf(known.revision), client.Preconditions{UID: &known.uid})
-		if apierrors.IsConflict(err) {
-			if another, unread := r.get(ctx, known.revision); unread == nil { // somebody has recreated it
-				r.add(recordedIn(another, known.revision))
-				continue
-			}
-		}
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		switch {
+		case apierrors.IsConflict(err): // somebody has recreated it; the next revision has another chance
+			r.isThere(ctx, &known)
+		case err != nil && !apierrors.IsNotFound(err):
 			return fmt.Errorf("delete the record of revision %d: %w", known.revision, err)
+		default:
+			r.drop(known)
 		}
-		r.drop(known)
 	}
 	return nil
+}
+
+// isThere tells whether a record is there, and is the Collector's. It notes what it has found.
+func (r *Records) isThere(ctx context.Context, known *recorded) bool {
+	found, err := r.get(ctx, known.revision)
+	_, isForeign := errors.AsType[*inventory.ConflictError](err)
+	switch {
+	case err == nil:
+		*known = recordedIn(found, known.revision)
+		r.add(*known)
+	case isForeign, apierrors.IsNotFound(err):
+		r.drop(*known)
+	}
+	return err == nil
 }
 
 func (k *Known) drop(record recorded) {

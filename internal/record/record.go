@@ -176,6 +176,9 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 	}
 	for apierrors.IsAlreadyExists(err) { // that record has lost its labels, or another operator has just written it
 		secret, unread := r.get(ctx, next)
+		if apierrors.IsNotFound(unread) { // a webhook has said so
+			break
+		}
 		if unread != nil {
 			return 0, unread
 		}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -90,6 +91,15 @@ func newFaulty(seed uint64) *faulty {
 	return f
 }
 
+// recreate has somebody replace a Secret by an equal one.
+func (f *faulty) recreate(ctx context.Context, secret *corev1.Secret) {
+	if f.Get(ctx, client.ObjectKeyFromObject(secret), secret) != nil || f.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}) != nil {
+		return // there is none
+	}
+	secret.ResourceVersion = ""
+	_ = f.Create(ctx, secret)
+}
+
 // After any schedule of changes, kills between two requests, and requests that are refused, two changes leave the last revisions recorded
 // and no other. The next operator knows them from the last record only.
 func TestNoScheduleLeavesOldRecords(t *testing.T) {
@@ -119,7 +129,7 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 		start(1 + random.IntN(4))
 		var happened []string
 		for range 3 + random.IntN(12) {
-			switch cluster.share = 0; random.IntN(6) {
+			switch cluster.share = 0; random.IntN(7) {
 			case 0:
 				cluster.left = random.IntN(6)
 			case 1:
@@ -130,6 +140,9 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 					secret.Annotations = nil
 					_ = cluster.Update(t.Context(), secret)
 				}
+			case 3:
+				cluster.recreate(t.Context(), records.secretOf(deployed-1))
+				cluster.share = 20
 			}
 			happened = append(happened, fmt.Sprintf("limit %d, share %d, killed after %d", records.Limit, cluster.share, cluster.left))
 			_ = change()
@@ -141,8 +154,10 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 				}
 			}
 		}
-		cluster.share = 0
-		start(records.Limit)
+		if cluster.share = 0; cluster.isDown || random.IntN(2) == 0 {
+			start(records.Limit)
+		}
+		cluster.left = -1
 		for range 2 {
 			if err := change(); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
@@ -163,5 +178,21 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 				t.Fatalf("seed %d: with a limit of %d, %v are left after %q", seed, records.Limit, left, happened)
 			}
 		}
+	}
+}
+
+func TestARefusalThatLooksLikeAnotherRecordIsTold(t *testing.T) {
+	collector := &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1"}}
+	cluster := newFaulty(1)
+	records := &Records{
+		Known: &Known{}, Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 3, Alone: true,
+		Cluster: interceptor.NewClient(cluster, interceptor.Funcs{
+			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+				return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, "no records on Fridays")
+			},
+		}),
+	}
+	if _, err := records.Add(t.Context(), Content{}); err == nil || !strings.Contains(err.Error(), "no records on Fridays") {
+		t.Errorf("the webhook's words are not told: %v", err)
 	}
 }

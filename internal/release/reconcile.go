@@ -164,9 +164,11 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 	if creates {
 		r.created = append(r.created, apply.Step{Action: apply.Delete, Ref: step.Ref, UID: after.UID, Reason: "nothing is half begun"})
 	}
-	isHarmless := creates && step.Object.Stage <= render.Checks && (known == nil || known.Pending)
+	isSame := before.UID == after.UID && before.Version == after.Version
+	isNew := creates && step.Object.Stage <= render.Checks
+	isHarmless := known == nil && (isSame || isNew) || known != nil && known.Pending && isNew
 	r.disturbed = r.disturbed || !repairs && !isHarmless
-	if !repairs || before.UID == after.UID && before.Version == after.Version {
+	if !repairs || isSame {
 		return false
 	}
 	if next.IsContested() {
@@ -243,7 +245,10 @@ func (r *actionClient) summarize() {
 	}
 	// While a change waits or is refused, it is not known which of the objects wait to be pruned.
 	isOfDeployed := r.plan.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.deployed.Hash())
-	if isInOrder && isOfDeployed && !r.isUnknown && !r.disturbed {
+	switch isKnown := isInOrder && !r.isUnknown && !r.disturbed; {
+	case isKnown && r.unrecorded != nil:
+		r.deployed.Serves(r.found)
+	case isKnown && isOfDeployed:
 		r.deployed.Seen(r.found, r.waits)
 	}
 	if r.rendered != nil { // of what the informer cache does not have yet, or has no more

@@ -19,8 +19,7 @@ func (r *actionClient) repairBeside(cause error) error {
 	if late := r.unrecorded; late != nil && (r.rendered == nil || r.rendered.Hash != late.Hash) {
 		r.recordLate(late)
 	}
-	s := plan.Situation{Deployed: r.deployed.Hash(), Disturbed: r.disturbed, View: drift.View{Objects: r.expected.See(r.found, r.now())}}
-	if r.deployed.Revision == 0 || !s.Drifts() && !r.isMoved {
+	if s := r.harm(); r.deployed.Revision == 0 || !s.Drifts() && !r.isMoved {
 		return cause
 	}
 	err := r.repair()
@@ -51,6 +50,12 @@ func (r *actionClient) repairBeside(cause error) error {
 	return cause
 }
 
+// harm returns what a decision to repair the deployed revision looks at.
+func (r *actionClient) harm() plan.Situation {
+	view := drift.View{Objects: r.expected.See(r.found, r.now())}
+	return plan.Situation{Deployed: r.deployed.Hash(), Disturbed: r.disturbed, Moved: r.isMoved, View: view}
+}
+
 // recordLate records the deployed revision, unless that is refused again.
 func (r *actionClient) recordLate(late *revision.Revision) {
 	number, err := r.recordsOf(r).Add(r.ctx, late.Content())
@@ -70,7 +75,7 @@ func (r *actionClient) repair() error {
 	if err != nil {
 		return err
 	}
-	want, lacks, err := recorded.Restored(r.deployed, r.expected.See(r.found, r.now()))
+	want, lacks, err := recorded.Restored(r.deployed, r.found, r.harm())
 	if err != nil {
 		return err
 	}
@@ -90,7 +95,7 @@ func (r *actionClient) repair() error {
 	if err = errors.Join(err, lacks); err != nil {
 		return err
 	}
-	r.expected.KeepRepaired(s.View.Objects, r.found, want.Keeps)
+	r.expects().KeepRepaired(s.View.Objects, r.found, want.Keeps)
 	r.disturbed, r.isUnknown = false, false
 	return nil
 }

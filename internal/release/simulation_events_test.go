@@ -3,6 +3,7 @@ package release
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,6 +48,13 @@ func (w *simWorld) happen(e simulation.Event) {
 		s.stopped[e.Target] = false
 	case simulation.Restart:
 		w.chart = e.N
+		w.start()
+	case simulation.Rehash:
+		w.chart = e.N
+		w.hashes++
+		for _, s := range w.spaces {
+			s.state.digest = s.state.digest[:min(len(s.state.digest), 40)] + strings.Repeat("-", 24) // of objects, which are hashed otherwise
+		}
 		w.start()
 	case simulation.ChangeBase:
 		w.changeBase(e.N)

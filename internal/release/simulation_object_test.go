@@ -165,7 +165,7 @@ func (o *simObject) seen() inventory.Object {
 		seen.OwnsReplicas = field.owners&simOperator != 0
 	}
 	if o.isWorkload() {
-		seen.Uses, seen.Replicas = o.uses(), int32(o.replicas())
+		seen.Uses, seen.Replicas = inventory.UsesOf(strings.Fields(o.uses())), int32(o.replicas())
 		s := o.status
 		seen.Serves = !s.behind && s.wanted > 0 && s.updated >= s.wanted && s.ready >= s.wanted
 	}

@@ -3,12 +3,18 @@ package release
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
@@ -34,6 +40,38 @@ func (r simNameless) Read(ctx context.Context, revision int) (record.Content, er
 	content, err := r.records.Read(ctx, revision)
 	content.Generation = 0
 	return content, err
+}
+
+// simIncomplete says of each record that something of it is not there.
+type simIncomplete struct{ simRevisions }
+
+func (r simIncomplete) Recorded(
+	ctx context.Context, collector *unstructured.Unstructured, of record.Content, beside *revision.Revision,
+) (*revision.Revision, error) {
+	found, err := r.simRevisions.Recorded(ctx, collector, of, beside)
+	if err == nil {
+		found.Objects = append(slices.Clone(found.Objects), render.Object{Ref: simRef("Service", "lacked"), Stage: render.Network})
+	}
+	return found, err
+}
+
+// simForgetful has an operator that starts after another one compute digests of objects otherwise, so that it knows none of them.
+type simForgetful struct {
+	simReader
+	isFirst bool
+}
+
+func (r simForgetful) Of(
+	ctx context.Context, collector client.Object, kinds, optional []schema.GroupVersionKind,
+) (map[inventory.Reference]inventory.Object, error) {
+	found, err := r.simReader.Of(ctx, collector, kinds, optional)
+	for what, object := range found {
+		if !r.isFirst {
+			object.Digest += " otherwise"
+		}
+		found[what] = object
+	}
+	return found, err
 }
 
 // TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere has schedules for defects that random ones take too long to find. Something
@@ -117,6 +155,21 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 					simulation.Event{Action: simulation.RewriteSecret, N: 1},
 					simulation.Event{Action: simulation.Timeout, N: n, Value: "before", Rounds: 1},
 					simulation.Event{Action: simulation.Delete, Target: "Deployment", Rounds: 9})
+			},
+		},
+		"a record that another version has written makes its change come before its turn": {
+			rules: "S9", take: func(c *Clients) { c.revisions = simIncomplete{c.revisions.(simRevisions)} }, events: func(n int) []simulation.Event {
+				return append(begin, simulation.Event{Action: simulation.Rehash, N: 1 + n%3, Rounds: 9})
+			},
+		},
+		"a revision whose record is refused is rolled back by an operator that starts": {
+			rules: "S1", take: func(c *Clients) { c.inventory = simForgetful{c.inventory.(simReader), c.now().Equal(simStart)} },
+			events: func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Refuse, Target: "Secret", Value: simulation.Quota},
+					simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 9},
+					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: strconv.Itoa(2 + n%2*(simulation.Broken-2)), Rounds: 5},
+					simulation.Event{Action: simulation.Restart, N: 1, Rounds: 9})
 			},
 		},
 		"what the informer cache has counts, not what was read": {

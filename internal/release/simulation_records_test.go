@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
@@ -83,17 +84,21 @@ func (s *simSpace) accepts(added simRecord) {
 	if why := s.refusal(); why != "" && s.fresh && added.want.Hash == s.want.Hash && !isApplied {
 		s.world.violates("S1", "the change is accepted although %s refuses it", why)
 	}
-	if len(s.records) == 0 || len(s.refusals) > 0 || !s.isHeld || s.rollout != v1alpha1.RolloutHold {
+	if len(s.records) == 0 || len(s.refusals) > 0 || isApplied || !s.fresh || !s.isHeld {
 		return
 	}
 	before := s.records[len(s.records)-1]
-	if before.revision != int(s.state.revision) && s.isDisturbed() {
+	isOther, isTold := before.of.hashes != added.of.hashes, before.revision == int(s.state.revision)
+	if !isTold && (isOther || s.isDisturbed()) {
 		return // known: nothing tells that the record of an operator that was killed before it told is not forged
 	}
-	isChanged := before.of.chart != added.of.chart || before.of.base != added.of.base
+	if !isOther && s.rollout != v1alpha1.RolloutHold || isOther && s.isHarmed(before.want, added.want) {
+		return // nobody can verify what is recorded, so nothing else repairs the Collector
+	}
+	isChanged := before.of.chart != added.of.chart || before.of.base != added.of.base || before.of.hashes != added.of.hashes
 	isByOperator := isChanged && before.of.secret == added.of.secret
 	if isByOperator && before.spec == added.spec && before.of.uid == added.of.uid && !before.tampered {
-		s.world.violates("S9", "the operator's change is accepted although it is held")
+		s.world.violates("S9", "the operator's change is accepted although its turn has not come")
 	}
 }
 
@@ -106,6 +111,22 @@ func (s *simSpace) isDisturbed() bool {
 	return slices.ContainsFunc(s.records[len(s.records)-1].want.Objects, func(brought render.Object) bool {
 		known, live := earlier.Has(brought.Ref), s.objects[brought.Ref]
 		return (known == nil || known.Hash != brought.Hash) && (s.touched[brought.Ref] || live != nil && live.deleting)
+	})
+}
+
+// isHarmed tells whether somebody has touched an object, or has deleted one that was wanted, as far as the operator has seen, or whether
+// an earlier try has changed one.
+func (s *simSpace) isHarmed(before, after plan.Want) bool {
+	for what, seen := range s.view {
+		wanted, begun := after.Has(what), s.started[what]
+		isBegun := wanted != nil && begun != nil && begun.get(simApplied) == wanted.Hash
+		if isBegun || seen.State == drift.Changed || seen.State == drift.Lost {
+			return true
+		}
+	}
+	return len(s.touched) > 0 || slices.ContainsFunc(before.Objects, func(object render.Object) bool {
+		found := s.started[object.Ref]
+		return found == nil || found.deleting
 	})
 }
 
@@ -158,7 +179,7 @@ func (r simRevisions) Render(
 	if now.Bases = again.Bases; err != nil {
 		return nil, err
 	}
-	in := simInputs{spec, s.secret, r.chart, r.world.base, r.Shard, string(s.uid)}
+	in := simInputs{spec, s.secret, r.chart, r.world.base, r.world.hashes, r.Shard, string(s.uid)}
 	if s.current = in; in.isBroken() {
 		s.world.refused++
 		s.want = plan.Want{Hash: simBroken}
@@ -179,7 +200,7 @@ func (r simRevisions) Recorded(
 	s := r.world.of(collector)
 	found := s.records[slices.IndexFunc(s.records, func(found simRecord) bool { return strconv.Itoa(found.revision) == of.Manifest })]
 	in := found.of
-	in.shard = r.Shard
+	in.shard, in.hashes = r.Shard, r.world.hashes
 	want := s.world.charts.render(in)
 	if found.tampered {
 		want.Hash = "tampered"

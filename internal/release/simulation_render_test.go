@@ -43,6 +43,7 @@ type simInputs struct {
 	secret     int             // what the user's Secret has, if the configuration comes from it
 	chart      int
 	base       int // the content of the base that all share, or 0 without one
+	hashes     int // in which way the operator hashes
 	shard, uid string
 }
 
@@ -146,6 +147,9 @@ func (in simInputs) contents() []*unstructured.Unstructured {
 		labels := map[string]any{v1alpha1.CollectorLabel: simName, "chart": strconv.Itoa(in.chart)}
 		if in.shard != "" {
 			labels[v1alpha1.OperatorLabel] = in.shard
+		}
+		if in.hashes != 0 { // the hash of an object cannot be computed in two ways here, so the object says it
+			labels["hashes"] = strconv.Itoa(in.hashes)
 		}
 		object := &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": name, "namespace": "ns", "labels": labels}, "spec": spec,

@@ -13,6 +13,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
 
@@ -24,7 +25,7 @@ func simKey(s *simSpace) client.ObjectKey {
 func (s *simSpace) begins() {
 	s.started, s.removing, s.reads = maps.Clone(s.objects), map[types.UID]bool{}, map[types.UID]*simObject{}
 	s.want, s.before, s.fresh = plan.Want{}, s.accepted.Hash, !s.lagsAnywhere()
-	s.isHeld = s.rollout == v1alpha1.RolloutHold && s.state.update != v1alpha1.ReasonRollingOut
+	s.isHeld = s.rollout != v1alpha1.RolloutNow && s.state.update != v1alpha1.ReasonRollingOut
 	s.told = s.state.replicas
 }
 
@@ -147,9 +148,31 @@ func (s *simSpace) wrote(before, after *simObject) {
 		return
 	}
 	isNew := before == nil || simDiffers(before, after)
+	if isNew && after.isWorkload() && s.rollsBack(before, after) {
+		w.violates("S1", "%s goes back to what is recorded, although a later revision serves", after.ref)
+	}
 	if why := s.refusal(); why != "" && isNew && !s.isAccepted(after) {
 		w.violates("S1", "%s is written although %s refuses the change", after.ref, why)
 	}
+}
+
+// rollsBack tells whether a workload gets what the last record has, although the status tells of a later revision that serves, and nobody
+// has asked for the recorded one.
+func (s *simSpace) rollsBack(before, after *simObject) bool {
+	accepted, _ := s.markedAs(s.accepted)
+	asked, _ := s.markedAs(s.want)
+	isOf := func(want plan.Want) bool {
+		found := want.Has(after.ref)
+		return found != nil && found.Hash == after.get(simApplied)
+	}
+	if before == nil || !isOf(accepted) || isOf(asked) || len(s.touched) > 0 {
+		return false
+	}
+	live := map[inventory.Reference]inventory.Object{}
+	for _, object := range s.objects {
+		live[object.ref] = object.seen()
+	}
+	return s.fresh && revision.Deployed{Digest: s.state.digest}.IsFollowed(live)
 }
 
 // isAccepted tells whether an object is as the last accepted revision, or the begin of the reconcile, has it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -226,9 +225,9 @@ func (r simReader) Used(_ context.Context, collector client.Object, objects map[
 			used[use] = true
 		}
 	}
-	for _, object := range objects {
-		for use := range strings.FieldsSeq(object.Uses) {
-			used[use] = true
+	for _, workload := range objects {
+		for what := range objects {
+			used[what.Use()] = used[what.Use()] || what.IsUsedBy(workload)
 		}
 	}
 	return used, orphans, nil

@@ -45,6 +45,7 @@ type simWorld struct {
 	operators []*simOperatorProcess // by shard
 	chart     int
 	base      int // its content
+	hashes    int // in which way the operators hash
 	killed    bool
 	faults    [2]simFault // kill, timeout
 	later     []simulation.Event

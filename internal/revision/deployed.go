@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
 )
 
 // Deployed says what a deployed revision is, without its content. The zero value says that there is none.
@@ -98,6 +99,29 @@ func (d *Deployed) Seen(objects map[inventory.Reference]inventory.Object, waits 
 	}
 }
 
+// Followed returns the recorded revision while a later one is deployed, whose record was refused. An operator that starts finds the first
+// one, and what serves of the later one.
+func (d Deployed) Followed(by Deployed) Deployed {
+	inputs, hash, _ := d.parts()
+	if _, _, serves := by.parts(); hash != "" && serves != "" {
+		d.Digest = inputs + hash + serves
+	}
+	return d
+}
+
+// Serves notes that what serves is in order, of a revision that is not recorded.
+func (d *Deployed) Serves(objects map[inventory.Reference]inventory.Object) {
+	if inputs, hash, _ := d.parts(); hash != "" {
+		d.Digest = inputs + hash + digestOfServing(objects)
+	}
+}
+
+// IsFollowed tells whether what serves is of a later revision, as it was when that was in order.
+func (d Deployed) IsFollowed(objects map[inventory.Reference]inventory.Object) bool {
+	_, _, serves := d.parts()
+	return serves == digestOfServing(objects)
+}
+
 func (d Deployed) parts() (inputs, hash, objects string) {
 	if len(d.Digest) != digestLength {
 		return "", "", ""
@@ -138,4 +162,20 @@ func digestOf(objects map[inventory.Reference]inventory.Object, waits map[invent
 	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	return hex.EncodeToString(sum[:])[:digestLength-2*partLength]
+}
+
+// digestOfServing returns the digest of the objects that serve, and of what they use: a change that is refused may leave others. It is no
+// digest of all. An object that is being deleted does not count.
+func digestOfServing(objects map[inventory.Reference]inventory.Object) string {
+	serving := map[inventory.Reference]inventory.Object{}
+	for what, object := range objects {
+		isServing := render.StageOf(what.Kind().Kind) > render.Checks
+		for _, workload := range objects {
+			isServing = isServing || what.IsUsedBy(workload)
+		}
+		if isServing && !object.Deleting {
+			serving[what] = object
+		}
+	}
+	return "+" + digestOf(serving, nil)[1:]
 }

@@ -79,16 +79,25 @@ func (s *Source) secret(
 // Restored returns what objects are repaired to, if a recorded revision is the deployed one: the status says its hash. A Secret in
 // order stays, and another one is rendered from the recorded values, unless the revision has its data. lacks says which cannot be
 // rendered.
+//
+// Otherwise nobody knows what is deployed: another version of the operator has recorded it, somebody has changed the record, or a later
+// revision is not recorded. Then everything stays as it is. It is an error if something is known to be wrong, unless an earlier revision
+// is recorded.
 func (r *Revision) Restored(
-	deployed Deployed, view map[inventory.Reference]drift.Seen,
+	deployed Deployed, found map[inventory.Reference]inventory.Object, s plan.Situation,
 ) (want plan.Want, lacks, err error) {
-	if r.Hash != deployed.Hash() {
-		return want, nil, fmt.Errorf("the record of revision %d is not what was deployed; somebody has changed it", deployed.Revision)
+	want.Hash = deployed.Hash()
+	isDeployed := r.Hash == want.Hash
+	if (!isDeployed && r.isComplete(s.View.Objects) || isDeployed && deployed.IsFollowed(found)) && !s.IsHarmed() {
+		return want, nil, nil
 	}
-	want.Hash = r.Hash
+	if !isDeployed {
+		return want, nil, fmt.Errorf("the record of revision %d is not what the status says; "+
+			"another version of the operator has written it, or somebody has changed it", deployed.Revision)
+	}
 	for _, object := range r.Objects {
 		if object.Ref.Kind().Kind == "Secret" && r.Secret != nil {
-			if view[object.Ref].State == drift.InOrder {
+			if s.View.Objects[object.Ref].State == drift.InOrder {
 				continue
 			}
 			secret, err := r.Secret(object.Ref)
@@ -101,6 +110,14 @@ func (r *Revision) Restored(
 		want.Objects = append(want.Objects, object)
 	}
 	return want, lacks, nil
+}
+
+// isComplete tells whether all objects of a recorded revision are there to stay.
+func (r *Revision) isComplete(found map[inventory.Reference]drift.Seen) bool {
+	return !slices.ContainsFunc(r.Objects, func(object render.Object) bool {
+		seen := found[object.Ref]
+		return object.Stage != render.Checks && (seen.State == drift.Absent || !seen.IsThere())
+	})
 }
 
 // Later returns the recorded revision after the deployed one, or nil if what it has brought is not there. An operator was killed before

@@ -229,3 +229,38 @@ func TestAChangeThatIsNotRecordedIsRecordedByTheNextOperator(t *testing.T) {
 	awaitFailed(t, collector, "not a YAML mapping")
 	loseService(t, collector) // which is restored from the record
 }
+
+// Not parallel: it stops the shared operator.
+func TestAChangeThatIsNotRecordedStaysWhenTheNextOperatorStarts(t *testing.T) {
+	for name, refused := range map[string]func(t *testing.T, collector *v1alpha1.Collector){
+		"while nothing can be rendered": func(t *testing.T, collector *v1alpha1.Collector) {
+			t.Helper()
+			reconfigure(t, collector, "- refused")
+			awaitFailed(t, collector, "not a YAML mapping")
+		},
+		"while another configuration is refused": func(t *testing.T, collector *v1alpha1.Collector) {
+			t.Helper()
+			reconfigure(t, collector, "other: {}")
+			awaitFailed(t, collector, "apply Secret")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			collector := install(t)
+			versions := versionsOf(t, collector)
+			limit := quota(t, collector.Namespace, "count/secrets")
+			change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+			awaitFailed(t, collector, "not recorded")
+			refused(t, collector)
+			g := NewWithT(t)
+			g.Expect(shared.stop()).To(Succeed())
+			since := shared.log.mark()
+			startAgain(t)
+			shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
+			g.Consistently(versions, 3*time.Second).Should(Equal([]string{"0.150.0", "0.151.0"}))
+			g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
+			reconfigure(t, collector, "third: {}")
+			awaitRevision(t, collector, 2)
+			g.Expect(versions()).To(Equal([]string{"0.150.0", "0.151.0"}))
+		})
+	}
+}

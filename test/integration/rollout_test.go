@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,6 +140,40 @@ func TestNoTenantHoldsTheOperatorsChangeForOthers(t *testing.T) {
 		}
 		g.Eventually(func() float64 { return value(t, `kube8_rollout_collectors{state="overdue"}`) }).WithTimeout(10 * time.Second).Should(BeZero())
 	})
+}
+
+// A status that has another hash than the record is what a version leaves that computes hashes otherwise.
+func TestAnOperatorThatCannotVerifyRecordsKeepsTheBudget(t *testing.T) {
+	g := NewWithT(t)
+	w := newWave(t, map[string]map[string]string{"a": ring("0"), "b": nil, "c": nil, "d": nil, "lost": nil})
+	g.Expect(shared.stop()).To(Succeed())
+	for _, collector := range w.fleet {
+		found := get(t, collector, "", &v1alpha1.Collector{})
+		before, part := found.DeepCopy(), found.Status.DeployedRelease.Digest[:20]
+		found.Status.DeployedRelease.Digest = part + strings.Repeat("0", 20) + strings.Repeat("-", 24)
+		g.Expect(plane.client.Status().Patch(t.Context(), found, client.MergeFrom(before))).To(Succeed())
+	}
+	deleteService(t, w.fleet["lost"])
+	w.mutex.Lock()
+	w.broken = "broken.example.com/"
+	w.mutex.Unlock()
+	since := shared.log.mark()
+	shared.args = append(slices.Clone(w.args), "--rollout-budget=1", "--collector-registry=broken.example.com")
+	startAgain(t)
+	for _, collector := range w.fleet {
+		shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
+	}
+	both := []string{"a", "lost"} // what is lost comes with the change, because nothing else can bring it
+	g.Eventually(func() []string { return w.have(t, w.broken) }).Should(ConsistOf(both))
+	g.Consistently(func() []string { return w.have(t, w.broken) }, 3*time.Second).Should(ConsistOf(both))
+	g.Expect(get(t, w.fleet["lost"], "", &corev1.Service{}).UID).NotTo(BeEmpty())
+	for _, name := range []string{"b", "c", "d"} {
+		g.Expect(condition(t, w.fleet[name], v1alpha1.UpdatePending)).To(HaveField("Reason", "Waiting"))
+		g.Expect(condition(t, w.fleet[name], "Ready").Status).To(Equal(corev1.ConditionTrue))
+	}
+
+	w.bring(t, "mended.example.com/", "--rollout-budget=1")
+	w.awaitReady(t, "mended.example.com/")
 }
 
 func TestAnotherVersionOfTheOperatorThatRendersTheSameWritesNoObject(t *testing.T) {

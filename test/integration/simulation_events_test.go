@@ -83,7 +83,8 @@ func (s *space) happen(ctx context.Context, e simulation.Event) error {
 		s.verdicts["c"+filesOf(contentOf(e.N, -1))] = e.Value
 	case simulation.Pass:
 		s.await(ctx, 3*time.Second, s.isDone)
-	case simulation.Stop, simulation.Resume, simulation.Kill, simulation.Restart, simulation.ChangeBase:
+	case simulation.Stop, simulation.Resume, simulation.Kill, simulation.Restart, simulation.Rehash,
+		simulation.ChangeBase:
 	default:
 		return s.disturb(ctx, e)
 	}

@@ -61,6 +61,9 @@ const (
 	// Restart ends the operator between two reconciles, and starts one with chart N.
 	Restart Action = "restart the operator"
 
+	// Rehash does so, too. That operator hashes otherwise whatever it renders, so it cannot tell what its predecessor has recorded.
+	Rehash Action = "restart an operator that hashes otherwise"
+
 	// ChangeBase gives the base that all Collectors share another content, N. 0 takes it from them, and Missing deletes it.
 	ChangeBase Action = "change the base"
 

@@ -36,7 +36,19 @@ func New(seed uint64) Schedule {
 		g.next()
 	}
 	g.changeBases(seed)
+	g.rehash(seed)
 	return g.schedule
+}
+
+// rehash adds an operator that hashes otherwise to some schedules. It draws by itself, too.
+func (g *generator) rehash(seed uint64) {
+	//nolint:gosec // a seed has the same schedule each time
+	draw := rand.New(rand.NewPCG(seed, 30))
+	if draw.IntN(8) > 0 {
+		return
+	}
+	event := Event{Action: Rehash, N: 1 + draw.IntN(3), Rounds: draw.IntN(4)}
+	g.schedule.Events = slices.Insert(g.schedule.Events, 1+draw.IntN(len(g.schedule.Events)), event)
 }
 
 // changeBases adds changes of a base to some schedules. It draws by itself, so that the others stay as they were.
