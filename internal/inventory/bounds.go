@@ -138,7 +138,7 @@ func keepUses(kept *metav1.ObjectMeta, collector string, pod *corev1.PodSpec) {
 	metav1.SetMetaDataAnnotation(kept, usesAnnotation, all)
 }
 
-// UsesOf returns how the informer cache says that objects are used, of which each is given by kind and name.
+// UsesOf returns how the informer cache says that objects are used. Each is given by kind and name.
 func UsesOf(used []string) string {
 	all := make([]string, 0, len(used))
 	for _, kindAndName := range used {

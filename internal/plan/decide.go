@@ -68,6 +68,10 @@ func Decide(s Situation) Plan {
 	}
 	for stage := render.Mounts; stage <= last; stage++ {
 		group := slices.DeleteFunc(slices.Clone(steps), func(step apply.Step) bool { return s.stageOf(step) != stage })
+		if stage == render.Mounts { // a refusal of what is new comes before anything that serves is changed
+			p.add(slices.DeleteFunc(slices.Clone(group), s.isMounted))
+			group = slices.DeleteFunc(group, func(step apply.Step) bool { return !s.isMounted(step) })
+		}
 		if i := slices.IndexFunc(group, func(step apply.Step) bool { return step.Ref == untried }); i >= 0 {
 			p.add(group[i : i+1 : i+1])
 			group = slices.Delete(slices.Clone(group), i, i+1)
@@ -200,6 +204,11 @@ func (s *Situation) exchange(step *apply.Step) *apply.Step {
 		}
 	}
 	return step
+}
+
+// isMounted tells whether a step is about something that may be in use.
+func (s *Situation) isMounted(step apply.Step) bool {
+	return step.Action != apply.Create || s.View.Used[step.Ref.Use()]
 }
 
 // tries returns dry runs of all steps but the first that change what serves, and of what is created when it has gone: a refusal of one

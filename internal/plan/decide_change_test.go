@@ -18,6 +18,13 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 			},
 			"Upgrade\ncreate Secret/c-2\nchange Deployment/c",
 		},
+		"what is new is created before what is mounted changes, so that its refusal leaves that": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "ServiceAccount/c=2", "Secret/c-2=2", "Service/c=1", "Deployment/c=2"),
+				View: drift.View{Objects: serving, Used: used("ServiceAccount/c", "Secret/c-1")},
+			},
+			"Upgrade\ntry Deployment/c\ncreate Secret/c-2\nchange ServiceAccount/c\nchange Deployment/c",
+		},
 		"the number of pods is handed over when an autoscaler gets it": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Deployment/c=2", "HorizontalPodAutoscaler/c=1"),

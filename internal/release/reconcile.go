@@ -165,8 +165,8 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 		r.created = append(r.created, apply.Step{Action: apply.Delete, Ref: step.Ref, UID: after.UID, Reason: "nothing is half begun"})
 	}
 	isSame := before.UID == after.UID && before.Version == after.Version
-	isNew := creates && step.Object.Stage <= render.Checks
-	isHarmless := known == nil && (isSame || isNew) || known != nil && known.Pending && isNew
+	isNew := creates && step.Object.Stage <= render.Checks && (known == nil || known.Pending)
+	isHarmless := isNew || isSame && (known == nil || known.Version == after.Version)
 	r.disturbed = r.disturbed || !repairs && !isHarmless
 	if !repairs || isSame {
 		return false

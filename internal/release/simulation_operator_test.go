@@ -218,6 +218,7 @@ func (s *simSpace) writeStatus(outcome Outcome, err error) (isNews bool, lost er
 		s.observe(outcome)
 		return false, nil
 	}
+	s.isNow = s.rollout == v1alpha1.RolloutNow || s.isNow && isRolling // also if only the write that says so was lost
 	effect, lost := s.request("write the status: Ready %t %s, revision %d, update %q", after.ready, after.reason, after.revision, after.update)
 	if effect {
 		if isRolling && !wasRolling {

@@ -10,9 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
@@ -78,56 +76,23 @@ func (s *simRecords) add(content record.Content) (int, error) {
 	return next, lost
 }
 
-// accepts checks a revision that is recorded.
-func (s *simSpace) accepts(added simRecord) {
-	isApplied := added.want.Hash == s.unrecorded // before this refusal
-	if why := s.refusal(); why != "" && s.fresh && added.want.Hash == s.want.Hash && !isApplied {
-		s.world.violates("S1", "the change is accepted although %s refuses it", why)
+// rollsBack tells whether a workload gets what the last record has, although the status tells of a later revision that serves, and nobody
+// has asked for the recorded one.
+func (s *simSpace) rollsBack(before, after *simObject) bool {
+	accepted, _ := s.markedAs(s.accepted)
+	asked, _ := s.markedAs(s.want)
+	isOf := func(want plan.Want) bool {
+		found := want.Has(after.ref)
+		return found != nil && found.Hash == after.get(simApplied)
 	}
-	if len(s.records) == 0 || len(s.refusals) > 0 || isApplied || !s.fresh || !s.isHeld {
-		return
+	if before == nil || !isOf(accepted) || isOf(asked) || len(s.touched) > 0 {
+		return false
 	}
-	before := s.records[len(s.records)-1]
-	isOther, isTold := before.of.hashes != added.of.hashes, before.revision == int(s.state.revision)
-	if !isTold && (isOther || s.isDisturbed()) {
-		return // known: nothing tells that the record of an operator that was killed before it told is not forged
+	live := map[inventory.Reference]inventory.Object{}
+	for _, object := range s.objects {
+		live[object.ref] = object.seen()
 	}
-	if !isOther && s.rollout != v1alpha1.RolloutHold || isOther && s.isHarmed(before.want, added.want) {
-		return // nobody can verify what is recorded, so nothing else repairs the Collector
-	}
-	isChanged := before.of.chart != added.of.chart || before.of.base != added.of.base || before.of.hashes != added.of.hashes
-	isByOperator := isChanged && before.of.secret == added.of.secret
-	if isByOperator && before.spec == added.spec && before.of.uid == added.of.uid && !before.tampered {
-		s.world.violates("S9", "the operator's change is accepted although its turn has not come")
-	}
-}
-
-// isDisturbed tells whether somebody has touched something that the last recorded revision has brought.
-func (s *simSpace) isDisturbed() bool {
-	var earlier plan.Want
-	if n := len(s.records); n > 1 {
-		earlier = s.records[n-2].want
-	}
-	return slices.ContainsFunc(s.records[len(s.records)-1].want.Objects, func(brought render.Object) bool {
-		known, live := earlier.Has(brought.Ref), s.objects[brought.Ref]
-		return (known == nil || known.Hash != brought.Hash) && (s.touched[brought.Ref] || live != nil && live.deleting)
-	})
-}
-
-// isHarmed tells whether somebody has touched an object, or has deleted one that was wanted, as far as the operator has seen, or whether
-// an earlier try has changed one.
-func (s *simSpace) isHarmed(before, after plan.Want) bool {
-	for what, seen := range s.view {
-		wanted, begun := after.Has(what), s.started[what]
-		isBegun := wanted != nil && begun != nil && begun.get(simApplied) == wanted.Hash
-		if isBegun || seen.State == drift.Changed || seen.State == drift.Lost {
-			return true
-		}
-	}
-	return len(s.touched) > 0 || slices.ContainsFunc(before.Objects, func(object render.Object) bool {
-		found := s.started[object.Ref]
-		return found == nil || found.deleting
-	})
+	return s.fresh && revision.Deployed{Digest: s.state.digest}.IsFollowed(live)
 }
 
 // Read returns the revision as the manifest, because the model has no text.

@@ -43,7 +43,7 @@ type simInputs struct {
 	secret     int             // what the user's Secret has, if the configuration comes from it
 	chart      int
 	base       int // the content of the base that all share, or 0 without one
-	hashes     int // in which way the operator hashes
+	hashes     int // tells ways to hash apart
 	shard, uid string
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
-	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
 
@@ -156,25 +155,6 @@ func (s *simSpace) wrote(before, after *simObject) {
 	}
 }
 
-// rollsBack tells whether a workload gets what the last record has, although the status tells of a later revision that serves, and nobody
-// has asked for the recorded one.
-func (s *simSpace) rollsBack(before, after *simObject) bool {
-	accepted, _ := s.markedAs(s.accepted)
-	asked, _ := s.markedAs(s.want)
-	isOf := func(want plan.Want) bool {
-		found := want.Has(after.ref)
-		return found != nil && found.Hash == after.get(simApplied)
-	}
-	if before == nil || !isOf(accepted) || isOf(asked) || len(s.touched) > 0 {
-		return false
-	}
-	live := map[inventory.Reference]inventory.Object{}
-	for _, object := range s.objects {
-		live[object.ref] = object.seen()
-	}
-	return s.fresh && revision.Deployed{Digest: s.state.digest}.IsFollowed(live)
-}
-
 // isAccepted tells whether an object is as the last accepted revision, or the begin of the reconcile, has it.
 func (s *simSpace) isAccepted(after *simObject) bool {
 	if before := s.started[after.ref]; before != nil && !simDiffers(before, after) {
@@ -295,20 +275,6 @@ func (s *simSpace) ends(err error) {
 	}
 	if after < before && spec.Replicas == 0 && spec.Mode != "daemonset" && err == nil {
 		s.world.violates("S3", "%d replicas are %d after a reconcile", before, after)
-	}
-}
-
-// rollsOut checks that nobody else is on its way when the Collector takes a change of the operator: the budget is 1. Collectors
-// that are told to take it now, that are held, that are paused, or that are being deleted do not count.
-func (s *simSpace) rollsOut() {
-	if s.rollout == v1alpha1.RolloutNow {
-		return
-	}
-	for _, other := range s.world.spaces {
-		isCounted := other.exists && !other.deleting && other.paused == "" && other.rollout == ""
-		if other != s && other.shard == s.shard && isCounted && other.state.update == v1alpha1.ReasonRollingOut {
-			s.world.violates("S9", "%s takes the operator's change while %s is on its way", s.namespace(), other.namespace())
-		}
 	}
 }
 

@@ -68,6 +68,7 @@ type simSpace struct {
 	rendered   map[string]simRecord               // what may be recorded, by its hash
 	unrecorded string                             // the hash of what was applied last, and whose record was refused
 	isHeld     bool                               // the operator's changes, when the reconcile began
+	isNow      bool                               // it was told to take them now
 	looked     int                                // how many pods the informer cache showed when the operator last looked
 	told       int                                // how many pods the status told of then
 	lost       int                                // how many pods the workload had that somebody has deleted

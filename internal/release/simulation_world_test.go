@@ -45,7 +45,7 @@ type simWorld struct {
 	operators []*simOperatorProcess // by shard
 	chart     int
 	base      int // its content
-	hashes    int // in which way the operators hash
+	hashes    int // tells apart how operators hash
 	killed    bool
 	faults    [2]simFault // kill, timeout
 	later     []simulation.Event

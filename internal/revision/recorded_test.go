@@ -2,6 +2,7 @@ package revision
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -10,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
@@ -88,5 +91,86 @@ func TestARecordedRevisionIsThere(t *testing.T) {
 	}
 	if isThere, err := (&Revision{Want: plan.Want{}}).isThere(nil, nil); err != nil || isThere {
 		t.Errorf("a revision without a workload: %t, %v", isThere, err)
+	}
+}
+
+func TestWhatARecordedRevisionRestores(t *testing.T) {
+	object := func(kind, hash string) (inventory.Reference, inventory.Object) {
+		version := corev1.SchemeGroupVersion
+		if kind == "Deployment" {
+			version = appsv1.SchemeGroupVersion
+		}
+		return inventory.NewReference(version.WithKind(kind), "c"), inventory.Object{UID: types.UID(kind), Hash: hash, Digest: hash}
+	}
+	recorded := &Revision{Want: plan.Want{Hash: strings.Repeat("r", partLength)}}
+	for _, kind := range []string{"Service", "Deployment"} {
+		what, _ := object(kind, "1")
+		recorded.Objects = append(recorded.Objects, render.Object{Ref: what, Hash: "1", Stage: render.StageOf(kind)})
+	}
+	deployed := func(hash string) Deployed {
+		return Deployed{Revision: 2, Digest: unknown + strings.Repeat(hash, partLength) + unseen}
+	}
+	as := func(hash string) func(map[inventory.Reference]inventory.Object) Deployed {
+		return func(map[inventory.Reference]inventory.Object) Deployed { return deployed(hash) }
+	}
+	followed := func(found map[inventory.Reference]inventory.Object) Deployed {
+		later := deployed("l")
+		later.Serves(found)
+		return deployed("r").Followed(later)
+	}
+	for name, row := range map[string]struct {
+		deployed  func(found map[inventory.Reference]inventory.Object) Deployed
+		have      map[string]drift.State
+		disturbed bool
+		want      int // objects, or -1 for an error
+	}{
+		"all of the deployed revision": {
+			deployed: as("r"),
+			have:     map[string]drift.State{"Service": drift.Unknown, "Deployment": drift.Unknown}, want: 2,
+		},
+		"nothing if the record has another hash, and all is there": {
+			deployed: as("x"),
+			have:     map[string]drift.State{"Service": drift.Unknown, "Deployment": drift.Unknown}, want: 0,
+		},
+		"an error if it has another hash, and something is not there": {
+			deployed: as("x"),
+			have:     map[string]drift.State{"Deployment": drift.Unknown}, want: -1,
+		},
+		"an error if it has another hash, and something goes": {
+			deployed: as("x"),
+			have:     map[string]drift.State{"Service": drift.Deleting, "Deployment": drift.Unknown}, want: -1,
+		},
+		"an error if it has another hash, and somebody has changed something": {
+			deployed: as("x"),
+			have:     map[string]drift.State{"Service": drift.Changed, "Deployment": drift.InOrder}, want: -1,
+		},
+		"an error if it has another hash, and a change is half done": {
+			deployed: as("x"),
+			have:     map[string]drift.State{"Service": drift.InOrder, "Deployment": drift.InOrder}, disturbed: true, want: -1,
+		},
+		"nothing while a later revision serves that is not recorded": {
+			deployed: followed,
+			have:     map[string]drift.State{"Service": drift.Unknown, "Deployment": drift.Unknown}, want: 0,
+		},
+		"all if somebody has changed something of that": {
+			deployed: followed,
+			have:     map[string]drift.State{"Service": drift.Changed, "Deployment": drift.Unknown}, want: 2,
+		},
+		"all if what serves is not as it was then": {
+			deployed: func(map[inventory.Reference]inventory.Object) Deployed { return followed(nil) },
+			have:     map[string]drift.State{"Service": drift.Unknown, "Deployment": drift.Unknown}, want: 2,
+		},
+	} {
+		found, view := map[inventory.Reference]inventory.Object{}, map[inventory.Reference]drift.Seen{}
+		for kind, state := range row.have {
+			what, live := object(kind, "1")
+			found[what], view[what] = live, drift.Seen{Object: live, State: state}
+		}
+		is := row.deployed(found)
+		s := plan.Situation{Deployed: is.Hash(), Disturbed: row.disturbed, View: drift.View{Objects: view}}
+		want, _, err := recorded.Restored(is, found, s)
+		if (err != nil) != (row.want < 0) || err == nil && (len(want.Objects) != row.want || want.Hash != is.Hash()) {
+			t.Errorf("%s: %d objects of %s, %v", name, len(want.Objects), want.Hash, err)
+		}
 	}
 }

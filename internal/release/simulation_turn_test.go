@@ -1,0 +1,76 @@
+package release
+
+import (
+	"slices"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// rollsOut checks that nobody else is on its way when the Collector takes a change of the operator: the budget is 1. Collectors
+// that are told to take it now, that are held, that are paused, or that are being deleted do not count.
+func (s *simSpace) rollsOut() {
+	if s.isNow {
+		return
+	}
+	for _, other := range s.world.spaces {
+		isCounted := other.exists && !other.deleting && other.paused == "" && other.rollout == ""
+		if other != s && other.shard == s.shard && isCounted && other.state.update == v1alpha1.ReasonRollingOut {
+			s.world.violates("S9", "%s takes the operator's change while %s is on its way", s.namespace(), other.namespace())
+		}
+	}
+}
+
+// accepts checks a revision that is recorded.
+func (s *simSpace) accepts(added simRecord) {
+	isApplied := added.want.Hash == s.unrecorded // before this refusal
+	if why := s.refusal(); why != "" && s.fresh && added.want.Hash == s.want.Hash && !isApplied {
+		s.world.violates("S1", "the change is accepted although %s refuses it", why)
+	}
+	if len(s.records) == 0 || len(s.refusals) > 0 || isApplied || !s.fresh || !s.isHeld {
+		return
+	}
+	before := s.records[len(s.records)-1]
+	isOther, isTold := before.of.hashes != added.of.hashes, before.revision == int(s.state.revision)
+	if !isTold && (isOther || s.isDisturbed()) {
+		return // known: nothing tells that the record of an operator that was killed before it told is not forged
+	}
+	if !isOther && s.rollout != v1alpha1.RolloutHold || isOther && s.isHarmed(before.want, added.want) {
+		return // nobody can verify what is recorded, so nothing else repairs the Collector
+	}
+	isChanged := before.of.chart != added.of.chart || before.of.base != added.of.base || before.of.hashes != added.of.hashes
+	isByOperator := isChanged && before.of.secret == added.of.secret
+	if isByOperator && before.spec == added.spec && before.of.uid == added.of.uid && !before.tampered {
+		s.world.violates("S9", "the operator's change is accepted although its turn has not come")
+	}
+}
+
+// isDisturbed tells whether somebody has touched something that the last recorded revision has brought.
+func (s *simSpace) isDisturbed() bool {
+	var earlier plan.Want
+	if n := len(s.records); n > 1 {
+		earlier = s.records[n-2].want
+	}
+	return slices.ContainsFunc(s.records[len(s.records)-1].want.Objects, func(brought render.Object) bool {
+		known, live := earlier.Has(brought.Ref), s.objects[brought.Ref]
+		return (known == nil || known.Hash != brought.Hash) && (s.touched[brought.Ref] || live != nil && live.deleting)
+	})
+}
+
+// isHarmed tells whether somebody has touched an object, or has deleted one that was wanted, as far as the operator has seen, or whether
+// an earlier try has changed one.
+func (s *simSpace) isHarmed(before, after plan.Want) bool {
+	for what, seen := range s.view {
+		wanted, begun := after.Has(what), s.started[what]
+		isBegun := wanted != nil && begun != nil && begun.get(simApplied) == wanted.Hash
+		if isBegun || seen.State == drift.Changed || seen.State == drift.Lost {
+			return true
+		}
+	}
+	return len(s.touched) > 0 || slices.ContainsFunc(before.Objects, func(object render.Object) bool {
+		found := s.started[object.Ref]
+		return found == nil || found.deleting
+	})
+}
