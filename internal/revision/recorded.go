@@ -87,8 +87,11 @@ func (r *Revision) Restored(
 	deployed Deployed, found map[inventory.Reference]inventory.Object, s plan.Situation,
 ) (want plan.Want, lacks, err error) {
 	want.Hash = deployed.Hash()
-	isDeployed := r.Hash == want.Hash
-	if (!isDeployed && r.isComplete(s.View.Objects) || isDeployed && deployed.IsFollowed(found)) && !s.IsHarmed() {
+	isDeployed, stays := r.Hash == want.Hash, deployed.IsFollowed(found)
+	if !isDeployed {
+		stays = r.isComplete(s.View.Objects)
+	}
+	if stays && !s.IsHarmed() {
 		return want, nil, nil
 	}
 	if !isDeployed {
