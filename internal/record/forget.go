@@ -30,36 +30,42 @@ func (r *Records) forget(ctx context.Context, last int) error {
 		if known.revision > last || known.uid == "" {
 			continue
 		}
-		if known.isTold && !r.isThere(ctx, &known) {
-			continue
-		}
-		err := r.Cluster.Delete(ctx, r.secretOf(known.revision), client.Preconditions{UID: &known.uid})
-		switch {
-		case apierrors.IsConflict(err): // somebody has recreated it; the next revision has another chance
-			r.isThere(ctx, &known)
-		case err != nil && !apierrors.IsNotFound(err):
-			return fmt.Errorf("delete the record of revision %d: %w", known.revision, err)
-		default:
-			r.drop(known)
+		if err := r.forgetOne(ctx, known); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// isThere tells whether a record is there, and is the Collector's. It notes what it has found.
-func (r *Records) isThere(ctx context.Context, known *recorded) bool {
-	found, err := r.get(ctx, known.revision)
-	_, isForeign := errors.AsType[*inventory.ConflictError](err)
-	switch {
-	case err == nil:
-		*known = recordedIn(found, known.revision)
-		r.add(*known)
-	case isForeign, apierrors.IsNotFound(err):
-		r.drop(*known)
+// forgetOne deletes a record, if it is the Collector's. One that the record after it has told of is read before, and one that somebody has
+// recreated meanwhile.
+func (r *Records) forgetOne(ctx context.Context, known recorded) error {
+	mustRead := known.isTold
+	for {
+		if mustRead {
+			found, err := r.get(ctx, known.revision)
+			if _, isForeign := errors.AsType[*inventory.ConflictError](err); isForeign || apierrors.IsNotFound(err) {
+				r.drop(known.revision)
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			known = recordedIn(found, known.revision)
+			r.add(known)
+		}
+		err := r.Cluster.Delete(ctx, r.secretOf(known.revision), client.Preconditions{UID: &known.uid})
+		switch {
+		case err == nil, apierrors.IsNotFound(err):
+			r.drop(known.revision)
+			return nil
+		case !apierrors.IsConflict(err) || mustRead:
+			return fmt.Errorf("delete the record of revision %d: %w", known.revision, err)
+		}
+		mustRead = true
 	}
-	return err == nil
 }
 
-func (k *Known) drop(record recorded) {
-	k.records = slices.DeleteFunc(k.records, func(other recorded) bool { return other == record })
+func (k *Known) drop(revision int) {
+	k.records = slices.DeleteFunc(k.records, func(known recorded) bool { return known.revision == revision })
 }

@@ -125,6 +125,7 @@ type entry struct {
 	records  record.Known
 
 	unrecorded *revision.Revision // the deployed one, as long as it has no record
+	before     revision.Deployed  // the recorded one before it
 	disturbed  bool               // something that serves is of a revision that is not accepted, and not repaired yet
 
 	lacked string // what was last said of references that are not followed

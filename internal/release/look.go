@@ -93,7 +93,7 @@ func (r *actionClient) isUnchanged() bool {
 	}
 	p.Sooner(r.until.Sub(r.now()))
 	r.plan = p
-	r.summarize()
+	r.summarize(nil)
 	r.outcome.Fast = true
 	return true
 }

@@ -31,7 +31,7 @@ func (r *actionClient) carryOut() error {
 	if err == nil && isOfDeployed {
 		r.expects().KeepRest(r.found, r.rendered.Keeps, r.now())
 	}
-	r.summarize()
+	r.summarize(err)
 	return err
 }
 
@@ -218,6 +218,9 @@ func (r *actionClient) accept() error {
 		case number == 0: // nothing is deployed before the first record
 			return err
 		default:
+			if r.unrecorded == nil {
+				r.before = r.deployed
+			}
 			r.unrecorded, err = r.rendered, fmt.Errorf("the change is applied, but not recorded: %w", err)
 			r.isUnknown = r.isUnknown || r.isMoved // what it replaces has the label of the other operator
 		}
@@ -233,8 +236,8 @@ func (r *actionClient) remember() {
 	r.latest, r.until = change{r.rendered.Inputs, r.rendered.Hash}, r.now().Add(r.Period)
 }
 
-// summarize gives the informer cache a moment to show what was applied, and says how the objects are.
-func (r *actionClient) summarize() {
+// summarize gives the informer cache a moment to show what was applied, and says how the objects are. err is that of the reconcile.
+func (r *actionClient) summarize(err error) {
 	isInOrder, isHeld := r.expected.AreInOrder(r.found, r.waits, r.now())
 	if !isInOrder && r.cacheWait > 0 && !r.isMoved && r.plan.Obstacle == "" {
 		_ = wait.PollUntilContextTimeout(r.ctx, 2*time.Millisecond, r.cacheWait, true, func(context.Context) (bool, error) {
@@ -248,7 +251,7 @@ func (r *actionClient) summarize() {
 	switch isKnown := isInOrder && !r.isUnknown && !r.disturbed; {
 	case isKnown && r.unrecorded != nil:
 		r.deployed.Serves(r.found)
-	case isKnown && isOfDeployed:
+	case isKnown && isOfDeployed && err == nil: // what was refused is not in order
 		r.deployed.Seen(r.found, r.waits)
 	}
 	if r.rendered != nil { // of what the informer cache does not have yet, or has no more

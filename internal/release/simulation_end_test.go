@@ -249,7 +249,7 @@ func (s simState) String() string {
 }
 
 func (s simState) hashOf() string {
-	return revision.Deployed{Digest: s.digest}.Hash()
+	return revision.Deployed{Digest: s.digest}.Recorded()
 }
 
 func (s *simSpace) verdictOf() string {

@@ -117,6 +117,9 @@ func (o *simOperatorProcess) reconcile(s *simSpace) {
 	if w.killed {
 		return
 	}
+	if err != nil && lost == nil && outcome.InOrder {
+		s.notesUnrecorded()
+	}
 	if err != nil || lost != nil {
 		s.fails()
 		return

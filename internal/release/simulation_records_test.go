@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -88,11 +89,24 @@ func (s *simSpace) rollsBack(before, after *simObject) bool {
 	if before == nil || !isOf(accepted) || isOf(asked) || len(s.touched) > 0 {
 		return false
 	}
+	return s.fresh && s.serving.IsFollowed(s.live())
+}
+
+// notesUnrecorded notes what serves, if it is of a revision whose record was refused: the status has told of it.
+func (s *simSpace) notesUnrecorded() {
+	if s.unrecorded != "" && s.want.Hash == s.unrecorded && s.unrecorded != s.accepted.Hash && !s.lagsAnywhere() && s.world.schedule.Shards == 0 {
+		s.serving = revision.Deployed{Digest: strings.Repeat("-", 64)}
+		s.serving.Serves(s.live())
+	}
+}
+
+// live returns the objects as the API server has them.
+func (s *simSpace) live() map[inventory.Reference]inventory.Object {
 	live := map[inventory.Reference]inventory.Object{}
 	for _, object := range s.objects {
 		live[object.ref] = object.seen()
 	}
-	return s.fresh && revision.Deployed{Digest: s.state.digest}.IsFollowed(live)
+	return live
 }
 
 // Read returns the revision as the manifest, because the model has no text.

@@ -13,6 +13,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
 
@@ -67,6 +68,7 @@ type simSpace struct {
 	started    map[inventory.Reference]*simObject // as they were when the reconcile began
 	rendered   map[string]simRecord               // what may be recorded, by its hash
 	unrecorded string                             // the hash of what was applied last, and whose record was refused
+	serving    revision.Deployed                  // has the digest of what served of that, when it was in order
 	isHeld     bool                               // the operator's changes, when the reconcile began
 	isNow      bool                               // it was told to take them now
 	looked     int                                // how many pods the informer cache showed when the operator last looked

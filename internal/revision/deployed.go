@@ -50,6 +50,9 @@ var (
 
 	// unseen is the last part of a digest as long as the informer cache has not shown all objects.
 	unseen = strings.Repeat("-", digestLength-2*partLength)
+
+	// serving begins the last part while a later revision serves that is not recorded.
+	serving = "+"
 )
 
 // Recall returns the deployed revision that a Collector's status tells of.
@@ -74,8 +77,18 @@ func (r *Revision) Deployed(number int) Deployed {
 	}
 }
 
-// Hash returns the hash of what was rendered for the revision. It is empty if that is not known.
+// Hash tells what was rendered for the revision apart from anything else. It is empty if that is not known. While a later one serves that
+// is not recorded, it is that of nothing that is rendered.
 func (d Deployed) Hash() string {
+	_, hash, objects := d.parts()
+	if strings.HasPrefix(objects, serving) {
+		return objects
+	}
+	return hash
+}
+
+// Recorded returns the hash of what is recorded for the revision.
+func (d Deployed) Recorded() string {
 	_, hash, _ := d.parts()
 	return hash
 }
@@ -100,10 +113,10 @@ func (d *Deployed) Seen(objects map[inventory.Reference]inventory.Object, waits 
 }
 
 // Followed returns the recorded revision while a later one is deployed, whose record was refused. An operator that starts finds the first
-// one, and what serves of the later one.
+// one, and what serves of the later one once that was in order.
 func (d Deployed) Followed(by Deployed) Deployed {
 	inputs, hash, _ := d.parts()
-	if _, _, serves := by.parts(); hash != "" && serves != "" {
+	if _, _, serves := by.parts(); hash != "" && strings.HasPrefix(serves, serving) {
 		d.Digest = inputs + hash + serves
 	}
 	return d
@@ -167,15 +180,15 @@ func digestOf(objects map[inventory.Reference]inventory.Object, waits map[invent
 // digestOfServing returns the digest of the objects that serve, and of what they use: a change that is refused may leave others. It is no
 // digest of all. An object that is being deleted does not count.
 func digestOfServing(objects map[inventory.Reference]inventory.Object) string {
-	serving := map[inventory.Reference]inventory.Object{}
+	serves := map[inventory.Reference]inventory.Object{}
 	for what, object := range objects {
 		isServing := render.StageOf(what.Kind().Kind) > render.Checks
 		for _, workload := range objects {
 			isServing = isServing || what.IsUsedBy(workload)
 		}
 		if isServing && !object.Deleting {
-			serving[what] = object
+			serves[what] = object
 		}
 	}
-	return "+" + digestOf(serving, nil)[1:]
+	return serving + digestOf(serves, nil)[1:]
 }

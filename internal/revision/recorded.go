@@ -87,7 +87,7 @@ func (r *Revision) Restored(
 	deployed Deployed, found map[inventory.Reference]inventory.Object, s plan.Situation,
 ) (want plan.Want, lacks, err error) {
 	want.Hash = deployed.Hash()
-	isDeployed, stays := r.Hash == want.Hash, deployed.IsFollowed(found)
+	isDeployed, stays := r.Hash == deployed.Recorded(), deployed.IsFollowed(found)
 	if !isDeployed {
 		stays = r.isComplete(s.View.Objects)
 	}
@@ -142,7 +142,7 @@ func Later(
 		if apply.IsLost(err) {
 			return nil, err
 		}
-		if err != nil || before.Hash != deployed.Hash() { // it is not recorded any more, or somebody has written its record
+		if err != nil || before.Hash != deployed.Recorded() { // it is not recorded any more, or somebody has written its record
 			before = nil
 		}
 	}
