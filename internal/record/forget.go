@@ -37,8 +37,8 @@ func (r *Records) forget(ctx context.Context, last int) error {
 	return nil
 }
 
-// forgetOne deletes a record, if it is the Collector's. One that the record after it has told of is read before, and one that somebody has
-// recreated meanwhile.
+// forgetOne deletes a record, if it is the Collector's. Before that it reads a record that is known only from the one after it, or that
+// somebody has recreated meanwhile.
 func (r *Records) forgetOne(ctx context.Context, known recorded) error {
 	mustRead := known.isTold
 	for {
