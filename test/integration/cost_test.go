@@ -4,11 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -99,7 +96,7 @@ func TestTheFirstChangeAfterARestartCostsAsMuchAsAnyOther(t *testing.T) {
 	configure(t, collector, "second: {}")
 	for _, text := range []string{"third: {}", "fourth: {}", "fifth: {}"} {
 		becomeReady(t, collector)
-		restartAndAwait(t, collector)
+		nextOperator(t, collector, func() {})
 		since := plane.audit.mark(t)
 		configure(t, collector, text)
 		want := []string{"patch secrets", "patch deployments", "create secrets", "patch secrets", "update collectors/status", "create events"}
@@ -110,20 +107,11 @@ func TestTheFirstChangeAfterARestartCostsAsMuchAsAnyOther(t *testing.T) {
 	}
 }
 
-// restartAndAwait restarts the shared operator, and waits until it has reconciled a Collector.
-func restartAndAwait(t *testing.T, collector *v1alpha1.Collector) {
-	t.Helper()
-	started := shared.log.mark()
-	restart(t, shared.args)
-	NewWithT(t).Eventually(func() []string { return shared.log.reconciles(started, client.ObjectKeyFromObject(collector)) }).
-		WithTimeout(10 * time.Second).ShouldNot(BeEmpty())
-}
-
 // Not parallel: it restarts the shared operator.
 func TestADeletionAfterAChangeNeedsNoListOfRecordsAlsoAfterARestart(t *testing.T) {
 	collector := install(t, keepsThree)
 	becomeReady(t, collector)
-	restartAndAwait(t, collector)
+	nextOperator(t, collector, func() {})
 	configure(t, collector, "second: {}")
 	since := plane.audit.mark(t)
 	remove(t, collector)

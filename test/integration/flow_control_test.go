@@ -51,7 +51,7 @@ func TestAFloodOfOthersDoesNotStopTheOperator(t *testing.T) {
 		revive(t) // because it ends when it cannot renew its Lease
 		return deployed()
 	}).ShouldNot(BeNil())
-	g.Expect(queued()).To(BeNumerically(">", 5), "the flood must still be there")
+	g.Eventually(queued).Should(BeNumerically(">", 5), "the flood must still be there")
 	for schema, level := range map[string]string{"kube8-operator": "kube8-operator", "kube8-operator-leader-election": "leader-election"} {
 		g.Eventually(func() float64 {
 			return ofAPIServer(t, fmt.Sprintf("apiserver_flowcontrol_dispatched_requests_total{flow_schema=%q,priority_level=%q}", schema, level))

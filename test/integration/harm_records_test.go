@@ -55,6 +55,18 @@ func startAgain(t *testing.T) {
 	}
 }
 
+// nextOperator stops the shared operator, does something, and has another one reconcile a Collector.
+func nextOperator(t *testing.T, collector *v1alpha1.Collector, meanwhile func()) {
+	t.Helper()
+	if err := shared.stop(); err != nil {
+		t.Error(err)
+	}
+	meanwhile()
+	since := shared.log.mark()
+	startAgain(t)
+	shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
+}
+
 func TestAChangeWhoseRecordAQuotaRefusesIsAppliedOnce(t *testing.T) {
 	t.Parallel()
 	collector := install(t)

@@ -7,24 +7,11 @@ import (
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 // The tests in this file stop the shared operator, and so are not parallel. A quota of Secrets refuses the record of a change.
-
-// nextOperator stops the shared operator, does something, and has another one reconcile a Collector.
-func nextOperator(t *testing.T, collector *v1alpha1.Collector, meanwhile func()) {
-	t.Helper()
-	if err := shared.stop(); err != nil {
-		t.Error(err)
-	}
-	meanwhile()
-	since := shared.log.mark()
-	startAgain(t)
-	shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
-}
 
 const notRecorded = "the change is applied, but not recorded"
 
