@@ -106,18 +106,7 @@ func TestWhyTellsWhatRefusesACollector(t *testing.T) {
 			func(t *testing.T, namespace string) (allow func()) {
 				t.Helper()
 				url := "https://127.0.0.1:1/"
-				register(t, &registrationv1.ValidatingWebhookConfiguration{
-					ObjectMeta: metav1.ObjectMeta{Name: "down-" + namespace},
-					Webhooks: []registrationv1.ValidatingWebhook{{
-						Name: "down.example.com", ClientConfig: registrationv1.WebhookClientConfig{URL: &url},
-						Rules: []registrationv1.RuleWithOperations{{
-							Operations: []registrationv1.OperationType{registrationv1.Create},
-							Rule:       registrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
-						}},
-						NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
-						SideEffects:       new(registrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
-					}},
-				})
+				validateBy(t, namespace, registrationv1.WebhookClientConfig{URL: &url})
 				return func() {}
 			},
 			"failed calling webhook", "The API server cannot ask a webhook that must agree.",
@@ -127,15 +116,10 @@ func TestWhyTellsWhatRefusesACollector(t *testing.T) {
 			t.Parallel()
 			collector := newCollector(newNamespace(t), "gateway")
 			defer row.refuse(t, collector.Namespace)()
-			probe := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, Name: "probe"}, Spec: appsv1.DeploymentSpec{
-				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
-				Template: corev1.PodTemplateSpec{
-					ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}},
-					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
-				},
-			}}
 			g := NewWithT(t)
-			g.Eventually(func() error { return plane.client.Create(t.Context(), probe.DeepCopy(), client.DryRunAll) }).Should(
+			g.Eventually(func() error {
+				return plane.client.Create(t.Context(), deploymentIn(collector.Namespace), client.DryRunAll)
+			}).Should(
 				MatchError(ContainSubstring(row.says)))
 			if err := plane.client.Create(t.Context(), collector); err != nil {
 				t.Fatal(err)

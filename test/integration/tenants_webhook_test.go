@@ -9,10 +9,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admission/v1"
-	registrationv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -35,14 +31,7 @@ func TestTenantsWithASlowWebhookKeepNobodyElseWaiting(t *testing.T) {
 		}
 		return &admissionv1.AdmissionResponse{Allowed: true}
 	})
-	register(t, &registrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "slow-" + slow},
-		Webhooks: []registrationv1.ValidatingWebhook{{
-			Name: "slow.example.com", ClientConfig: server, Rules: writesOfDeployments, TimeoutSeconds: new(int32(30)),
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: slow}},
-			SideEffects:       new(registrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
-		}},
-	})
+	validateBy(t, slow, server)
 	defer close(ends)
 	g := NewWithT(t)
 	g.Eventually(func() int64 {
@@ -58,18 +47,4 @@ func TestTenantsWithASlowWebhookKeepNobodyElseWaiting(t *testing.T) {
 	next <- struct{}{}
 	// The webhook holds the others for longer.
 	g.Eventually(func() int { return deployedRevision(t, other) }).WithTimeout(10 * time.Second).Should(Equal(1))
-}
-
-// deploymentIn returns a Deployment in a namespace that the API server accepts.
-func deploymentIn(namespace string) *appsv1.Deployment {
-	labels := map[string]string{"app": "any"}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "any"},
-		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "any", Image: "any"}}},
-			},
-		},
-	}
 }

@@ -84,14 +84,34 @@ func validate(t *testing.T, namespace string, allow func() bool) {
 		}
 		return nil
 	}
+	validateBy(t, namespace, startWebhook(t, answer))
+}
+
+// validateBy has a server validate each write of a Deployment in a namespace.
+func validateBy(t *testing.T, namespace string, server registrationv1.WebhookClientConfig) {
+	t.Helper()
 	register(t, &registrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "validate-" + namespace},
 		Webhooks: []registrationv1.ValidatingWebhook{{
-			Name: "validate.example.com", ClientConfig: startWebhook(t, answer), Rules: writesOfDeployments,
+			Name: "validate.example.com", ClientConfig: server, Rules: writesOfDeployments, TimeoutSeconds: new(int32(30)), // the longest
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
 			SideEffects:       new(registrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
 		}},
 	})
+}
+
+// deploymentIn returns a Deployment in a namespace that the API server accepts.
+func deploymentIn(namespace string) *appsv1.Deployment {
+	labels := map[string]string{"app": "any"}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "any"},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "any", Image: "any"}}},
+			},
+		},
+	}
 }
 
 // register creates the configuration of a webhook, and deletes it before its server stops.
