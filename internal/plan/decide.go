@@ -108,19 +108,21 @@ func (s *Situation) isUnrecorded() bool {
 // Drifts tells whether the deployed revision has to be repaired, as far as is known without rendering it. A Collector that has moved
 // here needs another label.
 func (s *Situation) Drifts() bool {
-	isUnknown := false
+	mayDrift := false
 	for what, seen := range s.View.Objects {
-		isUnknown = isUnknown || seen.State == drift.Unknown && render.StageOf(what.Kind().Kind) != render.Checks
+		isDrift := seen.State == drift.Unknown || seen.State == drift.Lost
+		mayDrift = mayDrift || isDrift && render.StageOf(what.Kind().Kind) != render.Checks
 	}
-	return s.Deployed != "" && (s.Moved || isUnknown || s.IsHarmed())
+	return s.Deployed != "" && (s.Moved || mayDrift || s.IsHarmed())
 }
 
-// IsHarmed tells whether something is known to be wrong with the deployed revision.
+// IsHarmed tells whether something is known to be wrong with the deployed revision. An object that was created for a later one says
+// nothing about it when it has gone.
 func (s *Situation) IsHarmed() bool {
 	runs := false
 	for what, seen := range s.View.Objects {
-		stage, isWrong := render.StageOf(what.Kind().Kind), seen.State == drift.Changed || seen.State == drift.Lost
-		if isWrong && stage != render.Checks {
+		stage, isLost := render.StageOf(what.Kind().Kind), seen.State == drift.Lost && !seen.Pending
+		if (isLost || seen.State == drift.Changed) && stage != render.Checks {
 			return true
 		}
 		runs = runs || stage == render.Workloads

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 
@@ -152,6 +153,19 @@ func TestWhatARecordedRevisionRestores(t *testing.T) {
 			deployed: followed,
 			have:     map[string]drift.State{"Service": drift.Unknown, "Deployment": drift.Unknown}, want: 0,
 		},
+		"nothing if the answer to a creation of a change after that was lost": {
+			deployed: followed,
+			have:     map[string]drift.State{"ConfigMap": drift.Lost, "Service": drift.InOrder, "Deployment": drift.InOrder}, want: 0,
+		},
+		"all if somebody has deleted something of that": {
+			deployed: func(found map[inventory.Reference]inventory.Object) Deployed {
+				what, lost := object("Service", "1")
+				with := maps.Clone(found)
+				with[what] = lost
+				return followed(with)
+			},
+			have: map[string]drift.State{"Service": drift.Lost, "Deployment": drift.InOrder}, want: 2,
+		},
 		"all if somebody has changed something of that": {
 			deployed: followed,
 			have:     map[string]drift.State{"Service": drift.Changed, "Deployment": drift.Unknown}, want: 2,
@@ -164,7 +178,10 @@ func TestWhatARecordedRevisionRestores(t *testing.T) {
 		found, view := map[inventory.Reference]inventory.Object{}, map[inventory.Reference]drift.Seen{}
 		for kind, state := range row.have {
 			what, live := object(kind, "1")
-			found[what], view[what] = live, drift.Seen{Object: live, State: state}
+			if state != drift.Lost {
+				found[what] = live
+			}
+			view[what] = drift.Seen{Object: live, State: state, Pending: kind == "ConfigMap"}
 		}
 		is := row.deployed(found)
 		s := plan.Situation{Deployed: is.Hash(), Disturbed: row.disturbed, View: drift.View{Objects: view}}
