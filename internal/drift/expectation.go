@@ -219,8 +219,8 @@ type View struct {
 	// Objects are those that the Collector controls, those that the informer cache does not show yet, and those that are lost.
 	Objects map[inventory.Reference]Seen
 
-	// Used is what the Collector's pods, and the pods that its workloads may start, use: by kind and name.
-	Used map[string]bool
+	// Used is what the Collector's pods, and the pods that its workloads may start, use.
+	Used inventory.Used
 
 	// Orphans is how many of the Collector's pods nothing controls: an operator was killed before it created their StatefulSet again.
 	Orphans int32

@@ -148,11 +148,22 @@ func UsesOf(used []string) string {
 	return strings.Join(slices.Compact(all), " ")
 }
 
-// IsUsedBy tells whether pods of a workload use the object.
-func (r Reference) IsUsedBy(workload Object) bool {
-	uses := strings.Fields(workload.Uses)
-	return slices.Contains(uses, everything) || slices.Contains(uses, useOf(r.Use()))
+// Used is what pods use, also of what the informer cache does not show yet: informers of other kinds are later.
+type Used map[string]bool
+
+// UsedBy returns what is used, from texts as UsesOf returns them.
+func UsedBy(uses ...string) Used {
+	all := Used{}
+	for _, some := range uses {
+		for use := range strings.FieldsSeq(some) {
+			all[use] = true
+		}
+	}
+	return all
 }
+
+// Has tells whether pods use an object, or may.
+func (u Used) Has(what Reference) bool { return u[everything] || u[useOf(what.Use())] }
 
 // useOf returns a hash of kind and name. Another object that has the same one counts as used, too.
 func useOf(kindAndName string) string {

@@ -3,6 +3,7 @@ package inventory
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -114,14 +115,17 @@ func TestPodsUseWhatTheCollectorHas(t *testing.T) {
 	collector.SetNamespace("acme")
 	collector.SetName("gateway")
 	secrets := corev1.SchemeGroupVersion.WithKind("Secret")
-	objects := map[Reference]Object{NewReference(secrets, "gateway-a"): {}, NewReference(secrets, "gateway-b"): {}}
+	a, b := NewReference(secrets, "gateway-a"), NewReference(secrets, "gateway-b")
+	serving := map[Reference]Object{NewReference(appsv1.SchemeGroupVersion.WithKind("Deployment"), "gateway"): {Uses: UsesOf([]string{a.Use()})}}
 	for name, row := range map[string]struct {
 		volumes []corev1.Volume
-		want    string
+		objects map[Reference]Object
+		want    []Reference
 	}{
-		"a volume of the pod":             {[]corev1.Volume{secret("gateway-a")}, "map[Secret/gateway-a:true]"},
-		"what is not the Collector's":     {[]corev1.Volume{secret("c")}, "map[]"},
-		"more than is kept may be of all": {many, "map[Secret/gateway-a:true Secret/gateway-b:true]"},
+		"a volume of the pod":              {volumes: []corev1.Volume{secret("gateway-a")}, want: []Reference{a}},
+		"what is not the Collector's":      {volumes: []corev1.Volume{secret("c")}},
+		"more than is kept may be of all":  {volumes: many, want: []Reference{a, b}},
+		"what a workload's pods would use": {objects: serving, want: []Reference{a}},
 	} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "acme", Name: "gateway-1", Labels: map[string]string{v1alpha1.CollectorLabel: "gateway"},
@@ -129,8 +133,9 @@ func TestPodsUseWhatTheCollectorHas(t *testing.T) {
 		pod.Spec.Volumes = row.volumes
 		KeepPod(&pod.ObjectMeta, pod)
 		reader := Reader{Cache: fake.NewClientBuilder().WithObjects(pod).Build()}
-		used, orphans, err := reader.Used(t.Context(), collector, objects)
-		if got := fmt.Sprint(used); err != nil || got != row.want || orphans != 1 {
+		used, orphans, err := reader.Used(t.Context(), collector, row.objects)
+		got := slices.DeleteFunc([]Reference{a, b}, func(what Reference) bool { return !used.Has(what) })
+		if err != nil || !slices.Equal(got, row.want) || orphans != 1 {
 			t.Errorf("%s: used %s, want %s, %d orphans, error %v", name, got, row.want, orphans, err)
 		}
 	}

@@ -87,22 +87,20 @@ func read(
 	})
 }
 
-// Used returns which of a Collector's objects its pods use, and the pods that its workloads may start, by kind and name. orphans counts
-// the pods that have names as a StatefulSet gives them, and that nothing controls.
+// Used returns what a Collector's pods use, and the pods that its workloads may start. orphans counts the pods that have names as a
+// StatefulSet gives them, and that nothing controls.
 func (r Reader) Used(
 	ctx context.Context, collector client.Object, objects map[Reference]Object,
-) (used map[string]bool, orphans int32, err error) {
+) (used Used, orphans int32, err error) {
 	var pods corev1.PodList
 	err = r.Cache.List(ctx, &pods, client.InNamespace(collector.GetNamespace()),
 		client.MatchingLabels{v1alpha1.CollectorLabel: collector.GetName()}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, 0, fmt.Errorf("list the Collector's pods in the informer cache: %w", err)
 	}
-	uses := map[string]bool{}
+	uses := make([]string, 0, len(pods.Items)+len(objects))
 	for i := range pods.Items {
-		for use := range strings.FieldsSeq(pods.Items[i].Annotations[usesAnnotation]) {
-			uses[use] = true
-		}
+		uses = append(uses, pods.Items[i].Annotations[usesAnnotation])
 		ordinal, _ := strings.CutPrefix(pods.Items[i].Name, collector.GetName()+"-")
 		_, notOne := strconv.ParseUint(ordinal, 10, 31)
 		if _, isOrphan := pods.Items[i].Annotations[orphanAnnotation]; isOrphan && notOne == nil && pods.Items[i].DeletionTimestamp == nil {
@@ -110,15 +108,7 @@ func (r Reader) Used(
 		}
 	}
 	for _, object := range objects {
-		for use := range strings.FieldsSeq(object.Uses) {
-			uses[use] = true
-		}
+		uses = append(uses, object.Uses)
 	}
-	used = map[string]bool{}
-	for what := range objects {
-		if uses[everything] || uses[useOf(what.Use())] {
-			used[what.Use()] = true
-		}
-	}
-	return used, orphans, nil
+	return UsedBy(uses...), orphans, nil
 }

@@ -208,9 +208,9 @@ func (s *Situation) exchange(step *apply.Step) *apply.Step {
 	return step
 }
 
-// isMounted tells whether a step is about something that may be in use.
+// isMounted tells whether a step changes something that may be in use.
 func (s *Situation) isMounted(step apply.Step) bool {
-	return step.Action != apply.Create || s.View.Used[step.Ref.Use()]
+	return step.Action != apply.Create && s.View.Used.Has(step.Ref)
 }
 
 // tries returns dry runs of all steps but the first that change what serves, and of what is created when it has gone: a refusal of one
@@ -226,7 +226,7 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 	}
 	byStage := func(a, b apply.Step) int { return int(s.stageOf(a)) - int(s.stageOf(b)) }
 	for _, step := range slices.SortedStableFunc(slices.Values(steps), byStage) {
-		if step.Object.Stage == render.Mounts && !s.View.Used[step.Ref.Use()] && !s.Conflicted {
+		if step.Object.Stage == render.Mounts && !s.isMounted(step) && !s.Conflicted {
 			continue // it serves nobody yet
 		}
 		step.Action = apply.Try

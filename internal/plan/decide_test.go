@@ -91,13 +91,7 @@ func setOf(uid types.UID, size string) *appsv1.StatefulSet {
 	return set
 }
 
-func used(names ...string) map[string]bool {
-	all := map[string]bool{}
-	for _, name := range names {
-		all[name] = true
-	}
-	return all
-}
+func used(names ...string) inventory.Used { return inventory.UsedBy(inventory.UsesOf(names)) }
 
 // brief writes a plan: the verdict, and a line for each group of steps.
 func brief(p Plan) string {

@@ -39,7 +39,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		case s.Want.Has(what) != nil, replaced, s.isLeft(what, seen), seen.State == drift.Lost, seen.State == drift.Deleting:
 			continue
 		case kept[what]:
-		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used[what.Use()], s.mayReturn(what):
+		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used.Has(what), s.mayReturn(what):
 			p.wait(what)
 		case s.mayUse(what):
 			p.wait(what)
@@ -71,14 +71,14 @@ func (s *Situation) unseen(p *Plan) (adopts []apply.Step) {
 }
 
 // MayPrune tells whether one of the objects that wait to be pruned has gone, or may go now.
-func MayPrune(waits map[inventory.Reference]bool, found map[inventory.Reference]inventory.Object, used map[string]bool) bool {
+func MayPrune(waits map[inventory.Reference]bool, found map[inventory.Reference]inventory.Object, used inventory.Used) bool {
 	mayReturn := false
 	for what, object := range found {
 		mayReturn = mayReturn || bringsBack(what, object)
 	}
 	for what := range waits {
 		object, isThere := found[what]
-		isKept := object.Deleting || used[what.Use()] || mayReturn && render.StageOf(what.Kind().Kind) == render.Mounts
+		isKept := object.Deleting || used.Has(what) || mayReturn && render.StageOf(what.Kind().Kind) == render.Mounts
 		if !isThere || !isKept {
 			return true
 		}
@@ -180,7 +180,7 @@ func (s *Situation) history() map[inventory.Reference]bool {
 
 // isLeft tells whether an object was created for a change that was never accepted, and serves nobody.
 func (s *Situation) isLeft(what inventory.Reference, seen drift.Seen) bool {
-	return seen.Pending && !s.View.Used[what.Use()] && !s.mayUse(what) && render.StageOf(what.Kind().Kind) == render.Mounts
+	return seen.Pending && !s.View.Used.Has(what) && !s.mayUse(what) && render.StageOf(what.Kind().Kind) == render.Mounts
 }
 
 // leftovers deletes what changes that were never accepted have left.

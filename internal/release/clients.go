@@ -92,7 +92,7 @@ func New(cluster client.Client, live client.Reader, options Options) *Clients {
 type reader interface {
 	Of(ctx context.Context, of client.Object, kinds, optional []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error)
 	OfMoved(ctx context.Context, of client.Object, kinds []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error)
-	Used(ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (map[string]bool, int32, error)
+	Used(ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (inventory.Used, int32, error)
 }
 
 // revisions renders a Collector's revision now, or returns it as its record has it.

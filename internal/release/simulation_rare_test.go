@@ -74,6 +74,22 @@ func (r simForgetful) Of(
 	return found, err
 }
 
+// simUnshown says only of what the informer cache has that it is used.
+type simUnshown struct{ simReader }
+
+func (r simUnshown) Used(
+	ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object,
+) (inventory.Used, int32, error) {
+	used, orphans, err := r.simReader.Used(ctx, collector, objects)
+	var shown []string
+	for what := range objects {
+		if used.Has(what) {
+			shown = append(shown, what.Use())
+		}
+	}
+	return inventory.UsedBy(inventory.UsesOf(shown)), orphans, err
+}
+
 // TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere has schedules for defects that random ones take too long to find. Something
 // happens at request n.
 func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
@@ -170,6 +186,15 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 					simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 9},
 					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: strconv.Itoa(2 + n%2*(simulation.Broken-2)), Rounds: 5},
 					simulation.Event{Action: simulation.Restart, N: 1, Rounds: 9})
+			},
+		},
+		"a Secret that the informer cache does not show yet is not in use": {
+			rules: "S1", take: func(c *Clients) { c.inventory = simUnshown{c.inventory.(simReader)} }, events: func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Edit, Field: "autoscaling", Value: "hpa"},
+					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "0"},
+					simulation.Event{Action: simulation.RewriteSecret, N: 1, At: 1 + n%4},
+					simulation.Event{Action: simulation.Timeout, N: 1 + n/2, Value: "before", Rounds: 5})
 			},
 		},
 		"what the informer cache has counts, not what was read": {

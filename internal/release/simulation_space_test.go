@@ -218,22 +218,19 @@ func (r simReader) OfMoved(_ context.Context, collector client.Object, _ []schem
 	return found, nil
 }
 
-func (r simReader) Used(_ context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (map[string]bool, int32, error) {
-	s, used, orphans := r.world.of(collector), map[string]bool{}, int32(0)
+func (r simReader) Used(_ context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (inventory.Used, int32, error) {
+	s, orphans := r.world.of(collector), int32(0)
+	var uses []string
 	for _, pod := range s.cacheOf {
 		if pod.owner == "" {
 			orphans++
 		}
-		for _, use := range pod.uses() {
-			used[use] = true
-		}
+		uses = append(uses, inventory.UsesOf(pod.uses()))
 	}
-	for _, workload := range objects {
-		for what := range objects {
-			used[what.Use()] = used[what.Use()] || what.IsUsedBy(workload)
-		}
+	for _, object := range objects {
+		uses = append(uses, object.Uses)
 	}
-	return used, orphans, nil
+	return inventory.UsedBy(uses...), orphans, nil
 }
 
 func (s *simSpace) create() {

@@ -181,11 +181,13 @@ func digestOf(objects map[inventory.Reference]inventory.Object, waits map[invent
 // digest of all. An object that is being deleted does not count.
 func digestOfServing(objects map[inventory.Reference]inventory.Object) string {
 	serves := map[inventory.Reference]inventory.Object{}
+	uses := make([]string, 0, len(objects))
+	for _, object := range objects {
+		uses = append(uses, object.Uses)
+	}
+	used := inventory.UsedBy(uses...)
 	for what, object := range objects {
-		isServing := render.StageOf(what.Kind().Kind) > render.Checks
-		for _, workload := range objects {
-			isServing = isServing || what.IsUsedBy(workload)
-		}
+		isServing := render.StageOf(what.Kind().Kind) > render.Checks || used.Has(what)
 		if isServing && !object.Deleting {
 			serves[what] = object
 		}

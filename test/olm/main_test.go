@@ -46,6 +46,10 @@ func run(m *testing.M) (code int, err error) {
 	SetDefaultEventuallyPollingInterval(500 * time.Millisecond)
 	ctrl.SetLogger(logr.Discard())
 	flag.Parse()
+	// Tests mostly wait, so more of them can run than there are processors.
+	if err := flag.Set("test.parallel", "3"); err != nil {
+		return 1, err
+	}
 	code = m.Run()
 	if err := results.write("docs/olm.md"); err != nil {
 		return 1, err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +19,7 @@ const suite = "OLM end to end"
 // begin has a subtest in the table.
 func begin(t *testing.T) {
 	t.Helper()
-	_, name, _ := strings.Cut(t.Name(), "/")
-	report(t, suite, strings.ReplaceAll(name, "_", " "))
+	report(t, suite, strings.ReplaceAll(path.Base(t.Name()), "_", " "))
 }
 
 // Each subtest goes on where the one before it ended.
@@ -77,30 +77,32 @@ func TestOLM(t *testing.T) {
 		NewWithT(t).Expect(running(t, tenant)).To(Equal(before))
 		remove(t, "collector", exampleName, "-n", tenant)
 		uninstall(t, systemNamespace)
-	}) && testInstallModes(t)
+	}) && t.Run("install modes", testInstallModes)
 }
 
-// testInstallModes installs the operator for some namespaces only, and has a Collector in each of them and in another one.
-func testInstallModes(t *testing.T) (passed bool) {
-	t.Helper()
-	const own, one, two, other = "kube8-olm-own", "kube8-olm-one", "kube8-olm-two", "kube8-olm-other"
+// testInstallModes installs the operator three times beside each other, each for some namespaces only, and has a Collector in each of
+// them and in another one.
+func testInstallModes(t *testing.T) {
 	for _, mode := range []struct {
-		name    string
-		targets []string
+		name, own string
+		targets   []string
 	}{
-		{"OwnNamespace", []string{own}},
-		{"SingleNamespace", []string{one}},
-		{"MultiNamespace", []string{one, two}},
+		{"OwnNamespace", "kube8-olm-own", []string{"kube8-olm-own"}},
+		{"SingleNamespace", "kube8-olm-single", []string{"kube8-olm-one"}},
+		{"MultiNamespace", "kube8-olm-multi", []string{"kube8-olm-two", "kube8-olm-three"}},
 	} {
-		if !t.Run("install mode "+mode.name+": Collectors become ready there and nowhere else", func(t *testing.T) {
+		t.Run("install mode "+mode.name+": Collectors become ready there and nowhere else", func(t *testing.T) {
 			begin(t)
-			for _, name := range []string{own, one, two, other} {
+			t.Parallel()
+			other := mode.own + "-other"
+			all := append([]string{mode.own, other}, mode.targets...)
+			for _, name := range all {
 				namespace(t, name)
 			}
-			dumpOnFailure(t, own, one, two, other)
-			t.Cleanup(func() { uninstall(t, own) })
-			subscribe(t, own, mode.targets...)
-			awaitInstalled(t, own, version(t))
+			dumpOnFailure(t, all...)
+			t.Cleanup(func() { uninstall(t, mode.own) })
+			subscribe(t, mode.own, mode.targets...)
+			awaitInstalled(t, mode.own, version(t))
 			createExample(t, other)
 			for _, target := range mode.targets {
 				createExample(t, target)
@@ -113,11 +115,8 @@ func testInstallModes(t *testing.T) (passed bool) {
 			for _, target := range append(mode.targets, other) {
 				remove(t, "collector", exampleName, "-n", target)
 			}
-		}) {
-			return false
-		}
+		})
 	}
-	return true
 }
 
 func awaitReady(t *testing.T, namespace string) {
