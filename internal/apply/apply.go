@@ -209,5 +209,6 @@ func (a *Applier) refusal(err error, s Step) error {
 	if fields := immutable(err, s.Ref.Kind().Kind); len(fields) > 0 && s.UID != "" {
 		return &ImmutableError{Ref: s.Ref, Object: s.Object, cause: specpath.Explain(err, a.Collector, s.Object.Content)}
 	}
-	return gone(fmt.Errorf("apply %s: %w", s.Ref, specpath.Explain(err, a.Collector, s.Object.Content)))
+	explained := specpath.Explain(err, a.Collector, s.Object.Content)
+	return gone(&RefusedError{fmt.Errorf("apply %s: %w", s.Ref, explained), s.Ref})
 }

@@ -33,6 +33,15 @@ func gone(err error) error {
 	return err
 }
 
+// RefusedError says which object the API server does not let the operator apply.
+type RefusedError struct {
+	error
+	Ref inventory.Reference
+}
+
+// Unwrap returns what the API server says.
+func (e *RefusedError) Unwrap() error { return e.error }
+
 // ImmutableError says that the API server lets nobody change the fields of an object that are to change. Another object has to
 // take its place.
 type ImmutableError struct {

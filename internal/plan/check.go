@@ -75,7 +75,12 @@ func (s *Situation) check(job render.Object) Plan {
 	var needs []apply.Step
 	for i := range s.Want.Objects {
 		wanted := &s.Want.Objects[i]
-		if state := s.View.Objects[wanted.Ref].State; wanted.Stage == render.Mounts && (state == drift.Absent || state == drift.Lost) {
+		switch needed := s.View.Objects[wanted.Ref]; {
+		case wanted.Stage != render.Mounts:
+		case needed.State == drift.Contested:
+			p.Obstruct(Contested, EditorOf(needed.Editor), wanted.Ref)
+			p.Sooner(needed.Next.Sub(s.Now))
+		case needed.State == drift.Absent, needed.State == drift.Lost:
 			needs = append(needs, apply.Step{Action: apply.Create, Ref: wanted.Ref, Object: wanted, Reason: "the check needs it"})
 		}
 	}
@@ -85,6 +90,9 @@ func (s *Situation) check(job render.Object) Plan {
 		p.Obstruct("%s is being deleted%s", job.Ref, heldBy(seen.Finalizers))
 	case seen.State == drift.Absent, seen.State == drift.Lost, seen.Ended.Type != "":
 		p.add([]apply.Step{{Action: apply.Create, Ref: job.Ref, Object: &job, Reason: "it has not accepted the change"}})
+	case seen.State == drift.Contested:
+		p.Obstruct(Contested, EditorOf(seen.Editor), job.Ref)
+		p.Sooner(seen.Next.Sub(s.Now))
 	case seen.State == drift.Behind:
 		p.Sooner(inventory.CacheDelay)
 	}

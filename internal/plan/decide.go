@@ -66,20 +66,37 @@ func Decide(s Situation) Plan {
 		tries, untried = s.tries(steps)
 		p.add(tries)
 	}
-	for stage := render.Mounts; stage <= last; stage++ {
-		group := slices.DeleteFunc(slices.Clone(steps), func(step apply.Step) bool { return s.stageOf(step) != stage })
-		if stage == render.Mounts { // a refusal of what is new comes before anything that serves is changed
-			p.add(slices.DeleteFunc(slices.Clone(group), s.isMounted))
-			group = slices.DeleteFunc(group, func(step apply.Step) bool { return !s.isMounted(step) })
-		}
-		if i := slices.IndexFunc(group, func(step apply.Step) bool { return step.Ref == untried }); i >= 0 {
-			p.add(group[i : i+1 : i+1])
-			group = slices.Delete(slices.Clone(group), i, i+1)
-		}
-		p.add(group)
-	}
+	s.order(steps, untried, &p)
 	p.Deletes = deletes
 	return p
+}
+
+// order adds steps to the plan, stage by stage. A refusal comes before anything that serves is changed, where that is possible: what is new
+// comes first, and then what was refused last.
+func (s *Situation) order(steps []apply.Step, untried inventory.Reference, p *Plan) {
+	left := slices.Clone(steps)
+	take := func(which func(apply.Step) bool) {
+		var group []apply.Step
+		left = slices.DeleteFunc(left, func(step apply.Step) bool {
+			isTaken := which(step)
+			if isTaken {
+				group = append(group, step)
+			}
+			return isTaken
+		})
+		p.add(group)
+	}
+	for stage := render.Mounts; stage <= last; stage++ {
+		isOfStage := func(step apply.Step) bool { return s.stageOf(step) == stage }
+		if stage == render.Mounts {
+			take(func(step apply.Step) bool { return isOfStage(step) && step.Action == apply.Create })
+		}
+		take(func(step apply.Step) bool { return isOfStage(step) && step.Ref == untried })
+		take(isOfStage)
+		if stage == render.Mounts {
+			take(func(step apply.Step) bool { return step.Ref == s.Refused })
+		}
+	}
 }
 
 func (s *Situation) verdict(changes bool, steps int) Verdict {
@@ -116,12 +133,13 @@ func (s *Situation) Drifts() bool {
 	return s.Deployed != "" && (s.Moved || mayDrift || s.IsHarmed())
 }
 
-// IsHarmed tells whether something is known to be wrong with the deployed revision. An object that was created for a later one says
-// nothing about it when it has gone.
+// IsHarmed tells whether something is known to be wrong with the deployed revision. The loss of an object that pods mount does not count,
+// because the digest of what serves tells of that. The loss of one that was created for a later revision does not count either.
 func (s *Situation) IsHarmed() bool {
 	runs := false
 	for what, seen := range s.View.Objects {
-		stage, isLost := render.StageOf(what.Kind().Kind), seen.State == drift.Lost && !seen.Pending
+		stage := render.StageOf(what.Kind().Kind)
+		isLost := seen.State == drift.Lost && !seen.Pending && stage != render.Mounts
 		if (isLost || seen.State == drift.Changed) && stage != render.Checks {
 			return true
 		}
@@ -208,11 +226,6 @@ func (s *Situation) exchange(step *apply.Step) *apply.Step {
 	return step
 }
 
-// isMounted tells whether a step changes something that may be in use.
-func (s *Situation) isMounted(step apply.Step) bool {
-	return step.Action != apply.Create && s.View.Used.Has(step.Ref)
-}
-
 // tries returns dry runs of all steps but the first that change what serves, and of what is created when it has gone: a refusal of one
 // of them must leave the others undone. There are none if nothing serves yet, unless something of somebody else was met before. The
 // first one is its own dry run: it is done before others of its stage.
@@ -226,14 +239,17 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 	}
 	byStage := func(a, b apply.Step) int { return int(s.stageOf(a)) - int(s.stageOf(b)) }
 	for _, step := range slices.SortedStableFunc(slices.Values(steps), byStage) {
-		if step.Object.Stage == render.Mounts && !s.isMounted(step) && !s.Conflicted {
+		isUsed := step.Action != apply.Create && s.View.Used.Has(step.Ref)
+		if step.Object.Stage == render.Mounts && !isUsed && !s.Conflicted {
 			continue // it serves nobody yet
 		}
 		step.Action = apply.Try
 		tries = append(tries, step)
 	}
 	if len(tries) > 0 && !s.Conflicted {
-		untried, tries = tries[0].Ref, tries[1:]
+		i := max(0, slices.IndexFunc(tries, func(step apply.Step) bool { return step.Ref == s.Refused }))
+		untried = tries[i].Ref
+		tries = slices.Delete(tries, i, i+1)
 	}
 	for i := range s.Want.Objects {
 		wanted := &s.Want.Objects[i]

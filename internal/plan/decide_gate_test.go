@@ -36,6 +36,21 @@ func TestDecideWhatWaits(t *testing.T) {
 			},
 			"Upgrade\nchange Deployment/c",
 		},
+		"what was refused last comes before what serves is changed, and all else is tried before": {
+			Situation{
+				Deployed: "r1", Refused: ref("Ingress/c"), Want: wanted("r2", "Secret/c-2=1", "Service/c=2", "Deployment/c=2", "Ingress/c=1"),
+				View: drift.View{Objects: having("Service/c=1", "Deployment/c=1")},
+			},
+			"Upgrade\ntry Service/c, try Deployment/c\ncreate Secret/c-2\ncreate Ingress/c\nchange Service/c\nchange Deployment/c",
+		},
+		"what a change has created goes when that is taken back, but nothing that pods mount": {
+			Situation{
+				Deployed: "r1", Restores: true, Want: wanted("r1", "Secret/c-1=1", "Deployment/c=1"),
+				View: drift.View{Objects: with(with(having("Secret/c-1=1", "Secret/c-2=1", "Ingress/mine=1", "NetworkPolicy/c=1", "Deployment/c=2"),
+					"NetworkPolicy/c", func(seen *drift.Seen) { seen.Pending = true }), "Secret/c-2", func(seen *drift.Seen) { seen.Pending = true })},
+			},
+			"Drifted\nchange Deployment/c\ndelete NetworkPolicy/c",
+		},
 		"a check gets what its pod needs, and nothing that serves changes": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "ServiceAccount/c=2", "Secret/c-2=2", "Job/c-check=1", "Service/c=2", "Deployment/c=2"),
@@ -64,6 +79,13 @@ func TestDecideWhatWaits(t *testing.T) {
 				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"), View: drift.View{Objects: having("Job/c-check=1 behind", "Deployment/c=1")},
 			},
 			"Checking",
+		},
+		"a check that somebody deletes again and again is created later": {
+			Situation{
+				Now: noon, Deployed: "r1", Want: wanted("r2", "Secret/c-2=1", "Job/c-check=1", "Deployment/c=2"),
+				View: drift.View{Objects: having("Secret/c-2=1 contested", "Job/c-check=1 contested", "Deployment/c=1")},
+			},
+			"Checking\n" + `obstacle: rival changes Secret "c-2" again and again, so the operator repairs it less and less often`,
 		},
 		"a check in deletion is waited for, and the deployed revision repaired": {
 			Situation{

@@ -132,6 +132,9 @@ type Situation struct {
 	// Failed says why the same change has failed, as long as the delay after that is not over.
 	Failed error
 
+	// Refused is the object that the last reconcile could not apply for the same change.
+	Refused inventory.Reference
+
 	// History is how many Secrets with configurations stay.
 	History int
 

@@ -20,7 +20,7 @@ import (
 func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.Step) {
 	unseen := s.unseen(p)
 	if s.Restores && !s.Moved {
-		return nil, sorted(unseen)
+		return s.unaccepted(), sorted(unseen)
 	}
 	kept, waits := s.history(), s.handsOver(p)
 	if adopts = unseen; len(unseen) > 0 {
@@ -68,6 +68,19 @@ func (s *Situation) unseen(p *Plan) (adopts []apply.Step) {
 		}
 	}
 	return adopts
+}
+
+// unaccepted deletes objects that a change has created beside those of the deployed revision, and that was not accepted: they may scale
+// these, or keep traffic from them. Objects that pods mount stay. A workload stays too, because its pods may serve.
+func (s *Situation) unaccepted() (deletes []apply.Step) {
+	for what, seen := range s.View.Objects {
+		stage := render.StageOf(what.Kind().Kind)
+		isBeside := s.Want.First(render.Workloads) != nil && s.Want.Has(what) == nil && stage > render.Checks && stage != render.Workloads
+		if isBeside && seen.Pending && seen.IsThere() {
+			deletes = append(deletes, remove(what, seen, "a change that was not accepted has created it"))
+		}
+	}
+	return sorted(deletes)
 }
 
 // MayPrune tells whether one of the objects that wait to be pruned has gone, or may go now.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
@@ -123,8 +124,13 @@ func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
 	pods, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "replicas")
 	s.Pods = int32(pods) //nolint:gosec // the API server has it as an int32
 	_, s.Conflicted = errors.AsType[*inventory.ConflictError](r.last.Err)
-	if r.rendered != nil && r.last.refused == (change{r.rendered.Inputs, want.Hash}) && r.BackingOff(r.collector) {
-		s.Failed = r.last.Err
+	if r.rendered != nil && r.last.refused == (change{r.rendered.Inputs, want.Hash}) {
+		if refused, is := errors.AsType[*apply.RefusedError](r.last.Err); is {
+			s.Refused = refused.Ref
+		}
+		if r.BackingOff(r.collector) {
+			s.Failed = r.last.Err
+		}
 	}
 	if checked, isCheck := errors.AsType[*plan.CheckError](r.last.Err); isCheck {
 		s.Told = checked.Job

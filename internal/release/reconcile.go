@@ -152,13 +152,18 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 		return false
 	}
 	if step.Action == apply.Adopt {
+		if found, isFound := r.found[step.Ref]; isFound {
+			found.Version, found.Digest = after.Version, after.Digest
+			r.found[step.Ref] = found
+		}
 		expected[step.Ref] = drift.Applied(*after, r.now(), nil, false)
 		expected[step.Ref].Edited = true // nobody knows
 		expected[step.Ref].Pending = r.deployed.Revision == 0
 		return false
 	}
 	before, known := r.found[step.Ref], expected[step.Ref]
-	next := drift.Applied(*after, r.now(), known, repairs && known != nil && (!creates || before.Version != after.Version))
+	isRepair := repairs && (!creates || before.Version != after.Version) || creates && known != nil && known.UID != ""
+	next := drift.Applied(*after, r.now(), known, isRepair && known != nil)
 	next.Pending = next.Pending || !repairs && (creates || r.deployed.Revision == 0)
 	expected[step.Ref] = next
 	if creates {
@@ -198,8 +203,10 @@ func (r *actionClient) undo(cause error) error {
 // accept records a revision whose steps are done, and remembers what was rendered.
 func (r *actionClient) accept() error {
 	if r.plan.Verdict == plan.Checking {
-		r.outcome.Checking = fmt.Sprintf("Job %q checks the change; pods of the last revision still serve",
-			r.rendered.First(render.Checks).Ref.Name())
+		r.outcome.Checking = fmt.Sprintf("Job %q checks the change", r.rendered.First(render.Checks).Ref.Name())
+		if r.deployed.Revision > 0 {
+			r.outcome.Checking += "; pods of the last revision still serve"
+		}
 		return nil
 	}
 	number := r.deployed.Revision

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -46,7 +47,9 @@ func (r *actionClient) repairBeside(cause error) error {
 		return err
 	}
 	log.FromContext(r.ctx).Error(err, "the deployed revision is not repaired")
-	r.plan.Obstacle = plan.Steady(r.last.Obstacle, err.Error()) // whatever else there is, it is less
+	if !strings.HasSuffix(err.Error(), cause.Error()) { // whatever else there is, it is less
+		r.plan.Obstacle = plan.Steady(r.last.Obstacle, err.Error())
+	}
 	return cause
 }
 
@@ -71,14 +74,18 @@ func (r *actionClient) recordLate(late *revision.Revision) {
 }
 
 func (r *actionClient) repair() error {
-	recorded, err := r.recorded(r.deployed.Revision)
-	if err != nil {
-		return err
+	recorded, missing := r.recorded(r.deployed.Revision)
+	if apply.IsPassing(missing) {
+		return missing
+	}
+	if missing != nil {
+		recorded = &revision.Revision{} // all may stay, although nobody knows what it should be
 	}
 	want, lacks, err := recorded.Restored(r.deployed, r.found, r.harm())
 	if err != nil {
-		return err
+		return cmp.Or(missing, err)
 	}
+	isFollowed := len(want.Objects) == 0 && r.deployed.IsFollowed(r.found)
 	clear(r.immutable) // it is of the other revision
 	var s plan.Situation
 	for again := true; again; {
@@ -90,13 +97,18 @@ func (r *actionClient) repair() error {
 		r.plan.Obstacle = cmp.Or(r.plan.Obstacle, p.Obstacle)
 		err = errors.Join(p.Err, r.do(true, p.Groups...))
 		isNews, failed := r.immutable.Learn(r.ctx, r.clusterOf(r.collector), err)
-		again, err = isNews, errors.Join(err, failed)
+		if again, err = isNews, errors.Join(err, failed); err == nil && lacks == nil && r.plan.Revises() {
+			err = r.do(true, p.Deletes) // the change was refused after it had created them
+		}
 	}
 	if err = errors.Join(err, lacks); err != nil {
 		return err
 	}
 	r.expects().KeepRepaired(s.View.Objects, r.found, want.Keeps)
 	r.disturbed, r.isUnknown = false, false
+	if isFollowed { // also by what was adopted
+		r.deployed.Serves(r.found)
+	}
 	return nil
 }
 

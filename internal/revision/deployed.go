@@ -178,7 +178,7 @@ func digestOf(objects map[inventory.Reference]inventory.Object, waits map[invent
 }
 
 // digestOfServing returns the digest of the objects that serve, and of what they use: a change that is refused may leave others. It is no
-// digest of all. An object that is being deleted does not count.
+// digest of all. An object that is being deleted does not count, and a claim never does: it cannot go while pods use it.
 func digestOfServing(objects map[inventory.Reference]inventory.Object) string {
 	serves := map[inventory.Reference]inventory.Object{}
 	uses := make([]string, 0, len(objects))
@@ -188,7 +188,7 @@ func digestOfServing(objects map[inventory.Reference]inventory.Object) string {
 	used := inventory.UsedBy(uses...)
 	for what, object := range objects {
 		isServing := render.StageOf(what.Kind().Kind) > render.Checks || used.Has(what)
-		if isServing && !object.Deleting {
+		if isServing && !object.Deleting && what.Kind().Kind != "PersistentVolumeClaim" {
 			serves[what] = object
 		}
 	}

@@ -157,6 +157,10 @@ func TestWhatARecordedRevisionRestores(t *testing.T) {
 			deployed: followed,
 			have:     map[string]drift.State{"ConfigMap": drift.Lost, "Service": drift.InOrder, "Deployment": drift.InOrder}, want: 0,
 		},
+		"nothing if a mount has gone that nobody uses": {
+			deployed: followed,
+			have:     map[string]drift.State{"Secret": drift.Lost, "Service": drift.InOrder, "Deployment": drift.InOrder}, want: 0,
+		},
 		"all if somebody has deleted something of that": {
 			deployed: func(found map[inventory.Reference]inventory.Object) Deployed {
 				what, lost := object("Service", "1")

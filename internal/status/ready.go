@@ -39,7 +39,11 @@ func (w writer) readinessOf(
 		}
 	}
 	if outcome.Checking != "" && !isTrue(status, "Paused") {
-		return readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, outcome.Checking}, nil
+		found := readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, outcome.Checking}
+		if outcome.Obstacle != "" {
+			found.message += "; " + outcome.Obstacle
+		}
+		return found, nil
 	}
 	found := readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "no workload seen yet"}
 	if workload != nil {

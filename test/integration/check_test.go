@@ -1,7 +1,10 @@
 package integration
 
 import (
+	"context"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -32,7 +36,11 @@ func awaitCheck(t *testing.T, collector *v1alpha1.Collector, before ...types.UID
 	var found []batchv1.Job
 	NewWithT(t).Eventually(func() []batchv1.Job { found = checks(t, collector); return found }).Should(And(
 		HaveLen(1), HaveEach(WithTransform(func(job batchv1.Job) types.UID { return job.UID }, Not(BeElementOf(before))))))
-	awaitReady(t, collector, "False", "Checking", fmt.Sprintf("Job %q checks the change; pods of the last revision still serve", found[0].Name))
+	message := fmt.Sprintf("Job %q checks the change", found[0].Name)
+	if get(t, collector, "", &v1alpha1.Collector{}).Status.DeployedRelease != nil {
+		message += "; pods of the last revision still serve"
+	}
+	awaitReady(t, collector, "False", "Checking", message)
 	return &found[0]
 }
 
@@ -202,5 +210,48 @@ func TestWhatACheckCostsTheAPIServer(t *testing.T) {
 		NewWithT(t).Eventually(func() []batchv1.Job { return checks(t, collector) }).Should(BeEmpty())
 		made := plane.audit.all(t, since, collector.Namespace)
 		NewWithT(t).Expect(len(made)).To(BeNumerically("<=", 13), "%v", made)
+	}
+}
+
+func TestReadyNamesACheckThatAFinalizerHolds(t *testing.T) {
+	t.Parallel()
+	collector := checked(t, v1alpha1.ModeDeployment)
+	reconfigure(t, collector, "other: {}")
+	job := awaitCheck(t, collector)
+	hold(t, job)
+	g := NewWithT(t)
+	g.Expect(plane.client.Delete(t.Context(), job)).To(Succeed())
+	g.Eventually(func() string { return condition(t, collector, "Ready").Message }).Should(ContainSubstring(
+		fmt.Sprintf("Job %q is being deleted, and held by finalizers", job.Name)))
+}
+
+// Somebody deletes what a check needs as soon as it is there.
+func TestWhatACheckNeedsIsCreatedLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	for kind, watched := range map[string]client.ObjectList{"Job": &batchv1.JobList{}, "Secret": &corev1.SecretList{}} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			g, collector := NewWithT(t), checked(t, v1alpha1.ModeDeployment)
+			watching, err := client.NewWithWatch(plane.env.Config, client.Options{})
+			g.Expect(err).NotTo(HaveOccurred())
+			events, err := watching.Watch(t.Context(), watched, client.InNamespace(collector.Namespace))
+			g.Expect(err).NotTo(HaveOccurred())
+			t.Cleanup(events.Stop)
+			var created atomic.Int32
+			go func() {
+				for event := range events.ResultChan() {
+					object, _ := event.Object.(client.Object)
+					isOfCheck := kind == "Job" || object != nil && strings.HasSuffix(object.GetName(), filesOf("other: {}"))
+					if event.Type == watch.Added && isOfCheck {
+						created.Add(1)
+						_ = plane.client.Delete(context.Background(), object, client.PropagationPolicy(metav1.DeletePropagationBackground))
+					}
+				}
+			}()
+			reconfigure(t, collector, "other: {}")
+			g.Eventually(func() string { return condition(t, collector, "Ready").Message }).Should(MatchRegexp(
+				`changes %s "gateway-[^"]+" again and again, so the operator repairs it less and less often`, kind))
+			g.Consistently(created.Load, 5*time.Second).Should(BeNumerically("<", 10))
+		})
 	}
 }

@@ -153,6 +153,9 @@ func TestAnOperatorThatCannotVerifyRecordsKeepsTheBudget(t *testing.T) {
 		found.Status.DeployedRelease.Digest = part + strings.Repeat("0", 20) + strings.Repeat("-", 24)
 		g.Expect(plane.client.Status().Patch(t.Context(), found, client.MergeFrom(before))).To(Succeed())
 	}
+	for _, secret := range revisions(t, w.fleet["d"]) { // nobody knows anything of it
+		g.Expect(plane.client.Delete(t.Context(), &secret)).To(Succeed())
+	}
 	deleteService(t, w.fleet["lost"])
 	w.mutex.Lock()
 	w.broken = "broken.example.com/"
