@@ -68,17 +68,22 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 	@if command -v shellcheck; then shellcheck .ci/run $(shell git ls-files '*.sh'); else echo "shellcheck: not installed, so shell files are not checked"; fi
 	@if command -v promtool; then go test -count=1 -tags=promtool ./test/rules; else echo "promtool: not installed, so alerts are not checked"; fi
 
+UNIT ?= unit # or nothing, to run these at another time
+test: ## Run every test that needs no root: units, and the operator on a real API server.
+	@$(ASSETS); $(MAKE) --no-print-directory --jobs=2 integration $(UNIT)
+unit: ## Run the tests of all modules that need no operator beside them: units, chart, CRD.
+	@$(ASSETS); for module in $(MODULES); do echo "go test: $$module"; GOGC=400 nice -n 10 go -C $$module test -count=1 -timeout=45m \
+		$(GOTESTFLAGS) $$(go -C $$module list ./... | grep -v /test/integration); done
 # What takes minutes or measures comes first where processors are scarce, in processes of its own: it mostly waits.
 FAULTS := ^Test(Chaos|TheOperatorEndsAsTheModelSays$$)
 ATTACKS := ^Test(Tenants|WalkOfEachField$$)
-test: ## Run every test that needs no root: unit, chart, CRD, integration on a real API server.
-	@$(ASSETS); tests() { nice -n "$$1" go -C "$$2" test -count=1 -timeout=45m $(GOTESTFLAGS) "$${@:3}"; }; \
-		tests 0 . -run='$(FAULTS)' ./test/integration & faults=$$!; tests 0 . -run='$(ATTACKS)' ./test/integration & attacks=$$!; tests 5 . -skip='$(FAULTS)|$(ATTACKS)' ./test/integration & others=$$!; \
-		for module in $(MODULES); do echo "go test: $$module"; GOGC=400 tests 10 $$module $$(go -C $$module list ./... | grep -v /test/integration); done; wait $$faults; wait $$attacks; wait $$others # uncached: the operator's binary changes
+integration: ## Run the tests of the operator on a real API server.
+	@$(ASSETS); tests() { nice -n "$$1" go test -count=1 -timeout=45m $(GOTESTFLAGS) "$$2" ./test/integration; }; \
+		tests 0 -run='$(FAULTS)' & faults=$$!; tests 0 -run='$(ATTACKS)' & attacks=$$!; tests 5 -skip='$(FAULTS)|$(ATTACKS)' & others=$$!; \
+		wait $$faults; wait $$attacks; wait $$others # uncached: the operator's binary changes
 
-SCHEDULES ?= 1000000
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.
-	SCHEDULES=$(SCHEDULES) go test -count=1 -timeout=24h -run '^TestSimulation$$' -v ./internal/release
+	SCHEDULES=$(or $(SCHEDULES),1000000) go test -count=1 -timeout=24h -run '^TestSimulation$$' -v ./internal/release
 
 chaos: ## Kill and mislead the operator, on a real API server, and print the figures in docs/operations.md.
 tenants: ## Attack the operator as a tenant, on a real API server, and print the figures in docs/security.md.

@@ -59,11 +59,13 @@ func Unshrunk(wanted *render.Object, uid types.UID, found apply.Immutable) *rend
 	return &kept
 }
 
-// growth returns the sizes of the claims that grow, by the names of their templates. There are none if that is not how the
-// templates differ. A smaller size is an error.
+// growth returns the sizes of the claims that grow, by the names of their templates. Another difference of the templates is an error.
 func growth(live, wanted *appsv1.StatefulSet) (map[string]resource.Quantity, error) {
+	const field = "volumeClaimTemplates"
+	differs := specpath.Refuse(field, "the claims of a StatefulSet that is there can grow, and nothing else of them can change; "+
+		"set them as they were, or create another Collector")
 	if len(live.Spec.VolumeClaimTemplates) != len(wanted.Spec.VolumeClaimTemplates) {
-		return nil, nil
+		return nil, differs
 	}
 	larger := map[string]resource.Quantity{}
 	for i := range wanted.Spec.VolumeClaimTemplates {
@@ -71,17 +73,15 @@ func growth(live, wanted *appsv1.StatefulSet) (map[string]resource.Quantity, err
 		has, asked := old.Spec.Resources.Requests.Storage(), template.Spec.Resources.Requests.Storage().DeepCopy()
 		switch has.Cmp(asked) {
 		case 1:
-			return nil, &specpath.RefusedError{Problems: []specpath.Problem{{
-				Field:   fmt.Sprintf("spec.volumeClaimTemplates[%d].spec.resources.requests.storage", i),
-				Message: fmt.Sprintf("%s is less than before, and a claim cannot shrink; set it to %s or more", &asked, has),
-			}}}
+			return nil, specpath.Refuse(fmt.Sprintf("%s[%d].spec.resources.requests.storage", field, i),
+				fmt.Sprintf("%s is less than before, and a claim cannot shrink; set it to %s or more", &asked, has))
 		case -1:
 			larger[template.Name] = asked
 			template.Spec.Resources.Requests[corev1.ResourceStorage] = *has // the rest is compared
 		}
 		old.TypeMeta = template.TypeMeta // the API server's answer has it in one encoding only
 		if !equality.Semantic.DeepEqual(old, *template) {
-			return nil, nil
+			return nil, differs
 		}
 	}
 	return larger, nil

@@ -77,6 +77,8 @@ func TestTheDeployedStatefulSetKeepsTheSizesThatARefusedChangeGaveIt(t *testing.
 
 func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
 	refused := errors.New("updates to statefulset spec are forbidden")
+	const onlyGrow = "spec.volumeClaimTemplates: the claims of a StatefulSet that is there can grow, and nothing else of them can change; " +
+		"set them as they were, or create another Collector"
 	for name, row := range map[string]struct {
 		live, wanted *appsv1.StatefulSet
 		claims       []string
@@ -95,8 +97,8 @@ func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
 			live: setWith("1", "queue=2Gi"), wanted: setWith("", "queue=1Gi"),
 			wantError: "spec.volumeClaimTemplates[0].spec.resources.requests.storage: 1Gi is less than before, and a claim cannot shrink; set it to 2Gi or more",
 		},
-		"another number of claims is refused":  {live: setWith("1", "queue=2Gi"), wanted: setWith(""), wantError: refused.Error()},
-		"another name of a claim is refused":   {live: setWith("1", "queue=2Gi"), wanted: setWith("", "other=2Gi"), wantError: refused.Error()},
+		"another number of claims is refused":  {live: setWith("1", "queue=2Gi"), wanted: setWith(""), wantError: onlyGrow},
+		"another name of a claim is refused":   {live: setWith("1", "queue=2Gi"), wanted: setWith("", "other=2Gi"), wantError: onlyGrow},
 		"another field than claims is refused": {live: setWith("1", "queue=2Gi"), wanted: setWith("", "queue=2Gi"), wantError: refused.Error()},
 		"another StatefulSet of that name is not what was refused": {
 			live: setWith("2", "queue=1Gi"), wanted: setWith("", "queue=2Gi"), wantError: refused.Error(),

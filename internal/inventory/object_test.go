@@ -221,3 +221,33 @@ func TestAWorkloadServesAlsoWithPodsThatAreToStayOld(t *testing.T) {
 		t.Error("a DaemonSet whose pods are updated as somebody deletes them does not serve")
 	}
 }
+
+func TestAConflictSaysWhatToDo(t *testing.T) {
+	collector := &metav1.ObjectMeta{Name: "c", UID: "1"}
+	what := NewReference(corev1.SchemeGroupVersion.WithKind("Service"), "c")
+	for name, row := range map[string]struct {
+		service metav1.ObjectMeta
+		want    string
+	}{
+		"it is the Collector's": {
+			service: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Collector", Name: "c", UID: "1", Controller: new(true)}}},
+		},
+		"it is somebody else's": {
+			service: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Proxy", Name: "p", UID: "2", Controller: new(true)}}},
+			want:    `Service "c" exists and belongs to Proxy/p; delete or rename it, or rename the Collector`,
+		},
+		"it has lost its owner": {
+			service: metav1.ObjectMeta{Annotations: map[string]string{AppliedAnnotation: "0"}},
+			want: `Service "c" exists and has no owner; the operator has made it, so add the Collector to its ownerReferences again, ` +
+				"or delete it",
+		},
+	} {
+		got := ""
+		if err := Verify(&corev1.Service{ObjectMeta: row.service}, &corev1.Pod{ObjectMeta: *collector}, what); err != nil {
+			got = err.Error()
+		}
+		if got != row.want {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
+	}
+}

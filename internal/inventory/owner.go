@@ -18,7 +18,11 @@ func Verify(live, collector client.Object, what Reference) error {
 	if metav1.IsControlledBy(live, collector) {
 		return nil
 	}
-	return &ConflictError{fmt.Sprintf("%s exists and %s; delete or rename it, or rename the Collector", what, OwnerOf(live, collector))}
+	advice := "delete or rename it, or rename the Collector"
+	if _, isMade := live.GetAnnotations()[AppliedAnnotation]; isMade && metav1.GetControllerOf(live) == nil { // pods may serve with it
+		advice = "the operator has made it, so add the Collector to its ownerReferences again, or delete it"
+	}
+	return &ConflictError{fmt.Sprintf("%s exists and %s; %s", what, OwnerOf(live, collector), advice)}
 }
 
 // OwnerOf says which owner an object has, as far as the object tells.

@@ -64,13 +64,17 @@ func (s *Situation) check(job render.Object) Plan {
 			return p
 		}
 	}
-	var deletes []apply.Step
+	var deletes, adopts []apply.Step
 	for what, other := range s.View.Objects { // a Collector has one check at a time
-		if render.StageOf(what.Kind().Kind) == render.Checks && other.IsThere() && (what != job.Ref || other.Ended.Type != "") {
+		switch {
+		case render.StageOf(what.Kind().Kind) == render.Checks && other.IsThere() && (what != job.Ref || other.Ended.Type != ""):
 			deletes = append(deletes, remove(what, other, "another check takes its place"))
+		case s.Moved && !p.Restores && other.State == drift.Unknown: // of a first revision
+			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: other.UID, Reason: "it stays"})
 		}
 	}
 	p.add(sorted(deletes))
+	p.add(sorted(adopts))
 	p.Leftovers = s.leftovers()
 	var needs []apply.Step
 	for i := range s.Want.Objects {

@@ -80,6 +80,13 @@ func TestDecideWhatWaits(t *testing.T) {
 			},
 			"Checking",
 		},
+		"what the first check of a Collector that has moved here has is adopted": {
+			Situation{
+				Moved: true, Want: wanted("r1", "Secret/c-1=1", "Job/c-check=1", "Deployment/c=1"),
+				View: drift.View{Objects: having("Secret/c-1=1 unknown", "Job/c-check=1 unknown")},
+			},
+			"Checking\nadopt Job/c-check, adopt Secret/c-1",
+		},
 		"a check that somebody deletes again and again is created later": {
 			Situation{
 				Now: noon, Deployed: "r1", Want: wanted("r2", "Secret/c-2=1", "Job/c-check=1", "Deployment/c=2"),

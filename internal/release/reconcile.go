@@ -152,10 +152,6 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 		return false
 	}
 	if step.Action == apply.Adopt {
-		if found, isFound := r.found[step.Ref]; isFound {
-			found.Version, found.Digest = after.Version, after.Digest
-			r.found[step.Ref] = found
-		}
 		expected[step.Ref] = drift.Applied(*after, r.now(), nil, false)
 		expected[step.Ref].Edited = true // nobody knows
 		expected[step.Ref].Pending = r.deployed.Revision == 0

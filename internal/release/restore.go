@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -107,7 +108,14 @@ func (r *actionClient) repair() error {
 	r.expects().KeepRepaired(s.View.Objects, r.found, want.Keeps)
 	r.disturbed, r.isUnknown = false, false
 	if isFollowed { // also by what was adopted
-		r.deployed.Serves(r.found)
+		serves := maps.Clone(r.found)
+		for what, object := range serves {
+			if known := r.expected[what]; known != nil {
+				object.Digest = known.Digest
+				serves[what] = object
+			}
+		}
+		r.deployed.Serves(serves)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (s *space) refused() string {
 	case spec.Check != 0 && verdict != "" && !isDeployed:
 		return "the check is " + verdict
 	case isDeployed:
-	case strings.Contains(message, "cannot shrink"), strings.Contains(message, "updates to statefulset spec") && comesOrGoes:
+	case strings.Contains(message, "cannot shrink"), strings.Contains(message, "nothing else of them can change") && comesOrGoes:
 		return message
 	}
 	return ""
