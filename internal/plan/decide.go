@@ -130,16 +130,16 @@ func (s *Situation) Drifts() bool {
 		isDrift := seen.State == drift.Unknown || seen.State == drift.Lost
 		mayDrift = mayDrift || isDrift && render.StageOf(what.Kind().Kind) != render.Checks
 	}
-	return s.Deployed != "" && (s.Moved || mayDrift || s.IsHarmed())
+	return s.Deployed != "" && (s.Moved || mayDrift || s.IsHarmed(true))
 }
 
-// IsHarmed tells whether something is known to be wrong with the deployed revision. The loss of an object that pods mount does not count,
-// because the digest of what serves tells of that. The loss of one that was created for a later revision does not count either.
-func (s *Situation) IsHarmed() bool {
+// IsHarmed tells whether something is known to be wrong with the deployed revision. The loss of an object that pods can mount does not
+// count if a digest or a record tells which of them they do. The loss of one that was created for a later revision never counts.
+func (s *Situation) IsHarmed(knowsMounts bool) bool {
 	runs := false
 	for what, seen := range s.View.Objects {
 		stage := render.StageOf(what.Kind().Kind)
-		isLost := seen.State == drift.Lost && !seen.Pending && stage != render.Mounts
+		isLost := seen.State == drift.Lost && !seen.Pending && (stage != render.Mounts || !knowsMounts)
 		if (isLost || seen.State == drift.Changed) && stage != render.Checks {
 			return true
 		}

@@ -91,7 +91,7 @@ func (r *Revision) Restored(
 	if !isDeployed {
 		stays = r.isComplete(s.View.Objects)
 	}
-	if stays && !s.IsHarmed() {
+	if stays && !s.IsHarmed(len(r.Objects) > 0) {
 		return want, nil, nil
 	}
 	if !isDeployed {

@@ -123,7 +123,8 @@ func TestWhatARecordedRevisionRestores(t *testing.T) {
 		deployed  func(found map[inventory.Reference]inventory.Object) Deployed
 		have      map[string]drift.State
 		disturbed bool
-		want      int // objects, or -1 for an error
+		bare      bool // there is no record
+		want      int  // objects, or -1 for an error
 	}{
 		"all of the deployed revision": {
 			deployed: as("r"),
@@ -136,6 +137,14 @@ func TestWhatARecordedRevisionRestores(t *testing.T) {
 		"an error if it has another hash, and something is not there": {
 			deployed: as("x"),
 			have:     map[string]drift.State{"Deployment": drift.Unknown}, want: -1,
+		},
+		"nothing without a record, as long as nothing has gone": {
+			deployed: as("x"), bare: true,
+			have: map[string]drift.State{"Deployment": drift.Unknown}, want: 0,
+		},
+		"an error without a record, and what pods may mount has gone": {
+			deployed: as("x"), bare: true,
+			have: map[string]drift.State{"Secret": drift.Lost, "Deployment": drift.InOrder}, want: -1,
 		},
 		"an error if it has another hash, and something goes": {
 			deployed: as("x"),
@@ -189,7 +198,11 @@ func TestWhatARecordedRevisionRestores(t *testing.T) {
 		}
 		is := row.deployed(found)
 		s := plan.Situation{Deployed: is.Hash(), Disturbed: row.disturbed, View: drift.View{Objects: view}}
-		want, _, err := recorded.Restored(is, found, s)
+		of := recorded
+		if row.bare {
+			of = &Revision{}
+		}
+		want, _, err := of.Restored(is, found, s)
 		if (err != nil) != (row.want < 0) || err == nil && (len(want.Objects) != row.want || want.Hash != is.Hash()) {
 			t.Errorf("%s: %d objects of %s, %v", name, len(want.Objects), want.Hash, err)
 		}
