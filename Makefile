@@ -68,19 +68,15 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 	@if command -v shellcheck; then shellcheck .ci/run $(shell git ls-files '*.sh'); else echo "shellcheck: not installed, so shell files are not checked"; fi
 	@if command -v promtool; then go test -count=1 -tags=promtool ./test/rules; else echo "promtool: not installed, so alerts are not checked"; fi
 
-UNIT ?= unit # or nothing, to run these at another time
-test: ## Run every test that needs no root: units, and the operator on a real API server.
-	@$(ASSETS); $(MAKE) --no-print-directory --jobs=2 integration $(UNIT)
 unit: ## Run the tests of all modules that need no operator beside them: units, chart, CRD.
-	@$(ASSETS); for module in $(MODULES); do echo "go test: $$module"; GOGC=400 nice -n 10 go -C $$module test -count=1 -timeout=45m \
-		$(GOTESTFLAGS) $$(go -C $$module list ./... | grep -v /test/integration); done
+	@$(ASSETS); for module in $(MODULES); do echo "go test: $$module"; GOGC=400 nice -n 10 go -C $$module test -count=1 -timeout=45m $(GOTESTFLAGS) $$(go -C $$module list ./... | grep -v /test/integration); done
 # What takes minutes or measures comes first where processors are scarce, in processes of its own: it mostly waits.
 FAULTS := ^Test(Chaos|TheOperatorEndsAsTheModelSays$$)
 ATTACKS := ^Test(Tenants|WalkOfEachField$$)
-integration: ## Run the tests of the operator on a real API server.
+test: ## Run every test that needs no root: units, and the operator on a real API server. UNIT= leaves out the units.
 	@$(ASSETS); tests() { nice -n "$$1" go test -count=1 -timeout=45m $(GOTESTFLAGS) "$$2" ./test/integration; }; \
 		tests 0 -run='$(FAULTS)' & faults=$$!; tests 0 -run='$(ATTACKS)' & attacks=$$!; tests 5 -skip='$(FAULTS)|$(ATTACKS)' & others=$$!; \
-		wait $$faults; wait $$attacks; wait $$others # uncached: the operator's binary changes
+		if [ -n "$${UNIT-unit}" ]; then $(MAKE) --no-print-directory unit; fi; wait $$faults; wait $$attacks; wait $$others # uncached: the operator's binary changes
 
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.
 	SCHEDULES=$(or $(SCHEDULES),1000000) go test -count=1 -timeout=24h -run '^TestSimulation$$' -v ./internal/release

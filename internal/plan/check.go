@@ -82,8 +82,7 @@ func (s *Situation) check(job render.Object) Plan {
 		switch needed := s.View.Objects[wanted.Ref]; {
 		case wanted.Stage != render.Mounts:
 		case needed.State == drift.Contested:
-			p.Obstruct(Contested, EditorOf(needed.Editor), wanted.Ref)
-			p.Sooner(needed.Next.Sub(s.Now))
+			p.contest(wanted.Ref, needed, s.Now)
 		case needed.State == drift.Absent, needed.State == drift.Lost:
 			needs = append(needs, apply.Step{Action: apply.Create, Ref: wanted.Ref, Object: wanted, Reason: "the check needs it"})
 		}
@@ -95,8 +94,7 @@ func (s *Situation) check(job render.Object) Plan {
 	case seen.State == drift.Absent, seen.State == drift.Lost, seen.Ended.Type != "":
 		p.add([]apply.Step{{Action: apply.Create, Ref: job.Ref, Object: &job, Reason: "it has not accepted the change"}})
 	case seen.State == drift.Contested:
-		p.Obstruct(Contested, EditorOf(seen.Editor), job.Ref)
-		p.Sooner(seen.Next.Sub(s.Now))
+		p.contest(job.Ref, seen, s.Now)
 	case seen.State == drift.Behind:
 		p.Sooner(inventory.CacheDelay)
 	}

@@ -56,6 +56,12 @@ func (p *Plan) Obstruct(format string, args ...any) {
 	}
 }
 
+// contest names an object that somebody changes again and again, and has it looked at when its next repair is due.
+func (p *Plan) contest(what inventory.Reference, seen drift.Seen, now time.Time) {
+	p.Obstruct(Contested, EditorOf(seen.Editor), what)
+	p.Sooner(seen.Next.Sub(now))
+}
+
 var digits = regexp.MustCompile(`\d+`)
 
 // Steady returns the former text of an error where only numbers in it are new, such as those of a port or a stream. A new text would be

@@ -73,9 +73,12 @@ func (s *Situation) unseen(p *Plan) (adopts []apply.Step) {
 // unaccepted deletes objects that a change has created beside those of the deployed revision, and that was not accepted: they may scale
 // these, or keep traffic from them. Objects that pods mount stay. A workload stays too, because its pods may serve.
 func (s *Situation) unaccepted() (deletes []apply.Step) {
+	if s.Want.First(render.Workloads) == nil { // nothing is restored
+		return nil
+	}
 	for what, seen := range s.View.Objects {
 		stage := render.StageOf(what.Kind().Kind)
-		isBeside := s.Want.First(render.Workloads) != nil && s.Want.Has(what) == nil && stage > render.Checks && stage != render.Workloads
+		isBeside := s.Want.Has(what) == nil && stage > render.Checks && stage != render.Workloads
 		if isBeside && seen.Pending && seen.IsThere() {
 			deletes = append(deletes, remove(what, seen, "a change that was not accepted has created it"))
 		}

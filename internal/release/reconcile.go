@@ -158,8 +158,8 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 		return false
 	}
 	before, known := r.found[step.Ref], expected[step.Ref]
-	isRepair := repairs && (!creates || before.Version != after.Version) || creates && known != nil && known.UID != ""
-	next := drift.Applied(*after, r.now(), known, isRepair && known != nil)
+	isRepair := known != nil && (repairs && (!creates || before.Version != after.Version) || creates && known.UID != "")
+	next := drift.Applied(*after, r.now(), known, isRepair)
 	next.Pending = next.Pending || !repairs && (creates || r.deployed.Revision == 0)
 	expected[step.Ref] = next
 	if creates {

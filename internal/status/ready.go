@@ -25,25 +25,25 @@ type readiness struct {
 	reason, message string
 }
 
+// with adds an obstacle to the message, unless there is none.
+func (r readiness) with(obstacle string) readiness {
+	if obstacle != "" {
+		r.message += "; " + obstacle
+	}
+	return r
+}
+
 // readinessOf says whether the pods of collector serve, as its spec says. workload is nil if there is none.
 func (w writer) readinessOf(
 	ctx context.Context, collector *unstructured.Unstructured, workload *workload, status *v1alpha1.CollectorStatus, outcome release.Outcome,
 ) (readiness, error) {
 	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
 		if condition := find(status, conditionType); isTrue(status, conditionType) && !isTrue(status, "Paused") {
-			found := failure(outcome.Err, condition.Message)
-			if outcome.Obstacle != "" {
-				found.message += "; " + outcome.Obstacle
-			}
-			return found, nil
+			return failure(outcome.Err, condition.Message).with(outcome.Obstacle), nil
 		}
 	}
 	if outcome.Checking != "" && !isTrue(status, "Paused") {
-		found := readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, outcome.Checking}
-		if outcome.Obstacle != "" {
-			found.message += "; " + outcome.Obstacle
-		}
-		return found, nil
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, outcome.Checking}.with(outcome.Obstacle), nil
 	}
 	found := readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "no workload seen yet"}
 	if workload != nil {
@@ -53,9 +53,7 @@ func (w writer) readinessOf(
 		}
 		found = workload.readiness(troubles)
 	}
-	if outcome.Obstacle != "" {
-		found.message += "; " + outcome.Obstacle
-	}
+	found = found.with(outcome.Obstacle)
 	switch {
 	case isTrue(status, "Paused"):
 		message := "annotation " + v1alpha1.PausedAnnotation + " is true: the operator does not follow the spec"
