@@ -68,16 +68,19 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 	@if command -v shellcheck; then shellcheck .ci/run $(shell git ls-files '*.sh'); else echo "shellcheck: not installed, so shell files are not checked"; fi
 	@if command -v promtool; then go test -count=1 -tags=promtool ./test/rules; else echo "promtool: not installed, so alerts are not checked"; fi
 
+UNITS = for module in $(MODULES); do echo "go test: $$module"; GOGC=400 nice -n 10 go -C $$module test -count=1 -timeout=45m $(GOTESTFLAGS) $$(go -C $$module list ./... | grep -v /test/integration); done
 unit: ## Run the tests of all modules that need no operator beside them: units, chart, CRD.
-	@$(ASSETS); for module in $(MODULES); do echo "go test: $$module"; GOGC=400 nice -n 10 go -C $$module test -count=1 -timeout=45m $(GOTESTFLAGS) $$(go -C $$module list ./... | grep -v /test/integration); done
-# What takes minutes or measures comes first where processors are scarce, in processes of its own: it mostly waits.
+	@$(ASSETS); $(UNITS)
+# What takes minutes, measures or is not parallel mostly waits, so it has processes of its own. The first two come first.
 FAULTS := ^Test(Chaos|TheOperatorEndsAsTheModelSays$$)
 ATTACKS := ^Test(Tenants|WalkOfEachField$$)
+ALONE = ^($(shell grep -L 't.Parallel()' test/integration/*_test.go | xargs grep -ho '^func Test[A-Za-z0-9]*.t ' | sed 's/func //; s/.t $$//' | paste -sd'|'))$$
 test: ## Run every test that needs no root: units, and the operator on a real API server. UNIT= leaves out the units.
-	@$(ASSETS); tests() { nice -n "$$1" go test -count=1 -timeout=45m $(GOTESTFLAGS) "$$2" ./test/integration; }; \
-		tests 0 -run='$(FAULTS)' & faults=$$!; tests 0 -run='$(ATTACKS)' & attacks=$$!; tests 5 -skip='$(FAULTS)|$(ATTACKS)' & others=$$!; \
-		if [ -n "$${UNIT-unit}" ]; then $(MAKE) --no-print-directory unit; fi; wait $$faults; wait $$attacks; wait $$others # uncached: the operator's binary changes
-
+	@$(ASSETS); tests() { nice -n "$$1" go test -count=1 -timeout=45m $(GOTESTFLAGS) "$${@:2}" ./test/integration; }; all=(); \
+		tests 0 -run='$(FAULTS)' & all+=($$!); tests 0 -run='$(ATTACKS)' & all+=($$!); \
+		tests 5 -run='$(ALONE)' -skip='$(FAULTS)|$(ATTACKS)' & all+=($$!); tests 5 -skip='$(FAULTS)|$(ATTACKS)|$(ALONE)' & all+=($$!); \
+		if [ -n "$${UNIT-unit}" ]; then ($(UNITS)) & all+=($$!); fi; failed=; \
+		for one in "$${all[@]}"; do wait "$$one" || failed=1; done; [ -z "$$failed" ] # uncached: the operator's binary changes
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.
 	SCHEDULES=$(or $(SCHEDULES),1000000) go test -count=1 -timeout=24h -run '^TestSimulation$$' -v ./internal/release
 
@@ -94,7 +97,6 @@ cluster-up: ## Bring up a cluster of one real node, on a Debian machine, as root
 cluster-down: ## Stop the cluster and remove all that it made.
 cluster-up cluster-down:
 	go -C test/cluster run . $(@:cluster-%=%)
-
 # Runs tests on the cluster of KUBECONFIG, or that of cluster-up.
 define e2e
 @[ -z "$(E2E_LOAD)" ] || for archive in $(CURDIR)/bin/images/*.tar; do $(E2E_LOAD) "$$archive"; done
@@ -117,15 +119,13 @@ e2e-olm: $(if $(E2E_LOAD),image-archives) ## Have OLM install, upgrade and remov
 build: bin/kube8-operator ## Build bin/kube8-operator.
 plugin: bin/kubectl-collector ## Build bin/kubectl-collector: with bin in $PATH, it is `kubectl collector`.
 
-bin/kube8-operator bin/kubectl-collector: FORCE
-	$(GO_BUILD) -o $@ ./cmd/$(@F)
-
 run: build ## Run the operator on this machine, against the cluster of the current kubeconfig; flags in ARGS.
 	bin/kube8-operator run $(ARGS)
 
+bin/kube8-operator bin/kubectl-collector: FORCE
+	$(GO_BUILD) -o $@ ./cmd/$(@F)
 bin/linux-%/kube8-operator: FORCE
 	GOOS=linux GOARCH=$* $(GO_BUILD) -tags runonly -o $@ ./cmd/kube8-operator
-
 bin/cli-%: FORCE
 	for name in kube8-operator kubectl-collector; do GOOS=$(subst -, GOARCH=,$*) $(GO_BUILD) -o $@/$$name ./cmd/$$name; done
 
@@ -150,7 +150,6 @@ define render
 @cd bin/overlay && $(GO_TOOL) kustomize edit set image ghcr.io/kube8/kube8-operator=$(IMG)
 $(GO_TOOL) kustomize build bin/overlay --output=$(MANIFESTS)
 endef
-
 install: ## Install the CRD.
 	$(GO_TOOL) kustomize build config/crd | $(KUBECTL) apply --server-side -f -
 uninstall: no-collectors ## Remove the CRD; refuses while Collectors exist.

@@ -75,7 +75,7 @@ func TestAChangedBaseReachesTheFleetInWaves(t *testing.T) {
 		}).WithPolling(2 * time.Second).WithTimeout(time.Minute).Should(BeTrue())
 		writeBase(t, base, content)
 		g.Eventually(func() v1alpha1.Condition { return condition(t, w.fleet["a-last"], v1alpha1.UpdatePending) }).Should(
-			HaveField("Message", ContainSubstring("label kube8.dev/rollout of namespace kube8-operator-system pauses all of them")))
+			HaveField("Message", ContainSubstring("once label kube8.dev/rollout of namespace kube8-operator-system no longer pauses all of them")))
 		g.Consistently(func() []string { return w.have(t, stamp(content)) }).WithTimeout(2 * time.Second).Should(BeEmpty())
 		setLabel(t, systemNamespace, v1alpha1.RolloutLabel, "")
 		w.awaitReady(t, stamp(content), moved...)
