@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -169,6 +170,21 @@ func (w *Waves) wishOf(collector client.Object) string {
 		return own
 	}
 	return w.namespaces[collector.GetNamespace()][v1alpha1.RolloutLabel]
+}
+
+// turnOf says when the turn of a Collector comes. That stays true when the pause ends: nobody is reconciled for that.
+func (w *Waves) turnOf(at place, ring int) string {
+	turn := fmt.Sprintf("ring %d, place %d", ring, at.number)
+	switch {
+	case w.Live != nil && w.namespaces == nil:
+		turn = fmt.Sprintf("place %d", at.number)
+	case ring == LastRing:
+		turn = fmt.Sprintf("after all rings, place %d", at.number)
+	}
+	if w.isPaused() {
+		turn += fmt.Sprintf(", once label %s of namespace %s no longer pauses all of them", v1alpha1.RolloutLabel, w.Namespace)
+	}
+	return turn
 }
 
 // ringOf returns the ring of a Collector's namespace.

@@ -117,15 +117,8 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 		}
 	case w.wishOf(collector) == v1alpha1.RolloutHold:
 		pending.Reason, pending.Message = v1alpha1.ReasonLeftOut, "label "+v1alpha1.RolloutLabel+" holds the operator's change back"
-	case w.isPaused():
-		pending.Message = fmt.Sprintf("the operator's change waits: label %s of namespace %s pauses all of them",
-			v1alpha1.RolloutLabel, w.Namespace)
-	case w.Live != nil && w.namespaces == nil:
-		pending.Message = fmt.Sprintf("the operator's change waits: place %d", at.number)
-	case ring == LastRing:
-		pending.Message = fmt.Sprintf("the operator's change waits: after all rings, place %d", at.number)
 	default:
-		pending.Message = fmt.Sprintf("the operator's change waits: ring %d, place %d", ring, at.number)
+		pending.Message = "the operator's change waits: " + w.turnOf(at, ring)
 	}
 	return pending
 }
