@@ -67,6 +67,14 @@ func version(t *testing.T) string {
 	return tag
 }
 
+// awaitTurn waits as long as others have the cluster: until the file $E2E_AFTER is there.
+func awaitTurn(t *testing.T) {
+	t.Helper()
+	if turn := os.Getenv("E2E_AFTER"); turn != "" {
+		NewWithT(t).Eventually(turn).WithTimeout(40 * time.Minute).Should(BeAnExistingFile())
+	}
+}
+
 // command runs a program and returns what it printed, or ends the test.
 func command(t *testing.T, name string, args ...string) string {
 	t.Helper()

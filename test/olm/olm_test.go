@@ -9,7 +9,6 @@ import (
 	"path"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -27,9 +26,7 @@ func TestOLM(t *testing.T) {
 	const tenant = "kube8-olm-tenant"
 	report(t, suite, "as a whole")
 	olm, first, second := images(t)
-	if turn := os.Getenv("E2E_AFTER"); turn != "" { // others have the cluster until this file is there
-		NewWithT(t).Eventually(turn).WithTimeout(40 * time.Minute).Should(BeAnExistingFile())
-	}
+	awaitTurn(t)
 	installOLM(t, olm)
 	namespace(t, systemNamespace)
 	namespace(t, tenant)

@@ -54,6 +54,7 @@ func TestScorecard(t *testing.T) {
 	stock := stockImage(t)
 	build(t, stock, "test/olm/Dockerfile", sdk, "--target=scorecard-test")
 	load(t, stock)
+	awaitTurn(t)
 
 	t.Cleanup(func() {
 		if out, err := exec.Command("make", "--no-print-directory", "undeploy").CombinedOutput(); err != nil {
