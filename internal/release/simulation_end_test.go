@@ -1,7 +1,6 @@
 package release
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -236,16 +235,12 @@ func (s *simSpace) restored(why, when string) {
 			return // what serves may have been adopted as it is
 		}
 	}
-	if differs != "" {
+	if differs != "" && !s.lacksRecord() {
 		w.violates("S6", "%s, although %s refuses the change, the last accepted revision is not there: %s (%s)", when, why, differs, s.state)
 	}
 	if s.state.ready && why != "" && s.state.update == "" {
 		w.violates("S7", "%s, Ready although %s refuses the change", when, why)
 	}
-}
-
-func (s simState) String() string {
-	return fmt.Sprintf("revision %d of generation %d, %s, Ready %t %s, update %q", s.revision, s.generation, s.verdict, s.ready, s.reason, s.update)
 }
 
 func (s simState) hashOf() string {

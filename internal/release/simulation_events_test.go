@@ -56,6 +56,8 @@ func (w *simWorld) happen(e simulation.Event) {
 			s.state.digest = s.state.digest[:min(len(s.state.digest), 40)] + strings.Repeat("-", 24) // of objects, which are hashed otherwise
 		}
 		w.start()
+	case simulation.DeleteRecords:
+		s.records = s.records[:max(0, len(s.records)-e.N)]
 	case simulation.ChangeBase:
 		w.changeBase(e.N)
 	case simulation.Pods:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -61,4 +62,20 @@ func (s *simSpace) namesObstacle() {
 	if s.state.ready && len(held) > 0 || len(held) > 0 && !slices.ContainsFunc(held, isNamed) {
 		s.world.violates("S7", "Ready does not name %s: %t %s", held[0], s.state.ready, s.state.message)
 	}
+}
+
+// lacksRecord tells whether the record of the deployed revision has been deleted. Nobody knows then how to repair what is there, and
+// Ready says so of what the operator knows to be lost.
+func (s *simSpace) lacksRecord() bool {
+	if slices.ContainsFunc(s.records, func(known simRecord) bool { return int64(known.revision) == s.state.revision }) {
+		return false
+	}
+	isTold := !s.state.ready && strings.Contains(s.state.message, "is not recorded")
+	for what, seen := range s.view {
+		if seen.State == drift.Lost && !seen.Pending && render.StageOf(what.Kind().Kind) > render.Checks && !isTold {
+			s.world.violates("S7", "%s is lost, and Ready does not say that revision %d is not recorded: %t %s", what, s.state.revision,
+				s.state.ready, s.state.message)
+		}
+	}
+	return true
 }

@@ -34,6 +34,10 @@ type simState struct {
 	verdict               plan.Verdict
 }
 
+func (s simState) String() string {
+	return fmt.Sprintf("revision %d of generation %d, %s, Ready %t %s, update %q", s.revision, s.generation, s.verdict, s.ready, s.reason, s.update)
+}
+
 // collector returns the Collector as the operator reads it.
 func (s *simSpace) collector() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}

@@ -64,6 +64,9 @@ const (
 	// Rehash does so, too. That operator hashes otherwise whatever it renders, so it cannot tell what its predecessor has recorded.
 	Rehash Action = "restart an operator that hashes otherwise"
 
+	// DeleteRecords deletes the records of the last N revisions.
+	DeleteRecords Action = "delete records"
+
 	// ChangeBase gives the base that all Collectors share another content, N. 0 takes it from them, and Missing deletes it.
 	ChangeBase Action = "change the base"
 

@@ -37,6 +37,7 @@ func New(seed uint64) Schedule {
 	}
 	g.changeBases(seed)
 	g.rehash(seed)
+	g.deleteRecords(seed)
 	return g.schedule
 }
 
@@ -48,6 +49,17 @@ func (g *generator) rehash(seed uint64) {
 		return
 	}
 	event := Event{Action: Rehash, N: 1 + draw.IntN(3), Rounds: draw.IntN(4)}
+	g.schedule.Events = slices.Insert(g.schedule.Events, 1+draw.IntN(len(g.schedule.Events)), event)
+}
+
+// deleteRecords adds a deletion of records to some schedules. It draws by itself, too.
+func (g *generator) deleteRecords(seed uint64) {
+	//nolint:gosec // a seed has the same schedule each time
+	draw := rand.New(rand.NewPCG(seed, 31))
+	if draw.IntN(8) > 0 {
+		return
+	}
+	event := Event{Action: DeleteRecords, N: 1 + draw.IntN(3), Collector: draw.IntN(g.schedule.Collectors), Rounds: draw.IntN(4)}
 	g.schedule.Events = slices.Insert(g.schedule.Events, 1+draw.IntN(len(g.schedule.Events)), event)
 }
 
