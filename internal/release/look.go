@@ -105,7 +105,9 @@ func (r *actionClient) decide() error {
 	if err != nil {
 		return err
 	}
-	s.ByOperator = !r.isUnrepairable && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
+	isApplied := r.unrecorded != nil && r.unrecorded.Hash == r.rendered.Hash // and only its record was refused
+	isByOperator := !isApplied && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
+	s.ByOperator = isByOperator && !r.isUnrepairable
 	if s.ByOperator && s.Failed == nil {
 		r.outcome.Update = r.Waves.Ask(r.collector)
 		s.Turn = r.outcome.Update == nil

@@ -76,7 +76,7 @@ func (w *simWorld) changeBase(content int) {
 	if w.base == content {
 		return
 	}
-	w.base = content
+	w.base, w.brings = content, true
 	for _, o := range w.operators {
 		var concerned []*unstructured.Unstructured
 		for _, s := range w.spaces {

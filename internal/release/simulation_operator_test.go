@@ -216,6 +216,7 @@ func (s *simSpace) writeStatus(outcome Outcome, err error) (isNews bool, lost er
 	case !isOnItsWay:
 		after.update, after.updateMessage = "", ""
 	}
+	s.world.tellsChange(after)
 	isRolling, wasRolling := after.update == v1alpha1.ReasonRollingOut, before.update == v1alpha1.ReasonRollingOut
 	if isRolling != wasRolling || before.update == "" && after.update != "" {
 		after.updateSince = s.world.now

@@ -74,3 +74,11 @@ func (s *simSpace) isHarmed(before, after plan.Want) bool {
 		return found == nil || found.deleting
 	})
 }
+
+// tellsChange checks that no status tells of a change by the operator before there is one.
+func (w *simWorld) tellsChange(after simState) {
+	w.brings = w.brings || w.chart != 1 || w.hashes > 0
+	if after.update != "" && !w.brings {
+		w.violates("S9", "the status tells of a change by the operator, which has changed nothing: %s %s", after.update, after.updateMessage)
+	}
+}

@@ -44,8 +44,9 @@ type simWorld struct {
 	deciding  *simSpace             // whose reconcile runs
 	operators []*simOperatorProcess // by shard
 	chart     int
-	base      int // its content
-	hashes    int // tells apart how operators hash
+	base      int  // its content
+	hashes    int  // tells apart how operators hash
+	brings    bool // the operator has brought a change
 	killed    bool
 	faults    [2]simFault // kill, timeout
 	later     []simulation.Event
@@ -56,9 +57,8 @@ type simWorld struct {
 	reads     int    // of users' Secrets
 	refused   int    // how often a broken configuration was rendered
 	nextChart string // of the operator that comes after a kill, or empty for the same
-	steps     int
 
-	reconciles int
+	steps, reconciles int
 
 	tracing   bool
 	lines     []string
