@@ -61,7 +61,7 @@ type Immutable struct {
 	// Err is what the API server says.
 	Err error
 
-	// Live and Wanted are a StatefulSet, and Claims those of its namespace; nil for other kinds.
+	// Live and Wanted are a StatefulSet, nil for other kinds. Claims are those of the namespace, for a StatefulSet and for a claim.
 	Live, Wanted *appsv1.StatefulSet
 	Claims       []corev1.PersistentVolumeClaim
 }
@@ -86,10 +86,15 @@ func (i Immutables) Learn(ctx context.Context, cluster Cluster, err error) (isNe
 	return true, nil
 }
 
-// inspect reads a StatefulSet that cannot be changed, and its claims.
+// inspect reads a StatefulSet that cannot be changed, and its claims, or a claim.
 func (e *ImmutableError) inspect(ctx context.Context, cluster Cluster) (Immutable, error) {
 	found := Immutable{Err: e}
-	if e.Ref.Kind().Kind != "StatefulSet" {
+	switch e.Ref.Kind().Kind {
+	case "PersistentVolumeClaim":
+		claims, err := cluster.Claims(ctx)
+		found.Claims = claims
+		return found, err
+	case "Secret":
 		return found, nil
 	}
 	live, err := cluster.Read(ctx, e.Ref)
@@ -107,7 +112,11 @@ func (e *ImmutableError) inspect(ctx context.Context, cluster Cluster) (Immutabl
 
 // immutableFields are the fields that the API server names when somebody changes what nobody can change
 // (k8s.io/kubernetes, pkg/apis/apps/validation and pkg/apis/core/validation). Its reason is FieldValueForbidden for each.
-var immutableFields = map[string][]string{"StatefulSet": {"spec"}, "Secret": {"data", "immutable"}}
+var immutableFields = map[string][]string{
+	"StatefulSet": {"spec"}, "Secret": {"data", "immutable"}, "PersistentVolumeClaim": {claimSize},
+}
+
+const claimSize = "spec.resources.requests.storage"
 
 // immutable returns the fields that nobody can change, if the API server refuses only these. A policy's refusal is of the
 // same category, and names no field.

@@ -36,8 +36,17 @@ func Successor(what inventory.Reference, uid types.UID, found apply.Immutable) (
 }
 
 // Unshrunk returns an object of the deployed revision as it can be repaired, or nil if that is not what is in the way: claims cannot
-// shrink, so a StatefulSet keeps the sizes that a change gave it before it was refused.
+// shrink, so a StatefulSet and a claim keep the sizes that a change gave them before it was refused.
 func Unshrunk(wanted *render.Object, uid types.UID, found apply.Immutable) *render.Object {
+	for i := range found.Claims {
+		if claim := &found.Claims[i]; wanted.Ref.Kind().Kind == "PersistentVolumeClaim" && claim.UID == uid {
+			kept := *wanted
+			kept.Content = wanted.Content.DeepCopy()
+			size := claim.Spec.Resources.Requests.Storage().String()
+			_ = unstructured.SetNestedField(kept.Content.Object, size, "spec", "resources", "requests", "storage") // it has been applied
+			return &kept
+		}
+	}
 	if found.Live == nil || found.Live.UID != uid {
 		return nil
 	}

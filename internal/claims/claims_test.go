@@ -75,6 +75,26 @@ func TestTheDeployedStatefulSetKeepsTheSizesThatARefusedChangeGaveIt(t *testing.
 	}
 }
 
+func TestAClaimOfTheDeployedRevisionKeepsTheSizeThatItHas(t *testing.T) {
+	claim := func(uid types.UID, size string) (claim corev1.PersistentVolumeClaim) {
+		claim.UID = uid
+		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
+		return claim
+	}
+	content := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"resources": map[string]any{"requests": map[string]any{"storage": "1Gi"}},
+	}}}
+	what := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), "c-queue")
+	found := apply.Immutable{Claims: []corev1.PersistentVolumeClaim{claim("1", "3Gi"), claim("2", "2Gi")}}
+	kept := Unshrunk(&render.Object{Ref: what, Content: content}, "2", found)
+	if size, _, _ := unstructured.NestedString(kept.Content.Object, "spec", "resources", "requests", "storage"); size != "2Gi" {
+		t.Errorf("it has %s", size)
+	}
+	if other := Unshrunk(&render.Object{Ref: what, Content: content}, "3", found); other != nil {
+		t.Errorf("another one has %v", other)
+	}
+}
+
 func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
 	refused := errors.New("updates to statefulset spec are forbidden")
 	const onlyGrow = "spec.volumeClaimTemplates: the claims of a StatefulSet that is there can grow, and nothing else of them can change; " +

@@ -89,7 +89,9 @@ func (s *Situation) order(steps []apply.Step, untried inventory.Reference, p *Pl
 	for stage := render.Mounts; stage <= last; stage++ {
 		isOfStage := func(step apply.Step) bool { return s.stageOf(step) == stage }
 		if stage == render.Mounts {
-			take(func(step apply.Step) bool { return isOfStage(step) && step.Action == apply.Create })
+			take(func(step apply.Step) bool { // it serves nobody yet
+				return isOfStage(step) && (step.Action == apply.Create || !s.View.Used.Has(step.Ref))
+			})
 		}
 		take(func(step apply.Step) bool { return isOfStage(step) && step.Ref == untried })
 		take(isOfStage)
@@ -200,7 +202,10 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 		}
 	}
 	old := &apply.Old{Ref: wanted.Ref, UID: seen.UID}
-	if wanted.Ref.Kind().Kind == "StatefulSet" {
+	switch wanted.Ref.Kind().Kind {
+	case "PersistentVolumeClaim": // nothing takes its place, which has the data
+		return nil, found.Err
+	case "StatefulSet":
 		var err error
 		if old, err = claims.Successor(wanted.Ref, seen.UID, found); err != nil {
 			return nil, err
@@ -240,14 +245,17 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 	byStage := func(a, b apply.Step) int { return int(s.stageOf(a)) - int(s.stageOf(b)) }
 	for _, step := range slices.SortedStableFunc(slices.Values(steps), byStage) {
 		isUsed := step.Action != apply.Create && s.View.Used.Has(step.Ref)
-		if step.Object.Stage == render.Mounts && !isUsed && !s.Conflicted {
+		if s.stageOf(step) == render.Mounts && !isUsed && !s.Conflicted {
 			continue // it serves nobody yet
 		}
 		step.Action = apply.Try
 		tries = append(tries, step)
 	}
 	if len(tries) > 0 && !s.Conflicted {
-		i := max(0, slices.IndexFunc(tries, func(step apply.Step) bool { return step.Ref == s.Refused }))
+		isFirst := func(step apply.Step) bool { // what pods mount is changed before anything else
+			return step.Ref == s.Refused && (s.stageOf(step) == render.Mounts || s.stageOf(tries[0]) != render.Mounts)
+		}
+		i := max(0, slices.IndexFunc(tries, isFirst))
 		untried = tries[i].Ref
 		tries = slices.Delete(tries, i, i+1)
 	}

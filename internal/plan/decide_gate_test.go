@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
 )
 
@@ -42,6 +43,32 @@ func TestDecideWhatWaits(t *testing.T) {
 				View: drift.View{Objects: having("Service/c=1", "Deployment/c=1")},
 			},
 			"Upgrade\ntry Service/c, try Deployment/c\ncreate Secret/c-2\ncreate Ingress/c\nchange Service/c\nchange Deployment/c",
+		},
+		"what was refused last is tried before what pods use is changed, and a claim grows last": {
+			Situation{
+				Deployed: "r1", Refused: ref("Deployment/c"),
+				Want: wanted("r2", "PersistentVolumeClaim/c=2", "ServiceAccount/c=2", "Secret/c-2=1", "Deployment/c=2"),
+				View: drift.View{
+					Objects: having("PersistentVolumeClaim/c=1", "ServiceAccount/c=1", "Secret/c-1=1", "Deployment/c=1"),
+					Used:    used("PersistentVolumeClaim/c", "ServiceAccount/c", "Secret/c-1"),
+				},
+			},
+			"Upgrade\ntry Deployment/c, try PersistentVolumeClaim/c\ncreate Secret/c-2\nchange ServiceAccount/c\nchange Deployment/c\n" +
+				"change PersistentVolumeClaim/c",
+		},
+		"a claim that nobody uses is tried, too, before a workload is changed": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "PersistentVolumeClaim/c=2", "Deployment/c=2"),
+				View: drift.View{Objects: having("PersistentVolumeClaim/c=1", "Deployment/c=1")},
+			},
+			"Upgrade\ntry PersistentVolumeClaim/c\nchange Deployment/c\nchange PersistentVolumeClaim/c",
+		},
+		"nothing takes the place of a claim that cannot shrink": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "PersistentVolumeClaim/c=2"), View: drift.View{Objects: having("PersistentVolumeClaim/c=1")},
+				Immutable: apply.Immutables{ref("PersistentVolumeClaim/c"): {Err: errors.New("it is less than status.capacity")}},
+			},
+			"Refused, restores\nerror: it is less than status.capacity",
 		},
 		"what a change has created goes when that is taken back, but nothing that pods mount": {
 			Situation{

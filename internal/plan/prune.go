@@ -272,7 +272,7 @@ func (s *Situation) isOrphaned() bool {
 		case kind == "StatefulSet" && s.View.Orphans > 0,
 			seen.State == drift.Deleting && slices.Contains(seen.Finalizers, metav1.FinalizerOrphanDependents):
 			return true
-		case seen.State != drift.Lost:
+		case seen.State != drift.Lost, !seen.Pending && kind != "StatefulSet": // the deployed one, whether it is there or not
 			others = true
 		}
 	}

@@ -9,15 +9,22 @@ import (
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
-// last is the stage of what must not be done if anything else is refused.
-const last = render.Others + 1
+// The stages of what must not be done if anything else is refused.
+const (
+	fewer = render.Others + 1 + iota
+	growing
+	last = growing
+)
 
-// stageOf returns when a step is done. A workload that is to have fewer pods is changed last: nobody brings pods back that an autoscaler
-// has made.
+// stageOf returns when a step is done. A workload that is to have fewer pods is changed late: nobody brings pods back that an autoscaler
+// has made. A claim that is there is changed last, because it can grow and not shrink.
 func (s *Situation) stageOf(step apply.Step) render.Stage {
+	if step.Ref.Kind().Kind == "PersistentVolumeClaim" && step.Action != apply.Create {
+		return growing
+	}
 	number, isSet, _ := unstructured.NestedNumberAsFloat64(step.Object.Content.Object, "spec", "replicas")
 	if seen := s.View.Objects[step.Ref]; isSet && step.Action != apply.Create && number < float64(seen.Replicas) {
-		return last
+		return fewer
 	}
 	return step.Object.Stage
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/revision"
 )
 
@@ -81,6 +82,10 @@ func (r *actionClient) repair() error {
 	}
 	if missing != nil {
 		recorded = &revision.Revision{} // all may stay, although nobody knows what it should be
+	}
+	workload := recorded.First(render.Workloads)
+	if r.plan.Verdict == plan.Uninstalling && workload != nil && workload.Ref.Kind().Kind != "StatefulSet" {
+		return errNoSet
 	}
 	want, lacks, err := recorded.Restored(r.deployed, r.found, r.harm())
 	if err != nil {

@@ -142,6 +142,8 @@ func (c simCluster) admit(before, after *simObject, isDryRun bool) error {
 			return simInvalid(after.ref, metav1.CauseTypeForbidden, "spec", "spec: Forbidden: updates to statefulset spec are forbidden")
 		} else if kind == "Secret" && before.get(simData) != after.get(simData) {
 			return simInvalid(after.ref, metav1.CauseTypeForbidden, "data", "data: Forbidden: field is immutable when `immutable` is set")
+		} else if kind == "PersistentVolumeClaim" && simShrinks(before, after.get(simSize)) {
+			return simInvalid(after.ref, metav1.CauseTypeForbidden, "spec.resources.requests.storage", "field can not be less than status.capacity")
 		}
 	}
 	return c.refuses(before == nil, after.ref, isDryRun)
@@ -247,11 +249,11 @@ func (c simCluster) Claims(context.Context) (claims []corev1.PersistentVolumeCla
 		return nil, lost
 	}
 	for _, object := range c.sorted() {
-		if object.kind() == "PersistentVolumeClaim" && strings.HasPrefix(object.ref.Name(), "data-") {
+		if size := object.get(simSize); object.kind() == "PersistentVolumeClaim" && strings.HasSuffix(size, "Gi") {
 			claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
 				Name: object.ref.Name(), UID: object.uid, ResourceVersion: strconv.Itoa(object.version),
 			}}
-			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(object.get("spec.size"))}
+			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
 			claims = append(claims, claim)
 		}
 	}

@@ -46,7 +46,7 @@ func (s *simSpace) differs(want plan.Want) string {
 		}
 		for _, field := range s.world.charts.flatten(wanted.Content) {
 			found := live.find(field.name)
-			if isGrown := found != nil && field.name == simClaims && found.value > field.value; isGrown {
+			if isGrown := found != nil && (field.name == simClaims || field.name == simSize) && found.value > field.value; isGrown {
 				continue // claims cannot shrink, and a change has grown them before it was refused
 			}
 			if (found == nil || found.value != field.value) && !simMayDiffer(wanted, field.name) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
 )
 
 // simObject is an object of the cluster in memory.
@@ -219,4 +220,36 @@ func (p *simPod) uses() []string {
 
 func (p *simPod) String() string {
 	return fmt.Sprintf("%s (%s, ready %t)", p.name, p.template, p.ready)
+}
+
+// simShrinks tells whether a claim would have less than it has. Somebody may have edited the size to what is none.
+func simShrinks(live *simObject, size string) bool {
+	return strings.HasSuffix(live.get(simSize), "Gi") && strings.HasSuffix(size, "Gi") && live.get(simSize) > size
+}
+
+// simSizeOf returns the size of a wanted claim.
+func simSizeOf(wanted *render.Object) string {
+	size, _, _ := unstructured.NestedString(wanted.Content.Object, "spec", "resources", "requests", "storage")
+	return size
+}
+
+// flatten returns the fields of a content, and remembers them by its hash.
+func (c *simCharts) flatten(content *unstructured.Unstructured) []simField {
+	hash := content.GetAnnotations()[inventory.AppliedAnnotation]
+	if hash == "" {
+		return simFlatten(content)
+	}
+	key := content.GetKind() + content.GetName() + hash
+	claims, _, _ := unstructured.NestedFieldNoCopy(content.Object, "spec", "volumeClaimTemplates")
+	size, _, _ := unstructured.NestedFieldNoCopy(content.Object, "spec", "resources")
+	key += fmt.Sprint(claims, size) // what is repaired may have larger claims than were rendered
+	found, isKnown := c.fields[key]
+	if !isKnown {
+		if len(c.fields) > 2000 || c.fields == nil {
+			c.fields = map[string][]simField{}
+		}
+		found = simFlatten(content)
+		c.fields[key] = found
+	}
+	return slices.Clip(found)
 }

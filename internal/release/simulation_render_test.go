@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -162,12 +161,14 @@ func (in simInputs) contents() []*unstructured.Unstructured {
 	if account == "" {
 		account = simName
 	}
-	add("ServiceAccount", account, map[string]any{})
+	add("ServiceAccount", account, map[string]any{"role": strconv.Itoa(in.spec.Role)})
 	secret := add("Secret", in.secretName(), map[string]any{"data": strconv.Itoa(in.configuration())})
 	secret.SetAnnotations(map[string]string{"kube8.dev/configuration": "collector"})
 	for bit := range 2 {
 		if in.spec.Volumes&(1<<bit) != 0 {
-			add("PersistentVolumeClaim", fmt.Sprintf("%s-%d", simName, bit), map[string]any{"size": "1Gi"})
+			add("PersistentVolumeClaim", fmt.Sprintf("%s-%d", simName, bit), map[string]any{
+				"resources": map[string]any{"requests": map[string]any{"storage": fmt.Sprintf("%dGi", 1+in.spec.VolumeSize)}},
+			})
 		}
 	}
 	if in.spec.Check != 0 {
@@ -236,32 +237,11 @@ const (
 	simClaims   = "spec.volumeClaimTemplates"
 	simTemplate = "spec.template"
 	simData     = "spec.data"
+	simSize     = "spec.size"
 	simApplied  = "annotations." + inventory.AppliedAnnotation
 	simChecked  = "annotations." + inventory.CheckedAnnotation
 	simShard    = "labels." + v1alpha1.OperatorLabel
 )
-
-// flatten returns the fields of a content, and remembers them by its hash.
-func (c *simCharts) flatten(content *unstructured.Unstructured) []simField {
-	hash := content.GetAnnotations()[inventory.AppliedAnnotation]
-	if hash == "" {
-		return simFlatten(content)
-	}
-	key := content.GetKind() + content.GetName() + hash
-	if content.GetKind() == "StatefulSet" { // one that is repaired may have larger claims than were rendered
-		claims, _, _ := unstructured.NestedFieldNoCopy(content.Object, "spec", "volumeClaimTemplates")
-		key += fmt.Sprint(claims)
-	}
-	found, isKnown := c.fields[key]
-	if !isKnown {
-		if len(c.fields) > 2000 || c.fields == nil {
-			c.fields = map[string][]simField{}
-		}
-		found = simFlatten(content)
-		c.fields[key] = found
-	}
-	return slices.Clip(found)
-}
 
 // simFlatten returns the fields of a content.
 func simFlatten(content *unstructured.Unstructured) (fields []simField) {
@@ -282,6 +262,9 @@ func simFlatten(content *unstructured.Unstructured) (fields []simField) {
 		case "volumeClaimTemplates":
 			size, _, _ := unstructured.NestedString(value.([]any)[0].(map[string]any), "spec", "resources", "requests", "storage")
 			add(simClaims, size)
+		case "resources":
+			size, _, _ := unstructured.NestedString(spec, "resources", "requests", "storage")
+			add(simSize, size)
 		case "template":
 			template := value.(map[string]any)
 			pod, _, _ := unstructured.NestedStringMap(template, "metadata", "annotations")

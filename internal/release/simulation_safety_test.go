@@ -89,6 +89,9 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 			return "claims cannot come and go"
 		}
 	}
+	if wanted.Ref.Kind().Kind == "PersistentVolumeClaim" && live != nil && simShrinks(live, simSizeOf(wanted)) {
+		return "claims cannot shrink"
+	}
 	ofKind := slices.DeleteFunc(slices.Clone(s.refusals), func(refusal simRefusal) bool { return refusal.kind != wanted.Ref.Kind().Kind })
 	if slices.ContainsFunc(ofKind, func(refusal simRefusal) bool {
 		return slices.Contains(simulation.Blind, refusal.how)
@@ -143,7 +146,8 @@ func (s *simSpace) wrote(before, after *simObject) {
 	if before != nil && before.owner != s.uid {
 		w.violates("S4", "%s is written, and is not the Collector's", after.ref)
 	}
-	if s.deleting || !isProtected(after) || !s.serves() || s.touched[after.ref] || s.accepted.Hash == "" { // a first one, half begun
+	isMounted := before != nil && after.kind() != "Secret" && s.mounts(after.ref)
+	if s.deleting || !isProtected(after) && !isMounted || !s.serves() || s.touched[after.ref] || s.accepted.Hash == "" { // a first one, half begun
 		return
 	}
 	isNew := before == nil || simDiffers(before, after)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -239,4 +240,14 @@ func (s *simSpace) create() {
 	s.paused, s.ring, s.rollout = "", "", ""
 	s.touched, s.want, s.accepted = map[inventory.Reference]bool{}, plan.Want{}, plan.Want{}
 	s.rendered = map[string]simRecord{}
+}
+
+// mounts tells whether pods use an object, or may.
+func (s *simSpace) mounts(what inventory.Reference) bool {
+	isUsed := func(template string) bool {
+		uses, _, _ := strings.Cut(template, "|")
+		return slices.Contains(strings.Fields(uses), what.Use())
+	}
+	return slices.ContainsFunc(s.pods, func(pod *simPod) bool { return isUsed(pod.template) }) ||
+		slices.ContainsFunc(s.sorted(), func(o *simObject) bool { return isUsed(o.get(simTemplate)) })
 }

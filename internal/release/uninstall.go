@@ -24,6 +24,9 @@ const (
 	cacheWait = 100 * time.Millisecond
 )
 
+// errNoSet says that pods that look like a StatefulSet's are none: the deployed revision has another workload.
+var errNoSet = errors.New("the deployed revision has no StatefulSet")
+
 // uninstall deletes all that the Collector controls, and the records of its releases. It tells whether there was anything.
 func (r *actionClient) uninstall() (found bool, err error) {
 	records := r.recordsOf(r)
@@ -39,6 +42,7 @@ func (r *actionClient) uninstall() (found bool, err error) {
 	s.Late = deleted != nil && r.now().Sub(deleted.Time) >= uninstallTimeout
 	if r.plan = r.decision(s); r.plan.Restores {
 		switch err := r.repair(); {
+		case errors.Is(err, errNoSet):
 		case err == nil:
 			return found, errors.New("the deployed StatefulSet takes its pods back before it goes")
 		case !s.Late:

@@ -222,3 +222,41 @@ func TestAStrayPodDoesNotKeepAChangeAway(t *testing.T) {
 	g.Eventually(func() int { return deployedRevision(t, collector) }).WithTimeout(15 * time.Second).Should(BeNumerically(">", 1))
 	allow()
 }
+
+// The first attempt is refused by a dry run, and so are the later ones, which begin with what was refused.
+func TestARefusalThatStaysGrowsNoClaimAndChangesNoServiceAccount(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(client.IgnoreAlreadyExists(plane.client.Create(t.Context(), &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "expands"}, Provisioner: "example.com/disk", AllowVolumeExpansion: new(true),
+	}))).To(Succeed())
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.VolumeClaims = queueOf("expands", "1Gi")
+	collector.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Annotations: v1alpha1.Annotations{"role": "old"}}
+	create(t, collector)
+	serve(t, collector, 1)
+	claim := get(t, collector, "-queue", &corev1.PersistentVolumeClaim{})
+	claim.Spec.VolumeName = "pv"
+	g.Expect(plane.client.Update(t.Context(), claim)).To(Succeed())
+	claim.Status.Phase, claim.Status.Capacity = corev1.ClaimBound, claim.Spec.Resources.Requests
+	g.Expect(plane.client.Status().Update(t.Context(), claim)).To(Succeed())
+	limit := quota(t, collector.Namespace, "count/ingresses.networking.k8s.io")
+
+	size := func() string {
+		return get(t, collector, "-queue", &corev1.PersistentVolumeClaim{}).Spec.Resources.Requests.Storage().String()
+	}
+	versions := func() [2]string {
+		account := get(t, collector, "", &corev1.ServiceAccount{})
+		return [2]string{size(), account.ResourceVersion + account.Annotations["role"]}
+	}
+	before := versions()
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.VolumeClaims, c.Spec.Ingress = queueOf("expands", "2Gi"), anIngress()
+		c.Spec.ServiceAccount.Annotations = v1alpha1.Annotations{"role": "new"}
+	})
+	awaitFailed(t, collector, "exceeded quota")
+	g.Consistently(versions, 8*time.Second).Should(Equal(before), "as long as it is refused")
+	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
+	awaitRevision(t, collector, 2)
+	g.Expect(size()).To(Equal("2Gi"))
+}

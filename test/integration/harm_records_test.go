@@ -88,6 +88,21 @@ func TestAChangeWhoseRecordAQuotaRefusesIsAppliedOnce(t *testing.T) {
 	g.Expect(versions()).To(Equal([]string{"0.150.0", "0.151.0"}))
 }
 
+func TestAChangeWhoseRecordIsRefusedIsNoChangeOfTheOperator(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	becomeReady(t, collector)
+	limit := quota(t, collector.Namespace, "count/secrets")
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	awaitFailed(t, collector, notRecorded)
+	serve(t, collector, 1)
+	g := NewWithT(t)
+	g.Consistently(func() string { return condition(t, collector, v1alpha1.UpdatePending).Message }, 4*time.Second).Should(BeEmpty())
+	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
+	g.Eventually(func() []string { return statusesOfRevisions(t, collector) }).Should(Equal([]string{"1 superseded", "2 deployed"}))
+	awaitReady(t, collector, "True", "Available", "1/1")
+}
+
 func TestARevisionThatIsRecordedLateIsToldWhileTheNextOneCannotBeRendered(t *testing.T) {
 	t.Parallel()
 	collector := install(t)

@@ -1,7 +1,11 @@
 package integration
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -30,11 +35,20 @@ func refuseAs(
 	t *testing.T, namespace, group, resources string, status metav1.Status, refuses func(*admissionv1.AdmissionRequest) bool,
 ) {
 	t.Helper()
-	config := answerReviews(t, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	refuseWith(t, namespace, group, resources, func(r *admissionv1.AdmissionRequest) *metav1.Status {
 		if refuses(r) {
-			return &admissionv1.AdmissionResponse{Result: &status}
+			return &status
 		}
-		return &admissionv1.AdmissionResponse{Allowed: true}
+		return nil
+	})
+}
+
+// refuseWith has a webhook answer with a status, or allow what has none.
+func refuseWith(t *testing.T, namespace, group, resources string, answer func(*admissionv1.AdmissionRequest) *metav1.Status) {
+	t.Helper()
+	config := answerReviews(t, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		status := answer(r)
+		return &admissionv1.AdmissionResponse{Allowed: status == nil, Result: status}
 	})
 	register(t, &registrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "refuse-" + namespace},
@@ -157,6 +171,66 @@ func TestAWebhookThatTakesAwayWhatTheOperatorWritesMakesNoLoop(t *testing.T) {
 			since := plane.audit.mark(t)
 			g.Consistently(func() int { return len(plane.audit.writes(t, since, collector.Namespace)) }, 6*time.Second).
 				Should(BeNumerically("<=", row.writes), "writes")
+		})
+	}
+}
+
+// A text that is new each time would be written into the status each time, and that starts a reconcile.
+func TestARefusalInOtherWordsEachTimeIsTriedAgainAsSeldom(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		group, resource string
+		refuses         admissionv1.Operation
+		probe           func(t *testing.T, collector *v1alpha1.Collector) error
+		do              func(t *testing.T, collector *v1alpha1.Collector)
+	}{
+		"a repair": {
+			"", "services", admissionv1.Create,
+			func(t *testing.T, collector *v1alpha1.Collector) error {
+				t.Helper()
+				probe := get(t, collector, "", &corev1.Service{})
+				probe.ObjectMeta, probe.Spec.ClusterIP, probe.Spec.ClusterIPs = metav1.ObjectMeta{Namespace: collector.Namespace, Name: "probe"}, "", nil
+				return plane.client.Create(t.Context(), probe, client.DryRunAll)
+			},
+			func(t *testing.T, collector *v1alpha1.Collector) { t.Helper(); deleteService(t, collector) },
+		},
+		"a deletion": {
+			"apps", "deployments", admissionv1.Delete,
+			func(t *testing.T, collector *v1alpha1.Collector) error {
+				t.Helper()
+				return plane.client.Delete(t.Context(), get(t, collector, "", &appsv1.Deployment{}), client.DryRunAll)
+			},
+			func(t *testing.T, collector *v1alpha1.Collector) {
+				t.Helper()
+				NewWithT(t).Expect(plane.client.Delete(t.Context(), collector)).To(Succeed())
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			collector := install(t)
+			serve(t, collector, 1)
+			var answers, isOver atomic.Int64
+			refuseWith(t, collector.Namespace, row.group, row.resource, func(r *admissionv1.AdmissionRequest) *metav1.Status {
+				if r.Operation != row.refuses || isOver.Load() > 0 {
+					return nil
+				}
+				policies := []string{"keep", "protect"}
+				if answers.Add(1)%2 == 0 {
+					slices.Reverse(policies)
+				}
+				status := denied.DeepCopy()
+				status.Message = fmt.Sprintf("not by me: %s, trace %s", strings.Join(policies, ", "), uuid.NewUUID())
+				return status
+			})
+			g := NewWithT(t)
+			g.Eventually(func() error { return row.probe(t, collector) }).Should(MatchError(ContainSubstring("not by me")))
+			row.do(t, collector)
+			awaitFailed(t, collector, "not by me")
+			before := answers.Load()
+			// After 2 s, 4 s and so on, and once more for each text that is written.
+			g.Consistently(func() int64 { return answers.Load() - before }, 7*time.Second).Should(BeNumerically("<", 12))
+			isOver.Store(1)
 		})
 	}
 }

@@ -70,6 +70,9 @@ func realSpec(s simulation.Spec) v1alpha1.CollectorSpec {
 	if s.Account != "" {
 		spec.ServiceAccount = &v1alpha1.ServiceAccount{Name: s.Account}
 	}
+	if s.Role != 0 {
+		spec.ServiceAccount = &v1alpha1.ServiceAccount{Annotations: v1alpha1.Annotations{"role": strconv.Itoa(s.Role)}}
+	}
 	return spec
 }
 

@@ -38,6 +38,7 @@ func New(seed uint64) Schedule {
 	g.changeBases(seed)
 	g.rehash(seed)
 	g.deleteRecords(seed)
+	g.editMounts(seed)
 	return g.schedule
 }
 
@@ -61,6 +62,23 @@ func (g *generator) deleteRecords(seed uint64) {
 	}
 	event := Event{Action: DeleteRecords, N: 1 + draw.IntN(3), Collector: draw.IntN(g.schedule.Collectors), Rounds: draw.IntN(4)}
 	g.schedule.Events = slices.Insert(g.schedule.Events, 1+draw.IntN(len(g.schedule.Events)), event)
+}
+
+// editMounts adds edits of what pods use to some schedules. It draws by itself, too.
+func (g *generator) editMounts(seed uint64) {
+	//nolint:gosec // a seed has the same schedule each time
+	draw := rand.New(rand.NewPCG(seed, 32))
+	if draw.IntN(4) > 0 {
+		return
+	}
+	collector := draw.IntN(g.schedule.Collectors)
+	for range 1 + draw.IntN(4) {
+		edit := Event{Action: Edit, Field: "role", Value: strconv.Itoa(draw.IntN(3)), Collector: collector, Rounds: draw.IntN(4)}
+		if draw.IntN(2) == 0 {
+			edit.Field = []string{"volume-size", "volume-size", "volumes"}[draw.IntN(3)]
+		}
+		g.schedule.Events = slices.Insert(g.schedule.Events, draw.IntN(len(g.schedule.Events)+1), edit)
+	}
 }
 
 // changeBases adds changes of a base to some schedules. It draws by itself, so that the others stay as they were.

@@ -34,6 +34,9 @@ type Spec struct {
 	// Volumes are the shared volumeClaims: a bit for each.
 	Volumes int
 
+	// VolumeSize is how many Gi these have beyond 1.
+	VolumeSize int
+
 	// Autoscaling is none, hpa or keda.
 	Autoscaling string
 
@@ -45,6 +48,9 @@ type Spec struct {
 
 	// Account is the name of the ServiceAccount; empty is for that of the Collector.
 	Account string
+
+	// Role is what the annotations of the Collector's ServiceAccount say.
+	Role int
 
 	// HostPort has pods take a port of their node.
 	HostPort bool
@@ -79,6 +85,10 @@ func (s Spec) With(field, value string) Spec {
 		s.ClaimSize = number
 	case "volumes":
 		s.Volumes = number
+	case "volume-size":
+		s.VolumeSize = number
+	case "role":
+		s.Role = number
 	case "autoscaling":
 		s.Autoscaling = value
 	case "replicas":
@@ -102,6 +112,12 @@ func (s Spec) Effective() Spec {
 	}
 	if s.Autoscaling != "none" {
 		s.Replicas = 0
+	}
+	if s.Account != "" {
+		s.Role = 0
+	}
+	if s.Volumes == 0 {
+		s.VolumeSize = 0
 	}
 	if s.Mode != "statefulset" {
 		s.ClaimSize = 0
