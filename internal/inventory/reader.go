@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,11 +37,13 @@ type Reader struct {
 
 	// Live reads from the API server.
 	Live client.Reader
+
+	late sync.Map // optional kinds that took longer than CacheDelay at the last look
 }
 
 // Of returns the objects of some kinds that a Collector controls, by the informer cache. An optional kind may have just gone from
-// the cluster, and its objects with it.
-func (r Reader) Of(ctx context.Context, collector client.Object, kinds, optional []schema.GroupVersionKind) (map[Reference]Object, error) {
+// the cluster, and its objects with it. One whose API does not answer delays one look, and not all of them.
+func (r *Reader) Of(ctx context.Context, collector client.Object, kinds, optional []schema.GroupVersionKind) (map[Reference]Object, error) {
 	found, byController := map[Reference]Object{}, client.MatchingFields{ControllerIndex: string(collector.GetUID())}
 	for _, kind := range kinds {
 		if err := read(ctx, r.Cache, collector, kind, cacheTimeout, byController, found); err != nil {
@@ -48,14 +51,22 @@ func (r Reader) Of(ctx context.Context, collector client.Object, kinds, optional
 		}
 	}
 	for _, kind := range optional {
-		_ = read(ctx, r.Cache, collector, kind, CacheDelay, byController, found)
+		timeout := CacheDelay
+		if _, isLate := r.late.Load(kind); isLate {
+			timeout = time.Millisecond // no time at all if the informer has its objects by now
+		}
+		if err := read(ctx, r.Cache, collector, kind, timeout, byController, found); err != nil {
+			r.late.Store(kind, true)
+			continue
+		}
+		r.late.Delete(kind)
 	}
 	return found, nil
 }
 
 // OfMoved returns the same from the API server, for a Collector that another operator has deployed: the label that the informer
 // cache goes by is that operator's until this one has applied each object.
-func (r Reader) OfMoved(ctx context.Context, collector client.Object, kinds []schema.GroupVersionKind) (map[Reference]Object, error) {
+func (r *Reader) OfMoved(ctx context.Context, collector client.Object, kinds []schema.GroupVersionKind) (map[Reference]Object, error) {
 	found := map[Reference]Object{}
 	for _, kind := range kinds {
 		labelled := client.MatchingLabels{v1alpha1.CollectorLabel: collector.GetName()}
@@ -89,7 +100,7 @@ func read(
 
 // Used returns what a Collector's pods use, and the pods that its workloads may start. orphans counts the pods that have names as a
 // StatefulSet gives them, and that nothing controls.
-func (r Reader) Used(
+func (r *Reader) Used(
 	ctx context.Context, collector client.Object, objects map[Reference]Object,
 ) (used Used, orphans int32, err error) {
 	var pods corev1.PodList
