@@ -1,11 +1,17 @@
 package status_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kube8/kube8-operator/internal/status"
 )
@@ -18,16 +24,48 @@ func TestUpdateOfADeletedCollectorIsDropped(t *testing.T) {
 	}
 }
 
-func TestTheEndOfACollectorIsToldButNotWritten(t *testing.T) {
+func TestTheEndOfACollectorIsNotWritten(t *testing.T) {
 	deleted := collector(t, `conditions: [{type: Deployed, status: "False", reason: UninstallSuccessful}]`)
 	deleted.SetDeletionTimestamp(new(metav1.Now()))
 	deleted.SetFinalizers([]string{"uninstall"})
-	events := record.NewFakeRecorder(1)
 	c := fake.NewClientBuilder().WithObjects(collector(t, steady)).Build()
-	if err := status.NewClient(c, c, outcome{}, flows{}, events).Status().Update(t.Context(), deleted); err != nil {
+	if err := status.NewClient(c, c, outcome{}, flows{}, record.NewFakeRecorder(0)).Status().Update(t.Context(), deleted); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := <-events.Events, "Normal Uninstalled all objects of the Collector are gone"; got != want {
-		t.Errorf("event %q, want %q", got, want)
+}
+
+// The event is the only one that can: the reconciler writes no status before it has its finalizer, and none when it has taken that away.
+func TestAnEventTellsHowTheFinalizersAreWritten(t *testing.T) {
+	const gone = "Normal Uninstalled all objects of the Collector are gone"
+	refusal := errors.New("a policy refuses it")
+	for name, row := range map[string]struct {
+		isGoing bool
+		refusal error
+		want    string
+	}{
+		"of a new one":                                 {},
+		"of a new one, which is refused":               {refusal: refusal, want: "Warning FinalizerRefused the operator cannot write the Collector's finalizers, so it does nothing: a policy refuses it"},
+		"of one that goes":                             {isGoing: true, want: gone},
+		"of one that goes, which is refused":           {isGoing: true, refusal: refusal, want: "Warning FinalizerRefused the operator cannot write the Collector's finalizers, so it cannot let the Collector go: a policy refuses it"},
+		"of a new one that somebody changes meanwhile": {refusal: apierrors.NewConflict(schema.GroupResource{}, "gateway", refusal)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored, events := collector(t, steady), record.NewFakeRecorder(1)
+			c := interceptor.NewClient(fake.NewClientBuilder().WithObjects(stored).Build(), interceptor.Funcs{
+				Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+					return row.refusal
+				},
+			})
+			if row.isGoing {
+				stored.SetDeletionTimestamp(new(metav1.Now()))
+			}
+			if err := status.NewClient(c, c, outcome{}, flows{}, events).Update(t.Context(), stored); !errors.Is(err, row.refusal) {
+				t.Errorf("got error %v, want %v", err, row.refusal)
+			}
+			close(events.Events)
+			if got := <-events.Events; got != row.want {
+				t.Errorf("event %q, want %q", got, row.want)
+			}
+		})
 	}
 }

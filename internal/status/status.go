@@ -113,7 +113,15 @@ func (c decoratedClient) Update(ctx context.Context, obj client.Object, _ ...cli
 	if err != nil {
 		return fmt.Errorf("write the finalizers of %s: %w", obj.GetName(), err)
 	}
-	return c.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch)) //nolint:wrapcheck // as Get
+	err = c.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch))
+	switch isGoing := obj.GetDeletionTimestamp() != nil; {
+	case err == nil && isGoing:
+		c.events.Event(obj, "Normal", "Uninstalled", "all objects of the Collector are gone")
+	case err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err): // no status tells it: the reconciler writes none before
+		c.events.Eventf(obj, "Warning", "FinalizerRefused", "the operator cannot write the Collector's finalizers, so it %s: %s",
+			map[bool]string{true: "cannot let the Collector go", false: "does nothing"}[isGoing], err)
+	}
+	return err //nolint:wrapcheck // as Get
 }
 
 // Status returns the decorated status writer.
@@ -152,9 +160,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 	}
 	deployed := find(after, "Deployed")
 	if updated.GetDeletionTimestamp() != nil && deployed != nil && deployed.Reason == "UninstallSuccessful" {
-		// The Collector goes with the next request, and its status with it.
-		w.events.Event(updated, "Normal", "Uninstalled", "all objects of the Collector are gone")
-		return nil
+		return nil // the Collector goes with the next request, and its status with it
 	}
 	written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(after)
 	if err != nil {

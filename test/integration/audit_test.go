@@ -33,6 +33,7 @@ var refusals = []privilege.Refusal{
 	{Message: "create not allowed while custom resource definition is terminating", Test: "TestACollectorFollowsWhatTheClusterOffers"},
 	{Message: "exceeded quota: limit, requested: count/secrets=1", Test: "TestAChangeWhoseRecordAQuotaRefusesIsAppliedOnce"},
 	{Message: "exceeded quota: limit, requested: count/deployments.apps=1", Test: "TestADeploymentWhoseCreationIsRefusedAtFirstComesBackWithAsManyPods"},
+	{Message: "exceeded quota: limit, requested: count/ingresses.networking.k8s.io=1", Test: "TestARefusalThatStaysGrowsNoClaimAndChangesNoServiceAccount"},
 	{Message: "exceeded quota: limit, requested: count/services=1", Test: "TestReadySaysThatWhatServesCannotBeRepairedWhileARefusalStands"},
 	{Message: "exceeded quota: limit, requested: count/statefulsets.apps=1", Test: "TestAnotherModeThatIsRefusedLeavesTheOldWorkload"},
 	{Message: "exceeded quota: limit-", Test: "TestTheOperatorEndsAsTheModelSays"},

@@ -2,11 +2,13 @@ package integration
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	registrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -93,4 +95,22 @@ func TestACollectorThatIsRefusedAgainAndAgainHasFewEvents(t *testing.T) {
 		return !strings.Contains(request, " events/")
 	})
 	g.Expect(len(told)).To(And(BeNumerically(">", 10), BeNumerically("<=", 25+2)), "2, as it takes minutes on a slow machine")
+}
+
+func TestAPolicyThatRefusesTheFinalizerIsTold(t *testing.T) {
+	t.Parallel()
+	g, namespace := NewWithT(t), newNamespace(t)
+	const none = "!has(object.metadata.finalizers) || size(object.metadata.finalizers) == 0"
+	allow := forbid(t, namespace, "kube8.dev", "collectors", none, registrationv1.Create, registrationv1.Update)
+	probe := newCollector(namespace, "probe")
+	probe.Finalizers = []string{"example.com/any"}
+	g.Eventually(func() error { return plane.client.Create(t.Context(), probe.DeepCopy(), client.DryRunAll) }).
+		Should(MatchError(ContainSubstring("not in this test")))
+	collector := newCollector(namespace, "gateway")
+	g.Expect(plane.client.Create(t.Context(), collector)).To(Succeed())
+	g.Eventually(func() []string { return slices.Collect(maps.Keys(events(t, collector))) }).Should(ContainElement(And(
+		HavePrefix("Warning FinalizerRefused: the operator cannot write the Collector's finalizers, so it does nothing: "),
+		ContainSubstring("not in this test"))))
+	allow()
+	awaitRevision(t, collector, 1)
 }
