@@ -210,5 +210,8 @@ func (a *Applier) refusal(err error, s Step) error {
 		return &ImmutableError{Ref: s.Ref, Object: s.Object, cause: specpath.Explain(err, a.Collector, s.Object.Content)}
 	}
 	explained := specpath.Explain(err, a.Collector, s.Object.Content)
+	if selectsOthers(err) {
+		explained = fmt.Errorf("%w; somebody else has created it for other pods: delete it, and the operator creates it again", explained)
+	}
 	return gone(&RefusedError{fmt.Errorf("apply %s: %w", s.Ref, explained), s.Ref})
 }

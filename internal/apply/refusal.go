@@ -130,6 +130,11 @@ func immutable(err error, kind string) (fields []string) {
 	return fields
 }
 
+// selectsOthers tells whether the API server refuses another selector of pods. No workload that the operator has created needs one.
+func selectsOthers(err error) bool {
+	return slices.ContainsFunc(causes(err), func(cause metav1.StatusCause) bool { return cause.Field == "spec.selector" })
+}
+
 // lacksDryRun tells whether a dry run was refused only because a webhook does not support them.
 func lacksDryRun(err error) bool {
 	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")

@@ -126,6 +126,9 @@ var simDefects = []simDefect{
 	{"the number of pods is not handed over", "S3", replan(func(_ plan.Situation, p plan.Plan) plan.Plan {
 		return withSteps(p, func(step *apply.Step) { step.HandsOver = false })
 	})},
+	{"what was refused last is not tried before what pods use changes", "S1", replan(func(s plan.Situation, p plan.Plan) plan.Plan {
+		return without(p, func(step apply.Step) bool { return step.Action == apply.Try && step.Ref == s.Refused })
+	})},
 	{"what is being deleted is not tried", "S1", replan(func(_ plan.Situation, p plan.Plan) plan.Plan {
 		return without(p, func(step apply.Step) bool {
 			return step.Action == apply.Try && step.Old != nil && step.Old.Ref == step.Ref

@@ -84,8 +84,9 @@ func TestAChangeByTheOperatorThatBreaksPodsHolds(t *testing.T) {
 		g.Expect(labels[name]).To(HaveKeyWithValue(v1alpha1.RingLabel, "0"))
 		g.Expect(condition(t, w.fleet[name], v1alpha1.UpdatePending)).To(And(
 			HaveField("Status", corev1.ConditionFalse), HaveField("Reason", "RollingOut")))
-		g.Eventually(func() map[string]int { return events(t, w.fleet[name]) }).Should(HaveKey(
-			"Warning RolloutHeld: not ready 3s after the operator's change; with 2 such Collectors the change goes no further, and 7 wait"))
+		// On a busy machine not all have begun to wait when the event is told.
+		g.Eventually(func() map[string]int { return events(t, w.fleet[name]) }).Should(HaveKey(MatchRegexp(
+			"^Warning RolloutHeld: not ready 3s after the operator's change; with 2 such Collectors the change goes no further, and [4-7] wait$")))
 	}
 
 	t.Run("and an owner's change goes at once", func(t *testing.T) {
