@@ -18,8 +18,9 @@ import (
 // proven are rights that no request of the operator shows, and of which a test has shown that they are needed.
 var proven []privilege.Use
 
-// Not parallel: it adds to what is proven. The API server asks for this right when it admits what the operator creates.
+// It is the only one that adds to what is proven. The API server asks for this right when it admits what the operator creates.
 func TestAnOwnerReferenceThatBlocksDeletionNeedsTheRuleForFinalizers(t *testing.T) {
+	t.Parallel()
 	finalizers := privilege.Use{Verb: "update", Group: v1alpha1.GroupVersion.Group, Resource: "collectors/finalizers"}
 	roles, err := privilege.Roles("config/rbac")
 	if err != nil {

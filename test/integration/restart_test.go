@@ -30,6 +30,9 @@ func TestTheOperatorRestartsWithoutTouchingAnything(t *testing.T) {
 	failing.Spec.Collector.Configuration = []byte("- " + secret)
 	createRefused(t, failing)
 	fleet = append(fleet, failing)
+	for i, told := range []int{2, 1, 1, 1} { // the operator does not wait for its events
+		NewWithT(t).Eventually(func() int { return len(events(t, fleet[i])) }).Should(BeNumerically(">=", told), fleet[i].Name)
+	}
 
 	for name, end := range map[string]func() error{
 		"after it was asked to stop": shared.stop,
