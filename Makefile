@@ -73,7 +73,7 @@ unit: ## Run the tests of all modules that need no operator beside them: units, 
 	@$(ASSETS); $(UNITS)
 # What takes minutes, measures or is not parallel mostly waits, so it has processes of its own. The first two come first.
 FAULTS := ^Test(Chaos|TheOperatorEndsAsTheModelSays$$)
-ATTACKS := ^Test(Tenants|WalkOfEachField$$)
+ATTACKS := ^Test(Tenants|WalkOfEachField$$|AFleetOf1000IsShownWithinASecond$$)
 ALONE = ^($(shell grep -L 't.Parallel()' test/integration/*_test.go | xargs grep -ho '^func Test[A-Za-z0-9]*.t ' | sed 's/func //; s/.t $$//' | paste -sd'|'))$$
 test: ## Run every test that needs no root: units, and the operator on a real API server. UNIT= leaves out the units.
 	@$(ASSETS); tests() { nice -n "$$1" go test -count=1 -timeout=45m $(GOTESTFLAGS) "$${@:2}" ./test/integration; }; all=(); \
