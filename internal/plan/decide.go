@@ -86,7 +86,7 @@ func (s *Situation) order(steps []apply.Step, untried inventory.Reference, p *Pl
 		})
 		p.add(group)
 	}
-	for stage := render.Mounts; stage <= last; stage++ {
+	for stage := render.Mounts; stage <= growing; stage++ {
 		isOfStage := func(step apply.Step) bool { return s.stageOf(step) == stage }
 		if stage == render.Mounts {
 			take(func(step apply.Step) bool { // it serves nobody yet

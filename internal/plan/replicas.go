@@ -13,7 +13,6 @@ import (
 const (
 	fewer = render.Others + 1 + iota
 	growing
-	last = growing
 )
 
 // stageOf returns when a step is done. A workload that is to have fewer pods is changed late: nobody brings pods back that an autoscaler

@@ -28,7 +28,7 @@ type Options struct {
 	// Source has what revisions are made from.
 	Source *revision.Source
 
-	// Ask asks the API server what the cluster offers.
+	// Ask asks the API server which APIs the cluster serves.
 	Ask func(ctx context.Context) (*render.Offered, error)
 
 	// Events takes the events NotFollowed, DriftRepaired and Contested.

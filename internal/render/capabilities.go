@@ -19,11 +19,11 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// interval is how long a change of what the cluster offers can go unnoticed. Nobody waits longer than a minute for the
+// interval is how long a change of the APIs that the cluster serves can go unnoticed. Nobody waits longer than a minute for the
 // ServiceMonitor of a CRD that has appeared.
 const interval = 30 * time.Second
 
-// Capabilities are what the cluster offers of what the chart tests for. They are read when they are first needed, and then
+// Capabilities are those APIs that the cluster serves and the chart tests for. They are read when they are first needed, and then
 // followed: the API server is asked for those group versions only.
 type Capabilities struct {
 	// Client asks the API server.
@@ -97,9 +97,9 @@ func (c *Capabilities) update(ctx context.Context) (*Offered, error) {
 	before := c.current.Load()
 	after, err := c.read(before)
 	if err != nil {
-		c.Log.Error(err, "cannot read what the cluster offers; what was known goes on to count")
+		c.Log.Error(err, "cannot read which APIs the cluster serves; what was known goes on to count")
 		if before == nil {
-			return nil, fmt.Errorf("find out what the cluster offers: %w", err)
+			return nil, fmt.Errorf("find out which APIs the cluster serves: %w", err)
 		}
 		return before, nil
 	}

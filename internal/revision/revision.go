@@ -37,7 +37,7 @@ type Source struct {
 	// Mapper knows the kinds of the cluster, and which of them a namespace holds.
 	Mapper meta.RESTMapper
 
-	// Offered returns what the cluster offers.
+	// Offered returns which APIs the cluster serves.
 	Offered func(ctx context.Context) (*render.Offered, error)
 
 	// Configuration returns what a Collector's configuration refers to.
@@ -98,7 +98,7 @@ type Revision struct {
 	Secret func(inventory.Reference) (*render.Object, error)
 }
 
-// Inputs tells what a Collector must be rendered from, and what the cluster offers.
+// Inputs tells what a Collector must be rendered from, and which APIs the cluster serves.
 func (s *Source) Inputs(ctx context.Context, collector *unstructured.Unstructured) (Inputs, *render.Offered, error) {
 	offered, err := s.Offered(ctx)
 	if err != nil {

@@ -113,13 +113,16 @@ func (c decoratedClient) Update(ctx context.Context, obj client.Object, _ ...cli
 	if err != nil {
 		return fmt.Errorf("write the finalizers of %s: %w", obj.GetName(), err)
 	}
+	isGoing, effect := obj.GetDeletionTimestamp() != nil, "does nothing"
+	if isGoing {
+		effect = "cannot let the Collector go"
+	}
 	err = c.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch))
-	switch isGoing := obj.GetDeletionTimestamp() != nil; {
+	switch {
 	case err == nil && isGoing:
 		c.events.Event(obj, "Normal", "Uninstalled", "all objects of the Collector are gone")
 	case err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err): // no status tells it: the reconciler writes none before
-		c.events.Eventf(obj, "Warning", "FinalizerRefused", "the operator cannot write the Collector's finalizers, so it %s: %s",
-			map[bool]string{true: "cannot let the Collector go", false: "does nothing"}[isGoing], err)
+		c.events.Eventf(obj, "Warning", "FinalizerRefused", "the operator cannot write the Collector's finalizers, so it %s: %s", effect, err)
 	}
 	return err //nolint:wrapcheck // as Get
 }

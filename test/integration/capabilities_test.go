@@ -22,7 +22,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// pollInterval is how often the operator asks what the cluster offers.
+// pollInterval is how often the operator asks which APIs the cluster serves.
 const pollInterval = 30 * time.Second
 
 // offeredCRDs are the CRDs of what a Collector has only on a cluster with them.
@@ -58,7 +58,7 @@ func findOfferedCRDs() error {
 // offeredGroups are their API groups.
 var offeredGroups = []string{"monitoring.coreos.com/", "keda.sh/", "autoscaling.k8s.io/", "gateway.networking.k8s.io/"}
 
-// discoveries returns the requests since a mark by which operators found out what the cluster offers.
+// discoveries returns the requests since a mark by which operators found out which APIs the cluster serves.
 func discoveries(t *testing.T, since int) (paths []string) {
 	t.Helper()
 	for _, r := range plane.audit.read(t)[since:] {

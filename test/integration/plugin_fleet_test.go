@@ -140,13 +140,9 @@ func TestAFleetOf1000IsShownWithinASecond(t *testing.T) {
 		t.Fatal(err)
 	}
 	plugin := pluginOf(t, p.kubeconfig)
-	var out string
-	took := time.Hour
-	for range 3 { // the fastest one: other tests run meanwhile
-		began := time.Now()
-		out = plugin.run("list", "-A")
-		took = min(took, time.Since(began))
-	}
+	began := time.Now()
+	out := plugin.run("list", "-A")
+	took := time.Since(began)
 	if !strings.HasSuffix(out, "\n0 of 1000 ready, 1000 Unknown\n") {
 		t.Errorf("got %d bytes:\n%s", len(out), out[max(0, len(out)-400):])
 	}

@@ -65,7 +65,8 @@ func TestAChangeByTheOperatorThatBreaksPodsHolds(t *testing.T) {
 	w.mutex.Lock()
 	w.broken = "broken.example.com/"
 	w.mutex.Unlock()
-	w.bring(t, w.broken, "--rollout-budget=25%", "--rollout-deadline=3s")
+	// By then all have begun to wait, also on a busy machine.
+	w.bring(t, w.broken, "--rollout-budget=25%", "--rollout-deadline=10s")
 	for range 2 {
 		g.Eventually(func() []string { return w.have(t, w.broken) }).ShouldNot(BeEmpty())
 		if err := shared.kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -84,9 +85,8 @@ func TestAChangeByTheOperatorThatBreaksPodsHolds(t *testing.T) {
 		g.Expect(labels[name]).To(HaveKeyWithValue(v1alpha1.RingLabel, "0"))
 		g.Expect(condition(t, w.fleet[name], v1alpha1.UpdatePending)).To(And(
 			HaveField("Status", corev1.ConditionFalse), HaveField("Reason", "RollingOut")))
-		// On a busy machine not all have begun to wait when the event is told.
-		g.Eventually(func() map[string]int { return events(t, w.fleet[name]) }).Should(HaveKey(MatchRegexp(
-			"^Warning RolloutHeld: not ready 3s after the operator's change; with 2 such Collectors the change goes no further, and [4-7] wait$")))
+		g.Eventually(func() map[string]int { return events(t, w.fleet[name]) }).Should(HaveKey(
+			"Warning RolloutHeld: not ready 10s after the operator's change; with 2 such Collectors the change goes no further, and 7 wait"))
 	}
 
 	t.Run("and an owner's change goes at once", func(t *testing.T) {

@@ -35,62 +35,53 @@ func New(seed uint64) Schedule {
 	for range 3 + g.IntN(18) {
 		g.next()
 	}
-	g.changeBases(seed)
-	g.rehash(seed)
-	g.deleteRecords(seed)
-	g.editMounts(seed)
+	g.sometimes(29, 4, g.changeBases)
+	g.sometimes(30, 8, g.rehash)
+	g.sometimes(31, 8, g.deleteRecords)
+	g.sometimes(32, 4, g.editMounts)
 	return g.schedule
 }
 
-// rehash adds an operator that hashes otherwise to some schedules. It draws by itself, too.
-func (g *generator) rehash(seed uint64) {
+// sometimes adds events to one schedule in some. They have a stream of random numbers of their own, so that the others stay as they were.
+func (g *generator) sometimes(stream uint64, in int, add func(draw *rand.Rand)) {
 	//nolint:gosec // a seed has the same schedule each time
-	draw := rand.New(rand.NewPCG(seed, 30))
-	if draw.IntN(8) > 0 {
-		return
+	if draw := rand.New(rand.NewPCG(g.schedule.Seed, stream)); draw.IntN(in) == 0 {
+		add(draw)
 	}
-	event := Event{Action: Rehash, N: 1 + draw.IntN(3), Rounds: draw.IntN(4)}
-	g.schedule.Events = slices.Insert(g.schedule.Events, 1+draw.IntN(len(g.schedule.Events)), event)
 }
 
-// deleteRecords adds a deletion of records to some schedules. It draws by itself, too.
-func (g *generator) deleteRecords(seed uint64) {
-	//nolint:gosec // a seed has the same schedule each time
-	draw := rand.New(rand.NewPCG(seed, 31))
-	if draw.IntN(8) > 0 {
-		return
-	}
-	event := Event{Action: DeleteRecords, N: 1 + draw.IntN(3), Collector: draw.IntN(g.schedule.Collectors), Rounds: draw.IntN(4)}
-	g.schedule.Events = slices.Insert(g.schedule.Events, 1+draw.IntN(len(g.schedule.Events)), event)
+// insert adds an event at any place from one on.
+func (g *generator) insert(draw *rand.Rand, from int, e Event) {
+	at := from + draw.IntN(len(g.schedule.Events)+1-from)
+	g.schedule.Events = slices.Insert(g.schedule.Events, at, e)
 }
 
-// editMounts adds edits of what pods use to some schedules. It draws by itself, too.
-func (g *generator) editMounts(seed uint64) {
-	//nolint:gosec // a seed has the same schedule each time
-	draw := rand.New(rand.NewPCG(seed, 32))
-	if draw.IntN(4) > 0 {
-		return
-	}
+// rehash adds an operator that hashes otherwise.
+func (g *generator) rehash(draw *rand.Rand) {
+	g.insert(draw, 1, Event{Action: Rehash, N: 1 + draw.IntN(3), Rounds: draw.IntN(4)})
+}
+
+// deleteRecords adds a deletion of records.
+func (g *generator) deleteRecords(draw *rand.Rand) {
+	g.insert(draw, 1, Event{Action: DeleteRecords, N: 1 + draw.IntN(3), Collector: draw.IntN(g.schedule.Collectors), Rounds: draw.IntN(4)})
+}
+
+// editMounts adds edits of what pods use.
+func (g *generator) editMounts(draw *rand.Rand) {
 	collector := draw.IntN(g.schedule.Collectors)
 	for range 1 + draw.IntN(4) {
 		edit := Event{Action: Edit, Field: "role", Value: strconv.Itoa(draw.IntN(3)), Collector: collector, Rounds: draw.IntN(4)}
 		if draw.IntN(2) == 0 {
 			edit.Field = []string{"volume-size", "volume-size", "volumes"}[draw.IntN(3)]
 		}
-		g.schedule.Events = slices.Insert(g.schedule.Events, draw.IntN(len(g.schedule.Events)+1), edit)
+		g.insert(draw, 0, edit)
 	}
 }
 
-// changeBases adds changes of a base to some schedules. It draws by itself, so that the others stay as they were.
-func (g *generator) changeBases(seed uint64) {
-	//nolint:gosec // a seed has the same schedule each time
-	draw := rand.New(rand.NewPCG(seed, 29))
-	if draw.IntN(4) > 0 {
-		return
-	}
+// changeBases adds changes of a base.
+func (g *generator) changeBases(draw *rand.Rand) {
 	for range 1 + draw.IntN(4) {
-		change := Event{Action: ChangeBase, N: draw.IntN(Missing + 1), At: max(0, draw.IntN(8)-4), Rounds: draw.IntN(4)}
-		g.schedule.Events = slices.Insert(g.schedule.Events, draw.IntN(len(g.schedule.Events)+1), change)
+		g.insert(draw, 0, Event{Action: ChangeBase, N: draw.IntN(Missing + 1), At: max(0, draw.IntN(8)-4), Rounds: draw.IntN(4)})
 	}
 }
 
