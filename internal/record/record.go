@@ -44,6 +44,7 @@ const (
 type Known struct {
 	listed  bool
 	records []recorded // by revision
+	last    int        // the last revision, although somebody may have deleted its record: no number is used twice
 }
 
 type recorded struct {
@@ -75,6 +76,7 @@ type Records struct {
 // the others are known when Add has written to its record. With 0 all are known. Prepare reads no content. A record of somebody else
 // is a *inventory.ConflictError, unless the Collector is being deleted.
 func (r *Records) Prepare(ctx context.Context, deployed int) error {
+	r.last = max(r.last, deployed)
 	if !r.Alone || !r.listed && deployed == 0 {
 		return r.list(ctx)
 	}
@@ -117,7 +119,7 @@ func recordedIn(secret client.Object, revision int) recorded {
 
 func (k *Known) add(record recorded) {
 	k.records = slices.DeleteFunc(k.records, func(known recorded) bool { return known.revision == record.revision })
-	k.records = append(k.records, record)
+	k.records, k.last = append(k.records, record), max(k.last, record.revision)
 	slices.SortFunc(k.records, func(a, b recorded) int { return a.revision - b.revision })
 }
 
@@ -155,10 +157,7 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 			log.FromContext(ctx).Info("could not note that a revision is superseded", "revision", known.revision, "because", err.Error())
 		}
 	}
-	next := 1
-	for _, known := range r.records {
-		next = max(next, known.revision+1)
-	}
+	next := r.last + 1
 	// First: an operator that is killed in between leaves none too many. The last record stays until there is the next one.
 	r.tryForget(ctx, next-max(r.Limit, 2))
 	err := r.create(ctx, next, content)

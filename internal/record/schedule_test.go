@@ -91,10 +91,15 @@ func newFaulty(seed uint64) *faulty {
 	return f
 }
 
+// take has somebody delete a Secret, and tells whether there was one.
+func (f *faulty) take(ctx context.Context, secret *corev1.Secret) bool {
+	return f.Get(ctx, client.ObjectKeyFromObject(secret), secret) == nil && f.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}) == nil
+}
+
 // recreate has somebody replace a Secret by an equal one.
 func (f *faulty) recreate(ctx context.Context, secret *corev1.Secret) {
-	if f.Get(ctx, client.ObjectKeyFromObject(secret), secret) != nil || f.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}) != nil {
-		return // there is none
+	if !f.take(ctx, secret) {
+		return
 	}
 	secret.ResourceVersion = ""
 	_ = f.Create(ctx, secret)
@@ -121,6 +126,9 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 				return err
 			}
 			revision, err := records.Add(t.Context(), Content{Manifest: "a"})
+			if err == nil && revision <= deployed {
+				t.Errorf("seed %d: revision %d is recorded after revision %d", seed, revision, deployed)
+			}
 			if err == nil && !cluster.isDown {
 				deployed = revision
 			}
@@ -128,8 +136,9 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 		}
 		start(1 + random.IntN(4))
 		var happened []string
+		isGap := false // somebody has deleted a record
 		for range 3 + random.IntN(12) {
-			switch cluster.share = 0; random.IntN(7) {
+			switch cluster.share = 0; random.IntN(8) {
 			case 0:
 				cluster.left = random.IntN(6)
 			case 1:
@@ -143,6 +152,8 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 			case 3:
 				cluster.recreate(t.Context(), records.secretOf(deployed-1))
 				cluster.share = 20
+			case 4:
+				isGap = cluster.take(t.Context(), records.secretOf(deployed)) || isGap
 			}
 			happened = append(happened, fmt.Sprintf("limit %d, share %d, killed after %d", records.Limit, cluster.share, cluster.left))
 			_ = change()
@@ -174,7 +185,8 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 		}
 		slices.Sort(left)
 		for i, revision := range left {
-			if len(left) > records.Limit || revision != deployed-len(left)+1+i {
+			isOld := revision <= deployed-records.Limit
+			if len(left) > records.Limit || isOld || !isGap && revision != deployed-len(left)+1+i {
 				t.Fatalf("seed %d: with a limit of %d, %v are left after %q", seed, records.Limit, left, happened)
 			}
 		}

@@ -54,7 +54,7 @@ func (s *simRecords) Add(_ context.Context, content record.Content) (number int,
 }
 
 func (s *simRecords) add(content record.Content) (int, error) {
-	next := 1
+	next := s.r.deployed.Revision + 1
 	for _, known := range s.records {
 		next = max(next, known.revision+1)
 	}
