@@ -25,22 +25,25 @@ func TestAPreflightSaysWhatTheCollectorRefusesAndLeavesNothing(t *testing.T) {
 	create(t, newCollector(namespace, "bad", refusedByTheCollector()))
 	awaitReady(t, gateway)
 	before := podsOf(t, gateway)
-	for version, want := range map[string][]string{
-		gateway.Spec.Collector.Version: {`bad fails exit code 1: .*unknown type: "no_such_exporter"`, `gateway passes $`},
-		"0.0.1":                        {`bad unknown DeadlineExceeded; .*[Ii]mage`, `gateway unknown DeadlineExceeded; .*[Ii]mage`},
+	for version, test := range map[string]struct {
+		timeout string
+		want    []string
+	}{
+		gateway.Spec.Collector.Version: {"2m", []string{`bad fails exit code 1: .*unknown type: "no_such_exporter"`, `gateway passes $`}},
+		"0.0.1":                        {"30s", []string{`bad unknown DeadlineExceeded; .*[Ii]mage`, `gateway unknown DeadlineExceeded; .*[Ii]mage`}},
 	} {
 		// It ends with another exit code than 0, as the documents say, and tells on standard output.
 		out, err := exec.CommandContext(t.Context(), "bin/kubectl-collector", "preflight", "-n", namespace, "--version", version,
-			"--timeout", "30s", "-o", "json").Output()
+			"--timeout", test.timeout, "-o", "json").Output()
 		g := NewWithT(t)
 		g.Expect(err).To(HaveOccurred())
 		var told struct {
 			Collectors []struct{ Name, Verdict, Reason string }
 		}
 		g.Expect(json.Unmarshal(out, &told)).To(Succeed(), string(out))
-		g.Expect(told.Collectors).To(HaveLen(len(want)))
+		g.Expect(told.Collectors).To(HaveLen(len(test.want)))
 		for i, one := range told.Collectors {
-			g.Expect(strings.Join([]string{one.Name, one.Verdict, one.Reason}, " ")).To(MatchRegexp("^" + want[i]))
+			g.Expect(strings.Join([]string{one.Name, one.Verdict, one.Reason}, " ")).To(MatchRegexp("^" + test.want[i]))
 		}
 	}
 	g := NewWithT(t)
