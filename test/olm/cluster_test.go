@@ -110,10 +110,19 @@ func createExample(t *testing.T, namespace string) {
 	apply(t, string(text))
 }
 
-// build builds an image with the container tool.
+// build builds an image with the container tool. One with a tag of this run is of no use after it.
 func build(t *testing.T, image, dockerfile, dir string, args ...string) {
 	t.Helper()
-	command(t, os.Getenv("CONTAINER_TOOL"), append([]string{"build", "-f", dockerfile, "-t", image}, append(args, dir)...)...)
+	tool := os.Getenv("CONTAINER_TOOL")
+	command(t, tool, append([]string{"build", "-f", dockerfile, "-t", image}, append(args, dir)...)...)
+	if !strings.HasSuffix(image, suffix) {
+		return
+	}
+	t.Cleanup(func() {
+		if out, err := exec.CommandContext(context.Background(), tool, "rmi", image).CombinedOutput(); err != nil {
+			t.Errorf("remove %s: %v\n%s", image, err, out)
+		}
+	})
 }
 
 // load takes an image to the nodes.
