@@ -61,9 +61,11 @@ type Immutable struct {
 	// Err is what the API server says.
 	Err error
 
-	// Live and Wanted are a StatefulSet, nil for other kinds. Claims are those of the namespace, for a StatefulSet and for a claim.
-	Live, Wanted *appsv1.StatefulSet
-	Claims       []corev1.PersistentVolumeClaim
+	// Live and Wanted are a StatefulSet, nil for other kinds. Applied is that of the deployed revision, or nil if that is not known.
+	Live, Wanted, Applied *appsv1.StatefulSet
+
+	// Claims are those of the namespace, for a StatefulSet and for a claim.
+	Claims []corev1.PersistentVolumeClaim
 }
 
 // Immutables are objects that the API server lets nobody change as they should.
@@ -84,6 +86,22 @@ func (i Immutables) Learn(ctx context.Context, cluster Cluster, err error) (isNe
 	}
 	i[immutable.Ref] = found
 	return true, nil
+}
+
+// Applied notes what the deployed revision has of the StatefulSets among them.
+func (i Immutables) Applied(of func(inventory.Reference) *render.Object) error {
+	for what, found := range i {
+		object := of(what)
+		if object == nil || found.Live == nil {
+			continue
+		}
+		found.Applied = &appsv1.StatefulSet{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Content.Object, found.Applied); err != nil {
+			return fmt.Errorf("read the recorded %s: %w", what, err)
+		}
+		i[what] = found
+	}
+	return nil
 }
 
 // inspect reads a StatefulSet that cannot be changed, and its claims, or a claim.

@@ -58,7 +58,8 @@ func TestTheDeployedStatefulSetKeepsTheSizesThatARefusedChangeGaveIt(t *testing.
 		}
 		wanted := &render.Object{Ref: theSet, Hash: "a", Content: &unstructured.Unstructured{Object: content}}
 		before, got := wanted.Content.DeepCopy(), ""
-		if kept := Unshrunk(wanted, "1", apply.Immutable{Live: row.live, Wanted: row.wanted}); kept != nil {
+		found := apply.Immutable{Live: row.live, Wanted: row.wanted, Applied: row.wanted}
+		if kept, old, err := Followed(wanted, "1", found); kept != nil && old == nil && err == nil {
 			set := &appsv1.StatefulSet{}
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(kept.Content.Object, set); err != nil {
 				t.Fatal(err)
@@ -71,6 +72,57 @@ func TestTheDeployedStatefulSetKeepsTheSizesThatARefusedChangeGaveIt(t *testing.
 		}
 		if got != row.want || !cmp.Equal(before, wanted.Content) {
 			t.Errorf("%s: sizes %q, want %q", name, got, row.want)
+		}
+	}
+}
+
+func TestClaimTemplatesKeepWhatAWebhookHasCompleted(t *testing.T) {
+	labelled := func(set *appsv1.StatefulSet) *appsv1.StatefulSet {
+		set.Spec.VolumeClaimTemplates[0].Labels = map[string]string{"backup": "yes"}
+		return set
+	}
+	const refused = "refused"
+	for name, row := range map[string]struct {
+		live, applied, wanted *appsv1.StatefulSet
+		want                  string // what it is changed to, or replaced by, or why it is not
+	}{
+		"what has not changed stays":      {labelled(setWith("1", "queue=1Gi")), setWith("", "queue=1Gi"), setWith("", "queue=1Gi"), "change 1Gi yes"},
+		"also a size of the webhook's":    {setWith("1", "queue=5Gi"), setWith("", "queue=1Gi"), setWith("", "queue=1Gi"), "change 5Gi "},
+		"claims grow with what they have": {labelled(setWith("1", "queue=1Gi")), setWith("", "queue=1Gi"), setWith("", "queue=2Gi"), "replace 2Gi yes"},
+		"they cannot shrink": {
+			setWith("1", "queue=5Gi"), setWith("", "queue=1Gi"), setWith("", "queue=2Gi"),
+			"spec.volumeClaimTemplates[0].spec.resources.requests.storage: 2Gi is less than before, and a claim cannot shrink; set it to 5Gi or more",
+		},
+		"what the owner has changed is not kept": {
+			labelled(setWith("1", "queue=1Gi")), labelled(setWith("", "queue=1Gi")), setWith("", "queue=1Gi"), refused,
+		},
+		"what nobody knows to be a webhook's is not kept": {labelled(setWith("1", "queue=1Gi")), nil, setWith("", "queue=1Gi"), refused},
+		"a revision with other claims is not there": {
+			setWith("1", "queue=1Gi"), setWith("", "other=1Gi"), labelled(setWith("", "queue=1Gi")), refused,
+		},
+	} {
+		wanted := &render.Object{Ref: theSet, Content: &unstructured.Unstructured{Object: map[string]any{}}}
+		kept, old, err := Followed(wanted, "1", apply.Immutable{Live: row.live, Applied: row.applied, Wanted: row.wanted})
+		var got string
+		switch {
+		case err != nil && strings.Contains(err.Error(), "nothing else of them can change"):
+			got = refused
+		case err != nil:
+			got = err.Error()
+		default:
+			set := &appsv1.StatefulSet{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(kept.Content.Object, set); err != nil {
+				t.Fatal(err)
+			}
+			template := set.Spec.VolumeClaimTemplates[0]
+			got = "change "
+			if old != nil {
+				got = "replace "
+			}
+			got += template.Spec.Resources.Requests.Storage().String() + " " + template.Labels["backup"]
+		}
+		if got != row.want {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
 		}
 	}
 }
@@ -130,7 +182,7 @@ func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
 			for _, claim := range row.claims {
 				found.Claims = append(found.Claims, claimOf(claim))
 			}
-			old, err := Successor(theSet, "1", found)
+			_, old, err := Followed(&render.Object{Ref: theSet}, "1", found)
 			if row.wantError != "" {
 				if err == nil || err.Error() != row.wantError {
 					t.Errorf("error %v, want %s", err, row.wantError)

@@ -191,24 +191,34 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	case drift.Unknown:
 		step.Reason = "it is not known what has happened to it"
 	}
-	found, isImmutable := s.Immutable[wanted.Ref]
-	if !isImmutable {
-		return step, nil
+	if found, isImmutable := s.Immutable[wanted.Ref]; isImmutable {
+		return s.within(step, found)
 	}
-	if !s.changes() {
-		if kept := claims.Unshrunk(wanted, seen.UID, found); kept != nil {
-			step.Object = kept
-			return step, nil
+	return step, nil
+}
+
+// within returns how a step is done to an object that nobody can change as it says.
+func (s *Situation) within(step *apply.Step, found apply.Immutable) (*apply.Step, error) {
+	wanted, uid := step.Object, step.UID
+	old := &apply.Old{Ref: step.Ref, UID: uid}
+	switch step.Ref.Kind().Kind {
+	case "PersistentVolumeClaim":
+		kept := claims.Unshrunk(wanted, uid, found)
+		if s.changes() || kept == nil { // nothing takes its place, which has the data
+			return nil, found.Err
 		}
-	}
-	old := &apply.Old{Ref: wanted.Ref, UID: seen.UID}
-	switch wanted.Ref.Kind().Kind {
-	case "PersistentVolumeClaim": // nothing takes its place, which has the data
-		return nil, found.Err
+		step.Object = kept
+		return step, nil
 	case "StatefulSet":
+		if !s.changes() {
+			found.Applied = found.Wanted
+		}
 		var err error
-		if old, err = claims.Successor(wanted.Ref, seen.UID, found); err != nil {
+		if step.Object, old, err = claims.Followed(wanted, uid, found); err != nil {
 			return nil, err
+		}
+		if old == nil {
+			return step, nil
 		}
 	}
 	step.Action, step.Old, step.Reason = apply.Replace, old, "nobody can change it"

@@ -30,6 +30,9 @@ func TestEveryFeatureIsInstalledThenLeftAloneThenRemoved(t *testing.T) {
 			} else {
 				createChecked(t, collector)
 			}
+			if collector.Spec.Flow != nil { // the first sample comes a period later
+				NewWithT(t).Eventually(func() string { return condition(t, collector, v1alpha1.DataFlowing).Reason }).Should(Equal("Unreachable"))
+			}
 
 			since := plane.audit.mark(t)
 			touch(t, collector)

@@ -1,0 +1,130 @@
+package integration
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	registrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// complete has a webhook patch objects of a resource when they are created in a namespace, and returns when it does.
+func complete(t *testing.T, group, resource, patch string, probe client.Object) {
+	t.Helper()
+	config := answerReviews(t, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return &admissionv1.AdmissionResponse{Allowed: true, Patch: []byte(patch), PatchType: new(admissionv1.PatchTypeJSONPatch)}
+	})
+	namespace := probe.GetNamespace()
+	register(t, &registrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "complete-" + namespace},
+		Webhooks: []registrationv1.MutatingWebhook{{
+			Name: "complete.example.com", ClientConfig: config,
+			Rules: []registrationv1.RuleWithOperations{{
+				Operations: []registrationv1.OperationType{registrationv1.Create},
+				Rule:       registrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{resource}},
+			}},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+			SideEffects:       new(registrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+		}},
+	})
+	NewWithT(t).Eventually(func() map[string]string {
+		asked := probe.DeepCopyObject().(client.Object)
+		_ = plane.client.Create(t.Context(), asked, client.DryRunAll)
+		return asked.GetLabels()
+	}).Should(HaveKeyWithValue("backup", "yes"))
+}
+
+const addsLabel = `{"op": "add", "path": "/metadata/labels/backup", "value": "yes"}`
+
+// As the default class of a cluster, or a policy for backups, does.
+func TestClaimTemplatesThatAWebhookCompletesKeepThatAndCanGrow(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(client.IgnoreAlreadyExists(plane.client.Create(t.Context(), &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "expands"}, Provisioner: "example.com/disk", AllowVolumeExpansion: new(true),
+	}))).To(Succeed())
+	collector := newCollector(newNamespace(t), "gateway")
+	probe := &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, Name: "probe", Labels: map[string]string{"any": ""}},
+		Spec:       appsv1.StatefulSetSpec{Selector: deploymentIn("").Spec.Selector, Template: deploymentIn("").Spec.Template},
+	}
+	probe.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
+		ObjectMeta: metav1.ObjectMeta{Name: "queue"}, Spec: queueOf("expands", "1Gi")[0].Spec,
+	}}
+	complete(t, "apps", "statefulsets", `[`+addsLabel+`,
+		{"op": "add", "path": "/spec/volumeClaimTemplates/0/metadata/labels", "value": {"backup": "yes"}},
+		{"op": "add", "path": "/spec/volumeClaimTemplates/0/spec/storageClassName", "value": "expands"}]`, probe)
+	template := queueOf("", "1Gi")
+	template[0].Spec.StorageClassName = nil
+	collector.Spec.Mode, collector.Spec.Replicas, collector.Spec.VolumeClaimTemplates = v1alpha1.ModeStatefulSet, new(int32(3)), template
+	create(t, collector)
+	completed := func(size string) {
+		t.Helper()
+		claim := get(t, collector, "", &appsv1.StatefulSet{}).Spec.VolumeClaimTemplates[0]
+		g.Expect(claim.Labels).To(HaveKeyWithValue("backup", "yes"))
+		g.Expect(claim.Spec.StorageClassName).To(HaveValue(Equal("expands")))
+		g.Expect(claim.Spec.Resources.Requests.Storage().String()).To(Equal(size))
+	}
+	completed("1Gi")
+	before := get(t, collector, "", &appsv1.StatefulSet{})
+
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	completed("1Gi")
+	g.Expect(get(t, collector, "", &appsv1.StatefulSet{}).UID).To(Equal(before.UID))
+
+	scaled := get(t, collector, "", &appsv1.StatefulSet{})
+	scaled.Spec.Replicas = new(int32(1))
+	g.Expect(plane.client.Update(t.Context(), scaled)).To(Succeed())
+	g.Eventually(func() *int32 { return get(t, collector, "", &appsv1.StatefulSet{}).Spec.Replicas }).Should(HaveValue(BeEquivalentTo(3)))
+
+	orphanPods(t.Context(), t, collector)
+	upgrade(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.VolumeClaimTemplates[0].Spec.Resources = queueOf("", "2Gi")[0].Spec.Resources
+	})
+	completed("2Gi")
+
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.VolumeClaimTemplates[0].Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	})
+	awaitFailed(t, collector, "can grow, and nothing else of them can change")
+	completed("2Gi")
+}
+
+func TestAClaimThatAWebhookCompletesKeepsThatAndCanGrow(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(client.IgnoreAlreadyExists(plane.client.Create(t.Context(), &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "expands"}, Provisioner: "example.com/disk", AllowVolumeExpansion: new(true),
+	}))).To(Succeed())
+	collector := newCollector(newNamespace(t), "gateway")
+	complete(t, "", "persistentvolumeclaims", `[`+addsLabel+`,
+		{"op": "add", "path": "/spec/storageClassName", "value": "expands"}]`, &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, Name: "probe", Labels: map[string]string{"any": ""}},
+		Spec:       queueOf("any", "1Gi")[0].Spec,
+	})
+	collector.Spec.VolumeClaims = queueOf("", "1Gi")
+	collector.Spec.VolumeClaims[0].Spec.StorageClassName = nil
+	create(t, collector)
+	claim := get(t, collector, "-queue", &corev1.PersistentVolumeClaim{})
+	claim.Spec.VolumeName = "pv"
+	g.Expect(plane.client.Update(t.Context(), claim)).To(Succeed())
+	claim.Status.Phase, claim.Status.Capacity = corev1.ClaimBound, claim.Spec.Resources.Requests
+	g.Expect(plane.client.Status().Update(t.Context(), claim)).To(Succeed())
+
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	upgrade(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.VolumeClaims[0].Spec.Resources = queueOf("", "2Gi")[0].Spec.Resources
+	})
+	after := get(t, collector, "-queue", &corev1.PersistentVolumeClaim{})
+	g.Expect(after.UID).To(Equal(claim.UID))
+	g.Expect(after.Labels).To(HaveKeyWithValue("backup", "yes"))
+	g.Expect(after.Spec.StorageClassName).To(HaveValue(Equal("expands")))
+	g.Expect(after.Spec.Resources.Requests.Storage().String()).To(Equal("2Gi"))
+}
