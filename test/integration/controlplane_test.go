@@ -12,9 +12,11 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
@@ -34,7 +36,7 @@ const apiServerPID = "apiserver.pid"
 type controlPlane struct {
 	client     client.Client // of the administrator
 	audit      *auditLog
-	namespaced []schema.GroupVersionKind // the kinds that a namespace can hold
+	namespaced []schema.GroupVersionKind // the kinds that a namespace can hold and the operator has rights to
 
 	dir string
 	env *envtest.Environment
@@ -56,9 +58,9 @@ func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
 	if err := os.Mkdir(server.CertDir, 0o700); err != nil {
 		return p, err
 	}
-	// One that says what its process is, so that a test can kill it.
+	// One that says what its process is, so that a test can kill it, and that collects its garbage less often than it would.
 	server.Path = filepath.Join(dir, "kube-apiserver")
-	script := fmt.Sprintf("#!/bin/sh\necho $$ >'%s'\nexec '%s' \"$@\"\n",
+	script := fmt.Sprintf("#!/bin/sh\necho $$ >'%s'\nGOGC=400 exec '%s' \"$@\"\n",
 		filepath.Join(dir, apiServerPID), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-apiserver"))
 	if err := os.WriteFile(server.Path, []byte(script), 0o700); err != nil {
 		return p, err
@@ -83,19 +85,37 @@ func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
 	if p.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return p, err
 	}
+	objects, err := kustomize.Build("config/default")
+	if err != nil {
+		return p, err
+	}
+	granted := resourcesOf(objects)
 	lists, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredNamespacedResources()
 	if err != nil {
 		return p, err
 	}
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list"}}, lists) {
 		for _, resource := range list.APIResources {
-			if resource.Kind == "Event" {
+			if resource.Kind == "Event" || !granted.Has(resource.Name) {
 				continue // Kubernetes records in them what happened, and lets them expire
 			}
 			p.namespaced = append(p.namespaced, schema.FromAPIVersionAndKind(list.GroupVersion, resource.Kind))
 		}
 	}
-	return p, p.grant(ctx)
+	return p, p.grant(ctx, objects)
+}
+
+// resourcesOf returns the resources that roles name.
+func resourcesOf(objects []*unstructured.Unstructured) sets.Set[string] {
+	named := sets.New[string]()
+	for _, object := range objects {
+		rules, _, _ := unstructured.NestedSlice(object.Object, "rules")
+		for _, rule := range rules {
+			resources, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "resources")
+			named.Insert(resources...)
+		}
+	}
+	return named
 }
 
 func (p *controlPlane) stop() error {
@@ -107,11 +127,7 @@ func (p *controlPlane) stop() error {
 
 // grant creates what says who the operator is and what it may do: config/default without the CRD, which is there, and
 // without the Deployment, because the operator runs as a process here.
-func (p *controlPlane) grant(ctx context.Context) error {
-	objects, err := kustomize.Build("config/default")
-	if err != nil {
-		return err
-	}
+func (p *controlPlane) grant(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if slices.Contains([]string{"CustomResourceDefinition", "Deployment", "Service"}, object.GetKind()) {
 			continue

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -55,6 +56,7 @@ func run(m *testing.M) (code int, err error) {
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	ctrl.SetLogger(logr.Discard()) // the tests' own clients have nothing to say
 	flag.Parse()
+	debug.SetGCPercent(400) // there is more memory than there are processors
 	// Tests mostly wait, so more of them can run than there are processors.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		return 1, err
