@@ -161,10 +161,10 @@ func TestTheLeakTestFindsWhatIsPlanted(t *testing.T) {
 			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "planted", Annotations: annotations}}
 		},
 		"a pod template": func(namespace string) client.Object {
-			template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{
-				{Name: "a", Image: "a", Env: []corev1.EnvVar{{Name: "A", Value: secret}}},
-			}}}
-			return &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "planted"}, Template: template}
+			deployment := deploymentIn(namespace)
+			deployment.Name = "planted"
+			deployment.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: secret}}
+			return deployment
 		},
 		"a Collector's annotation": func(namespace string) client.Object {
 			collector := newCollector(namespace, "planted")
