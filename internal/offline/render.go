@@ -156,13 +156,13 @@ func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstruc
 			return nil, fmt.Errorf("apply overrideValues %s of the watches file: %w", key, err)
 		}
 	}
-	offered := chartutil.DefaultCapabilities.Copy()
-	offered.APIVersions = append(offered.APIVersions, r.apiVersions...)
+	served := chartutil.DefaultCapabilities.Copy()
+	served.APIVersions = append(served.APIVersions, r.apiVersions...)
 	read, err := r.read(watch.Chart)
 	if err != nil {
 		return nil, fmt.Errorf("read chart %s: %w", watch.Chart.Name(), err)
 	}
-	rendered, err := read.Render(client.ObjectKeyFromObject(collector), values, offered, postrender.Renderer{})
+	rendered, err := read.Render(client.ObjectKeyFromObject(collector), values, served, postrender.Renderer{})
 	if err != nil {
 		return nil, err
 	}

@@ -158,11 +158,11 @@ func addReconciler(
 	}
 	clients := release.New(mgr.GetClient(), mgr.GetAPIReader(), release.Options{
 		Source: &revision.Source{
-			Chart: f.chart, Build: opts.Build, Shard: shard, Mapper: mgr.GetRESTMapper(), Offered: f.capabilities.Get,
+			Chart: f.chart, Build: opts.Build, Shard: shard, Mapper: mgr.GetRESTMapper(), Served: f.capabilities.Get,
 			Configuration: configurations.Configuration, Versions: configurations.Versions, References: configurations.References,
 			Bases: shared.Of,
 		},
-		Ask: f.capabilities.Ask, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, IsChosen: isChosen,
+		Discover: f.capabilities.Discover, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, IsChosen: isChosen,
 		Alone: opts.Manager.LeaderElection, Period: period,
 	})
 	f.knows = clients.Knows

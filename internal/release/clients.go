@@ -28,8 +28,8 @@ type Options struct {
 	// Source has what revisions are made from.
 	Source *revision.Source
 
-	// Ask asks the API server which APIs the cluster serves.
-	Ask func(ctx context.Context) (*render.Offered, error)
+	// Discover asks the API server which APIs the cluster serves.
+	Discover func(ctx context.Context) (*render.Served, error)
 
 	// Events takes the events NotFollowed, DriftRepaired and Contested.
 	Events events.EventRecorder
@@ -97,7 +97,7 @@ type reader interface {
 
 // revisions renders a Collector's revision now, or returns it as its record has it.
 type revisions interface {
-	Inputs(ctx context.Context, of *unstructured.Unstructured) (revision.Inputs, *render.Offered, error)
+	Inputs(ctx context.Context, of *unstructured.Unstructured) (revision.Inputs, *render.Served, error)
 	Render(ctx context.Context, of *unstructured.Unstructured, values map[string]any, running string) (*revision.Revision, error)
 	Recorded(
 		ctx context.Context, of *unstructured.Unstructured, recorded record.Content, beside *revision.Revision,

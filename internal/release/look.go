@@ -20,8 +20,8 @@ import (
 // look reads what the Collector has. An operator that has just started takes it to be in order if the status says so.
 func (r *actionClient) look() error {
 	var optional []schema.GroupVersionKind
-	if offered, err := r.Source.Offered(r.ctx); err == nil {
-		optional = offered.Kinds
+	if served, err := r.Source.Served(r.ctx); err == nil {
+		optional = served.Kinds
 	}
 	found, err := r.inventory.Of(r.ctx, r.collector, r.Source.Chart.Kinds, optional)
 	if err != nil {
@@ -53,11 +53,11 @@ func (r *actionClient) wasTried() bool {
 
 // live reads what the Collector has from the API server.
 func (r *actionClient) live() (map[inventory.Reference]inventory.Object, error) {
-	offered, err := r.Source.Offered(r.ctx)
+	served, err := r.Source.Served(r.ctx)
 	if err != nil {
 		return nil, err // objects would be overlooked
 	}
-	return r.inventory.OfMoved(r.ctx, r.collector, append(slices.Clone(offered.Kinds), r.Source.Chart.Kinds...))
+	return r.inventory.OfMoved(r.ctx, r.collector, append(slices.Clone(served.Kinds), r.Source.Chart.Kinds...))
 }
 
 // isUnchanged tells whether there is nothing to do, by what is remembered or by what the status says.

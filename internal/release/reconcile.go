@@ -93,8 +93,8 @@ func (r *actionClient) learn(err error) (again bool, failed error) {
 		return again, failed
 	}
 	if _, is := errors.AsType[*apply.GoneError](err); is {
-		offered, err := r.Ask(r.ctx)
-		if err != nil || offered.Version == r.rendered.Inputs.Offered {
+		served, err := r.Discover(r.ctx)
+		if err != nil || served.Version == r.rendered.Inputs.Served {
 			return false, nil //nolint:nilerr // the cause is told
 		}
 		err = r.render()

@@ -27,7 +27,7 @@ func (r *actionClient) repairBeside(cause error) error {
 	}
 	err := r.repair()
 	if _, hasGone := errors.AsType[*apply.GoneError](err); hasGone { // the record has a kind that the cluster no longer has
-		if _, err = r.Ask(r.ctx); err == nil {
+		if _, err = r.Discover(r.ctx); err == nil {
 			err = r.repair()
 		}
 	}

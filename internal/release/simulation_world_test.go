@@ -125,8 +125,8 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 	waves.Reset()
 	source := &revision.Source{
 		Chart: &render.Chart{Digest: strconv.Itoa(o.chart)}, Build: "model", Shard: shard,
-		Offered: func(context.Context) (*render.Offered, error) { return &render.Offered{Version: "all"}, nil },
-		Bases:   func(context.Context, *unstructured.Unstructured) (base.Bases, error) { return simBases(w.base) },
+		Served: func(context.Context) (*render.Served, error) { return &render.Served{Version: "all"}, nil },
+		Bases:  func(context.Context, *unstructured.Unstructured) (base.Bases, error) { return simBases(w.base) },
 		Versions: func(collector *unstructured.Unstructured) (string, string) {
 			if s := w.of(collector); s.spec.Effective().Configuration == 0 {
 				return strconv.Itoa(s.cachedSecret), ""

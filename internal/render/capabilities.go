@@ -35,22 +35,22 @@ type Capabilities struct {
 	// Log takes what cannot be read, and what changes.
 	Log logr.Logger
 
-	// Follow is told of kinds before they count as offered, and again each time, in case that it could not follow one.
+	// Follow is told of kinds before they count as served, and again each time, in case that it could not follow one.
 	Follow func(ctx context.Context, kinds []schema.GroupVersionKind) error
 
 	// Changed is told when another answer than the first counts, and which kinds it lacks.
 	Changed func(ctx context.Context, vanished []schema.GroupVersionKind)
 
-	current  atomic.Pointer[Offered]
+	current  atomic.Pointer[Served]
 	asking   sync.Mutex // held while the API server is asked
 	standard *chartutil.Capabilities
 }
 
-// Offered is what the API server answered. It is not changed.
-type Offered struct {
+// Served is what the API server answered. It is not changed.
+type Served struct {
 	*chartutil.Capabilities
 
-	// Kinds are those that are offered beyond those that every cluster has.
+	// Kinds are those that are served beyond those that every cluster has.
 	Kinds []schema.GroupVersionKind
 
 	// Version tells the answer apart from others.
@@ -61,7 +61,7 @@ type Offered struct {
 }
 
 // With returns the same with further names of kinds.
-func (o *Offered) With(names []string) *chartutil.Capabilities {
+func (o *Served) With(names []string) *chartutil.Capabilities {
 	more := *o.Capabilities
 	more.APIVersions = slices.Concat(more.APIVersions, names)
 	return &more
@@ -69,12 +69,12 @@ func (o *Offered) With(names []string) *chartutil.Capabilities {
 
 // Start asks the API server every 30 s until ctx ends. The manager starts it with the reconcilers, in the leader.
 func (c *Capabilities) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, func(ctx context.Context) { _, _ = c.Ask(ctx) }, interval) // it logs errors
+	wait.UntilWithContext(ctx, func(ctx context.Context) { _, _ = c.Discover(ctx) }, interval) // it logs errors
 	return nil
 }
 
 // Get returns what is known, and asks only if nothing is.
-func (c *Capabilities) Get(ctx context.Context) (*Offered, error) {
+func (c *Capabilities) Get(ctx context.Context) (*Served, error) {
 	if current := c.current.Load(); current != nil {
 		return current, nil
 	}
@@ -86,14 +86,14 @@ func (c *Capabilities) Get(ctx context.Context) (*Offered, error) {
 	return c.update(ctx)
 }
 
-// Ask asks the API server. An API that does not answer counts as it did before.
-func (c *Capabilities) Ask(ctx context.Context) (*Offered, error) {
+// Discover asks the API server. An API that does not answer counts as it did before.
+func (c *Capabilities) Discover(ctx context.Context) (*Served, error) {
 	c.asking.Lock()
 	defer c.asking.Unlock()
 	return c.update(ctx)
 }
 
-func (c *Capabilities) update(ctx context.Context) (*Offered, error) {
+func (c *Capabilities) update(ctx context.Context) (*Served, error) {
 	before := c.current.Load()
 	after, err := c.read(before)
 	if err != nil {
@@ -105,14 +105,14 @@ func (c *Capabilities) update(ctx context.Context) (*Offered, error) {
 	}
 	err = c.Follow(ctx, after.Kinds)
 	if err != nil {
-		c.Log.Error(err, "cannot follow the objects of a kind that the cluster offers; the operator tries it again", "after", interval.String())
+		c.Log.Error(err, "cannot follow the objects of a kind that the cluster serves; the operator tries it again", "after", interval.String())
 	}
 	switch {
 	case before == nil:
 		c.current.Store(after)
 	case before.Version != after.Version && err == nil:
 		c.current.Store(after)
-		c.Log.Info("the cluster offers something else, so each Collector is reconciled", "now", after.Version)
+		c.Log.Info("the cluster serves something else, so each Collector is reconciled", "now", after.Version)
 		c.Changed(ctx, without(before.Kinds, after.Kinds))
 	}
 	return c.current.Load(), nil
@@ -124,7 +124,7 @@ func without(some, others []schema.GroupVersionKind) []schema.GroupVersionKind {
 }
 
 // read asks the API server. An API that does not answer counts as it did before.
-func (c *Capabilities) read(before *Offered) (*Offered, error) {
+func (c *Capabilities) read(before *Served) (*Served, error) {
 	if c.standard == nil {
 		kubernetes, err := c.Client.ServerVersion()
 		if err != nil {
@@ -140,8 +140,8 @@ func (c *Capabilities) read(before *Offered) (*Offered, error) {
 		err       error
 	}
 	answers := map[schema.GroupVersion]answer{}
-	found, names := &Offered{Unreadable: map[string]error{}}, []string{}
-	for name, kind := range c.Chart.Offered {
+	found, names := &Served{Unreadable: map[string]error{}}, []string{}
+	for name, kind := range c.Chart.Optional {
 		group := kind.GroupVersion()
 		if _, asked := answers[group]; !asked {
 			list, err := c.Client.ServerResourcesForGroupVersion(group.String())
@@ -167,7 +167,7 @@ func (c *Capabilities) read(before *Offered) (*Offered, error) {
 	}
 	slices.Sort(names)
 	found.Version = strings.Join(names, " ")
-	for _, name := range slices.Sorted(maps.Keys(c.Chart.Offered)) {
+	for _, name := range slices.Sorted(maps.Keys(c.Chart.Optional)) {
 		if found.Unreadable[name] != nil {
 			found.Version += " " + name + "?"
 		}

@@ -20,8 +20,8 @@ type Chart struct {
 	// Kinds are those that every cluster has.
 	Kinds []schema.GroupVersionKind
 
-	// Offered are the kinds that the chart tests for, by the name in the test.
-	Offered map[string]schema.GroupVersionKind
+	// Optional are the kinds that the chart tests for, by the name in the test.
+	Optional map[string]schema.GroupVersionKind
 
 	// Digest is a hash over what the chart renders from.
 	Digest string
@@ -37,7 +37,7 @@ var (
 // NewChart reads the templates of a chart. It is an error if one of them does not say in so many words which kind it
 // renders: the operator watches, prunes and owns by kind.
 func NewChart(chrt *chart.Chart) (*Chart, error) {
-	c := &Chart{Chart: chrt, Offered: map[string]schema.GroupVersionKind{}, Digest: digestOf(chrt), templates: parseTemplates(chrt)}
+	c := &Chart{Chart: chrt, Optional: map[string]schema.GroupVersionKind{}, Digest: digestOf(chrt), templates: parseTemplates(chrt)}
 	tested := map[string]bool{}
 	for _, template := range chrt.Templates {
 		for _, found := range testInTemplate.FindAllSubmatch(template.Data, -1) {
@@ -52,7 +52,7 @@ func NewChart(chrt *chart.Chart) (*Chart, error) {
 			}
 			gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
 			if name := apiVersion + "/" + kind; tested[name] {
-				c.Offered[name] = gvk
+				c.Optional[name] = gvk
 			} else if !slices.Contains(c.Kinds, gvk) {
 				c.Kinds = append(c.Kinds, gvk)
 			}
@@ -63,8 +63,8 @@ func NewChart(chrt *chart.Chart) (*Chart, error) {
 
 // Renders tells whether the chart can render objects of a kind.
 func (c *Chart) Renders(kind schema.GroupVersionKind) bool {
-	_, offered := c.Offered[kind.GroupVersion().String()+"/"+kind.Kind]
-	return offered || slices.Contains(c.Kinds, kind)
+	_, served := c.Optional[kind.GroupVersion().String()+"/"+kind.Kind]
+	return served || slices.Contains(c.Kinds, kind)
 }
 
 // digestOf returns a hash over what a chart renders from.

@@ -30,15 +30,15 @@ func collectorsChart(tb testing.TB) *Chart {
 
 func TestTheKindsOfTheCollectorsChart(t *testing.T) {
 	c := collectorsChart(t)
-	var kinds, offered []string
+	var kinds, served []string
 	for _, kind := range c.Kinds {
 		kinds = append(kinds, kind.Kind)
 	}
-	for name := range c.Offered {
-		offered = append(offered, name)
+	for name := range c.Optional {
+		served = append(served, name)
 	}
 	slices.Sort(kinds)
-	slices.Sort(offered)
+	slices.Sort(served)
 	if diff := cmp.Diff([]string{
 		"DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Ingress", "Job", "NetworkPolicy", "PersistentVolumeClaim",
 		"PodDisruptionBudget", "Secret", "Service", "ServiceAccount", "StatefulSet",
@@ -49,7 +49,7 @@ func TestTheKindsOfTheCollectorsChart(t *testing.T) {
 		"autoscaling.k8s.io/v1/VerticalPodAutoscaler", "gateway.networking.k8s.io/v1/GRPCRoute", "gateway.networking.k8s.io/v1/HTTPRoute",
 		"keda.sh/v1alpha1/ScaledObject",
 		"monitoring.coreos.com/v1/PodMonitor", "monitoring.coreos.com/v1/PrometheusRule", "monitoring.coreos.com/v1/ServiceMonitor",
-	}, offered); diff != "" {
+	}, served); diff != "" {
 		t.Errorf("kinds that the chart tests for (-want +got):\n%s", diff)
 	}
 }

@@ -23,7 +23,7 @@ import (
 func inputOf(t *testing.T, c *Chart, values map[string]any) (chartutil.Values, error) {
 	t.Helper()
 	capabilities := chartutil.DefaultCapabilities.Copy()
-	for name := range c.Offered {
+	for name := range c.Optional {
 		capabilities.APIVersions = append(capabilities.APIVersions, name)
 	}
 	options := chartutil.ReleaseOptions{Name: "gateway", Namespace: "acme", Revision: 1, IsInstall: true}

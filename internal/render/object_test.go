@@ -142,12 +142,12 @@ func TestAnAPIThatDoesNotAnswerCountsAsItDidBefore(t *testing.T) {
 		if strings.Contains(step.name, "cannot be followed") {
 			unfollowed = errors.New("503")
 		}
-		offered, err := c.Ask(t.Context())
-		if err != nil || offered.Version != step.want || len(offered.Unreadable) != len(step.unreadable) || changes != step.changes {
-			t.Fatalf("%s: %+v, %v, %d changes", step.name, offered, err, changes)
+		served, err := c.Discover(t.Context())
+		if err != nil || served.Version != step.want || len(served.Unreadable) != len(step.unreadable) || changes != step.changes {
+			t.Fatalf("%s: %+v, %v, %d changes", step.name, served, err, changes)
 		}
 		for _, name := range step.unreadable {
-			if more := offered.With(step.unreadable); !slices.Contains(more.APIVersions, name) || slices.Contains(offered.APIVersions, name) {
+			if more := served.With(step.unreadable); !slices.Contains(more.APIVersions, name) || slices.Contains(served.APIVersions, name) {
 				t.Errorf("%s: with it %v", step.name, more.APIVersions)
 			}
 		}

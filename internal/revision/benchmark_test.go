@@ -57,8 +57,8 @@ func BenchmarkInstall(b *testing.B) {
 	}
 	source := &revision.Source{
 		Chart: chart, Mapper: mapper,
-		Offered: func(context.Context) (*render.Offered, error) {
-			return &render.Offered{Capabilities: chartutil.DefaultCapabilities}, nil
+		Served: func(context.Context) (*render.Served, error) {
+			return &render.Served{Capabilities: chartutil.DefaultCapabilities}, nil
 		},
 		Configuration: func(context.Context, *unstructured.Unstructured) (none postrender.Referenced, _ error) {
 			return none, nil

@@ -156,7 +156,7 @@ func (i Inputs) digest() string {
 	}
 	sum := sha256.New()
 	for _, part := range []string{
-		i.Build, i.Chart, i.Offered, i.Configuration, i.References, i.Bases, string(i.Collector), strconv.FormatInt(i.Generation, 10),
+		i.Build, i.Chart, i.Served, i.Configuration, i.References, i.Bases, string(i.Collector), strconv.FormatInt(i.Generation, 10),
 	} {
 		fmt.Fprintf(sum, "%d %s", len(part), part)
 	}

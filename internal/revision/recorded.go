@@ -29,14 +29,14 @@ func (s *Source) Recorded(
 	if err != nil {
 		return nil, err
 	}
-	offered, err := s.Offered(ctx)
+	served, err := s.Served(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found.Objects = slices.DeleteFunc(found.Objects, func(object *unstructured.Unstructured) bool {
 		kind := object.GroupVersionKind()
 		_, err := s.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		isOfOtherChart := !slices.Contains(s.Chart.Kinds, kind) && !slices.Contains(offered.Kinds, kind) // or it has gone from the cluster
+		isOfOtherChart := !slices.Contains(s.Chart.Kinds, kind) && !slices.Contains(served.Kinds, kind) // or it has gone from the cluster
 		return isOfOtherChart || meta.IsNoMatchError(err)
 	})
 	want, err := s.own(found, collector)
@@ -58,11 +58,11 @@ func (s *Source) Recorded(
 func (s *Source) secret(
 	ctx context.Context, collector *unstructured.Unstructured, values map[string]any, what inventory.Reference,
 ) (*render.Object, error) {
-	offered, err := s.Offered(ctx)
+	served, err := s.Served(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.Chart.Render(client.ObjectKeyFromObject(collector), values, offered.Capabilities, postrender.Renderer{})
+	found, err := s.Chart.Render(client.ObjectKeyFromObject(collector), values, served.Capabilities, postrender.Renderer{})
 	if err != nil {
 		return nil, err
 	}

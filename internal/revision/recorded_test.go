@@ -27,10 +27,10 @@ func TestARecordedRevisionHasOnlyKindsOfTheClusterAndOfTheChart(t *testing.T) {
 		"---\napiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: b}\n" +
 		"---\napiVersion: v1\nkind: Service\nmetadata: {name: of-another-chart}\n"
 	for name, row := range map[string]struct {
-		offered []schema.GroupVersionKind
-		want    int
+		served []schema.GroupVersionKind
+		want   int
 	}{
-		"the cluster offers the kind": {[]schema.GroupVersionKind{scaled}, 2},
+		"the cluster serves the kind": {[]schema.GroupVersionKind{scaled}, 2},
 		"the kind has gone meanwhile": {nil, 1},
 	} {
 		s := sourceOf(t, "apiVersion: v1\nkind: Secret\n",
@@ -38,8 +38,8 @@ func TestARecordedRevisionHasOnlyKindsOfTheClusterAndOfTheChart(t *testing.T) {
 		mapper, _ := s.Mapper.(*meta.DefaultRESTMapper)
 		mapper.Add(scaled, meta.RESTScopeNamespace) // for as long as the operator runs
 		mapper.Add(corev1.SchemeGroupVersion.WithKind("Service"), meta.RESTScopeNamespace)
-		s.Offered = func(context.Context) (*render.Offered, error) {
-			return &render.Offered{Capabilities: chartutil.DefaultCapabilities, Kinds: row.offered}, nil
+		s.Served = func(context.Context) (*render.Served, error) {
+			return &render.Served{Capabilities: chartutil.DefaultCapabilities, Kinds: row.served}, nil
 		}
 		found, err := s.Recorded(t.Context(), gateway(), record.Content{Manifest: manifest, Generation: 7}, nil)
 		if err != nil || len(found.Objects) != row.want || found.Deployed(2).Generation != 7 {

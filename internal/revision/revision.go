@@ -37,8 +37,8 @@ type Source struct {
 	// Mapper knows the kinds of the cluster, and which of them a namespace holds.
 	Mapper meta.RESTMapper
 
-	// Offered returns which APIs the cluster serves.
-	Offered func(ctx context.Context) (*render.Offered, error)
+	// Served returns which APIs the cluster serves.
+	Served func(ctx context.Context) (*render.Served, error)
 
 	// Configuration returns what a Collector's configuration refers to.
 	Configuration func(ctx context.Context, collector *unstructured.Unstructured) (postrender.Referenced, error)
@@ -55,7 +55,7 @@ type Source struct {
 
 // Inputs tell apart what Collectors are rendered from. UID and generation stand for the spec.
 type Inputs struct {
-	Build, Chart, Offered, Configuration, References, Bases string
+	Build, Chart, Served, Configuration, References, Bases string
 
 	Collector  types.UID
 	Generation int64
@@ -99,16 +99,16 @@ type Revision struct {
 }
 
 // Inputs tells what a Collector must be rendered from, and which APIs the cluster serves.
-func (s *Source) Inputs(ctx context.Context, collector *unstructured.Unstructured) (Inputs, *render.Offered, error) {
-	offered, err := s.Offered(ctx)
+func (s *Source) Inputs(ctx context.Context, collector *unstructured.Unstructured) (Inputs, *render.Served, error) {
+	served, err := s.Served(ctx)
 	if err != nil {
 		return Inputs{}, nil, err
 	}
 	configuration, references := s.Versions(collector)
 	found, err := s.Bases(ctx, collector)
 	bases := inputsOf(found, err)
-	now := Inputs{s.Build, s.Chart.Digest, offered.Version, configuration, references, bases, collector.GetUID(), collector.GetGeneration()}
-	return now, offered, nil
+	now := Inputs{s.Build, s.Chart.Digest, served.Version, configuration, references, bases, collector.GetUID(), collector.GetGeneration()}
+	return now, served, nil
 }
 
 // inputsOf tells bases apart, or errors of reading them: a refused one is tried again when it is another one, or none.
@@ -123,7 +123,7 @@ func inputsOf(bases base.Bases, err error) string {
 func (s *Source) Render(
 	ctx context.Context, collector *unstructured.Unstructured, values map[string]any, running string,
 ) (*Revision, error) {
-	now, offered, err := s.Inputs(ctx, collector) // before the content is read: what changes meanwhile is seen as a change
+	now, served, err := s.Inputs(ctx, collector) // before the content is read: what changes meanwhile is seen as a change
 	if err != nil {
 		return nil, err
 	}
@@ -150,16 +150,16 @@ func (s *Source) Render(
 		values["bases"] = bases.Values()
 	}
 	copied := withCopy(values, referenced)
-	found, err := s.Chart.Render(key, copied, offered.Capabilities, renderer)
+	found, err := s.Chart.Render(key, copied, served.Capabilities, renderer)
 	if err != nil {
 		return nil, &RefusedError{now, err}
 	}
-	if len(offered.Unreadable) > 0 {
-		names := slices.Sorted(maps.Keys(offered.Unreadable))
-		more, err := s.Chart.Render(key, copied, offered.With(names), renderer)
+	if len(served.Unreadable) > 0 {
+		names := slices.Sorted(maps.Keys(served.Unreadable))
+		more, err := s.Chart.Render(key, copied, served.With(names), renderer)
 		if err != nil || more.Hash != found.Hash {
-			return nil, fmt.Errorf("nothing is changed until it is known whether the cluster offers %s: %w",
-				strings.Join(names, ", "), offered.Unreadable[names[0]])
+			return nil, fmt.Errorf("nothing is changed until it is known whether the cluster serves %s: %w",
+				strings.Join(names, ", "), served.Unreadable[names[0]])
 		}
 	}
 	want, err := s.own(found, collector)

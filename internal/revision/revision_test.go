@@ -14,14 +14,14 @@ import (
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
-// rendering returns a source whose chart has one Secret, and one more where the cluster offers an API.
+// rendering returns a source whose chart has one Secret, and one more where the cluster serves an API.
 func rendering(t *testing.T, unreadable map[string]error) *Source {
 	t.Helper()
 	s := sourceOf(t, "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n"+
 		`{{ if .Capabilities.APIVersions.Has "keda.sh/v1alpha1/ScaledObject" }}{{ if .Values.scaled }}`+
 		"\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: b\n{{ end }}{{ end }}\n")
-	s.Offered = func(context.Context) (*render.Offered, error) {
-		return &render.Offered{Capabilities: chartutil.DefaultCapabilities, Unreadable: unreadable}, nil
+	s.Served = func(context.Context) (*render.Served, error) {
+		return &render.Served{Capabilities: chartutil.DefaultCapabilities, Unreadable: unreadable}, nil
 	}
 	s.References = func(*unstructured.Unstructured, string) (string, []string) { return "", nil }
 	s.Versions = func(*unstructured.Unstructured) (string, string) { return "", "" }
@@ -52,7 +52,7 @@ func TestTheVersionOfAConfigurationIsTakenBeforeItsContent(t *testing.T) {
 
 func TestAnAPIThatDoesNotAnswerConcernsOnlyCollectorsThatItChanges(t *testing.T) {
 	for scaled, wantError := range map[bool]string{
-		false: "", true: "nothing is changed until it is known whether the cluster offers keda.sh/v1alpha1/ScaledObject: 503",
+		false: "", true: "nothing is changed until it is known whether the cluster serves keda.sh/v1alpha1/ScaledObject: 503",
 	} {
 		s := rendering(t, map[string]error{"keda.sh/v1alpha1/ScaledObject": errors.New("503")})
 		rendered, err := s.Render(t.Context(), gateway(), map[string]any{"scaled": scaled}, "")

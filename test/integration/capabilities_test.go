@@ -25,8 +25,8 @@ import (
 // pollInterval is how often the operator asks which APIs the cluster serves.
 const pollInterval = 30 * time.Second
 
-// offeredCRDs are the CRDs of what a Collector has only on a cluster with them.
-var offeredCRDs = envtest.CRDInstallOptions{Paths: []string{"test/integration/testdata/crds"}, ErrorIfPathMissing: true}
+// servedCRDs are the CRDs of what a Collector has only on a cluster with them.
+var servedCRDs = envtest.CRDInstallOptions{Paths: []string{"test/integration/testdata/crds"}, ErrorIfPathMissing: true}
 
 // otherProjects are files with CRDs, by the module that has them.
 var otherProjects = map[string][]string{
@@ -37,8 +37,8 @@ var otherProjects = map[string][]string{
 	},
 }
 
-// findOfferedCRDs adds the CRDs of other projects, as they are in Go's module cache.
-func findOfferedCRDs() error {
+// findServedCRDs adds the CRDs of other projects, as they are in Go's module cache.
+func findServedCRDs() error {
 	for module, files := range otherProjects {
 		out, err := exec.Command("go", "-C", "test/integration/crds", "mod", "download", "-json", module).Output()
 		if err != nil {
@@ -49,7 +49,7 @@ func findOfferedCRDs() error {
 			return err
 		}
 		for _, file := range files {
-			offeredCRDs.Paths = append(offeredCRDs.Paths, filepath.Join(found.Dir, file))
+			servedCRDs.Paths = append(servedCRDs.Paths, filepath.Join(found.Dir, file))
 		}
 	}
 	return nil
@@ -85,7 +85,7 @@ func TestReconcilesDoNotAskWhatTheClusterOffers(t *testing.T) {
 func TestACollectorFollowsWhatTheClusterOffers(t *testing.T) {
 	g := NewWithT(t)
 	known, collector := newMonitored(t), newMonitored(t)
-	offered := func() (kinds []string) {
+	served := func() (kinds []string) {
 		for _, kind := range []schema.GroupVersionKind{
 			{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}, {Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"},
 			{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"},
@@ -113,7 +113,7 @@ func TestACollectorFollowsWhatTheClusterOffers(t *testing.T) {
 	g.Expect(shared.log.reconciles(since, client.ObjectKeyFromObject(collector))).To(HaveEach(BeEmpty()), "failures of reconciles")
 
 	installMonitors(t)
-	g.Eventually(offered).WithTimeout(time.Minute).Should(ConsistOf(
+	g.Eventually(served).WithTimeout(time.Minute).Should(ConsistOf(
 		"ServiceMonitor", "ScaledObject", "VerticalPodAutoscaler", "HTTPRoute", "GRPCRoute"))
 	awaitRevision(t, collector, 2)
 	awaitTold(t, collector)
@@ -131,7 +131,7 @@ func TestACollectorFollowsWhatTheClusterOffers(t *testing.T) {
 
 func installMonitors(t *testing.T) {
 	t.Helper()
-	if _, err := envtest.InstallCRDs(plane.env.Config, offeredCRDs); err != nil {
+	if _, err := envtest.InstallCRDs(plane.env.Config, servedCRDs); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -152,12 +152,12 @@ func removeMonitors(t *testing.T) {
 // uninstallMonitors removes the CRDs of the monitors, and waits until nobody is told of them any more.
 func uninstallMonitors(t *testing.T) {
 	t.Helper()
-	if err := envtest.UninstallCRDs(plane.env.Config, offeredCRDs); err != nil {
+	if err := envtest.UninstallCRDs(plane.env.Config, servedCRDs); err != nil {
 		t.Fatal(err)
 	}
-	offered := discovery.NewDiscoveryClientForConfigOrDie(plane.env.Config)
+	served := discovery.NewDiscoveryClientForConfigOrDie(plane.env.Config)
 	NewWithT(t).Eventually(func() (left []string, err error) {
-		_, lists, err := offered.ServerGroupsAndResources() // which is another answer than that of one group, and a later one
+		_, lists, err := served.ServerGroupsAndResources() // which is another answer than that of one group, and a later one
 		for _, list := range lists {
 			if slices.ContainsFunc(offeredGroups, func(group string) bool { return strings.HasPrefix(list.GroupVersion, group) }) {
 				left = append(left, list.GroupVersion)

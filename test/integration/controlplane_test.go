@@ -50,7 +50,7 @@ func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
 		return p, err
 	}
 	p.env = &envtest.Environment{
-		CRDDirectoryPaths:     append([]string{"config/crd/bases"}, offeredCRDs.Paths...),
+		CRDDirectoryPaths:     append([]string{"config/crd/bases"}, servedCRDs.Paths...),
 		ErrorIfCRDPathMissing: true,
 	}
 	server := p.env.ControlPlane.GetAPIServer()

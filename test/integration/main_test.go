@@ -71,7 +71,7 @@ func run(m *testing.M) (code int, err error) {
 	if err := build(binary); err != nil {
 		return 1, err
 	}
-	if err := findOfferedCRDs(); err != nil {
+	if err := findServedCRDs(); err != nil {
 		return 1, err
 	}
 	ctx := context.Background()

@@ -55,9 +55,9 @@ func render(t *testing.T, release string, values map[string]any, apis ...string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	offered := chartutil.DefaultCapabilities.Copy()
-	offered.APIVersions = append(offered.APIVersions, apis...)
-	return chart.Template(types.NamespacedName{Namespace: "tenant-acme", Name: release}, values, offered)
+	served := chartutil.DefaultCapabilities.Copy()
+	served.APIVersions = append(served.APIVersions, apis...)
+	return chart.Template(types.NamespacedName{Namespace: "tenant-acme", Name: release}, values, served)
 }
 
 // object is the part that all rendered objects share, and the pod template of those that have one.
