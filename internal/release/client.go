@@ -175,8 +175,7 @@ func (r *actionClient) answer(hash string) *release.Release {
 func (r *actionClient) ends(err error) error {
 	r.outcome.Err, r.outcome.Deployed, r.outcome.Obstacle = err, r.deployed, r.plan.Obstacle
 	if r.unrecorded != nil {
-		r.before = r.before.Followed(r.deployed) // an operator that starts finds the one that is recorded, and what served last
-		r.outcome.Deployed = r.before
+		r.outcome.Deployed = r.before.Followed(r.deployed) // an operator that starts finds the one that is recorded
 	}
 	isOfChange := r.rendered != nil && r.plan.Verdict != plan.Deferred && r.plan.Verdict != plan.Drifted
 	if err != nil && isOfChange && !apply.IsLost(err) {
