@@ -27,14 +27,30 @@ func queueOf(class, size string) []v1alpha1.VolumeClaimTemplate {
 	}}
 }
 
+// createClass creates a StorageClass, unless another test has.
+func createClass(t *testing.T, name string, grows bool) {
+	t.Helper()
+	NewWithT(t).Expect(client.IgnoreAlreadyExists(plane.client.Create(t.Context(), &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "example.com/disk", AllowVolumeExpansion: &grows,
+	}))).To(Succeed())
+}
+
+// bind has a claim bound to a volume of the size that it requests.
+func bind(t *testing.T, claim *corev1.PersistentVolumeClaim) {
+	t.Helper()
+	g := NewWithT(t)
+	claim.Spec.VolumeName = "pv"
+	g.Expect(plane.client.Update(t.Context(), claim)).To(Succeed())
+	claim.Status.Phase, claim.Status.Capacity = corev1.ClaimBound, claim.Spec.Resources.Requests
+	g.Expect(plane.client.Status().Update(t.Context(), claim)).To(Succeed())
+}
+
 // newQueued creates a StatefulSet's Collector with claims of a class that lets them grow or not, and bound claims as the
 // controllers of Kubernetes make them.
 func newQueued(t *testing.T, class string, grows bool, claims ...string) *v1alpha1.Collector {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(client.IgnoreAlreadyExists(plane.client.Create(t.Context(), &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "example.com/disk", AllowVolumeExpansion: &grows,
-	}))).To(Succeed())
+	createClass(t, class, grows)
 	collector := newCollector(newNamespace(t), "gateway")
 	collector.Spec.Mode, collector.Spec.VolumeClaimTemplates = v1alpha1.ModeStatefulSet, queueOf(class, "1Gi")
 	create(t, collector)

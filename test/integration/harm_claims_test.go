@@ -7,7 +7,6 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,9 +25,7 @@ func newTwoQueues(t *testing.T) *v1alpha1.Collector {
 	t.Helper()
 	g := NewWithT(t)
 	for class, grows := range map[string]bool{"grows-two": true, "stays-two": false} {
-		g.Expect(client.IgnoreAlreadyExists(plane.client.Create(t.Context(), &storagev1.StorageClass{
-			ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "example.com/disk", AllowVolumeExpansion: &grows,
-		}))).To(Succeed())
+		createClass(t, class, grows)
 	}
 	collector := newCollector(newNamespace(t), "gateway")
 	collector.Spec.Mode, collector.Spec.VolumeClaimTemplates = v1alpha1.ModeStatefulSet, twoQueues("1Gi")
@@ -227,19 +224,14 @@ func TestAStrayPodDoesNotKeepAChangeAway(t *testing.T) {
 func TestARefusalThatStaysGrowsNoClaimAndChangesNoServiceAccount(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(client.IgnoreAlreadyExists(plane.client.Create(t.Context(), &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{Name: "expands"}, Provisioner: "example.com/disk", AllowVolumeExpansion: new(true),
-	}))).To(Succeed())
+	createClass(t, "expands", true)
 	collector := newCollector(newNamespace(t), "gateway")
 	collector.Spec.VolumeClaims = queueOf("expands", "1Gi")
 	collector.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Annotations: v1alpha1.Annotations{"role": "old"}}
 	create(t, collector)
 	serve(t, collector, 1)
 	claim := get(t, collector, "-queue", &corev1.PersistentVolumeClaim{})
-	claim.Spec.VolumeName = "pv"
-	g.Expect(plane.client.Update(t.Context(), claim)).To(Succeed())
-	claim.Status.Phase, claim.Status.Capacity = corev1.ClaimBound, claim.Spec.Resources.Requests
-	g.Expect(plane.client.Status().Update(t.Context(), claim)).To(Succeed())
+	bind(t, claim)
 	limit := quota(t, collector.Namespace, "count/ingresses.networking.k8s.io")
 
 	size := func() string {

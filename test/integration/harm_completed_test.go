@@ -8,7 +8,6 @@ import (
 	registrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,9 +46,7 @@ const addsLabel = `{"op": "add", "path": "/metadata/labels/backup", "value": "ye
 func TestClaimTemplatesThatAWebhookCompletesKeepThatAndCanGrow(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(client.IgnoreAlreadyExists(plane.client.Create(t.Context(), &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{Name: "expands"}, Provisioner: "example.com/disk", AllowVolumeExpansion: new(true),
-	}))).To(Succeed())
+	createClass(t, "expands", true)
 	collector := newCollector(newNamespace(t), "gateway")
 	probe := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, Name: "probe", Labels: map[string]string{"any": ""}},
@@ -100,9 +97,7 @@ func TestClaimTemplatesThatAWebhookCompletesKeepThatAndCanGrow(t *testing.T) {
 func TestAClaimThatAWebhookCompletesKeepsThatAndCanGrow(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(client.IgnoreAlreadyExists(plane.client.Create(t.Context(), &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{Name: "expands"}, Provisioner: "example.com/disk", AllowVolumeExpansion: new(true),
-	}))).To(Succeed())
+	createClass(t, "expands", true)
 	collector := newCollector(newNamespace(t), "gateway")
 	complete(t, "", "persistentvolumeclaims", `[`+addsLabel+`,
 		{"op": "add", "path": "/spec/storageClassName", "value": "expands"}]`, &corev1.PersistentVolumeClaim{
@@ -113,10 +108,7 @@ func TestAClaimThatAWebhookCompletesKeepsThatAndCanGrow(t *testing.T) {
 	collector.Spec.VolumeClaims[0].Spec.StorageClassName = nil
 	create(t, collector)
 	claim := get(t, collector, "-queue", &corev1.PersistentVolumeClaim{})
-	claim.Spec.VolumeName = "pv"
-	g.Expect(plane.client.Update(t.Context(), claim)).To(Succeed())
-	claim.Status.Phase, claim.Status.Capacity = corev1.ClaimBound, claim.Spec.Resources.Requests
-	g.Expect(plane.client.Status().Update(t.Context(), claim)).To(Succeed())
+	bind(t, claim)
 
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
 	upgrade(t, collector, func(c *v1alpha1.Collector) {
