@@ -2,10 +2,7 @@ package integration
 
 import (
 	"context"
-	"encoding/json"
-	"encoding/pem"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"testing"
 
@@ -32,13 +29,8 @@ func newGate(t *testing.T, namespace string) *gate {
 	t.Helper()
 	g := &gate{arrived: make(chan struct{}, 1), opened: make(chan struct{})}
 	probed := make(chan struct{}, 1)
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		review := &admissionv1.AdmissionReview{}
-		if err := json.NewDecoder(r.Body).Decode(review); err != nil {
-			t.Error(err)
-			return
-		}
-		if *review.Request.DryRun {
+	config := serveReviews(t, func(r *http.Request, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		if *request.DryRun {
 			offer(probed)
 		} else {
 			offer(g.arrived)
@@ -47,18 +39,12 @@ func newGate(t *testing.T, namespace string) *gate {
 			case <-r.Context().Done():
 			}
 		}
-		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-		if err := json.NewEncoder(w).Encode(review); err != nil {
-			t.Log(err) // who asked has ended
-		}
-	}))
+		return &admissionv1.AdmissionResponse{Allowed: true}
+	})
 	name := metav1.ObjectMeta{Name: namespace}
 	hook := &registrationv1.ValidatingWebhookConfiguration{ObjectMeta: name, Webhooks: []registrationv1.ValidatingWebhook{{
-		Name: "gate.example.com",
-		ClientConfig: registrationv1.WebhookClientConfig{
-			URL:      &server.URL,
-			CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-		},
+		Name:              "gate.example.com",
+		ClientConfig:      config,
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
 		Rules: []registrationv1.RuleWithOperations{{
 			Operations: []registrationv1.OperationType{registrationv1.Create, registrationv1.Update},
@@ -77,7 +63,6 @@ func newGate(t *testing.T, namespace string) *gate {
 		if err := plane.client.Delete(context.Background(), hook); err != nil {
 			t.Error(err)
 		}
-		server.Close()
 	})
 
 	selected := map[string]string{"probe": "gate"}

@@ -2,8 +2,6 @@ package integration
 
 import (
 	"context"
-	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -59,17 +57,13 @@ func startRefusing(t *testing.T) {
 	register(t, &registrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: name, Spec: registrationv1.ValidatingAdmissionPolicyBindingSpec{
 		PolicyName: name.Name, ValidationActions: []registrationv1.ValidationAction{registrationv1.Deny},
 	}})
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { review(t, w, r) }))
-	t.Cleanup(server.Close)
+	config := serveReviews(t, review)
 	hooks := &registrationv1.ValidatingWebhookConfiguration{ObjectMeta: name}
 	add := func(how, resource string, kinds registrationv1.RuleWithOperations, selected metav1.LabelSelector) {
 		hooks.Webhooks = append(hooks.Webhooks, registrationv1.ValidatingWebhook{
 			Name: how + "." + resource + ".example.com", SideEffects: new(registrationv1.SideEffectClassNone),
-			ClientConfig: registrationv1.WebhookClientConfig{
-				URL:      new(server.URL + "/" + how),
-				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-			},
-			Rules: []registrationv1.RuleWithOperations{kinds}, NamespaceSelector: &selected, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: registrationv1.WebhookClientConfig{URL: new(*config.URL + "/" + how), CABundle: config.CABundle},
+			Rules:        []registrationv1.RuleWithOperations{kinds}, NamespaceSelector: &selected, AdmissionReviewVersions: []string{"v1"},
 			MatchConditions: []registrationv1.MatchCondition{{Name: "operator", Expression: isOfOperator}},
 		})
 	}
@@ -98,35 +92,26 @@ func writesOf(group, version, resource string) registrationv1.RuleWithOperations
 
 // review answers as the webhook of a path. The API server does not take a webhook that says of itself that it does not support dry
 // runs, so a blind one says so when it is asked.
-func review(t *testing.T, w http.ResponseWriter, r *http.Request) {
-	t.Helper()
-	asked := &admissionv1.AdmissionReview{}
-	if err := json.NewDecoder(r.Body).Decode(asked); err != nil {
-		t.Error(err)
-		return
-	}
-	answer := &admissionv1.AdmissionResponse{UID: asked.Request.UID, Allowed: true}
+func review(r *http.Request, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	answer := &admissionv1.AdmissionResponse{Allowed: true}
 	refuse := func(code int32, reason metav1.StatusReason, message string) {
 		answer.Allowed, answer.Result = false, &metav1.Status{Code: code, Reason: reason, Message: message}
 	}
-	key := types.NamespacedName{Namespace: asked.Request.Namespace, Name: "c"}
+	key := types.NamespacedName{Namespace: request.Namespace, Name: "c"}
 	switch how := strings.TrimPrefix(r.URL.Path, "/"); {
 	case how == "keda":
 		if plane.client.Get(r.Context(), key, &autoscalingv2.HorizontalPodAutoscaler{}) == nil {
 			refuse(http.StatusForbidden, metav1.StatusReasonForbidden,
 				"the workload 'c' of type 'apps/v1.Deployment' is already managed by the hpa 'c'")
 		}
-	case how != "webhook" && *asked.Request.DryRun:
+	case how != "webhook" && *request.DryRun:
 		refuse(http.StatusBadRequest, metav1.StatusReasonBadRequest, "it does not support dry runs")
 	case how == "broken-webhook":
 		panic(http.ErrAbortHandler) // breaks the connection
 	case how != "silent-webhook":
 		refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "not in this schedule")
 	}
-	asked.Response = answer
-	if err := json.NewEncoder(w).Encode(asked); err != nil {
-		t.Log(err) // who asked has ended
-	}
+	return answer
 }
 
 // isTold tells whether an error says something.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -21,18 +22,23 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// answerReviews starts a server that answers each review until the test ends. Its configuration is for the API server.
-func answerReviews(
-	t *testing.T, answer func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse,
+// serveReviews starts a server that answers each review until the test ends. Its configuration is for the API server.
+func serveReviews(
+	t *testing.T, answer func(*http.Request, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse,
 ) registrationv1.WebhookClientConfig {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Log(err) // the API server gives a review up when its own client has gone
+			return
+		}
 		review := &admissionv1.AdmissionReview{}
-		if err := json.NewDecoder(r.Body).Decode(review); err != nil {
+		if err := json.Unmarshal(body, review); err != nil {
 			t.Error(err)
 			return
 		}
-		review.Response = answer(review.Request)
+		review.Response = answer(r, review.Request)
 		review.Response.UID = review.Request.UID
 		if err := json.NewEncoder(w).Encode(review); err != nil {
 			t.Log(err)
@@ -42,6 +48,16 @@ func answerReviews(
 	return registrationv1.WebhookClientConfig{
 		URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
 	}
+}
+
+// answerReviews serves reviews of which only the request counts.
+func answerReviews(
+	t *testing.T, answer func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse,
+) registrationv1.WebhookClientConfig {
+	t.Helper()
+	return serveReviews(t, func(_ *http.Request, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return answer(request)
+	})
 }
 
 // startWebhook starts a server that answers each review with a JSON patch or, if that is nil, with a refusal.
