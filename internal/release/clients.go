@@ -126,7 +126,7 @@ type entry struct {
 
 	unrecorded *revision.Revision // the deployed one, as long as it has no record
 	before     revision.Deployed  // the recorded one before it
-	disturbed  bool               // something that serves is of a revision that is not accepted, and not repaired yet
+	disturbed  bool               // only a part of what serves is of the revision that was begun or repaired last
 
 	lacked string // what was last said of references that are not followed
 	last   Outcome

@@ -173,7 +173,7 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 	isSame := before.UID == after.UID && before.Version == after.Version
 	isNew := creates && step.Object.Stage <= render.Checks && (known == nil || known.Pending)
 	isHarmless := isNew || isSame && (known == nil || known.Version == after.Version)
-	r.disturbed = r.disturbed || !repairs && !isHarmless
+	r.disturbed = r.disturbed || !isHarmless // until all of the revision is applied
 	if !repairs || isSame {
 		return false
 	}
