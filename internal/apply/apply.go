@@ -130,7 +130,7 @@ func (a *Applier) try(ctx context.Context, s Step) error {
 		case request.UID != "" && s.Old == nil && isOfLists(err) && a.Cluster.Rewrite(ctx, request) == nil:
 			return nil // as apply does it
 		case !apierrors.IsConflict(err) && !isOtherUID(err):
-			return a.refusal(err, s)
+			return a.refusal(withOwnName(err, request.Name, s.Ref), s)
 		}
 		refused := err
 		found, err := a.find(ctx, s.Ref) // it is somebody else's, or another one than was seen, or has gone

@@ -128,7 +128,7 @@ func onlyWhen(isRefused func(Request) bool, err error) func(Request) error {
 }
 
 func TestSteps(t *testing.T) {
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "c", errors.New("exceeded quota"))
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "c-dry-run-old", errors.New("exceeded quota"))
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "x"}, "c", errors.New("it is there"))
 	policy := invalid(metav1.StatusCause{Message: "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"})
 	otherUID := invalid(metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "metadata.uid", Message: "field is immutable"})
@@ -236,7 +236,7 @@ func TestSteps(t *testing.T) {
 		},
 		"a StatefulSet whose successor is refused stays": {
 			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)}, refuse: onlyWhen(func(r Request) bool { return r.DryRun }, forbidden),
-			want: []string{"grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old"}, wantError: "exceeded quota",
+			want: []string{"grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old"}, wantError: `"c" is forbidden: exceeded quota`,
 		},
 		"a StatefulSet whose successor is refused after all is there again": {
 			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)}, refuse: onlyWhen(isReal, forbidden),

@@ -71,8 +71,11 @@ type Immutable struct {
 // Immutables are objects that the API server lets nobody change as they should.
 type Immutables map[inventory.Reference]Immutable
 
-// Learn finds out about an object that nobody can change, if err says that there is one, and tells whether that is news.
-func (i Immutables) Learn(ctx context.Context, cluster Cluster, err error) (isNews bool, failed error) {
+// Learn finds out about an object that nobody can change, if err says that there is one, and tells whether that is news. applied returns
+// an object as the deployed revision has it, or nil if that is not known.
+func (i Immutables) Learn(
+	ctx context.Context, cluster Cluster, applied func(inventory.Reference) *render.Object, err error,
+) (isNews bool, failed error) {
 	immutable, is := errors.AsType[*ImmutableError](err)
 	if !is {
 		return false, nil
@@ -80,7 +83,7 @@ func (i Immutables) Learn(ctx context.Context, cluster Cluster, err error) (isNe
 	if _, isKnown := i[immutable.Ref]; isKnown {
 		return false, nil
 	}
-	found, err := immutable.inspect(ctx, cluster)
+	found, err := immutable.inspect(ctx, cluster, applied)
 	if err != nil {
 		return false, err
 	}
@@ -88,24 +91,10 @@ func (i Immutables) Learn(ctx context.Context, cluster Cluster, err error) (isNe
 	return true, nil
 }
 
-// Applied notes what the deployed revision has of the StatefulSets among them.
-func (i Immutables) Applied(of func(inventory.Reference) *render.Object) error {
-	for what, found := range i {
-		object := of(what)
-		if object == nil || found.Live == nil {
-			continue
-		}
-		found.Applied = &appsv1.StatefulSet{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Content.Object, found.Applied); err != nil {
-			return fmt.Errorf("read the recorded %s: %w", what, err)
-		}
-		i[what] = found
-	}
-	return nil
-}
-
 // inspect reads a StatefulSet that cannot be changed, and its claims, or a claim.
-func (e *ImmutableError) inspect(ctx context.Context, cluster Cluster) (Immutable, error) {
+func (e *ImmutableError) inspect(
+	ctx context.Context, cluster Cluster, applied func(inventory.Reference) *render.Object,
+) (Immutable, error) {
 	found := Immutable{Err: e}
 	switch e.Ref.Kind().Kind {
 	case "PersistentVolumeClaim":
@@ -121,7 +110,12 @@ func (e *ImmutableError) inspect(ctx context.Context, cluster Cluster) (Immutabl
 	}
 	found.Live, found.Wanted = &appsv1.StatefulSet{}, &appsv1.StatefulSet{}
 	convert := runtime.DefaultUnstructuredConverter.FromUnstructured
-	if err := errors.Join(convert(live.Object, found.Live), convert(e.Object.Content.Object, found.Wanted)); err != nil {
+	err = errors.Join(convert(live.Object, found.Live), convert(e.Object.Content.Object, found.Wanted))
+	if before := applied(e.Ref); before != nil {
+		found.Applied = &appsv1.StatefulSet{}
+		err = errors.Join(err, convert(before.Content.Object, found.Applied))
+	}
+	if err != nil {
 		return found, fmt.Errorf("read %s: %w", e.Ref, err)
 	}
 	found.Claims, err = cluster.Claims(ctx)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -86,6 +87,17 @@ func (a *Applier) awaitGone(ctx context.Context, s Step) error {
 func successorName(name string, old types.UID) string {
 	suffix := "-dry-run-" + string(old[:min(len(old), 8)])
 	return strings.TrimRight(name[:min(len(name), 52-len(suffix))], "-.") + suffix
+}
+
+// withOwnName returns a refusal of a dry run as it would be under the object's own name.
+func withOwnName(err error, dryRun string, what inventory.Reference) error {
+	status, is := errors.AsType[*apierrors.StatusError](err)
+	if dryRun == "" || !is {
+		return err
+	}
+	told := &apierrors.StatusError{ErrStatus: *status.ErrStatus.DeepCopy()}
+	told.ErrStatus.Message = strings.ReplaceAll(told.ErrStatus.Message, dryRun, what.Name())
+	return told
 }
 
 // blames tells whether a refusal says that just what makes room is in the way: KEDA's webhook refuses a ScaledObject for a workload

@@ -84,12 +84,13 @@ func (r *actionClient) forward() error {
 
 // learn finds out what the next decision needs to know after an error, and tells whether it can be another one.
 func (r *actionClient) learn(err error) (again bool, failed error) {
-	if again, failed = r.immutable.Learn(r.ctx, r.clusterOf(r.collector), err); again && r.deployed.Revision > 0 {
-		if applied, err := r.recorded(r.deployed.Revision); err == nil { // or what is there counts as what was applied
-			failed = r.immutable.Applied(applied.Has)
+	applied := func(what inventory.Reference) *render.Object {
+		if recorded, err := r.recorded(r.deployed.Revision); err == nil {
+			return recorded.Has(what)
 		}
+		return nil // what is there counts as what was applied
 	}
-	if again || failed != nil {
+	if again, failed = r.immutable.Learn(r.ctx, r.clusterOf(r.collector), applied, err); again || failed != nil {
 		return again, failed
 	}
 	if _, is := errors.AsType[*apply.GoneError](err); is {

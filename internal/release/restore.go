@@ -102,7 +102,7 @@ func (r *actionClient) repair() error {
 		p := r.decision(s)
 		r.plan.Obstacle = cmp.Or(r.plan.Obstacle, p.Obstacle)
 		err = errors.Join(p.Err, r.do(true, p.Groups...))
-		isNews, failed := r.immutable.Learn(r.ctx, r.clusterOf(r.collector), err)
+		isNews, failed := r.immutable.Learn(r.ctx, r.clusterOf(r.collector), want.Has, err)
 		if again, err = isNews, errors.Join(err, failed); err == nil && lacks == nil && r.plan.Revises() {
 			err = r.do(true, p.Deletes) // the change was refused after it had created them
 		}
