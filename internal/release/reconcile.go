@@ -68,18 +68,26 @@ func (r *actionClient) forward() error {
 		err := r.do(!r.plan.Revises() && r.plan.Verdict != plan.Checking && !r.isMoved, r.plan.Groups...)
 		if err == nil {
 			if err = r.accept(); err == nil {
-				err = r.deleteRest()
+				return r.deleteRest()
 			}
-			return err
+			return r.withoutObstacle(err)
 		}
 		if again, learned := r.learn(err); !again {
-			return errors.Join(err, learned, r.undo(err))
+			return errors.Join(r.withoutObstacle(err), learned, r.undo(err))
 		}
 		if err := r.decide(); err != nil {
 			return err
 		}
 	}
 	return errors.New("what the API server says changes again and again")
+}
+
+// withoutObstacle returns why a change has not come. Nothing that it would have waited for is told: the next reconcile does not try it.
+func (r *actionClient) withoutObstacle(err error) error {
+	if r.plan.Revises() && !apply.IsLost(err) {
+		r.plan.Obstacle = ""
+	}
+	return err
 }
 
 // learn finds out what the next decision needs to know after an error, and tells whether it can be another one.

@@ -143,6 +143,9 @@ func (w *simWorld) finish() {
 	if w.violation != "" {
 		return
 	}
+	if w.refuses(); w.violation != "" {
+		return
+	}
 	w.trace("the refusals end")
 	w.calm(false)
 	for _, s := range w.spaces {

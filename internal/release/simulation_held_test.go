@@ -38,6 +38,20 @@ func (w *simWorld) holds() {
 	}
 }
 
+// refuses has refusals stand for a while: each try may tell of another one. A check, or the wave of a new chart, tells of itself too.
+func (w *simWorld) refuses() {
+	told, limit := w.told, 0
+	for _, s := range w.spaces {
+		if limit += 12; s.spec.Check != 0 || w.chart > 1 || w.hashes > 0 {
+			limit += 24
+		}
+	}
+	w.pass(20 * time.Minute)
+	if told = w.told - told; told > limit {
+		w.violates("S8", "the status is written %d times in 20 minutes in which nothing changes", told)
+	}
+}
+
 // namesObstacle checks that Ready names what is wanted and cannot be there, and what is not wanted, cannot go and still serves.
 func (s *simSpace) namesObstacle() {
 	if !s.exists || s.deleting || s.state.failed || s.paused != "" || s.state.reason == v1alpha1.ReasonChecking || s.state.update != "" {

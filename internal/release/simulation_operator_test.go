@@ -229,6 +229,7 @@ func (s *simSpace) writeStatus(outcome Outcome, err error) (isNews bool, lost er
 	s.isNow = s.rollout == v1alpha1.RolloutNow || s.isNow && isRolling // also if only the write that says so was lost
 	effect, lost := s.request("write the status: Ready %t %s, revision %d, update %q", after.ready, after.reason, after.revision, after.update)
 	if effect {
+		s.world.told++
 		if isRolling && !wasRolling {
 			s.rollsOut()
 		}

@@ -55,6 +55,7 @@ type simWorld struct {
 	pods      int
 	requests  int
 	reads     int    // of users' Secrets
+	told      int    // how often a status was written
 	refused   int    // how often a broken configuration was rendered
 	nextChart string // of the operator that comes after a kill, or empty for the same
 
