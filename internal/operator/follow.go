@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -27,6 +29,9 @@ import (
 const (
 	// followTimeout is how long the watches of kinds that the cluster has got may take to begin.
 	followTimeout = 10 * time.Second
+
+	// syncTimeout is how long all reconciles wait for the objects of such kinds, once.
+	syncTimeout = 5 * time.Second
 
 	// pace is the time between the reconciles of two Collectors when the capabilities of the cluster have changed. It leaves room for
 	// those that users wait for.
@@ -79,7 +84,7 @@ func newFollower(
 func (f *follower) start(c controller.Controller) error {
 	f.controller = c
 	for _, kind := range f.chart.Kinds {
-		if err := f.watch(context.Background(), kind); err != nil {
+		if _, err := f.watch(context.Background(), kind); err != nil {
 			return err
 		}
 	}
@@ -88,22 +93,22 @@ func (f *follower) start(c controller.Controller) error {
 
 // watch has the informer cache hold the objects of a kind, and the controller follow them. The chart says which
 // kinds there are, so no object of a user decides how a kind is watched.
-func (f *follower) watch(ctx context.Context, kind schema.GroupVersionKind) error {
+func (f *follower) watch(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
 	informer, err := f.mgr.GetCache().GetInformer(ctx, inventory.New(kind), cache.BlockUntilSynced(false))
 	if err == nil {
 		err = informer.AddIndexers(inventory.Indexers)
 	}
 	if err != nil {
-		return fmt.Errorf("index %s by controller: %w", kind.Kind, err)
+		return nil, fmt.Errorf("index %s by controller: %w", kind.Kind, err)
 	}
 	if !*f.WatchDependentResources {
-		return nil
+		return informer, nil
 	}
 	objects := source.Kind(f.mgr.GetCache(), inventory.New(kind), handler.EnqueueRequestsFromMapFunc(f.toCollector), inventory.News)
 	if err := f.controller.Watch(objects); err != nil {
-		return fmt.Errorf("watch %s: %w", kind.Kind, err)
+		return nil, fmt.Errorf("watch %s: %w", kind.Kind, err)
 	}
-	return nil
+	return informer, nil
 }
 
 // toCollector returns the Collector that controls an object, if the reconciler is for it.
@@ -119,21 +124,28 @@ func (f *follower) toCollector(_ context.Context, object client.Object) []ctrl.R
 	return []ctrl.Request{{NamespacedName: collector}}
 }
 
-// follow watches the objects of kinds that the cluster has got, unless it does so already.
+// follow watches the objects of kinds that the cluster has got, unless it does so already. It waits until the informer cache has them,
+// though not for long: an API may not answer.
 func (f *follower) follow(ctx context.Context, kinds []schema.GroupVersionKind) error {
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
 	var failed error
+	var begun []cache.Informer
 	for _, kind := range kinds {
 		if f.followed[kind] {
 			continue
 		}
-		if err := f.watch(ctx, kind); err != nil {
+		informer, err := f.watch(ctx, kind)
+		if err != nil {
 			failed = errors.Join(failed, err, f.mgr.GetCache().RemoveInformer(ctx, inventory.New(kind)))
 			continue
 		}
-		f.followed[kind] = true
+		f.followed[kind], begun = true, append(begun, informer)
 	}
+	isLate := func(informer cache.Informer) bool { return !informer.HasSynced() }
+	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, syncTimeout, true, func(context.Context) (bool, error) {
+		return !slices.ContainsFunc(begun, isLate), nil // the inventory waits for a late one by itself
+	})
 	return failed
 }
 

@@ -67,9 +67,14 @@ func (o *Served) With(names []string) *chartutil.Capabilities {
 	return &more
 }
 
-// Start asks the API server every 30 s until ctx ends. The manager starts it with the reconcilers, in the leader.
+// Start asks the API server every 30 s until ctx ends. The manager starts it with the reconcilers, in the leader. The first reconcile asks
+// first: a controller that starts waits for all informers that there are, and one whose API does not answer would keep it from that.
 func (c *Capabilities) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, func(ctx context.Context) { _, _ = c.Discover(ctx) }, interval) // it logs errors
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if c.current.Load() != nil {
+			_, _ = c.Discover(ctx) // it logs errors
+		}
+	}, interval)
 	return nil
 }
 

@@ -2,6 +2,9 @@ package integration
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,4 +35,43 @@ func TestAnOperatorEndsThatNeverSawItsObjects(t *testing.T) {
 	asked := time.Now()
 	g.Expect(powerless.stop()).To(Succeed())
 	g.Expect(time.Since(asked)).To(BeNumerically("<", 20*time.Second))
+}
+
+// Not parallel: it takes a right from each operator.
+func TestAnOperatorThatMayNotListMonitorsReconcilesTheRest(t *testing.T) {
+	collector := install(t)
+	withoutRights(t, "monitoring.coreos.com")
+	for range 3 { // what begins first is another one each time
+		nextOperator(t, collector, func() {})
+	}
+	install(t)
+}
+
+// withoutRights takes what the operator may do with an API group, until the test ends.
+func withoutRights(t *testing.T, group string) {
+	t.Helper()
+	g := NewWithT(t)
+	var roles rbacv1.ClusterRoleList
+	g.Expect(plane.client.List(t.Context(), &roles)).To(Succeed())
+	isOf := func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.APIGroups, group) }
+	taken := 0
+	for i := range roles.Items {
+		role := &roles.Items[i]
+		rules := role.Rules
+		role.Rules = slices.DeleteFunc(slices.Clone(rules), isOf)
+		if !strings.HasPrefix(role.Name, "kube8-operator") || len(role.Rules) == len(rules) {
+			continue
+		}
+		taken++
+		g.Expect(plane.client.Update(t.Context(), role)).To(Succeed())
+		t.Cleanup(func() {
+			role.Rules = rules
+			err := plane.client.Update(context.Background(), role)
+			// The operator would list them too, in a while; tests that come do not wait so long.
+			if err = errors.Join(err, shared.stop(), shared.start(context.Background())); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	g.Expect(taken).To(BeNumerically(">", 0), "roles with rights to %s", group)
 }
