@@ -72,9 +72,9 @@ type Immutable struct {
 type Immutables map[inventory.Reference]Immutable
 
 // Learn finds out about an object that nobody can change, if err says that there is one, and tells whether that is news. applied returns
-// an object as the deployed revision has it, or nil if that is not known.
+// an object as the deployed revision has it, or nil if that has none or is not known.
 func (i Immutables) Learn(
-	ctx context.Context, cluster Cluster, applied func(inventory.Reference) *render.Object, err error,
+	ctx context.Context, cluster Cluster, applied func(inventory.Reference) (*render.Object, error), err error,
 ) (isNews bool, failed error) {
 	immutable, is := errors.AsType[*ImmutableError](err)
 	if !is {
@@ -93,7 +93,7 @@ func (i Immutables) Learn(
 
 // inspect reads a StatefulSet that cannot be changed, and its claims, or a claim.
 func (e *ImmutableError) inspect(
-	ctx context.Context, cluster Cluster, applied func(inventory.Reference) *render.Object,
+	ctx context.Context, cluster Cluster, applied func(inventory.Reference) (*render.Object, error),
 ) (Immutable, error) {
 	found := Immutable{Err: e}
 	switch e.Ref.Kind().Kind {
@@ -110,8 +110,12 @@ func (e *ImmutableError) inspect(
 	}
 	found.Live, found.Wanted = &appsv1.StatefulSet{}, &appsv1.StatefulSet{}
 	convert := runtime.DefaultUnstructuredConverter.FromUnstructured
+	before, err := applied(e.Ref)
+	if err != nil {
+		return found, err
+	}
 	err = errors.Join(convert(live.Object, found.Live), convert(e.Object.Content.Object, found.Wanted))
-	if before := applied(e.Ref); before != nil {
+	if before != nil {
 		found.Applied = &appsv1.StatefulSet{}
 		err = errors.Join(err, convert(before.Content.Object, found.Applied))
 	}

@@ -20,8 +20,8 @@ import (
 )
 
 // Followed returns how a StatefulSet that nobody can change becomes what is wanted, or why it cannot. Its claim templates stay as they are
-// where what is wanted has what was applied before: a webhook may have completed them. Then it can be changed. One whose claims grow is
-// replaced by another one, which adopts the pods. Other changes are refused.
+// where what is wanted has what they have, or what was applied before: a webhook may have completed or changed them. Then the rest can be
+// changed. One whose claims grow is replaced by another one, which adopts the pods. Other changes are refused.
 func Followed(wanted *render.Object, uid types.UID, found apply.Immutable) (*render.Object, *apply.Old, error) {
 	if found.Live == nil || found.Live.UID != uid {
 		return nil, nil, found.Err
@@ -81,43 +81,91 @@ func templates(found apply.Immutable) (next []corev1.PersistentVolumeClaim, larg
 	const field = "volumeClaimTemplates"
 	differs := specpath.Refuse(field, "the claims of a StatefulSet that is there can grow, and nothing else of them can change; "+
 		"set them as they were, or create another Collector")
-	live, wanted := found.Live.Spec.VolumeClaimTemplates, found.Wanted.Spec.VolumeClaimTemplates
-	applied := live
-	if found.Applied != nil && slices.EqualFunc(live, found.Applied.Spec.VolumeClaimTemplates, haveOneName) {
+	wanted, applied := found.Wanted.Spec.VolumeClaimTemplates, []corev1.PersistentVolumeClaim(nil)
+	if found.Applied != nil {
 		applied = found.Applied.Spec.VolumeClaimTemplates
 	}
-	if !slices.EqualFunc(applied, wanted, haveOneName) {
+	next, larger = slices.Clone(found.Live.Spec.VolumeClaimTemplates), map[string]resource.Quantity{}
+	if slices.ContainsFunc(wanted, func(template corev1.PersistentVolumeClaim) bool { return named(next, template.Name) < 0 }) {
 		return nil, nil, differs
 	}
-	larger = map[string]resource.Quantity{}
-	for i := range wanted {
-		template, old := *live[i].DeepCopy(), *applied[i].DeepCopy()
-		has, asked := template.Spec.Resources.Requests.Storage(), *wanted[i].Spec.Resources.Requests.Storage()
-		isAsked := !asked.Equal(*old.Spec.Resources.Requests.Storage())
-		switch has.Cmp(asked) {
-		case 1:
-			if isAsked {
-				return nil, nil, specpath.Refuse(fmt.Sprintf("%s[%d].spec.resources.requests.storage", field, i),
-					fmt.Sprintf("%s is less than before, and a claim cannot shrink; set it to %s or more", &asked, has))
-			}
-		case -1:
-			larger[template.Name] = asked
-			template.Spec.Resources.Requests[corev1.ResourceStorage] = asked
+	for i := range next {
+		template := next[i].DeepCopy()
+		next[i] = *template
+		at, before := named(wanted, template.Name), named(applied, template.Name)
+		if at < 0 && found.Applied != nil && before < 0 {
+			continue // a webhook has added it
 		}
-		if isAsked {
-			old.Spec.Resources.Requests[corev1.ResourceStorage] = asked // the rest is compared
-		}
-		old.TypeMeta = wanted[i].TypeMeta // the API server's answer has it in one encoding only
-		if !equality.Semantic.DeepEqual(old, wanted[i]) {
+		if at < 0 {
 			return nil, nil, differs
 		}
-		template.TypeMeta = wanted[i].TypeMeta
-		next = append(next, template)
+		asked, has := wanted[at], template.Spec.Resources.Requests.Storage()
+		size, old := *asked.Spec.Resources.Requests.Storage(), (*corev1.PersistentVolumeClaim)(nil)
+		isAsked := !size.Equal(*has)
+		if before >= 0 {
+			old = &applied[before]
+			isAsked = !size.Equal(*old.Spec.Resources.Requests.Storage())
+		}
+		switch {
+		case isAsked && has.Cmp(size) > 0:
+			return nil, nil, specpath.Refuse(fmt.Sprintf("%s[%d].spec.resources.requests.storage", field, at),
+				fmt.Sprintf("%s is less than before, and a claim cannot shrink; set it to %s or more", &size, has))
+		case isAsked && has.Cmp(size) < 0:
+			larger[template.Name] = size
+			template.Spec.Resources.Requests[corev1.ResourceStorage] = size
+		}
+		if !stays(unsized(&asked), unsized(old), unsized(template)) {
+			return nil, nil, differs
+		}
+		template.TypeMeta = asked.TypeMeta // the API server's answer has it in one encoding only
+		next[i] = *template
 	}
 	return next, larger, nil
 }
 
-func haveOneName(a, b corev1.PersistentVolumeClaim) bool { return a.Name == b.Name }
+func named(templates []corev1.PersistentVolumeClaim, name string) int {
+	return slices.IndexFunc(templates, func(template corev1.PersistentVolumeClaim) bool { return template.Name == name })
+}
+
+// unsized returns what must not change of a claim template, or nil without one.
+func unsized(template *corev1.PersistentVolumeClaim) any {
+	if template == nil {
+		return nil
+	}
+	kept := template.DeepCopy()
+	kept.TypeMeta = metav1.TypeMeta{}
+	delete(kept.Spec.Resources.Requests, corev1.ResourceStorage)
+	content, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(kept) // fails for no object of Kubernetes
+	return content
+}
+
+// stays tells whether what is wanted asks for no other claim template than there is. A field is as it is there, or as it was applied: a
+// webhook has set it otherwise then. A field that is not wanted must not have been applied either, if that is known.
+func stays(wanted, applied, live any) bool {
+	if equality.Semantic.DeepEqual(wanted, live) || wanted != nil && equality.Semantic.DeepEqual(wanted, applied) {
+		return true
+	}
+	if wanted == nil {
+		return applied == nil
+	}
+	asked, isMap := wanted.(map[string]any)
+	before, _ := applied.(map[string]any)
+	now, _ := live.(map[string]any)
+	if !isMap {
+		return false
+	}
+	for field := range before {
+		if asked[field] == nil && !stays(nil, before[field], now[field]) {
+			return false
+		}
+	}
+	for field := range asked {
+		if !stays(asked[field], before[field], now[field]) {
+			return false
+		}
+	}
+	return true
+}
 
 // grown returns the claims of a StatefulSet that are to grow, also those whose pods were scaled away.
 func grown(found apply.Immutable, larger map[string]resource.Quantity) (grow []apply.Growth) {

@@ -47,7 +47,7 @@ func TestTheDeployedStatefulSetKeepsTheSizesThatARefusedChangeGaveIt(t *testing.
 	}{
 		"claims have grown":               {live: setWith("1", "queue=2Gi", "log=1Gi"), wanted: setWith("", "queue=1Gi", "log=1Gi"), want: "2Gi 1Gi"},
 		"no claim has grown":              {live: setWith("1", "queue=1Gi"), wanted: setWith("", "queue=1Gi")},
-		"one has grown, and another not":  {live: setWith("1", "queue=2Gi", "log=1Gi"), wanted: setWith("", "queue=1Gi", "log=2Gi")},
+		"a webhook has changed both":      {live: setWith("1", "queue=2Gi", "log=1Gi"), wanted: setWith("", "queue=1Gi", "log=2Gi"), want: "2Gi 1Gi"},
 		"another claim is there":          {live: setWith("1", "queue=2Gi"), wanted: setWith("", "other=1Gi")},
 		"it is another StatefulSet":       {live: setWith("2", "queue=2Gi"), wanted: setWith("", "queue=1Gi")},
 		"it has gone since it was wanted": {wanted: setWith("", "queue=1Gi")},
@@ -96,12 +96,28 @@ func TestClaimTemplatesKeepWhatAWebhookHasCompleted(t *testing.T) {
 		"what the owner has changed is not kept": {
 			labelled(setWith("1", "queue=1Gi")), labelled(setWith("", "queue=1Gi")), setWith("", "queue=1Gi"), refused,
 		},
-		"what nobody knows to be a webhook's is not kept": {labelled(setWith("1", "queue=1Gi")), nil, setWith("", "queue=1Gi"), refused},
+		"also if nobody knows what was applied": {labelled(setWith("1", "queue=1Gi")), nil, setWith("", "queue=1Gi"), "change 1Gi yes"},
+		"the owner may write down what a webhook has completed": {
+			labelled(setWith("1", "queue=1Gi")), setWith("", "queue=1Gi"), labelled(setWith("", "queue=2Gi")), "replace 2Gi yes",
+		},
+		"what nobody knows to be a webhook's is not changed": {setWith("1", "queue=1Gi"), nil, labelled(setWith("", "queue=1Gi")), refused},
+		"a size that a webhook has lowered is no growth":     {setWith("1", "queue=5Gi"), setWith("", "queue=9Gi"), setWith("", "queue=9Gi"), "change 5Gi "},
+		"also beside another one that a webhook has added": {
+			setWith("1", "queue=1Gi", "log=1Gi"), setWith("", "queue=1Gi"), setWith("", "queue=1Gi"), "change 1Gi ",
+		},
+		"also one that grows": {setWith("1", "queue=1Gi", "log=1Gi"), setWith("", "queue=1Gi"), setWith("", "queue=2Gi"), "replace 2Gi "},
+		"one that the owner has taken away is not kept": {
+			setWith("1", "queue=1Gi", "log=1Gi"), setWith("", "queue=1Gi", "log=1Gi"), setWith("", "queue=1Gi"), refused,
+		},
 		"a revision with other claims is not there": {
 			setWith("1", "queue=1Gi"), setWith("", "other=1Gi"), labelled(setWith("", "queue=1Gi")), refused,
 		},
 	} {
-		wanted := &render.Object{Ref: theSet, Content: &unstructured.Unstructured{Object: map[string]any{}}}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(row.wanted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted := &render.Object{Ref: theSet, Content: &unstructured.Unstructured{Object: content}}
 		kept, old, err := Followed(wanted, "1", apply.Immutable{Live: row.live, Applied: row.applied, Wanted: row.wanted})
 		var got string
 		switch {

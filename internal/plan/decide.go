@@ -210,7 +210,7 @@ func (s *Situation) within(step *apply.Step, found apply.Immutable) (*apply.Step
 		step.Object = kept
 		return step, nil
 	case "StatefulSet":
-		if !s.changes() {
+		if !s.changes() || s.View.Objects[step.Ref].Hash == wanted.Hash {
 			found.Applied = found.Wanted
 		}
 		var err error

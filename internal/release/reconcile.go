@@ -92,11 +92,15 @@ func (r *actionClient) withoutObstacle(err error) error {
 
 // learn finds out what the next decision needs to know after an error, and tells whether it can be another one.
 func (r *actionClient) learn(err error) (again bool, failed error) {
-	applied := func(what inventory.Reference) *render.Object {
-		if recorded, err := r.recorded(r.deployed.Revision); err == nil {
-			return recorded.Has(what)
+	applied := func(what inventory.Reference) (*render.Object, error) {
+		recorded, err := r.recorded(r.deployed.Revision)
+		switch {
+		case apply.IsPassing(err):
+			return nil, err
+		case err != nil:
+			return nil, nil //nolint:nilerr // there is no revision, or nobody knows what it was
 		}
-		return nil // what is there counts as what was applied
+		return recorded.Has(what), nil
 	}
 	if again, failed = r.immutable.Learn(r.ctx, r.clusterOf(r.collector), applied, err); again || failed != nil {
 		return again, failed

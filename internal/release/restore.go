@@ -11,6 +11,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/revision"
@@ -102,7 +103,8 @@ func (r *actionClient) repair() error {
 		p := r.decision(s)
 		r.plan.Obstacle = cmp.Or(r.plan.Obstacle, p.Obstacle)
 		err = errors.Join(p.Err, r.do(true, p.Groups...))
-		isNews, failed := r.immutable.Learn(r.ctx, r.clusterOf(r.collector), want.Has, err)
+		applied := func(what inventory.Reference) (*render.Object, error) { return want.Has(what), nil }
+		isNews, failed := r.immutable.Learn(r.ctx, r.clusterOf(r.collector), applied, err)
 		if again, err = isNews, errors.Join(err, failed); err == nil && lacks == nil && r.plan.Revises() {
 			err = r.do(true, p.Deletes) // the change was refused after it had created them
 		}

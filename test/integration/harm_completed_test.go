@@ -2,6 +2,7 @@ package integration
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -42,12 +43,12 @@ func complete(t *testing.T, group, resource, patch string, probe client.Object) 
 
 const addsLabel = `{"op": "add", "path": "/metadata/labels/backup", "value": "yes"}`
 
-// As the default class of a cluster, or a policy for backups, does.
-func TestClaimTemplatesThatAWebhookCompletesKeepThatAndCanGrow(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
+// newCompleted returns a Collector whose claim templates a webhook completes, as the default class of a cluster or a policy for backups
+// does. completed checks that they are complete, and of a size.
+func newCompleted(t *testing.T) (collector *v1alpha1.Collector, completed func(size string)) {
+	t.Helper()
 	createClass(t, "expands", true)
-	collector := newCollector(newNamespace(t), "gateway")
+	collector = newCollector(newNamespace(t), "gateway")
 	probe := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, Name: "probe", Labels: map[string]string{"any": ""}},
 		Spec:       appsv1.StatefulSetSpec{Selector: deploymentIn("").Spec.Selector, Template: deploymentIn("").Spec.Template},
@@ -61,14 +62,21 @@ func TestClaimTemplatesThatAWebhookCompletesKeepThatAndCanGrow(t *testing.T) {
 	template := queueOf("", "1Gi")
 	template[0].Spec.StorageClassName = nil
 	collector.Spec.Mode, collector.Spec.Replicas, collector.Spec.VolumeClaimTemplates = v1alpha1.ModeStatefulSet, new(int32(3)), template
-	create(t, collector)
-	completed := func(size string) {
+	return collector, func(size string) {
 		t.Helper()
+		g := NewWithT(t)
 		claim := get(t, collector, "", &appsv1.StatefulSet{}).Spec.VolumeClaimTemplates[0]
 		g.Expect(claim.Labels).To(HaveKeyWithValue("backup", "yes"))
 		g.Expect(claim.Spec.StorageClassName).To(HaveValue(Equal("expands")))
 		g.Expect(claim.Spec.Resources.Requests.Storage().String()).To(Equal(size))
 	}
+}
+
+func TestClaimTemplatesThatAWebhookCompletesKeepThatAndCanGrow(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	collector, completed := newCompleted(t)
+	create(t, collector)
 	completed("1Gi")
 	before := get(t, collector, "", &appsv1.StatefulSet{})
 
@@ -82,8 +90,8 @@ func TestClaimTemplatesThatAWebhookCompletesKeepThatAndCanGrow(t *testing.T) {
 	g.Eventually(func() *int32 { return get(t, collector, "", &appsv1.StatefulSet{}).Spec.Replicas }).Should(HaveValue(BeEquivalentTo(3)))
 
 	orphanPods(t.Context(), t, collector)
-	upgrade(t, collector, func(c *v1alpha1.Collector) {
-		c.Spec.VolumeClaimTemplates[0].Spec.Resources = queueOf("", "2Gi")[0].Spec.Resources
+	upgrade(t, collector, func(c *v1alpha1.Collector) { // it may also say what the webhook has completed
+		c.Spec.VolumeClaimTemplates = queueOf("expands", "2Gi")
 	})
 	completed("2Gi")
 
@@ -92,6 +100,50 @@ func TestClaimTemplatesThatAWebhookCompletesKeepThatAndCanGrow(t *testing.T) {
 	})
 	awaitFailed(t, collector, "can grow, and nothing else of them can change")
 	completed("2Gi")
+}
+
+func TestCompletedClaimTemplatesThatNoRecordHasCanBeChanged(t *testing.T) {
+	t.Parallel()
+	another := func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" }
+	for name, happens := range map[string]func(t *testing.T, collector *v1alpha1.Collector){
+		"the first revision could not be recorded": func(t *testing.T, collector *v1alpha1.Collector) {
+			t.Helper()
+			g := NewWithT(t)
+			allow := forbid(t, collector.Namespace, "", "secrets", "!object.metadata.name.startsWith('sh.helm')", registrationv1.Create)
+			probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, Name: "sh.helm.probe"}}
+			g.Eventually(func() error { return plane.client.Create(t.Context(), probe.DeepCopy(), client.DryRunAll) }).ShouldNot(Succeed())
+			g.Expect(plane.client.Create(t.Context(), collector)).To(Succeed())
+			awaitFailed(t, collector, "not in this test")
+			allow()
+		},
+		"the record has gone": func(t *testing.T, collector *v1alpha1.Collector) {
+			t.Helper()
+			create(t, collector)
+			NewWithT(t).Expect(plane.client.Delete(t.Context(), record(t, collector))).To(Succeed())
+		},
+		"the mode was changed, and is taken back": func(t *testing.T, collector *v1alpha1.Collector) {
+			t.Helper()
+			create(t, collector)
+			upgrade(t, collector, func(c *v1alpha1.Collector) {
+				c.Spec.Mode, c.Spec.VolumeClaimTemplates = v1alpha1.ModeDeployment, nil
+			})
+			change(t, collector, func(c *v1alpha1.Collector) {
+				template := queueOf("", "1Gi")
+				template[0].Spec.StorageClassName = nil
+				c.Spec.Mode, c.Spec.VolumeClaimTemplates = v1alpha1.ModeStatefulSet, template
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			collector, completed := newCompleted(t)
+			happens(t, collector)
+			change(t, collector, another)
+			NewWithT(t).Eventually(func() string { return get(t, collector, "", &v1alpha1.Collector{}).Status.Version }).
+				WithTimeout(time.Minute).Should(Equal("0.151.0"), "%v", condition(t, collector, "Ready"))
+			completed("1Gi")
+		})
+	}
 }
 
 func TestAClaimThatAWebhookCompletesKeepsThatAndCanGrow(t *testing.T) {
