@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,19 +14,19 @@ import (
 )
 
 // Forget deletes all records. Prepare has been called.
-func (r *Records) Forget(ctx context.Context) error { return r.forget(ctx, math.MaxInt) }
+func (r *Records) Forget(ctx context.Context) error { return r.forget(ctx, 0) }
 
 // tryForget is forget for a new revision: a record that stays is no reason to fail, and the next revision has another chance.
-func (r *Records) tryForget(ctx context.Context, last int) {
-	if err := r.forget(ctx, last); err != nil {
+func (r *Records) tryForget(ctx context.Context, keeps int) {
+	if err := r.forget(ctx, keeps); err != nil {
 		log.FromContext(ctx).Info("could not delete the records of old revisions", "because", err.Error())
 	}
 }
 
-// forget deletes the records of all revisions up to one.
-func (r *Records) forget(ctx context.Context, last int) error {
-	for _, known := range slices.Clone(r.records) {
-		if known.revision > last || known.uid == "" {
+// forget deletes all records but some of the last revisions.
+func (r *Records) forget(ctx context.Context, keeps int) error {
+	for _, known := range slices.Clone(r.records[:max(0, len(r.records)-keeps)]) {
+		if known.uid == "" {
 			continue
 		}
 		if err := r.forgetOne(ctx, known); err != nil {

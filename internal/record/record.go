@@ -30,6 +30,9 @@ const (
 	// maxRecord is how many bytes of a release a Secret holds, with room for its metadata.
 	maxRecord = corev1.MaxSecretSize - 16<<10
 
+	// maxRevision is more than anybody deploys. Somebody may write a higher one, and the next one must still be a number.
+	maxRevision = 1_000_000_000
+
 	tooLarge = "deployed by kube8-operator; too large to record "
 
 	// earlierAnnotation on a record has the revisions before it and the UIDs of their records, such as "2=UID,1=UID", so that an
@@ -76,7 +79,9 @@ type Records struct {
 // the others are known when Add has written to its record. With 0 all are known. Prepare reads no content. A record of somebody else
 // is a *inventory.ConflictError, unless the Collector is being deleted.
 func (r *Records) Prepare(ctx context.Context, deployed int) error {
-	r.last = max(r.last, deployed)
+	if deployed <= maxRevision {
+		r.last = max(r.last, deployed)
+	}
 	if !r.Alone || !r.listed && deployed == 0 {
 		return r.list(ctx)
 	}
@@ -143,7 +148,7 @@ func prefixOf(release string) string { return inventory.RecordPrefix + release +
 func RevisionOf(secret, release string) (int, bool) {
 	number, found := strings.CutPrefix(secret, prefixOf(release))
 	revision, err := strconv.Atoi(number)
-	return revision, found && err == nil && revision > 0
+	return revision, found && err == nil && revision > 0 && revision <= maxRevision
 }
 
 // Add notes that the revisions until now are superseded, records what was applied as the next one, and forgets the oldest. It
@@ -159,7 +164,7 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 	}
 	next := r.last + 1
 	// First: an operator that is killed in between leaves none too many. The last record stays until there is the next one.
-	r.tryForget(ctx, next-max(r.Limit, 2))
+	r.tryForget(ctx, max(r.Limit, 2)-1)
 	err := r.create(ctx, next, content)
 	for range 2 { // what is deployed and not recorded is unknown to the next operator
 		if apply.IsLost(err) {
@@ -168,7 +173,7 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 	}
 	// A quota may have room for fewer than stay. The record of what is deployed stays until there is the next one.
 	for keeps := r.Limit / 2; apierrors.IsForbidden(err) && keeps > 1; keeps /= 2 {
-		if isQuota := strings.Contains(err.Error(), "exceeded quota"); !isQuota || r.forget(ctx, next-keeps) != nil {
+		if isQuota := strings.Contains(err.Error(), "exceeded quota"); !isQuota || r.forget(ctx, keeps-1) != nil {
 			break
 		}
 		err = r.create(ctx, next, content)
@@ -190,7 +195,7 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 	}
 	isUnknown := func(known recorded) bool { return known.uid == "" }
 	r.listed = r.listed || !slices.ContainsFunc(r.records, isUnknown) // the record before has told of all others
-	r.tryForget(ctx, next-r.Limit)
+	r.tryForget(ctx, r.Limit)
 	return next, nil
 }
 

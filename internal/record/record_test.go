@@ -19,6 +19,7 @@ func TestRevisionOf(t *testing.T) {
 	for secret, want := range map[string]int{
 		"sh.helm.release.v1.gateway.v1": 1, "sh.helm.release.v1.gateway.v12": 12, "sh.helm.release.v1.gateway.v0": 0,
 		"sh.helm.release.v1.gateway.vx": 0, "sh.helm.release.v1.other.v1": 0, "gateway": 0,
+		"sh.helm.release.v1.gateway.v1000000000": maxRevision, "sh.helm.release.v1.gateway.v1000000001": 0,
 	} {
 		if got, found := RevisionOf(secret, "gateway"); found != (want > 0) || found && got != want {
 			t.Errorf("%s: revision %d, %t", secret, got, found)

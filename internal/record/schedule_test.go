@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -185,9 +186,50 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 		}
 		slices.Sort(left)
 		for i, revision := range left {
-			isOld := revision <= deployed-records.Limit
-			if len(left) > records.Limit || isOld || !isGap && revision != deployed-len(left)+1+i {
+			if len(left) > records.Limit || !isGap && revision != deployed-len(left)+1+i {
 				t.Fatalf("seed %d: with a limit of %d, %v are left after %q", seed, records.Limit, left, happened)
+			}
+		}
+	}
+}
+
+// Whoever may write Secrets in the Collector's namespace can write one that looks like a record.
+func TestANumberThatSomebodyForgesCostsNoRecord(t *testing.T) {
+	collector := &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1"}}
+	collector.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
+	for number, want := range map[int]int{1000: 1001, maxRevision: maxRevision + 1, maxRevision + 1: 4, math.MaxInt: 4} {
+		cluster := newFaulty(1)
+		next := func(deployed int) (revision int) {
+			records := &Records{
+				Known: &Known{}, Cluster: cluster, Live: cluster, Collector: collector,
+				Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 10, Alone: true,
+			}
+			err := records.Prepare(t.Context(), deployed)
+			if err == nil {
+				revision, err = records.Add(t.Context(), Content{Manifest: "a"})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			return revision
+		}
+		next(next(next(0)))
+		forged := (&Records{Collector: collector}).secretOf(number)
+		forged.Labels = map[string]string{"owner": "helm", "name": "gateway"}
+		forged.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(collector, collector.GroupVersionKind())}
+		if err := cluster.Create(t.Context(), forged); err != nil {
+			t.Fatal(err)
+		}
+		if got := next(0); got != want {
+			t.Errorf("%d is followed by %d, want %d", number, got, want)
+		}
+		if got := next(number); number > maxRevision && got != want+1 {
+			t.Errorf("%d in the status is followed by %d, want %d", number, got, want+1)
+		}
+		for revision := range 3 {
+			secret := (&Records{Collector: collector}).secretOf(revision + 1)
+			if err := cluster.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
+				t.Errorf("after %d: %v", number, err)
 			}
 		}
 	}
