@@ -21,6 +21,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/managedfields"
+	"github.com/kube8/kube8-operator/internal/redact"
 )
 
 // absent is a resource version that no object has. An apply with it can create an object, and cannot change one.
@@ -111,7 +112,15 @@ func (c cluster) patch(ctx context.Context, request Request, as types.PatchType,
 		after.SetName(request.Name)
 	}
 	err = c.writer.Patch(ctx, after, client.RawPatch(as, text), options...)
-	return inventory.Of(after), err
+	return inventory.Of(after), public(request.Ref, err)
+}
+
+// public returns an error without the data of a Secret.
+func public(of inventory.Reference, err error) error {
+	if of.Kind().Kind == "Secret" {
+		return redact.Refusal(err)
+	}
+	return err
 }
 
 // body returns what is sent.
@@ -207,7 +216,7 @@ func (c cluster) Delete(ctx context.Context, what inventory.Reference, uid types
 		}
 	}
 	if err != nil && !isGone {
-		return fmt.Errorf("delete %s: %w", what, err)
+		return fmt.Errorf("delete %s: %w", what, public(what, err))
 	}
 	return nil
 }

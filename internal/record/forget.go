@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/redact"
 )
 
 // Forget deletes all records. Prepare has been called.
@@ -59,7 +60,7 @@ func (r *Records) forgetOne(ctx context.Context, known recorded) error {
 			r.drop(known.revision)
 			return nil
 		case !apierrors.IsConflict(err) || mustRead:
-			return fmt.Errorf("delete the record of revision %d: %w", known.revision, err)
+			return fmt.Errorf("delete the record of revision %d: %w", known.revision, redact.Refusal(err))
 		}
 		mustRead = true
 	}

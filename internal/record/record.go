@@ -24,6 +24,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/redact"
 )
 
 const (
@@ -223,7 +224,7 @@ func (r *Records) create(ctx context.Context, revision int, of Content) error {
 	owner := metav1.NewControllerRef(r.Collector, r.Collector.GetObjectKind().GroupVersionKind())
 	secret.OwnerReferences = []metav1.OwnerReference{*owner}
 	if err := r.Cluster.Create(ctx, secret); err != nil {
-		return fmt.Errorf("record revision %d: %w", revision, err)
+		return fmt.Errorf("record revision %d: %w", revision, redact.Refusal(err))
 	}
 	r.add(recorded{revision: revision, uid: secret.UID})
 	return nil
@@ -259,7 +260,7 @@ func (r *Records) supersede(ctx context.Context, known recorded) error {
 		return r.list(ctx) // somebody has deleted it, and perhaps others
 	}
 	if err != nil {
-		return fmt.Errorf("write the record of revision %d: %w", known.revision, err)
+		return fmt.Errorf("write the record of revision %d: %w", known.revision, redact.Refusal(err))
 	}
 	told, isTold := secret.Annotations[earlierAnnotation]
 	if !isTold && known.revision > 1 && !r.listed { // an older operator has written it, or somebody has edited it

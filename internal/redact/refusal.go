@@ -1,0 +1,53 @@
+package redact
+
+import (
+	"encoding/base64"
+	"errors"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// encoded matches words that may be a part of a Secret's data: 24 letters or more, as base64 has them.
+var encoded = regexp.MustCompile(`[A-Za-z0-9+/]{24,}={0,2}`)
+
+// Refusal returns an answer of the API server about a Secret without the data of the Secret: a webhook may repeat what it was given. Other
+// errors are returned as they are.
+func Refusal(err error) error {
+	status, is := errors.AsType[*apierrors.StatusError](err)
+	if !is {
+		return err
+	}
+	told := &apierrors.StatusError{ErrStatus: *status.ErrStatus.DeepCopy()}
+	told.ErrStatus.Message = withoutData(told.ErrStatus.Message)
+	if told.ErrStatus.Details != nil {
+		for i := range told.ErrStatus.Details.Causes {
+			cause := &told.ErrStatus.Details.Causes[i]
+			cause.Message = withoutData(cause.Message)
+		}
+	}
+	return told
+}
+
+func withoutData(text string) string {
+	return encoded.ReplaceAllStringFunc(text, func(word string) string {
+		if isData(word) {
+			return "(hidden)"
+		}
+		return word
+	})
+}
+
+// isData tells whether a word is no name of a kind or of an object: it is very long, or base64 of a text. The text may be cut off.
+func isData(word string) bool {
+	content, err := base64.StdEncoding.DecodeString(word[:len(word)/4*4])
+	for range utf8.UTFMax - 1 {
+		if err == nil && !utf8.Valid(content) {
+			content = content[:len(content)-1]
+		}
+	}
+	isName := strings.ToLower(word) == word
+	return len(word) > 200 || err == nil && utf8.Valid(content) && !isName
+}
