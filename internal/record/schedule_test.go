@@ -193,7 +193,7 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 	}
 }
 
-// Whoever may write Secrets in the Collector's namespace can write one that looks like a record.
+// A tenant who may write Secrets can write one that looks like a record.
 func TestANumberThatSomebodyForgesCostsNoRecord(t *testing.T) {
 	collector := &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1"}}
 	collector.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))

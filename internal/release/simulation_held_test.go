@@ -38,11 +38,11 @@ func (w *simWorld) holds() {
 	}
 }
 
-// refuses has refusals stand for a while: each try may tell of another one. A check, or the wave of a new chart, tells of itself too.
+// refuses has refusals stand for a while: each try may tell of another one. A check, a wave, or another operator's label tells of itself too.
 func (w *simWorld) refuses() {
 	told, limit := w.told, 0
 	for _, s := range w.spaces {
-		if limit += 12; s.spec.Check != 0 || w.chart > 1 || w.hashes > 0 {
+		if limit += 12; s.spec.Check != 0 || w.chart > 1 || w.base > 0 || w.hashes > 0 || w.schedule.Shards > 0 {
 			limit += 24
 		}
 	}
