@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ConditionOf returns a condition of a Collector, without its message, or an empty one if the status has none of that type. It
+// ConditionOf returns a condition of a Collector, or an empty one if the status has none of that type. It
 // copies no part of the Collector, so that whoever looks at a whole fleet can afford it.
 func ConditionOf(collector *unstructured.Unstructured, conditionType string) (found Condition) {
 	status, _ := collector.Object["status"].(map[string]any)
@@ -19,6 +19,7 @@ func ConditionOf(collector *unstructured.Unstructured, conditionType string) (fo
 			since, _ := fields["lastTransitionTime"].(string)
 			found.Type, found.Status = conditionType, corev1.ConditionStatus(is)
 			found.Reason, _ = fields["reason"].(string)
+			found.Message, _ = fields["message"].(string)
 			if at, err := time.Parse(time.RFC3339, since); err == nil {
 				found.LastTransitionTime = metav1.NewTime(at)
 			}

@@ -42,6 +42,16 @@ type RefusedError struct {
 // Unwrap returns what the API server says.
 func (e *RefusedError) Unwrap() error { return e.error }
 
+// ToldRefused returns which of some objects the text of a RefusedError is about, if it is one.
+func ToldRefused(text string, among []render.Object) (refused inventory.Reference) {
+	for i := range among {
+		if strings.HasPrefix(text, "apply "+among[i].Ref.String()+": ") {
+			return among[i].Ref
+		}
+	}
+	return refused
+}
+
 // ImmutableError says that the API server lets nobody change the fields of an object that are to change. Another object has to
 // take its place.
 type ImmutableError struct {

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
 )
 
 // The owner reference says that it is the Collector's, but the operator has not created it.
@@ -16,4 +19,24 @@ func TestAWorkloadThatSelectsOtherPodsIsRefusedWithAFix(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), "delete it, and the operator creates it again") {
 		t.Errorf("got error %v", err)
 	}
+}
+
+func TestTheTextOfARefusalSaysWhichObjectItIsAbout(t *testing.T) {
+	deployment, service := stepOf(Change, "Deployment", "1"), stepOf(Change, "Service", "1")
+	for said, want := range map[string]inventory.Reference{
+		refusalOf(t, deployment): deployment.Ref, refusalOf(t, service): service.Ref, "": {}, "record revision 2: no": {},
+		"the change is checked: " + refusalOf(t, service): {},
+	} {
+		if got := ToldRefused(said, []render.Object{*deployment.Object, *service.Object}); got != want {
+			t.Errorf("%q is about %v, want %v", said, got, want)
+		}
+	}
+}
+
+// refusalOf returns the text of the refusal of a step.
+func refusalOf(t *testing.T, step Step) string {
+	t.Helper()
+	cluster := &script{refuse: onlyWhen(func(Request) bool { return true }, invalid(metav1.StatusCause{Message: "denied"}))}
+	applier := &Applier{Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently}
+	return applier.Do(t.Context(), [][]Step{{step}}).Error()
 }

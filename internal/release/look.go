@@ -133,6 +133,8 @@ func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
 		if r.BackingOff(r.collector) {
 			s.Failed = r.last.Err
 		}
+	} else if r.last.refused == (change{}) { // an earlier operator may have met it
+		s.Refused = apply.ToldRefused(v1alpha1.ConditionOf(r.collector, "ReleaseFailed").Message, want.Objects)
 	}
 	if checked, isCheck := errors.AsType[*plan.CheckError](r.last.Err); isCheck {
 		s.Told = checked.Job

@@ -70,11 +70,16 @@ func (s *simSpace) collector() *unstructured.Unstructured {
 		}
 	}
 	status["configHash"], status["replicas"] = s.state.configHash, int64(s.state.replicas)
+	var conditions []any
 	if s.state.update != "" {
-		status["conditions"] = []any{map[string]any{
+		conditions = append(conditions, map[string]any{
 			"type": v1alpha1.UpdatePending, "reason": s.state.update, "lastTransitionTime": s.state.updateSince.Format(time.RFC3339),
-		}}
+		})
 	}
+	if s.state.failed {
+		conditions = append(conditions, map[string]any{"type": "ReleaseFailed", "message": s.state.message})
+	}
+	status["conditions"] = conditions
 	u.Object["status"], u.Object["spec"] = status, map[string]any{"revisionHistoryLimit": int64(simHistory)}
 	return u
 }

@@ -145,6 +145,26 @@ func TestAWebhookThatRefusesOnlyAfterTheDryRunLeavesTheService(t *testing.T) {
 	}
 }
 
+// Each write of the pod template would begin to replace pods.
+func TestAnOperatorThatStartsTriesFirstWhatWasRefusedLate(t *testing.T) {
+	collector := newQueued(t, "late", true)
+	refuseAs(t, collector.Namespace, "networking.k8s.io", "ingresses", denied, func(r *admissionv1.AdmissionRequest) bool { return !*r.DryRun })
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.Collector.Version = "0.151.0"
+		c.Spec.Ingress = &v1alpha1.Ingress{Enabled: true, Hosts: []v1alpha1.IngressHost{{Host: "otlp.example.com"}}}
+	})
+	awaitFailed(t, collector, "not by me")
+	g := NewWithT(t)
+	generation := func() int64 { return get(t, collector, "", &appsv1.StatefulSet{}).Generation }
+	g.Eventually(func() string {
+		return get(t, collector, "", &appsv1.StatefulSet{}).Spec.Template.Spec.Containers[0].Image
+	}).Should(HaveSuffix(":0.150.0"))
+	before := generation()
+	nextOperator(t, collector, func() {})
+	awaitFailed(t, collector, "not by me")
+	g.Consistently(generation).WithTimeout(3 * time.Second).Should(Equal(before))
+}
+
 func TestAConflictOfItsSuccessorLeavesAStatefulSetWhoseClaimsGrow(t *testing.T) {
 	t.Parallel()
 	collector := newQueued(t, "grows", true, "queue-gateway-0")
