@@ -127,12 +127,19 @@ func (s *Situation) isUnrecorded() bool {
 // Drifts tells whether the deployed revision has to be repaired, as far as is known without rendering it. A Collector that has moved
 // here needs another label.
 func (s *Situation) Drifts() bool {
-	mayDrift := false
+	return s.Deployed != "" && (s.Moved || len(s.Harmed()) > 0 || s.IsHarmed(true))
+}
+
+// Harmed returns the objects that may have to be repaired.
+func (s *Situation) Harmed() map[inventory.Reference]bool {
+	harmed := map[inventory.Reference]bool{}
 	for what, seen := range s.View.Objects {
-		isDrift := seen.State == drift.Unknown || seen.State == drift.Lost
-		mayDrift = mayDrift || isDrift && render.StageOf(what.Kind().Kind) != render.Checks
+		mayDrift := seen.State == drift.Unknown || seen.State == drift.Lost || seen.State == drift.Changed
+		if mayDrift && render.StageOf(what.Kind().Kind) != render.Checks {
+			harmed[what] = true
+		}
 	}
-	return s.Deployed != "" && (s.Moved || mayDrift || s.IsHarmed(true))
+	return harmed
 }
 
 // IsHarmed tells whether something is known to be wrong with the deployed revision. The loss of an object that pods can mount does not

@@ -128,6 +128,11 @@ type entry struct {
 	before     revision.Deployed  // the recorded one before it
 	disturbed  bool               // only a part of what serves is of the revision that was begun or repaired last
 
+	failed struct { // the last repair beside a change that waits or is refused
+		err    error
+		harmed map[inventory.Reference]bool
+	}
+
 	lacked string // what was last said of references that are not followed
 	last   Outcome
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -23,14 +24,21 @@ func (r *actionClient) repairBeside(cause error) error {
 	if late := r.unrecorded; late != nil && (r.rendered == nil || r.rendered.Hash != late.Hash) {
 		r.recordLate(late)
 	}
-	if s := r.harm(); r.deployed.Revision == 0 || !s.Drifts() && !r.isMoved {
+	s := r.harm()
+	if r.deployed.Revision == 0 || !s.Drifts() && !r.isMoved {
 		return cause
 	}
-	err := r.repair()
-	if _, hasGone := errors.AsType[*apply.GoneError](err); hasGone { // the record has a kind that the cluster no longer has
-		if _, err = r.Discover(r.ctx); err == nil {
-			err = r.repair()
+	err := r.failed.err
+	isMore := func(what inventory.Reference) bool { return !r.failed.harmed[what] }
+	harmed := s.Harmed()
+	if err == nil || !r.BackingOff(r.collector) || slices.ContainsFunc(slices.Collect(maps.Keys(harmed)), isMore) {
+		err = r.repair()
+		if _, hasGone := errors.AsType[*apply.GoneError](err); hasGone { // the record has a kind that the cluster no longer has
+			if _, err = r.Discover(r.ctx); err == nil {
+				err = r.repair()
+			}
 		}
+		r.failed.err, r.failed.harmed = err, harmed // its own writes bring the next reconcile
 	}
 	switch {
 	case err == nil:

@@ -40,15 +40,18 @@ func (w *simWorld) holds() {
 
 // refuses has refusals stand for a while: each try may tell of another one. A check, a wave, or another operator's label tells of itself too.
 func (w *simWorld) refuses() {
-	told, limit := w.told, 0
+	told, asked, limit := w.told, w.requests, 0
 	for _, s := range w.spaces {
-		if limit += 12; s.spec.Check != 0 || w.chart > 1 || w.base > 0 || w.hashes > 0 || w.schedule.Shards > 0 {
+		if limit += 12; s.spec.Check != 0 || !s.state.updateSince.IsZero() || w.hashes > 0 || w.schedule.Shards > 0 {
 			limit += 24
 		}
 	}
 	w.pass(20 * time.Minute)
 	if told = w.told - told; told > limit {
 		w.violates("S8", "the status is written %d times in 20 minutes in which nothing changes", told)
+	}
+	if asked = w.requests - asked; asked > 20*30*len(w.spaces) {
+		w.violates("S8", "%d requests in 20 minutes in which a refusal stands", asked)
 	}
 }
 

@@ -176,6 +176,19 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 					simulation.Event{Action: simulation.Delete, Target: "NetworkPolicy", Rounds: 5})...)
 			},
 		},
+		"a repair that fails wakes itself": {
+			rules: "S8", events: func(n int) []simulation.Event {
+				return []simulation.Event{
+					{Action: simulation.Verdict, Value: "refused", N: 2},
+					{Action: simulation.Edit, Field: "autoscaling", Value: "keda", Rounds: 5},
+					{Action: simulation.Edit, Field: "configuration", Value: "2", Rounds: 5},
+					{Action: simulation.Timeout, N: n, Value: "after", Rounds: 5},
+					{Action: simulation.Refuse, Target: "ScaledObject", Value: simulation.BrokenWebhook, Rounds: 5},
+					{Action: simulation.Edit, Field: "autoscaling", Value: "hpa", Rounds: 5},
+					{Action: simulation.Edit, Field: "check", Value: "1"},
+				}
+			},
+		},
 		"the number of pods is not seen when nothing can be rendered": {
 			rules: "S3", events: func(n int) []simulation.Event {
 				return append(begin,
