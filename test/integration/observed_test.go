@@ -78,7 +78,9 @@ func TestMetricsSayWhatHappens(t *testing.T) {
 			`kube8_release_actions_total{action="uninstall",result="success"}`,
 		}},
 	}
-	for _, series := range []string{`kube8_collectors{reason="Progressing",status="False"}`, `kube8_cache_objects{kind="Deployment"}`} {
+	for _, series := range []string{
+		`kube8_collectors{reason="Progressing",status="False"}`, `kube8_cache_objects{kind="Deployment"}`, `kube8_cache_objects{kind="Collector"}`,
+	} {
 		NewWithT(t).Eventually(func() float64 { return value(t, series) }).Should(BeZero(), "what tests before have left of %s", series)
 	}
 	for _, step := range steps {
