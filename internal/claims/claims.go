@@ -85,18 +85,17 @@ func templates(found apply.Immutable) (next []corev1.PersistentVolumeClaim, larg
 	if found.Applied != nil {
 		applied = found.Applied.Spec.VolumeClaimTemplates
 	}
-	next, larger = slices.Clone(found.Live.Spec.VolumeClaimTemplates), map[string]resource.Quantity{}
+	next, larger = found.Live.DeepCopy().Spec.VolumeClaimTemplates, map[string]resource.Quantity{}
 	if slices.ContainsFunc(wanted, func(template corev1.PersistentVolumeClaim) bool { return named(next, template.Name) < 0 }) {
 		return nil, nil, differs
 	}
 	for i := range next {
-		template := next[i].DeepCopy()
-		next[i] = *template
+		template := &next[i]
 		at, before := named(wanted, template.Name), named(applied, template.Name)
-		if at < 0 && found.Applied != nil && before < 0 {
-			continue // a webhook has added it
-		}
 		if at < 0 {
+			if isAdded := found.Applied != nil && before < 0; isAdded { // by a webhook
+				continue
+			}
 			return nil, nil, differs
 		}
 		asked, has := wanted[at], template.Spec.Resources.Requests.Storage()
@@ -118,7 +117,6 @@ func templates(found apply.Immutable) (next []corev1.PersistentVolumeClaim, larg
 			return nil, nil, differs
 		}
 		template.TypeMeta = asked.TypeMeta // the API server's answer has it in one encoding only
-		next[i] = *template
 	}
 	return next, larger, nil
 }
