@@ -29,7 +29,8 @@ type Applier struct {
 	// Before is asked before each group of steps whether to go on; nil is for yes.
 	Before func() error
 
-	// Note is told of each object that was applied or, with nil, deleted. It is called by one goroutine at a time.
+	// Note is told of each object that was applied or, with nil, deleted. A creation that found an object is told as its adoption. Note is
+	// called by one goroutine at a time.
 	Note func(step Step, after *inventory.Object)
 
 	// Lost is told of each step whose answer was lost: nobody knows whether it was done. It is called like Note.
@@ -58,6 +59,8 @@ func (a *Applier) Do(ctx context.Context, groups [][]Step) error {
 			case group[i].Action == Try:
 			case failed[i] == nil:
 				a.Note(group[i], after)
+			case HasAdopted(failed[i]):
+				a.Note(Step{Action: Adopt, Ref: group[i].Ref}, after)
 			case IsLost(failed[i]):
 				a.Lost(group[i])
 			}
@@ -174,10 +177,14 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 			if err != nil {
 				return inventory.Object{}, err
 			}
-			uid = ""
-			if found != nil { // which may have as many pods as it was created with
-				uid, s.HandsOver = found.GetUID(), s.Object.Stage == render.Workloads && !s.Object.SetsReplicas
+			if uid = ""; found == nil {
+				continue
 			}
+			if s.Action == Create && inventory.Of(found).Hash != s.Object.Hash {
+				return a.adoptFound(ctx, s.Ref, found.GetUID())
+			}
+			// It may have as many pods as it was created with.
+			uid, s.HandsOver = found.GetUID(), s.Object.Stage == render.Workloads && !s.Object.SetsReplicas
 		case uid != "" && !rewritten && isOfLists(err) && a.Cluster.Rewrite(ctx, request) == nil:
 			rewritten = true
 		default:

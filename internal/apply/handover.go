@@ -87,6 +87,19 @@ func (a *Applier) adopt(ctx context.Context, s Step) (*inventory.Object, error) 
 	return &after, nil
 }
 
+// adoptFound adopts an object that the informer cache has not shown, and returns an *AdoptedError: it may serve, and nobody has decided to
+// change it.
+func (a *Applier) adoptFound(ctx context.Context, what inventory.Reference, uid types.UID) (inventory.Object, error) {
+	adopted, err := a.adopt(ctx, Step{Ref: what, UID: uid})
+	if err == nil && adopted == nil {
+		err = fmt.Errorf("create %s: it was there, and has just gone", what)
+	}
+	if err != nil {
+		return inventory.Object{}, err
+	}
+	return *adopted, &AdoptedError{what}
+}
+
 // partOf returns what names an object, for an apply of some of its fields.
 func partOf(object *unstructured.Unstructured) *unstructured.Unstructured {
 	part := &unstructured.Unstructured{Object: map[string]any{}}

@@ -42,6 +42,20 @@ type RefusedError struct {
 // Unwrap returns what the API server says.
 func (e *RefusedError) Unwrap() error { return e.error }
 
+// AdoptedError says that an object was to be created, was there as another revision has it, and is adopted.
+type AdoptedError struct{ Ref inventory.Reference }
+
+// Error says what was adopted.
+func (e *AdoptedError) Error() string {
+	return "create " + e.Ref.String() + ": the Collector has it already; the operator decides again"
+}
+
+// HasAdopted tells whether an error is an *AdoptedError, or one of several is.
+func HasAdopted(err error) bool {
+	_, has := errors.AsType[*AdoptedError](err)
+	return has
+}
+
 // ToldRefused returns which of some objects the text of a RefusedError is about, if it is one.
 func ToldRefused(text string, among []render.Object) (refused inventory.Reference) {
 	for i := range among {

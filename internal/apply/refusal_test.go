@@ -1,10 +1,16 @@
 package apply
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -18,6 +24,37 @@ func TestAWorkloadThatSelectsOtherPodsIsRefusedWithAFix(t *testing.T) {
 	err := applier.Do(t.Context(), [][]Step{{stepOf(Change, "Deployment", "1")}})
 	if err == nil || !strings.HasSuffix(err.Error(), "delete it, and the operator creates it again") {
 		t.Errorf("got error %v", err)
+	}
+}
+
+// The informer cache has not shown it. It may serve, and the decision to create it says nothing about that.
+func TestAnObjectThatIsThereAsAnotherRevisionHasItIsAdoptedAndNotChanged(t *testing.T) {
+	claim := objectOf("PersistentVolumeClaim", "1", true)
+	claim.SetAnnotations(map[string]string{inventory.AppliedAnnotation: "of another revision"})
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "x"}, "c", errors.New("it is there"))
+	cluster := &script{
+		live:   map[inventory.Reference]*unstructured.Unstructured{refTo("PersistentVolumeClaim"): claim},
+		refuse: onlyWhen(func(request Request) bool { return request.UID == "" }, conflict),
+	}
+	var noted []Action
+	applier := &Applier{
+		Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently,
+		Note: func(step Step, after *inventory.Object) {
+			if after.Version == "9" {
+				noted = append(noted, step.Action)
+			}
+		},
+	}
+	err := applier.Do(t.Context(), [][]Step{{stepOf(Create, "PersistentVolumeClaim", "")}, {stepOf(Change, "Deployment", "2")}})
+	if !HasAdopted(err) || !slices.Equal(noted, []Action{Adopt}) {
+		t.Errorf("error %v, noted %v", err, noted)
+	}
+	want := []string{
+		"apply PersistentVolumeClaim/c", "read PersistentVolumeClaim/c", "read PersistentVolumeClaim/c",
+		"apply PersistentVolumeClaim/c of 1 by kube8-operator-adopt",
+	}
+	if diff := cmp.Diff(want, cluster.asked); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 

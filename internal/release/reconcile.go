@@ -92,6 +92,9 @@ func (r *actionClient) withoutObstacle(err error) error {
 
 // learn finds out what the next decision needs to know after an error, and tells whether it can be another one.
 func (r *actionClient) learn(err error) (again bool, failed error) {
+	if apply.HasAdopted(err) {
+		return true, nil
+	}
 	applied := func(what inventory.Reference) (*render.Object, error) {
 		recorded, err := r.recorded(r.deployed.Revision)
 		switch {

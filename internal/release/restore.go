@@ -48,10 +48,11 @@ func (r *actionClient) repairBeside(cause error) error {
 		if err := r.decide(); err != nil {
 			return err
 		}
-		if r.plan.Verdict != plan.Deferred {
-			return r.forward()
+		if r.plan.Verdict == plan.Deferred {
+			err = fmt.Errorf("pods run without their StatefulSet; mend this, or delete the pods: %w", err)
+		} else if cause = r.forward(); cause == nil {
+			return nil
 		}
-		err = fmt.Errorf("pods run without their StatefulSet; mend this, or delete the pods: %w", err)
 	}
 	err = fmt.Errorf("repair revision %d meanwhile: %w", r.deployed.Revision, err)
 	if cause == nil {
@@ -113,7 +114,7 @@ func (r *actionClient) repair() error {
 		err = errors.Join(p.Err, r.do(true, p.Groups...))
 		applied := func(what inventory.Reference) (*render.Object, error) { return want.Has(what), nil }
 		isNews, failed := r.immutable.Learn(r.ctx, r.clusterOf(r.collector), applied, err)
-		if again, err = isNews, errors.Join(err, failed); err == nil && lacks == nil && r.plan.Revises() {
+		if again, err = isNews || apply.HasAdopted(err), errors.Join(err, failed); err == nil && lacks == nil && r.plan.Revises() {
 			err = r.do(true, p.Deletes) // the change was refused after it had created them
 		}
 	}

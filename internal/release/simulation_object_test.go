@@ -183,6 +183,7 @@ func (o *simObject) whole(namespace string) *unstructured.Unstructured {
 	u.SetUID(o.uid)
 	u.SetResourceVersion(strconv.Itoa(o.version))
 	u.SetFinalizers(o.finalizers)
+	u.SetAnnotations(map[string]string{inventory.AppliedAnnotation: o.get(simApplied)})
 	if o.owner != "" {
 		isController := true
 		u.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Collector", Name: simName, UID: o.owner, Controller: &isController}})

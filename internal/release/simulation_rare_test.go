@@ -189,6 +189,30 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 				}
 			},
 		},
+		"a repair that fails is told only while the change waits": {
+			rules: "S8", events: func(n int) []simulation.Event {
+				return []simulation.Event{
+					{Action: simulation.Recreate, Target: "ScaledObject", N: 2, Rounds: 1},
+					{Action: simulation.Refuse, Target: "Service", Value: simulation.BlindWebhook},
+					{Action: simulation.Refuse, Target: "ServiceMonitor", Value: simulation.Policy, Rounds: 5},
+					{Action: simulation.Kill, Field: "2", N: n, Value: "after", Rounds: 1},
+					{Action: simulation.Edit, Field: "image", Value: "3"},
+					{Action: simulation.Scale, N: 4, Rounds: 2},
+				}
+			},
+		},
+		"a claim that the informer cache does not show is changed before its check": {
+			rules: "S1", events: func(n int) []simulation.Event {
+				return []simulation.Event{
+					{Action: simulation.Stop, Target: "PersistentVolumeClaim", Rounds: 5},
+					{Action: simulation.Edit, Field: "check", Value: "2", Rounds: 2},
+					{Action: simulation.Edit, Field: "volumes", Value: "2", Rounds: 2 * (n % 2)},
+					{Action: simulation.Edit, Field: "volume-size", Value: "0", Rounds: 2},
+					{Action: simulation.Edit, Field: "volume-size", Value: "2", Rounds: n % 3},
+					{Action: simulation.Edit, Field: "configuration", Value: "0", Rounds: 5},
+				}
+			},
+		},
 		"the number of pods is not seen when nothing can be rendered": {
 			rules: "S3", events: func(n int) []simulation.Event {
 				return append(begin,
