@@ -42,7 +42,7 @@ type RefusedError struct {
 // Unwrap returns what the API server says.
 func (e *RefusedError) Unwrap() error { return e.error }
 
-// AdoptedError says that an object was to be created, was there as another revision has it, and is adopted.
+// AdoptedError says that a step could not create an object, which was there as another revision has it, and has adopted it.
 type AdoptedError struct{ Ref inventory.Reference }
 
 // Error says what was adopted.
