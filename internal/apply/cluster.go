@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
@@ -174,7 +175,7 @@ func (c cluster) own(ctx context.Context, what inventory.Reference, uid types.UI
 		return nil
 	}
 	pinned := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	return c.writer.Patch(ctx, live, pinned) //nolint:wrapcheck // as above
+	return public(what, c.writer.Patch(ctx, live, pinned))
 }
 
 func (c cluster) Read(ctx context.Context, what inventory.Reference) (*unstructured.Unstructured, error) {
@@ -197,7 +198,7 @@ func (c cluster) Restore(ctx context.Context, deleted *unstructured.Unstructured
 	}
 	delete(again.Object, "status")
 	if err := c.writer.Create(ctx, again, client.FieldOwner(managedfields.Manager)); err != nil {
-		return err //nolint:wrapcheck // the caller says what it is about
+		return public(inventory.ReferenceTo(again), err)
 	}
 	return c.own(ctx, inventory.ReferenceTo(again), again.GetUID())
 }
@@ -222,11 +223,18 @@ func (c cluster) Delete(ctx context.Context, what inventory.Reference, uid types
 }
 
 func (c cluster) Claims(ctx context.Context) ([]corev1.PersistentVolumeClaim, error) {
-	var claims corev1.PersistentVolumeClaimList
-	if err := c.live.List(ctx, &claims, client.InNamespace(c.collector.GetNamespace())); err != nil {
+	var claims []corev1.PersistentVolumeClaim
+	err := inventory.Each(ctx, c.live, &corev1.PersistentVolumeClaimList{}, func(item runtime.Object) error {
+		if claim, is := item.(*corev1.PersistentVolumeClaim); is {
+			claim.Annotations, claim.ManagedFields = nil, nil // which can be large
+			claims = append(claims, *claim)
+		}
+		return nil
+	}, client.InNamespace(c.collector.GetNamespace()))
+	if err != nil {
 		return nil, fmt.Errorf("list the claims of Collector %s: %w", c.collector.GetName(), err)
 	}
-	return claims.Items, nil
+	return claims, nil
 }
 
 func (c cluster) Grow(ctx context.Context, growth Growth, dryRun bool) error {

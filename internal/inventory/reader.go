@@ -24,6 +24,9 @@ const (
 
 	// cacheTimeout is how long a look into the informer cache may take. Only the first look at a kind takes any time.
 	cacheTimeout = 10 * time.Second
+
+	// liveTimeout is how long it may take to read all objects of a Collector from the API server.
+	liveTimeout = 30 * time.Second
 )
 
 // RecordPrefix begins the names of the Secrets of package record, as Helm names them. They are no objects of the chart, whatever labels
@@ -68,10 +71,13 @@ func (r *Reader) Of(ctx context.Context, collector client.Object, kinds, optiona
 // cache goes by is that operator's until this one has applied each object.
 func (r *Reader) OfMoved(ctx context.Context, collector client.Object, kinds []schema.GroupVersionKind) (map[Reference]Object, error) {
 	found := map[Reference]Object{}
+	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
+	defer cancel()
 	for _, kind := range kinds {
-		labelled := client.MatchingLabels{v1alpha1.CollectorLabel: collector.GetName()}
-		if err := read(ctx, r.Live, collector, kind, cacheTimeout, labelled, found); err != nil {
-			return nil, err
+		err := Each(ctx, r.Live, newList(kind), keep(kind, collector, found),
+			client.InNamespace(collector.GetNamespace()), client.MatchingLabels{v1alpha1.CollectorLabel: collector.GetName()})
+		if err != nil {
+			return nil, fmt.Errorf("list the objects of kind %s: %w", kind.Kind, err)
 		}
 	}
 	return found, nil
@@ -87,7 +93,12 @@ func read(
 	if err := from.List(ctx, list, client.InNamespace(collector.GetNamespace()), selected, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the objects of kind %s: %w", kind.Kind, err)
 	}
-	return meta.EachListItem(list, func(item runtime.Object) error { //nolint:wrapcheck // fails never
+	return meta.EachListItem(list, keep(kind, collector, into)) //nolint:wrapcheck // fails never
+}
+
+// keep notes the objects of a kind that a Collector controls.
+func keep(kind schema.GroupVersionKind, collector client.Object, into map[Reference]Object) func(runtime.Object) error {
+	return func(item runtime.Object) error {
 		kept, _ := Strip(item)
 		object, ok := kept.(client.Object)
 		isRecord := kind.Kind == "Secret" && strings.HasPrefix(object.GetName(), RecordPrefix)
@@ -95,7 +106,7 @@ func read(
 			into[NewReference(kind, object.GetName())] = Of(object)
 		}
 		return nil
-	})
+	}
 }
 
 // Used returns what a Collector's pods use, and the pods that its workloads may start. orphans counts the pods that have names as a

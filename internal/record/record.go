@@ -6,6 +6,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -96,24 +98,24 @@ func (r *Records) Prepare(ctx context.Context, deployed int) error {
 func (r *Records) list(ctx context.Context) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	err := r.Live.List(ctx, list, client.InNamespace(r.Collector.GetNamespace()),
-		client.MatchingLabels{"owner": "helm", "name": r.Collector.GetName()})
-	if err != nil {
-		return fmt.Errorf("list the Secrets of release %s: %w", r.Collector.GetName(), err)
-	}
-	r.records, r.listed = nil, false
-	for i := range list.Items {
-		secret := &list.Items[i]
-		revision, found := RevisionOf(secret.Name, r.Collector.GetName())
+	known := Known{last: r.last}
+	err := inventory.Each(ctx, r.Live, list, func(item runtime.Object) error {
+		secret, _ := item.(*metav1.PartialObjectMetadata)
+		revision, found := RevisionOf(secret.GetName(), r.Collector.GetName())
 		switch {
 		case metav1.IsControlledBy(secret, r.Collector) && found:
-			r.add(recordedIn(secret, revision))
+			known.add(recordedIn(secret, revision))
 		case r.Collector.GetDeletionTimestamp() == nil && found:
 			return r.foreign(secret)
 		}
+		return nil
+	}, client.InNamespace(r.Collector.GetNamespace()), client.MatchingLabels{"owner": "helm", "name": r.Collector.GetName()})
+	if _, isForeign := errors.AsType[*inventory.ConflictError](err); err != nil && !isForeign {
+		return fmt.Errorf("list the Secrets of release %s: %w", r.Collector.GetName(), err)
 	}
-	r.listed = true
-	return nil
+	known.listed = err == nil
+	*r.Known = known
+	return err
 }
 
 // Any tells whether there are records. Prepare has been called.
@@ -263,10 +265,14 @@ func (r *Records) supersede(ctx context.Context, known recorded) error {
 		return fmt.Errorf("write the record of revision %d: %w", known.revision, redact.Refusal(err))
 	}
 	told, isTold := secret.Annotations[earlierAnnotation]
-	if !isTold && known.revision > 1 && !r.listed { // an older operator has written it, or somebody has edited it
+	isEdited := strings.Count(told, ",") > 2*r.Limit+10           // no operator tells of so many
+	if (!isTold && known.revision > 1 || isEdited) && !r.listed { // an older operator has written it, or somebody has edited it
 		return r.list(ctx)
 	}
 	r.add(recorded{revision: known.revision, uid: secret.UID, superseded: true})
+	if isEdited {
+		return nil // all are known
+	}
 	for entry := range strings.SplitSeq(told, ",") {
 		number, uid, _ := strings.Cut(entry, "=")
 		revision, err := strconv.Atoi(number)

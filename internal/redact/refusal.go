@@ -7,26 +7,46 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // encoded matches words that may be a part of a Secret's data: 24 letters or more, as base64 has them.
 var encoded = regexp.MustCompile(`[A-Za-z0-9+/]{24,}={0,2}`)
 
+// longest is how many bytes of an answer about a Collector are told. The text of a Collector has other fields before its spec.
+const longest = 250
+
 // Refusal returns an answer of the API server about a Secret without the data of the Secret: a webhook may repeat what it was given. Other
 // errors are returned as they are.
-func Refusal(err error) error {
+func Refusal(err error) error { return rewritten(err, withoutData) }
+
+// RefusalOfCollector is Refusal for an answer about a Collector, whose spec can have a configuration as a text.
+func RefusalOfCollector(err error) error {
+	return rewritten(err, func(text string) string {
+		if text = withoutData(text); len(text) > longest {
+			text = strings.ToValidUTF8(text[:longest], "") + "…"
+		}
+		return text
+	})
+}
+
+// rewritten returns an answer of the API server with other texts, and the same answer if its texts stay.
+func rewritten(err error, write func(string) string) error {
 	status, is := errors.AsType[*apierrors.StatusError](err)
 	if !is {
 		return err
 	}
 	told := &apierrors.StatusError{ErrStatus: *status.ErrStatus.DeepCopy()}
-	told.ErrStatus.Message = withoutData(told.ErrStatus.Message)
+	told.ErrStatus.Message = write(told.ErrStatus.Message)
 	if told.ErrStatus.Details != nil {
 		for i := range told.ErrStatus.Details.Causes {
 			cause := &told.ErrStatus.Details.Causes[i]
-			cause.Message = withoutData(cause.Message)
+			cause.Message = write(cause.Message)
 		}
+	}
+	if equality.Semantic.DeepEqual(told.ErrStatus, status.ErrStatus) {
+		return err
 	}
 	return told
 }

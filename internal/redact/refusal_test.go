@@ -41,3 +41,13 @@ func TestARefusalOfASecretRepeatsNoData(t *testing.T) {
 		t.Error("another error is changed")
 	}
 }
+
+func TestARefusalOfACollectorRepeatsNoConfiguration(t *testing.T) {
+	spec := `{"kind":"Collector","metadata":{"managedFields":[` + strings.Repeat("{},", 200) + `]},"spec":{"configurationText":"password: hunter2"}}`
+	for said, isTold := range map[string]bool{"not by me: " + spec: false, "ask the team first": true} {
+		told := RefusalOfCollector(apierrors.NewForbidden(schema.GroupResource{Resource: "collectors"}, "c", errors.New(said)))
+		if !apierrors.IsForbidden(told) || strings.Contains(told.Error(), "hunter2") || strings.HasSuffix(told.Error(), said) != isTold {
+			t.Errorf("got error %v", told)
+		}
+	}
+}

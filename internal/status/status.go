@@ -28,6 +28,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/redact"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/internal/rollout"
@@ -117,14 +118,14 @@ func (c decoratedClient) Update(ctx context.Context, obj client.Object, _ ...cli
 	if isGoing {
 		effect = "cannot let the Collector go"
 	}
-	err = c.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch))
+	err = redact.RefusalOfCollector(c.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch)))
 	switch {
 	case err == nil && isGoing:
 		c.events.Event(obj, "Normal", "Uninstalled", "all objects of the Collector are gone")
 	case err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err): // no status tells it: the reconciler writes none before
 		c.events.Eventf(obj, "Warning", "FinalizerRefused", "the operator cannot write the Collector's finalizers, so it %s: %s", effect, err)
 	}
-	return err //nolint:wrapcheck // as Get
+	return err
 }
 
 // Status returns the decorated status writer.
@@ -174,7 +175,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 		return nil
 	}
 	if err := w.SubResourceWriter.Update(ctx, updated, opts...); err != nil {
-		return err
+		return redact.RefusalOfCollector(err)
 	}
 	w.written.keep(updated)
 	w.announce(updated, before, after)

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -252,4 +253,36 @@ func TestAChangeThatIsNotRecordedIsRecordedByTheNextOperator(t *testing.T) {
 	reconfigure(t, collector, "- refused")
 	awaitFailed(t, collector, "not a YAML mapping")
 	loseService(t, collector) // which is restored from the record
+}
+
+// Anybody who may write Secrets can edit it.
+func TestAnAnnotationThatTellsOfManyRecordsCostsNoRequests(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	collector := install(t)
+	last := record(t, collector)
+	forged := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: last.Namespace, Name: "sh.helm.release.v1.gateway.v100000", Labels: last.Labels, OwnerReferences: last.OwnerReferences,
+		},
+		Type: last.Type,
+	}
+	g.Expect(plane.client.Create(t.Context(), forged)).To(Succeed())
+	g.Expect(plane.client.Delete(t.Context(), last)).To(Succeed())
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	awaitRevision(t, collector, 100001)
+	awaitTold(t, collector)
+
+	key := client.ObjectKey{Namespace: last.Namespace, Name: "sh.helm.release.v1.gateway.v100001"}
+	g.Expect(plane.client.Get(t.Context(), key, last)).To(Succeed())
+	var told []string
+	for i := range 30000 {
+		told = append(told, strconv.Itoa(i+1)+"=a")
+	}
+	metav1.SetMetaDataAnnotation(&last.ObjectMeta, "kube8.dev/earlier", strings.Join(told, ","))
+	g.Expect(plane.client.Update(t.Context(), last)).To(Succeed())
+	since := plane.audit.mark(t)
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.152.0" })
+	awaitRevision(t, collector, 100002)
+	g.Expect(len(plane.audit.all(t, since, collector.Namespace))).To(BeNumerically("<", 30))
 }

@@ -1,0 +1,36 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// pageSize is how many objects are read from the API server at once. Anybody who may write in a namespace can have created many of them,
+// each of a megabyte.
+const pageSize = 16
+
+// Each reads a list of objects from the API server, page by page, and has a function look at each of them, which keeps little.
+func Each(
+	ctx context.Context, live client.Reader, list client.ObjectList, look func(runtime.Object) error, options ...client.ListOption,
+) error {
+	for next := ""; ; {
+		page, isList := list.DeepCopyObject().(client.ObjectList)
+		if !isList {
+			return errors.New("the copy of a list is none")
+		}
+		pageOptions := append([]client.ListOption{client.Limit(pageSize), client.Continue(next)}, options...)
+		if err := live.List(ctx, page, pageOptions...); err != nil {
+			return err //nolint:wrapcheck // the caller says what it lists
+		}
+		if err := meta.EachListItem(page, look); err != nil {
+			return err //nolint:wrapcheck // it is the caller's own
+		}
+		if next = page.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
