@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,7 +182,8 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 				continue
 			}
 			if s.Action == Create && inventory.Of(found).Hash != s.Object.Hash {
-				return a.adoptFound(ctx, s.Ref, found.GetUID())
+				adopted, err := a.label(ctx, found) // it may serve, and nobody has decided to change it
+				return adopted, cmp.Or(err, error(&AdoptedError{s.Ref}))
 			}
 			// It may have as many pods as it was created with.
 			uid, s.HandsOver = found.GetUID(), s.Object.Stage == render.Workloads && !s.Object.SetsReplicas

@@ -74,30 +74,23 @@ func (a *Applier) adopt(ctx context.Context, s Step) (*inventory.Object, error) 
 	if err != nil || live == nil || live.GetUID() != s.UID || !metav1.IsControlledBy(live, a.Collector) {
 		return nil, err
 	}
-	part := partOf(live)
+	after, err := a.label(ctx, live)
+	return &after, err
+}
+
+// label has the informer cache hold an object of the Collector, and changes nothing else of it.
+func (a *Applier) label(ctx context.Context, live *unstructured.Unstructured) (inventory.Object, error) {
+	part, what := partOf(live), inventory.ReferenceTo(live)
 	labels := map[string]string{v1alpha1.CollectorLabel: a.Collector.GetName()}
 	if a.Shard != "" {
 		labels[v1alpha1.OperatorLabel] = a.Shard
 	}
 	part.SetLabels(labels)
-	after, err := a.Cluster.Apply(ctx, Request{Ref: s.Ref, Content: part, UID: s.UID, Manager: managedfields.Adopter})
+	after, err := a.Cluster.Apply(ctx, Request{Ref: what, Content: part, UID: live.GetUID(), Manager: managedfields.Adopter})
 	if err != nil {
-		return nil, fmt.Errorf("label %s: %w", s.Ref, err)
+		return after, fmt.Errorf("label %s: %w", what, err)
 	}
-	return &after, nil
-}
-
-// adoptFound adopts an object that the informer cache has not shown, and returns an *AdoptedError: it may serve, and nobody has decided to
-// change it.
-func (a *Applier) adoptFound(ctx context.Context, what inventory.Reference, uid types.UID) (inventory.Object, error) {
-	adopted, err := a.adopt(ctx, Step{Ref: what, UID: uid})
-	if err == nil && adopted == nil {
-		err = fmt.Errorf("create %s: it was there, and has just gone", what)
-	}
-	if err != nil {
-		return inventory.Object{}, err
-	}
-	return *adopted, &AdoptedError{what}
+	return after, nil
 }
 
 // partOf returns what names an object, for an apply of some of its fields.

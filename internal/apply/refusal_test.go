@@ -50,8 +50,7 @@ func TestAnObjectThatIsThereAsAnotherRevisionHasItIsAdoptedAndNotChanged(t *test
 		t.Errorf("error %v, noted %v", err, noted)
 	}
 	want := []string{
-		"apply PersistentVolumeClaim/c", "read PersistentVolumeClaim/c", "read PersistentVolumeClaim/c",
-		"apply PersistentVolumeClaim/c of 1 by kube8-operator-adopt",
+		"apply PersistentVolumeClaim/c", "read PersistentVolumeClaim/c", "apply PersistentVolumeClaim/c of 1 by kube8-operator-adopt",
 	}
 	if diff := cmp.Diff(want, cluster.asked); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

@@ -10,7 +10,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admission/v1"
-	registrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,31 +43,37 @@ func expectUntold(t *testing.T, collector *v1alpha1.Collector) {
 	}
 }
 
-// repeating has a webhook refuse requests for a resource, in words that repeat the object.
-func repeating(
-	t *testing.T, namespace string, rule registrationv1.Rule, refuses func(*admissionv1.AdmissionRequest) bool,
-) {
+// refuseRepeating has a webhook refuse some of the writes of some resources in a namespace, in words that repeat the object.
+func refuseRepeating(t *testing.T, namespace, group, resources string, refuses func(*admissionv1.AdmissionRequest) bool) {
 	t.Helper()
-	config := answerReviews(t, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-		if !refuses(r) {
-			return &admissionv1.AdmissionResponse{Allowed: true}
+	refuseWith(t, namespace, group, resources, func(r *admissionv1.AdmissionRequest) *metav1.Status {
+		if refuses(r) {
+			return &metav1.Status{Code: 403, Message: "not by me: " + string(r.Object.Raw)}
 		}
-		return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: 403, Message: "not by me: " + string(r.Object.Raw)}}
-	})
-	register(t, &registrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "repeats-" + namespace},
-		Webhooks: []registrationv1.ValidatingWebhook{{
-			Name: "repeats.example.com", ClientConfig: config,
-			Rules: []registrationv1.RuleWithOperations{{
-				Operations: []registrationv1.OperationType{registrationv1.Create, registrationv1.Update}, Rule: rule,
-			}},
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
-			SideEffects:       new(registrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
-		}},
+		return nil
 	})
 }
 
-var ofSecrets = registrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}}
+func TestAWebhookThatRepeatsASecretDoesNotMakeTheOperatorTellIt(t *testing.T) {
+	t.Parallel()
+	for name, prefix := range map[string]string{"the configuration's": "gateway-config-", "the record": "sh.helm.release."} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			collector := newCollector(newNamespace(t), "gateway")
+			withRepeatedWord(collector)
+			refuseRepeating(t, collector.Namespace, "", "secrets", func(r *admissionv1.AdmissionRequest) bool {
+				return strings.HasPrefix(r.Name, prefix)
+			})
+			probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, Name: prefix + "probe"}}
+			g.Eventually(func() error { return plane.client.Create(t.Context(), probe.DeepCopy(), client.DryRunAll) }).ShouldNot(Succeed())
+			g.Expect(plane.client.Create(t.Context(), collector)).To(Succeed())
+			awaitFailed(t, collector, "not by me")
+			g.Expect(condition(t, collector, "Ready").Message).To(ContainSubstring(`:"(hidden)"`))
+			expectUntold(t, collector)
+		})
+	}
+}
 
 func TestARefusalToOwnASecretAloneTellsNoConfiguration(t *testing.T) {
 	t.Parallel()
@@ -86,7 +91,7 @@ func TestARefusalToOwnASecretAloneTellsNoConfiguration(t *testing.T) {
 	byApply := client.RawPatch(types.ApplyPatchType, text)
 	g.Expect(plane.client.Patch(t.Context(), applied, byApply, client.FieldOwner("gitops"), client.ForceOwnership)).To(Succeed())
 	touch(t, collector)
-	repeating(t, collector.Namespace, ofSecrets,
+	refuseRepeating(t, collector.Namespace, "", "secrets",
 		func(r *admissionv1.AdmissionRequest) bool {
 			return r.Operation == admissionv1.Update && strings.HasPrefix(r.Name, "gateway-config-")
 		})
@@ -105,11 +110,10 @@ func TestARefusalOfFinalizersTellsNoConfiguration(t *testing.T) {
 	g := NewWithT(t)
 	collector := newCollector(newNamespace(t), "gateway")
 	withRepeatedWord(collector)
-	rule := registrationv1.Rule{APIGroups: []string{"kube8.dev"}, APIVersions: []string{"*"}, Resources: []string{"collectors"}}
 	var isOver atomic.Bool
-	repeating(t, collector.Namespace, rule, func(r *admissionv1.AdmissionRequest) bool {
+	refuseRepeating(t, collector.Namespace, "kube8.dev", "collectors", func(r *admissionv1.AdmissionRequest) bool {
 		isAsked := strings.Contains(r.UserInfo.Username, "controller-manager") || strings.HasPrefix(r.Name, "probe")
-		return isAsked && !isOver.Load()
+		return isAsked && !isOver.Load() && r.Operation != admissionv1.Delete
 	})
 	g.Eventually(func() error {
 		return plane.client.Create(t.Context(), newCollector(collector.Namespace, "probe"), client.DryRunAll)
@@ -132,7 +136,7 @@ func TestARefusalToCreateASecretAgainTellsNoConfiguration(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name, Labels: old.Labels, OwnerReferences: old.OwnerReferences},
 		Immutable:  new(true), Data: map[string][]byte{"config.yaml": []byte("edited: " + repeatedWord)},
 	})).To(Succeed())
-	repeating(t, collector.Namespace, ofSecrets,
+	refuseRepeating(t, collector.Namespace, "", "secrets",
 		func(r *admissionv1.AdmissionRequest) bool {
 			return r.Operation == admissionv1.Create && strings.HasPrefix(r.Name, "gateway-config-") && !*r.DryRun
 		})
