@@ -53,6 +53,10 @@ func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
 		CRDDirectoryPaths:     append([]string{"config/crd/bases"}, servedCRDs.Paths...),
 		ErrorIfCRDPathMissing: true,
 	}
+	p.env.ControlPlane.Etcd = &envtest.Etcd{}
+	// The API server has etcd compact every five minutes. No write is answered meanwhile, and for 1,000 revisions, of which some have a
+	// megabyte, that took longer than an operator waits for its Lease.
+	p.env.ControlPlane.Etcd.Configure().Append("compaction-batch-limit", "20")
 	server := p.env.ControlPlane.GetAPIServer()
 	server.CertDir = filepath.Join(dir, "apiserver") // which outlives a restart, and the tokens with it
 	if err := os.Mkdir(server.CertDir, 0o700); err != nil {
