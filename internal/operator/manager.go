@@ -35,7 +35,7 @@ const requestTimeout = 30 * time.Second
 // newManager makes the manager that runs the reconcilers of ws. Its cache holds the Collectors that were chosen and what they
 // became, not the rest of the cluster. The other caches have what users let Collectors refer to, and the bases in a namespace.
 func newManager(
-	cfg *rest.Config, options manager.Options, ws []watches.Watch, chosen []labels.Requirement, shard, basesIn string,
+	ctx context.Context, cfg *rest.Config, options manager.Options, ws []watches.Watch, chosen []labels.Requirement, shard, basesIn string,
 ) (mgr ctrl.Manager, referred, bases cache.Cache, err error) {
 	labelled, err := labels.Parse(v1alpha1.CollectorLabel)
 	if err != nil {
@@ -75,7 +75,8 @@ func newManager(
 	options.Client = client.Options{Cache: &client.CacheOptions{Unstructured: true}}
 	options.LeaderElectionReleaseOnCancel = true // the process ends with the manager
 	helmmanager.ConfigureWatchNamespaces(&options, ctrl.Log)
-	if err := protectMetrics(&options.Metrics); err != nil {
+	left, err := leaveOut(ctx, cfg, &options.Cache, ws)
+	if err := errors.Join(err, protectMetrics(&options.Metrics)); err != nil {
 		return nil, nil, nil, err
 	}
 
@@ -86,7 +87,7 @@ func newManager(
 	// An operator that waits for the lead has objects too, and must not count them, so that the sum over all operators is right.
 	register := func(context.Context) error { return runtimemetrics.Registry.Register(counted) }
 	err = errors.Join(
-		mgr.Add(manager.RunnableFunc(register)), mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping),
+		mgr.Add(manager.RunnableFunc(register)), mgr.Add(left), mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping),
 	)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("add metrics and probes: %w", err)

@@ -1,0 +1,98 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// leftOutPeriod is how often the operator looks whether it may work in a namespace that it has left out.
+const leftOutPeriod = 10 * time.Second
+
+// leftOut are namespaces that the operator is for, and whose objects it may not list. It is a manager.Runnable.
+type leftOut struct {
+	live       client.Reader
+	kinds      []schema.GroupVersionKind
+	namespaces []string
+}
+
+// leaveOut removes the namespaces from the options whose objects the operator may not list. Its informer cache would wait for them for ever,
+// and nobody in any namespace would be served. It is an error if none is left.
+func leaveOut(ctx context.Context, cfg *rest.Config, options *cache.Options, ws []watches.Watch) (*leftOut, error) {
+	left := &leftOut{kinds: []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Pod")}}
+	if len(options.DefaultNamespaces) == 0 { // it is for all
+		return left, nil
+	}
+	live, err := client.New(cfg, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("create client for namespaces: %w", err)
+	}
+	left.live = live
+	for _, watch := range ws {
+		chrt, err := render.NewChart(watch.Chart)
+		if err != nil {
+			return nil, err
+		}
+		left.kinds = append(append(left.kinds, watch.GroupVersionKind), chrt.Kinds...)
+	}
+	var refused error
+	for namespace := range options.DefaultNamespaces {
+		if err := left.refuses(ctx, namespace); err != nil {
+			ctrl.Log.Error(err, "left out a namespace of WATCH_NAMESPACE; bind the operator's role there", "namespace", namespace)
+			left.namespaces, refused = append(left.namespaces, namespace), err
+		}
+	}
+	if len(left.namespaces) == len(options.DefaultNamespaces) {
+		return nil, fmt.Errorf("may not work in any namespace of WATCH_NAMESPACE; bind the operator's role there: %w", refused)
+	}
+	for _, namespace := range left.namespaces {
+		delete(options.DefaultNamespaces, namespace)
+	}
+	return left, nil
+}
+
+// Start waits until the operator may work in one of the namespaces, and ends it then, so that it starts again with that.
+func (l *leftOut) Start(ctx context.Context) error {
+	if len(l.namespaces) == 0 {
+		return nil
+	}
+	regained := ""
+	_ = wait.PollUntilContextCancel(ctx, leftOutPeriod, false, func(ctx context.Context) (bool, error) {
+		for _, namespace := range l.namespaces {
+			if l.refuses(ctx, namespace) == nil {
+				regained = namespace
+			}
+		}
+		return regained != "", nil
+	})
+	if regained == "" {
+		return nil
+	}
+	return errors.New("the operator may work in namespace " + regained + " again, and starts again for that")
+}
+
+// refuses returns why the operator may not work in a namespace, or nil. An API server that does not answer refuses nothing.
+func (l *leftOut) refuses(ctx context.Context, namespace string) error {
+	for _, kind := range l.kinds {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := l.live.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); apierrors.IsForbidden(err) {
+			return err //nolint:wrapcheck // it names kind and namespace
+		}
+	}
+	return nil
+}
