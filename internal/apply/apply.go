@@ -104,7 +104,7 @@ func (a *Applier) step(ctx context.Context, s Step) (after *inventory.Object, er
 	case Adopt:
 		return a.adopt(ctx, s)
 	case Delete:
-		return nil, a.Cluster.Delete(ctx, s.Ref, s.UID, false)
+		return nil, a.Cluster.Delete(ctx, s.Ref, s.UID, false, false)
 	}
 	return nil, fmt.Errorf("%s %s: there is no such step", s.Action, s.Ref)
 }

@@ -68,9 +68,11 @@ func (c *script) Restore(_ context.Context, deleted *unstructured.Unstructured) 
 	return nil
 }
 
-func (c *script) Delete(_ context.Context, what inventory.Reference, uid types.UID, orphan bool) error {
-	c.asked = append(c.asked, fmt.Sprintf("delete %s of %s orphan %t", what.Use(), uid, orphan))
-	delete(c.live, what)
+func (c *script) Delete(_ context.Context, what inventory.Reference, uid types.UID, orphan, dryRun bool) error {
+	c.asked = append(c.asked, fmt.Sprintf("delete %s of %s orphan %t dry run %t", what.Use(), uid, orphan, dryRun))
+	if !dryRun {
+		delete(c.live, what)
+	}
 	return nil
 }
 
@@ -82,11 +84,6 @@ func (c *script) Grow(_ context.Context, growth Growth, dryRun bool) error {
 }
 
 const collectorUID = "a-b-c"
-
-func held(object *unstructured.Unstructured) *unstructured.Unstructured {
-	object.SetFinalizers([]string{"example.com/hold"})
-	return object
-}
 
 // objectOf returns an object of a Collector, or of nobody.
 func objectOf(kind, uid string, owned bool) *unstructured.Unstructured {
@@ -139,6 +136,7 @@ func TestSteps(t *testing.T) {
 	noDryRun := apierrors.NewBadRequest("admission webhook \"x\" does not support dry run")
 	replace := stepOf(Replace, "StatefulSet", "old")
 	replace.Old = &Old{Ref: replace.Ref, UID: "old", Orphan: true, Grow: []Growth{{Claim: "queue-c-0", Size: "2Gi"}}}
+	const triesToDelete = "delete StatefulSet/c of old orphan true dry run true"
 	exchange := stepOf(Replace, "ScaledObject", "")
 	exchange.Old = &Old{Ref: refTo("HorizontalPodAutoscaler"), UID: "old"}
 	tryExchange := exchange
@@ -226,34 +224,34 @@ func TestSteps(t *testing.T) {
 		"a StatefulSet is replaced when its successor is accepted, with the pods that it has": {
 			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)},
 			want: []string{
-				"grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old", "read StatefulSet/c", "grow queue-c-0, dry run false", "delete StatefulSet/c of old orphan true",
+				triesToDelete, "grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old", "read StatefulSet/c", "grow queue-c-0, dry run false", "delete StatefulSet/c of old orphan true dry run false",
 				"read StatefulSet/c", "apply StatefulSet/c with 4 pods", "read StatefulSet/c", "apply StatefulSet/c of new",
 			},
 		},
 		"a StatefulSet that a finalizer would hold stays": {
 			step: replace, live: []*unstructured.Unstructured{held(objectOf("StatefulSet", "old", true))},
-			want: []string{"grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old", "read StatefulSet/c"}, wantError: "finalizers example.com/hold would keep the operator",
+			want: []string{triesToDelete, "grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old", "read StatefulSet/c"}, wantError: "finalizers example.com/hold would keep the operator",
 		},
 		"a StatefulSet whose successor is refused stays": {
 			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)}, refuse: onlyWhen(func(r Request) bool { return r.DryRun }, forbidden),
-			want: []string{"grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old"}, wantError: `"c" is forbidden: exceeded quota`,
+			want: []string{triesToDelete, "grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old"}, wantError: `"c" is forbidden: exceeded quota`,
 		},
 		"a StatefulSet whose successor is refused after all is there again": {
 			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)}, refuse: onlyWhen(isReal, forbidden),
 			want: []string{
-				"grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old", "read StatefulSet/c", "grow queue-c-0, dry run false", "delete StatefulSet/c of old orphan true",
+				triesToDelete, "grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old", "read StatefulSet/c", "grow queue-c-0, dry run false", "delete StatefulSet/c of old orphan true dry run false",
 				"read StatefulSet/c", "apply StatefulSet/c with 4 pods", "restore StatefulSet/c",
 			}, wantError: "exceeded quota",
 		},
 		"another StatefulSet of that name is left alone": {
 			step: replace, live: []*unstructured.Unstructured{objectOf("StatefulSet", "other", true)},
-			want: []string{"grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old", "read StatefulSet/c", "apply StatefulSet/c"},
+			want: []string{triesToDelete, "grow queue-c-0, dry run true", "try StatefulSet/c as c-dry-run-old", "read StatefulSet/c", "apply StatefulSet/c"},
 		},
 		"an autoscaler goes that is all that the webhook of the next one names": {
 			step: exchange, live: []*unstructured.Unstructured{objectOf("HorizontalPodAutoscaler", "old", true)},
 			refuse: onlyWhen(func(r Request) bool { return r.DryRun }, keda),
 			want: []string{
-				"try ScaledObject/c", "read HorizontalPodAutoscaler/c", "delete HorizontalPodAutoscaler/c of old orphan false",
+				"try ScaledObject/c", "read HorizontalPodAutoscaler/c", "delete HorizontalPodAutoscaler/c of old orphan false dry run false",
 				"apply ScaledObject/c",
 			},
 		},
@@ -269,7 +267,7 @@ func TestSteps(t *testing.T) {
 			want: []string{"read Secret/c", "apply Secret/c of 1 by kube8-operator-adopt"},
 		},
 		"an object that has gone meanwhile is not labelled": {step: Step{Action: Adopt, Ref: refTo("Secret"), UID: "1"}, want: []string{"read Secret/c"}},
-		"a deletion":                    {step: Step{Action: Delete, Ref: refTo("Secret"), UID: "1"}, want: []string{"delete Secret/c of 1 orphan false"}},
+		"a deletion":                    {step: Step{Action: Delete, Ref: refTo("Secret"), UID: "1"}, want: []string{"delete Secret/c of 1 orphan false dry run false"}},
 		"what is no action is an error": {step: Step{Action: "dance", Ref: refTo("Secret")}, wantError: "there is no such step"},
 	} {
 		t.Run(name, func(t *testing.T) {

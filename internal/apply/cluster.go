@@ -43,10 +43,11 @@ type Cluster interface {
 	// Restore creates an object that was deleted to make room, as it was.
 	Restore(ctx context.Context, deleted *unstructured.Unstructured) error
 
-	// Delete deletes the object with a UID, with or without its pods. It is no error if that has gone.
-	Delete(ctx context.Context, what inventory.Reference, uid types.UID, orphan bool) error
+	// Delete deletes the object with a UID, with or without its pods, or tries that. It is no error if that has gone.
+	Delete(ctx context.Context, what inventory.Reference, uid types.UID, orphan, dryRun bool) error
 
-	// Claims returns all claims of the namespace: the claims of a StatefulSet need not have its labels.
+	// Claims returns all claims of the namespace, with no other annotation than that of the operator: the claims of a StatefulSet need not
+	// have its labels.
 	Claims(ctx context.Context) ([]corev1.PersistentVolumeClaim, error)
 
 	// Grow expands a claim, or tries that.
@@ -203,12 +204,16 @@ func (c cluster) Restore(ctx context.Context, deleted *unstructured.Unstructured
 	return c.own(ctx, inventory.ReferenceTo(again), again.GetUID())
 }
 
-func (c cluster) Delete(ctx context.Context, what inventory.Reference, uid types.UID, orphan bool) error {
+func (c cluster) Delete(ctx context.Context, what inventory.Reference, uid types.UID, orphan, dryRun bool) error {
 	policy := metav1.DeletePropagationBackground
 	if orphan {
 		policy = metav1.DeletePropagationOrphan
 	}
-	err := c.writer.Delete(ctx, c.named(what), client.Preconditions{UID: &uid}, client.PropagationPolicy(policy))
+	options := []client.DeleteOption{client.Preconditions{UID: &uid}, client.PropagationPolicy(policy)}
+	if dryRun {
+		options = append(options, client.DryRunAll)
+	}
+	err := c.writer.Delete(ctx, c.named(what), options...)
 	isGone := apierrors.IsNotFound(err) && !isOfWebhook(err) || meta.IsNoMatchError(err)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) && !isGone { // it is another one, or a webhook says so
 		live, failed := c.Read(ctx, what)
@@ -226,7 +231,8 @@ func (c cluster) Claims(ctx context.Context) ([]corev1.PersistentVolumeClaim, er
 	var claims []corev1.PersistentVolumeClaim
 	err := inventory.Each(ctx, c.live, &corev1.PersistentVolumeClaimList{}, func(item runtime.Object) error {
 		if claim, is := item.(*corev1.PersistentVolumeClaim); is {
-			claim.Annotations, claim.ManagedFields = nil, nil // which can be large
+			applied := claim.Annotations[inventory.AppliedAnnotation]
+			claim.Annotations, claim.ManagedFields = map[string]string{inventory.AppliedAnnotation: applied}, nil // others can be large
 			claims = append(claims, *claim)
 		}
 		return nil

@@ -90,6 +90,9 @@ type Immutable struct {
 
 	// Claims are those of the namespace, for a StatefulSet and for a claim.
 	Claims []corev1.PersistentVolumeClaim
+
+	// Before is a claim as the deployed revision has it, or nil if that is not known.
+	Before *render.Object
 }
 
 // Immutables are objects that the API server lets nobody change as they should.
@@ -122,8 +125,11 @@ func (e *ImmutableError) inspect(
 	found := Immutable{Err: e}
 	switch e.Ref.Kind().Kind {
 	case "PersistentVolumeClaim":
-		claims, err := cluster.Claims(ctx)
-		found.Claims = claims
+		before, err := applied(e.Ref)
+		if err == nil {
+			found.Before = before
+			found.Claims, err = cluster.Claims(ctx)
+		}
 		return found, err
 	case "Secret":
 		return found, nil

@@ -38,7 +38,7 @@ func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error)
 		if err := a.grow(ctx, s, false); err != nil {
 			return inventory.Object{}, err
 		}
-		if err := a.Cluster.Delete(ctx, s.Old.Ref, s.Old.UID, s.Old.Orphan); err != nil {
+		if err := a.Cluster.Delete(ctx, s.Old.Ref, s.Old.UID, s.Old.Orphan, false); err != nil {
 			return inventory.Object{}, err
 		}
 		if err := a.awaitGone(ctx, s); err != nil {
@@ -58,8 +58,14 @@ func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error)
 	return after, err
 }
 
-// grow expands the claims of a StatefulSet that is replaced, or tries all of that.
+// grow expands the claims of a StatefulSet that is replaced. A dry run tries all of that, and whether the StatefulSet may go then, because
+// no claim can shrink again.
 func (a *Applier) grow(ctx context.Context, s Step, dryRun bool) error {
+	if dryRun && len(s.Old.Grow) > 0 {
+		if err := a.Cluster.Delete(ctx, s.Old.Ref, s.Old.UID, s.Old.Orphan, true); err != nil && !lacksDryRun(err) {
+			return err
+		}
+	}
 	for _, growth := range s.Old.Grow {
 		if err := a.Cluster.Grow(ctx, growth, dryRun); err != nil && (!dryRun || !lacksDryRun(err)) {
 			return fmt.Errorf("expand PersistentVolumeClaim %q for spec.volumeClaimTemplates: %w", growth.Claim, err)

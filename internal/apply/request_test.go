@@ -17,6 +17,11 @@ import (
 	"github.com/kube8/kube8-operator/internal/managedfields"
 )
 
+func held(object *unstructured.Unstructured) *unstructured.Unstructured {
+	object.SetFinalizers([]string{"example.com/hold"})
+	return object
+}
+
 func TestNothingIsDoneAfterARefusal(t *testing.T) {
 	cluster := &script{refuse: func(Request) error { return errors.New("no") }}
 	applier := &Applier{Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
@@ -43,19 +44,28 @@ func Followed(wanted *render.Object, uid types.UID, found apply.Immutable) (*ren
 	return wanted, &apply.Old{Ref: wanted.Ref, UID: uid, Orphan: true, Grow: grown(found, larger)}, nil
 }
 
-// Unshrunk returns a claim of the deployed revision with the size that it has, or nil if it is another claim: no claim can shrink, so it
-// keeps the size that a change gave it before it was refused.
-func Unshrunk(wanted *render.Object, uid types.UID, found apply.Immutable) *render.Object {
+// Unshrunk returns a claim with the size that it has, or nil if it is another claim: no claim can shrink, so it keeps the size that a
+// refused change or an autoscaler of volumes has given it. isAsked tells whether somebody asks for another size than before.
+func Unshrunk(wanted *render.Object, uid types.UID, found apply.Immutable) (kept *render.Object, isAsked bool) {
 	for i := range found.Claims {
 		if claim := &found.Claims[i]; claim.UID == uid {
-			kept := *wanted
-			kept.Content = wanted.Content.DeepCopy()
+			with := *wanted
+			with.Content = wanted.Content.DeepCopy()
 			size := claim.Spec.Resources.Requests.Storage().String()
-			_ = unstructured.SetNestedField(kept.Content.Object, size, "spec", "resources", "requests", "storage") // it has been applied
-			return &kept
+			_ = unstructured.SetNestedField(with.Content.Object, size, "spec", "resources", "requests", "storage") // it has been applied
+			isApplied := claim.Annotations[inventory.AppliedAnnotation] == wanted.Hash
+			isAsBefore := found.Before != nil && equality.Semantic.DeepEqual(sizeOf(wanted), sizeOf(found.Before))
+			return &with, !isApplied && !isAsBefore
 		}
 	}
-	return nil
+	return nil, false
+}
+
+// sizeOf returns the size that a claim asks for.
+func sizeOf(claim *render.Object) resource.Quantity {
+	text, _, _ := unstructured.NestedString(claim.Content.Object, "spec", "resources", "requests", "storage")
+	size, _ := resource.ParseQuantity(text) // the API server has accepted it
+	return size
 }
 
 func withTemplates(wanted *render.Object, templates []corev1.PersistentVolumeClaim) (*render.Object, error) {

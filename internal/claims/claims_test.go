@@ -2,6 +2,7 @@ package claims
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -143,23 +144,38 @@ func TestClaimTemplatesKeepWhatAWebhookHasCompleted(t *testing.T) {
 	}
 }
 
-func TestAClaimOfTheDeployedRevisionKeepsTheSizeThatItHas(t *testing.T) {
-	claim := func(uid types.UID, size string) (claim corev1.PersistentVolumeClaim) {
-		claim.UID = uid
+func TestAClaimKeepsTheSizeThatItHas(t *testing.T) {
+	claim := func(uid types.UID, size, applied string) (claim corev1.PersistentVolumeClaim) {
+		claim.UID, claim.Annotations = uid, map[string]string{inventory.AppliedAnnotation: applied}
 		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
 		return claim
 	}
-	content := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"resources": map[string]any{"requests": map[string]any{"storage": "1Gi"}},
-	}}}
-	what := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), "c-queue")
-	found := apply.Immutable{Claims: []corev1.PersistentVolumeClaim{claim("1", "3Gi"), claim("2", "2Gi")}}
-	kept := Unshrunk(&render.Object{Ref: what, Content: content}, "2", found)
-	if size, _, _ := unstructured.NestedString(kept.Content.Object, "spec", "resources", "requests", "storage"); size != "2Gi" {
-		t.Errorf("it has %s", size)
+	wanted := func(size string) *render.Object {
+		requests := map[string]any{"requests": map[string]any{"storage": size}}
+		content := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"resources": requests}}}
+		what := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), "c-queue")
+		return &render.Object{Ref: what, Content: content, Hash: size}
 	}
-	if other := Unshrunk(&render.Object{Ref: what, Content: content}, "3", found); other != nil {
-		t.Errorf("another one has %v", other)
+	for name, row := range map[string]struct {
+		uid    types.UID
+		before *render.Object
+		want   string // the size, and whether it is asked for
+	}{
+		"which nobody has asked for":        {uid: "2", before: wanted("1024Mi"), want: "2Gi false"},
+		"which its owner asks to be less":   {uid: "2", before: wanted("2Gi"), want: "2Gi true"},
+		"if the revision is not recorded":   {uid: "2", want: "2Gi true"},
+		"which has grown since it is there": {uid: "1", want: "3Gi false"},
+		"unless it is another claim":        {uid: "3", want: " false"},
+	} {
+		found := apply.Immutable{Claims: []corev1.PersistentVolumeClaim{claim("1", "3Gi", "1Gi"), claim("2", "2Gi", "2Gi")}, Before: row.before}
+		kept, isAsked := Unshrunk(wanted("1Gi"), row.uid, found)
+		size := ""
+		if kept != nil {
+			size, _, _ = unstructured.NestedString(kept.Content.Object, "spec", "resources", "requests", "storage")
+		}
+		if got := fmt.Sprint(size, " ", isAsked); got != row.want {
+			t.Errorf("%s: %s, want %s", name, got, row.want)
+		}
 	}
 }
 

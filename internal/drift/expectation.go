@@ -256,6 +256,8 @@ func (e *Expectation) see(object *inventory.Object, now time.Time) Seen {
 		seen.Hash, seen.UID, seen.Checked, seen.OwnsReplicas, seen.Replicas = e.Hash, e.UID, e.Checked, e.OwnsReplicas, e.Replicas
 	case e.Edited:
 		seen.Hash = ""
+	case seen.State == InOrder:
+		seen.Hash = e.Hash // a webhook may have taken it away
 	}
 	if object == nil {
 		seen.Version, seen.Digest = e.Version, e.Digest

@@ -32,7 +32,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -71,7 +70,7 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 		return fmt.Errorf("--watch-label-selector: %q is not a label selector: %w", opts.WatchLabelSelector, err)
 	}
 	shard := shardOf(opts.WatchLabelSelector)
-	mgr, referred, bases, err := newManager(cfg, opts.Manager, ws, chosen, shard, opts.basesNamespace())
+	mgr, referred, bases, err := newManager(ctx, cfg, opts.Manager, ws, chosen, shard, opts.basesNamespace())
 	if err != nil {
 		return err
 	}
@@ -190,7 +189,7 @@ func addReconciler(
 	collectors.SetGroupVersionKind(watch.GroupVersionKind)
 	return errors.Join(
 		mgr.Add(flows),
-		c.Watch(source.Kind(mgr.GetCache(), client.Object(collectors), &handler.EnqueueRequestForObject{})),
+		c.Watch(source.Kind(mgr.GetCache(), client.Object(collectors), &leaving{forget: clients.Forget})),
 		c.Watch(own.source()),
 		f.start(c),
 		status.WatchPods(mgr, c, isChosen),

@@ -210,8 +210,8 @@ func (s *Situation) within(step *apply.Step, found apply.Immutable) (*apply.Step
 	old := &apply.Old{Ref: step.Ref, UID: uid}
 	switch step.Ref.Kind().Kind {
 	case "PersistentVolumeClaim":
-		kept := claims.Unshrunk(wanted, uid, found)
-		if s.changes() || kept == nil { // nothing takes its place, which has the data
+		kept, isAsked := claims.Unshrunk(wanted, uid, found)
+		if kept == nil || s.changes() && isAsked { // nothing takes its place, which has the data
 			return nil, found.Err
 		}
 		step.Object = kept

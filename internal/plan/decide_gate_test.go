@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
@@ -62,6 +64,16 @@ func TestDecideWhatWaits(t *testing.T) {
 				View: drift.View{Objects: having("PersistentVolumeClaim/c=1", "Deployment/c=1")},
 			},
 			"Upgrade\ntry PersistentVolumeClaim/c\nchange Deployment/c\nchange PersistentVolumeClaim/c",
+		},
+		"a claim that something else has grown keeps its size when anything else changes": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "PersistentVolumeClaim/c=2"), View: drift.View{Objects: having("PersistentVolumeClaim/c=1")},
+				Immutable: apply.Immutables{ref("PersistentVolumeClaim/c"): {
+					Err: errors.New("it is less than status.capacity"), Before: &wanted("r1", "PersistentVolumeClaim/c=1").Objects[0],
+					Claims: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{UID: "uid-of-PersistentVolumeClaim/c"}}},
+				}},
+			},
+			"Upgrade\nchange PersistentVolumeClaim/c",
 		},
 		"nothing takes the place of a claim that cannot shrink": {
 			Situation{

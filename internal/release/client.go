@@ -58,9 +58,9 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 	r := &actionClient{
 		Clients: c, ctx: ctx, collector: parsed, began: c.Waves.Now(), entry: c.entryOf(collector), immutable: apply.Immutables{},
 	}
-	// Another operator may have recorded a later revision than what is remembered.
+	// Another operator has deployed a later revision than what is remembered. Nothing of that holds any more, as after a start.
 	if told := revision.Recall(parsed); told.Revision > r.deployed.Revision {
-		r.deployed = told
+		*r.entry = entry{uid: r.uid, deployed: told}
 	}
 	r.last.InOrder = false // until this reconcile ends, which it does not if it panics
 	begins := r.expected == nil && r.deployed.Revision != 0

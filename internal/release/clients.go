@@ -197,7 +197,8 @@ func (c *Clients) Knows(collector client.ObjectKey, uid types.UID) bool {
 	return e != nil && e.uid == uid
 }
 
-// Forget forgets a Collector that the operator is no longer for. Its reconcile must call it, so that none begins to remember again.
+// Forget forgets a Collector that the informer cache does not have any more: another operator may be for it now. A reconcile that runs
+// ends, and remembers nothing.
 func (c *Clients) Forget(collector client.ObjectKey) {
 	c.memory.Delete(collector)
 	c.Waves.Forget(collector)

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
@@ -49,6 +50,15 @@ func (r *actionClient) look() error {
 func (r *actionClient) wasTried() bool {
 	reported, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "observedGeneration")
 	return reported > 0
+}
+
+// mayGoOn returns an error if the Collector is another operator's now, or was meanwhile.
+func (r *actionClient) mayGoOn() error {
+	key := client.ObjectKeyFromObject(r.collector)
+	if r.Source.Shard != "" && (!r.IsChosen(r.ctx, key) || r.remembered(key) != r.entry) {
+		return errors.New("the Collector's labels select another operator, or did meanwhile")
+	}
+	return nil
 }
 
 // live reads what the Collector has from the API server.

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/internal/apply"
@@ -136,13 +135,8 @@ func (r *actionClient) do(repairs bool, groups ...[]apply.Step) error {
 	var repaired []string
 	applier := &apply.Applier{
 		Cluster: r.clusterOf(r.collector), Collector: r.collector, Shard: r.Source.Shard, Together: r.together,
-		Before: func() error {
-			if r.Source.Shard != "" && !r.IsChosen(r.ctx, client.ObjectKeyFromObject(r.collector)) {
-				return errors.New("the Collector's labels select another operator now")
-			}
-			return nil
-		},
-		Lost: func(step apply.Step) { r.expected.Lost(step.Ref, step.Action == apply.Create) },
+		Before: r.mayGoOn,
+		Lost:   func(step apply.Step) { r.expected.Lost(step.Ref, step.Action == apply.Create) },
 		Note: func(step apply.Step, after *inventory.Object) {
 			if r.note(step, after, repairs) {
 				repaired = append(repaired, step.Ref.Kind().Kind+" "+step.Ref.Name())
@@ -178,6 +172,7 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 		expected[step.Ref].Pending = r.deployed.Revision == 0
 		return false
 	}
+	after.Hash = step.Object.Hash // which a webhook may have taken away
 	before, known := r.found[step.Ref], expected[step.Ref]
 	isRepair := known != nil && (repairs && (!creates || before.Version != after.Version) || creates && known.UID != "")
 	next := drift.Applied(*after, r.now(), known, isRepair)

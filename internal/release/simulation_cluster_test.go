@@ -222,13 +222,13 @@ func (c simCluster) Restore(_ context.Context, deleted *unstructured.Unstructure
 	return lost
 }
 
-func (c simCluster) Delete(_ context.Context, what inventory.Reference, uid types.UID, orphan bool) error {
-	effect, lost := c.request("delete %s (UID %s, orphan %t)", what, uid, orphan)
+func (c simCluster) Delete(_ context.Context, what inventory.Reference, uid types.UID, orphan, dryRun bool) error {
+	effect, lost := c.request("delete %s (UID %s, orphan %t, dry run %t)", what, uid, orphan, dryRun)
 	if !effect {
 		return lost
 	}
 	live := c.objects[what]
-	if live == nil || live.uid != uid {
+	if live == nil || live.uid != uid || dryRun {
 		return lost
 	}
 	c.deletes(live, orphan)
@@ -252,6 +252,7 @@ func (c simCluster) Claims(context.Context) (claims []corev1.PersistentVolumeCla
 		if size := object.get(simSize); object.kind() == "PersistentVolumeClaim" && strings.HasSuffix(size, "Gi") {
 			claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
 				Name: object.ref.Name(), UID: object.uid, ResourceVersion: strconv.Itoa(object.version),
+				Annotations: map[string]string{inventory.AppliedAnnotation: object.get(simApplied)},
 			}}
 			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
 			claims = append(claims, claim)

@@ -166,7 +166,9 @@ func (s *simSpace) disturb(e simulation.Event) {
 		if field.name == "labels.kube8.dev/collector" {
 			return // the informer cache goes by it
 		}
-		field.value, field.owners, after.editor = "edited", simOther, "kubectl-edit"
+		if field.value, field.owners, after.editor = "edited", simOther, "kubectl-edit"; field.name == simSize {
+			field.value = "5Gi" // as an autoscaler of volumes does
+		}
 		after.seal()
 		s.store(after)
 	case simulation.EditOther:

@@ -81,10 +81,22 @@ func (s *simSpace) namesObstacle() {
 	}
 }
 
+// isSized tells whether the last accepted revision has a claim of the same size, and the operator can know that: then it keeps the size that
+// somebody else, or a refused change, has given it.
+func (s *simSpace) isSized(claim *render.Object) bool {
+	before := s.accepted.Has(claim.Ref)
+	return before != nil && simSizeOf(before) == simSizeOf(claim) && s.isRecorded()
+}
+
+// isRecorded tells whether the deployed revision has its record.
+func (s *simSpace) isRecorded() bool {
+	return slices.ContainsFunc(s.records, func(known simRecord) bool { return int64(known.revision) == s.state.revision })
+}
+
 // lacksRecord tells whether the record of the deployed revision has been deleted. Nobody knows then how to repair what is there, and
 // Ready says so of what the operator knows to be lost.
 func (s *simSpace) lacksRecord() bool {
-	if slices.ContainsFunc(s.records, func(known simRecord) bool { return int64(known.revision) == s.state.revision }) {
+	if s.isRecorded() {
 		return false
 	}
 	isTold := !s.state.ready && strings.Contains(s.state.message, "is not recorded")

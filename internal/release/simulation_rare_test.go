@@ -213,6 +213,14 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 				}
 			},
 		},
+		"a claim that something grows while its change is checked has that refused": {
+			rules: "S6", events: func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Edit, Field: "volumes", Value: "1"},
+					simulation.Event{Action: simulation.Edit, Field: "check", Value: "1", Rounds: n % 3},
+					simulation.Event{Action: simulation.EditApplied, Target: "PersistentVolumeClaim", N: n, Rounds: 1})
+			},
+		},
 		"the number of pods is not seen when nothing can be rendered": {
 			rules: "S3", events: func(n int) []simulation.Event {
 				return append(begin,

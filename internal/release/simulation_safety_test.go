@@ -89,7 +89,7 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 			return "claims cannot come and go"
 		}
 	}
-	if wanted.Ref.Kind().Kind == "PersistentVolumeClaim" && live != nil && simShrinks(live, simSizeOf(wanted)) {
+	if wanted.Ref.Kind().Kind == "PersistentVolumeClaim" && live != nil && simShrinks(live, simSizeOf(wanted)) && !s.isSized(wanted) {
 		return "claims cannot shrink"
 	}
 	ofKind := slices.DeleteFunc(slices.Clone(s.refusals), func(refusal simRefusal) bool { return refusal.kind != wanted.Ref.Kind().Kind })

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	registrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -251,4 +252,46 @@ func TestARefusalThatStaysGrowsNoClaimAndChangesNoServiceAccount(t *testing.T) {
 	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
 	awaitRevision(t, collector, 2)
 	g.Expect(size()).To(Equal("2Gi"))
+}
+
+func TestNoClaimGrowsWhoseStatefulSetMayNotGo(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	collector := newQueued(t, "grows", true, "queue-gateway-0")
+	before := identities(t, collector)
+	forbid(t, collector.Namespace, "apps", "statefulsets", "false", registrationv1.Delete)
+	g.Eventually(func() error {
+		return plane.client.Delete(t.Context(), get(t, collector, "", &appsv1.StatefulSet{}), client.DryRunAll)
+	}).ShouldNot(Succeed())
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = queueOf("grows", "2Gi") })
+	awaitFailed(t, collector, "not in this test")
+	claim := &corev1.PersistentVolumeClaim{}
+	g.Expect(plane.client.Get(t.Context(), client.ObjectKey{Namespace: collector.Namespace, Name: "queue-gateway-0"}, claim)).To(Succeed())
+	g.Expect(claim.Spec.Resources.Requests.Storage().String()).To(Equal("1Gi"), "it cannot shrink")
+	expectUnharmed(t, collector, before)
+}
+
+// As an autoscaler of volumes does.
+func TestAClaimThatSomethingElseHasGrownKeepsNoChangeAway(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	createClass(t, "expands", true)
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.VolumeClaims = queueOf("expands", "1Gi")
+	create(t, collector)
+	bind(t, get(t, collector, "-queue", &corev1.PersistentVolumeClaim{}))
+	claim := get(t, collector, "-queue", &corev1.PersistentVolumeClaim{})
+	claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("2Gi")
+	g.Expect(plane.client.Update(t.Context(), claim, client.FieldOwner("pvc-autoresizer"))).To(Succeed())
+	claim.Status.Capacity = claim.Spec.Resources.Requests
+	g.Expect(plane.client.Status().Update(t.Context(), claim)).To(Succeed())
+	size := func() string {
+		return get(t, collector, "-queue", &corev1.PersistentVolumeClaim{}).Spec.Resources.Requests.Storage().String()
+	}
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	g.Expect(size()).To(Equal("2Gi"))
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaims = queueOf("expands", "1500Mi") })
+	awaitFailed(t, collector, "spec.volumeClaims[0].spec.resources.requests.storage")
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaims = queueOf("expands", "3Gi") })
+	g.Expect(size()).To(Equal("3Gi"))
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// complete has a webhook patch objects of a resource when they are created in a namespace, and returns when it does.
-func complete(t *testing.T, group, resource, patch string, probe client.Object) {
+// complete has a webhook patch objects of a resource when they are created in a namespace, or also when they change, and returns when it does.
+func complete(t *testing.T, group, resource, patch string, probe client.Object, also ...registrationv1.OperationType) {
 	t.Helper()
 	config := answerReviews(t, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		return &admissionv1.AdmissionResponse{Allowed: true, Patch: []byte(patch), PatchType: new(admissionv1.PatchTypeJSONPatch)}
@@ -27,7 +27,7 @@ func complete(t *testing.T, group, resource, patch string, probe client.Object) 
 		Webhooks: []registrationv1.MutatingWebhook{{
 			Name: "complete.example.com", ClientConfig: config,
 			Rules: []registrationv1.RuleWithOperations{{
-				Operations: []registrationv1.OperationType{registrationv1.Create},
+				Operations: append(also, registrationv1.Create),
 				Rule:       registrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{resource}},
 			}},
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
@@ -43,16 +43,22 @@ func complete(t *testing.T, group, resource, patch string, probe client.Object) 
 
 const addsLabel = `{"op": "add", "path": "/metadata/labels/backup", "value": "yes"}`
 
+// statefulSetIn returns a StatefulSet in a namespace that the API server accepts.
+func statefulSetIn(namespace string) *appsv1.StatefulSet {
+	like := deploymentIn(namespace)
+	like.Labels = map[string]string{"any": ""}
+	return &appsv1.StatefulSet{
+		ObjectMeta: like.ObjectMeta, Spec: appsv1.StatefulSetSpec{Selector: like.Spec.Selector, Template: like.Spec.Template},
+	}
+}
+
 // newCompleted returns a Collector whose claim templates a webhook completes, as the default class of a cluster or a policy for backups
 // does. completed checks that they are complete, and of a size.
 func newCompleted(t *testing.T) (collector *v1alpha1.Collector, completed func(size string)) {
 	t.Helper()
 	createClass(t, "expands", true)
 	collector = newCollector(newNamespace(t), "gateway")
-	probe := &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, Name: "probe", Labels: map[string]string{"any": ""}},
-		Spec:       appsv1.StatefulSetSpec{Selector: deploymentIn("").Spec.Selector, Template: deploymentIn("").Spec.Template},
-	}
+	probe := statefulSetIn(collector.Namespace)
 	probe.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
 		ObjectMeta: metav1.ObjectMeta{Name: "queue"}, Spec: queueOf("expands", "1Gi")[0].Spec,
 	}}

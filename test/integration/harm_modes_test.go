@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admission/v1"
+	registrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -53,6 +54,24 @@ func TestAWorkloadThatLostItsLabelWhilePausedGoesWithItsMode(t *testing.T) {
 	g.Consistently(func() error {
 		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &appsv1.Deployment{})
 	}, 3*time.Second).Should(Succeed(), "it serves until the new workload does")
+	serveAs(t, collector, v1alpha1.ModeStatefulSet)
+	awaitNoDeployment(t, collector)
+	awaitReady(t, collector, "True", v1alpha1.ReasonAvailable, "")
+}
+
+func TestTheModeChangesAlsoIfAWebhookTakesAnnotationsAway(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	serve(t, collector, 1)
+	const takesAway = `[` + addsLabel + `, {"op": "add", "path": "/metadata/annotations", "value": {}}]`
+	complete(t, "apps", "statefulsets", takesAway, statefulSetIn(collector.Namespace), registrationv1.Update)
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Mode = v1alpha1.ModeStatefulSet })
+	awaitRevision(t, collector, 2)
+	g := NewWithT(t)
+	g.Eventually(func() string { return condition(t, collector, "Ready").Message }).Should(ContainSubstring(`serves until StatefulSet "gateway" does`))
+	since := plane.audit.mark(t)
+	touch(t, collector)
+	g.Consistently(func() []string { return plane.audit.writes(t, since, collector.Namespace) }, 3*time.Second).Should(BeEmpty())
 	serveAs(t, collector, v1alpha1.ModeStatefulSet)
 	awaitNoDeployment(t, collector)
 	awaitReady(t, collector, "True", v1alpha1.ReasonAvailable, "")

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,6 +77,56 @@ func cachedSecrets(t *testing.T, metrics string) (number int) {
 		t.Fatal(err)
 	}
 	return number
+}
+
+// Not parallel: it stops the shared operator.
+func TestACollectorThatIsSoonBackFromAnotherOperatorKeepsNothingOfThat(t *testing.T) {
+	g, namespace := NewWithT(t), newNamespace(t)
+	g.Expect(shared.stop()).To(Succeed())
+	startSharedAgain(t)
+	startShards(t)
+	collector := newCollector(namespace, "gateway")
+	collector.Labels = map[string]string{shardLabel: "a"}
+	g.Expect(plane.client.Create(t.Context(), collector)).To(Succeed())
+	awaitRevision(t, collector, 1)
+	first := get(t, collector, "", &appsv1.Deployment{}).Labels[v1alpha1.OperatorLabel]
+	isBusy, isBack := make(chan struct{}), make(chan struct{})
+	var asked atomic.Int32
+	var begins atomic.Bool
+	validateBy(t, namespace, answerReviews(t, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		if asked.Add(1); !*r.DryRun && begins.CompareAndSwap(false, true) {
+			close(isBusy)
+			<-isBack
+		}
+		return &admissionv1.AdmissionResponse{Allowed: true}
+	}))
+	goOn := sync.OnceFunc(func() { close(isBack) })
+	t.Cleanup(goOn)
+	g.Eventually(func() int32 {
+		_ = plane.client.Create(t.Context(), deploymentIn(namespace), client.DryRunAll)
+		return asked.Load()
+	}).Should(BeNumerically(">", 0))
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	<-isBusy // the first operator is in the middle of its change
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Labels[shardLabel], c.Spec.NetworkPolicy = "b", &v1alpha1.NetworkPolicy{Enabled: true}
+		c.Spec.Collector.Configuration = []byte("elsewhere: {}")
+	})
+	awaitRevision(t, collector, 2)
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Labels[shardLabel], c.Spec.NetworkPolicy = "a", nil
+		c.Spec.Collector.Configuration = []byte("again: {}")
+	})
+	goOn()
+	g.Eventually(func() string { return get(t, collector, "", &v1alpha1.Collector{}).Status.ConfigHash }).WithTimeout(20 * time.Second).
+		Should(Equal(sha256Of("again: {}")))
+	g.Eventually(func() map[string]string {
+		operators := map[string]string{}
+		for name, object := range contents(t, namespace, client.HasLabels{collectorLabel}) {
+			operators[name] = object.GetLabels()[v1alpha1.OperatorLabel]
+		}
+		return operators
+	}).WithTimeout(20 * time.Second).Should(And(Not(HaveKey("NetworkPolicy/gateway")), HaveEach(first)))
 }
 
 // Not parallel: it stops the shared operator.
