@@ -87,7 +87,8 @@ func newManager(
 	// An operator that waits for the lead has objects too, and must not count them, so that the sum over all operators is right.
 	register := func(context.Context) error { return runtimemetrics.Registry.Register(counted) }
 	err = errors.Join(
-		mgr.Add(manager.RunnableFunc(register)), mgr.Add(left), mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping),
+		mgr.Add(manager.RunnableFunc(register)), mgr.Add(left),
+		mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping),
 	)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("add metrics and probes: %w", err)

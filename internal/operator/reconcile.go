@@ -62,8 +62,8 @@ func earlier(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// leaving has a Collector reconciled for each of its events, and forgotten at once when the informer cache does not have it any more. It may
-// be back from another operator before a worker has time for it.
+// leaving has a Collector reconciled for each of its events, and forgotten at once when the informer cache does not have it any more. It
+// may be back from another operator before a worker has time for it.
 type leaving struct {
 	handler.EnqueueRequestForObject
 	forget func(collector client.ObjectKey)
