@@ -250,3 +250,30 @@ func TestARefusalThatLooksLikeAnotherRecordIsTold(t *testing.T) {
 		t.Errorf("the webhook's words are not told: %v", err)
 	}
 }
+
+func TestWhoTakesTheNamesOfManyRecordsCostsFewRequests(t *testing.T) {
+	collector := &v1alpha1.Collector{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Collector"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1"},
+	}
+	cluster, tries := newFaulty(1), 0
+	for revision := 2; revision < 2000; revision++ {
+		forged := (&Records{Collector: collector}).secretOf(revision)
+		forged.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(collector, v1alpha1.GroupVersion.WithKind("Collector"))}
+		if err := cluster.Create(t.Context(), forged); err != nil {
+			t.Fatal(err)
+		}
+	}
+	records := &Records{
+		Known: &Known{last: 1}, Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 3, Alone: true,
+		Cluster: interceptor.NewClient(cluster, interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+				tries++
+				return c.Create(ctx, object, options...)
+			},
+		}),
+	}
+	if revision, err := records.Add(t.Context(), Content{}); err != nil || revision < 2000 || tries > 16 {
+		t.Errorf("revision %d after %d tries, %v", revision, tries, err)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -55,13 +56,15 @@ func (w writer) refusal(ctx context.Context, collector *unstructured.Unstructure
 	if workload.teller == "" || workload.Behind || workload.All >= workload.Wanted {
 		return nil
 	}
-	var list corev1.EventList
-	if err := w.live.List(ctx, &list, client.InNamespace(collector.GetNamespace()),
-		client.MatchingFields{"involvedObject.uid": string(workload.teller), "reason": "FailedCreate"}); err != nil || len(list.Items) == 0 {
+	last := &corev1.Event{}
+	err := inventory.Each(ctx, w.live, &corev1.EventList{}, func(item runtime.Object) error {
+		if event, is := item.(*corev1.Event); is && lastSeen(event).After(lastSeen(last)) {
+			last = event
+		}
 		return nil
-	}
-	last := slices.MaxFunc(list.Items, func(a, b corev1.Event) int { return lastSeen(&a).Compare(lastSeen(&b)) })
-	if lastSeen(&last).Before(newest.Time) {
+	}, client.InNamespace(collector.GetNamespace()),
+		client.MatchingFields{"involvedObject.uid": string(workload.teller), "reason": "FailedCreate"})
+	if err != nil || last.Reason == "" || lastSeen(last).Before(newest.Time) {
 		return nil
 	}
 	return []string{last.Reason + ": " + inventory.BoundedMessage(last.Message)}

@@ -208,15 +208,18 @@ func (s *terminal) answer(line string) {
 	}
 }
 
-// end waits until the plugin has ended, and returns its error.
+// end waits until the plugin has ended, and returns its error. A script of many commands may take its time, if it goes on printing.
 func (s *terminal) end() error {
 	s.t.Helper()
-	select {
-	case err := <-s.ended:
-		return err
-	case <-time.After(30 * time.Second):
-		s.t.Fatalf("the plugin did not end; the terminal shows:\n%s", s.text())
-		return nil
+	for shown := ""; ; shown = s.text() {
+		select {
+		case err := <-s.ended:
+			return err
+		case <-time.After(30 * time.Second):
+			if s.text() == shown {
+				s.t.Fatalf("the plugin did not end; the terminal shows:\n%s", shown)
+			}
+		}
 	}
 }
 
