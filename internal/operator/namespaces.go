@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -51,7 +50,7 @@ func leaveOut(ctx context.Context, cfg *rest.Config, options *cache.Options, ws 
 	}
 	var refused error
 	for namespace := range options.DefaultNamespaces {
-		if err := left.refuses(ctx, namespace); err != nil {
+		if err := left.tryLists(ctx, namespace); apierrors.IsForbidden(err) {
 			ctrl.Log.Error(err, "left out a namespace of WATCH_NAMESPACE; bind the operator's role there", "namespace", namespace)
 			left.namespaces, refused = append(left.namespaces, namespace), err
 		}
@@ -70,27 +69,26 @@ func (l *leftOut) Start(ctx context.Context) error {
 	if len(l.namespaces) == 0 {
 		return nil
 	}
-	regained := ""
-	_ = wait.PollUntilContextCancel(ctx, leftOutPeriod, false, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, leftOutPeriod, false, func(ctx context.Context) (bool, error) {
 		for _, namespace := range l.namespaces {
-			if l.refuses(ctx, namespace) == nil {
-				regained = namespace
+			if l.tryLists(ctx, namespace) == nil {
+				return false, fmt.Errorf("the operator may work in namespace %s again, and starts again for that", namespace)
 			}
 		}
-		return regained != "", nil
+		return false, nil
 	})
-	if regained == "" {
-		return nil
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // it is asked to end
 	}
-	return errors.New("the operator may work in namespace " + regained + " again, and starts again for that")
+	return err //nolint:wrapcheck // it is of the function above
 }
 
-// refuses returns why the operator may not work in a namespace, or nil. An API server that does not answer refuses nothing.
-func (l *leftOut) refuses(ctx context.Context, namespace string) error {
+// tryLists returns why the operator cannot list what it follows in a namespace, or nil.
+func (l *leftOut) tryLists(ctx context.Context, namespace string) error {
 	for _, kind := range l.kinds {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		if err := l.live.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); apierrors.IsForbidden(err) {
+		if err := l.live.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
 			return err //nolint:wrapcheck // it names kind and namespace
 		}
 	}
