@@ -221,13 +221,23 @@ func TestAStrayPodDoesNotKeepAChangeAway(t *testing.T) {
 	allow()
 }
 
+// newSharedQueue returns a Collector whose pods share a volume that can grow, and how large its claim is.
+func newSharedQueue(t *testing.T) (collector *v1alpha1.Collector, size func() string) {
+	t.Helper()
+	createClass(t, "expands", true)
+	collector = newCollector(newNamespace(t), "gateway")
+	collector.Spec.VolumeClaims = queueOf("expands", "1Gi")
+	return collector, func() string {
+		t.Helper()
+		return get(t, collector, "-queue", &corev1.PersistentVolumeClaim{}).Spec.Resources.Requests.Storage().String()
+	}
+}
+
 // The first attempt is refused by a dry run, and so are the later ones, which begin with what was refused.
 func TestARefusalThatStaysGrowsNoClaimAndChangesNoServiceAccount(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	createClass(t, "expands", true)
-	collector := newCollector(newNamespace(t), "gateway")
-	collector.Spec.VolumeClaims = queueOf("expands", "1Gi")
+	collector, size := newSharedQueue(t)
 	collector.Spec.ServiceAccount = &v1alpha1.ServiceAccount{Annotations: v1alpha1.Annotations{"role": "old"}}
 	create(t, collector)
 	serve(t, collector, 1)
@@ -235,9 +245,6 @@ func TestARefusalThatStaysGrowsNoClaimAndChangesNoServiceAccount(t *testing.T) {
 	bind(t, claim)
 	limit := quota(t, collector.Namespace, "count/ingresses.networking.k8s.io")
 
-	size := func() string {
-		return get(t, collector, "-queue", &corev1.PersistentVolumeClaim{}).Spec.Resources.Requests.Storage().String()
-	}
 	versions := func() [2]string {
 		account := get(t, collector, "", &corev1.ServiceAccount{})
 		return [2]string{size(), account.ResourceVersion + account.Annotations["role"]}
@@ -275,19 +282,12 @@ func TestNoClaimGrowsWhoseStatefulSetMayNotGo(t *testing.T) {
 func TestAClaimThatSomethingElseHasGrownKeepsNoChangeAway(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	createClass(t, "expands", true)
-	collector := newCollector(newNamespace(t), "gateway")
-	collector.Spec.VolumeClaims = queueOf("expands", "1Gi")
+	collector, size := newSharedQueue(t)
 	create(t, collector)
-	bind(t, get(t, collector, "-queue", &corev1.PersistentVolumeClaim{}))
 	claim := get(t, collector, "-queue", &corev1.PersistentVolumeClaim{})
+	bind(t, claim)
 	claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("2Gi")
-	g.Expect(plane.client.Update(t.Context(), claim, client.FieldOwner("pvc-autoresizer"))).To(Succeed())
-	claim.Status.Capacity = claim.Spec.Resources.Requests
-	g.Expect(plane.client.Status().Update(t.Context(), claim)).To(Succeed())
-	size := func() string {
-		return get(t, collector, "-queue", &corev1.PersistentVolumeClaim{}).Spec.Resources.Requests.Storage().String()
-	}
+	bind(t, claim)
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
 	g.Expect(size()).To(Equal("2Gi"))
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaims = queueOf("expands", "1500Mi") })

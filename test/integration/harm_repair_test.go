@@ -157,14 +157,7 @@ func TestACRDThatGoesWhileARefusalStandsDoesNotEndRepairs(t *testing.T) {
 
 // Not parallel: it stops the shared operator.
 func TestACollectorThatMovesWhileARefusalStandsIsRepaired(t *testing.T) {
-	g, namespace := NewWithT(t), newNamespace(t)
-	g.Expect(shared.stop()).To(Succeed())
-	startSharedAgain(t)
-	startShards(t)
-	collector := newCollector(namespace, "gateway")
-	collector.Labels = map[string]string{shardLabel: "a"}
-	g.Expect(plane.client.Create(t.Context(), collector)).To(Succeed())
-	awaitRevision(t, collector, 1)
+	g, collector := NewWithT(t), installSharded(t)
 	awaitTold(t, collector)
 	before := get(t, collector, "", &appsv1.Deployment{})
 	reconfigure(t, collector, "- refused")

@@ -69,6 +69,19 @@ func startShards(t *testing.T) (operators map[string]*operator, metrics map[stri
 	return operators, metrics
 }
 
+// installSharded starts the operators of config/sharded in place of the shared one, and has that of a install a Collector.
+func installSharded(t *testing.T) *v1alpha1.Collector {
+	t.Helper()
+	g, collector := NewWithT(t), newCollector(newNamespace(t), "gateway")
+	g.Expect(shared.stop()).To(Succeed())
+	startSharedAgain(t)
+	startShards(t)
+	collector.Labels = map[string]string{shardLabel: "a"}
+	g.Expect(plane.client.Create(t.Context(), collector)).To(Succeed())
+	awaitRevision(t, collector, 1)
+	return collector
+}
+
 // cachedSecrets returns how many Secrets an operator has in its informer caches.
 func cachedSecrets(t *testing.T, metrics string) (number int) {
 	t.Helper()
@@ -81,14 +94,8 @@ func cachedSecrets(t *testing.T, metrics string) (number int) {
 
 // Not parallel: it stops the shared operator.
 func TestACollectorThatIsSoonBackFromAnotherOperatorKeepsNothingOfThat(t *testing.T) {
-	g, namespace := NewWithT(t), newNamespace(t)
-	g.Expect(shared.stop()).To(Succeed())
-	startSharedAgain(t)
-	startShards(t)
-	collector := newCollector(namespace, "gateway")
-	collector.Labels = map[string]string{shardLabel: "a"}
-	g.Expect(plane.client.Create(t.Context(), collector)).To(Succeed())
-	awaitRevision(t, collector, 1)
+	g, collector := NewWithT(t), installSharded(t)
+	namespace := collector.Namespace
 	first := get(t, collector, "", &appsv1.Deployment{}).Labels[v1alpha1.OperatorLabel]
 	isBusy, isBack := make(chan struct{}), make(chan struct{})
 	var asked atomic.Int32
