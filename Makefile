@@ -71,14 +71,14 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 UNITS = for module in $(MODULES); do echo "go test: $$module"; GOGC=400 nice -n 10 go -C $$module test -count=1 -timeout=45m $(GOTESTFLAGS) $$(go -C $$module list ./... | grep -v /test/integration); done
 unit: ## Run the tests of all modules that need no operator beside them: units, chart, CRD.
 	@$(ASSETS); $(UNITS)
-# What takes minutes, measures or is not parallel mostly waits, so it has processes of its own.
+# Two groups run at a time: tests that wait in real time, kill or measure, and tests that take all the processors there are.
 FAULTS := ^Test(Chaos|TheOperatorEndsAsTheModelSays$$)
 ATTACKS := ^Test(Tenants|WalkOfEachField$$|AFleetOf1000IsShownWithinASecond$$)
 ALONE = ^($(shell grep -L 't.Parallel()' test/integration/*_test.go | xargs grep -ho '^func Test[A-Za-z0-9]*.t ' | sed 's/func //; s/.t $$//' | paste -sd'|'))$$
 test: ## Run every test that needs no root: units, and the operator on a real API server. UNIT= leaves out the units.
 	@$(ASSETS); tests() { go test -count=1 -timeout=45m $(GOTESTFLAGS) "$$@" ./test/integration; }; all=(); \
-		tests -run='$(FAULTS)' & all+=($$!); tests -run='$(ATTACKS)' & all+=($$!); \
-		tests -run='$(ALONE)' -skip='$(FAULTS)|$(ATTACKS)' & all+=($$!); tests -skip='$(FAULTS)|$(ATTACKS)|$(ALONE)' & all+=($$!); \
+		(tests -run='$(FAULTS)' && tests -run='$(ALONE)' -skip='$(FAULTS)|$(ATTACKS)') & all+=($$!); \
+		(tests -skip='$(FAULTS)|$(ATTACKS)|$(ALONE)' && tests -run='$(ATTACKS)') & all+=($$!); \
 		if [ -n "$${UNIT-unit}" ]; then ($(UNITS)) & all+=($$!); fi; failed=; \
 		for one in "$${all[@]}"; do wait "$$one" || failed=1; done; [ -z "$$failed" ] # uncached: the operator's binary changes
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,16 @@ type controlPlane struct {
 	env *envtest.Environment
 }
 
+// newEnvironment returns a control plane that has the CRD, and those of more folders. Several start at a time on few processors, so each
+// has longer than the 20 s, and 10 s for the CRDs, that envtest gives one by default.
+func newEnvironment(more ...string) *envtest.Environment {
+	paths := append([]string{"config/crd/bases"}, more...)
+	return &envtest.Environment{
+		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute,
+		CRDInstallOptions: envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true, MaxTime: time.Minute},
+	}
+}
+
 // startControlPlane starts a control plane with the CRDs and what config/default grants the operator.
 func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
 	p := &controlPlane{dir: dir, audit: &auditLog{log: audit.Log{Path: filepath.Join(dir, "audit.log")}}}
@@ -49,10 +60,7 @@ func startControlPlane(ctx context.Context, dir string) (*controlPlane, error) {
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return p, err
 	}
-	p.env = &envtest.Environment{
-		CRDDirectoryPaths:     append([]string{"config/crd/bases"}, servedCRDs.Paths...),
-		ErrorIfCRDPathMissing: true,
-	}
+	p.env = newEnvironment(servedCRDs.Paths...)
 	p.env.ControlPlane.Etcd = &envtest.Etcd{}
 	// The API server has etcd compact every five minutes. No write is answered meanwhile, and for 1,000 revisions, of which some have a
 	// megabyte, that took longer than an operator waits for its Lease.

@@ -177,13 +177,35 @@ func (l *logbook) reconciles(mark int, key types.NamespacedName) []string {
 		case line.Message == "Reconciling":
 			begun[line.ReconcileID] = true
 		case !begun[line.ReconcileID]:
-		case line.Message == "Reconciler error":
+		case line.Message == reconcilerError:
 			ended = append(ended, line.text)
-		case strings.HasPrefix(line.Message, "Reconcile done"), line.Message == "Reconcile successful":
+		case line.endsReconcile():
 			ended = append(ended, "")
 		}
 	}
 	return ended
+}
+
+// reconcilerError is what controller-runtime logs of a reconcile that has failed.
+const reconcilerError = "Reconciler error"
+
+// endsReconcile tells whether controller-runtime logs the line when a reconcile ends.
+func (l logLine) endsReconcile() bool {
+	return l.Message == reconcilerError || l.Message == "Reconcile successful" || strings.HasPrefix(l.Message, "Reconcile done")
+}
+
+// reconciledNamespaces returns the namespaces in which a reconcile has ended that began since a mark.
+func (l *logbook) reconciledNamespaces(mark int) map[string]bool {
+	begun, found := map[string]bool{}, map[string]bool{}
+	for _, line := range l.since(mark) {
+		switch {
+		case line.Message == "Reconciling":
+			begun[line.ReconcileID] = true
+		case begun[line.ReconcileID] && line.endsReconcile():
+			found[line.Object.Namespace] = true
+		}
+	}
+	return found
 }
 
 // awaitReconcile waits until a reconcile of a Collector, begun since a mark, has ended.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kube8/kube8-operator/test/simulation"
@@ -82,7 +83,11 @@ func runSideBySide(t *testing.T, w *watcher, direct []string, runs []*simulatedR
 
 	since := time.Now()
 	<-each(func(r *simulatedRun) error { return r.eachSpace(func(s *space) error { return s.calm(ctx) }) })
+	restarted := shared.log.mark()
 	restart(t, shared.args) // the delays of retries begin anew
+	awaitAllReconciled(t, restarted, runs)
+	<-each(func(r *simulatedRun) error { return r.decides(ctx) })
+	// What is new goes before what an operator finds when it starts, so twins would delay the others.
 	<-each(func(r *simulatedRun) error { return r.ends(ctx, w) })
 	revive(t)
 	t.Logf("settled after %s", time.Since(since))
@@ -186,14 +191,37 @@ func (r *simulatedRun) happens(ctx context.Context, w *watcher, operators chan<-
 	return nil
 }
 
+// awaitAllReconciled waits until the operator has looked at each Collector since a mark: only then its time begins.
+func awaitAllReconciled(t *testing.T, mark int, runs []*simulatedRun) {
+	t.Helper()
+	NewWithT(t).Eventually(func() (left []string) {
+		reconciled := shared.log.reconciledNamespaces(mark)
+		for _, r := range runs {
+			for _, s := range r.spaces {
+				if r.err == nil && s.status() != nil && !reconciled[s.namespace] {
+					left = append(left, s.namespace)
+				}
+			}
+		}
+		return left
+	}).WithTimeout(3*time.Minute).WithPolling(time.Second).Should(BeEmpty(), "namespaces of Collectors that the restarted operator has not looked at")
+}
+
+// decides waits until the operator has done with the last spec of each Collector.
+func (r *simulatedRun) decides(ctx context.Context) error {
+	return r.eachSpace(func(s *space) error {
+		why := ""
+		if !s.awaitSlowly(ctx, 40*time.Second, func() bool { why = s.undecided(); return why == "" }) {
+			return fmt.Errorf("S6: %s", why)
+		}
+		return nil
+	})
+}
+
 // ends waits until each Collector is as an undisturbed one with its last accepted spec.
 func (r *simulatedRun) ends(ctx context.Context, w *watcher) error {
 	return r.eachSpace(func(s *space) error {
 		why := ""
-		s.awaitSlowly(ctx, 40*time.Second, func() bool { why = s.undecided(); return why == "" })
-		if why != "" {
-			return fmt.Errorf("S6: %s", why)
-		}
 		twin, err := s.startTwin(ctx, w)
 		if err != nil {
 			return err

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 )
 
@@ -66,7 +65,7 @@ func startTenancyPlane(t *testing.T, flags ...[2]string) *tenancyPlane {
 	if err := os.WriteFile(policy, []byte(tenancyAuditPolicy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := &envtest.Environment{CRDDirectoryPaths: []string{"config/crd/bases"}, ErrorIfCRDPathMissing: true}
+	env := newEnvironment()
 	env.ControlPlane.GetAPIServer().Configure().Append("audit-policy-file", policy).Append("audit-log-path", log)
 	for _, flag := range flags {
 		env.ControlPlane.GetAPIServer().Configure().Append(flag[0], flag[1])
