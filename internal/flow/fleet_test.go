@@ -13,12 +13,13 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/test/cputime"
 )
 
 const (
@@ -65,16 +66,6 @@ func serve() error {
 	return nil
 }
 
-// processorTime returns how much this process has taken.
-func processorTime(tb testing.TB) time.Duration {
-	tb.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -119,7 +110,7 @@ func BenchmarkFleet(b *testing.B) {
 		}
 	}
 	const looks = 3
-	before, began := heap(), processorTime(b)
+	before, began := heap(), cputime.Own()
 	for b.Loop() {
 		for range looks {
 			start := time.Now()
@@ -129,7 +120,7 @@ func BenchmarkFleet(b *testing.B) {
 			<-time.After(time.Until(start.Add(Period))) // as the next look comes
 		}
 	}
-	cost, after := processorTime(b)-began, heap()
+	cost, after := cputime.Own()-began, heap()
 	b.ReportMetric(cost.Seconds()/(looks*Period.Seconds()), "cores")
 	b.ReportMetric(float64(after-before)/fleet, "bytes/pod")
 	if err := in.Close(); err != nil {

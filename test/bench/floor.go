@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/operator"
+	"github.com/kube8/kube8-operator/test/cputime"
 )
 
 // floorAccount is the ServiceAccount of the floor.
@@ -99,11 +99,7 @@ func (b *bench) floorPhase(ctx context.Context, s step) (phase, error) {
 	if _, err := b.plane.audit.since(floorAccount); err != nil { // what was before
 		return phase{}, err
 	}
-	used, err := ownCPU()
-	if err != nil {
-		return phase{}, err
-	}
-	began := time.Now()
+	used, began := cputime.Own(), time.Now() // while the floor writes, the bench does nothing else
 	if err := each(ctx, b.ourWorkers(), s.work, func(ctx context.Context, list []*unstructured.Unstructured) error {
 		for _, object := range list {
 			if err := s.write(ctx, object.DeepCopy()); err != nil { // the client writes the answer into it
@@ -114,18 +110,14 @@ func (b *bench) floorPhase(ctx context.Context, s step) (phase, error) {
 	}); err != nil {
 		return phase{}, err
 	}
-	seconds := time.Since(began).Seconds()
-	after, err := ownCPU()
-	if err != nil {
-		return phase{}, err
-	}
+	seconds, took := time.Since(began).Seconds(), cputime.Own()-used
 	requests, err := b.plane.audit.since(floorAccount)
 	if err != nil {
 		return phase{}, err
 	}
 	return phase{
 		DoneSeconds: seconds, QuietSeconds: seconds,
-		CPUMillis: perCollector(float64(after-used)/float64(time.Millisecond), b.n),
+		CPUMillis: perCollector(float64(took)/float64(time.Millisecond), b.n),
 		Requests:  perCollector(float64(len(requests)), b.n),
 		Writes:    perCollector(float64(counts{}.add(requests)), b.n),
 	}, b.verify(ctx, s.wanted)
@@ -139,15 +131,6 @@ func (o options) ourWorkers() int {
 	var defaults operator.Options
 	defaults.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
 	return defaults.MaxConcurrentReconciles
-}
-
-// ownCPU is the time, user and system, that the bench has used: while the floor writes, it does nothing else.
-func ownCPU() (time.Duration, error) {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0, fmt.Errorf("read CPU time: %w", err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
 // difference returns the objects of after that are not the same before.
