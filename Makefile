@@ -76,10 +76,10 @@ FAULTS := ^Test(Chaos|TheOperatorEndsAsTheModelSays$$)
 ATTACKS := ^Test(Tenants|WalkOfEachField$$|AFleetOf1000IsShownWithinASecond$$)
 ALONE = ^($(shell grep -L 't.Parallel()' test/integration/*_test.go | xargs grep -ho '^func Test[A-Za-z0-9]*.t ' | sed 's/func //; s/.t $$//' | paste -sd'|'))$$
 test: ## Run every test that needs no root: units, and the operator on a real API server. UNIT= leaves out the units.
-	@$(ASSETS); tests() { go test -count=1 -timeout=45m $(GOTESTFLAGS) "$$@" ./test/integration; }; all=(); \
-		(tests -run='$(FAULTS)' && tests -run='$(ALONE)' -skip='$(FAULTS)|$(ATTACKS)') & all+=($$!); \
-		(tests -skip='$(FAULTS)|$(ATTACKS)|$(ALONE)' && tests -run='$(ATTACKS)') & all+=($$!); \
-		if [ -n "$${UNIT-unit}" ]; then ($(UNITS)) & all+=($$!); fi; failed=; \
+	@$(ASSETS); tests() { go test -count=1 -timeout=45m $(GOTESTFLAGS) "$$@" ./test/integration; }; all=() failed=; \
+		(tests -run='$(FAULTS)' || failed=1; tests -run='$(ALONE)' -skip='$(FAULTS)|$(ATTACKS)' || failed=1; [ -z "$$failed" ]) & all+=($$!); \
+		(tests -skip='$(FAULTS)|$(ATTACKS)|$(ALONE)' || failed=1; tests -run='$(ATTACKS)' || failed=1; [ -z "$$failed" ]) & all+=($$!); \
+		if [ -n "$${UNIT-unit}" ]; then ($(UNITS)) & all+=($$!); fi; \
 		for one in "$${all[@]}"; do wait "$$one" || failed=1; done; [ -z "$$failed" ] # uncached: the operator's binary changes
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.
 	SCHEDULES=$(or $(SCHEDULES),1000000) go test -count=1 -timeout=24h -run '^TestSimulation$$' -v ./internal/release
