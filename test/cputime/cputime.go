@@ -1,4 +1,5 @@
-// Package cputime tells what a test or a benchmark takes of the processors. Unlike the time that passes, that is the same beside other work.
+// Package cputime tells what a test or a benchmark takes of the processors. Unlike the time that passes, that is the same beside other
+// work.
 package cputime
 
 import (
