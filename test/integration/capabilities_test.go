@@ -26,7 +26,13 @@ import (
 const pollInterval = 30 * time.Second
 
 // servedCRDs are the CRDs of what a Collector has only on a cluster with them.
-var servedCRDs = envtest.CRDInstallOptions{Paths: []string{"test/integration/testdata/crds"}, ErrorIfPathMissing: true}
+var servedCRDs = envtest.CRDInstallOptions{
+	Paths: []string{"test/integration/testdata/crds"}, ErrorIfPathMissing: true, MaxTime: discoveryLag,
+}
+
+// discoveryLag is how long the API server's discovery may lag behind its CRDs. Once it had a group 120 s after its CRD had gone, and did
+// not have another 10 s after its CRD was established.
+const discoveryLag = 5 * time.Minute
 
 // otherProjects are files with CRDs, by the module that has them.
 var otherProjects = map[string][]string{
@@ -140,11 +146,13 @@ func installMonitors(t *testing.T) {
 func removeMonitors(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
+		defer func() { // also if they do not come back: without an operator no other test succeeds
+			// The operator would see them too, in a while; tests that come do not wait so long.
+			if err := errors.Join(shared.stop(), shared.start(context.Background())); err != nil {
+				t.Error(err)
+			}
+		}()
 		installMonitors(t)
-		// The operator would see them too, in a while; tests that come do not wait so long.
-		if err := errors.Join(shared.stop(), shared.start(context.Background())); err != nil {
-			t.Fatal(err)
-		}
 	})
 	uninstallMonitors(t)
 }
@@ -164,5 +172,5 @@ func uninstallMonitors(t *testing.T) {
 			}
 		}
 		return left, err
-	}).WithTimeout(2 * time.Minute).Should(BeEmpty())
+	}).WithTimeout(discoveryLag).Should(BeEmpty())
 }
