@@ -167,45 +167,36 @@ func (l *logbook) tail(namespace string) string {
 	return strings.Join(lines[max(0, len(lines)-60):], "")
 }
 
-// reconciles returns how the reconciles of a Collector ended that began since a mark: "" or the line that says why not.
-func (l *logbook) reconciles(mark int, key types.NamespacedName) []string {
+// ends returns the lines with which reconciles ended that began since a mark.
+func (l *logbook) ends(mark int) (found []logLine) {
 	begun := map[string]bool{}
-	var ended []string
 	for _, line := range l.since(mark) {
 		switch {
-		case line.Object.Namespace != key.Namespace || line.Object.Name != key.Name:
 		case line.Message == "Reconciling":
 			begun[line.ReconcileID] = true
 		case !begun[line.ReconcileID]:
-		case line.Message == reconcilerError:
-			ended = append(ended, line.text)
-		case line.endsReconcile():
-			ended = append(ended, "")
+		case line.Message == reconcilerError, line.Message == "Reconcile successful", strings.HasPrefix(line.Message, "Reconcile done"):
+			found = append(found, line)
 		}
 	}
-	return ended
+	return found
 }
 
 // reconcilerError is what controller-runtime logs of a reconcile that has failed.
 const reconcilerError = "Reconciler error"
 
-// endsReconcile tells whether controller-runtime logs the line when a reconcile ends.
-func (l logLine) endsReconcile() bool {
-	return l.Message == reconcilerError || l.Message == "Reconcile successful" || strings.HasPrefix(l.Message, "Reconcile done")
-}
-
-// reconciledNamespaces returns the namespaces in which a reconcile has ended that began since a mark.
-func (l *logbook) reconciledNamespaces(mark int) map[string]bool {
-	begun, found := map[string]bool{}, map[string]bool{}
-	for _, line := range l.since(mark) {
+// reconciles returns how the reconciles of a Collector ended that began since a mark: "" or the line that says why not.
+func (l *logbook) reconciles(mark int, key types.NamespacedName) (ended []string) {
+	for _, line := range l.ends(mark) {
 		switch {
-		case line.Message == "Reconciling":
-			begun[line.ReconcileID] = true
-		case begun[line.ReconcileID] && line.endsReconcile():
-			found[line.Object.Namespace] = true
+		case line.Object.Namespace != key.Namespace || line.Object.Name != key.Name:
+		case line.Message == reconcilerError:
+			ended = append(ended, line.text)
+		default:
+			ended = append(ended, "")
 		}
 	}
-	return found
+	return ended
 }
 
 // awaitReconcile waits until a reconcile of a Collector, begun since a mark, has ended.

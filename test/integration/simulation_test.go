@@ -195,7 +195,10 @@ func (r *simulatedRun) happens(ctx context.Context, w *watcher, operators chan<-
 func awaitAllReconciled(t *testing.T, mark int, runs []*simulatedRun) {
 	t.Helper()
 	NewWithT(t).Eventually(func() (left []string) {
-		reconciled := shared.log.reconciledNamespaces(mark)
+		reconciled := map[string]bool{}
+		for _, line := range shared.log.ends(mark) {
+			reconciled[line.Object.Namespace] = true
+		}
 		for _, r := range runs {
 			for _, s := range r.spaces {
 				if r.err == nil && s.status() != nil && !reconciled[s.namespace] {
