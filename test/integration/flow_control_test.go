@@ -32,7 +32,7 @@ func TestAFloodOfOthersDoesNotStopTheOperator(t *testing.T) {
 	restrict(t, "workload-low")
 	flood(t)
 	const others = `flow_schema="service-accounts",priority_level="workload-low"`
-	queued := func() float64 { return ofAPIServer(t, "apiserver_flowcontrol_current_inqueue_requests{"+others+"}") }
+	queued := func() float64 { return ofAPIServer(t, plane.env.Config, "apiserver_flowcontrol_current_inqueue_requests{"+others+"}") }
 	g.Eventually(queued).Should(BeNumerically(">", 5))
 
 	collector := newCollector(newNamespace(t), "gateway")
@@ -54,25 +54,25 @@ func TestAFloodOfOthersDoesNotStopTheOperator(t *testing.T) {
 	g.Eventually(queued).Should(BeNumerically(">", 5), "the flood must still be there")
 	for schema, level := range map[string]string{"kube8-operator": "kube8-operator", "kube8-operator-leader-election": "leader-election"} {
 		g.Eventually(func() float64 {
-			return ofAPIServer(t, fmt.Sprintf("apiserver_flowcontrol_dispatched_requests_total{flow_schema=%q,priority_level=%q}", schema, level))
+			return ofAPIServer(t, plane.env.Config, fmt.Sprintf("apiserver_flowcontrol_dispatched_requests_total{flow_schema=%q,priority_level=%q}", schema, level))
 		}).Should(BeNumerically(">", 0), schema)
 	}
 	// The other way round: the operator cannot take what others need.
 	seats := func(which string) float64 {
-		return ofAPIServer(t, "apiserver_flowcontrol_"+which+`_limit_seats{priority_level="kube8-operator"}`)
+		return ofAPIServer(t, plane.env.Config, "apiserver_flowcontrol_"+which+`_limit_seats{priority_level="kube8-operator"}`)
 	}
 	g.Expect(seats("upper")).To(And(BeNumerically(">", 0), BeNumerically("<=", 2*seats("nominal"))))
 }
 
-// ofAPIServer reads a metric of the API server. One that it does not have is 0.
-func ofAPIServer(t *testing.T, series string) float64 {
+// ofAPIServer reads a metric of an API server. One that it does not have is 0.
+func ofAPIServer(t *testing.T, server *rest.Config, series string) float64 {
 	t.Helper()
-	text, err := kubernetes.NewForConfigOrDie(plane.env.Config).RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	text, err := kubernetes.NewForConfigOrDie(server).RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "\n"+series+" ")
-	number, _, _ := strings.Cut(rest, "\n")
+	_, found, _ := strings.Cut(string(text), "\n"+series+" ")
+	number, _, _ := strings.Cut(found, "\n")
 	value, _ := strconv.ParseFloat(number, 64)
 	return value
 }

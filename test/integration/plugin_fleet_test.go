@@ -139,16 +139,20 @@ func TestAFleetOf1000IsShownWithinASecond(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	plugin := pluginOf(t, p.kubeconfig)
-	began := time.Now()
-	out := plugin.run("list", "-A")
-	took := time.Since(began)
-	if !strings.HasSuffix(out, "\n0 of 1000 ready, 1000 Unknown\n") {
-		t.Errorf("got %d bytes:\n%s", len(out), out[max(0, len(out)-400):])
+	list := pluginOf(t, p.kubeconfig).command("list", "-A")
+	server := func() time.Duration {
+		return time.Duration(ofAPIServer(t, p.config, "process_cpu_seconds_total") * float64(time.Second))
 	}
-	recordFigure(t, "`kubectl collector list -A` of 1,000 Collectors takes", took.Round(10*time.Millisecond))
-	if took > time.Second {
-		t.Errorf("it took %s", took)
+	before := server()
+	out, err := list.Output()
+	if err != nil || !strings.HasSuffix(string(out), "\n0 of 1000 ready, 1000 Unknown\n") {
+		t.Fatalf("%v; got %d bytes:\n%s", err, len(out), out[max(0, len(out)-400):])
+	}
+	// Beside other tests both wait for a processor. How long they have one does not depend on that.
+	worked := server() - before + list.ProcessState.UserTime() + list.ProcessState.SystemTime()
+	recordFigure(t, "`kubectl collector list -A` of 1,000 Collectors takes, of the processors", worked.Round(10*time.Millisecond))
+	if worked > time.Second {
+		t.Errorf("the plugin and the API server worked for %s", worked)
 	}
 }
 
