@@ -43,13 +43,16 @@ type controlPlane struct {
 	env *envtest.Environment
 }
 
+// timeForCRDs is how long an API server has until it serves CRDs. On few processors that is longer than the 10 s of envtest.
+const timeForCRDs = time.Minute
+
 // newEnvironment returns a control plane that has the CRD, and those of more folders. Several start at a time on few processors, so each
-// has longer than the 20 s, and 10 s for the CRDs, that envtest gives one by default.
+// has longer than the 20 s that envtest gives one by default.
 func newEnvironment(more ...string) *envtest.Environment {
 	paths := append([]string{"config/crd/bases"}, more...)
 	return &envtest.Environment{
 		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute,
-		CRDInstallOptions: envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true, MaxTime: time.Minute},
+		CRDInstallOptions: envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true, MaxTime: timeForCRDs},
 	}
 }
 
