@@ -72,13 +72,10 @@ UNITS = for module in $(MODULES); do echo "go test: $$module"; GOGC=400 nice -n 
 unit: ## Run the tests of all modules that need no operator beside them: units, chart, CRD.
 	@$(ASSETS); $(UNITS)
 # Two groups run at a time: tests that wait in real time, kill or measure, and tests that take all the processors there are.
-FAULTS := ^Test(Chaos|TheOperatorEndsAsTheModelSays$$|AFleetOf1000IsShownWithinASecond$$)
-FIELDS := ^TestWalkOfEachField$$
-ALONE = ^($(shell grep -L 't.Parallel()' test/integration/*_test.go | xargs grep -ho '^func Test[A-Za-z0-9]*.t ' | sed 's/func //; s/.t $$//' | paste -sd'|'))$$
+ALONE = ^($(shell grep -L 't.Parallel()' $(filter-out %/walk_test.go,$(wildcard test/integration/*_test.go)) | xargs grep -ho '^func Test[A-Za-z0-9]*.t ' | sed 's/func //; s/.t $$//' | paste -sd'|'))$$
 test: ## Run every test that needs no root: units, and the operator on a real API server. UNIT= leaves out the units.
 	@$(ASSETS); tests() { go test -count=1 -timeout=45m $(GOTESTFLAGS) "$$@" ./test/integration; }; all=() failed=; \
-		(tests -run='$(FAULTS)' || failed=1; tests -run='$(ALONE)' -skip='$(FAULTS)|$(FIELDS)' || failed=1; [ -z "$$failed" ]) & all+=($$!); \
-		(tests -skip='$(FAULTS)|$(FIELDS)|$(ALONE)' || failed=1; tests -run='$(FIELDS)' || failed=1; [ -z "$$failed" ]) & all+=($$!); \
+		tests -run='$(ALONE)' & all+=($$!); tests -skip='$(ALONE)' & all+=($$!); \
 		if [ -n "$${UNIT-unit}" ]; then ($(UNITS)) & all+=($$!); fi; \
 		for one in "$${all[@]}"; do wait "$$one" || failed=1; done; [ -z "$$failed" ] # uncached: the operator's binary changes
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.

@@ -32,7 +32,9 @@ func TestAFloodOfOthersDoesNotStopTheOperator(t *testing.T) {
 	restrict(t, "workload-low")
 	flood(t)
 	const others = `flow_schema="service-accounts",priority_level="workload-low"`
-	queued := func() float64 { return ofAPIServer(t, plane.env.Config, "apiserver_flowcontrol_current_inqueue_requests{"+others+"}") }
+	queued := func() float64 {
+		return ofAPIServer(t, plane.env.Config, "apiserver_flowcontrol_current_inqueue_requests{"+others+"}")
+	}
 	g.Eventually(queued).Should(BeNumerically(">", 5))
 
 	collector := newCollector(newNamespace(t), "gateway")
