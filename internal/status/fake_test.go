@@ -2,9 +2,11 @@ package status_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,15 +20,37 @@ import (
 // update has a status updated where a Deployment serves, and returns what reached the API server, or nil.
 func update(t *testing.T, stored, updated string, outcomes status.Outcomes, events record.EventRecorder) (written *unstructured.Unstructured) {
 	t.Helper()
-	recording := interceptor.Funcs{SubResourceUpdate: func(_ context.Context, _ client.Client, _ string, obj client.Object, _ ...client.SubResourceUpdateOption) error {
-		written = obj.(*unstructured.Unstructured)
-		return nil
-	}}
+	recording := receiving(t, func(received *unstructured.Unstructured) { written = received })
 	c := fake.NewClientBuilder().WithObjects(collector(t, stored), served(t)).WithInterceptorFuncs(recording).Build()
 	if err := status.NewClient(c, c, outcomes, flows{}, events).Status().Update(t.Context(), collector(t, updated)); err != nil {
 		t.Fatal(err)
 	}
 	return written
+}
+
+// receiving hands over a Collector with each status that is written. The API server answers with the resource version 1000.
+func receiving(t *testing.T, written func(*unstructured.Unstructured)) interceptor.Funcs {
+	t.Helper()
+	return interceptor.Funcs{SubResourcePatch: func(
+		_ context.Context, _ client.Client, resource string, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption,
+	) error {
+		text, err := patch.Data(obj)
+		var operations []struct {
+			Path  string `json:"path"`
+			Value any    `json:"value"`
+		}
+		if err = errors.Join(err, json.Unmarshal(text, &operations)); err != nil {
+			t.Fatal(err)
+		}
+		if resource != "status" || patch.Type() != types.JSONPatchType || len(operations) != 2 || operations[1].Path != "/status" {
+			t.Fatalf("a %s of %s is sent: %s", patch.Type(), resource, text)
+		}
+		received := &unstructured.Unstructured{Object: map[string]any{"status": operations[1].Value}}
+		received.SetName(obj.GetName())
+		written(received)
+		obj.SetResourceVersion("1000")
+		return nil
+	}}
 }
 
 // served returns a Deployment whose pods serve.

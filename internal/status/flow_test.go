@@ -1,7 +1,6 @@
 package status_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/rollout"
@@ -78,11 +76,8 @@ func TestTheStatusSaysWhetherDataFlows(t *testing.T) {
 				stored.Object["spec"] = map[string]any{}
 			}
 			got := stored.DeepCopy()
-			c := fake.NewClientBuilder().WithObjects(stored, served(t)).WithInterceptorFuncs(interceptor.Funcs{
-				SubResourceUpdate: func(_ context.Context, _ client.Client, _ string, obj client.Object, _ ...client.SubResourceUpdateOption) error {
-					got = obj.(*unstructured.Unstructured)
-					return nil
-				}}).Build()
+			recording := receiving(t, func(written *unstructured.Unstructured) { got = written })
+			c := fake.NewClientBuilder().WithObjects(stored, served(t)).WithInterceptorFuncs(recording).Build()
 			err := status.NewClient(c, c, outcome{InOrder: true}, row.known, record.NewFakeRecorder(9)).Status().Update(t.Context(), stored.DeepCopy())
 			if err != nil {
 				t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/internal/status"
@@ -102,26 +101,21 @@ func TestPresetsReady(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var asked []string
 			written := &unstructured.Unstructured{}
-			reviewing := interceptor.Funcs{
-				Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
-					review := object.(*authorizationv1.SubjectAccessReview)
-					of := review.Spec.ResourceAttributes
-					question := strings.TrimPrefix(review.Spec.User, "system:serviceaccount:") + " " + of.Verb + " " +
-						strings.TrimSuffix(of.Resource+"/"+of.Subresource, "/") + " in " + of.Namespace
-					asked = append(asked, question)
-					if test.allowed == nil {
-						return apierrors.NewForbidden(schema.GroupResource{Resource: "subjectaccessreviews"}, "", nil)
-					}
-					if slices.Contains(test.allowed, "500") {
-						return apierrors.NewInternalError(errors.New("port 4317"))
-					}
-					review.Status.Allowed = slices.Contains(test.allowed, question) || slices.Contains(test.allowed, "all")
-					return nil
-				},
-				SubResourceUpdate: func(_ context.Context, _ client.Client, _ string, object client.Object, _ ...client.SubResourceUpdateOption) error {
-					written = object.(*unstructured.Unstructured)
-					return nil
-				},
+			reviewing := receiving(t, func(received *unstructured.Unstructured) { written = received })
+			reviewing.Create = func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
+				review := object.(*authorizationv1.SubjectAccessReview)
+				of := review.Spec.ResourceAttributes
+				question := strings.TrimPrefix(review.Spec.User, "system:serviceaccount:") + " " + of.Verb + " " +
+					strings.TrimSuffix(of.Resource+"/"+of.Subresource, "/") + " in " + of.Namespace
+				asked = append(asked, question)
+				if test.allowed == nil {
+					return apierrors.NewForbidden(schema.GroupResource{Resource: "subjectaccessreviews"}, "", nil)
+				}
+				if slices.Contains(test.allowed, "500") {
+					return apierrors.NewInternalError(errors.New("port 4317"))
+				}
+				review.Status.Allowed = slices.Contains(test.allowed, question) || slices.Contains(test.allowed, "all")
+				return nil
 			}
 			var spec map[string]any
 			if err := yaml.Unmarshal([]byte(test.spec), &spec); err != nil {

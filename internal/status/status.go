@@ -137,7 +137,7 @@ type writer struct {
 }
 
 // Update writes obj's status, unless it says nothing new. obj must be unstructured, as the stock reconciler's are.
-func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+func (w writer) Update(ctx context.Context, obj client.Object, _ ...client.SubResourceUpdateOption) error {
 	updated, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return fmt.Errorf("status of a %T cannot be written, only of an unstructured object", obj)
@@ -174,11 +174,31 @@ func (w writer) Update(ctx context.Context, obj client.Object, opts ...client.Su
 	if equality.Semantic.DeepEqual(written, stored.Object["status"]) {
 		return nil
 	}
-	if err := w.SubResourceWriter.Update(ctx, updated, opts...); err != nil {
+	if err := w.replace(ctx, updated); err != nil {
 		return redact.RefusalOfCollector(err)
 	}
 	w.written.keep(updated)
 	w.announce(updated, before, after)
+	return nil
+}
+
+// replace writes the status of a Collector, if nobody has changed that meanwhile. An update would send the spec too, and get it back.
+func (w writer) replace(ctx context.Context, collector *unstructured.Unstructured) error {
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": collector.GetResourceVersion()},
+		{"op": "add", "path": "/status", "value": collector.Object["status"]},
+	})
+	if err != nil {
+		return fmt.Errorf("write status of %s: %w", collector.GetName(), err)
+	}
+	answer := &metav1.PartialObjectMetadata{}
+	answer.SetGroupVersionKind(collector.GroupVersionKind())
+	answer.SetNamespace(collector.GetNamespace())
+	answer.SetName(collector.GetName())
+	if err := w.Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch)); err != nil {
+		return err //nolint:wrapcheck // the caller leaves out what is not public
+	}
+	collector.SetResourceVersion(answer.GetResourceVersion())
 	return nil
 }
 

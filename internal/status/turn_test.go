@@ -1,7 +1,6 @@
 package status_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -9,7 +8,6 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/rollout"
@@ -50,13 +48,10 @@ conditions:
 
 // The informer cache does not have the status yet that was written: by the old one the Collector would take the next change at once.
 func TestACollectorIsReadWithTheStatusThatWasWrittenLast(t *testing.T) {
-	written := interceptor.Funcs{SubResourceUpdate: func(_ context.Context, _ client.Client, _ string, obj client.Object, _ ...client.SubResourceUpdateOption) error {
-		obj.SetResourceVersion("1000")
-		return nil
-	}}
 	old := collector(t, `conditions: [{type: UpdatePending, status: "False", reason: RollingOut, lastTransitionTime: "2026-02-02T00:00:05Z"}]`)
 	old.SetResourceVersion("999")
-	cached := fake.NewClientBuilder().WithObjects(old, served(t)).WithInterceptorFuncs(written).Build()
+	unseen := receiving(t, func(*unstructured.Unstructured) {})
+	cached := fake.NewClientBuilder().WithObjects(old, served(t)).WithInterceptorFuncs(unseen).Build()
 	c := status.NewClient(cached, cached, outcome{Deployed: deployed}, flows{}, record.NewFakeRecorder(9))
 	reasonOf := func() string {
 		found := old.DeepCopy()

@@ -31,7 +31,7 @@ func TestWhatACollectorCostsTheAPIServer(t *testing.T) {
 			"patch deployments", "patch networkpolicies", "patch poddisruptionbudgets",
 			"patch secrets", "patch serviceaccounts", "patch services",
 			"create secrets", // the record
-			"update collectors/status", "create events",
+			"patch collectors/status", "create events",
 		}},
 		{"for a reconcile that a label brings", func() { touch(t, collector) }, nil},
 		{"for another configuration", func() {
@@ -42,13 +42,13 @@ func TestWhatACollectorCostsTheAPIServer(t *testing.T) {
 			"patch secrets", "patch deployments",
 			"patch secrets",  // the revision before is superseded
 			"create secrets", // the record
-			"update collectors/status", "create events",
+			"patch collectors/status", "create events",
 		}},
 		{"for the third one", func() { configure(t, collector, "third: {}") }, []string{
-			"patch secrets", "patch deployments", "create secrets", "patch secrets", "update collectors/status", "create events",
+			"patch secrets", "patch deployments", "create secrets", "patch secrets", "patch collectors/status", "create events",
 		}},
 		{"for each further one", func() { configure(t, collector, "fourth: {}") }, []string{
-			"patch secrets", "patch deployments", "create secrets", "patch secrets", "update collectors/status", "create events",
+			"patch secrets", "patch deployments", "create secrets", "patch secrets", "patch collectors/status", "create events",
 			"delete secrets", // the oldest record
 			"delete secrets", // the oldest configuration
 		}},
@@ -90,7 +90,7 @@ func requestsAbout(t *testing.T, since int, namespace string) (got []string) {
 	}
 	slices.Sort(got)
 	// The status is written once more where the cache is behind.
-	if i := slices.Index(got, "update collectors/status"); i >= 0 && i+1 < len(got) && got[i+1] == got[i] {
+	if i := slices.Index(got, "patch collectors/status"); i >= 0 && i+1 < len(got) && got[i+1] == got[i] {
 		got = slices.Delete(got, i, i+1)
 	}
 	return got
@@ -105,7 +105,7 @@ func TestTheFirstChangeAfterARestartCostsAsMuchAsAnyOther(t *testing.T) {
 		nextOperator(t, collector, func() {})
 		since := plane.audit.mark(t)
 		configure(t, collector, text)
-		want := []string{"patch secrets", "patch deployments", "create secrets", "patch secrets", "update collectors/status", "create events"}
+		want := []string{"patch secrets", "patch deployments", "create secrets", "patch secrets", "patch collectors/status", "create events"}
 		if text != "third: {}" { // the oldest record, and the oldest configuration
 			want = append(want, "delete secrets", "delete secrets", "get secrets") // only a note told of that record
 		}

@@ -32,5 +32,5 @@ func TestAPodThatFlapsIsNotFollowedFlapByFlap(t *testing.T) {
 	// The time between two reconciles that news brings doubles each time. A status that is written brings one more, which can see
 	// the next flap.
 	NewWithT(t).Expect(plane.audit.all(t, requests, collector.Namespace)).To(And(
-		HaveEach(HavePrefix("update collectors/status")), WithTransform(func(made []string) int { return len(made) }, BeNumerically("<", flaps/2))))
+		HaveEach(HavePrefix("patch collectors/status")), WithTransform(func(made []string) int { return len(made) }, BeNumerically("<", flaps/2))))
 }

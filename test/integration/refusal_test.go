@@ -86,7 +86,7 @@ func TestAConfigurationThatIsNoYAMLMappingIsNeverDeployed(t *testing.T) {
 			delete(after, "Collector/gateway")
 			g.Expect(after).To(Equal(before), row.name)
 			g.Expect(plane.audit.writes(t, requests, collector.Namespace)).To(
-				HaveEach(Or(HavePrefix("update collectors/status"), ContainSubstring(" events/"))), row.name)
+				HaveEach(Or(HavePrefix("patch collectors/status"), ContainSubstring(" events/"))), row.name)
 		}
 		change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("fixed: " + secret) })
 		awaitRecovery(t, collector, 2)

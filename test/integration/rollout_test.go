@@ -196,7 +196,7 @@ func TestAnotherVersionOfTheOperatorThatRendersTheSameWritesNoObject(t *testing.
 	restart(t, w.args)
 	shared.awaitReconcile(t, since, client.ObjectKeyFromObject(w.fleet["gateway"]))
 	for _, request := range plane.audit.writes(t, requests, w.fleet["gateway"].Namespace) {
-		NewWithT(t).Expect(request).To(Or(HavePrefix("update collectors/status"), HavePrefix("update deployments/status")))
+		NewWithT(t).Expect(request).To(Or(HavePrefix("patch collectors/status"), HavePrefix("update deployments/status")))
 	}
 }
 

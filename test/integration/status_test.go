@@ -115,7 +115,7 @@ func TestReadyFollowsThePodsWithoutHelm(t *testing.T) {
 			To(BeFalse(), "rendered for an event of a pod: %s", line.text)
 	}
 	g.Expect(plane.audit.all(t, requests, collector.Namespace)).To(HaveEach(Or(
-		HavePrefix("update collectors/status"), HavePrefix("create events"), HavePrefix("patch events"))))
+		HavePrefix("patch collectors/status"), HavePrefix("create events"), HavePrefix("patch events"))))
 }
 
 func TestReadySaysThatPodsCannotBeMade(t *testing.T) {
