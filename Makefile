@@ -71,8 +71,9 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 UNITS = for module in $(MODULES); do echo "go test: $$module"; GOGC=400 nice -n 10 go -C $$module test -count=1 -timeout=45m $(GOTESTFLAGS) $$(go -C $$module list ./... | grep -v /test/integration); done
 unit: ## Run the tests of all modules that need no operator beside them: units, chart, CRD.
 	@$(ASSETS); $(UNITS)
-# Two groups run at a time: tests that wait in real time, kill or measure, and tests that take all the processors there are.
-ALONE = ^($(shell grep -L 't.Parallel()' $(filter-out %/walk_test.go,$(wildcard test/integration/*_test.go)) | xargs grep -ho '^func Test[A-Za-z0-9]*.t ' | sed 's/func //; s/.t $$//' | paste -sd'|'))$$
+# Two groups run at a time: tests that wait in real time, kill or measure, and tests that take all the processors there are. So that both
+# take as long, some of the first ones are with the second ones.
+ALONE = ^($(shell grep -L 't.Parallel()' $(filter-out %/walk_test.go %/bases_wave_test.go %/plugin_rollout_test.go,$(wildcard test/integration/*_test.go)) | xargs grep -ho '^func Test[A-Za-z0-9]*.t ' | sed 's/func //; s/.t $$//' | paste -sd'|'))$$
 test: ## Run every test that needs no root: units, and the operator on a real API server. UNIT= leaves out the units.
 	@$(ASSETS); tests() { go test -count=1 -timeout=45m $(GOTESTFLAGS) "$$@" ./test/integration; }; all=() failed=; \
 		tests -run='$(ALONE)' & all+=($$!); tests -skip='$(ALONE)' & all+=($$!); \

@@ -196,7 +196,7 @@ func (w writer) replace(ctx context.Context, collector *unstructured.Unstructure
 	answer.SetNamespace(collector.GetNamespace())
 	answer.SetName(collector.GetName())
 	if err := w.Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch)); err != nil {
-		return err //nolint:wrapcheck // the caller leaves out what is not public
+		return err
 	}
 	collector.SetResourceVersion(answer.GetResourceVersion())
 	return nil

@@ -145,7 +145,7 @@ func (l *logbook) Write(text []byte) (int, error) {
 func (l *logbook) since(mark int) []logLine {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return slices.Clone(l.lines[mark:])
+	return slices.Clip(l.lines[mark:]) // lines are only added
 }
 
 func (l *logbook) mark() int { return len(l.since(0)) }
