@@ -20,7 +20,7 @@ import (
 // update has a status updated where a Deployment serves, and returns what reached the API server, or nil.
 func update(t *testing.T, stored, updated string, outcomes status.Outcomes, events record.EventRecorder) (written *unstructured.Unstructured) {
 	t.Helper()
-	recording := receiving(t, func(received *unstructured.Unstructured) { written = received })
+	recording := receiving(t, &written)
 	c := fake.NewClientBuilder().WithObjects(collector(t, stored), served(t)).WithInterceptorFuncs(recording).Build()
 	if err := status.NewClient(c, c, outcomes, flows{}, events).Status().Update(t.Context(), collector(t, updated)); err != nil {
 		t.Fatal(err)
@@ -28,8 +28,8 @@ func update(t *testing.T, stored, updated string, outcomes status.Outcomes, even
 	return written
 }
 
-// receiving hands over a Collector with each status that is written. The API server answers with the resource version 1000.
-func receiving(t *testing.T, written func(*unstructured.Unstructured)) interceptor.Funcs {
+// receiving keeps a Collector with the status that is written last. The API server answers with the resource version 1000.
+func receiving(t *testing.T, written **unstructured.Unstructured) interceptor.Funcs {
 	t.Helper()
 	return interceptor.Funcs{SubResourcePatch: func(
 		_ context.Context, _ client.Client, resource string, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption,
@@ -42,12 +42,11 @@ func receiving(t *testing.T, written func(*unstructured.Unstructured)) intercept
 		if err = errors.Join(err, json.Unmarshal(text, &operations)); err != nil {
 			t.Fatal(err)
 		}
-		if resource != "status" || patch.Type() != types.JSONPatchType || len(operations) != 2 || operations[1].Path != "/status" {
+		isWhole := len(operations) == 2 && operations[0].Path == "/metadata/resourceVersion" && operations[1].Path == "/status"
+		if resource != "status" || patch.Type() != types.JSONPatchType || !isWhole {
 			t.Fatalf("a %s of %s is sent: %s", patch.Type(), resource, text)
 		}
-		received := &unstructured.Unstructured{Object: map[string]any{"status": operations[1].Value}}
-		received.SetName(obj.GetName())
-		written(received)
+		*written = &unstructured.Unstructured{Object: map[string]any{"status": operations[1].Value}}
 		obj.SetResourceVersion("1000")
 		return nil
 	}}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -76,8 +75,7 @@ func TestTheStatusSaysWhetherDataFlows(t *testing.T) {
 				stored.Object["spec"] = map[string]any{}
 			}
 			got := stored.DeepCopy()
-			recording := receiving(t, func(written *unstructured.Unstructured) { got = written })
-			c := fake.NewClientBuilder().WithObjects(stored, served(t)).WithInterceptorFuncs(recording).Build()
+			c := fake.NewClientBuilder().WithObjects(stored, served(t)).WithInterceptorFuncs(receiving(t, &got)).Build()
 			err := status.NewClient(c, c, outcome{InOrder: true}, row.known, record.NewFakeRecorder(9)).Status().Update(t.Context(), stored.DeepCopy())
 			if err != nil {
 				t.Fatal(err)

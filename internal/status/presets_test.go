@@ -101,7 +101,7 @@ func TestPresetsReady(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var asked []string
 			written := &unstructured.Unstructured{}
-			reviewing := receiving(t, func(received *unstructured.Unstructured) { written = received })
+			reviewing := receiving(t, &written)
 			reviewing.Create = func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
 				review := object.(*authorizationv1.SubjectAccessReview)
 				of := review.Spec.ResourceAttributes

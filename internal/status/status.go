@@ -191,8 +191,7 @@ func (w writer) replace(ctx context.Context, collector *unstructured.Unstructure
 	if err != nil {
 		return fmt.Errorf("write status of %s: %w", collector.GetName(), err)
 	}
-	answer := &metav1.PartialObjectMetadata{}
-	answer.SetGroupVersionKind(collector.GroupVersionKind())
+	answer := inventory.New(collector.GroupVersionKind())
 	answer.SetNamespace(collector.GetNamespace())
 	answer.SetName(collector.GetName())
 	if err := w.Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch)); err != nil {

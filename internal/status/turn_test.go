@@ -50,8 +50,8 @@ conditions:
 func TestACollectorIsReadWithTheStatusThatWasWrittenLast(t *testing.T) {
 	old := collector(t, `conditions: [{type: UpdatePending, status: "False", reason: RollingOut, lastTransitionTime: "2026-02-02T00:00:05Z"}]`)
 	old.SetResourceVersion("999")
-	unseen := receiving(t, func(*unstructured.Unstructured) {})
-	cached := fake.NewClientBuilder().WithObjects(old, served(t)).WithInterceptorFuncs(unseen).Build()
+	recording := receiving(t, new(*unstructured.Unstructured))
+	cached := fake.NewClientBuilder().WithObjects(old, served(t)).WithInterceptorFuncs(recording).Build()
 	c := status.NewClient(cached, cached, outcome{Deployed: deployed}, flows{}, record.NewFakeRecorder(9))
 	reasonOf := func() string {
 		found := old.DeepCopy()
