@@ -90,7 +90,7 @@ func (s *Situation) order(steps []apply.Step, untried inventory.Reference, p *Pl
 		isOfStage := func(step apply.Step) bool { return s.stageOf(step) == stage }
 		if stage == render.Mounts {
 			take(func(step apply.Step) bool { // it serves nobody yet
-				return isOfStage(step) && (step.Action == apply.Create || !s.View.Used.Has(step.Ref))
+				return isOfStage(step) && (step.Action == apply.Create || !step.InUse)
 			})
 		}
 		take(func(step apply.Step) bool { return isOfStage(step) && step.Ref == untried })
@@ -162,7 +162,7 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	seen := s.View.Objects[wanted.Ref]
 	step := &apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID, CoOwned: seen.CoOwned}
 	step.Replicas, step.Predecessor = s.replicas(wanted)
-	step.Rises = s.rises(wanted)
+	step.Rises, step.InUse = s.rises(wanted), s.View.Used.Has(wanted.Ref)
 	step.HandsOver = !step.Rises && seen.OwnsReplicas && wanted.Stage == render.Workloads && !wanted.SetsReplicas
 	isSame := seen.Hash == wanted.Hash && !step.Rises
 	switch seen.State {
@@ -261,7 +261,7 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 	}
 	byStage := func(a, b apply.Step) int { return int(s.stageOf(a)) - int(s.stageOf(b)) }
 	for _, step := range slices.SortedStableFunc(slices.Values(steps), byStage) {
-		isUsed := step.Action != apply.Create && s.View.Used.Has(step.Ref)
+		isUsed := step.Action != apply.Create && step.InUse
 		if s.stageOf(step) == render.Mounts && !isUsed && !s.Conflicted {
 			continue // it serves nobody yet
 		}

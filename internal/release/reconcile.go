@@ -183,7 +183,8 @@ func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bo
 	}
 	isSame := before.UID == after.UID && before.Version == after.Version
 	isNew := creates && step.Object.Stage <= render.Checks && (known == nil || known.Pending)
-	isHarmless := isNew || isSame && (known == nil || known.Version == after.Version)
+	isUnused := !repairs && !creates && step.Object.Stage == render.Mounts && !step.InUse
+	isHarmless := isNew || isUnused || isSame && (known == nil || known.Version == after.Version)
 	r.disturbed = r.disturbed || !isHarmless // until all of the revision is applied
 	if !repairs || isSame {
 		return false
@@ -237,7 +238,9 @@ func (r *actionClient) accept() error {
 		case number == 0: // nothing is deployed before the first record
 			return err
 		default:
-			if r.unrecorded == nil {
+			if r.unrecorded != nil {
+				r.before = r.before.Followed(r.deployed) // until this one is seen, too
+			} else {
 				r.before = r.deployed
 			}
 			r.unrecorded, err = r.rendered, fmt.Errorf("the change is applied, but not recorded: %w", err)

@@ -1,94 +1,13 @@
 package release
 
 import (
-	"context"
-	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/kube8/kube8-operator/internal/inventory"
-	"github.com/kube8/kube8-operator/internal/record"
-	"github.com/kube8/kube8-operator/internal/render"
-	"github.com/kube8/kube8-operator/internal/revision"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
-
-// simCached takes the version of the user's Secret from the informer cache.
-type simCached struct{ simRevisions }
-
-func (r simCached) Render(
-	ctx context.Context, collector *unstructured.Unstructured, values map[string]any, running string,
-) (*revision.Revision, error) {
-	now, _, failed := r.Inputs(ctx, collector)
-	rendered, err := r.simRevisions.Render(ctx, collector, values, running)
-	if err == nil {
-		rendered.Inputs = now
-	}
-	return rendered, errors.Join(failed, err)
-}
-
-// simNameless reads records without their generation.
-type simNameless struct{ records }
-
-func (r simNameless) Read(ctx context.Context, revision int) (record.Content, error) {
-	content, err := r.records.Read(ctx, revision)
-	content.Generation = 0
-	return content, err
-}
-
-// simIncomplete says of each record that something of it is not there.
-type simIncomplete struct{ simRevisions }
-
-func (r simIncomplete) Recorded(
-	ctx context.Context, collector *unstructured.Unstructured, of record.Content, beside *revision.Revision,
-) (*revision.Revision, error) {
-	found, err := r.simRevisions.Recorded(ctx, collector, of, beside)
-	if err == nil {
-		found.Objects = append(slices.Clone(found.Objects), render.Object{Ref: simRef("Service", "lacked"), Stage: render.Network})
-	}
-	return found, err
-}
-
-// simForgetful has an operator that starts after another one compute digests of objects otherwise, so that it knows none of them.
-type simForgetful struct {
-	simReader
-	isFirst bool
-}
-
-func (r simForgetful) Of(
-	ctx context.Context, collector client.Object, kinds, optional []schema.GroupVersionKind,
-) (map[inventory.Reference]inventory.Object, error) {
-	found, err := r.simReader.Of(ctx, collector, kinds, optional)
-	for what, object := range found {
-		if !r.isFirst {
-			object.Digest += " otherwise"
-		}
-		found[what] = object
-	}
-	return found, err
-}
-
-// simUnshown says only of what the informer cache has that it is used.
-type simUnshown struct{ simReader }
-
-func (r simUnshown) Used(
-	ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object,
-) (inventory.Used, int32, error) {
-	used, orphans, err := r.simReader.Used(ctx, collector, objects)
-	var shown []string
-	for what := range objects {
-		if used.Has(what) {
-			shown = append(shown, what.Use())
-		}
-	}
-	return inventory.UsedBy(inventory.UsesOf(shown)), orphans, err
-}
 
 // TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere has schedules for defects that random ones take too long to find. Something
 // happens at request n.
@@ -244,6 +163,38 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 					simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 9},
 					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: strconv.Itoa(2 + n%2*(simulation.Broken-2)), Rounds: 5},
 					simulation.Event{Action: simulation.Restart, N: 1, Rounds: 9})
+			},
+		},
+		"a change of what no pod uses counts as one of what serves": {
+			rules: "S1", take: replan(func(_ plan.Situation, p plan.Plan) plan.Plan {
+				for _, group := range p.Groups {
+					for i := range group {
+						group[i].InUse = true
+					}
+				}
+				return p
+			}), events: func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Refuse, Target: "Secret", Value: simulation.Policy},
+					simulation.Event{Action: simulation.Edit, Field: "account", Value: "other", Rounds: 5},
+					simulation.Event{Action: simulation.Restart, N: 1 + n%3},
+					simulation.Event{Action: simulation.ChangeBase, N: 1, Rounds: 2},
+					simulation.Event{Action: simulation.Edit, Field: "account", Rounds: 5})
+			},
+		},
+		"a second revision whose record is refused hides that the first one serves": {
+			rules: "S1", events: func(n int) []simulation.Event {
+				return []simulation.Event{
+					{Action: simulation.Edit, Field: "mode", Value: "statefulset"},
+					{Action: simulation.Scale, N: 1, Rounds: 1},
+					{Action: simulation.Refuse, Target: "Secret", Value: simulation.Quota, Rounds: 2},
+					{Action: simulation.Edit, Field: "volumes", Value: "2", Rounds: 5},
+					{Action: simulation.Scale, N: 2, Rounds: 5},
+					{Action: simulation.Edit, Field: "volume-size", Value: "2", Rounds: 1 + n%4},
+					{Action: simulation.Mark, Field: "paused", Value: "true", Rounds: 2},
+					{Action: simulation.Edit, Field: "check", Value: "1", Rounds: 5},
+					{Action: simulation.Restart, N: 1, Rounds: 2},
+				}
 			},
 		},
 		"a Secret that the informer cache does not show yet is not in use": {

@@ -1,7 +1,19 @@
 package release
 
 import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/revision"
 )
 
 // simEvents drops events.
@@ -10,3 +22,74 @@ type simEvents struct{}
 func (simEvents) Event(_ runtime.Object, _, _, _ string)                                          {}
 func (simEvents) Eventf(_ runtime.Object, _, _, _ string, _ ...any)                               {}
 func (simEvents) AnnotatedEventf(_ runtime.Object, _ map[string]string, _, _, _ string, _ ...any) {}
+
+// simCached takes the version of the user's Secret from the informer cache.
+type simCached struct{ simRevisions }
+
+func (r simCached) Render(
+	ctx context.Context, collector *unstructured.Unstructured, values map[string]any, running string,
+) (*revision.Revision, error) {
+	now, _, failed := r.Inputs(ctx, collector)
+	rendered, err := r.simRevisions.Render(ctx, collector, values, running)
+	if err == nil {
+		rendered.Inputs = now
+	}
+	return rendered, errors.Join(failed, err)
+}
+
+// simNameless reads records without their generation.
+type simNameless struct{ records }
+
+func (r simNameless) Read(ctx context.Context, revision int) (record.Content, error) {
+	content, err := r.records.Read(ctx, revision)
+	content.Generation = 0
+	return content, err
+}
+
+// simIncomplete says of each record that something of it is not there.
+type simIncomplete struct{ simRevisions }
+
+func (r simIncomplete) Recorded(
+	ctx context.Context, collector *unstructured.Unstructured, of record.Content, beside *revision.Revision,
+) (*revision.Revision, error) {
+	found, err := r.simRevisions.Recorded(ctx, collector, of, beside)
+	if err == nil {
+		found.Objects = append(slices.Clone(found.Objects), render.Object{Ref: simRef("Service", "lacked"), Stage: render.Network})
+	}
+	return found, err
+}
+
+// simForgetful has an operator that starts after another one compute digests of objects otherwise, so that it knows none of them.
+type simForgetful struct {
+	simReader
+	isFirst bool
+}
+
+func (r simForgetful) Of(
+	ctx context.Context, collector client.Object, kinds, optional []schema.GroupVersionKind,
+) (map[inventory.Reference]inventory.Object, error) {
+	found, err := r.simReader.Of(ctx, collector, kinds, optional)
+	for what, object := range found {
+		if !r.isFirst {
+			object.Digest += " otherwise"
+		}
+		found[what] = object
+	}
+	return found, err
+}
+
+// simUnshown says only of what the informer cache has that it is used.
+type simUnshown struct{ simReader }
+
+func (r simUnshown) Used(
+	ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object,
+) (inventory.Used, int32, error) {
+	used, orphans, err := r.simReader.Used(ctx, collector, objects)
+	var shown []string
+	for what := range objects {
+		if used.Has(what) {
+			shown = append(shown, what.Use())
+		}
+	}
+	return inventory.UsedBy(inventory.UsesOf(shown)), orphans, err
+}
