@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/redact"
 )
 
 // goneTimeout is how long a step waits until what it deletes to make room has gone. Mostly that takes milliseconds.
@@ -97,13 +97,10 @@ func successorName(name string, old types.UID) string {
 
 // withOwnName returns a refusal of a dry run as it would be under the object's own name.
 func withOwnName(err error, dryRun string, what inventory.Reference) error {
-	status, is := errors.AsType[*apierrors.StatusError](err)
-	if dryRun == "" || !is {
+	if dryRun == "" {
 		return err
 	}
-	told := &apierrors.StatusError{ErrStatus: *status.ErrStatus.DeepCopy()}
-	told.ErrStatus.Message = strings.ReplaceAll(told.ErrStatus.Message, dryRun, what.Name())
-	return told
+	return redact.Rewritten(err, func(text string) string { return strings.ReplaceAll(text, dryRun, what.Name()) })
 }
 
 // blames tells whether a refusal says that just what makes room is in the way: KEDA's webhook refuses a ScaledObject for a workload

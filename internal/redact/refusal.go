@@ -19,11 +19,11 @@ const longest = 250
 
 // Refusal returns an answer of the API server about a Secret without the data of the Secret: a webhook may repeat what it was given. Other
 // errors are returned as they are.
-func Refusal(err error) error { return rewritten(err, withoutData) }
+func Refusal(err error) error { return Rewritten(err, withoutData) }
 
 // RefusalOfCollector is Refusal for an answer about a Collector, whose spec can have a configuration as a text.
 func RefusalOfCollector(err error) error {
-	return rewritten(err, func(text string) string {
+	return Rewritten(err, func(text string) string {
 		if text = withoutData(text); len(text) > longest {
 			text = strings.ToValidUTF8(text[:longest], "") + "…"
 		}
@@ -31,8 +31,8 @@ func RefusalOfCollector(err error) error {
 	})
 }
 
-// rewritten returns an answer of the API server with other texts, and the same answer if its texts stay.
-func rewritten(err error, write func(string) string) error {
+// Rewritten returns an answer of the API server with other texts, and the same answer if its texts stay.
+func Rewritten(err error, write func(string) string) error {
 	status, is := errors.AsType[*apierrors.StatusError](err)
 	if !is {
 		return err
