@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -35,11 +36,17 @@ func (s *space) happen(ctx context.Context, e simulation.Event) error {
 		if s.collector.DeletionTimestamp != nil {
 			return nil
 		}
-		// A deletion in the moment when the finalizer is added takes the Collector at once: the API server has looked at it before that.
-		s.await(ctx, 3*time.Second, func() bool { found := s.status(); return found != nil && len(found.Finalizers) > 0 })
 		s.collector.DeletionTimestamp = new(metav1.Now())
 		s.history.removes(s.collector.UID)
-		return plane.client.Delete(ctx, newCollector(s.namespace, "c"))
+		// Without the precondition, a deletion in the moment when the finalizer is added takes the Collector at once: the API server has
+		// looked at it before that.
+		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			found := newCollector(s.namespace, "c")
+			if err := plane.client.Get(ctx, client.ObjectKeyFromObject(found), found); err != nil {
+				return err
+			}
+			return plane.client.Delete(ctx, found, client.Preconditions{ResourceVersion: &found.ResourceVersion})
+		})
 	case simulation.CreateCollector:
 		return s.create(ctx, simulation.First())
 	case simulation.RewriteSecret:
