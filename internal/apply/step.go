@@ -65,7 +65,7 @@ type Step struct {
 	// Rises tells that the workload is there, and has fewer pods than its predecessor. It gets as many.
 	Rises bool
 
-	// InUse tells that pods use an object of this name, or may.
+	// InUse tells that pods use the object that is there, or may.
 	InUse bool
 
 	// Old is what Replace deletes.

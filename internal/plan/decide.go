@@ -90,7 +90,7 @@ func (s *Situation) order(steps []apply.Step, untried inventory.Reference, p *Pl
 		isOfStage := func(step apply.Step) bool { return s.stageOf(step) == stage }
 		if stage == render.Mounts {
 			take(func(step apply.Step) bool { // it serves nobody yet
-				return isOfStage(step) && (step.Action == apply.Create || !step.InUse)
+				return isOfStage(step) && !step.InUse
 			})
 		}
 		take(func(step apply.Step) bool { return isOfStage(step) && step.Ref == untried })
@@ -167,7 +167,7 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	isSame := seen.Hash == wanted.Hash && !step.Rises
 	switch seen.State {
 	case drift.Absent, drift.Lost:
-		step.Action, step.UID, step.Reason = apply.Create, "", "it is not there"
+		step.Action, step.UID, step.InUse, step.Reason = apply.Create, "", false, "it is not there"
 		if seen.State == drift.Lost {
 			step.Reason = "somebody has deleted it"
 		}
@@ -261,8 +261,7 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 	}
 	byStage := func(a, b apply.Step) int { return int(s.stageOf(a)) - int(s.stageOf(b)) }
 	for _, step := range slices.SortedStableFunc(slices.Values(steps), byStage) {
-		isUsed := step.Action != apply.Create && step.InUse
-		if s.stageOf(step) == render.Mounts && !isUsed && !s.Conflicted {
+		if s.stageOf(step) == render.Mounts && !step.InUse && !s.Conflicted {
 			continue // it serves nobody yet
 		}
 		step.Action = apply.Try
