@@ -215,7 +215,7 @@ func (a *Applier) find(ctx context.Context, what inventory.Reference) (*unstruct
 
 // refusal says what the API server refuses, by the fields of the Collector.
 func (a *Applier) refusal(err error, s Step) error {
-	if fields := immutable(err, s.Ref.Kind().Kind); len(fields) > 0 && s.UID != "" {
+	if isImmutable(err, s.Ref.Kind().Kind) && s.UID != "" {
 		return &ImmutableError{Ref: s.Ref, Object: s.Object, cause: specpath.Explain(err, a.Collector, s.Object.Content)}
 	}
 	explained := specpath.Explain(err, a.Collector, s.Object.Content)

@@ -156,24 +156,28 @@ func (e *ImmutableError) inspect(
 	return found, err
 }
 
-// immutableFields are the fields that the API server names when somebody changes what nobody can change
-// (k8s.io/kubernetes, pkg/apis/apps/validation and pkg/apis/core/validation). Its reason is FieldValueForbidden for each.
-var immutableFields = map[string][]string{
-	"StatefulSet": {"spec"}, "Secret": {"data", "immutable"}, "PersistentVolumeClaim": {claimSize},
+// immutableFields are how the API server refuses a change of what nobody can change, by kind (k8s.io/kubernetes, pkg/apis/apps/validation
+// and pkg/apis/core/validation).
+var immutableFields = map[string][]metav1.StatusCause{
+	"StatefulSet": {
+		{Type: metav1.CauseTypeForbidden, Field: "spec"}, // until Kubernetes 1.36
+		{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.volumeClaimTemplates"},
+		{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.serviceName"},
+		{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.podManagementPolicy"},
+	},
+	"Secret":                {{Type: metav1.CauseTypeForbidden, Field: "data"}, {Type: metav1.CauseTypeForbidden, Field: "immutable"}},
+	"PersistentVolumeClaim": {{Type: metav1.CauseTypeForbidden, Field: "spec.resources.requests.storage"}},
 }
 
-const claimSize = "spec.resources.requests.storage"
-
-// immutable returns the fields that nobody can change, if the API server refuses only these. A policy's refusal is of the
-// same category, and names no field.
-func immutable(err error, kind string) (fields []string) {
-	for _, cause := range causes(err) {
-		if cause.Type != metav1.CauseTypeForbidden || !slices.Contains(immutableFields[kind], cause.Field) {
-			return nil
-		}
-		fields = append(fields, cause.Field)
-	}
-	return fields
+// isImmutable tells whether the API server refuses only changes of what nobody can change. A policy's refusal is of the same category, and
+// names no field.
+func isImmutable(err error, kind string) bool {
+	all := causes(err)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(cause metav1.StatusCause) bool {
+		return !slices.ContainsFunc(immutableFields[kind], func(known metav1.StatusCause) bool {
+			return cause.Type == known.Type && cause.Field == known.Field
+		})
+	})
 }
 
 // selectsOthers tells whether the API server refuses another selector of pods. No workload that the operator has created needs one.

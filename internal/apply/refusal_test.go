@@ -76,3 +76,37 @@ func refusalOf(t *testing.T, step Step) string {
 	applier := &Applier{Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently}
 	return applier.Do(t.Context(), [][]Step{{step}}).Error()
 }
+
+func TestWhatNobodyCanChangeIsToldFromWhatIsWrong(t *testing.T) {
+	forbidden := func(field string) metav1.StatusCause {
+		return metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: field}
+	}
+	wrong := func(field string) metav1.StatusCause {
+		return metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: field}
+	}
+	for name, row := range map[string]struct {
+		kind   string
+		causes []metav1.StatusCause
+		want   bool
+	}{
+		"a StatefulSet's claim templates, until Kubernetes 1.36": {"StatefulSet", []metav1.StatusCause{forbidden("spec")}, true},
+		"a StatefulSet's claim templates, since Kubernetes 1.37": {"StatefulSet", []metav1.StatusCause{wrong("spec.volumeClaimTemplates")}, true},
+		"two fields of a StatefulSet, since Kubernetes 1.37": {
+			"StatefulSet", []metav1.StatusCause{wrong("spec.serviceName"), wrong("spec.podManagementPolicy")}, true,
+		},
+		"claim templates, and a wrong value": {
+			"StatefulSet", []metav1.StatusCause{wrong("spec.volumeClaimTemplates"), wrong("spec.updateStrategy")}, false,
+		},
+		"one claim template":              {"StatefulSet", []metav1.StatusCause{wrong("spec.volumeClaimTemplates[0].spec")}, false},
+		"a policy":                        {"StatefulSet", []metav1.StatusCause{{Message: "denied"}}, false},
+		"the data of an immutable Secret": {"Secret", []metav1.StatusCause{forbidden("data")}, true},
+		"a claim that shrinks":            {"PersistentVolumeClaim", []metav1.StatusCause{forbidden("spec.resources.requests.storage")}, true},
+		"the spec of a claim":             {"PersistentVolumeClaim", []metav1.StatusCause{forbidden("spec")}, false},
+		"a Deployment":                    {"Deployment", []metav1.StatusCause{forbidden("spec")}, false},
+		"nothing":                         {"StatefulSet", nil, false},
+	} {
+		if got := isImmutable(invalid(row.causes...), row.kind); got != row.want {
+			t.Errorf("%s: %t, want %t", name, got, row.want)
+		}
+	}
+}

@@ -139,7 +139,7 @@ func (c simCluster) apply(r apply.Request) (*simObject, error) {
 func (c simCluster) admit(before, after *simObject, isDryRun bool) error {
 	if before != nil {
 		if kind := after.kind(); kind == "StatefulSet" && before.get(simClaims) != after.get(simClaims) {
-			return simInvalid(after.ref, metav1.CauseTypeForbidden, "spec", "spec: Forbidden: updates to statefulset spec are forbidden")
+			return c.world.refusesClaimTemplates(after.ref)
 		} else if kind == "Secret" && before.get(simData) != after.get(simData) {
 			return simInvalid(after.ref, metav1.CauseTypeForbidden, "data", "data: Forbidden: field is immutable when `immutable` is set")
 		} else if kind == "PersistentVolumeClaim" && simShrinks(before, after.get(simSize)) {
@@ -147,6 +147,14 @@ func (c simCluster) admit(before, after *simObject, isDryRun bool) error {
 		}
 	}
 	return c.refuses(before == nil, after.ref, isDryRun)
+}
+
+// refusesClaimTemplates returns what the API server says to other claim templates: in each second schedule as Kubernetes does until 1.36.
+func (w *simWorld) refusesClaimTemplates(what inventory.Reference) error {
+	if w.schedule.Seed%2 == 0 {
+		return simInvalid(what, metav1.CauseTypeForbidden, "spec", "spec: Forbidden: updates to statefulset spec are forbidden")
+	}
+	return simInvalid(what, metav1.CauseTypeFieldValueInvalid, "spec.volumeClaimTemplates", "field is immutable")
 }
 
 // refuses returns what a policy, a quota or a webhook says to a write.
