@@ -3,7 +3,6 @@ package plan
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/claims"
@@ -36,10 +35,6 @@ func Decide(s Situation) Plan {
 		return Plan{Verdict: Refused, Err: err}
 	}
 	s.Want = want
-	if changes && s.isUnrecorded() {
-		return Plan{Verdict: Unrecorded, After: time.Millisecond} // the next reconcile repairs and prunes
-	}
-
 	if changes && s.loses() {
 		const obstacle = "the deployed StatefulSet takes its pods back before the mode changes"
 		return Plan{Verdict: Deferred, Restores: true, After: inventory.CacheDelay, Obstacle: obstacle}
@@ -111,17 +106,6 @@ func (s *Situation) verdict(changes bool, steps int) Verdict {
 		return Drifted
 	}
 	return InSync
-}
-
-// isUnrecorded tells whether all that is wanted was applied, by an operator that was killed before it recorded that.
-func (s *Situation) isUnrecorded() bool {
-	for i := range s.Want.Objects {
-		seen := s.View.Objects[s.Want.Objects[i].Ref]
-		if seen.Hash != s.Want.Objects[i].Hash || seen.State != drift.Unknown || s.rises(&s.Want.Objects[i]) {
-			return false
-		}
-	}
-	return s.Deployed != ""
 }
 
 // Drifts tells whether the deployed revision has to be repaired, as far as is known without rendering it. A Collector that has moved

@@ -31,9 +31,6 @@ const (
 	// Upgrade: another revision must be deployed.
 	Upgrade Verdict = "Upgrade"
 
-	// Unrecorded: another revision is applied, and only its record is missing.
-	Unrecorded Verdict = "Unrecorded"
-
 	// Deferred: another revision is the operator's change, and waits for its turn.
 	Deferred Verdict = "Deferred"
 
@@ -81,7 +78,7 @@ type Plan struct {
 
 // Revises tells whether the plan brings another revision.
 func (p *Plan) Revises() bool {
-	return p.Verdict == Install || p.Verdict == Upgrade || p.Verdict == Unrecorded
+	return p.Verdict == Install || p.Verdict == Upgrade
 }
 
 // add adds a group of steps, unless it is empty.

@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/redact"
 )
@@ -154,34 +153,19 @@ func RevisionOf(secret, release string) (int, bool) {
 	return revision, found && err == nil && revision > 0 && revision <= maxRevision
 }
 
-// Add notes that the revisions until now are superseded, records what was applied as the next one, and forgets the oldest. It
-// returns the next revision.
-func (r *Records) Add(ctx context.Context, content Content) (int, error) {
-	for _, known := range slices.Clone(r.records) {
-		if known.superseded {
-			continue
-		}
-		if err := r.supersede(ctx, known); err != nil { // no reason to fail: the next revision has another chance
-			log.FromContext(ctx).Info("could not note that a revision is superseded", "revision", known.revision, "because", err.Error())
-		}
-	}
+// Begin records a revision that nothing is changed for yet. A record of an operator that was killed may have it already. It returns the
+// number of the revision.
+func (r *Records) Begin(ctx context.Context, content Content) (int, error) {
 	next := r.last + 1
-	// First: an operator that is killed in between leaves none too many. The last record stays until there is the next one.
-	r.tryForget(ctx, max(r.Limit, 2)-1)
 	err := r.create(ctx, next, content)
-	for range 2 { // what is deployed and not recorded is unknown to the next operator
-		if apply.IsLost(err) {
-			err = r.create(ctx, next, content)
-		}
-	}
-	// A quota may have room for fewer than stay. The record of what is deployed stays until there is the next one.
-	for keeps := r.Limit / 2; apierrors.IsForbidden(err) && keeps > 1; keeps /= 2 {
-		if isQuota := strings.Contains(err.Error(), "exceeded quota"); !isQuota || r.forget(ctx, keeps-1) != nil {
+	// A quota may have room for fewer than stay. The record of what is deployed stays.
+	for keeps := r.Limit / 2; apierrors.IsForbidden(err) && keeps > 0; keeps /= 2 {
+		if isQuota := strings.Contains(err.Error(), "exceeded quota"); !isQuota || r.forget(ctx, keeps) != nil {
 			break
 		}
 		err = r.create(ctx, next, content)
 	}
-	for taken := 0; apierrors.IsAlreadyExists(err); taken++ { // that record has lost its labels, or another operator has just written it
+	for taken := 0; apierrors.IsAlreadyExists(err); taken++ { // an operator that was killed has begun it, or another has just written it
 		secret, unread := r.get(ctx, next)
 		if apierrors.IsNotFound(unread) { // a webhook has said so
 			break
@@ -190,16 +174,45 @@ func (r *Records) Add(ctx context.Context, content Content) (int, error) {
 			return 0, unread
 		}
 		r.add(recordedIn(secret, next))
+		if rel, err := Unpack(secret.Data["release"]); err == nil && rel.Manifest == content.Manifest {
+			return next, nil
+		}
 		next += 1 << max(0, taken-2) // who takes many names costs few requests
 		err = r.create(ctx, next, content)
 	}
 	if err != nil {
 		return 0, err
 	}
+	return next, nil
+}
+
+// Accept notes that the revisions before one are superseded, and forgets the oldest. What is refused of that has another chance with the
+// next one.
+func (r *Records) Accept(ctx context.Context, number int) {
+	for _, known := range slices.Clone(r.records) {
+		if known.superseded || known.revision == number {
+			continue
+		}
+		if err := r.supersede(ctx, known); err != nil {
+			log.FromContext(ctx).Info("could not note that a revision is superseded", "revision", known.revision, "because", err.Error())
+		}
+	}
 	isUnknown := func(known recorded) bool { return known.uid == "" }
 	r.listed = r.listed || !slices.ContainsFunc(r.records, isUnknown) // the record before has told of all others
 	r.tryForget(ctx, r.Limit)
-	return next, nil
+}
+
+// Withdraw deletes the record of a revision that was begun.
+func (r *Records) Withdraw(ctx context.Context, number int) error {
+	i := slices.IndexFunc(r.records, func(known recorded) bool { return known.revision == number })
+	if i < 0 {
+		return nil
+	}
+	err := r.forgetOne(ctx, r.records[i])
+	if err == nil && r.last == number {
+		r.last--
+	}
+	return err
 }
 
 // create creates the record of a revision.

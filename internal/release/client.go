@@ -63,13 +63,7 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 		*r.entry = entry{uid: r.uid, deployed: told}
 	}
 	r.last.InOrder = false // until this reconcile ends, which it does not if it panics
-	begins := r.expected == nil && r.deployed.Revision != 0
-	err := r.look()
-	mayBeLater := r.isUnknown || begins && r.deployed.Generation != collector.GetGeneration()
-	if err == nil && mayBeLater && collector.GetDeletionTimestamp() == nil {
-		err = r.recallLater()
-	}
-	if err != nil {
+	if err := r.look(); err != nil {
 		return nil, r.ends(err)
 	}
 	return r, nil
@@ -174,9 +168,6 @@ func (r *actionClient) answer(hash string) *release.Release {
 // ends keeps the outcome of the reconcile, for the status and for the caller.
 func (r *actionClient) ends(err error) error {
 	r.outcome.Err, r.outcome.Deployed, r.outcome.Obstacle = err, r.deployed, r.plan.Obstacle
-	if r.unrecorded != nil {
-		r.outcome.Deployed = r.before.Followed(r.deployed) // an operator that starts finds the one that is recorded
-	}
 	isOfChange := r.rendered != nil && r.plan.Verdict != plan.Deferred && r.plan.Verdict != plan.Drifted
 	if err != nil && isOfChange && !apply.IsLost(err) {
 		r.outcome.refused = change{r.rendered.Inputs, r.rendered.Hash}

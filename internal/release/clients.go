@@ -108,7 +108,9 @@ type revisions interface {
 type records interface {
 	Prepare(ctx context.Context, deployed int) error
 	Any() bool
-	Add(ctx context.Context, content record.Content) (int, error)
+	Begin(ctx context.Context, content record.Content) (int, error)
+	Accept(ctx context.Context, number int)
+	Withdraw(ctx context.Context, number int) error
 	Read(ctx context.Context, revision int) (record.Content, error)
 	Forget(ctx context.Context) error
 }
@@ -124,9 +126,11 @@ type entry struct {
 	deployed revision.Deployed
 	records  record.Known
 
-	unrecorded *revision.Revision // the deployed one, as long as it has no record
-	before     revision.Deployed  // the recorded one before it
-	disturbed  bool               // only a part of what serves is of the revision that was begun or repaired last
+	begun struct { // what is recorded, and not accepted yet
+		number int
+		of     change
+	}
+	disturbed bool // only a part of what serves is of the revision that was begun or repaired last
 
 	failed struct { // the last repair beside a change that waits or is refused
 		err    error

@@ -76,7 +76,7 @@ func (r *actionClient) isUnchanged() bool {
 	if err != nil || r.expected == nil || r.isMoved || r.deployed.Revision == 0 {
 		return false
 	}
-	if r.unrecorded != nil || r.disturbed || r.latest.Inputs != now || !r.now().Before(r.until) {
+	if r.disturbed || r.latest.Inputs != now || !r.now().Before(r.until) {
 		return false
 	}
 	view := r.expected.See(r.found, r.now())
@@ -115,8 +115,7 @@ func (r *actionClient) decide() error {
 	if err != nil {
 		return err
 	}
-	isApplied := r.unrecorded != nil && r.unrecorded.Hash == r.rendered.Hash // and only its record was refused
-	isByOperator := !isApplied && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
+	isByOperator := r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
 	s.ByOperator = isByOperator && !r.isUnrepairable
 	if s.ByOperator && s.Failed == nil {
 		r.outcome.Update = r.Waves.Ask(r.collector)

@@ -22,11 +22,12 @@ import (
 // carryOut does what was decided. The deployed revision is repaired while another one waits, is checked or is refused.
 func (r *actionClient) carryOut() error {
 	err := r.forward()
+	r.withdraw(err) // also of a change that nobody wants any more
 	isRefused := err != nil && !apply.IsLost(err) && r.plan.Verdict != plan.Drifted
-	if r.plan.Restores || isRefused || r.unrecorded != nil && r.plan.Verdict == plan.Deferred {
+	if r.plan.Restores || isRefused {
 		err = r.repairBeside(err)
 	}
-	isOfDeployed := r.rendered != nil && !slices.Contains([]plan.Verdict{plan.Checking, plan.Deferred, plan.Unrecorded}, r.plan.Verdict)
+	isOfDeployed := r.rendered != nil && !slices.Contains([]plan.Verdict{plan.Checking, plan.Deferred}, r.plan.Verdict)
 	if err == nil && isOfDeployed {
 		r.expects().KeepRest(r.found, r.rendered.Keeps, r.now())
 	}
@@ -37,14 +38,7 @@ func (r *actionClient) carryOut() error {
 // forward goes towards what is wanted. It decides again if the API server has told something new.
 func (r *actionClient) forward() error {
 	if r.plan.Revises() {
-		records := r.recordsOf(r)
-		err := records.Prepare(r.ctx, r.deployed.Revision)
-		if err == nil && r.deployed.Revision == 0 && records.Any() {
-			if err = r.recallLater(); err == nil && r.deployed.Revision > 0 {
-				err = r.decide()
-			}
-		}
-		if err != nil {
+		if err := r.recordsOf(r).Prepare(r.ctx, r.deployed.Revision); err != nil {
 			return err
 		}
 	}
@@ -64,12 +58,10 @@ func (r *actionClient) forward() error {
 				r.plan.WaitFor(r.plan.Leftovers)
 			}
 		}
-		err := r.do(!r.plan.Revises() && r.plan.Verdict != plan.Checking && !r.isMoved, r.plan.Groups...)
+		err := r.attempt()
 		if err == nil {
-			if err = r.accept(); err == nil {
-				return r.deleteRest()
-			}
-			return r.withoutObstacle(err)
+			r.accept()
+			return r.deleteRest()
 		}
 		if again, learned := r.learn(err); !again {
 			return errors.Join(r.withoutObstacle(err), learned, r.undo(err))
@@ -79,6 +71,52 @@ func (r *actionClient) forward() error {
 		}
 	}
 	return errors.New("what the API server says changes again and again")
+}
+
+// attempt does what was decided. What revises is recorded when all dry runs are done, and before anything is changed.
+func (r *actionClient) attempt() error {
+	if !r.plan.Revises() {
+		return r.do(r.plan.Verdict != plan.Checking && !r.isMoved, r.plan.Groups...)
+	}
+	isTried := func(group []apply.Step) bool { return group[0].Action != apply.Try }
+	tries := slices.IndexFunc(r.plan.Groups, isTried)
+	if tries < 0 {
+		tries = len(r.plan.Groups)
+	}
+	if err := r.do(false, r.plan.Groups[:tries]...); err != nil {
+		return err
+	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	return r.do(false, r.plan.Groups[tries:]...)
+}
+
+// begin records what is rendered, unless it is.
+func (r *actionClient) begin() error {
+	of := change{r.rendered.Inputs, r.rendered.Hash}
+	if r.begun.number != 0 && r.begun.of == of {
+		return nil
+	}
+	r.rendered.Attribute(inventory.ChangerOf(r.collector), r.deployed, r.latest.Inputs, inventory.Running(r.found))
+	number, err := r.recordsOf(r).Begin(r.ctx, r.rendered.Content())
+	if err == nil {
+		r.begun.number, r.begun.of = number, of
+	}
+	return err
+}
+
+// withdraw takes the record of a change back that was begun and not accepted: nobody is told that it is deployed. One whose end is not known
+// is tried again.
+func (r *actionClient) withdraw(cause error) {
+	if r.begun.number == 0 || apply.IsLost(cause) {
+		return
+	}
+	if err := r.recordsOf(r).Withdraw(r.ctx, r.begun.number); err != nil {
+		log.FromContext(r.ctx).Info("could not take back the record of a change", "because", err.Error())
+		return
+	}
+	r.begun.number = 0
 }
 
 // withoutObstacle returns why a change has not come. Nothing that it would have waited for is told: the next reconcile does not try it.
@@ -213,44 +251,27 @@ func (r *actionClient) undo(cause error) error {
 	return r.do(false, created)
 }
 
-// accept records a revision whose steps are done, and remembers what was rendered.
-func (r *actionClient) accept() error {
+// accept accepts a revision whose steps are done, and remembers what was rendered.
+func (r *actionClient) accept() {
 	if r.plan.Verdict == plan.Checking {
 		r.outcome.Checking = fmt.Sprintf("Job %q checks the change", r.rendered.First(render.Checks).Ref.Name())
 		if r.deployed.Revision > 0 {
 			r.outcome.Checking += "; pods of the last revision still serve"
 		}
-		return nil
+		return
 	}
 	number := r.deployed.Revision
-	r.disturbed, r.isUnknown = false, r.plan.Verdict == plan.Unrecorded // the API server has accepted all of it
+	r.disturbed, r.isUnknown = false, false // the API server has accepted all of it
 	for _, expected := range r.expected {
 		expected.Pending = false
 	}
-	var err error
-	if r.plan.Revises() || r.unrecorded != nil {
-		var added int
-		r.rendered.Attribute(inventory.ChangerOf(r.collector), r.unrecorded, r.deployed, r.latest.Inputs, inventory.Running(r.found))
-		added, err = r.recordsOf(r).Add(r.ctx, r.rendered.Content())
-		switch {
-		case err == nil:
-			number, r.unrecorded = added, nil
-		case number == 0: // nothing is deployed before the first record
-			return err
-		default:
-			if r.unrecorded != nil {
-				r.before = r.before.Followed(r.deployed) // until this one is seen, too
-			} else {
-				r.before = r.deployed
-			}
-			r.unrecorded, err = r.rendered, fmt.Errorf("the change is applied, but not recorded: %w", err)
-			r.isUnknown = r.isUnknown || r.isMoved // what it replaces has the label of the other operator
-		}
+	if r.plan.Revises() {
+		number, r.begun.number = r.begun.number, 0
+		r.recordsOf(r).Accept(r.ctx, number)
 	}
 	r.remember()
 	r.waits = r.plan.Waits
 	r.deployed = r.rendered.Deployed(number)
-	return err
 }
 
 // remember remembers what was rendered, and from what.
@@ -270,10 +291,7 @@ func (r *actionClient) summarize(err error) {
 	}
 	// While a change waits or is refused, it is not known which of the objects wait to be pruned.
 	isOfDeployed := r.plan.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.deployed.Hash())
-	switch isKnown := isInOrder && !r.isUnknown && !r.disturbed; {
-	case isKnown && r.unrecorded != nil:
-		r.deployed.Serves(r.found)
-	case isKnown && isOfDeployed && err == nil: // what was refused is not in order
+	if isInOrder && !r.isUnknown && !r.disturbed && isOfDeployed && err == nil { // what was refused is not in order
 		r.deployed.Seen(r.found, r.waits)
 	}
 	if r.rendered != nil { // of what the informer cache does not have yet, or has no more

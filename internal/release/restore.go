@@ -21,9 +21,6 @@ import (
 // repairBeside repairs the deployed revision while another one waits, is checked, or is refused for a cause. A change of the operator
 // no longer waits if its predecessor cannot be repaired.
 func (r *actionClient) repairBeside(cause error) error {
-	if late := r.unrecorded; late != nil && (r.rendered == nil || r.rendered.Hash != late.Hash) {
-		r.recordLate(late)
-	}
 	s := r.harm()
 	if r.deployed.Revision == 0 || !s.Drifts() && !r.isMoved {
 		return cause
@@ -71,20 +68,6 @@ func (r *actionClient) harm() plan.Situation {
 	return plan.Situation{Deployed: r.deployed.Hash(), Disturbed: r.disturbed, Moved: r.isMoved, View: view}
 }
 
-// recordLate records the deployed revision, unless that is refused again.
-func (r *actionClient) recordLate(late *revision.Revision) {
-	number, err := r.recordsOf(r).Add(r.ctx, late.Content())
-	if err != nil {
-		return
-	}
-	r.deployed, r.unrecorded, r.until = late.Deployed(number), nil, r.now() // what it replaces is still there
-	for what, object := range r.found {
-		if object.Deleting && r.expected[what] == nil && late.Keeps(what) {
-			r.expects().Keep(what, object) // it is missed when it has gone
-		}
-	}
-}
-
 func (r *actionClient) repair() error {
 	recorded, missing := r.recorded(r.deployed.Revision)
 	if apply.IsPassing(missing) {
@@ -97,11 +80,10 @@ func (r *actionClient) repair() error {
 	if r.plan.Verdict == plan.Uninstalling && workload != nil && workload.Ref.Kind().Kind != "StatefulSet" {
 		return errNoSet
 	}
-	want, lacks, err := recorded.Restored(r.deployed, r.found, r.harm())
+	want, lacks, err := recorded.Restored(r.deployed, r.harm())
 	if err != nil {
 		return cmp.Or(missing, err)
 	}
-	isFollowed := len(want.Objects) == 0 && r.deployed.IsFollowed(r.found)
 	clear(r.immutable) // it is of the other revision
 	var s plan.Situation
 	for again := true; again; {
@@ -123,36 +105,14 @@ func (r *actionClient) repair() error {
 	}
 	r.expects().KeepRepaired(s.View.Objects, r.found, want.Keeps)
 	r.disturbed, r.isUnknown = false, false
-	if isFollowed { // also by what was adopted
-		serves := maps.Clone(r.found)
-		for what, object := range serves {
-			if known := r.expected[what]; known != nil {
-				object.Digest = known.Digest
-				serves[what] = object
-			}
-		}
-		r.deployed.Serves(serves)
-	}
 	return nil
 }
 
 // recorded returns a revision as its record has it, or as it should.
 func (r *actionClient) recorded(number int) (*revision.Revision, error) {
-	if r.unrecorded != nil && number == r.deployed.Revision {
-		return r.unrecorded, nil
-	}
 	content, err := r.recordsOf(r).Read(r.ctx, number)
 	if err != nil {
 		return nil, err
 	}
 	return r.revisions.Recorded(r.ctx, r.collector, content, r.rendered)
-}
-
-// recallLater takes the revision after that of the status for the deployed one, if that is what is there.
-func (r *actionClient) recallLater() error {
-	later, err := revision.Later(r.deployed, r.recorded, r.live)
-	if later != nil {
-		r.deployed, r.isUnknown = later.Deployed(r.deployed.Revision+1), true
-	}
-	return err
 }

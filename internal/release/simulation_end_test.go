@@ -190,6 +190,9 @@ func (s *simSpace) converges(when string) {
 	}
 	s.want = want
 	why := s.refusal()
+	if n := len(s.records); n > 0 && when == "in the end" && len(s.refusals) == 0 && s.state.update == "" && int64(s.records[n-1].revision) > s.state.revision {
+		w.violates("H1", "%s, Helm shows revision %d, and revision %d is deployed", when, s.records[n-1].revision, s.state.revision)
+	}
 	_, job := s.markedAs(want)
 	switch {
 	case s.state.update != "" && (s.state.update != "RollingOut" || s.state.ready) && when == "in the end" && !w.isHeld():
@@ -229,15 +232,7 @@ func (s *simSpace) restored(why, when string) {
 	if s.blocks(want) || s.state.hashOf() != s.accepted.Hash {
 		return
 	}
-	if s.hasUnrecordedClaims(want) {
-		return // known: only the spec can say which StatefulSet is right
-	}
 	differs := s.differs(want)
-	if applied, isKnown := s.rendered[s.unrecorded]; isKnown && differs != "" { // it has replaced that, and only its record was refused
-		if differs = s.differs(applied.want); w.schedule.Shards > 0 {
-			return // what serves may have been adopted as it is
-		}
-	}
 	if differs != "" && !s.lacksRecord() {
 		w.violates("S6", "%s, although %s refuses the change, the last accepted revision is not there: %s (%s)", when, why, differs, s.state)
 	}
@@ -247,7 +242,7 @@ func (s *simSpace) restored(why, when string) {
 }
 
 func (s simState) hashOf() string {
-	return revision.Deployed{Digest: s.digest}.Recorded()
+	return revision.Deployed{Digest: s.digest}.Hash()
 }
 
 func (s *simSpace) verdictOf() string {
@@ -267,17 +262,6 @@ func (s *simSpace) blocks(want plan.Want) bool {
 		}
 	}
 	return false
-}
-
-// hasUnrecordedClaims tells whether an operator has changed a StatefulSet to one with claims, or without, and was killed while the record
-// of that was refused: nobody can change it back.
-func (s *simSpace) hasUnrecordedClaims(accepted plan.Want) bool {
-	what := simRef("StatefulSet", simName)
-	wanted, applied, live := accepted.Has(what), s.rendered[s.unrecorded].want.Has(what), s.objects[what]
-	if wanted == nil || applied == nil || live == nil || live.get(simApplied) != applied.Hash {
-		return false
-	}
-	return (live.find(simClaims) == nil) != (s.claimSize(wanted) == "")
 }
 
 // isHeld tells whether a Collector that cannot become ready takes the budget of a wave.

@@ -126,9 +126,6 @@ func (o *simOperatorProcess) reconcile(s *simSpace) {
 	if w.killed {
 		return
 	}
-	if err != nil && lost == nil && outcome.InOrder {
-		s.notesUnrecorded()
-	}
 	if err != nil || lost != nil {
 		s.fails()
 		return

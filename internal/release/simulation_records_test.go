@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
@@ -44,59 +42,55 @@ func (s *simRecords) Prepare(_ context.Context, deployed int) error {
 
 func (s *simRecords) Any() bool { return len(s.records) > 0 }
 
-func (s *simRecords) Add(_ context.Context, content record.Content) (number int, err error) {
-	for range 3 {
-		if number, err = s.add(content); !apply.IsLost(err) {
-			break
-		}
-	}
-	return number, err
-}
-
-func (s *simRecords) add(content record.Content) (int, error) {
+func (s *simRecords) Begin(_ context.Context, content record.Content) (int, error) {
 	next := s.r.deployed.Revision + 1
+	added := s.rendered[content.Manifest]
 	for _, known := range s.records {
+		if known.revision >= next && known.want.Hash == content.Manifest && known.spec == content.Generation {
+			_, lost := s.request("read the record of revision %d, which was begun", known.revision)
+			s.begun = known
+			return known.revision, lost
+		}
 		next = max(next, known.revision+1)
 	}
-	effect, lost := s.request("record revision %d", next)
+	effect, lost := s.request("begin revision %d", next)
 	if !effect {
 		return 0, lost
 	}
 	if err := s.refuses(true, simRef("Secret", "record"), false); err != nil {
 		s.world.trace("      refused: %v", err)
-		s.unrecorded = content.Manifest
 		return 0, err
 	}
-	added := s.rendered[content.Manifest]
 	added.revision, added.spec = next, content.Generation
-	s.accepts(added)
-	s.records = append(s.records, added)
-	s.records = s.records[max(0, len(s.records)-simHistory):]
-	s.accepted, s.acceptedOf = added.want, added.of
-	s.dropTouched()
+	s.records, s.begun = append(s.records, added), added
 	return next, lost
 }
 
-// rollsBack tells whether a workload gets what the last record has, although the status tells of a later revision that serves, and nobody
-// has asked for the recorded one.
-func (s *simSpace) rollsBack(before, after *simObject) bool {
-	accepted, _ := s.markedAs(s.accepted)
-	asked, _ := s.markedAs(s.want)
-	isOf := func(want plan.Want) bool {
-		found := want.Has(after.ref)
-		return found != nil && found.Hash == after.get(simApplied)
+func (s *simRecords) Accept(_ context.Context, number int) {
+	added := s.begun
+	if added.revision != number {
+		panic("another revision was begun")
 	}
-	if before == nil || !isOf(accepted) || isOf(asked) || len(s.touched) > 0 {
-		return false
-	}
-	return s.fresh && s.serving.IsFollowed(s.live())
+	s.accepts(added)
+	s.known[number] = added
+	s.records = s.records[max(0, len(s.records)-simHistory):]
+	s.accepted, s.acceptedOf, s.acceptedAs = added.want, added.of, number
+	s.dropTouched()
 }
 
-// notesUnrecorded notes what serves, if it is of a revision whose record was refused: the status has told of it.
-func (s *simSpace) notesUnrecorded() {
-	if s.unrecorded != "" && s.want.Hash == s.unrecorded && s.unrecorded != s.accepted.Hash && !s.lagsAnywhere() && s.world.schedule.Shards == 0 {
-		s.serving = revision.Deployed{Digest: strings.Repeat("-", 64)}
-		s.serving.Serves(s.live())
+func (s *simRecords) Withdraw(_ context.Context, number int) error {
+	effect, lost := s.request("withdraw revision %d", number)
+	if effect {
+		s.records = slices.DeleteFunc(s.records, func(known simRecord) bool { return known.revision == number })
+	}
+	return lost
+}
+
+// recalls has what the status tells accepted: an operator that starts knows no more.
+func (s *simSpace) recalls() {
+	if told := int(s.state.revision); s.acceptedAs != told {
+		known := s.known[told]
+		s.accepted, s.acceptedOf, s.acceptedAs = known.want, known.of, told
 	}
 }
 

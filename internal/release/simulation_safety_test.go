@@ -151,9 +151,6 @@ func (s *simSpace) wrote(before, after *simObject) {
 		return
 	}
 	isNew := before == nil || simDiffers(before, after)
-	if isNew && after.isWorkload() && s.rollsBack(before, after) {
-		w.violates("S1", "%s goes back to what is recorded, although a later revision serves", after.ref)
-	}
 	if why := s.refusal(); why != "" && isNew && !s.isAccepted(after) {
 		w.violates("S1", "%s is written although %s refuses the change", after.ref, why)
 	}
@@ -164,7 +161,7 @@ func (s *simSpace) isAccepted(after *simObject) bool {
 	if before := s.started[after.ref]; before != nil && !simDiffers(before, after) {
 		return true
 	}
-	all := []simInputs{s.acceptedOf, s.rendered[s.unrecorded].of} // which is applied, and only its record was refused
+	all := []simInputs{s.acceptedOf}
 	for _, known := range s.records {
 		if int64(known.revision) == s.state.revision {
 			all = append(all, known.of) // a kill has kept the status from telling of a later one
@@ -255,8 +252,7 @@ func (s *simSpace) ends(err error) {
 	if spec.Replicas != 0 || isLate && wanted != nil && workloads > 1 && s.started[wanted.Ref] != nil {
 		s.asked = true // the other workload is still to go: of two that serve, the one that is wanted stays as it is
 	}
-	isApplied := s.unrecorded != "" && s.unrecorded == s.accepted.Hash // before: only its record was missing
-	if s.asked || workloads > 2 || !s.fresh || isApplied {             // the operator cannot know
+	if s.asked || workloads > 2 || !s.fresh { // the operator cannot know
 		return
 	}
 	if accepted := s.accepted.First(render.Workloads); accepted != nil && accepted.SetsReplicas {

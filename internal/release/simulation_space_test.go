@@ -14,7 +14,6 @@ import (
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
-	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
 
@@ -68,13 +67,14 @@ type simSpace struct {
 	touched    map[inventory.Reference]bool
 	started    map[inventory.Reference]*simObject // as they were when the reconcile began
 	rendered   map[string]simRecord               // what may be recorded, by its hash
-	unrecorded string                             // the hash of what was applied last, and whose record was refused
-	serving    revision.Deployed                  // has the digest of what served of that, when it was in order
-	isHeld     bool                               // the operator's changes, when the reconcile began
-	isNow      bool                               // it was told to take them now
-	looked     int                                // how many pods the informer cache showed when the operator last looked
-	told       int                                // how many pods the status told of then
-	lost       int                                // how many pods the workload had that somebody has deleted
+	begun      simRecord                          // recorded last
+	known      map[int]simRecord                  // all that were accepted
+	acceptedAs int
+	isHeld     bool // the operator's changes, when the reconcile began
+	isNow      bool // it was told to take them now
+	looked     int  // how many pods the informer cache showed when the operator last looked
+	told       int  // how many pods the status told of then
+	lost       int  // how many pods the workload had that somebody has deleted
 }
 
 func (s *simSpace) namespace() string { return fmt.Sprintf("ns%d", s.number) }
@@ -239,7 +239,7 @@ func (s *simSpace) create() {
 	s.spec, s.shard, s.state, s.dirty = simulation.First(), "0", simState{}, true
 	s.paused, s.ring, s.rollout = "", "", ""
 	s.touched, s.want, s.accepted = map[inventory.Reference]bool{}, plan.Want{}, plan.Want{}
-	s.rendered = map[string]simRecord{}
+	s.rendered, s.known, s.acceptedAs, s.acceptedOf = map[string]simRecord{}, map[int]simRecord{}, 0, simInputs{}
 }
 
 // mounts tells whether pods use an object, or may.

@@ -25,14 +25,13 @@ func (s *simSpace) rollsOut() {
 
 // accepts checks a revision that is recorded.
 func (s *simSpace) accepts(added simRecord) {
-	isApplied := added.want.Hash == s.unrecorded // before this refusal
-	if why := s.refusal(); why != "" && s.fresh && added.want.Hash == s.want.Hash && !isApplied {
+	if why := s.refusal(); why != "" && s.fresh && added.want.Hash == s.want.Hash {
 		s.world.violates("S1", "the change is accepted although %s refuses it", why)
 	}
-	if len(s.records) == 0 || len(s.refusals) > 0 || isApplied || !s.fresh || !s.isHeld {
+	before, isKnown := s.known[s.acceptedAs]
+	if !isKnown || len(s.refusals) > 0 || !s.fresh || !s.isHeld || !s.isRecorded() {
 		return
 	}
-	before := s.records[len(s.records)-1]
 	isOther, isTold := before.of.hashes != added.of.hashes, before.revision == int(s.state.revision)
 	if !isTold && (isOther || s.isDisturbed()) {
 		return // known: nothing tells that the record of an operator that was killed before it told is not forged
@@ -49,11 +48,8 @@ func (s *simSpace) accepts(added simRecord) {
 
 // isDisturbed tells whether somebody has touched something that the last recorded revision has brought.
 func (s *simSpace) isDisturbed() bool {
-	var earlier plan.Want
-	if n := len(s.records); n > 1 {
-		earlier = s.records[n-2].want
-	}
-	return slices.ContainsFunc(s.records[len(s.records)-1].want.Objects, func(brought render.Object) bool {
+	earlier := s.known[s.acceptedAs-1].want
+	return slices.ContainsFunc(s.accepted.Objects, func(brought render.Object) bool {
 		known, live := earlier.Has(brought.Ref), s.objects[brought.Ref]
 		return (known == nil || known.Hash != brought.Hash) && (s.touched[brought.Ref] || live != nil && live.deleting)
 	})

@@ -105,6 +105,7 @@ func (w *simWorld) start() {
 	}
 	for _, s := range w.spaces {
 		s.dirty, s.backoff = s.exists, 0
+		s.recalls()
 	}
 }
 

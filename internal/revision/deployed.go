@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
-	"github.com/kube8/kube8-operator/internal/render"
 )
 
 // Deployed says what a deployed revision is, without its content. The zero value says that there is none.
@@ -50,9 +49,6 @@ var (
 
 	// unseen is the last part of a digest as long as the informer cache has not shown all objects.
 	unseen = strings.Repeat("-", digestLength-2*partLength)
-
-	// serving begins the last part while a later revision serves that is not recorded.
-	serving = "+"
 )
 
 // Recall returns the deployed revision that a Collector's status tells of.
@@ -77,18 +73,8 @@ func (r *Revision) Deployed(number int) Deployed {
 	}
 }
 
-// Hash tells what was rendered for the revision apart from anything else. It is empty if that is not known. While a later one serves that
-// is not recorded, it is that of nothing that is rendered.
+// Hash tells what was rendered for the revision apart from anything else. It is empty if that is not known.
 func (d Deployed) Hash() string {
-	_, hash, objects := d.parts()
-	if strings.HasPrefix(objects, serving) {
-		return objects
-	}
-	return hash
-}
-
-// Recorded returns the hash of what is recorded for the revision.
-func (d Deployed) Recorded() string {
 	_, hash, _ := d.parts()
 	return hash
 }
@@ -110,29 +96,6 @@ func (d *Deployed) Seen(objects map[inventory.Reference]inventory.Object, waits 
 	if inputs, hash, _ := d.parts(); hash != "" {
 		d.Digest = inputs + hash + digestOf(objects, waits)
 	}
-}
-
-// Followed returns the recorded revision while a later one is deployed, whose record was refused. An operator that starts finds the first
-// one, and what serves of the later one once that was in order.
-func (d Deployed) Followed(by Deployed) Deployed {
-	inputs, hash, _ := d.parts()
-	if _, _, serves := by.parts(); hash != "" && strings.HasPrefix(serves, serving) {
-		d.Digest = inputs + hash + serves
-	}
-	return d
-}
-
-// Serves notes that what serves is in order, of a revision that is not recorded.
-func (d *Deployed) Serves(objects map[inventory.Reference]inventory.Object) {
-	if inputs, hash, _ := d.parts(); hash != "" {
-		d.Digest = inputs + hash + digestOfServing(objects)
-	}
-}
-
-// IsFollowed tells whether what serves is of a later revision, as it was when that was in order.
-func (d Deployed) IsFollowed(objects map[inventory.Reference]inventory.Object) bool {
-	_, _, serves := d.parts()
-	return serves == digestOfServing(objects)
 }
 
 func (d Deployed) parts() (inputs, hash, objects string) {
@@ -175,22 +138,4 @@ func digestOf(objects map[inventory.Reference]inventory.Object, waits map[invent
 	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	return hex.EncodeToString(sum[:])[:digestLength-2*partLength]
-}
-
-// digestOfServing returns the digest of the objects that serve, and of what they use: a change that is refused may leave others. It is no
-// digest of all. An object that is being deleted does not count, and a claim never does: it cannot go while pods use it.
-func digestOfServing(objects map[inventory.Reference]inventory.Object) string {
-	serves := map[inventory.Reference]inventory.Object{}
-	uses := make([]string, 0, len(objects))
-	for _, object := range objects {
-		uses = append(uses, object.Uses)
-	}
-	used := inventory.UsedBy(uses...)
-	for what, object := range objects {
-		isServing := render.StageOf(what.Kind().Kind) > render.Checks || used.Has(what)
-		if isServing && !object.Deleting && what.Kind().Kind != "PersistentVolumeClaim" {
-			serves[what] = object
-		}
-	}
-	return serving + digestOf(serves, nil)[1:]
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/base"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -80,21 +79,14 @@ func (s *Source) secret(
 // order stays, and another one is rendered from the recorded values, unless the revision has its data. lacks says which cannot be
 // rendered.
 //
-// Otherwise nobody knows what is deployed: another version of the operator has recorded it, somebody has changed the record, or a later
-// revision is not recorded. Then everything stays as it is. It is an error if something is known to be wrong, unless an earlier revision
-// is recorded.
-func (r *Revision) Restored(
-	deployed Deployed, found map[inventory.Reference]inventory.Object, s plan.Situation,
-) (want plan.Want, lacks, err error) {
+// Otherwise nobody knows what is deployed: another version of the operator has recorded it, or somebody has changed the record. Then
+// everything stays as it is. It is an error if something is known to be wrong.
+func (r *Revision) Restored(deployed Deployed, s plan.Situation) (want plan.Want, lacks, err error) {
 	want.Hash = deployed.Hash()
-	isDeployed, stays := r.Hash == deployed.Recorded(), deployed.IsFollowed(found)
-	if !isDeployed {
-		stays = r.isComplete(s.View.Objects)
-	}
-	if stays && !s.IsHarmed(len(r.Objects) > 0) {
-		return want, nil, nil
-	}
-	if !isDeployed {
+	if r.Hash != deployed.Hash() {
+		if r.isComplete(s.View.Objects) && !s.IsHarmed(len(r.Objects) > 0) {
+			return want, nil, nil
+		}
 		return want, nil, fmt.Errorf("the record of revision %d is not what the status says; "+
 			"another version of the operator has written it, or somebody has changed it", deployed.Revision)
 	}
@@ -121,61 +113,4 @@ func (r *Revision) isComplete(found map[inventory.Reference]drift.Seen) bool {
 		seen := found[object.Ref]
 		return object.Stage != render.Checks && (seen.State == drift.Absent || !seen.IsThere())
 	})
-}
-
-// Later returns the recorded revision after the deployed one, or nil if what it has brought is not there. An operator was killed before
-// the status told of it. recorded returns the revision of a record, and live what the API server has: the informer cache may be from before
-// the kill. It is an error if their answers were lost.
-func Later(
-	deployed Deployed, recorded func(number int) (*Revision, error), live func() (map[inventory.Reference]inventory.Object, error),
-) (*Revision, error) {
-	later, err := recorded(deployed.Revision + 1)
-	switch {
-	case apply.IsLost(err):
-		return nil, err
-	case err != nil:
-		return nil, nil //nolint:nilerr // there is none, or it is somebody else's
-	}
-	var before *Revision
-	if deployed.Revision > 0 {
-		before, err = recorded(deployed.Revision)
-		if apply.IsLost(err) {
-			return nil, err
-		}
-		if err != nil || before.Hash != deployed.Recorded() { // it is not recorded any more, or somebody has written its record
-			before = nil
-		}
-	}
-	found, err := live()
-	if err != nil {
-		return nil, err
-	}
-	if isThere, err := later.isThere(found, before); !isThere {
-		return nil, err
-	}
-	return later, nil
-}
-
-// isThere tells whether the objects that a recorded revision has brought are there as it has them. before is the revision before it, or nil
-// if that is not known: objects that both have tell nothing. Names of Secrets say their content, so the workload tells of them. Nobody who
-// may only write Secrets can bring that about.
-func (r *Revision) isThere(found map[inventory.Reference]inventory.Object, before *Revision) (bool, error) {
-	want, err := r.Accepted(r.First(render.Checks))
-	if err != nil || want.First(render.Workloads) == nil {
-		return false, err
-	}
-	var earlier plan.Want
-	if before != nil {
-		if earlier, err = before.Accepted(before.First(render.Checks)); err != nil {
-			return false, err
-		}
-	}
-	for _, object := range want.Objects {
-		known, live := earlier.Has(object.Ref), found[object.Ref]
-		isSame := known != nil && known.Hash == object.Hash
-		if !isSame && live.Hash != object.Hash && object.Ref.Kind().Kind != "Secret" {
-			return false, nil
-		}
-	}
-	return true, nil
 }

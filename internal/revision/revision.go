@@ -181,11 +181,9 @@ func (r *Revision) Content() record.Content {
 }
 
 // Attribute notes whose change makes a revision differ from the deployed one, as far as that is known: changer's, if the spec has changed.
-// unrecorded is the same revision if it is applied and its record was refused, or nil. Everything else is as for IsByOperator.
-func (r *Revision) Attribute(changer string, unrecorded *Revision, deployed Deployed, before Inputs, running string) {
+// Everything else is as for IsByOperator.
+func (r *Revision) Attribute(changer string, deployed Deployed, before Inputs, running string) {
 	switch {
-	case unrecorded != nil && unrecorded.Hash == r.Hash:
-		r.ChangedBy = unrecorded.ChangedBy
 	case r.IsByOperator(deployed, before, running):
 		r.ChangedBy = "the operator"
 		if r.Bases != deployed.Bases || before != (Inputs{}) && before.Bases != r.Inputs.Bases {
