@@ -256,8 +256,9 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 			return step.Ref == s.Refused && (s.stageOf(step) == render.Mounts || s.stageOf(tries[0]) != render.Mounts)
 		}
 		i := max(0, slices.IndexFunc(tries, isFirst))
-		untried = tries[i].Ref
-		tries = slices.Delete(tries, i, i+1)
+		if untried = tries[i].Ref; untried != s.Refused { // or it would be refused after the change is recorded
+			tries = slices.Delete(tries, i, i+1)
+		}
 	}
 	for i := range s.Want.Objects {
 		wanted := &s.Want.Objects[i]

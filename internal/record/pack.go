@@ -127,6 +127,7 @@ func (r *Records) Read(ctx context.Context, revision int) (of Content, err error
 	if err != nil {
 		return of, err
 	}
+	r.add(recordedIn(secret, revision))
 	rel, err := Unpack(secret.Data["release"])
 	if err != nil {
 		return of, fmt.Errorf("read the record of revision %d: %w", revision, err)

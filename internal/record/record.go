@@ -87,8 +87,9 @@ func (r *Records) Prepare(ctx context.Context, deployed int) error {
 	if !r.Alone || !r.listed && deployed == 0 {
 		return r.list(ctx)
 	}
-	if !r.listed && len(r.records) == 0 {
-		r.records = []recorded{{revision: deployed}}
+	isDeployed := func(known recorded) bool { return known.revision == deployed }
+	if !r.listed && !slices.ContainsFunc(r.records, isDeployed) {
+		r.add(recorded{revision: deployed})
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/configuration"
@@ -174,6 +175,11 @@ func (r *actionClient) ends(err error) error {
 	}
 	if r.isUnknown {
 		r.expected = nil
+	}
+	if !apply.IsLost(err) { // what has no answer goes on
+		if err := r.withdraw(); err != nil {
+			log.FromContext(r.ctx).Info("could not withdraw the record of a change", "because", err.Error())
+		}
 	}
 	if r.outcome.Update == nil {
 		r.Waves.Done(r.collector, r.began, err == nil || r.stays(err))

@@ -126,10 +126,7 @@ type entry struct {
 	deployed revision.Deployed
 	records  record.Known
 
-	begun struct { // what is recorded, and not accepted yet
-		number int
-		of     change
-	}
+	begun     *begun // nil until it is known
 	disturbed bool // only a part of what serves is of the revision that was begun or repaired last
 
 	failed struct { // the last repair beside a change that waits or is refused
@@ -139,6 +136,13 @@ type entry struct {
 
 	lacked string // what was last said of references that are not followed
 	last   Outcome
+}
+
+// begun is a revision that is recorded and not accepted yet. The number is 0 if there is none.
+type begun struct {
+	number     int
+	generation int64
+	hash       string
 }
 
 // change is what a Collector was rendered to, and from what.

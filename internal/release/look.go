@@ -76,7 +76,7 @@ func (r *actionClient) isUnchanged() bool {
 	if err != nil || r.expected == nil || r.isMoved || r.deployed.Revision == 0 {
 		return false
 	}
-	if r.disturbed || r.latest.Inputs != now || !r.now().Before(r.until) {
+	if r.begun != nil && r.begun.number != 0 || r.disturbed || r.latest.Inputs != now || !r.now().Before(r.until) {
 		return false
 	}
 	view := r.expected.See(r.found, r.now())
@@ -161,6 +161,9 @@ func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
 
 // prepare decides what to do about what is rendered now.
 func (r *actionClient) prepare() error {
+	if err := r.recall(); err != nil {
+		return err
+	}
 	if err := r.render(); err != nil {
 		return r.repairBeside(err)
 	}

@@ -22,7 +22,6 @@ import (
 // carryOut does what was decided. The deployed revision is repaired while another one waits, is checked or is refused.
 func (r *actionClient) carryOut() error {
 	err := r.forward()
-	r.withdraw(err) // also of a change that nobody wants any more
 	isRefused := err != nil && !apply.IsLost(err) && r.plan.Verdict != plan.Drifted
 	if r.plan.Restores || isRefused {
 		err = r.repairBeside(err)
@@ -92,31 +91,61 @@ func (r *actionClient) attempt() error {
 	return r.do(false, r.plan.Groups[tries:]...)
 }
 
-// begin records what is rendered, unless it is.
-func (r *actionClient) begin() error {
-	of := change{r.rendered.Inputs, r.rendered.Hash}
-	if r.begun.number != 0 && r.begun.of == of {
+// recall finds a revision that an operator began before this one started, and that the status does not tell of. There is none if the
+// objects are those of the deployed revision, which has the spec of now.
+func (r *actionClient) recall() error {
+	if r.begun != nil {
 		return nil
 	}
+	records, isFirst := r.recordsOf(r), r.deployed.Revision == 0
+	if !isFirst && !r.isUnknown && r.deployed.Generation == r.collector.GetGeneration() {
+		r.begun = &begun{}
+		return nil
+	}
+	if err := records.Prepare(r.ctx, r.deployed.Revision); err != nil {
+		return err
+	}
+	found := &begun{}
+	if !isFirst || records.Any() {
+		switch recorded, err := r.recorded(r.deployed.Revision + 1); {
+		case err == nil:
+			found = &begun{r.deployed.Revision + 1, recorded.Inputs.Generation, recorded.Hash}
+		case apply.IsPassing(err):
+			return err
+		}
+	}
+	r.begun = found
+	return nil
+}
+
+// begin records what is rendered, unless it is.
+func (r *actionClient) begin() error {
+	of := begun{r.begun.number, r.rendered.Inputs.Generation, r.rendered.Hash}
+	if *r.begun == of && of.number != 0 {
+		return nil
+	}
+	records := r.recordsOf(r)
+	if err := r.withdraw(); err != nil {
+		return err
+	}
 	r.rendered.Attribute(inventory.ChangerOf(r.collector), r.deployed, r.latest.Inputs, inventory.Running(r.found))
-	number, err := r.recordsOf(r).Begin(r.ctx, r.rendered.Content())
-	if err == nil {
-		r.begun.number, r.begun.of = number, of
+	var err error
+	if of.number, err = records.Begin(r.ctx, r.rendered.Content()); err == nil {
+		*r.begun = of
 	}
 	return err
 }
 
-// withdraw takes the record of a change back that was begun and not accepted: nobody is told that it is deployed. One whose end is not known
-// is tried again.
-func (r *actionClient) withdraw(cause error) {
-	if r.begun.number == 0 || apply.IsLost(cause) {
-		return
+// withdraw takes back the record of a revision that was begun and not accepted: Helm shows the accepted one again.
+func (r *actionClient) withdraw() error {
+	if r.begun == nil || r.begun.number == 0 {
+		return nil
 	}
-	if err := r.recordsOf(r).Withdraw(r.ctx, r.begun.number); err != nil {
-		log.FromContext(r.ctx).Info("could not take back the record of a change", "because", err.Error())
-		return
+	err := r.recordsOf(r).Withdraw(r.ctx, r.begun.number)
+	if err == nil {
+		*r.begun = begun{}
 	}
-	r.begun.number = 0
+	return err
 }
 
 // withoutObstacle returns why a change has not come. Nothing that it would have waited for is told: the next reconcile does not try it.
@@ -266,8 +295,9 @@ func (r *actionClient) accept() {
 		expected.Pending = false
 	}
 	if r.plan.Revises() {
-		number, r.begun.number = r.begun.number, 0
+		number = r.begun.number
 		r.recordsOf(r).Accept(r.ctx, number)
+		*r.begun = begun{}
 	}
 	r.remember()
 	r.waits = r.plan.Waits
