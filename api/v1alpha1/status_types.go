@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // CollectorStatus is what the operator last observed. It never carries
@@ -42,6 +43,13 @@ type CollectorStatus struct {
 	// DeployedRelease is the Helm release that the Collector became.
 	// +optional
 	DeployedRelease *DeployedRelease `json:"deployedRelease,omitempty"`
+
+	// History are the revisions that have a record, a Secret of the Helm release:
+	// the deployed one is the last. spec.revisionHistoryLimit says how many stay.
+	// +optional
+	// +listType=map
+	// +listMapKey=revision
+	History []RecordedRevision `json:"history,omitempty"`
 
 	// Conditions are the observations. Ready says whether what the spec asks for
 	// is deployed and its pods serve, with one of the reasons Available,
@@ -136,6 +144,25 @@ const (
 	// ReasonRollingOut: the change is on its way to the pods.
 	ReasonRollingOut = "RollingOut"
 )
+
+// RecordedRevision is a revision of the Helm release that has a record.
+type RecordedRevision struct {
+	// Revision is its number, from 1.
+	Revision int64 `json:"revision"`
+
+	// UID is that of the Secret.
+	UID types.UID `json:"uid"`
+
+	// Hash is the same for revisions with the same objects. It is empty if it is not
+	// known.
+	// +optional
+	Hash string `json:"hash,omitempty"`
+
+	// Generation is the metadata.generation of the Collector. It is 0 if it is not
+	// known.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+}
 
 // DeployedRelease names a Helm release.
 type DeployedRelease struct {

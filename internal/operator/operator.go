@@ -162,7 +162,7 @@ func addReconciler(
 			Bases: shared.Of,
 		},
 		Discover: f.capabilities.Discover, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, IsChosen: isChosen,
-		Alone: opts.Manager.LeaderElection, Period: period,
+		Period: period,
 	})
 	f.knows = clients.Knows
 	flows := &flow.Watcher{

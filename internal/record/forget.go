@@ -4,68 +4,56 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/redact"
 )
 
-// Forget deletes all records. Prepare has been called.
-func (r *Records) Forget(ctx context.Context) error { return r.forget(ctx, 0) }
-
-// tryForget is forget for a new revision: a record that stays is no reason to fail, and the next revision has another chance.
-func (r *Records) tryForget(ctx context.Context, keeps int) {
-	if err := r.forget(ctx, keeps); err != nil {
-		log.FromContext(ctx).Info("could not delete the records of old revisions", "because", err.Error())
+// Forget deletes all records, also those that the history does not have. It tells whether there were any.
+func (r *Records) Forget(ctx context.Context) (found bool, err error) {
+	all, err := r.list(ctx)
+	if err != nil {
+		return false, err
 	}
+	r.History = all
+	return len(all) > 0, r.forget(ctx, 0)
 }
 
 // forget deletes all records but some of the last revisions.
 func (r *Records) forget(ctx context.Context, keeps int) error {
-	for _, known := range slices.Clone(r.records[:max(0, len(r.records)-keeps)]) {
-		if known.uid == "" {
-			continue
-		}
-		if err := r.forgetOne(ctx, known); err != nil {
+	for len(r.History) > keeps {
+		if err := r.forgetOne(ctx, r.History[0]); err != nil {
 			return err
 		}
+		r.History = r.History[1:]
 	}
 	return nil
 }
 
-// forgetOne deletes a record, if it is the Collector's. Before that it reads a record that is known only from the one after it, or that
-// somebody has recreated meanwhile.
-func (r *Records) forgetOne(ctx context.Context, known recorded) error {
-	mustRead := known.isTold
-	for {
-		if mustRead {
-			found, err := r.get(ctx, known.revision)
-			if _, isForeign := errors.AsType[*inventory.ConflictError](err); isForeign || apierrors.IsNotFound(err) {
-				r.drop(known.revision)
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			known = recordedIn(found, known.revision)
-			r.add(known)
-		}
-		err := r.Cluster.Delete(ctx, r.secretOf(known.revision), client.Preconditions{UID: &known.uid})
-		switch {
-		case err == nil, apierrors.IsNotFound(err):
-			r.drop(known.revision)
-			return nil
-		case !apierrors.IsConflict(err) || mustRead:
-			return fmt.Errorf("delete the record of revision %d: %w", known.revision, redact.Refusal(err))
-		}
-		mustRead = true
+// forgetOne deletes a record, if it is the Collector's. It reads one that was created again meanwhile.
+func (r *Records) forgetOne(ctx context.Context, known v1alpha1.RecordedRevision) error {
+	remove := func(uid types.UID) error {
+		return client.IgnoreNotFound(r.Cluster.Delete(ctx, r.secretOf(int(known.Revision)), client.Preconditions{UID: &uid}))
 	}
-}
-
-func (k *Known) drop(revision int) {
-	k.records = slices.DeleteFunc(k.records, func(known recorded) bool { return known.revision == revision })
+	err := remove(known.UID)
+	if apierrors.IsConflict(err) {
+		again, unread := r.get(ctx, int(known.Revision))
+		_, isForeign := errors.AsType[*inventory.ConflictError](unread)
+		switch {
+		case isForeign, apierrors.IsNotFound(unread):
+			return nil
+		case unread != nil:
+			return unread
+		}
+		err = remove(again.UID)
+	}
+	if err != nil {
+		return fmt.Errorf("delete the record of revision %d: %w", known.Revision, redact.Refusal(err))
+	}
+	return nil
 }

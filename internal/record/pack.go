@@ -11,12 +11,11 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Content is what the record of a revision says.
@@ -29,6 +28,12 @@ type Content struct {
 
 	// ChangedBy says who has changed what the revision is made from, if that is known.
 	ChangedBy string
+
+	// Hash is that of the rendered objects. It is not recorded.
+	Hash string
+
+	// UID is that of the record that was read.
+	UID types.UID
 }
 
 const (
@@ -105,29 +110,12 @@ func description(changedBy string) string {
 	return ChangedByPrefix + changedBy
 }
 
-// earlier returns the annotation of the next record: those before it that are there, also those that are to go. The operator may be killed
-// before that, or the API server refuse it. Without the annotation the next operator lists them, so there is none if one is not known.
-func (r *Records) earlier() map[string]string {
-	var earlier []string
-	for _, known := range r.records {
-		if known.uid == "" {
-			return nil
-		}
-		earlier = append(earlier, fmt.Sprintf("%d=%s", known.revision, known.uid))
-	}
-	if len(earlier) == 0 {
-		return nil
-	}
-	return map[string]string{earlierAnnotation: strings.Join(earlier, ",")}
-}
-
-// Read returns what is recorded of a revision. The caller verifies them.
+// Read returns what is recorded of a revision. The caller verifies it.
 func (r *Records) Read(ctx context.Context, revision int) (of Content, err error) {
 	secret, err := r.get(ctx, revision)
 	if err != nil {
 		return of, err
 	}
-	r.add(recordedIn(secret, revision))
 	rel, err := Unpack(secret.Data["release"])
 	if err != nil {
 		return of, fmt.Errorf("read the record of revision %d: %w", revision, err)
@@ -135,8 +123,8 @@ func (r *Records) Read(ctx context.Context, revision int) (of Content, err error
 	if rel.Manifest == "" {
 		return of, fmt.Errorf("the record of revision %d has no manifest: %w", revision, errors.ErrUnsupported)
 	}
-	generation, _ := strconv.ParseInt(secret.Labels[generationLabel], 10, 64) // 0 without it
-	return Content{Manifest: rel.Manifest, Values: rel.Config, Generation: generation}, nil
+	found := recordedIn(secret, revision)
+	return Content{Manifest: rel.Manifest, Values: rel.Config, Generation: found.Generation, UID: found.UID}, nil
 }
 
 // packer packs releases. There is one, because it has buffers of nearly a megabyte.

@@ -5,6 +5,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/redact"
 )
@@ -37,32 +39,12 @@ const (
 
 	tooLarge = "deployed by kube8-operator; too large to record "
 
-	// earlierAnnotation on a record has the revisions before it and the UIDs of their records, such as "2=UID,1=UID", so that an
-	// operator that has just started need not list them.
-	earlierAnnotation = "kube8.dev/earlier"
-
 	// generationLabel on a record has the Collector's generation. Helm keeps labels that are not its own.
 	generationLabel = "generation"
 )
 
-// Known is what is remembered of a Collector's records. The zero value knows nothing.
-type Known struct {
-	listed  bool
-	records []recorded // by revision
-	last    int        // the last revision, although somebody may have deleted its record: no number is used twice
-}
-
-type recorded struct {
-	revision   int
-	uid        types.UID // empty if it is not known
-	superseded bool
-	isTold     bool // by the annotation of another record, which somebody may have edited
-}
-
 // Records are those of one Collector.
 type Records struct {
-	*Known
-
 	// Cluster writes, and Live reads from the API server.
 	Cluster client.Client
 	Live    client.Reader
@@ -73,62 +55,53 @@ type Records struct {
 	// Limit is how many revisions are kept, see LimitOf.
 	Limit int
 
-	// Alone says that no other operator works on the same Collector.
-	Alone bool
+	// History are the revisions that are recorded and were accepted, by their number, as the status has them. Nil says that it is not known.
+	History []v1alpha1.RecordedRevision
 }
 
-// Prepare finds out which revisions are recorded. deployed is the last one by the Collector's status: with it nothing is asked, and
-// the others are known when Add has written to its record. With 0 all are known. Prepare reads no content. A record of somebody else
-// is a *inventory.ConflictError, unless the Collector is being deleted.
+// Prepare finds out which revisions are recorded, unless the history has the deployed one. It reads no content. A record of somebody else is a
+// *inventory.ConflictError, unless the Collector is being deleted.
 func (r *Records) Prepare(ctx context.Context, deployed int) error {
-	if deployed <= maxRevision {
-		r.last = max(r.last, deployed)
+	isDeployed := func(known v1alpha1.RecordedRevision) bool { return known.Revision == int64(deployed) }
+	if r.History != nil && (deployed == 0 || slices.ContainsFunc(r.History, isDeployed)) {
+		return nil
 	}
-	if !r.Alone || !r.listed && deployed == 0 {
-		return r.list(ctx)
+	found, err := r.list(ctx)
+	if err == nil && deployed > 0 { // what is later was not accepted
+		found = slices.DeleteFunc(found, func(known v1alpha1.RecordedRevision) bool { return known.Revision > int64(deployed) })
 	}
-	isDeployed := func(known recorded) bool { return known.revision == deployed }
-	if !r.listed && !slices.ContainsFunc(r.records, isDeployed) {
-		r.add(recorded{revision: deployed})
+	if err == nil {
+		r.History = found
 	}
-	return nil
+	return err
 }
 
 // list reads from the API server which revisions are recorded.
-func (r *Records) list(ctx context.Context) error {
-	list := &metav1.PartialObjectMetadataList{}
+func (r *Records) list(ctx context.Context) ([]v1alpha1.RecordedRevision, error) {
+	list, found := &metav1.PartialObjectMetadataList{}, []v1alpha1.RecordedRevision{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	known := Known{last: r.last}
 	err := inventory.Each(ctx, r.Live, list, func(item runtime.Object) error {
 		secret, _ := item.(*metav1.PartialObjectMetadata)
-		revision, found := RevisionOf(secret.GetName(), r.Collector.GetName())
+		revision, isRecord := RevisionOf(secret.GetName(), r.Collector.GetName())
 		switch {
-		case metav1.IsControlledBy(secret, r.Collector) && found:
-			known.add(recordedIn(secret, revision))
-		case r.Collector.GetDeletionTimestamp() == nil && found:
+		case metav1.IsControlledBy(secret, r.Collector) && isRecord:
+			found = append(found, recordedIn(secret, revision))
+		case r.Collector.GetDeletionTimestamp() == nil && isRecord:
 			return r.foreign(secret)
 		}
 		return nil
 	}, client.InNamespace(r.Collector.GetNamespace()), client.MatchingLabels{"owner": "helm", "name": r.Collector.GetName()})
 	if _, isForeign := errors.AsType[*inventory.ConflictError](err); err != nil && !isForeign {
-		return fmt.Errorf("list the Secrets of release %s: %w", r.Collector.GetName(), err)
+		return nil, fmt.Errorf("list the Secrets of release %s: %w", r.Collector.GetName(), err)
 	}
-	known.listed = err == nil
-	*r.Known = known
-	return err
+	slices.SortFunc(found, func(a, b v1alpha1.RecordedRevision) int { return cmp.Compare(a.Revision, b.Revision) })
+	return found, err
 }
 
-// Any tells whether there are records. Prepare has been called.
-func (r *Records) Any() bool { return len(r.records) > 0 }
-
-func recordedIn(secret client.Object, revision int) recorded {
-	return recorded{revision: revision, uid: secret.GetUID(), superseded: secret.GetLabels()["status"] == release.StatusSuperseded.String()}
-}
-
-func (k *Known) add(record recorded) {
-	k.records = slices.DeleteFunc(k.records, func(known recorded) bool { return known.revision == record.revision })
-	k.records, k.last = append(k.records, record), max(k.last, record.revision)
-	slices.SortFunc(k.records, func(a, b recorded) int { return a.revision - b.revision })
+// recordedIn returns which revision a Secret records.
+func recordedIn(secret client.Object, revision int) v1alpha1.RecordedRevision {
+	generation, _ := strconv.ParseInt(secret.GetLabels()[generationLabel], 10, 64) // 0 without it
+	return v1alpha1.RecordedRevision{Revision: int64(revision), UID: secret.GetUID(), Generation: generation}
 }
 
 func (r *Records) foreign(secret client.Object) error {
@@ -154,70 +127,76 @@ func RevisionOf(secret, release string) (int, bool) {
 	return revision, found && err == nil && revision > 0 && revision <= maxRevision
 }
 
-// Begin records a revision that nothing is changed for yet. A record of an operator that was killed may have it already. It returns the
-// number of the revision.
-func (r *Records) Begin(ctx context.Context, content Content) (int, error) {
-	next := r.last + 1
-	err := r.create(ctx, next, content)
+// Kept returns the history, as it is now.
+func (r *Records) Kept() []v1alpha1.RecordedRevision { return r.History }
+
+// Begin records a revision that nothing is changed for yet, as the next one. A record of the same content, which an operator created whose
+// answer was lost, is as good.
+func (r *Records) Begin(ctx context.Context, content Content) (v1alpha1.RecordedRevision, error) {
+	next := 1
+	if n := len(r.History); n > 0 {
+		next = int(r.History[n-1].Revision) + 1
+	}
+	begun, err := r.create(ctx, next, content)
 	// A quota may have room for fewer than stay. The record of what is deployed stays.
 	for keeps := r.Limit / 2; apierrors.IsForbidden(err) && keeps > 0; keeps /= 2 {
 		if isQuota := strings.Contains(err.Error(), "exceeded quota"); !isQuota || r.forget(ctx, keeps) != nil {
 			break
 		}
-		err = r.create(ctx, next, content)
+		begun, err = r.create(ctx, next, content)
 	}
-	for taken := 0; apierrors.IsAlreadyExists(err); taken++ { // an operator that was killed has begun it, or another has just written it
+	for taken := 0; apierrors.IsAlreadyExists(err); taken++ {
 		secret, unread := r.get(ctx, next)
 		if apierrors.IsNotFound(unread) { // a webhook has said so
 			break
 		}
 		if unread != nil {
-			return 0, unread
+			return begun, unread
 		}
-		r.add(recordedIn(secret, next))
 		if rel, err := Unpack(secret.Data["release"]); err == nil && rel.Manifest == content.Manifest {
-			return next, nil
+			begun = recordedIn(secret, next)
+			begun.Hash = content.Hash
+			return begun, nil
 		}
 		next += 1 << max(0, taken-2) // who takes many names costs few requests
-		err = r.create(ctx, next, content)
+		begun, err = r.create(ctx, next, content)
 	}
-	if err != nil {
-		return 0, err
-	}
-	return next, nil
+	return begun, err
 }
 
-// Accept notes that the revisions before one are superseded, and forgets the oldest. What is refused of that has another chance with the
-// next one.
-func (r *Records) Accept(ctx context.Context, number int) {
-	for _, known := range slices.Clone(r.records) {
-		if known.superseded || known.revision == number {
-			continue
-		}
-		if err := r.supersede(ctx, known); err != nil {
-			log.FromContext(ctx).Info("could not note that a revision is superseded", "revision", known.revision, "because", err.Error())
+// Accept adds a revision that was begun to the history, notes that the one before is superseded, and forgets the oldest. What is refused of
+// that is no reason to fail.
+func (r *Records) Accept(ctx context.Context, begun v1alpha1.RecordedRevision) {
+	r.drop(begun)
+	if n := len(r.History); n > 0 {
+		if err := r.supersede(ctx, r.History[n-1]); err != nil {
+			log.FromContext(ctx).Info("could not note that a revision is superseded", "revision", r.History[n-1].Revision, "because", err.Error())
 		}
 	}
-	isUnknown := func(known recorded) bool { return known.uid == "" }
-	r.listed = r.listed || !slices.ContainsFunc(r.records, isUnknown) // the record before has told of all others
-	r.tryForget(ctx, r.Limit)
+	r.History = append(r.History, begun)
+	if err := r.forget(ctx, r.Limit); err != nil {
+		log.FromContext(ctx).Info("could not delete the records of old revisions", "because", err.Error())
+	}
+	r.History = r.History[max(0, len(r.History)-2*r.Limit):] // a policy may keep all of them
 }
 
 // Withdraw deletes the record of a revision that was begun.
-func (r *Records) Withdraw(ctx context.Context, number int) error {
-	i := slices.IndexFunc(r.records, func(known recorded) bool { return known.revision == number })
-	if i < 0 {
-		return nil
-	}
-	err := r.forgetOne(ctx, r.records[i])
-	if err == nil && r.last == number {
-		r.last--
+func (r *Records) Withdraw(ctx context.Context, begun v1alpha1.RecordedRevision) error {
+	err := r.forgetOne(ctx, begun)
+	if err == nil {
+		r.drop(begun)
 	}
 	return err
 }
 
+// drop takes a revision out of the history. A list may have brought one there that was only begun.
+func (r *Records) drop(revision v1alpha1.RecordedRevision) {
+	isIt := func(known v1alpha1.RecordedRevision) bool { return known.Revision == revision.Revision }
+	r.History = slices.DeleteFunc(slices.Clone(r.History), isIt)
+}
+
 // create creates the record of a revision.
-func (r *Records) create(ctx context.Context, revision int, of Content) error {
+func (r *Records) create(ctx context.Context, revision int, of Content) (created v1alpha1.RecordedRevision, err error) {
 	rel := &release.Release{
 		Name: r.Collector.GetName(), Namespace: r.Collector.GetNamespace(), Version: revision,
 		Chart:  &chart.Chart{Metadata: r.Chart.Metadata, Values: r.Chart.Values},
@@ -229,10 +208,10 @@ func (r *Records) create(ctx context.Context, revision int, of Content) error {
 	}
 	content, err := contentOf(rel)
 	if err != nil {
-		return fmt.Errorf("pack the record of revision %d: %w", revision, err)
+		return created, fmt.Errorf("pack the record of revision %d: %w", revision, err)
 	}
 	secret := r.secretOf(revision)
-	secret.Type, secret.Data, secret.Annotations = "helm.sh/release.v1", content, r.earlier()
+	secret.Type, secret.Data = "helm.sh/release.v1", content
 	secret.Labels = map[string]string{
 		"name": rel.Name, "owner": "helm", "status": release.StatusDeployed.String(), "version": strconv.Itoa(revision),
 		"createdAt": strconv.FormatInt(time.Now().Unix(), 10), generationLabel: strconv.FormatInt(of.Generation, 10),
@@ -240,10 +219,11 @@ func (r *Records) create(ctx context.Context, revision int, of Content) error {
 	owner := metav1.NewControllerRef(r.Collector, r.Collector.GetObjectKind().GroupVersionKind())
 	secret.OwnerReferences = []metav1.OwnerReference{*owner}
 	if err := r.Cluster.Create(ctx, secret); err != nil {
-		return fmt.Errorf("record revision %d: %w", revision, redact.Refusal(err))
+		return created, fmt.Errorf("record revision %d: %w", revision, redact.Refusal(err))
 	}
-	r.add(recorded{revision: revision, uid: secret.UID})
-	return nil
+	created = recordedIn(secret, revision)
+	created.Hash = of.Hash
+	return created, nil
 }
 
 // get reads the record of a revision, if it is the Collector's.
@@ -260,8 +240,8 @@ func (r *Records) get(ctx context.Context, revision int) (*corev1.Secret, error)
 
 // supersede notes in a record that there is a later one. The Secret has had the text for that since it was
 // created, so nothing is read. Where it has none, only its label says so: in a very large record, and a damaged one.
-func (r *Records) supersede(ctx context.Context, known recorded) error {
-	secret, status := r.secretOf(known.revision), release.StatusSuperseded.String()
+func (r *Records) supersede(ctx context.Context, known v1alpha1.RecordedRevision) error {
+	secret, status := r.secretOf(int(known.Revision)), release.StatusSuperseded.String()
 	note := fmt.Sprintf(`{"op": "test", "path": "/metadata/ownerReferences/0/uid", "value": %q},
 		{"op": "add", "path": "/metadata/labels/status", "value": %q},
 		{"op": "add", "path": "/metadata/labels/modifiedAt", "value": "%d"}`, r.Collector.GetUID(), status, time.Now().Unix())
@@ -272,28 +252,8 @@ func (r *Records) supersede(ctx context.Context, known recorded) error {
 			break
 		}
 	}
-	if apierrors.IsNotFound(err) {
-		return r.list(ctx) // somebody has deleted it, and perhaps others
-	}
-	if err != nil {
-		return fmt.Errorf("write the record of revision %d: %w", known.revision, redact.Refusal(err))
-	}
-	told, isTold := secret.Annotations[earlierAnnotation]
-	isEdited := strings.Count(told, ",") > 2*r.Limit+10           // no operator tells of so many
-	if (!isTold && known.revision > 1 || isEdited) && !r.listed { // an older operator has written it, or somebody has edited it
-		return r.list(ctx)
-	}
-	r.add(recorded{revision: known.revision, uid: secret.UID, superseded: true})
-	if isEdited {
-		return nil // all are known
-	}
-	for entry := range strings.SplitSeq(told, ",") {
-		number, uid, _ := strings.Cut(entry, "=")
-		revision, err := strconv.Atoi(number)
-		isNew := !slices.ContainsFunc(r.records, func(known recorded) bool { return known.revision == revision })
-		if err == nil && revision > 0 && revision < known.revision && isNew {
-			r.add(recorded{revision: revision, uid: types.UID(uid), superseded: true, isTold: true})
-		}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("write the record of revision %d: %w", known.Revision, redact.Refusal(err))
 	}
 	return nil
 }

@@ -36,6 +36,7 @@ type actionClient struct {
 	collector *unstructured.Unstructured
 	began     time.Time // the reconcile
 
+	records   records
 	found     map[inventory.Reference]inventory.Object // what the Collector controls, by the informer cache
 	isUnknown bool                                     // what has happened to the objects since an operator was last done with them
 	isMoved   bool                                     // perhaps from another operator, whose objects the informer cache does not have
@@ -63,6 +64,7 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 	if told := revision.Recall(parsed); told.Revision > r.deployed.Revision {
 		*r.entry = entry{uid: r.uid, deployed: told}
 	}
+	r.records = c.recordsOf(r)
 	r.last.InOrder = false // until this reconcile ends, which it does not if it panics
 	if err := r.look(); err != nil {
 		return nil, r.ends(err)
@@ -168,6 +170,7 @@ func (r *actionClient) answer(hash string) *release.Release {
 
 // ends keeps the outcome of the reconcile, for the status and for the caller.
 func (r *actionClient) ends(err error) error {
+	r.deployed.History = r.records.Kept()
 	r.outcome.Err, r.outcome.Deployed, r.outcome.Obstacle = err, r.deployed, r.plan.Obstacle
 	isOfChange := r.rendered != nil && r.plan.Verdict != plan.Deferred && r.plan.Verdict != plan.Drifted
 	if err != nil && isOfChange && !apply.IsLost(err) {

@@ -46,9 +46,6 @@ type Options struct {
 	// IsChosen tells whether a Collector is one of those that the operator is for.
 	IsChosen func(ctx context.Context, collector client.ObjectKey) bool
 
-	// Alone says that no other operator works on the same Collectors.
-	Alone bool
-
 	// Period is for how long a Collector can be taken to be unchanged.
 	Period time.Duration
 }
@@ -81,8 +78,8 @@ func New(cluster client.Client, live client.Reader, options Options) *Clients {
 	}
 	c.recordsOf = func(r *actionClient) records {
 		return &record.Records{
-			Known: &r.records, Cluster: cluster, Live: live, Collector: r.collector, Chart: c.Source.Chart.Chart, Alone: c.Alone,
-			Limit: record.LimitOf(r.collector),
+			Cluster: cluster, Live: live, Collector: r.collector, Chart: c.Source.Chart.Chart,
+			Limit: record.LimitOf(r.collector), History: r.deployed.History,
 		}
 	}
 	return c
@@ -107,12 +104,12 @@ type revisions interface {
 // records are those of one Collector's revisions.
 type records interface {
 	Prepare(ctx context.Context, deployed int) error
-	Any() bool
-	Begin(ctx context.Context, content record.Content) (int, error)
-	Accept(ctx context.Context, number int)
-	Withdraw(ctx context.Context, number int) error
+	Begin(ctx context.Context, content record.Content) (v1alpha1.RecordedRevision, error)
+	Accept(ctx context.Context, begun v1alpha1.RecordedRevision)
+	Withdraw(ctx context.Context, begun v1alpha1.RecordedRevision) error
 	Read(ctx context.Context, revision int) (record.Content, error)
-	Forget(ctx context.Context) error
+	Forget(ctx context.Context) (found bool, err error)
+	Kept() []v1alpha1.RecordedRevision
 }
 
 // entry is what the operator remembers of a Collector. Only its reconcile uses it, and there is one at a time. Without it, as after a
@@ -124,10 +121,9 @@ type entry struct {
 	expected drift.Expectations
 	waits    map[inventory.Reference]bool // what is pruned once nobody needs it
 	deployed revision.Deployed
-	records  record.Known
 
-	begun     *begun // nil until it is known
-	disturbed bool // only a part of what serves is of the revision that was begun or repaired last
+	begun     *v1alpha1.RecordedRevision // and not accepted yet; with revision 0 there is none, and nil until it is known
+	disturbed bool                       // only a part of what serves is of the revision that was begun or repaired last
 
 	failed struct { // the last repair beside a change that waits or is refused
 		err    error
@@ -136,13 +132,6 @@ type entry struct {
 
 	lacked string // what was last said of references that are not followed
 	last   Outcome
-}
-
-// begun is a revision that is recorded and not accepted yet. The number is 0 if there is none.
-type begun struct {
-	number     int
-	generation int64
-	hash       string
 }
 
 // change is what a Collector was rendered to, and from what.

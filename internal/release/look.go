@@ -76,7 +76,7 @@ func (r *actionClient) isUnchanged() bool {
 	if err != nil || r.expected == nil || r.isMoved || r.deployed.Revision == 0 {
 		return false
 	}
-	if r.begun != nil && r.begun.number != 0 || r.disturbed || r.latest.Inputs != now || !r.now().Before(r.until) {
+	if r.hasBegun() || r.disturbed || r.latest.Inputs != now || !r.now().Before(r.until) {
 		return false
 	}
 	view := r.expected.See(r.found, r.now())

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -37,7 +38,7 @@ func (r *actionClient) carryOut() error {
 // forward goes towards what is wanted. It decides again if the API server has told something new.
 func (r *actionClient) forward() error {
 	if r.plan.Revises() {
-		if err := r.recordsOf(r).Prepare(r.ctx, r.deployed.Revision); err != nil {
+		if err := r.records.Prepare(r.ctx, r.deployed.Revision); err != nil {
 			return err
 		}
 	}
@@ -97,19 +98,23 @@ func (r *actionClient) recall() error {
 	if r.begun != nil {
 		return nil
 	}
-	records, isFirst := r.recordsOf(r), r.deployed.Revision == 0
-	if !isFirst && !r.isUnknown && r.deployed.Generation == r.collector.GetGeneration() {
-		r.begun = &begun{}
-		return nil
+	next := r.deployed.Revision + 1
+	if next == 1 {
+		if err := r.records.Prepare(r.ctx, 0); err != nil {
+			return err
+		}
 	}
-	if err := records.Prepare(r.ctx, r.deployed.Revision); err != nil {
-		return err
+	isNone := len(r.records.Kept()) == 0
+	if next > 1 {
+		isNone = !r.isUnknown && r.deployed.Generation == r.collector.GetGeneration()
 	}
-	found := &begun{}
-	if !isFirst || records.Any() {
-		switch recorded, err := r.recorded(r.deployed.Revision + 1); {
+	found := &v1alpha1.RecordedRevision{}
+	if !isNone {
+		switch recorded, err := r.recorded(next); {
 		case err == nil:
-			found = &begun{r.deployed.Revision + 1, recorded.Inputs.Generation, recorded.Hash}
+			found = &v1alpha1.RecordedRevision{
+				Revision: int64(next), UID: recorded.Record, Hash: recorded.Hash, Generation: recorded.Inputs.Generation,
+			}
 		case apply.IsPassing(err):
 			return err
 		}
@@ -118,32 +123,33 @@ func (r *actionClient) recall() error {
 	return nil
 }
 
+// hasBegun tells whether a revision is recorded that is not accepted yet.
+func (r *actionClient) hasBegun() bool { return r.begun != nil && r.begun.Revision != 0 }
+
 // begin records what is rendered, unless it is.
 func (r *actionClient) begin() error {
-	of := begun{r.begun.number, r.rendered.Inputs.Generation, r.rendered.Hash}
-	if *r.begun == of && of.number != 0 {
+	if r.begun.Revision != 0 && r.begun.Hash == r.rendered.Hash && r.begun.Generation == r.rendered.Inputs.Generation {
 		return nil
 	}
-	records := r.recordsOf(r)
 	if err := r.withdraw(); err != nil {
 		return err
 	}
 	r.rendered.Attribute(inventory.ChangerOf(r.collector), r.deployed, r.latest.Inputs, inventory.Running(r.found))
-	var err error
-	if of.number, err = records.Begin(r.ctx, r.rendered.Content()); err == nil {
-		*r.begun = of
+	begun, err := r.records.Begin(r.ctx, r.rendered.Content())
+	if err == nil {
+		r.begun = &begun
 	}
 	return err
 }
 
 // withdraw takes back the record of a revision that was begun and not accepted: Helm shows the accepted one again.
 func (r *actionClient) withdraw() error {
-	if r.begun == nil || r.begun.number == 0 {
+	if !r.hasBegun() {
 		return nil
 	}
-	err := r.recordsOf(r).Withdraw(r.ctx, r.begun.number)
+	err := r.records.Withdraw(r.ctx, *r.begun)
 	if err == nil {
-		*r.begun = begun{}
+		r.begun = &v1alpha1.RecordedRevision{}
 	}
 	return err
 }
@@ -295,9 +301,9 @@ func (r *actionClient) accept() {
 		expected.Pending = false
 	}
 	if r.plan.Revises() {
-		number = r.begun.number
-		r.recordsOf(r).Accept(r.ctx, number)
-		*r.begun = begun{}
+		number = int(r.begun.Revision)
+		r.records.Accept(r.ctx, *r.begun)
+		r.begun = &v1alpha1.RecordedRevision{}
 	}
 	r.remember()
 	r.waits = r.plan.Waits

@@ -110,7 +110,7 @@ func (r *actionClient) repair() error {
 
 // recorded returns a revision as its record has it, or as it should.
 func (r *actionClient) recorded(number int) (*revision.Revision, error) {
-	content, err := r.recordsOf(r).Read(r.ctx, number)
+	content, err := r.records.Read(r.ctx, number)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
@@ -29,61 +30,70 @@ type simRecord struct {
 // simRecords are those of one Collector.
 type simRecords struct {
 	*simSpace
-	r *actionClient
+	r      *actionClient
+	listed bool
 }
 
 func (s *simRecords) Prepare(_ context.Context, deployed int) error {
-	if s.r.Alone && deployed > 0 {
+	if deployed > 0 || s.listed {
 		return nil
 	}
-	_, lost := s.request("list the records")
+	effect, lost := s.request("list the records")
+	s.listed = effect && lost == nil
 	return lost
 }
 
-func (s *simRecords) Any() bool { return len(s.records) > 0 }
+func (s *simRecords) Kept() (kept []v1alpha1.RecordedRevision) {
+	for _, known := range s.records {
+		kept = append(kept, known.recorded())
+	}
+	return kept
+}
 
-func (s *simRecords) Begin(_ context.Context, content record.Content) (int, error) {
+func (s *simRecords) Begin(_ context.Context, content record.Content) (v1alpha1.RecordedRevision, error) {
 	next := s.r.deployed.Revision + 1
 	added := s.rendered[content.Manifest]
 	for _, known := range s.records {
 		if known.revision >= next && known.want.Hash == content.Manifest && known.spec == content.Generation {
 			_, lost := s.request("read the record of revision %d, which was begun", known.revision)
-			s.begun = known
-			return known.revision, lost
+			return known.recorded(), lost
 		}
 		next = max(next, known.revision+1)
 	}
+	added.revision, added.spec = next, content.Generation
 	effect, lost := s.request("begin revision %d", next)
 	if !effect {
-		return 0, lost
+		return v1alpha1.RecordedRevision{}, lost
 	}
 	if err := s.refuses(true, simRef("Secret", "record"), false); err != nil {
 		s.world.trace("      refused: %v", err)
-		return 0, err
+		return v1alpha1.RecordedRevision{}, err
 	}
-	added.revision, added.spec = next, content.Generation
-	s.records, s.begun = append(s.records, added), added
-	return next, lost
+	s.records = append(s.records, added)
+	return added.recorded(), lost
 }
 
-func (s *simRecords) Accept(_ context.Context, number int) {
-	added := s.begun
-	if added.revision != number {
-		panic("another revision was begun")
-	}
+func (s *simRecords) Accept(_ context.Context, begun v1alpha1.RecordedRevision) {
+	added := s.rendered[begun.Hash] // somebody may have deleted the record
+	added.revision, added.spec = int(begun.Revision), begun.Generation
 	s.accepts(added)
-	s.known[number] = added
+	s.known[added.revision] = added
 	s.records = s.records[max(0, len(s.records)-simHistory):]
-	s.accepted, s.acceptedOf, s.acceptedAs = added.want, added.of, number
+	s.accepted, s.acceptedOf, s.acceptedAs = added.want, added.of, added.revision
 	s.dropTouched()
 }
 
-func (s *simRecords) Withdraw(_ context.Context, number int) error {
-	effect, lost := s.request("withdraw revision %d", number)
+func (s *simRecords) Withdraw(_ context.Context, begun v1alpha1.RecordedRevision) error {
+	effect, lost := s.request("withdraw revision %d", begun.Revision)
 	if effect {
-		s.records = slices.DeleteFunc(s.records, func(known simRecord) bool { return known.revision == number })
+		s.records = slices.DeleteFunc(s.records, func(known simRecord) bool { return known.recorded() == begun })
 	}
 	return lost
+}
+
+// recorded is the record as the history has it.
+func (s simRecord) recorded() v1alpha1.RecordedRevision {
+	return v1alpha1.RecordedRevision{Revision: int64(s.revision), Hash: s.want.Hash, Generation: s.spec}
 }
 
 // recalls has what the status tells accepted: an operator that starts knows no more.
@@ -113,12 +123,12 @@ func (s *simRecords) Read(_ context.Context, number int) (record.Content, error)
 	return record.Content{Manifest: strconv.Itoa(number), Generation: s.records[i].spec}, nil
 }
 
-func (s *simRecords) Forget(context.Context) error {
-	effect, lost := s.request("delete the records")
-	if effect {
+func (s *simRecords) Forget(context.Context) (found bool, err error) {
+	effect, lost := s.request("list and delete the records")
+	if found = len(s.records) > 0; effect {
 		s.records = nil
 	}
-	return lost
+	return found, lost
 }
 
 // simBroken stands for what a broken configuration is rendered to.

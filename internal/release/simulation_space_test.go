@@ -67,7 +67,6 @@ type simSpace struct {
 	touched    map[inventory.Reference]bool
 	started    map[inventory.Reference]*simObject // as they were when the reconcile began
 	rendered   map[string]simRecord               // what may be recorded, by its hash
-	begun      simRecord                          // recorded last
 	known      map[int]simRecord                  // all that were accepted
 	acceptedAs int
 	isHeld     bool // the operator's changes, when the reconcile began

@@ -138,7 +138,7 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 	}
 	o.clients = &Clients{
 		Options: Options{
-			Source: source, Events: simEvents{}, Metrics: w.metrics, Waves: waves, Alone: shard == "", Period: 3 * time.Hour,
+			Source: source, Events: simEvents{}, Metrics: w.metrics, Waves: waves, Period: 3 * time.Hour,
 			BackingOff: func(collector client.Object) bool { return w.of(collector).isBackingOff() },
 			IsChosen: func(_ context.Context, key client.ObjectKey) bool {
 				s := w.in(key.Namespace)
@@ -148,7 +148,7 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 		now:       func() time.Time { return w.now },
 		inventory: simReader{w, shard}, revisions: simRevisions{source, w, o.chart},
 		clusterOf: func(collector *unstructured.Unstructured) apply.Cluster { return simCluster{w.of(collector)} },
-		recordsOf: func(r *actionClient) records { return &simRecords{w.of(r.collector), r} },
+		recordsOf: func(r *actionClient) records { return &simRecords{simSpace: w.of(r.collector), r: r} },
 		decision:  plan.Decide,
 		together: func(count int, do func(int)) {
 			for _, i := range w.rand.Perm(count) {

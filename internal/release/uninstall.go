@@ -29,15 +29,11 @@ var errNoSet = errors.New("the deployed revision has no StatefulSet")
 
 // uninstall deletes all that the Collector controls, and the records of its releases. It tells whether there was anything.
 func (r *actionClient) uninstall() (found bool, err error) {
-	records := r.recordsOf(r)
-	if err := records.Prepare(r.ctx, 0); err != nil {
-		return false, err
-	}
 	s, err := r.situation(plan.Want{})
 	if err != nil {
 		return false, err
 	}
-	found = len(s.View.Objects) > 0 || records.Any()
+	found = len(s.View.Objects) > 0
 	deleted := r.collector.GetDeletionTimestamp()
 	s.Late = deleted != nil && r.now().Sub(deleted.Time) >= uninstallTimeout
 	if r.plan = r.decision(s); r.plan.Restores {
@@ -68,5 +64,6 @@ func (r *actionClient) uninstall() (found bool, err error) {
 		}
 		log.FromContext(r.ctx).Info("let the Collector go without what it became", "because", err.Error())
 	}
-	return found, records.Forget(r.ctx)
+	areRecorded, err := r.records.Forget(r.ctx)
+	return found || areRecorded, err
 }

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
@@ -36,6 +38,9 @@ type Deployed struct {
 	// Digest has three parts, of 20, 20 and 24 letters: what the revision was rendered from, what was rendered, and the objects. By
 	// it an operator that has just started knows that there is nothing to do, and does not even render.
 	Digest string
+
+	// History are the revisions that are recorded, as the status has them. Nil says that it is not known.
+	History []v1alpha1.RecordedRevision
 }
 
 const (
@@ -53,7 +58,7 @@ var (
 
 // Recall returns the deployed revision that a Collector's status tells of.
 func Recall(collector *unstructured.Unstructured) (told Deployed) {
-	status, _, _ := unstructured.NestedMap(collector.Object, "status")
+	status, _ := collector.Object["status"].(map[string]any)
 	number, _, _ := unstructured.NestedInt64(status, "deployedRelease", "revision")
 	told.Revision = int(number)
 	told.Digest, _, _ = unstructured.NestedString(status, "deployedRelease", "digest")
@@ -62,6 +67,23 @@ func Recall(collector *unstructured.Unstructured) (told Deployed) {
 	told.ConfigHash, _, _ = unstructured.NestedString(status, "configHash")
 	bases, _, _ := unstructured.NestedStringSlice(status, "bases")
 	told.Bases = strings.Join(bases, " ")
+	told.History = history(status)
+	return told
+}
+
+// history returns which revisions a status says are recorded, or nil if it does not say it.
+func history(status map[string]any) (told []v1alpha1.RecordedRevision) {
+	entries, _ := status["history"].([]any)
+	for _, entry := range entries {
+		fields, _ := entry.(map[string]any)
+		var of v1alpha1.RecordedRevision
+		of.Revision, _ = fields["revision"].(int64)
+		of.Generation, _ = fields["generation"].(int64)
+		of.Hash, _ = fields["hash"].(string)
+		uid, _ := fields["uid"].(string)
+		of.UID = types.UID(uid)
+		told = append(told, of)
+	}
 	return told
 }
 

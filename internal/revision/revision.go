@@ -94,6 +94,9 @@ type Revision struct {
 	// ChangedBy says whose change has led to it, see Attribute. It is recorded for people, and not read back.
 	ChangedBy string
 
+	// Record is the UID of the record that the revision was read from, or empty.
+	Record types.UID
+
 	// Secret returns a Secret of a recorded revision, with its data. Nil says that Objects has the data.
 	Secret func(inventory.Reference) (*render.Object, error)
 }
@@ -177,7 +180,7 @@ func (s *Source) own(rendered *render.Rendered, collector *unstructured.Unstruct
 
 // Content returns what is recorded.
 func (r *Revision) Content() record.Content {
-	return record.Content{Manifest: r.Manifest(), Values: r.Values, Generation: r.Inputs.Generation, ChangedBy: r.ChangedBy}
+	return record.Content{Manifest: r.Manifest(), Values: r.Values, Generation: r.Inputs.Generation, ChangedBy: r.ChangedBy, Hash: r.Hash}
 }
 
 // Attribute notes whose change makes a revision differ from the deployed one, as far as that is known: changer's, if the spec has changed.

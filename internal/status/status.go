@@ -240,11 +240,12 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 // say it of a Collector that cannot be rendered, and a revision may just have been recorded late.
 func describeRelease(name string, before, after *v1alpha1.CollectorStatus, deployed revision.Deployed) {
 	after.DeployedRelease, after.Version, after.ConfigHash = before.DeployedRelease, before.Version, before.ConfigHash
-	after.Bases = before.Bases
+	after.Bases, after.History = before.Bases, before.History
 	if deployed.Revision != 0 {
 		after.DeployedRelease = &v1alpha1.DeployedRelease{
 			Name: name, Revision: int64(deployed.Revision), Generation: deployed.Generation, Digest: deployed.Digest,
 		}
+		after.History = deployed.History
 		after.Version, after.ConfigHash, after.Bases = deployed.Version, deployed.ConfigHash, strings.Fields(deployed.Bases)
 	}
 	condition := find(after, "Deployed")
