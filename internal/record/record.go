@@ -37,6 +37,9 @@ const (
 	// maxRevision is more than anybody deploys. Somebody may write a higher one, and the next one must still be a number.
 	maxRevision = 1_000_000_000
 
+	// maxHistory is how many revisions the history tells of while a policy keeps the operator from deleting their records.
+	maxHistory = 50
+
 	tooLarge = "deployed by kube8-operator; too large to record "
 
 	// generationLabel on a record has the Collector's generation. Helm keeps labels that are not its own.
@@ -52,6 +55,9 @@ type Records struct {
 	Collector client.Object
 	Chart     *chart.Chart
 
+	// Deployed is the last accepted revision, by the status. 0 says that there is none.
+	Deployed int
+
 	// Limit is how many revisions are kept, see LimitOf.
 	Limit int
 
@@ -61,14 +67,14 @@ type Records struct {
 
 // Prepare finds out which revisions are recorded, unless the history has the deployed one. It reads no content. A record of somebody else is a
 // *inventory.ConflictError, unless the Collector is being deleted.
-func (r *Records) Prepare(ctx context.Context, deployed int) error {
-	isDeployed := func(known v1alpha1.RecordedRevision) bool { return known.Revision == int64(deployed) }
-	if r.History != nil && (deployed == 0 || slices.ContainsFunc(r.History, isDeployed)) {
+func (r *Records) Prepare(ctx context.Context) error {
+	isDeployed := func(known v1alpha1.RecordedRevision) bool { return known.Revision == int64(r.Deployed) }
+	if r.History != nil && (r.Deployed == 0 || slices.ContainsFunc(r.History, isDeployed)) {
 		return nil
 	}
 	found, err := r.list(ctx)
-	if err == nil && deployed > 0 { // what is later was not accepted
-		found = slices.DeleteFunc(found, func(known v1alpha1.RecordedRevision) bool { return known.Revision > int64(deployed) })
+	if err == nil && r.Deployed > 0 { // what is later was not accepted
+		found = slices.DeleteFunc(found, func(known v1alpha1.RecordedRevision) bool { return known.Revision > int64(r.Deployed) })
 	}
 	if err == nil {
 		r.History = found
@@ -134,8 +140,11 @@ func (r *Records) Kept() []v1alpha1.RecordedRevision { return r.History }
 // answer was lost, is as good.
 func (r *Records) Begin(ctx context.Context, content Content) (v1alpha1.RecordedRevision, error) {
 	next := 1
-	if n := len(r.History); n > 0 {
-		next = int(r.History[n-1].Revision) + 1
+	for _, known := range r.History {
+		next = max(next, int(known.Revision)+1)
+	}
+	if r.Deployed <= maxRevision { // its record may have been deleted
+		next = max(next, r.Deployed+1)
 	}
 	begun, err := r.create(ctx, next, content)
 	// A quota may have room for fewer than stay. The record of what is deployed stays.
@@ -177,7 +186,7 @@ func (r *Records) Accept(ctx context.Context, begun v1alpha1.RecordedRevision) {
 	if err := r.forget(ctx, r.Limit); err != nil {
 		log.FromContext(ctx).Info("could not delete the records of old revisions", "because", err.Error())
 	}
-	r.History = r.History[max(0, len(r.History)-2*r.Limit):] // a policy may keep all of them
+	r.History = r.History[max(0, len(r.History)-maxHistory):]
 }
 
 // Withdraw deletes the record of a revision that was begun.

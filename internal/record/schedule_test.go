@@ -107,7 +107,7 @@ func (f *faulty) recreate(ctx context.Context, secret *corev1.Secret) {
 }
 
 // After any schedule of changes, kills between two requests, and requests that are refused, two changes leave the last revisions recorded
-// and no other. The next operator knows them from the last record only.
+// and no other. The next operator knows them from the status.
 func TestNoScheduleLeavesOldRecords(t *testing.T) {
 	collector := &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1"}}
 	collector.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
@@ -115,25 +115,31 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 		cluster, deployed := newFaulty(seed), 0
 		random := cluster.random
 		var records *Records
+		var told []v1alpha1.RecordedRevision // by the status
 		start := func(limit int) {
 			cluster.left, cluster.isDown = -1, false
 			records = &Records{
-				Known: &Known{}, Cluster: cluster, Live: cluster, Collector: collector,
-				Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: limit, Alone: true,
+				Cluster: cluster, Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}},
+				Limit: limit, Deployed: deployed, History: told,
 			}
 		}
 		change := func() error {
-			if err := records.Prepare(t.Context(), deployed); err != nil {
+			if err := records.Prepare(t.Context()); err != nil {
 				return err
 			}
-			revision, err := records.Add(t.Context(), Content{Manifest: "a"})
-			if err == nil && revision <= deployed {
-				t.Errorf("seed %d: revision %d is recorded after revision %d", seed, revision, deployed)
+			begun, err := records.Begin(t.Context(), Content{Manifest: "a"})
+			if err != nil {
+				return err
 			}
-			if err == nil && !cluster.isDown {
-				deployed = revision
+			if int(begun.Revision) <= deployed {
+				t.Errorf("seed %d: revision %d is recorded after revision %d", seed, begun.Revision, deployed)
 			}
-			return err
+			records.Accept(t.Context(), begun)
+			if !cluster.isDown { // the status tells of it
+				deployed, told = int(begun.Revision), records.Kept()
+				records.Deployed = deployed
+			}
+			return nil
 		}
 		start(1 + random.IntN(4))
 		var happened []string
@@ -144,12 +150,8 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 				cluster.left = random.IntN(6)
 			case 1:
 				cluster.share = 40
-			case 2: // somebody takes an annotation away
-				secret := &corev1.Secret{}
-				if key := client.ObjectKeyFromObject(records.secretOf(deployed)); cluster.Get(t.Context(), key, secret) == nil {
-					secret.Annotations = nil
-					_ = cluster.Update(t.Context(), secret)
-				}
+			case 2: // an earlier version of the operator has written the status
+				told = nil
 			case 3:
 				cluster.recreate(t.Context(), records.secretOf(deployed-1))
 				cluster.share = 20
@@ -160,10 +162,6 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 			_ = change()
 			if cluster.isDown || random.IntN(4) == 0 {
 				start(1 + random.IntN(4))
-				// The operator finds what one that was killed has recorded.
-				if next := records.secretOf(deployed + 1); random.IntN(2) == 0 && cluster.Get(t.Context(), client.ObjectKeyFromObject(next), next) == nil {
-					deployed++
-				}
 			}
 		}
 		if cluster.share = 0; cluster.isDown || random.IntN(2) == 0 {
@@ -199,19 +197,19 @@ func TestANumberThatSomebodyForgesCostsNoRecord(t *testing.T) {
 	collector.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
 	for number, want := range map[int]int{1000: 1001, maxRevision: maxRevision + 1, maxRevision + 1: 4, math.MaxInt: 4} {
 		cluster := newFaulty(1)
-		next := func(deployed int) (revision int) {
+		next := func(deployed int) int {
 			records := &Records{
-				Known: &Known{}, Cluster: cluster, Live: cluster, Collector: collector,
-				Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 10, Alone: true,
+				Cluster: cluster, Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 10, Deployed: deployed,
 			}
-			err := records.Prepare(t.Context(), deployed)
-			if err == nil {
-				revision, err = records.Add(t.Context(), Content{Manifest: "a"})
+			if err := records.Prepare(t.Context()); err != nil {
+				t.Fatal(err)
 			}
+			begun, err := records.Begin(t.Context(), Content{Manifest: "a"})
 			if err != nil {
-				t.Error(err)
+				t.Fatal(err)
 			}
-			return revision
+			records.Accept(t.Context(), begun)
+			return int(begun.Revision)
 		}
 		next(next(next(0)))
 		forged := (&Records{Collector: collector}).secretOf(number)
@@ -239,14 +237,14 @@ func TestARefusalThatLooksLikeAnotherRecordIsTold(t *testing.T) {
 	collector := &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1"}}
 	cluster := newFaulty(1)
 	records := &Records{
-		Known: &Known{}, Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 3, Alone: true,
+		Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 3,
 		Cluster: interceptor.NewClient(cluster, interceptor.Funcs{
 			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 				return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, "no records on Fridays")
 			},
 		}),
 	}
-	if _, err := records.Add(t.Context(), Content{}); err == nil || !strings.Contains(err.Error(), "no records on Fridays") {
+	if _, err := records.Begin(t.Context(), Content{}); err == nil || !strings.Contains(err.Error(), "no records on Fridays") {
 		t.Errorf("the webhook's words are not told: %v", err)
 	}
 }
@@ -265,7 +263,8 @@ func TestWhoTakesTheNamesOfManyRecordsCostsFewRequests(t *testing.T) {
 		}
 	}
 	records := &Records{
-		Known: &Known{last: 1}, Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 3, Alone: true,
+		Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 3,
+		History: []v1alpha1.RecordedRevision{{Revision: 1}},
 		Cluster: interceptor.NewClient(cluster, interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
 				tries++
@@ -273,7 +272,41 @@ func TestWhoTakesTheNamesOfManyRecordsCostsFewRequests(t *testing.T) {
 			},
 		}),
 	}
-	if revision, err := records.Add(t.Context(), Content{}); err != nil || revision < 2000 || tries > 16 {
-		t.Errorf("revision %d after %d tries, %v", revision, tries, err)
+	if begun, err := records.Begin(t.Context(), Content{Manifest: "a"}); err != nil || begun.Revision < 2000 || tries > 16 {
+		t.Errorf("revision %d after %d tries, %v", begun.Revision, tries, err)
+	}
+}
+
+// An operator that was killed, or whose answer was lost, has begun the same revision before.
+func TestARevisionIsBegunOnce(t *testing.T) {
+	collector := &v1alpha1.Collector{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Collector"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1"},
+	}
+	cluster := newFaulty(1)
+	begin := func(manifest string) v1alpha1.RecordedRevision {
+		records := &Records{
+			Cluster: cluster, Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 3,
+			History: []v1alpha1.RecordedRevision{{Revision: 4, UID: "other"}},
+		}
+		begun, err := records.Begin(t.Context(), Content{Manifest: manifest, Hash: manifest, Generation: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return begun
+	}
+	first, again, other := begin("a"), begin("a"), begin("b")
+	if first != again || first.Revision != 5 || first.UID == "" || first.Hash != "a" || first.Generation != 7 {
+		t.Errorf("begun as %+v, and then as %+v", first, again)
+	}
+	if other.Revision != 6 {
+		t.Errorf("another one is begun as %+v", other)
+	}
+	records := &Records{Cluster: cluster, Live: cluster, Collector: collector, Limit: 3}
+	if err := records.Withdraw(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	if withdrawn := begin("c"); withdrawn.Revision != 6 || withdrawn.UID == other.UID {
+		t.Errorf("after one was withdrawn, the next one is %+v", withdrawn)
 	}
 }

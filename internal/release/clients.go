@@ -79,7 +79,7 @@ func New(cluster client.Client, live client.Reader, options Options) *Clients {
 	c.recordsOf = func(r *actionClient) records {
 		return &record.Records{
 			Cluster: cluster, Live: live, Collector: r.collector, Chart: c.Source.Chart.Chart,
-			Limit: record.LimitOf(r.collector), History: r.deployed.History,
+			Limit: record.LimitOf(r.collector), Deployed: r.deployed.Revision, History: r.deployed.History,
 		}
 	}
 	return c
@@ -103,7 +103,7 @@ type revisions interface {
 
 // records are those of one Collector's revisions.
 type records interface {
-	Prepare(ctx context.Context, deployed int) error
+	Prepare(ctx context.Context) error
 	Begin(ctx context.Context, content record.Content) (v1alpha1.RecordedRevision, error)
 	Accept(ctx context.Context, begun v1alpha1.RecordedRevision)
 	Withdraw(ctx context.Context, begun v1alpha1.RecordedRevision) error

@@ -38,7 +38,7 @@ func (r *actionClient) carryOut() error {
 // forward goes towards what is wanted. It decides again if the API server has told something new.
 func (r *actionClient) forward() error {
 	if r.plan.Revises() {
-		if err := r.records.Prepare(r.ctx, r.deployed.Revision); err != nil {
+		if err := r.records.Prepare(r.ctx); err != nil {
 			return err
 		}
 	}
@@ -100,7 +100,7 @@ func (r *actionClient) recall() error {
 	}
 	next := r.deployed.Revision + 1
 	if next == 1 {
-		if err := r.records.Prepare(r.ctx, 0); err != nil {
+		if err := r.records.Prepare(r.ctx); err != nil {
 			return err
 		}
 	}

@@ -34,8 +34,8 @@ type simRecords struct {
 	listed bool
 }
 
-func (s *simRecords) Prepare(_ context.Context, deployed int) error {
-	if deployed > 0 || s.listed {
+func (s *simRecords) Prepare(context.Context) error {
+	if s.r.deployed.Revision > 0 || s.listed {
 		return nil
 	}
 	effect, lost := s.request("list the records")

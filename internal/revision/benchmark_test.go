@@ -89,11 +89,11 @@ func BenchmarkInstall(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		records := record.Records{
-			Known: &record.Known{}, Cluster: accepting{}, Collector: collector, Chart: loaded, Limit: 10, Alone: true,
-		}
-		if _, err := records.Add(b.Context(), made.Content()); err != nil {
+		records := record.Records{Cluster: accepting{}, Collector: collector, Chart: loaded, Limit: 10}
+		begun, err := records.Begin(b.Context(), made.Content())
+		if err != nil {
 			b.Fatal(err)
 		}
+		records.Accept(b.Context(), begun)
 	}
 }

@@ -2,7 +2,6 @@ package revision
 
 import (
 	"context"
-	"maps"
 	"strings"
 	"testing"
 
@@ -10,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -48,53 +46,6 @@ func TestARecordedRevisionHasOnlyKindsOfTheClusterAndOfTheChart(t *testing.T) {
 	}
 }
 
-func TestARecordedRevisionIsThere(t *testing.T) {
-	reference := func(kind, name string) inventory.Reference {
-		version := corev1.SchemeGroupVersion
-		if kind == "Deployment" || kind == "StatefulSet" {
-			version = appsv1.SchemeGroupVersion
-		}
-		return inventory.NewReference(version.WithKind(kind), name)
-	}
-	revisionOf := func(objects map[string]string) *Revision {
-		r := &Revision{}
-		for kind, hash := range objects {
-			r.Objects = append(r.Objects, render.Object{
-				Ref: reference(kind, "c"), Hash: hash, Stage: render.StageOf(kind), Content: &unstructured.Unstructured{Object: map[string]any{}},
-			})
-		}
-		return r
-	}
-	later := revisionOf(map[string]string{"StatefulSet": "2", "Service": "1", "Secret": "2"})
-	before := revisionOf(map[string]string{"Deployment": "1", "Service": "1", "Secret": "1"})
-	for name, row := range map[string]struct {
-		found  map[string]string
-		before *Revision
-		want   bool
-	}{
-		"all is there":                           {map[string]string{"StatefulSet": "2", "Service": "1", "Secret": "1"}, nil, true},
-		"one is as it was before":                {map[string]string{"StatefulSet": "1", "Service": "1", "Secret": "2"}, before, false},
-		"one is missing":                         {map[string]string{"Service": "1", "Secret": "2"}, before, false},
-		"somebody has changed what both have":    {map[string]string{"StatefulSet": "2", "Service": "9"}, before, true},
-		"somebody has deleted what both have":    {map[string]string{"StatefulSet": "2"}, before, true},
-		"nobody knows what both have":            {map[string]string{"StatefulSet": "2"}, nil, false},
-		"what it replaces is still there":        {map[string]string{"StatefulSet": "2", "Service": "1", "Deployment": "1"}, nil, true},
-		"somebody has deleted its Secret":        {map[string]string{"StatefulSet": "2", "Service": "1"}, before, true},
-		"it brings nothing that tells of itself": {map[string]string{"Deployment": "1", "Service": "1"}, nil, false},
-	} {
-		found := map[inventory.Reference]inventory.Object{}
-		for kind, hash := range row.found {
-			found[reference(kind, "c")] = inventory.Object{Hash: hash}
-		}
-		if got, err := later.isThere(found, row.before); err != nil || got != row.want {
-			t.Errorf("%s: %t, %v", name, got, err)
-		}
-	}
-	if isThere, err := (&Revision{Want: plan.Want{}}).isThere(nil, nil); err != nil || isThere {
-		t.Errorf("a revision without a workload: %t, %v", isThere, err)
-	}
-}
-
 func TestWhatARecordedRevisionRestores(t *testing.T) {
 	object := func(kind, hash string) (inventory.Reference, inventory.Object) {
 		version := corev1.SchemeGroupVersion
@@ -111,98 +62,58 @@ func TestWhatARecordedRevisionRestores(t *testing.T) {
 	deployed := func(hash string) Deployed {
 		return Deployed{Revision: 2, Digest: unknown + strings.Repeat(hash, partLength) + unseen}
 	}
-	as := func(hash string) func(map[inventory.Reference]inventory.Object) Deployed {
-		return func(map[inventory.Reference]inventory.Object) Deployed { return deployed(hash) }
-	}
-	followed := func(found map[inventory.Reference]inventory.Object) Deployed {
-		later := deployed("l")
-		later.Serves(found)
-		return deployed("r").Followed(later)
-	}
 	for name, row := range map[string]struct {
-		deployed  func(found map[inventory.Reference]inventory.Object) Deployed
+		deployed  string // its hash
 		have      map[string]drift.State
 		disturbed bool
 		bare      bool // there is no record
 		want      int  // objects, or -1 for an error
 	}{
 		"all of the deployed revision": {
-			deployed: as("r"),
+			deployed: "r",
 			have:     map[string]drift.State{"Service": drift.Unknown, "Deployment": drift.Unknown}, want: 2,
 		},
 		"nothing if the record has another hash, and all is there": {
-			deployed: as("x"),
+			deployed: "x",
 			have:     map[string]drift.State{"Service": drift.Unknown, "Deployment": drift.Unknown}, want: 0,
 		},
 		"an error if it has another hash, and something is not there": {
-			deployed: as("x"),
+			deployed: "x",
 			have:     map[string]drift.State{"Deployment": drift.Unknown}, want: -1,
 		},
 		"nothing without a record, as long as nothing has gone": {
-			deployed: as("x"), bare: true,
+			deployed: "x", bare: true,
 			have: map[string]drift.State{"Deployment": drift.Unknown}, want: 0,
 		},
 		"an error without a record, and what pods may mount has gone": {
-			deployed: as("x"), bare: true,
+			deployed: "x", bare: true,
 			have: map[string]drift.State{"Secret": drift.Lost, "Deployment": drift.InOrder}, want: -1,
 		},
 		"an error if it has another hash, and something goes": {
-			deployed: as("x"),
+			deployed: "x",
 			have:     map[string]drift.State{"Service": drift.Deleting, "Deployment": drift.Unknown}, want: -1,
 		},
 		"an error if it has another hash, and somebody has changed something": {
-			deployed: as("x"),
+			deployed: "x",
 			have:     map[string]drift.State{"Service": drift.Changed, "Deployment": drift.InOrder}, want: -1,
 		},
 		"an error if it has another hash, and a change is half done": {
-			deployed: as("x"),
+			deployed: "x",
 			have:     map[string]drift.State{"Service": drift.InOrder, "Deployment": drift.InOrder}, disturbed: true, want: -1,
 		},
-		"nothing while a later revision serves that is not recorded": {
-			deployed: followed,
-			have:     map[string]drift.State{"Service": drift.Unknown, "Deployment": drift.Unknown}, want: 0,
-		},
-		"nothing if the answer to a creation of a change after that was lost": {
-			deployed: followed,
-			have:     map[string]drift.State{"ConfigMap": drift.Lost, "Service": drift.InOrder, "Deployment": drift.InOrder}, want: 0,
-		},
-		"nothing if a mount has gone that nobody uses": {
-			deployed: followed,
-			have:     map[string]drift.State{"Secret": drift.Lost, "Service": drift.InOrder, "Deployment": drift.InOrder}, want: 0,
-		},
-		"all if somebody has deleted something of that": {
-			deployed: func(found map[inventory.Reference]inventory.Object) Deployed {
-				what, lost := object("Service", "1")
-				with := maps.Clone(found)
-				with[what] = lost
-				return followed(with)
-			},
-			have: map[string]drift.State{"Service": drift.Lost, "Deployment": drift.InOrder}, want: 2,
-		},
-		"all if somebody has changed something of that": {
-			deployed: followed,
-			have:     map[string]drift.State{"Service": drift.Changed, "Deployment": drift.Unknown}, want: 2,
-		},
-		"all if what serves is not as it was then": {
-			deployed: func(map[inventory.Reference]inventory.Object) Deployed { return followed(nil) },
-			have:     map[string]drift.State{"Service": drift.Unknown, "Deployment": drift.Unknown}, want: 2,
-		},
 	} {
-		found, view := map[inventory.Reference]inventory.Object{}, map[inventory.Reference]drift.Seen{}
+		view := map[inventory.Reference]drift.Seen{}
 		for kind, state := range row.have {
 			what, live := object(kind, "1")
-			if state != drift.Lost {
-				found[what] = live
-			}
-			view[what] = drift.Seen{Object: live, State: state, Pending: kind == "ConfigMap"}
+			view[what] = drift.Seen{Object: live, State: state}
 		}
-		is := row.deployed(found)
+		is := deployed(row.deployed)
 		s := plan.Situation{Deployed: is.Hash(), Disturbed: row.disturbed, View: drift.View{Objects: view}}
 		of := recorded
 		if row.bare {
 			of = &Revision{}
 		}
-		want, _, err := of.Restored(is, found, s)
+		want, _, err := of.Restored(is, s)
 		if (err != nil) != (row.want < 0) || err == nil && (len(want.Objects) != row.want || want.Hash != is.Hash()) {
 			t.Errorf("%s: %d objects of %s, %v", name, len(want.Objects), want.Hash, err)
 		}
