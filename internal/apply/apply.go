@@ -24,12 +24,6 @@ type Applier struct {
 	Cluster   Cluster
 	Collector *unstructured.Unstructured
 
-	// Shard is the label of what this operator applies, or empty.
-	Shard string
-
-	// Before is asked before each group of steps whether to go on; nil is for yes.
-	Before func() error
-
 	// Note is told of each object that was applied or, with nil, deleted. A creation that found an object is told as its adoption. Note is
 	// called by one goroutine at a time.
 	Note func(step Step, after *inventory.Object)
@@ -45,11 +39,6 @@ type Applier struct {
 func (a *Applier) Do(ctx context.Context, groups [][]Step) error {
 	var noting sync.Mutex
 	for _, group := range groups {
-		if a.Before != nil {
-			if err := a.Before(); err != nil {
-				return err
-			}
-		}
 		failed := make([]error, len(group))
 		a.Together(len(group), func(i int) {
 			var after *inventory.Object

@@ -278,7 +278,7 @@ func TestSteps(t *testing.T) {
 			collector := objectOf("Collector", collectorUID, false)
 			var noted []Action
 			applier := &Applier{
-				Cluster: cluster, Collector: collector, Shard: "a", Together: Concurrently,
+				Cluster: cluster, Collector: collector, Together: Concurrently,
 				Note: func(step Step, _ *inventory.Object) { noted = append(noted, step.Action) },
 				Lost: func(Step) { t.Error("an answer is lost") },
 			}

@@ -67,8 +67,7 @@ func replicasOf(workload *unstructured.Unstructured) (replicas int32, found bool
 	return int32(number), found //nolint:gosec // the API server has it as an int32
 }
 
-// adopt has the informer cache hold an object that a Collector no longer renders, and has brought from another operator, or that has lost
-// its label.
+// adopt has the informer cache hold an object that has lost its label.
 func (a *Applier) adopt(ctx context.Context, s Step) (*inventory.Object, error) {
 	live, err := a.Cluster.Read(ctx, s.Ref)
 	if err != nil || live == nil || live.GetUID() != s.UID || !metav1.IsControlledBy(live, a.Collector) {
@@ -81,11 +80,7 @@ func (a *Applier) adopt(ctx context.Context, s Step) (*inventory.Object, error) 
 // label has the informer cache hold an object of the Collector, and changes nothing else of it.
 func (a *Applier) label(ctx context.Context, live *unstructured.Unstructured) (inventory.Object, error) {
 	part, what := partOf(live), inventory.ReferenceTo(live)
-	labels := map[string]string{v1alpha1.CollectorLabel: a.Collector.GetName()}
-	if a.Shard != "" {
-		labels[v1alpha1.OperatorLabel] = a.Shard
-	}
-	part.SetLabels(labels)
+	part.SetLabels(map[string]string{v1alpha1.CollectorLabel: a.Collector.GetName()})
 	after, err := a.Cluster.Apply(ctx, Request{Ref: what, Content: part, UID: live.GetUID(), Manager: managedfields.Adopter})
 	if err != nil {
 		return after, fmt.Errorf("label %s: %w", what, err)

@@ -29,10 +29,6 @@ func TestNothingIsDoneAfterARefusal(t *testing.T) {
 	if err == nil || len(cluster.asked) != 1 {
 		t.Errorf("error %v, asked %q", err, cluster.asked)
 	}
-	applier.Before = func() error { return errors.New("not ours any more") }
-	if err := applier.Do(t.Context(), [][]Step{{stepOf(Create, "Service", "")}}); err == nil || len(cluster.asked) != 1 {
-		t.Errorf("error %v, asked %q", err, cluster.asked)
-	}
 }
 
 func TestAPanicOfAStepIsAnErrorThatQuotesNothing(t *testing.T) {

@@ -31,7 +31,7 @@ const (
 	// Replace deletes what is in an object's way, and creates the object.
 	Replace Action = "replace"
 
-	// Adopt labels an object of a Collector that has moved here from another operator, or that has lost its label.
+	// Adopt labels an object that has lost its label.
 	Adopt Action = "adopt"
 
 	// Delete deletes an object.

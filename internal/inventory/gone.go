@@ -12,9 +12,9 @@ import (
 
 // AwaitGone waits until a Collector has nothing more: look says what it has. The error names what there is, and what holds it. For what
 // a finalizer holds it does not wait.
-func AwaitGone(ctx context.Context, interval, most time.Duration, look func() (map[Reference]Object, error)) error {
+func AwaitGone(ctx context.Context, most time.Duration, look func() (map[Reference]Object, error)) error {
 	var names []string
-	err := wait.PollUntilContextTimeout(ctx, interval, most, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 2*time.Millisecond, most, true, func(context.Context) (bool, error) {
 		found, err := look()
 		if err != nil {
 			return false, err

@@ -24,9 +24,6 @@ const (
 
 	// cacheTimeout is how long a look into the informer cache may take. Only the first look at a kind takes any time.
 	cacheTimeout = 10 * time.Second
-
-	// liveTimeout is how long it may take to read all objects of a Collector from the API server.
-	liveTimeout = 30 * time.Second
 )
 
 // RecordPrefix begins the names of the Secrets of package record, as Helm names them. They are no objects of the chart, whatever labels
@@ -37,9 +34,6 @@ const RecordPrefix = "sh.helm.release.v1."
 type Reader struct {
 	// Cache reads from the informer cache.
 	Cache client.Reader
-
-	// Live reads from the API server.
-	Live client.Reader
 
 	late sync.Map // optional kinds that took longer than CacheDelay at the last look
 }
@@ -63,22 +57,6 @@ func (r *Reader) Of(ctx context.Context, collector client.Object, kinds, optiona
 			continue
 		}
 		r.late.Delete(kind)
-	}
-	return found, nil
-}
-
-// OfMoved returns the same from the API server, for a Collector that another operator has deployed: the label that the informer
-// cache goes by is that operator's until this one has applied each object.
-func (r *Reader) OfMoved(ctx context.Context, collector client.Object, kinds []schema.GroupVersionKind) (map[Reference]Object, error) {
-	found := map[Reference]Object{}
-	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
-	defer cancel()
-	for _, kind := range kinds {
-		err := Each(ctx, r.Live, newList(kind), keep(kind, collector, found),
-			client.InNamespace(collector.GetNamespace()), client.MatchingLabels{v1alpha1.CollectorLabel: collector.GetName()})
-		if err != nil {
-			return nil, fmt.Errorf("list the objects of kind %s: %w", kind.Kind, err)
-		}
 	}
 	return found, nil
 }

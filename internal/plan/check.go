@@ -64,17 +64,13 @@ func (s *Situation) check(job render.Object) Plan {
 			return p
 		}
 	}
-	var deletes, adopts []apply.Step
+	var deletes []apply.Step
 	for what, other := range s.View.Objects { // a Collector has one check at a time
-		switch {
-		case render.StageOf(what.Kind().Kind) == render.Checks && other.IsThere() && (what != job.Ref || other.Ended.Type != ""):
+		if render.StageOf(what.Kind().Kind) == render.Checks && other.IsThere() && (what != job.Ref || other.Ended.Type != "") {
 			deletes = append(deletes, remove(what, other, "another check takes its place"))
-		case s.Moved && !p.Restores && other.State == drift.Unknown: // of a first revision
-			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: other.UID, Reason: "it stays"})
 		}
 	}
 	p.add(sorted(deletes))
-	p.add(sorted(adopts))
 	p.Leftovers = s.leftovers()
 	var needs []apply.Step
 	for i := range s.Want.Objects {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -16,14 +17,25 @@ import (
 // docs/architecture.md has the rules that it keeps, S1 to S9. In short: what serves is changed only after the API server has
 // accepted all that comes with the change, and goes only when what comes in its place serves.
 func Decide(s Situation) Plan {
+	p := s.next()
+	if p.Restores {
+		s.mend(&p)
+	}
+	return p
+}
+
+// next decides where the Collector goes from here.
+func (s Situation) next() Plan {
 	if s.Deletes {
-		return uninstall(s)
+		return s.uninstall()
 	}
 	changes := s.changes()
-	if changes && s.Failed != nil {
+	switch {
+	case s.Refusal != nil:
+		return Plan{Verdict: Refused, Err: s.Refusal, Restores: s.Drifts()}
+	case changes && s.Failed != nil:
 		return Plan{Verdict: Refused, Err: s.Failed, Restores: s.Drifts()}
-	}
-	if changes && s.ByOperator && !s.Turn {
+	case changes && s.ByOperator && !s.Turn:
 		return s.deferred()
 	}
 	job := s.Want.First(render.Checks)
@@ -36,10 +48,13 @@ func Decide(s Situation) Plan {
 	}
 	s.Want = want
 	if changes && s.loses() {
-		const obstacle = "the deployed StatefulSet takes its pods back before the mode changes"
-		return Plan{Verdict: Deferred, Restores: true, After: inventory.CacheDelay, Obstacle: obstacle}
+		return s.awaitSet()
 	}
+	return s.towards(changes)
+}
 
+// towards goes to what is wanted.
+func (s *Situation) towards(changes bool) Plan {
 	p := Plan{}
 	var steps []apply.Step
 	for i := range s.Want.Objects {
@@ -57,13 +72,29 @@ func Decide(s Situation) Plan {
 	var untried inventory.Reference
 	p.Leftovers = s.leftovers() // also of a change that was taken back
 	if changes && !s.Restores {
-		var tries []apply.Step
-		tries, untried = s.tries(steps)
-		p.add(tries)
+		p.Tries, untried = s.tries(steps)
 	}
 	s.order(steps, untried, &p)
 	p.Deletes = deletes
 	return p
+}
+
+// mend adds to a plan how the deployed revision is mended, beside what the plan does.
+func (s Situation) mend(p *Plan) {
+	switch accepted := s.Accepted; {
+	case s.Unmended != nil:
+		p.Unmended = s.Unmended
+	case accepted == nil:
+		p.Recalls = true
+	case accepted.Err != nil:
+		p.Unmended = accepted.Err
+	default:
+		want, err := accepted.Want.Accepted(accepted.Want.First(render.Checks))
+		s.Want, s.Immutable, s.Restores = want, accepted.Immutable, true
+		mended := s.towards(false)
+		p.Mends, p.MendDeletes, p.Unmended = mended.Groups, mended.Deletes, cmp.Or(err, mended.Err)
+		p.Obstacle = cmp.Or(p.Obstacle, mended.Obstacle)
+	}
 }
 
 // order adds steps to the plan, stage by stage. A refusal comes before anything that serves is changed, where that is possible: what is new
@@ -108,10 +139,9 @@ func (s *Situation) verdict(changes bool, steps int) Verdict {
 	return InSync
 }
 
-// Drifts tells whether the deployed revision has to be repaired, as far as is known without rendering it. A Collector that has moved
-// here needs another label.
+// Drifts tells whether the deployed revision has to be repaired, as far as is known without rendering it.
 func (s *Situation) Drifts() bool {
-	return s.Deployed != "" && (s.Moved || len(s.Harmed()) > 0 || s.IsHarmed(true))
+	return s.Deployed != "" && (len(s.Harmed()) > 0 || s.IsHarmed(true))
 }
 
 // Harmed returns the objects that may have to be repaired.
@@ -138,7 +168,7 @@ func (s *Situation) IsHarmed(knowsMounts bool) bool {
 		}
 		runs = runs || stage == render.Workloads
 	}
-	return s.Disturbed || !runs
+	return s.Begun || !runs
 }
 
 // step returns what has to be done about one wanted object, or nil. It adds to the plan what keeps that from being done.

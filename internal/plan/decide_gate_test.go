@@ -119,13 +119,6 @@ func TestDecideWhatWaits(t *testing.T) {
 			},
 			"Checking",
 		},
-		"what the first check of a Collector that has moved here has is adopted": {
-			Situation{
-				Moved: true, Want: wanted("r1", "Secret/c-1=1", "Job/c-check=1", "Deployment/c=1"),
-				View: drift.View{Objects: having("Secret/c-1=1 unknown", "Job/c-check=1 unknown")},
-			},
-			"Checking\nadopt Job/c-check, adopt Secret/c-1",
-		},
 		"a check that somebody deletes again and again is created later": {
 			Situation{
 				Now: noon, Deployed: "r1", Want: wanted("r2", "Secret/c-2=1", "Job/c-check=1", "Deployment/c=2"),
@@ -225,26 +218,6 @@ func TestDecideWhatWaits(t *testing.T) {
 				View: drift.View{Objects: having("Secret/c-2=2 unknown", "Deployment/c=1 unknown")},
 			},
 			"Upgrade\nchange Secret/c-2\nchange Deployment/c",
-		},
-		"what a Collector from another operator has in deletion is adopted, so that it is missed": {
-			Situation{
-				Deployed: "r1", Moved: true, Want: wanted("r1", "Deployment/c=1"), View: drift.View{Objects: having("Deployment/c=1 deleting")},
-			},
-			"InSync\nadopt Deployment/c\nobstacle: Deployment \"c\" is being deleted; the operator creates it again when it has gone",
-		},
-		"what a Collector from another operator no longer renders is adopted if it stays": {
-			Situation{
-				Deployed: "r1", Moved: true, Want: wanted("r2", "Deployment/c=2"),
-				View: drift.View{Objects: having("Secret/c-1=1 unknown", "Ingress/c=1 unknown", "Deployment/c=1 unknown"), Used: used("Secret/c-1")},
-			},
-			"Upgrade\nadopt Secret/c-1\nchange Deployment/c\ndelete Ingress/c",
-		},
-		"what a Collector from another operator no longer renders is adopted once": {
-			Situation{
-				Deployed: "r1", Moved: true, Want: wanted("r2", "Deployment/c=2"),
-				View: drift.View{Objects: having("Secret/c-1=1", "Deployment/c=1 unknown"), Used: used("Secret/c-1")},
-			},
-			"Upgrade\nchange Deployment/c",
 		},
 		"pods get their StatefulSet back before the Collector goes, also late": {
 			Situation{

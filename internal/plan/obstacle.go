@@ -22,6 +22,16 @@ func (s *Situation) deferred() Plan {
 	return p
 }
 
+// awaitSet returns the plan while pods have lost their StatefulSet, and a workload of another kind is to take its place.
+func (s *Situation) awaitSet() Plan {
+	const obstacle = "the deployed StatefulSet takes its pods back before the mode changes"
+	p := Plan{Verdict: Deferred, Restores: true, After: inventory.CacheDelay, Obstacle: obstacle}
+	if s.Unmended != nil {
+		p.Restores, p.Unmended = false, fmt.Errorf("pods run without their StatefulSet; mend this, or delete the pods: %w", s.Unmended)
+	}
+	return p
+}
+
 // Unchanged returns the plan for objects of the deployed revision, and whether there is one without a decision: each object is in order,
 // waits to be pruned, or waits for its next repair.
 func Unchanged(view map[inventory.Reference]drift.Seen, waits map[inventory.Reference]bool, now time.Time) (p Plan, isUnchanged bool) {

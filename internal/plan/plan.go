@@ -51,6 +51,9 @@ func (v Verdict) Waits() bool { return v == Checking || v == Deferred }
 type Plan struct {
 	Verdict Verdict
 
+	// Tries are dry runs, before a revision begins: a refusal of one leaves everything as it is.
+	Tries []apply.Step
+
 	// Groups are steps: those of one group are done together, and the next group after it.
 	Groups [][]apply.Step
 
@@ -60,11 +63,16 @@ type Plan struct {
 	// Deletes are done last, when the revision is recorded: nobody needs what they delete, so their refusal takes nothing back.
 	Deletes []apply.Step
 
-	// Err says why the verdict is Refused.
+	// Err says why the verdict is Refused, or what an uninstallation waits for.
 	Err error
 
-	// Restores tells that the deployed revision has to be repaired, while another one waits or is refused.
-	Restores bool
+	// Restores tells that the deployed revision has to be mended, while another one waits or is refused. Mends are the steps of that, in groups,
+	// and then MendDeletes. Unmended says why it cannot be mended. Recalls asks for what the deployed revision is: Accepted of the situation.
+	Restores    bool
+	Mends       [][]apply.Step
+	MendDeletes []apply.Step
+	Unmended    error
+	Recalls     bool
 
 	// Waits are objects that nobody needs any more once pods have gone, or others serve.
 	Waits map[inventory.Reference]bool
@@ -117,14 +125,21 @@ type Situation struct {
 	// Turn tells that it is the Collector's turn to take a change of the operator.
 	Turn bool
 
+	// Accepted is the deployed revision as its record has it, or nil as long as that was not read.
+	Accepted *Accepted
+
+	// Unmended says why the deployed revision cannot be mended, as this reconcile has found out, or the last one as long as the delay after that
+	// is not over.
+	Unmended error
+
 	// Restores tells that Want is the deployed revision while another one waits or is refused: nothing is pruned.
 	Restores bool
 
-	// Disturbed tells that something that serves is of a revision that was not accepted.
-	Disturbed bool
+	// Begun tells that another revision has begun, and that what serves may be of it.
+	Begun bool
 
-	// Moved tells that the Collector comes from another operator. The objects still have the label of that one.
-	Moved bool
+	// Refusal says why what is wanted cannot be deployed: nothing can be rendered, or the API server has refused it in this reconcile.
+	Refusal error
 
 	// Failed says why the same change has failed, as long as the delay after that is not over.
 	Failed error
@@ -145,6 +160,21 @@ type Situation struct {
 	Conflicted bool
 
 	// Immutable are objects that the API server lets nobody change as they should, found out in this reconcile.
+	Immutable apply.Immutables
+}
+
+// Accepted is a deployed revision as its record has it.
+type Accepted struct {
+	// Recorded is all of it, without the data of Secrets.
+	Recorded Want
+
+	// Want is what has to be there. It leaves out Secrets that are in order, and is empty if all may stay as it is.
+	Want Want
+
+	// Lacks says which Secrets cannot be rendered again, and Err why nothing of the revision can be restored.
+	Lacks, Err error
+
+	// Immutable are objects of it that the API server lets nobody change as they should.
 	Immutable apply.Immutables
 }
 

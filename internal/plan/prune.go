@@ -2,6 +2,8 @@ package plan
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,48 +17,34 @@ import (
 
 // prune returns what is deleted after some steps: what the Collector controls and is not wanted. It stays while pods use it, and
 // all of it while a workload of another kind still serves in place of the wanted one. Of configurations as many stay as there are
-// records of revisions. The leftovers of revisions that were never accepted go before the steps. An object of a Collector that has
-// moved here is adopted if it stays.
+// records of revisions. The leftovers of revisions that were never accepted go before the steps.
 func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.Step) {
 	unseen := s.unseen(p)
-	if s.Restores && !s.Moved {
+	if s.Restores {
 		return s.unaccepted(), sorted(unseen)
 	}
 	kept, waits := s.history(), s.handsOver(p)
-	if adopts = unseen; len(unseen) > 0 {
+	if len(unseen) > 0 {
 		waits = true
 		p.Sooner(inventory.CacheDelay)
 	}
 	for what, seen := range s.View.Objects {
-		if s.Moved && seen.State == drift.Deleting {
-			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it is missed when it has gone"})
-		}
 		replaced := slices.ContainsFunc(steps, func(step apply.Step) bool { return step.Old != nil && step.Old.Ref == what })
 		switch {
 		case seen.State == drift.Deleting && s.Want.Has(what) == nil: // a finalizer keeps it, and nobody needs it
 			p.wait(what)
-			continue
-		case s.Want.Has(what) != nil, replaced, s.isLeft(what, seen), seen.State == drift.Lost, seen.State == drift.Deleting:
-			continue
-		case kept[what]:
+		case s.Want.Has(what) != nil, replaced, s.isLeft(what, seen), seen.State == drift.Lost, seen.State == drift.Deleting, kept[what]:
 		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used.Has(what), s.mayReturn(what):
 			p.wait(what)
 		case s.mayUse(what):
 			p.wait(what)
 			p.Sooner(inventory.CacheDelay) // no event may tell that it is not in use
-		case s.Restores: // who knows what the other revision needs
 		default:
 			deletes = append(deletes, remove(what, seen, "no longer rendered, and not in use"))
-			if len(seen.Finalizers) == 0 && s.Deployed != "" { // of a first revision, nobody knows of it once that is refused
-				continue
-			}
-		}
-		if s.Moved && seen.State == drift.Unknown { // and not labelled yet
-			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it stays"})
 		}
 	}
 	p.nameHeld(s.View.Objects)
-	return sorted(deletes), sorted(adopts)
+	return sorted(deletes), sorted(unseen)
 }
 
 // unseen adopts workloads that are lost and not wanted: they may run pods, and have only lost the label that the informer cache goes by.
@@ -233,7 +221,7 @@ func (s secret) compare(with secret) int {
 
 // uninstall deletes all that the Collector controls: workloads first, because a refusal must leave what their pods need. Pods without their
 // StatefulSet would stay, so that takes them back first. If it is late, it has to be created at least.
-func uninstall(s Situation) Plan {
+func (s *Situation) uninstall() Plan {
 	p := Plan{Verdict: Uninstalling}
 	var workloads, others []apply.Step
 	hasSet := false
@@ -247,13 +235,27 @@ func uninstall(s Situation) Plan {
 			*of = append(*of, remove(what, seen, "the Collector is being deleted"))
 		}
 	}
-	if s.Deployed != "" && s.isOrphaned() && (!s.Late || !hasSet) {
-		p.Restores = true
+	isOrphaned := s.hadSet() && s.isOrphaned()
+	switch {
+	case isOrphaned && s.Unmended == nil && (!s.Late || !hasSet):
+		p.Restores, p.Err = true, errors.New("the deployed StatefulSet takes its pods back before it goes")
+		return p
+	case isOrphaned && !s.Late:
+		p.Err = fmt.Errorf("pods run without their StatefulSet, and would stay: %w", s.Unmended)
 		return p
 	}
 	p.add(sorted(workloads))
 	p.add(sorted(others))
 	return p
+}
+
+// hadSet tells whether the deployed revision may have a StatefulSet.
+func (s *Situation) hadSet() bool {
+	if s.Accepted == nil {
+		return s.Deployed != ""
+	}
+	workload := s.Accepted.Recorded.First(render.Workloads)
+	return workload == nil || workload.Ref.Kind().Kind == "StatefulSet"
 }
 
 // loses tells whether pods have lost their StatefulSet, and a workload of another kind is to take its place.

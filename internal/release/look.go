@@ -1,13 +1,14 @@
 package release
 
 import (
+	"context"
 	"errors"
-	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
@@ -19,7 +20,7 @@ import (
 )
 
 // look reads what the Collector has. An operator that has just started takes it to be in order if the status says so.
-func (r *actionClient) look() error {
+func (r *reconcile) look() error {
 	var optional []schema.GroupVersionKind
 	if served, err := r.Source.Served(r.ctx); err == nil {
 		optional = served.Kinds
@@ -36,64 +37,22 @@ func (r *actionClient) look() error {
 		}
 	}
 	r.isUnknown = r.isUnknown || r.expected == nil && r.deployed.Revision != 0
-	r.isMoved = r.Source.Shard != "" && (r.isMoved || r.isUnknown || r.expected == nil && r.wasTried())
-	if r.isMoved {
-		if r.found, err = r.live(); err == nil && len(r.found) == 0 && r.deployed.Revision == 0 {
-			r.isMoved, r.expected = false, drift.Expectations{} // nobody has begun anything
-		}
-	}
 	r.expected.Note(r.expected.See(r.found, r.now())) // no reconcile begins when an autoscaler sets the number of pods
-	return err
-}
-
-// wasTried tells whether an operator has reported about the Collector: its first revision may have got stuck halfway.
-func (r *actionClient) wasTried() bool {
-	reported, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "observedGeneration")
-	return reported > 0
-}
-
-// mayGoOn returns an error if the Collector is another operator's now, or was meanwhile.
-func (r *actionClient) mayGoOn() error {
-	key := client.ObjectKeyFromObject(r.collector)
-	if r.Source.Shard != "" && (!r.IsChosen(r.ctx, key) || r.remembered(key) != r.entry) {
-		return errors.New("the Collector's labels select another operator, or did meanwhile")
-	}
 	return nil
 }
 
-// live reads what the Collector has from the API server.
-func (r *actionClient) live() (map[inventory.Reference]inventory.Object, error) {
-	served, err := r.Source.Served(r.ctx)
-	if err != nil {
-		return nil, err // objects would be overlooked
-	}
-	return r.inventory.OfMoved(r.ctx, r.collector, append(slices.Clone(served.Kinds), r.Source.Chart.Kinds...))
-}
-
-// isUnchanged tells whether there is nothing to do, by what is remembered or by what the status says.
-func (r *actionClient) isUnchanged() bool {
+// isUnchanged tells whether there is nothing to do, by what is remembered or by what the status says. Then it says how that is.
+func (r *reconcile) isUnchanged() bool {
 	now, _, err := r.revisions.Inputs(r.ctx, r.collector)
-	if err != nil || r.expected == nil || r.isMoved || r.deployed.Revision == 0 {
+	isKnown := err == nil && r.expected != nil && r.deployed.Revision != 0 && !r.hasBegun()
+	if !isKnown || r.latest.Inputs != now || !r.now().Before(r.until) {
 		return false
 	}
-	if r.hasBegun() || r.disturbed || r.latest.Inputs != now || !r.now().Before(r.until) {
+	p, isUnchanged := plan.Unchanged(r.expected.See(r.found, r.now()), r.waits, r.now())
+	if !isUnchanged || r.mayPrune() {
 		return false
 	}
-	view := r.expected.See(r.found, r.now())
-	p, isUnchanged := plan.Unchanged(view, r.waits, r.now())
-	if !isUnchanged {
-		return false
-	}
-	if len(r.waits) > 0 {
-		used, _, err := r.inventory.Used(r.ctx, r.collector, r.found)
-		if err != nil {
-			return false
-		}
-		if plan.MayPrune(r.waits, r.found, used) {
-			return false
-		}
-	}
-	if r.latest.hash != r.deployed.Hash() {
+	if r.latest.hash != r.deployed.Hash() { // a change of the operator waits
 		if r.last.refused.hash == r.latest.hash && r.BackingOff(r.collector) {
 			return false
 		}
@@ -103,54 +62,43 @@ func (r *actionClient) isUnchanged() bool {
 		p.Verdict = plan.Deferred
 	}
 	p.Sooner(r.until.Sub(r.now()))
-	r.plan = p
+	r.outcome.Verdict, r.outcome.Obstacle, r.outcome.Requeue = p.Verdict, p.Obstacle, p.After
 	r.summarize(nil)
-	r.outcome.Fast = true
 	return true
 }
 
-// decide decides what to do about what was rendered.
-func (r *actionClient) decide() error {
-	s, err := r.situation(r.rendered.Want)
-	if err != nil {
-		return err
+// mayPrune tells whether something that waits to be pruned may go now, or whether that is not known.
+func (r *reconcile) mayPrune() bool {
+	if len(r.waits) == 0 {
+		return false
 	}
-	isByOperator := r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
-	s.ByOperator = isByOperator && !r.isUnrepairable
-	if s.ByOperator && s.Failed == nil {
-		r.outcome.Update = r.Waves.Ask(r.collector)
-		s.Turn = r.outcome.Update == nil
-	}
-	r.plan = r.decision(s)
-	return nil
+	used, _, err := r.inventory.Used(r.ctx, r.collector, r.found)
+	return err != nil || plan.MayPrune(r.waits, r.found, used)
 }
 
 // situation returns what a decision looks at.
-func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
+func (r *reconcile) situation() (s plan.Situation, err error) {
 	s = plan.Situation{
-		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.deployed.Hash(), Want: want, Moved: r.isMoved,
-		Immutable: r.immutable, Disturbed: r.disturbed, History: record.LimitOf(r.collector),
-		View: drift.View{Objects: r.expected.See(r.found, r.now())},
+		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.deployed.Hash(), Begun: r.hasBegun() && !r.learned.begun,
+		Refusal: r.learned.refused, Accepted: r.learned.accepted, Unmended: r.learned.unmended, Immutable: r.learned.immutable,
+		History: record.LimitOf(r.collector), View: drift.View{Objects: r.expected.See(r.found, r.now())},
 	}
+	s.Late = s.Deletes && r.now().Sub(r.collector.GetDeletionTimestamp().Time) >= uninstallTimeout
 	pods, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "replicas")
 	s.Pods = int32(pods) //nolint:gosec // the API server has it as an int32
 	_, s.Conflicted = errors.AsType[*inventory.ConflictError](r.last.Err)
-	if r.rendered != nil && r.last.refused == (change{r.rendered.Inputs, want.Hash}) {
-		if refused, is := errors.AsType[*apply.RefusedError](r.last.Err); is {
-			s.Refused = refused.Ref
-		}
-		if r.BackingOff(r.collector) {
-			s.Failed = r.last.Err
-		}
-	} else if r.last.refused == (change{}) { // an earlier operator may have met it
-		s.Refused = apply.ToldRefused(v1alpha1.ConditionOf(r.collector, "ReleaseFailed").Message, want.Objects)
-	}
 	if checked, isCheck := errors.AsType[*plan.CheckError](r.last.Err); isCheck {
 		s.Told = checked.Job
 	}
-	needsUsed, runs := s.Deployed != want.Hash, false
+	if s.Unmended == nil && r.BackingOff(r.collector) && r.unmended.covers(s.Harmed()) {
+		s.Unmended = r.unmended.err
+	}
+	if r.rendered != nil {
+		r.situateChange(&s)
+	}
+	needsUsed, runs := s.Deployed != s.Want.Hash, false
 	for what, seen := range s.View.Objects {
-		needsUsed = needsUsed || want.Has(what) == nil
+		needsUsed = needsUsed || s.Want.Has(what) == nil
 		runs = runs || inventory.IsWorkload(what.Kind().Kind) && seen.State != drift.Lost
 	}
 	if needsUsed || !runs { // mostly nothing is left over, and nobody needs to know about pods
@@ -159,19 +107,40 @@ func (r *actionClient) situation(want plan.Want) (s plan.Situation, err error) {
 	return s, err
 }
 
-// prepare decides what to do about what is rendered now.
-func (r *actionClient) prepare() error {
-	if err := r.recall(); err != nil {
-		return err
+// situateChange adds what is known of what is rendered.
+func (r *reconcile) situateChange(s *plan.Situation) {
+	s.Want = r.rendered.Want
+	switch r.last.refused {
+	case change{r.rendered.Inputs, r.rendered.Hash}:
+		if refused, is := errors.AsType[*apply.RefusedError](r.last.Err); is {
+			s.Refused = refused.Ref
+		}
+		if r.BackingOff(r.collector) {
+			s.Failed = r.last.Err
+		}
+	case change{}: // an earlier operator may have met it
+		s.Refused = apply.ToldRefused(v1alpha1.ConditionOf(r.collector, "ReleaseFailed").Message, s.Want.Objects)
 	}
-	if err := r.render(); err != nil {
-		return r.repairBeside(err)
+	isUnmendable := r.learned.unmended != nil && !apply.IsPassing(r.learned.unmended) // nothing but the change can mend it
+	s.ByOperator = !isUnmendable && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
+	if s.ByOperator && s.Failed == nil && s.Refusal == nil {
+		r.outcome.Update = r.Waves.Ask(r.collector)
+		s.Turn = r.outcome.Update == nil
 	}
-	return r.decide()
+}
+
+// covers tells whether nothing more is harmed now than when the deployed revision could not be mended.
+func (u unmended) covers(harmed map[inventory.Reference]bool) bool {
+	for what := range harmed {
+		if !u.harmed[what] {
+			return false
+		}
+	}
+	return u.err != nil
 }
 
 // render renders the Collector, unless it is refused, and from the same inputs.
-func (r *actionClient) render() error {
+func (r *reconcile) render() error {
 	if refused, is := errors.AsType[*revision.RefusedError](r.last.Err); is {
 		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && now == refused.Inputs {
 			return refused
@@ -184,8 +153,41 @@ func (r *actionClient) render() error {
 	return err
 }
 
+// summarize gives the informer cache a moment to show what was applied, and says how the objects are. err is that of the reconcile.
+func (r *reconcile) summarize(err error) {
+	isInOrder, isHeld := r.expected.AreInOrder(r.found, r.waits, r.now())
+	if !isInOrder && r.cacheWait > 0 && r.outcome.Obstacle == "" {
+		_ = wait.PollUntilContextTimeout(r.ctx, 2*time.Millisecond, r.cacheWait, true, func(context.Context) (bool, error) {
+			err := r.look()
+			isInOrder, isHeld = r.expected.AreInOrder(r.found, r.waits, r.now())
+			return isInOrder && err == nil, err
+		})
+	}
+	// While a change waits or is refused, it is not known which of the objects wait to be pruned.
+	isOfDeployed := r.outcome.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.deployed.Hash())
+	if isInOrder && !r.isUnknown && !r.hasBegun() && isOfDeployed && err == nil { // what was refused is not in order
+		r.deployed.Seen(r.found, r.waits)
+	}
+	if r.rendered != nil { // of what the informer cache does not have yet, or has no more
+		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && now != r.rendered.Inputs {
+			r.sooner(inventory.CacheDelay)
+		}
+	}
+	if !isInOrder && !isHeld && r.outcome.Obstacle == "" || r.outcome.Obstacle != "" && r.wrote {
+		r.sooner(inventory.CacheDelay)
+	}
+	r.outcome.InOrder = isInOrder
+}
+
+// sooner has the Collector looked at again after a delay, or earlier.
+func (r *reconcile) sooner(delay time.Duration) {
+	if r.outcome.Requeue == 0 || delay < r.outcome.Requeue {
+		r.outcome.Requeue = max(delay, time.Millisecond)
+	}
+}
+
 // tellUnfollowed says with a new revision, once as long as the operator runs, what its pods refer to without being rolled.
-func (r *actionClient) tellUnfollowed(err error) {
+func (r *reconcile) tellUnfollowed(err error) {
 	if err != nil || r.rendered == nil || r.rendered.Unfollowed == r.lacked {
 		return
 	}

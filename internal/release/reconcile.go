@@ -4,340 +4,227 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/plan"
-	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/revision"
 )
 
-// carryOut does what was decided. The deployed revision is repaired while another one waits, is checked or is refused.
-func (r *actionClient) carryOut() error {
-	err := r.forward()
-	isRefused := err != nil && !apply.IsLost(err) && r.plan.Verdict != plan.Drifted
-	if r.plan.Restores || isRefused {
-		err = r.repairBeside(err)
+// maxDecisions is how often one reconcile decides: each time by something that the API server has told since.
+const maxDecisions = 12
+
+// reconcile is one reconcile of one Collector. It begins with what is remembered, and ends with what is to be remembered.
+type reconcile struct {
+	*Clients
+	memory
+	ctx       context.Context //nolint:containedctx // the stock reconciler's interface has no room for it
+	collector *unstructured.Unstructured
+	began     time.Time
+	records   records
+
+	found     map[inventory.Reference]inventory.Object // what the Collector controls, by the informer cache
+	isUnknown bool                                     // what has happened to that since an operator was last done with it
+	values    map[string]any
+	rendered  *revision.Revision
+	learned   learned
+	wrote     bool // steps were done since the last decision that keep an obstacle from being what it was
+	outcome   Outcome
+}
+
+// learned is what this reconcile has found out for its next decision.
+type learned struct {
+	refused   error            // why what is wanted is not deployed
+	accepted  *plan.Accepted   // what must serve, once that was read
+	unmended  error            // why that cannot be mended
+	immutable apply.Immutables // of what is wanted
+	created   []apply.Step     // deletions of what was created, in the order of their creation
+	begun     bool             // a revision, and nothing was written since
+}
+
+// newReconcile begins a reconcile. The memory is empty if another operator has deployed a later revision than what is remembered: nothing of
+// that holds any more, as after a start.
+func (c *Clients) newReconcile(ctx context.Context, collector *unstructured.Unstructured) *reconcile {
+	r := &reconcile{
+		Clients: c, ctx: ctx, collector: collector, began: c.Waves.Now(), learned: learned{immutable: apply.Immutables{}},
+		memory: c.remembered(client.ObjectKeyFromObject(collector)),
 	}
-	isOfDeployed := r.rendered != nil && !slices.Contains([]plan.Verdict{plan.Checking, plan.Deferred}, r.plan.Verdict)
-	if err == nil && isOfDeployed {
-		r.expects().KeepRest(r.found, r.rendered.Keeps, r.now())
+	if r.uid != collector.GetUID() {
+		r.memory = memory{uid: collector.GetUID()}
 	}
-	r.summarize(err)
+	if told := revision.Recall(collector); told.Revision > r.deployed.Revision {
+		r.memory = memory{uid: r.uid, deployed: told}
+	}
+	r.last.InOrder = false // until this reconcile ends, which it does not if it panics
+	c.memories.Store(client.ObjectKeyFromObject(collector), r.memory)
+	r.records = c.recordsOf(r)
+	return r
+}
+
+// run makes the cluster what the Collector asks for.
+func (r *reconcile) run() error {
+	before := r.deployed
+	err := r.look()
+	if err == nil && r.isUnchanged() {
+		r.outcome.Fast = true
+		r.ends(nil)
+		return nil
+	}
+	if err == nil {
+		if err = r.prepare(); err == nil {
+			err = r.converge()
+		}
+		r.summarize(err)
+	}
+	r.tell(before, err)
+	r.ends(err)
 	return err
 }
 
-// forward goes towards what is wanted. It decides again if the API server has told something new.
-func (r *actionClient) forward() error {
-	if r.plan.Revises() {
-		if err := r.records.Prepare(r.ctx); err != nil {
+// prepare renders what is wanted. If nothing can be rendered, that is the refusal of it.
+func (r *reconcile) prepare() error {
+	if err := r.recall(); err != nil {
+		return err
+	}
+	r.learned.refused = r.render()
+	return nil
+}
+
+// converge decides what to do, and does it, until the API server tells nothing new.
+func (r *reconcile) converge() error {
+	for range maxDecisions {
+		s, err := r.situation()
+		if err != nil {
 			return err
 		}
-	}
-	for range 4 {
-		if r.plan.Verdict == plan.Refused {
-			return r.plan.Err
-		}
-		if r.plan.Verdict == plan.Deferred {
-			if r.outcome.Update != nil { // it waits for its turn, and not for its predecessor
-				r.remember()
-			}
-			return nil
-		}
-		if err := r.do(false, r.plan.Leftovers); err != nil {
-			log.FromContext(r.ctx).Info("could not delete what a refused change has left", "because", err.Error())
-			if apply.IsLost(err) {
-				r.plan.WaitFor(r.plan.Leftovers)
-			}
-		}
-		err := r.attempt()
-		if err == nil {
-			r.accept()
-			return r.deleteRest()
-		}
-		if again, learned := r.learn(err); !again {
-			return errors.Join(r.withoutObstacle(err), learned, r.undo(err))
-		}
-		if err := r.decide(); err != nil {
+		p := r.decision(s)
+		if again, err := r.carryOut(s, p); !again {
 			return err
 		}
 	}
 	return errors.New("what the API server says changes again and again")
 }
 
-// attempt does what was decided. What revises is recorded when all dry runs are done, and before anything is changed.
-func (r *actionClient) attempt() error {
-	if !r.plan.Revises() {
-		return r.do(r.plan.Verdict != plan.Checking && !r.isMoved, r.plan.Groups...)
+// carryOut does what was decided, and tells whether to decide again.
+func (r *reconcile) carryOut(s plan.Situation, p plan.Plan) (again bool, err error) {
+	if p.Recalls {
+		if r.learned.accepted, err = r.readAccepted(s); err != nil {
+			r.fails(s, err)
+		}
+		return true, nil
 	}
-	isTried := func(group []apply.Step) bool { return group[0].Action != apply.Try }
-	tries := slices.IndexFunc(r.plan.Groups, isTried)
-	if tries < 0 {
-		tries = len(r.plan.Groups)
+	r.outcome.Obstacle, r.outcome.Requeue, r.wrote = p.Obstacle, p.After, len(p.Groups) > 0
+	if r.outcome.Verdict == "" || r.learned.refused == nil {
+		r.outcome.Verdict = p.Verdict
 	}
-	if err := r.do(false, r.plan.Groups[:tries]...); err != nil {
-		return err
+	if err := r.forward(p); err != nil {
+		again, failed := r.learn(err)
+		switch {
+		case again:
+			return true, nil
+		case apply.IsLost(err), p.Verdict == plan.Drifted:
+			return false, errors.Join(err, failed)
+		}
+		r.learned.refused = errors.Join(err, failed, r.undo(p, err))
+		return true, nil // what serves may have to be mended
 	}
-	if err := r.begin(); err != nil {
-		return err
-	}
-	return r.do(false, r.plan.Groups[tries:]...)
+	return r.mendBeside(s, p)
 }
 
-// recall finds a revision that an operator began before this one started, and that the status does not tell of. There is none if the
-// objects are those of the deployed revision, which has the spec of now.
-func (r *actionClient) recall() error {
-	if r.begun != nil {
-		return nil
-	}
-	next := r.deployed.Revision + 1
-	if next == 1 {
-		if err := r.records.Prepare(r.ctx); err != nil {
-			return err
+// mendBeside mends the deployed revision, while another one waits, is checked or is refused.
+func (r *reconcile) mendBeside(s plan.Situation, p plan.Plan) (again bool, err error) {
+	err = p.Unmended
+	if p.Restores && s.Unmended == nil {
+		if err == nil {
+			err = r.mend(s, p)
 		}
-	}
-	isNone := len(r.records.Kept()) == 0
-	if next > 1 {
-		isNone = !r.isUnknown && r.deployed.Generation == r.collector.GetGeneration()
-	}
-	found := &v1alpha1.RecordedRevision{}
-	if !isNone {
-		switch recorded, err := r.recorded(next); {
-		case err == nil:
-			found = &v1alpha1.RecordedRevision{
-				Revision: int64(next), UID: recorded.Record, Hash: recorded.Hash, Generation: recorded.Inputs.Generation,
-			}
-		case apply.IsPassing(err):
-			return err
+		if r.learnOfMend(err) {
+			return true, nil
 		}
+		r.unmended = unmended{err, s.Harmed()} // its own writes bring the next reconcile
 	}
-	r.begun = found
-	return nil
+	if err == nil {
+		r.settle()
+		return false, p.Err
+	}
+	mayGoOn := p.Verdict == plan.Uninstalling || p.Verdict == plan.Deferred && !apply.IsPassing(err)
+	if mayGoOn && r.learned.unmended == nil {
+		r.learned.unmended, r.outcome.Update = err, nil
+		return true, nil
+	}
+	err = fmt.Errorf("repair revision %d meanwhile: %w", r.deployed.Revision, err)
+	if p.Err == nil {
+		return false, err
+	}
+	log.FromContext(r.ctx).Error(err, "the deployed revision is not repaired")
+	if !strings.HasSuffix(err.Error(), p.Err.Error()) { // it is no other refusal
+		r.outcome.Obstacle = plan.Steady(r.last.Obstacle, err.Error())
+	}
+	return false, p.Err
+}
+
+// fails remembers why the deployed revision cannot be mended.
+func (r *reconcile) fails(s plan.Situation, err error) {
+	r.learned.unmended, r.unmended = err, unmended{err, s.Harmed()}
+}
+
+// tell counts a change, or its refusal, and says what its pods refer to without being rolled.
+func (r *reconcile) tell(before revision.Deployed, err error) {
+	isChange := r.rendered == nil || r.rendered.Hash != before.Hash()
+	isOver := r.outcome.Verdict != plan.Deferred && (r.outcome.Verdict != plan.Checking || err != nil)
+	if !isChange || !isOver {
+		return
+	}
+	action := metrics.Upgrade
+	if before.Revision == 0 {
+		action = metrics.Install
+	}
+	r.Metrics.Acted(action, err)
+	r.tellUnfollowed(err)
+}
+
+// ends keeps what is to be remembered, and how the reconcile ended, for the status.
+func (r *reconcile) ends(err error) {
+	r.deployed.History = r.records.Kept()
+	r.outcome.Err, r.outcome.Deployed = err, r.deployed
+	isOfChange := r.rendered != nil && r.outcome.Verdict != plan.Deferred && r.outcome.Verdict != plan.Drifted
+	if err != nil && isOfChange && !apply.IsLost(err) {
+		r.outcome.refused = change{r.rendered.Inputs, r.rendered.Hash}
+	}
+	if r.isUnknown {
+		r.expected = nil
+	}
+	if r.outcome.Update == nil {
+		r.Waves.Done(r.collector, r.began, err == nil || r.stays(err))
+	}
+	r.last = r.outcome
+	key := client.ObjectKeyFromObject(r.collector)
+	if r.remembered(key).uid == r.uid { // it was not forgotten meanwhile
+		r.memories.Store(key, r.memory)
+	}
+}
+
+// stays tells whether an error is about a change that was seen, and stays until somebody changes something. Nobody waits for it.
+func (r *reconcile) stays(err error) bool {
+	return errors.As(err, new(*revision.RefusedError)) || errors.As(err, new(*configuration.Error)) ||
+		r.rendered != nil && !apply.IsPassing(err)
+}
+
+// settle withdraws what was begun and not accepted, once nothing is left of it that serves.
+func (r *reconcile) settle() {
+	if err := r.withdraw(); err != nil {
+		log.FromContext(r.ctx).Info("could not withdraw the record of a change", "because", err.Error())
+	}
 }
 
 // hasBegun tells whether a revision is recorded that is not accepted yet.
-func (r *actionClient) hasBegun() bool { return r.begun != nil && r.begun.Revision != 0 }
-
-// begin records what is rendered, unless it is.
-func (r *actionClient) begin() error {
-	if r.begun.Revision != 0 && r.begun.Hash == r.rendered.Hash && r.begun.Generation == r.rendered.Inputs.Generation {
-		return nil
-	}
-	if err := r.withdraw(); err != nil {
-		return err
-	}
-	r.rendered.Attribute(inventory.ChangerOf(r.collector), r.deployed, r.latest.Inputs, inventory.Running(r.found))
-	begun, err := r.records.Begin(r.ctx, r.rendered.Content())
-	if err == nil {
-		r.begun = &begun
-	}
-	return err
-}
-
-// withdraw takes back the record of a revision that was begun and not accepted: Helm shows the accepted one again.
-func (r *actionClient) withdraw() error {
-	if !r.hasBegun() {
-		return nil
-	}
-	err := r.records.Withdraw(r.ctx, *r.begun)
-	if err == nil {
-		r.begun = &v1alpha1.RecordedRevision{}
-	}
-	return err
-}
-
-// withoutObstacle returns why a change has not come. Nothing that it would have waited for is told: the next reconcile does not try it.
-func (r *actionClient) withoutObstacle(err error) error {
-	if r.plan.Revises() && !apply.IsLost(err) {
-		r.plan.Obstacle = ""
-	}
-	return err
-}
-
-// learn finds out what the next decision needs to know after an error, and tells whether it can be another one.
-func (r *actionClient) learn(err error) (again bool, failed error) {
-	if apply.HasAdopted(err) {
-		return true, nil
-	}
-	applied := func(what inventory.Reference) (*render.Object, error) {
-		recorded, err := r.recorded(r.deployed.Revision)
-		switch {
-		case apply.IsPassing(err):
-			return nil, err
-		case err != nil:
-			return nil, nil //nolint:nilerr // there is no revision, or nobody knows what it was
-		}
-		return recorded.Has(what), nil
-	}
-	if again, failed = r.immutable.Learn(r.ctx, r.clusterOf(r.collector), applied, err); again || failed != nil {
-		return again, failed
-	}
-	if _, is := errors.AsType[*apply.GoneError](err); is {
-		served, err := r.Discover(r.ctx)
-		if err != nil || served.Version == r.rendered.Inputs.Served {
-			return false, nil //nolint:nilerr // the cause is told
-		}
-		err = r.render()
-		return err == nil, err
-	}
-	return false, nil
-}
-
-// deleteRest deletes what nobody needs any more. As long as that is not deleted it is waited for.
-func (r *actionClient) deleteRest() error {
-	err := r.do(false, r.plan.Deletes)
-	if err != nil {
-		r.plan.WaitFor(r.plan.Deletes)
-	}
-	if r.plan.Verdict != plan.Checking { // what is deployed still replaces the same objects
-		r.waits = r.plan.Waits
-	}
-	return err
-}
-
-// do does steps. repairs tells that they restore the deployed revision.
-func (r *actionClient) do(repairs bool, groups ...[]apply.Step) error {
-	var repaired []string
-	applier := &apply.Applier{
-		Cluster: r.clusterOf(r.collector), Collector: r.collector, Shard: r.Source.Shard, Together: r.together,
-		Before: r.mayGoOn,
-		Lost:   func(step apply.Step) { r.expected.Lost(step.Ref, step.Action == apply.Create) },
-		Note: func(step apply.Step, after *inventory.Object) {
-			if r.note(step, after, repairs) {
-				repaired = append(repaired, step.Ref.Kind().Kind+" "+step.Ref.Name())
-			}
-		},
-	}
-	err := applier.Do(r.ctx, groups)
-	if len(repaired) > 0 {
-		slices.Sort(repaired)
-		r.Metrics.Repaired()
-		r.Events.Eventf(r.collector, corev1.EventTypeNormal, "DriftRepaired", "restored to the release: %s", strings.Join(repaired, ", "))
-	}
-	return err
-}
-
-// note notes what a step has done. It tells whether that was a repair.
-func (r *actionClient) note(step apply.Step, after *inventory.Object, repairs bool) bool {
-	expected, creates := r.expects(), step.Action == apply.Create
-	if step.Old != nil && step.Old.Ref != step.Ref {
-		delete(expected, step.Old.Ref)
-		delete(r.found, step.Old.Ref)
-	}
-	if after == nil {
-		delete(r.found, step.Ref)
-		if step.Action != apply.Adopt { // what was looked for in vain is missed if the change is refused
-			delete(expected, step.Ref)
-		}
-		return false
-	}
-	if step.Action == apply.Adopt {
-		expected[step.Ref] = drift.Applied(*after, r.now(), nil, false)
-		expected[step.Ref].Edited = true // nobody knows
-		expected[step.Ref].Pending = r.deployed.Revision == 0
-		return false
-	}
-	after.Hash = step.Object.Hash // which a webhook may have taken away
-	before, known := r.found[step.Ref], expected[step.Ref]
-	isRepair := known != nil && (repairs && (!creates || before.Version != after.Version) || creates && known.UID != "")
-	next := drift.Applied(*after, r.now(), known, isRepair)
-	next.Pending = next.Pending || !repairs && (creates || r.deployed.Revision == 0)
-	expected[step.Ref] = next
-	if creates {
-		r.created = append(r.created, apply.Step{Action: apply.Delete, Ref: step.Ref, UID: after.UID, Reason: "nothing is half begun"})
-	}
-	isSame := before.UID == after.UID && before.Version == after.Version
-	isNew := creates && step.Object.Stage <= render.Checks && (known == nil || known.Pending)
-	isUnused := !repairs && !creates && step.Object.Stage == render.Mounts && !step.InUse
-	isHarmless := isNew || isUnused || isSame && (known == nil || known.Version == after.Version)
-	r.disturbed = r.disturbed || !isHarmless // until all of the revision is applied
-	if !repairs || isSame {
-		return false
-	}
-	if next.IsContested() {
-		r.Events.Eventf(r.collector, corev1.EventTypeWarning, "Contested", plan.Contested, plan.EditorOf(before.Editor), step.Ref)
-	}
-	return true
-}
-
-// expects returns what is expected of the objects, from now on.
-func (r *actionClient) expects() drift.Expectations {
-	if r.expected == nil {
-		r.expected = drift.Expectations{}
-	}
-	return r.expected
-}
-
-// undo deletes what a first revision has created until it met something of somebody else: nothing is half begun. Claims stay.
-func (r *actionClient) undo(cause error) error {
-	_, isConflict := errors.AsType[*inventory.ConflictError](cause)
-	created := slices.DeleteFunc(r.created, func(step apply.Step) bool { return step.Ref.Kind().Kind == "PersistentVolumeClaim" })
-	if r.plan.Verdict != plan.Install || !isConflict || len(created) == 0 {
-		return nil
-	}
-	return r.do(false, created)
-}
-
-// accept accepts a revision whose steps are done, and remembers what was rendered.
-func (r *actionClient) accept() {
-	if r.plan.Verdict == plan.Checking {
-		r.outcome.Checking = fmt.Sprintf("Job %q checks the change", r.rendered.First(render.Checks).Ref.Name())
-		if r.deployed.Revision > 0 {
-			r.outcome.Checking += "; pods of the last revision still serve"
-		}
-		return
-	}
-	number := r.deployed.Revision
-	r.disturbed, r.isUnknown = false, false // the API server has accepted all of it
-	for _, expected := range r.expected {
-		expected.Pending = false
-	}
-	if r.plan.Revises() {
-		number = int(r.begun.Revision)
-		r.records.Accept(r.ctx, *r.begun)
-		r.begun = &v1alpha1.RecordedRevision{}
-	}
-	r.remember()
-	r.waits = r.plan.Waits
-	r.deployed = r.rendered.Deployed(number)
-}
-
-// remember remembers what was rendered, and from what.
-func (r *actionClient) remember() {
-	r.latest, r.until = change{r.rendered.Inputs, r.rendered.Hash}, r.now().Add(r.Period)
-}
-
-// summarize gives the informer cache a moment to show what was applied, and says how the objects are. err is that of the reconcile.
-func (r *actionClient) summarize(err error) {
-	isInOrder, isHeld := r.expected.AreInOrder(r.found, r.waits, r.now())
-	if !isInOrder && r.cacheWait > 0 && !r.isMoved && r.plan.Obstacle == "" {
-		_ = wait.PollUntilContextTimeout(r.ctx, 2*time.Millisecond, r.cacheWait, true, func(context.Context) (bool, error) {
-			err := r.look()
-			isInOrder, isHeld = r.expected.AreInOrder(r.found, r.waits, r.now())
-			return isInOrder && err == nil, err
-		})
-	}
-	// While a change waits or is refused, it is not known which of the objects wait to be pruned.
-	isOfDeployed := r.plan.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.deployed.Hash())
-	if isInOrder && !r.isUnknown && !r.disturbed && isOfDeployed && err == nil { // what was refused is not in order
-		r.deployed.Seen(r.found, r.waits)
-	}
-	if r.rendered != nil { // of what the informer cache does not have yet, or has no more
-		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && now != r.rendered.Inputs {
-			r.plan.Sooner(inventory.CacheDelay)
-		}
-	}
-	mayHaveEnded := r.plan.Obstacle != "" && len(r.plan.Groups) > 0
-	if !isInOrder && !isHeld && r.plan.Obstacle == "" || mayHaveEnded {
-		r.plan.Sooner(inventory.CacheDelay)
-	}
-	r.outcome.Verdict, r.outcome.InOrder, r.outcome.Requeue = r.plan.Verdict, isInOrder, r.plan.After
-}
+func (r *reconcile) hasBegun() bool { return r.begun != nil && *r.begun != v1alpha1.RecordedRevision{} }

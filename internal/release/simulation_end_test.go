@@ -180,10 +180,7 @@ func (s *simSpace) converges(when string) {
 		}
 		return
 	}
-	in := simInputs{s.spec.Effective(), s.secret, w.chart, w.base, w.hashes, "", string(s.uid)}
-	if w.schedule.Shards > 0 {
-		in.shard = s.shard
-	}
+	in := simInputs{s.spec.Effective(), s.secret, w.chart, w.base, w.hashes, string(s.uid)}
 	want := plan.Want{Hash: simBroken}
 	if !in.isBroken() {
 		want = w.charts.render(in)
@@ -224,9 +221,6 @@ func (s *simSpace) restored(why, when string) {
 	w, accepted := s.world, s.acceptedOf
 	if accepted.uid == "" || accepted.uid != string(s.uid) || accepted.hashes != w.hashes {
 		return // nobody can verify what an operator that hashes otherwise has recorded
-	}
-	if accepted.shard = ""; w.schedule.Shards > 0 {
-		accepted.shard = s.shard
 	}
 	want := w.charts.render(accepted)
 	if s.blocks(want) || s.state.hashOf() != s.accepted.Hash {

@@ -71,21 +71,19 @@ func (w *simWorld) happen(e simulation.Event) {
 	}
 }
 
-// changeBase has the operators reconcile all of their Collectors with another content of the base that these share.
+// changeBase has the operator reconcile all Collectors with another content of the base that these share.
 func (w *simWorld) changeBase(content int) {
 	if w.base == content {
 		return
 	}
 	w.base, w.brings = content, true
-	for _, o := range w.operators {
-		var concerned []*unstructured.Unstructured
-		for _, s := range w.spaces {
-			if s.exists && (o.shard == "" || s.shard == o.shard) {
-				concerned, s.dirty = append(concerned, s.collector()), true
-			}
+	var concerned []*unstructured.Unstructured
+	for _, s := range w.spaces {
+		if s.exists {
+			concerned, s.dirty = append(concerned, s.collector()), true
 		}
-		o.clients.Waves.Expect(concerned)
 	}
+	w.operator.clients.Waves.Expect(concerned)
 }
 
 func (s *simSpace) mark(e simulation.Event) {
@@ -99,26 +97,8 @@ func (s *simSpace) mark(e simulation.Event) {
 		s.ring = e.Value
 	case "rollout":
 		s.rollout = e.Value
-	case "operator":
-		if s.world.schedule.Shards > 0 {
-			if s.shard != e.Value {
-				s.world.trace("  handed over to operator %s", e.Value)
-				s.forgotten()
-			}
-			s.shard = e.Value
-		}
 	}
 	s.dirty = true
-}
-
-// forgotten has the operators of other shards see that a Collector is none of theirs.
-func (s *simSpace) forgotten() {
-	for _, o := range s.world.operators {
-		if o.shard == s.shard {
-			o.clients.Forget(simKey(s))
-		}
-	}
-	s.backoff = 0
 }
 
 // disturb does something to an object of the Collector.
@@ -155,7 +135,7 @@ func (s *simSpace) disturb(e simulation.Event) {
 	case simulation.EditApplied:
 		var names []string
 		for _, field := range object.fields {
-			if field.owners&simOperator != 0 && !slices.Contains([]string{simTemplate, simClaims, simReplicas, simShard, simData}, field.name) {
+			if field.owners&simOperator != 0 && !slices.Contains([]string{simTemplate, simClaims, simReplicas, simData}, field.name) {
 				names = append(names, field.name)
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -159,19 +158,12 @@ func (o *simOperatorProcess) act(s *simSpace, collector *unstructured.Unstructur
 		s.gone()
 		return nil
 	}
-	values := map[string]any{}
-	if errors.Is(err, driver.ErrReleaseNotFound) {
-		_, err := actions.Install(simName, s.namespace(), nil, values)
-		return err
-	}
-	dryRun := func(upgrade *action.Upgrade) error { upgrade.DryRun = true; return nil }
-	next, err := actions.Upgrade(simName, s.namespace(), nil, values, dryRun)
+	next, err := actions.Upgrade(simName, s.namespace(), nil, map[string]any{})
 	if err != nil {
 		return err
 	}
 	if next.Manifest != current.Manifest {
-		_, err := actions.Upgrade(simName, s.namespace(), nil, values)
-		return err
+		return errors.New("the stock reconciler has something to decide")
 	}
 	return actions.Reconcile(current)
 }

@@ -19,13 +19,12 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 	}
 	nameless := func(c *Clients) {
 		recordsOf := c.recordsOf
-		c.recordsOf = func(r *actionClient) records { return simNameless{recordsOf(r)} }
+		c.recordsOf = func(r *reconcile) records { return simNameless{recordsOf(r)} }
 	}
 	for name, row := range map[string]struct {
 		rules  string
 		take   func(*Clients) // nil if the mend cannot be taken out
 		events func(n int) []simulation.Event
-		shards int
 	}{
 		"a record does not say which spec it is of": {
 			rules: "S9", take: nameless, events: func(n int) []simulation.Event {
@@ -53,24 +52,6 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 1},
 					simulation.Event{Action: simulation.Delete, Target: "ServiceAccount", Rounds: 9})
 			},
-		},
-		"what a Collector from another operator has is forgotten while its record is refused": {
-			rules: "S6", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.Refuse, Target: "Secret", Value: simulation.Quota},
-					simulation.Event{Action: simulation.Edit, Field: "policy", Value: "false", Rounds: n % 4},
-					simulation.Event{Action: simulation.Refuse, Target: "NetworkPolicy", Value: simulation.Policy},
-					simulation.Event{Action: simulation.Mark, Field: "operator", Value: "1", Rounds: 9})
-			}, shards: 2,
-		},
-		"what a first revision has left is not seen when the Collector comes from another operator": {
-			rules: "S6", events: func(n int) []simulation.Event {
-				return []simulation.Event{
-					{Action: simulation.Refuse, Target: "Service", Value: simulation.Webhook, Rounds: 1 + n%3},
-					{Action: simulation.Edit, Field: "policy", Value: "false", Rounds: n % 2},
-					{Action: simulation.Mark, Field: "operator", Value: "1", Rounds: 2},
-				}
-			}, shards: 2,
 		},
 		"a repair that fails is not tried again": {
 			rules: "S6", events: func(n int) []simulation.Event {
@@ -224,7 +205,7 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 			}
 			for seed := range uint64(20) {
 				for n := 1; n <= 16; n++ {
-					schedule := simulation.Schedule{Seed: seed, Collectors: 1, Shards: row.shards, Events: row.events(n)}
+					schedule := simulation.Schedule{Seed: seed, Collectors: 1, Events: row.events(n)}
 					if result := mended.run(schedule, false); result.violation != "" {
 						simTell(t, mended, schedule, result)
 						return

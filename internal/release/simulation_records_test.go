@@ -30,7 +30,7 @@ type simRecord struct {
 // simRecords are those of one Collector.
 type simRecords struct {
 	*simSpace
-	r      *actionClient
+	r      *reconcile
 	listed bool
 }
 
@@ -162,7 +162,7 @@ func (r simRevisions) Render(
 	if now.Bases = again.Bases; err != nil {
 		return nil, err
 	}
-	in := simInputs{spec, s.secret, r.chart, r.world.base, r.world.hashes, r.Shard, string(s.uid)}
+	in := simInputs{spec, s.secret, r.chart, r.world.base, r.world.hashes, string(s.uid)}
 	if s.current = in; in.isBroken() {
 		s.world.refused++
 		s.want = plan.Want{Hash: simBroken}
@@ -183,7 +183,7 @@ func (r simRevisions) Recorded(
 	s := r.world.of(collector)
 	found := s.records[slices.IndexFunc(s.records, func(found simRecord) bool { return strconv.Itoa(found.revision) == of.Manifest })]
 	in := found.of
-	in.shard, in.hashes = r.Shard, r.world.hashes
+	in.hashes = r.world.hashes
 	want := s.world.charts.render(in)
 	if found.tampered {
 		want.Hash = "tampered"

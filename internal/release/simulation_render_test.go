@@ -38,12 +38,12 @@ func simRef(kind, name string) inventory.Reference {
 
 // simInputs are what a Collector is rendered from.
 type simInputs struct {
-	spec       simulation.Spec // effective
-	secret     int             // what the user's Secret has, if the configuration comes from it
-	chart      int
-	base       int // the content of the base that all share, or 0 without one
-	hashes     int // tells ways to hash apart
-	shard, uid string
+	spec   simulation.Spec // effective
+	secret int             // what the user's Secret has, if the configuration comes from it
+	chart  int
+	base   int // the content of the base that all share, or 0 without one
+	hashes int // tells ways to hash apart
+	uid    string
 }
 
 // configuration tells contents apart, wherever they come from.
@@ -59,12 +59,12 @@ func (in simInputs) isBroken() bool {
 	return in.spec.Configuration == simulation.Broken || in.base == simulation.Missing
 }
 
-// hash is that of what was rendered: the same for the same objects, without labels of owners.
+// hash is that of what was rendered: the same for the same objects, without their owner.
 func (in simInputs) hash() string {
 	if in.spec.Configuration != 0 {
 		in.secret = 0
 	}
-	in.shard, in.uid = "", ""
+	in.uid = ""
 	sum := sha256.Sum256(fmt.Append(nil, in))
 	return hex.EncodeToString(sum[:])[:20] // as many letters as render.Parse gives it
 }
@@ -144,9 +144,6 @@ func (in simInputs) contents() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	add := func(kind, name string, spec map[string]any) *unstructured.Unstructured {
 		labels := map[string]any{v1alpha1.CollectorLabel: simName, "chart": strconv.Itoa(in.chart)}
-		if in.shard != "" {
-			labels[v1alpha1.OperatorLabel] = in.shard
-		}
 		if in.hashes != 0 { // the hash of an object cannot be computed in two ways here, so the object says it
 			labels["hashes"] = strconv.Itoa(in.hashes)
 		}
@@ -240,7 +237,6 @@ const (
 	simSize     = "spec.size"
 	simApplied  = "annotations." + inventory.AppliedAnnotation
 	simChecked  = "annotations." + inventory.CheckedAnnotation
-	simShard    = "labels." + v1alpha1.OperatorLabel
 )
 
 // simFlatten returns the fields of a content.

@@ -171,9 +171,6 @@ func (s *simSpace) isAccepted(after *simObject) bool {
 		if in.uid == "" {
 			continue // nothing was ever accepted
 		}
-		if s.world.schedule.Shards > 0 {
-			in.shard = s.shard // it has been handed over since
-		}
 		accepted, _ := s.markedAs(s.world.charts.render(in))
 		if found := accepted.Has(after.ref); found != nil && found.Hash == after.get(simApplied) {
 			return true

@@ -25,25 +25,25 @@ type simSpace struct {
 	uids    int
 
 	// The Collector.
-	exists, finalizer, deleting  bool
-	uid                          types.UID
-	generation                   int64
-	spec                         simulation.Spec
-	paused, ring, rollout, shard string
-	deletedAt                    time.Time
-	state                        simState // its status
-	secret, cachedSecret         int      // versions of the user's Secret
-	dirty                        bool     // a reconcile is due at once
-	due                          time.Time
-	backoff                      time.Duration
-	backoffSince                 time.Time
-	backoffOf                    int64
-	requests                     int
-	records                      []simRecord
-	refusals                     []simRefusal
-	neverReady                   map[int]bool
-	verdicts                     map[int]string
-	stopped                      map[string]bool // watches
+	exists, finalizer, deleting bool
+	uid                         types.UID
+	generation                  int64
+	spec                        simulation.Spec
+	paused, ring, rollout       string
+	deletedAt                   time.Time
+	state                       simState // its status
+	secret, cachedSecret        int      // versions of the user's Secret
+	dirty                       bool     // a reconcile is due at once
+	due                         time.Time
+	backoff                     time.Duration
+	backoffSince                time.Time
+	backoffOf                   int64
+	requests                    int
+	records                     []simRecord
+	refusals                    []simRefusal
+	neverReady                  map[int]bool
+	verdicts                    map[int]string
+	stopped                     map[string]bool // watches
 
 	objects  map[inventory.Reference]*simObject
 	order    []inventory.Reference // of objects, in the order of their creation
@@ -186,11 +186,8 @@ func (s *simSpace) soon(delay time.Duration) {
 	}
 }
 
-// simReader is the inventory of an operator: the informer cache with the labels of its shard.
-type simReader struct {
-	world *simWorld
-	shard string
-}
+// simReader is the inventory of an operator: the informer cache.
+type simReader struct{ world *simWorld }
 
 func (r simReader) Of(_ context.Context, collector client.Object, _, _ []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error) {
 	s, found := r.world.of(collector), map[inventory.Reference]inventory.Object{}
@@ -198,19 +195,6 @@ func (r simReader) Of(_ context.Context, collector client.Object, _, _ []schema.
 		s.looked = s.workload().replicas()
 	}
 	for what, object := range s.cache {
-		if object.owner == collector.GetUID() && (r.shard == "" || object.get(simShard) == r.shard) {
-			found[what] = object.seen()
-		}
-	}
-	return found, nil
-}
-
-func (r simReader) OfMoved(_ context.Context, collector client.Object, _ []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error) {
-	s, found := r.world.of(collector), map[inventory.Reference]inventory.Object{}
-	if effect, lost := s.request("list all objects"); !effect || lost != nil {
-		return nil, lost
-	}
-	for what, object := range s.objects {
 		if object.owner == collector.GetUID() {
 			found[what] = object.seen()
 		}
@@ -235,7 +219,7 @@ func (r simReader) Used(_ context.Context, collector client.Object, objects map[
 
 func (s *simSpace) create() {
 	s.exists, s.finalizer, s.deleting, s.uid, s.generation = true, false, false, s.newUID(), 1
-	s.spec, s.shard, s.state, s.dirty = simulation.First(), "0", simState{}, true
+	s.spec, s.state, s.dirty = simulation.First(), simState{}, true
 	s.paused, s.ring, s.rollout = "", "", ""
 	s.touched, s.want, s.accepted = map[inventory.Reference]bool{}, plan.Want{}, plan.Want{}
 	s.rendered, s.known, s.acceptedAs, s.acceptedOf = map[string]simRecord{}, map[int]simRecord{}, 0, simInputs{}

@@ -17,7 +17,7 @@ func (s *simSpace) rollsOut() {
 	}
 	for _, other := range s.world.spaces {
 		isCounted := other.exists && !other.deleting && other.paused == "" && other.rollout == ""
-		if other != s && other.shard == s.shard && isCounted && other.state.update == v1alpha1.ReasonRollingOut {
+		if other != s && isCounted && other.state.update == v1alpha1.ReasonRollingOut {
 			s.world.violates("S9", "%s takes the operator's change while %s is on its way", s.namespace(), other.namespace())
 		}
 	}

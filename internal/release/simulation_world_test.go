@@ -31,7 +31,7 @@ type simFault struct {
 	how string
 }
 
-// simWorld is a cluster in memory, the operators, and all that happens to them.
+// simWorld is a cluster in memory, the operator, and all that happens to them.
 type simWorld struct {
 	rand     *rand.Rand
 	now      time.Time
@@ -41,8 +41,8 @@ type simWorld struct {
 	metrics  *metrics.Metrics
 	mutate   func(*Clients) // takes a mend out; nil for the operator as it is
 
-	deciding  *simSpace             // whose reconcile runs
-	operators []*simOperatorProcess // by shard
+	deciding  *simSpace // whose reconcile runs
+	operator  *simOperatorProcess
 	chart     int
 	base      int  // its content
 	hashes    int  // tells apart how operators hash
@@ -69,7 +69,6 @@ type simWorld struct {
 // simOperatorProcess is an operator from its start to its end.
 type simOperatorProcess struct {
 	clients *Clients
-	shard   string
 	chart   int
 }
 
@@ -90,34 +89,28 @@ func newSimWorld(schedule simulation.Schedule, charts *simCharts, metered *metri
 	return w
 }
 
-// start starts the operators, who know nothing.
+// start starts an operator, which knows nothing.
 func (w *simWorld) start() {
 	if chart, err := strconv.Atoi(w.nextChart); err == nil && w.killed {
 		w.chart = chart
 	}
-	w.killed, w.faults, w.operators, w.nextChart = false, [2]simFault{}, nil, ""
-	for i := range max(1, w.schedule.Shards) {
-		shard := ""
-		if w.schedule.Shards > 0 {
-			shard = strconv.Itoa(i)
-		}
-		w.operators = append(w.operators, w.newOperator(shard))
-	}
+	w.killed, w.faults, w.nextChart = false, [2]simFault{}, ""
+	w.operator = w.newOperator()
 	for _, s := range w.spaces {
 		s.dirty, s.backoff = s.exists, 0
 		s.recalls()
 	}
 }
 
-func (w *simWorld) newOperator(shard string) *simOperatorProcess {
-	o := &simOperatorProcess{shard: shard, chart: w.chart}
+func (w *simWorld) newOperator() *simOperatorProcess {
+	o := &simOperatorProcess{chart: w.chart}
 	waves := &rollout.Waves{
 		Budget: intstr.FromInt32(1), Deadline: 5 * time.Minute, Events: simEvents{}, Count: func(rollout.Counts) {},
 		Now:     func() time.Time { return w.now },
 		Requeue: func(collector client.Object) { w.of(collector).dirty = true },
 		Fleet: func(context.Context) (fleet []unstructured.Unstructured, _ error) {
 			for _, s := range w.spaces {
-				if s.exists && (shard == "" || s.shard == shard) {
+				if s.exists {
 					fleet = append(fleet, *s.collector())
 				}
 			}
@@ -126,7 +119,7 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 	}
 	waves.Reset()
 	source := &revision.Source{
-		Chart: &render.Chart{Digest: strconv.Itoa(o.chart)}, Build: "model", Shard: shard,
+		Chart: &render.Chart{Digest: strconv.Itoa(o.chart)}, Build: "model",
 		Served: func(context.Context) (*render.Served, error) { return &render.Served{Version: "all"}, nil },
 		Bases:  func(context.Context, *unstructured.Unstructured) (base.Bases, error) { return simBases(w.base) },
 		Versions: func(collector *unstructured.Unstructured) (string, string) {
@@ -140,15 +133,11 @@ func (w *simWorld) newOperator(shard string) *simOperatorProcess {
 		Options: Options{
 			Source: source, Events: simEvents{}, Metrics: w.metrics, Waves: waves, Period: 3 * time.Hour,
 			BackingOff: func(collector client.Object) bool { return w.of(collector).isBackingOff() },
-			IsChosen: func(_ context.Context, key client.ObjectKey) bool {
-				s := w.in(key.Namespace)
-				return s.exists && s.shard == shard
-			},
 		},
 		now:       func() time.Time { return w.now },
-		inventory: simReader{w, shard}, revisions: simRevisions{source, w, o.chart},
+		inventory: simReader{w}, revisions: simRevisions{source, w, o.chart},
 		clusterOf: func(collector *unstructured.Unstructured) apply.Cluster { return simCluster{w.of(collector)} },
-		recordsOf: func(r *actionClient) records { return &simRecords{simSpace: w.of(r.collector), r: r} },
+		recordsOf: func(r *reconcile) records { return &simRecords{simSpace: w.of(r.collector), r: r} },
 		decision:  plan.Decide,
 		together: func(count int, do func(int)) {
 			for _, i := range w.rand.Perm(count) {
@@ -179,10 +168,8 @@ func simBases(content int) (base.Bases, error) {
 }
 
 // of returns the namespace of a Collector.
-func (w *simWorld) of(collector client.Object) *simSpace { return w.in(collector.GetNamespace()) }
-
-func (w *simWorld) in(namespace string) *simSpace {
-	number, _ := strconv.Atoi(strings.TrimPrefix(namespace, "ns"))
+func (w *simWorld) of(collector client.Object) *simSpace {
+	number, _ := strconv.Atoi(strings.TrimPrefix(collector.GetNamespace(), "ns"))
 	return w.spaces[number]
 }
 
@@ -233,7 +220,7 @@ func (w *simWorld) requested() {
 	})
 }
 
-// round gives each of the operators and controllers a moment.
+// round gives the operator and the controllers a moment.
 func (w *simWorld) round() {
 	w.steps++
 	w.idle = true
@@ -251,25 +238,19 @@ func (w *simWorld) round() {
 			s.cachedSecret, s.dirty = s.secret, true
 		}
 	}
-	for _, o := range w.operators {
-		o.clients.Waves.Look(context.Background())
-	}
+	w.operator.clients.Waves.Look(context.Background())
 	for _, s := range w.spaces {
-		for _, o := range w.operators {
-			if o.shard == "" || o.shard == s.shard {
-				w.reconcileIfDue(s, o)
-			}
-		}
+		w.reconcileIfDue(s)
 	}
 	w.now = w.now.Add(300 * time.Millisecond)
 }
 
-func (w *simWorld) reconcileIfDue(s *simSpace, o *simOperatorProcess) {
+func (w *simWorld) reconcileIfDue(s *simSpace) {
 	if !s.dirty && (s.due.IsZero() || w.now.Before(s.due)) {
 		return
 	}
 	s.dirty, s.due, w.idle = false, time.Time{}, false
-	o.reconcile(s)
+	w.operator.reconcile(s)
 	if w.killed {
 		w.trace("  another operator starts")
 		w.start()

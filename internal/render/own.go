@@ -18,9 +18,6 @@ type Owner struct {
 	// Collector becomes their controller.
 	Collector *unstructured.Unstructured
 
-	// Shard is the label of the operator's objects, or empty.
-	Shard string
-
 	// Mapper knows which kinds a namespace holds.
 	Mapper meta.RESTMapper
 }
@@ -75,9 +72,6 @@ func (c *Chart) setOwner(object *unstructured.Unstructured, by Owner) error {
 		labels = map[string]string{}
 	}
 	labels[v1alpha1.CollectorLabel] = by.Collector.GetName() // the informer cache has objects with this label only
-	if by.Shard != "" {
-		labels[v1alpha1.OperatorLabel] = by.Shard
-	}
 	object.SetLabels(labels)
 	return nil
 }

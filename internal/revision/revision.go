@@ -31,9 +31,6 @@ type Source struct {
 	// Build is the operator's version: another one may render otherwise.
 	Build string
 
-	// Shard tells the objects of this operator's Collectors from those of others, by a label. Empty says that there are no others.
-	Shard string
-
 	// Mapper knows the kinds of the cluster, and which of them a namespace holds.
 	Mapper meta.RESTMapper
 
@@ -174,7 +171,7 @@ func (s *Source) Render(
 
 // own returns what was rendered as the Collector's own objects.
 func (s *Source) own(rendered *render.Rendered, collector *unstructured.Unstructured) (plan.Want, error) {
-	objects, err := s.Chart.Own(rendered, render.Owner{Collector: collector, Shard: s.Shard, Mapper: s.Mapper})
+	objects, err := s.Chart.Own(rendered, render.Owner{Collector: collector, Mapper: s.Mapper})
 	return plan.Want{Hash: rendered.Hash, Objects: objects}, err
 }
 

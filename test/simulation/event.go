@@ -13,7 +13,7 @@ const (
 	// Edit gives a field of the spec another value.
 	Edit Action = "edit the spec"
 
-	// Mark gives the Collector a label or an annotation: paused, ring, rollout or operator (its shard).
+	// Mark gives the Collector a label or an annotation: paused, ring, rollout, or note, which is nothing to the operator.
 	Mark Action = "mark the Collector"
 
 	// DeleteCollector deletes the Collector, and CreateCollector creates one under its name.
@@ -134,8 +134,8 @@ func (e Event) String() string {
 type Schedule struct {
 	Seed uint64
 
-	// Collectors is how many there are, and Shards how many operators share them; 0 is for one that is for all.
-	Collectors, Shards int
+	// Collectors is how many there are.
+	Collectors int
 
 	Events []Event
 }
@@ -143,7 +143,7 @@ type Schedule struct {
 // String returns the schedule, a line for each event.
 func (s Schedule) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "seed %d: %d Collectors, %d shards\n", s.Seed, s.Collectors, s.Shards)
+	fmt.Fprintf(&text, "seed %d: %d Collectors\n", s.Seed, s.Collectors)
 	for i, event := range s.Events {
 		fmt.Fprintf(&text, "%3d %s\n", i+1, event)
 	}

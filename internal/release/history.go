@@ -1,0 +1,122 @@
+package release
+
+import (
+	"cmp"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/revision"
+)
+
+// recall finds a revision that an operator began before this one started, and that the status does not tell of. There is none if the
+// objects are those of the deployed revision, which has the spec of now.
+func (r *reconcile) recall() error {
+	if r.begun != nil {
+		return nil
+	}
+	next := r.deployed.Revision + 1
+	if next == 1 {
+		if err := r.records.Prepare(r.ctx); err != nil {
+			return err
+		}
+	}
+	isNone := len(r.records.Kept()) == 0
+	if next > 1 {
+		isNone = !r.isUnknown && r.deployed.Generation == r.collector.GetGeneration()
+	}
+	found := &v1alpha1.RecordedRevision{}
+	if !isNone {
+		switch recorded, err := r.recorded(next); {
+		case err == nil:
+			found = &v1alpha1.RecordedRevision{
+				Revision: int64(next), UID: recorded.Record, Hash: recorded.Hash, Generation: recorded.Inputs.Generation,
+			}
+		case apply.IsPassing(err):
+			return err
+		}
+	}
+	r.begun = found
+	return nil
+}
+
+// begin records what is rendered, unless it is.
+func (r *reconcile) begin() error {
+	if r.hasBegun() && r.begun.Hash == r.rendered.Hash && r.begun.Generation == r.rendered.Inputs.Generation {
+		return nil
+	}
+	if err := r.records.Prepare(r.ctx); err != nil {
+		return err
+	}
+	wasBegun := r.hasBegun()
+	if err := r.withdraw(); err != nil {
+		return err
+	}
+	r.rendered.Attribute(inventory.ChangerOf(r.collector), r.deployed, r.latest.Inputs, inventory.Running(r.found))
+	begun, err := r.records.Begin(r.ctx, r.rendered.Content())
+	if err == nil {
+		r.begun, r.learned.begun = &begun, !wasBegun
+	}
+	return err
+}
+
+// withdraw takes back the record of a revision that was begun and not accepted: Helm shows the accepted one again.
+func (r *reconcile) withdraw() error {
+	if !r.hasBegun() {
+		return nil
+	}
+	err := r.records.Withdraw(r.ctx, *r.begun)
+	if err == nil {
+		r.begun = &v1alpha1.RecordedRevision{}
+	}
+	return err
+}
+
+// accept accepts what is rendered, and remembers it: the status points to it.
+func (r *reconcile) accept(p plan.Plan) {
+	for _, expected := range r.expected {
+		expected.Pending = false
+	}
+	number := r.deployed.Revision
+	if p.Revises() {
+		number = int(r.begun.Revision)
+		r.records.Accept(r.ctx, *r.begun)
+		r.begun = &v1alpha1.RecordedRevision{}
+	}
+	r.isUnknown = false
+	r.remember()
+	r.deployed = r.rendered.Deployed(number)
+}
+
+// remember remembers what was rendered, and from what.
+func (r *reconcile) remember() {
+	r.latest, r.until = change{r.rendered.Inputs, r.rendered.Hash}, r.now().Add(r.Period)
+}
+
+// readAccepted returns what must serve, as its record has it.
+func (r *reconcile) readAccepted(s plan.Situation) (*plan.Accepted, error) {
+	recorded, missing := r.recorded(r.deployed.Revision)
+	if apply.IsPassing(missing) {
+		return nil, missing
+	}
+	if missing != nil {
+		recorded = &revision.Revision{} // all may stay, although nobody knows what it should be
+	}
+	accepted := &plan.Accepted{Recorded: recorded.Want, Immutable: apply.Immutables{}}
+	var err error
+	accepted.Want, accepted.Lacks, err = recorded.Restored(r.deployed, s)
+	if err != nil {
+		accepted.Err = cmp.Or(missing, err)
+	}
+	return accepted, nil
+}
+
+// recorded returns a revision as its record has it.
+func (r *reconcile) recorded(number int) (*revision.Revision, error) {
+	content, err := r.records.Read(r.ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	return r.revisions.Recorded(r.ctx, r.collector, content, r.rendered)
+}

@@ -1,0 +1,54 @@
+package release
+
+import (
+	"errors"
+
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// learn finds out what the next decision needs to know after an error, and tells whether it can be another one.
+func (r *reconcile) learn(err error) (again bool, failed error) {
+	if apply.HasAdopted(err) {
+		return true, nil
+	}
+	applied := func(what inventory.Reference) (*render.Object, error) {
+		recorded, err := r.recorded(r.deployed.Revision)
+		switch {
+		case apply.IsPassing(err):
+			return nil, err
+		case err != nil:
+			return nil, nil //nolint:nilerr // there is no revision, or nobody knows what it was
+		}
+		return recorded.Has(what), nil
+	}
+	if again, failed = r.learned.immutable.Learn(r.ctx, r.clusterOf(r.collector), applied, err); again || failed != nil {
+		return again, failed
+	}
+	if _, is := errors.AsType[*apply.GoneError](err); is && r.rendered != nil {
+		served, err := r.Discover(r.ctx)
+		if err != nil || served.Version == r.rendered.Inputs.Served {
+			return false, nil //nolint:nilerr // the cause is told
+		}
+		err = r.render()
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// learnOfMend is learn after an error of mending.
+func (r *reconcile) learnOfMend(err error) (again bool) {
+	if apply.HasAdopted(err) {
+		return true
+	}
+	accepted := r.learned.accepted
+	if _, hasGone := errors.AsType[*apply.GoneError](err); hasGone { // the record has a kind that the cluster no longer has
+		_, err := r.Discover(r.ctx)
+		r.learned.accepted = nil
+		return err == nil
+	}
+	applied := func(what inventory.Reference) (*render.Object, error) { return accepted.Want.Has(what), nil }
+	again, failed := accepted.Immutable.Learn(r.ctx, r.clusterOf(r.collector), applied, err)
+	return again && failed == nil
+}

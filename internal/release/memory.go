@@ -1,0 +1,103 @@
+package release
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/revision"
+)
+
+// memory is what the operator remembers of a Collector between two reconciles. It only caches: without it, as after a start, status and objects
+// say the same.
+type memory struct {
+	uid      types.UID // of the Collector
+	latest   change    // that was rendered; to the deployed revision, unless a change of the operator waits
+	until    time.Time // for how long that can be taken to be unchanged
+	expected drift.Expectations
+	waits    map[inventory.Reference]bool // what is pruned once nobody needs it
+	deployed revision.Deployed
+	begun    *v1alpha1.RecordedRevision // and not accepted yet; of revision 0 if there is none, and nil until it is known
+	unmended unmended
+	lacked   string // what was last said of references that are not followed
+	last     Outcome
+}
+
+// unmended is why the deployed revision could not be mended, and what was harmed then.
+type unmended struct {
+	err    error
+	harmed map[inventory.Reference]bool
+}
+
+// change is what a Collector was rendered to, and from what.
+type change struct {
+	revision.Inputs
+	hash string
+}
+
+// Outcome is how the last reconcile of a Collector ended.
+type Outcome struct {
+	// Verdict is what was decided.
+	Verdict plan.Verdict
+
+	// Deployed is the release. It is zero if none was deployed since the operator started.
+	Deployed revision.Deployed
+
+	// InOrder says that the informer cache has every object as it should be.
+	InOrder bool
+
+	// Obstacle says what keeps objects from being as they should, or is empty.
+	Obstacle string
+
+	// Checking says which Job has not accepted a change yet, or is empty.
+	Checking string
+
+	// Update says that a change by the operator is not deployed yet, or is nil.
+	Update *v1alpha1.Condition
+
+	// Err is the error that ended the reconcile, or nil.
+	Err error
+
+	// Fast says that there was nothing to do by what is remembered.
+	Fast bool
+
+	// Requeue is when to reconcile again although nothing happens; 0 leaves it to the period.
+	Requeue time.Duration
+
+	refused change // what Err is about, if it is a change that nobody accepts
+}
+
+// Of returns how the last reconcile of a Collector ended.
+func (c *Clients) Of(collector client.Object) Outcome {
+	if known := c.remembered(client.ObjectKeyFromObject(collector)); known.uid == collector.GetUID() {
+		return known.last
+	}
+	return Outcome{}
+}
+
+// Last returns how the last reconcile of a Collector of a name ended.
+func (c *Clients) Last(collector client.ObjectKey) Outcome { return c.remembered(collector).last }
+
+// Knows tells whether a Collector has been reconciled since the operator started.
+func (c *Clients) Knows(collector client.ObjectKey, uid types.UID) bool {
+	return c.remembered(collector).uid == uid
+}
+
+// Forget forgets a Collector that the informer cache does not have any more.
+func (c *Clients) Forget(collector client.ObjectKey) {
+	c.memories.Delete(collector)
+	c.Waves.Forget(collector)
+}
+
+// remembered returns what is remembered of the Collector of a name, which may be an earlier Collector. Only its reconcile writes it, and there
+// is one at a time.
+func (c *Clients) remembered(key client.ObjectKey) memory {
+	found, _ := c.memories.Load(key)
+	known, _ := found.(memory)
+	return known
+}

@@ -1,0 +1,189 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// forward goes towards what is wanted. A revision begins when all dry runs are done, and is accepted when all of it is applied.
+func (r *reconcile) forward(p plan.Plan) error {
+	switch p.Verdict {
+	case plan.Refused:
+		return nil
+	case plan.Deferred:
+		if r.outcome.Update != nil { // it waits for its turn, and not for its predecessor
+			r.remember()
+		}
+		return nil
+	case plan.Uninstalling:
+		return r.do(false, p.Groups...)
+	}
+	waits := r.waitFor(p.Waits, p.Leftovers, r.deleteOrphans(p.Leftovers))
+	if p.Revises() {
+		if err := r.do(false, p.Tries); err != nil {
+			return err
+		}
+		if err := r.begin(); err != nil {
+			return err
+		}
+	}
+	if err := r.do(!p.Revises() && p.Verdict != plan.Checking, p.Groups...); err != nil {
+		return err
+	}
+	if p.Verdict == plan.Checking { // what is deployed still replaces the same objects
+		r.outcome.Checking = fmt.Sprintf("Job %q checks the change", r.rendered.First(render.Checks).Ref.Name())
+		if r.deployed.Revision > 0 {
+			r.outcome.Checking += "; pods of the last revision still serve"
+		}
+		return nil
+	}
+	r.accept(p)
+	err := r.do(false, p.Deletes)
+	r.waits = r.waitFor(waits, p.Deletes, err)
+	if err == nil {
+		r.expects().KeepRest(r.found, r.rendered.Keeps, r.now())
+	}
+	return err
+}
+
+// deleteOrphans deletes what changes that were never accepted have left. It returns the error if it is not known whether that is done: a refusal
+// keeps nothing away.
+func (r *reconcile) deleteOrphans(orphans []apply.Step) error {
+	err := r.do(false, orphans)
+	if err == nil {
+		return nil
+	}
+	log.FromContext(r.ctx).Info("could not delete what a refused change has left", "because", err.Error())
+	if apply.IsLost(err) {
+		return err
+	}
+	return nil
+}
+
+// waitFor has the objects of deletions that failed pruned later.
+func (r *reconcile) waitFor(waits map[inventory.Reference]bool, deletes []apply.Step, failed error) map[inventory.Reference]bool {
+	if failed == nil {
+		return waits
+	}
+	waits = maps.Clone(waits)
+	if waits == nil {
+		waits = map[inventory.Reference]bool{}
+	}
+	for _, step := range deletes {
+		waits[step.Ref] = true
+	}
+	return waits
+}
+
+// mend has what is deployed serve again as its record has it.
+func (r *reconcile) mend(s plan.Situation, p plan.Plan) error {
+	accepted := r.learned.accepted
+	err := r.do(true, p.Mends...)
+	if err == nil && accepted.Lacks == nil {
+		err = r.do(true, p.MendDeletes) // a change that was refused has created them
+	}
+	if err = errors.Join(err, accepted.Lacks); err != nil {
+		return err
+	}
+	r.expects().KeepRepaired(s.View.Objects, r.found, accepted.Want.Keeps)
+	r.isUnknown = false
+	return nil
+}
+
+// undo deletes what a first revision has created until it met something of another owner: nothing is half begun. Claims stay.
+func (r *reconcile) undo(p plan.Plan, cause error) error {
+	_, isConflict := errors.AsType[*inventory.ConflictError](cause)
+	if p.Verdict != plan.Install || !isConflict {
+		return nil
+	}
+	isClaim := func(step apply.Step) bool { return step.Ref.Kind().Kind == "PersistentVolumeClaim" }
+	return r.do(false, slices.DeleteFunc(r.learned.created, isClaim))
+}
+
+// do does steps. mends tells that they mend the deployed revision.
+func (r *reconcile) do(mends bool, groups ...[]apply.Step) error {
+	var mended []string
+	applier := &apply.Applier{
+		Cluster: r.clusterOf(r.collector), Collector: r.collector, Together: r.together,
+		Lost: func(step apply.Step) {
+			r.learned.begun = false
+			r.expected.Lost(step.Ref, step.Action == apply.Create)
+		},
+		Note: func(step apply.Step, after *inventory.Object) {
+			r.learned.begun = false
+			if r.note(step, after, mends) {
+				mended = append(mended, step.Ref.Kind().Kind+" "+step.Ref.Name())
+			}
+		},
+	}
+	err := applier.Do(r.ctx, groups)
+	if len(mended) > 0 {
+		slices.Sort(mended)
+		r.Metrics.Repaired()
+		r.Events.Eventf(r.collector, corev1.EventTypeNormal, "DriftRepaired", "restored to the release: %s", strings.Join(mended, ", "))
+	}
+	return err
+}
+
+// note notes what a step has done. It tells whether that has mended something.
+func (r *reconcile) note(step apply.Step, after *inventory.Object, mends bool) bool {
+	expected := r.expects()
+	if step.Old != nil && step.Old.Ref != step.Ref {
+		delete(expected, step.Old.Ref)
+		delete(r.found, step.Old.Ref)
+	}
+	switch {
+	case after == nil:
+		delete(r.found, step.Ref)
+		if step.Action != apply.Adopt { // what was looked for in vain is missed if the change is refused
+			delete(expected, step.Ref)
+		}
+		return false
+	case step.Action == apply.Adopt:
+		expected[step.Ref] = drift.Applied(*after, r.now(), nil, false)
+		expected[step.Ref].Edited = true // nobody knows
+		expected[step.Ref].Pending = r.deployed.Revision == 0
+		return false
+	}
+	after.Hash = step.Object.Hash // which a webhook may have taken away
+	before, known, creates := r.found[step.Ref], expected[step.Ref], step.Action == apply.Create
+	isSame := before.UID == after.UID && before.Version == after.Version
+	isRepair := known != nil && (mends && (!creates || before.Version != after.Version) || creates && known.UID != "")
+	next := drift.Applied(*after, r.now(), known, isRepair)
+	if !mends {
+		next.Pending = next.Pending || creates || r.deployed.Revision == 0
+	}
+	expected[step.Ref] = next
+	if creates {
+		r.learned.created = append(r.learned.created, apply.Step{
+			Action: apply.Delete, Ref: step.Ref, UID: after.UID, Reason: "nothing is half begun",
+		})
+	}
+	if !mends || isSame {
+		return false
+	}
+	if next.IsContested() {
+		r.Events.Eventf(r.collector, corev1.EventTypeWarning, "Contested", plan.Contested, plan.EditorOf(before.Editor), step.Ref)
+	}
+	return true
+}
+
+// expects returns what is expected of the objects, from now on.
+func (r *reconcile) expects() drift.Expectations {
+	if r.expected == nil {
+		r.expected = drift.Expectations{}
+	}
+	return r.expected
+}
