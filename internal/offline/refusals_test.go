@@ -213,8 +213,9 @@ var malformed = map[string]struct {
 		spec: "mode: daemonset\nupdateStrategy: {rollingUpdate: {maxUnavailable: 1, maxSurge: 1}}",
 		want: []string{`spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: may not be set when maxUnavailable is non-zero`},
 	},
-	"a statefulset's limit, behind a feature gate that is off": {
+	"a statefulset's update": {
 		spec: claim + "updateStrategy: {rollingUpdate: {maxUnavailable: 0}}",
+		want: []string{`spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: cannot be 0`},
 	},
 }
 

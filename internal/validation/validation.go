@@ -7,14 +7,18 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/operation"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/api/persistentvolumeclaim"
 	"k8s.io/kubernetes/pkg/api/pod"
@@ -24,6 +28,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/capabilities"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
@@ -72,21 +77,34 @@ func Create(obj *unstructured.Unstructured) error {
 	if err != nil {
 		return fmt.Errorf("read %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}
-	if refused := validate(kind.Kind, decoded); len(refused) > 0 {
+	// The API server finds in its context which version of the API a request is for. What it logs of its two ways to validate is not for
+	// people who render.
+	ctx := klog.NewContext(context.Background(), logr.Discard())
+	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: kind.Group, APIVersion: kind.Version})
+	if refused := validate(ctx, kind.Kind, decoded); len(refused) > 0 {
 		return apierrors.NewInvalid(kind.GroupKind(), obj.GetName(), refused) //nolint:wrapcheck // as the API server says it
 	}
 	return nil
 }
 
 // validate validates a new object, as the API server does.
-func validate(kind string, obj runtime.Object) (refused field.ErrorList) {
+func validate(ctx context.Context, kind string, obj runtime.Object) field.ErrorList {
 	if strategy, ok := strategies[kind]; ok {
-		strategy.PrepareForCreate(context.Background(), obj)
-		refused = strategy.Validate(context.Background(), obj)
+		strategy.PrepareForCreate(ctx, obj)
+		refused := rest.ValidateCreate(ctx, obj, strategy)
+		if set, ok := obj.(*apps.StatefulSet); ok {
+			refused = append(refused, validateClaims(set)...)
+		}
+		return refused
 	}
+	// What the API's types declare is checked beside what is written by hand.
+	declared := rest.DeclarativeValidationConfig{Options: map[string]bool{string(features.WorkloadWithJob): false}}
+	return rest.ValidateDeclarativelyWithMigrationChecks(ctx, legacyscheme.Scheme, obj, nil, validateByHand(obj), operation.Create, declared)
+}
+
+// validateByHand validates a new object of a kind whose strategy depends on the API server's storage.
+func validateByHand(obj runtime.Object) field.ErrorList {
 	switch obj := obj.(type) {
-	case *apps.StatefulSet:
-		return append(refused, validateClaims(obj)...)
 	case *core.Service:
 		if obj.Spec.ClusterIP != "" && obj.Spec.ClusterIPs == nil {
 			obj.Spec.ClusterIPs = []string{obj.Spec.ClusterIP}
@@ -108,7 +126,7 @@ func validate(kind string, obj runtime.Object) (refused field.ErrorList) {
 	case *core.Secret:
 		return corevalidation.ValidateSecret(obj)
 	}
-	return refused
+	return nil
 }
 
 // validateClaims validates the metadata of a StatefulSet's claims, which the API server does not see before the controller

@@ -55,6 +55,17 @@ func TestCreate(t *testing.T) {
 			object: `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: gateway, namespace: team-a}, spec: {minAvailable: -1}}`,
 			want:   `PodDisruptionBudget.policy "gateway" is invalid: spec.minAvailable: Invalid value: -1: must be greater than or equal to 0`,
 		},
+		"what a type declares comes after what is written by hand, as the API server says it": {
+			object: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: gateway, namespace: team-a},
+				spec: {minReplicas: -1, maxReplicas: 1, scaleTargetRef: {kind: Deployment, name: gateway}}}`,
+			want: `HorizontalPodAutoscaler.autoscaling "gateway" is invalid: [` +
+				`spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group, ` +
+				`spec.minReplicas: Invalid value: -1: must be greater than or equal to 0]`,
+		},
+		"a Job whose selector the API server makes": {
+			object: `{apiVersion: batch/v1, kind: Job, metadata: {name: gateway, namespace: team-a}, spec: {template: {spec: {restartPolicy: Never,
+				containers: [{name: collector, image: collector}]}}}}`,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
