@@ -24,10 +24,6 @@ const (
 	// The history of revisions tells it.
 	ChangedByAnnotation = "kube8.dev/changed-by"
 
-	// OperatorLabel is on each object that an operator with --watch-label-selector has applied, and tells it from those of other
-	// operators: their informer caches do not have it.
-	OperatorLabel = "kube8.dev/operator"
-
 	// RolloutNow lets a change in at once, before all rings and beyond the budget.
 	RolloutNow = "now"
 

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -24,8 +23,8 @@ import (
 const index = "references"
 
 // Watch has a controller reconcile the Collectors, which are of kind, that refer to a Secret or ConfigMap when it appears, changes
-// or goes. s.Cache reads from in.
-func (s *Source) Watch(mgr ctrl.Manager, controller controller.Controller, in cache.Cache, kind schema.GroupVersionKind) error {
+// or goes.
+func (s *Source) Watch(mgr ctrl.Manager, controller controller.Controller, kind schema.GroupVersionKind) error {
 	collector := &unstructured.Unstructured{}
 	collector.SetGroupVersionKind(kind)
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), collector, index, referencedBy); err != nil {
@@ -35,7 +34,7 @@ func (s *Source) Watch(mgr ctrl.Manager, controller controller.Controller, in ca
 		return referring(ctx, mgr.GetClient(), kind, object)
 	})
 	for _, object := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
-		if err := controller.Watch(source.Kind(in, object, toReferring, contentChanged(s.DataDigest))); err != nil {
+		if err := controller.Watch(source.Kind(mgr.GetCache(), object, toReferring, contentChanged(s.DataDigest))); err != nil {
 			return fmt.Errorf("watch %T: %w", object, err)
 		}
 	}

@@ -2,8 +2,6 @@ package operator
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +20,6 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
@@ -32,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -65,18 +63,13 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := labels.ParseToRequirements(opts.WatchLabelSelector)
-	if err != nil {
-		return fmt.Errorf("--watch-label-selector: %q is not a label selector: %w", opts.WatchLabelSelector, err)
-	}
-	shard := shardOf(opts.WatchLabelSelector)
-	mgr, referred, bases, err := newManager(ctx, cfg, opts.Manager, ws, chosen, shard, opts.basesNamespace())
+	mgr, bases, err := newManager(ctx, cfg, opts.Manager, ws, opts.basesNamespace())
 	if err != nil {
 		return err
 	}
 	metered := metrics.New(runtimemetrics.Registry)
 	for _, watch := range ws {
-		if err := addReconciler(ctx, mgr, referred, bases, metered, opts, watch, shard); err != nil {
+		if err := addReconciler(ctx, mgr, bases, metered, opts, watch); err != nil {
 			return fmt.Errorf("set up the reconciler of %s: %w", watch.Kind, err)
 		}
 	}
@@ -100,15 +93,6 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 // (controller-runtime v0.23.3, runnableGroup.Start).
 const endWait = 10 * time.Second
 
-// shardOf returns the label of the objects of the Collectors that a selector selects. It is empty without a selector.
-func shardOf(selector string) string {
-	if selector == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(selector))
-	return hex.EncodeToString(sum[:5])
-}
-
 // gcPercent is how much memory may be allocated, in percent of what is in use, until Go collects garbage. Most of what the
 // operator has in use is the informer cache, which grows with the fleet. With Go's 100, 10,000 Collectors take more than 40 KiB each.
 const gcPercent = 90
@@ -127,8 +111,7 @@ func limitMemory() {
 
 // addReconciler adds the stock reconciler of one watch to mgr, with a controller of its own.
 func addReconciler(
-	ctx context.Context, mgr ctrl.Manager, referred, bases cache.Cache, metered *metrics.Metrics, opts Options, watch watches.Watch,
-	shard string,
+	ctx context.Context, mgr ctrl.Manager, bases cache.Cache, metered *metrics.Metrics, opts Options, watch watches.Watch,
 ) error {
 	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
 	events := mgr.GetEventRecorderFor("kube8-operator") //nolint:staticcheck // the stock reconciler takes no other recorder
@@ -142,7 +125,7 @@ func addReconciler(
 	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
 		waves.Live = mgr.GetAPIReader()
 	}
-	configurations := &configsource.Source{Cache: referred, Live: mgr.GetAPIReader(), DataDigest: inventory.DataDigest}
+	configurations := &configsource.Source{Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), DataDigest: inventory.DataDigest}
 	shared := &base.Source{Cache: bases, Namespace: opts.basesNamespace(), Namespaces: waves.Live != nil}
 	if err := shared.MayRead(ctx, mgr.GetAPIReader()); err != nil {
 		return err
@@ -150,19 +133,17 @@ func addReconciler(
 	find := newFinder(mgr.GetClient(), watch.GroupVersionKind)
 	delays := &backoff{flowcontrol.NewBackOff(firstDelay, longestDelay), find}
 	own := make(requests)
-	isChosen := func(ctx context.Context, key client.ObjectKey) bool { return find(ctx, key) != nil }
 	f, err := newFollower(mgr, watch, waves, func(collector client.Object, after time.Duration) { own.ask(ctx, collector, after) })
 	if err != nil {
 		return fmt.Errorf("create action clients: %w", err)
 	}
 	clients := release.New(mgr.GetClient(), mgr.GetAPIReader(), release.Options{
 		Source: &revision.Source{
-			Chart: f.chart, Build: opts.Build, Shard: shard, Mapper: mgr.GetRESTMapper(), Served: f.capabilities.Get,
+			Chart: f.chart, Build: opts.Build, Mapper: mgr.GetRESTMapper(), Served: f.capabilities.Get,
 			Configuration: configurations.Configuration, Versions: configurations.Versions, References: configurations.References,
 			Bases: shared.Of,
 		},
-		Discover: f.capabilities.Discover, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, IsChosen: isChosen,
-		Period: period,
+		Discover: f.capabilities.Discover, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, Period: period,
 	})
 	f.knows = clients.Knows
 	flows := &flow.Watcher{
@@ -189,11 +170,11 @@ func addReconciler(
 	collectors.SetGroupVersionKind(watch.GroupVersionKind)
 	return errors.Join(
 		mgr.Add(flows),
-		c.Watch(source.Kind(mgr.GetCache(), client.Object(collectors), &leaving{forget: clients.Forget})),
+		c.Watch(source.Kind(mgr.GetCache(), client.Object(collectors), &handler.EnqueueRequestForObject{})),
 		c.Watch(own.source()),
 		f.start(c),
-		status.WatchPods(mgr, c, isChosen),
-		configurations.Watch(mgr, c, referred, watch.GroupVersionKind),
+		status.WatchPods(mgr, c, func(ctx context.Context, key client.ObjectKey) bool { return find(ctx, key) != nil }),
+		configurations.Watch(mgr, c, watch.GroupVersionKind),
 		shared.Watch(c, bases, f.basesChanged),
 	)
 }

@@ -24,9 +24,6 @@ type Options struct {
 	// Collector can still set its own. Empty means the chart's default.
 	CollectorRegistry string
 
-	// WatchLabelSelector says by their labels which Collectors the operator is for, so that several share a fleet. Empty means all.
-	WatchLabelSelector string
-
 	// ReconcilePeriod is how often a Collector is checked when nothing happens, unless its watch says otherwise.
 	ReconcilePeriod time.Duration
 
@@ -66,8 +63,6 @@ type Options struct {
 // AddFlags binds the options to flags, with their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.AddChartFlags(flags)
-	flags.StringVar(&o.WatchLabelSelector, "watch-label-selector", "",
-		"labels that select the resources of this operator, as in kubectl get -l; each further operator needs another selector and Lease")
 	flags.DurationVar(&o.ReconcilePeriod, "reconcile-period", time.Hour,
 		"how often a resource is reconciled when nothing changes; reconcilePeriod in the watches file takes precedence")
 	// Two for each CPU, because each waits for the API server most of the time.

@@ -7,10 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -60,19 +57,6 @@ func earlier(a, b time.Duration) time.Duration {
 		return max(a, b)
 	}
 	return min(a, b)
-}
-
-// leaving has a Collector reconciled for each of its events, and forgotten at once when the informer cache does not have it any more. It
-// may be back from another operator before a worker has time for it.
-type leaving struct {
-	handler.EnqueueRequestForObject
-	forget func(collector client.ObjectKey)
-}
-
-// Delete forgets a Collector, and has it reconciled.
-func (l *leaving) Delete(ctx context.Context, gone event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	l.forget(client.ObjectKeyFromObject(gone.Object))
-	l.EnqueueRequestForObject.Delete(ctx, gone, queue)
 }
 
 // finder returns a Collector as the informer cache has it, or nil. It must not be changed.

@@ -152,8 +152,8 @@ func exit(ended *corev1.ContainerStateTerminated) string {
 	return fmt.Sprintf(", exit code %d", ended.ExitCode)
 }
 
-// StripPod leaves of a pod in the cache what keeps it from serving, and what the pod uses: an operator that shares a fleet with
-// others has the pods of all. Of a pod that can be no Collector's it leaves the name. It is for cache.ByObject.
+// StripPod leaves of a pod in the cache what keeps it from serving, and what the pod uses. Of a pod that can be no Collector's it leaves
+// the name. It is for cache.ByObject.
 func StripPod(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok || len(pod.Spec.Containers) == 0 {

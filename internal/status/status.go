@@ -82,9 +82,9 @@ type decoratedClient struct {
 }
 
 // Get reads a Collector. It does not find a Collector that only somebody else's finalizer keeps: the operator is done with
-// it, and no worker waits until it has gone. Get forgets a Collector that is not found: it has gone, or its labels now
-// select another operator. No other reconcile of it can begin to remember it meanwhile. Its status is the last that was written, which
-// the informer cache may not have yet: by an older one a Collector would still be on its way, and take the next change at once.
+// it, and no worker waits until it has gone. Get forgets a Collector that is not found. No other reconcile of it can begin to remember
+// it meanwhile. Its status is the last that was written, which the informer cache may not have yet: by an older one a Collector would
+// still be on its way, and take the next change at once.
 func (c decoratedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	err := c.Client.Get(ctx, key, obj, opts...)
 	if collector, is := obj.(*unstructured.Unstructured); is && err == nil {

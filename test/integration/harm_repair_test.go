@@ -154,19 +154,3 @@ func TestACRDThatGoesWhileARefusalStandsDoesNotEndRepairs(t *testing.T) {
 	startAgain(t)
 	awaitOtherService(t, collector, lost)
 }
-
-// Not parallel: it stops the shared operator.
-func TestACollectorThatMovesWhileARefusalStandsIsRepaired(t *testing.T) {
-	g, collector := NewWithT(t), installSharded(t)
-	awaitTold(t, collector)
-	before := get(t, collector, "", &appsv1.Deployment{})
-	reconfigure(t, collector, "- refused")
-	awaitFailed(t, collector, "not a YAML mapping")
-	for _, shard := range []string{"b", "a"} {
-		change(t, collector, func(c *v1alpha1.Collector) { c.Labels[shardLabel] = shard })
-		loseService(t, collector)
-	}
-	reconfigure(t, collector, "valid: {}")
-	awaitRevision(t, collector, 2)
-	g.Expect(get(t, collector, "", &appsv1.Deployment{}).UID).To(Equal(before.UID))
-}

@@ -7,7 +7,6 @@ import (
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -99,36 +98,6 @@ func TestAChangeThatIsNotRecordedStaysIfWhatGoesIsNotInUse(t *testing.T) {
 	g.Consistently(versions, 2*time.Second).Should(Equal([]string{"0.150.0", "0.151.0"}), "a claim is being deleted")
 	g.Expect(plane.client.Delete(t.Context(), get(t, collector, filesOf(config), &corev1.Secret{}))).To(Succeed())
 	g.Consistently(versions, 2*time.Second).Should(Equal([]string{"0.150.0", "0.151.0"}), "the Secret of an earlier configuration is deleted")
-}
-
-func TestAChangeThatIsNotRecordedStaysWhenItsCollectorMoves(t *testing.T) {
-	g, namespace := NewWithT(t), newNamespace(t)
-	g.Expect(shared.stop()).To(Succeed())
-	startSharedAgain(t)
-	operators := map[string]*operator{}
-	for _, shard := range []string{"a", "b"} {
-		operators[shard] = startAnother(t, "", "--watch-label-selector="+shardLabel+"="+shard)
-	}
-	collector := newCollector(namespace, "gateway")
-	collector.Labels = map[string]string{shardLabel: "a"}
-	g.Expect(plane.client.Create(t.Context(), collector)).To(Succeed())
-	awaitRevision(t, collector, 1)
-	awaitTold(t, collector)
-	versions := refusedUnrecorded(t, collector)
-	stays := func(where string) {
-		g.Consistently(versions, 2*time.Second).Should(Equal([]string{"0.150.0", "0.151.0"}), where)
-	}
-	for _, to := range []string{"b", "a"} {
-		since := operators[to].log.mark()
-		change(t, collector, func(c *v1alpha1.Collector) { c.Labels = map[string]string{shardLabel: to} })
-		operators[to].awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
-		stays("in " + to)
-	}
-	g.Expect(operators["a"].stop()).To(Succeed())
-	since := operators["a"].log.mark()
-	g.Expect(operators["a"].start(t.Context())).To(Succeed())
-	operators["a"].awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
-	stays("in a, which has started again")
 }
 
 func TestGoingBackToWhatIsRecordedIsAChangeLikeAnyOther(t *testing.T) {

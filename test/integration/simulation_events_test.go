@@ -19,8 +19,8 @@ import (
 )
 
 // happen has an event take place. Events without a counterpart here do nothing: the watch of a kind that stops (Stop, Resume), because
-// the operator has one watch for all namespaces; the shards (Mark operator), because the operator is for all Collectors; and the
-// number of the request at which a Secret is written (At). Time does not pass faster than it does.
+// the operator has one watch for all namespaces; and the number of the request at which a Secret is written (At). Time does not pass faster
+// than it does.
 func (s *space) happen(ctx context.Context, e simulation.Event) error {
 	switch e.Action {
 	case simulation.Edit:
@@ -108,7 +108,7 @@ func (s *space) object(kind, name string) *unstructured.Unstructured {
 }
 
 func (s *space) mark(ctx context.Context, e simulation.Event) error {
-	if label := map[string]string{"ring": v1alpha1.RingLabel, "rollout": v1alpha1.RolloutLabel}[e.Field]; label != "" {
+	if label := map[string]string{"ring": v1alpha1.RingLabel, "rollout": v1alpha1.RolloutLabel, "note": "example.com/note"}[e.Field]; label != "" {
 		labels := map[string]any{label: e.Value}
 		if e.Value == "" {
 			labels[label] = nil
@@ -116,9 +116,6 @@ func (s *space) mark(ctx context.Context, e simulation.Event) error {
 		return s.label(ctx, labels)
 	}
 	return s.changeCollector(ctx, func(c *v1alpha1.Collector) {
-		if e.Field != "paused" {
-			return
-		}
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.PausedAnnotation, e.Value)
 		if e.Value == "" {
 			delete(c.Annotations, v1alpha1.PausedAnnotation)

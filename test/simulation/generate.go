@@ -25,7 +25,7 @@ func New(seed uint64) Schedule {
 	if g.chance(8) {
 		g.schedule.Collectors = 3
 	}
-	_ = g.IntN(6) // of a dimension that has gone, so that each seed keeps its events
+	_ = g.IntN(6)         // of a dimension that has gone, so that each seed keeps its events
 	for range g.IntN(3) { // it need not begin with the first spec
 		g.edit(0)
 	}
