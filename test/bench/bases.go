@@ -88,7 +88,7 @@ func (l *life) bases(ctx context.Context, name string, found *basesFigures) (err
 	if _, err := l.awaitQuiet(ctx, l.process); err != nil { // not a part of any phase
 		return err
 	}
-	install := func() error { return l.create(ctx, largeFleet(l.n, 1, "1s")) }
+	install := func() error { return l.create(ctx, largeFleet(l.n, "1s")) }
 	if err := l.measure(ctx, name, install, l.deployedAbove(ctx, 0), l.countFleet(l.n, 0)); err != nil {
 		return err
 	}

@@ -26,14 +26,10 @@ const (
 
 	// largeObjects is how many objects each Collector of a large fleet has.
 	largeObjects = 4
-
-	shardLabel = "example.com/shard"
 )
 
-// largePoint is what a fleet cost, in one operator or in several that share it. Figures of memory are sums over them. Those of
-// configChange are for each Collector that was changed.
+// largePoint is what a fleet cost. Figures of configChange are for each Collector that was changed.
 type largePoint struct {
-	Operators  int     `json:"operators"`
 	Collectors int     `json:"collectors"`
 	Figures    figures `json:"phases"`
 
@@ -42,35 +38,33 @@ type largePoint struct {
 	APIServerMiB float64 `json:"apiServerMiB"`
 }
 
-// large is the mode that compares a large fleet with small ones, in one operator and in several that share it. The small ones
-// run before it and after it, as often: a machine that becomes slower meanwhile must not look like an operator that does.
+// large is the mode that compares a large fleet with small ones. The small ones run before it and after it, as often: a machine that
+// becomes slower meanwhile must not look like an operator that does.
 func (b *bench) large(ctx context.Context) error {
-	for _, operators := range b.operators {
-		var large largePoint
-		var small []largePoint
-		for run := range 2*b.runs + 1 {
-			n := smallFleet
-			if run == b.runs {
-				n = b.options.large
-			}
-			point := largePoint{Operators: operators, Collectors: n}
-			err := b.onPlane(ctx, fmt.Sprintf("%d-Collectors-%d-operators-%d", n, operators, run), func(ctx context.Context) (err error) {
-				if point.Figures, err = b.largeLife(ctx, operators, n); err != nil {
-					return err
-				}
-				return b.sizes(ctx, &point)
-			})
-			if err != nil {
+	var large largePoint
+	var small []largePoint
+	for run := range 2*b.runs + 1 {
+		n := smallFleet
+		if run == b.runs {
+			n = b.options.large
+		}
+		point := largePoint{Collectors: n}
+		err := b.onPlane(ctx, fmt.Sprintf("%d-Collectors-%d", n, run), func(ctx context.Context) (err error) {
+			if point.Figures, err = b.largeLife(ctx, n); err != nil {
 				return err
 			}
-			if n == smallFleet {
-				small = append(small, point)
-			} else {
-				large = point
-			}
+			return b.sizes(ctx, &point)
+		})
+		if err != nil {
+			return err
 		}
-		b.result.Large = append(b.result.Large, medianPoint(small), large)
+		if n == smallFleet {
+			small = append(small, point)
+		} else {
+			large = point
+		}
 	}
+	b.result.Large = []largePoint{medianPoint(small), large}
 	return nil
 }
 
@@ -81,36 +75,36 @@ func medianPoint(runs []largePoint) largePoint {
 		each = append(each, run.Figures)
 	}
 	return largePoint{
-		Operators: runs[0].Operators, Collectors: runs[0].Collectors, Figures: *medianFigures(each),
+		Collectors: runs[0].Collectors, Figures: *medianFigures(each),
 		EtcdMiB:      medianOf(runs, func(p largePoint) float64 { return p.EtcdMiB }),
 		APIServerMiB: medianOf(runs, func(p largePoint) float64 { return p.APIServerMiB }),
 	}
 }
 
-// largeLife measures the phases of operators that share a fleet.
-func (b *bench) largeLife(ctx context.Context, operators, n int) (_ figures, err error) {
+// largeLife measures the phases of an operator with a fleet.
+func (b *bench) largeLife(ctx context.Context, n int) (_ figures, err error) {
 	if err := b.createNamespaces(ctx, "tenant", (n-1)/perNamespace+1); err != nil {
 		return figures{}, err
 	}
 	l := &life{bench: b, system: ours, n: n, figures: figures{Phases: map[string]phase{}}}
 	defer func() { err = errors.Join(err, l.process.stop()) }()
-	if err := l.startShards(ctx, operators, ""); err != nil {
+	if err := l.start(ctx, 0, ""); err != nil {
 		return l.figures, err
 	}
 	if _, err := l.awaitQuiet(ctx, l.process); err != nil { // not a part of any phase
 		return l.figures, err
 	}
-	fleet := largeFleet(n, operators, "1s")
+	fleet := largeFleet(n, "1s")
 	err = l.measure(ctx, "install", l.profiled(ctx, "install", func() error { return l.create(ctx, fleet) }),
 		l.deployedAbove(ctx, 0), l.countFleet(n, 0))
 	if err != nil {
 		return l.figures, err
 	}
-	restart := func() error { return l.startShards(ctx, operators, "restart") }
+	restart := func() error { return l.start(ctx, 0, "restart") }
 	if err := l.measure(ctx, "restart", restart, nil, l.countFleet(n, 0)); err != nil {
 		return l.figures, err
 	}
-	all, changed := largeFleet(n, operators, "2s"), make([]*v1alpha1.Collector, changedAtOnce)
+	all, changed := largeFleet(n, "2s"), make([]*v1alpha1.Collector, changedAtOnce)
 	for i := range changed {
 		changed[i] = all[i*n/changedAtOnce] // spread over the fleet
 	}
@@ -119,35 +113,10 @@ func (b *bench) largeLife(ctx context.Context, operators, n int) (_ figures, err
 		l.deployedAbove(ctx, 1), l.countFleet(n, changedAtOnce))
 }
 
-// startShards starts operators that share the fleet, in place of those that run. One alone has no selector.
-func (l *life) startShards(ctx context.Context, operators int, phase string) error {
-	if operators == 1 {
-		return l.start(ctx, 0, phase)
-	}
-	if err := l.process.stop(); err != nil {
-		return err
-	}
-	l.process = nil
-	for i := range operators {
-		// Without Leases: the role names but one.
-		shard, err := l.operate(ctx, ours, l.roots[0], "", "--leader-elect=false", fmt.Sprintf("--watch-label-selector=%s=%d", shardLabel, i))
-		switch {
-		case err != nil:
-			return err
-		case l.process == nil:
-			l.process = shard
-		default:
-			l.process.shards = append(l.process.shards, shard)
-		}
-	}
-	return nil
-}
-
-// largeFleet returns n Collectors of largeObjects objects each, which as many operators share as there are.
-func largeFleet(n, operators int, timeout string) []*v1alpha1.Collector {
+// largeFleet returns n Collectors of largeObjects objects each.
+func largeFleet(n int, timeout string) []*v1alpha1.Collector {
 	fleet := newFleet(n, timeout)
-	for i, collector := range fleet {
-		collector.Labels = map[string]string{shardLabel: strconv.Itoa(i % operators)}
+	for _, collector := range fleet {
 		collector.Spec.PodDisruptionBudget, collector.Spec.NetworkPolicy = nil, nil
 	}
 	return fleet
@@ -217,22 +186,19 @@ var largePhases = []string{"install", "restart", "configChange"}
 // largeTable writes what fleets cost, and how the figures of each Collector grow with the fleet.
 func largeTable(out io.Writer, points []largePoint) {
 	fmt.Fprintf(out, "\n%d configurations changed at once; CPU and requests are for each that is installed, restarted or changed.\n\n"+
-		"| Collectors of %d objects | operators | install, ms, requests | a second | restart, ms, requests | quiet after, s | "+
+		"| Collectors of %d objects | install, ms, requests | a second | restart, ms, requests | quiet after, s | "+
 		"config change, ms, requests | done after, s | peak after install, MiB | after restart, MiB | etcd, MiB | API server, MiB |\n"+
-		"|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", changedAtOnce, largeObjects)
+		"|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", changedAtOnce, largeObjects)
 	for _, point := range points {
 		install, restart, change := point.Figures.Phases["install"], point.Figures.Phases["restart"], point.Figures.Phases["configChange"]
-		fmt.Fprintf(out, "| %d | %d | %.1f, %.2f | %.0f | %.1f, %.2f | %.1f | %.1f, %.2f | %.1f | %.0f | %.0f | %.0f | %.0f |\n",
-			point.Collectors, point.Operators, install.CPUMillis, install.Requests, float64(point.Collectors)/install.DoneSeconds,
+		fmt.Fprintf(out, "| %d | %.1f, %.2f | %.0f | %.1f, %.2f | %.1f | %.1f, %.2f | %.1f | %.0f | %.0f | %.0f | %.0f |\n",
+			point.Collectors, install.CPUMillis, install.Requests, float64(point.Collectors)/install.DoneSeconds,
 			restart.CPUMillis, restart.Requests, restart.QuietSeconds, change.CPUMillis, change.Requests, change.DoneSeconds,
 			install.PeakMiB, restart.PeakMiB, point.EtcdMiB, point.APIServerMiB)
 	}
-	for i := 1; i < len(points); i++ {
-		small, large := points[i-1], points[i]
-		if small.Operators != large.Operators {
-			continue
-		}
-		fmt.Fprintf(out, "\n%d Collectors beside %d, operators: %d.", large.Collectors, small.Collectors, large.Operators)
+	if len(points) == 2 {
+		small, large := points[0], points[1]
+		fmt.Fprintf(out, "\n%d Collectors beside %d.", large.Collectors, small.Collectors)
 		cpu := ratios(&large.Figures, &small.Figures, func(p phase) float64 { return p.CPUMillis })
 		requests := ratios(&large.Figures, &small.Figures, func(p phase) float64 { return p.Requests })
 		for _, name := range largePhases {
@@ -241,7 +207,7 @@ func largeTable(out io.Writer, points []largePoint) {
 		perAdded := func(mebibytes func(largePoint) float64) float64 {
 			return (mebibytes(large) - mebibytes(small)) * 1024 / float64(large.Collectors-small.Collectors)
 		}
-		fmt.Fprintf(out, " KiB for each added Collector: operators after restart %.0f, after install %.0f; etcd %.0f, API server %.0f.\n",
+		fmt.Fprintf(out, " KiB for each added Collector: operator after restart %.0f, after install %.0f; etcd %.0f, API server %.0f.\n",
 			perAdded(func(p largePoint) float64 { return p.Figures.Phases["restart"].PeakMiB }),
 			perAdded(func(p largePoint) float64 { return p.Figures.Phases["install"].PeakMiB }),
 			perAdded(func(p largePoint) float64 { return p.EtcdMiB }), perAdded(func(p largePoint) float64 { return p.APIServerMiB }))

@@ -29,8 +29,7 @@ type options struct {
 	only                    string
 	scale                   []int
 	memorySecrets           int
-	large                   int   // Collectors of mode fleet10k
-	operators               []int // that share them
+	large                   int // Collectors of mode fleet10k
 	churn, churnSeconds     int
 	wave                    int // Collectors of mode wave
 	seed                    uint64
@@ -93,7 +92,7 @@ func run(ctx context.Context) error {
 
 func parseFlags(args []string) (options, error) {
 	o := options{}
-	var phases, modes, scale, operators string
+	var phases, modes, scale string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&o.n, "n", 100, "Collectors")
 	flags.IntVar(&o.secrets, "secrets", 5000, "unrelated Secrets in the cluster")
@@ -106,7 +105,6 @@ func parseFlags(args []string) (options, error) {
 	flags.StringVar(&o.only, "only", "", "measure only ours or only stock")
 	flags.StringVar(&scale, "scale", "10,25,50,100,250,500,1000", "numbers of Collectors of mode scale; stock is measured up to 100")
 	flags.IntVar(&o.large, "fleet", 10000, "Collectors of mode fleet10k, which measures 100 too")
-	flags.StringVar(&operators, "operators", "1,4", "numbers of operators that share the fleet of mode fleet10k")
 	flags.IntVar(&o.memorySecrets, "memory-secrets", 20000, "unrelated Secrets of mode memory")
 	flags.IntVar(&o.churn, "churn", 50, "Collectors with a pod that flaps once a second, of mode churn")
 	flags.IntVar(&o.churnSeconds, "churn-seconds", 60, "seconds that mode churn measures")
@@ -125,9 +123,6 @@ func parseFlags(args []string) (options, error) {
 	var err error
 	if o.scale, err = numbers(scale); err != nil {
 		return o, fmt.Errorf("-scale: %w of Collectors", err)
-	}
-	if o.operators, err = numbers(operators); err != nil {
-		return o, fmt.Errorf("-operators: %w of operators", err)
 	}
 	return o, o.check()
 }

@@ -95,7 +95,9 @@ func (m *measurements) merge(next measurements) {
 	if next.Memory != nil {
 		m.Memory = next.Memory
 	}
-	m.Large = append(m.Large, next.Large...) // each may be of another number of operators
+	if next.Large != nil {
+		m.Large = next.Large
+	}
 	if next.Pairs != nil {
 		m.Pairs = next.Pairs
 	}

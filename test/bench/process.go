@@ -22,10 +22,9 @@ type process struct {
 	cmd      *exec.Cmd
 	proc     procfs.Proc
 	started  time.Time
-	profiler string     // address, or "" if it cannot profile itself
-	metrics  string     // address, or "" if it serves them to those only who may read them
-	shards   []*process // the operators that share the fleet with this one, whose cost is counted with its own
-	log      string     // path
+	profiler string // address, or "" if it cannot profile itself
+	metrics  string // address, or "" if it serves them to those only who may read them
+	log      string // path
 	ended    chan struct{}
 	err      error // once it has ended
 }
@@ -57,15 +56,10 @@ func start(dir, account, log string, env []string, binary string, args ...string
 	return p, nil
 }
 
-// stop asks the operator, and those that share its fleet, to end, and returns once they have.
+// stop asks the operator to end, and returns once it has.
 func (p *process) stop() error {
 	if p == nil {
 		return nil
-	}
-	for _, shard := range p.shards {
-		if err := shard.stop(); err != nil {
-			return err
-		}
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -87,11 +81,6 @@ func (p *process) kill() error {
 
 // alive returns an error with the end of the log if the operator has ended.
 func (p *process) alive() error {
-	for _, shard := range p.shards {
-		if err := shard.alive(); err != nil {
-			return err
-		}
-	}
 	select {
 	case <-p.ended:
 		text, _ := os.ReadFile(p.log) // what there is
@@ -102,32 +91,23 @@ func (p *process) alive() error {
 	}
 }
 
-// all are the operator and those that share its fleet.
-func (p *process) all() []*process { return append([]*process{p}, p.shards...) }
-
-// cpu is the time, user and system, that the operators have used since they started.
+// cpu is the time, user and system, that the operator has used since it started.
 func (p *process) cpu() (used time.Duration, err error) {
-	for _, operator := range p.all() {
-		stat, err := operator.proc.Stat()
-		if err != nil {
-			return 0, fmt.Errorf("read CPU time: %w", errors.Join(err, operator.alive()))
-		}
-		used += time.Duration(stat.CPUTime() * float64(time.Second))
+	stat, err := p.proc.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("read CPU time: %w", errors.Join(err, p.alive()))
 	}
-	return used, nil
+	return time.Duration(stat.CPUTime() * float64(time.Second)), nil
 }
 
-// memory returns the memory that the operators have now, and the most that they have had, in MiB.
+// memory returns the memory that the operator has now, and the most that it has had, in MiB.
 func (p *process) memory() (now, peak float64, err error) {
 	const mebibyte = 1 << 20
-	for _, operator := range p.all() {
-		status, err := operator.proc.NewStatus()
-		if err != nil {
-			return 0, 0, fmt.Errorf("read memory: %w", errors.Join(err, operator.alive()))
-		}
-		now, peak = now+float64(status.VmRSS)/mebibyte, peak+float64(status.VmHWM)/mebibyte
+	status, err := p.proc.NewStatus()
+	if err != nil {
+		return 0, 0, fmt.Errorf("read memory: %w", errors.Join(err, p.alive()))
 	}
-	return now, peak, nil
+	return float64(status.VmRSS) / mebibyte, float64(status.VmHWM) / mebibyte, nil
 }
 
 func freeAddress() (string, error) {

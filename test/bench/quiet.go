@@ -11,7 +11,6 @@ const (
 	quietFor = 5 * time.Second
 
 	// idle is the CPU time that an operator with nothing to do may use in that time: it keeps its Lease and its watches.
-	// An operator that shares a fleet with others may use as much.
 	idle = 50 * time.Millisecond
 
 	// patience is how long is waited for something that does happen.
@@ -25,7 +24,7 @@ type activity struct {
 }
 
 // observe takes what was seen at a moment, and says whether the process has been quiet for long enough.
-func (a *activity) observe(now time.Time, cpu, idle time.Duration, requests int) bool {
+func (a *activity) observe(now time.Time, cpu time.Duration, requests int) bool {
 	if a.since.IsZero() || requests > 0 || cpu-a.cpu > idle {
 		a.since, a.cpu = now, cpu
 	}
@@ -53,7 +52,7 @@ func (b *bench) awaitQuiet(ctx context.Context, p *process) (quiet, error) {
 		if found.cpu, err = p.cpu(); err != nil {
 			return false, err
 		}
-		enough := last.observe(time.Now(), found.cpu, idle*time.Duration(1+len(p.shards)), len(requests))
+		enough := last.observe(time.Now(), found.cpu, len(requests))
 		found.since = last.since
 		return enough, p.alive()
 	})

@@ -10,16 +10,12 @@ import (
 	"github.com/kube8/kube8-operator/test/audit"
 )
 
-func TestWhatAnOperatorUsesIsReadWithItsShardsUntilItEnds(t *testing.T) {
-	run := func() *process {
-		p, err := start(t.TempDir(), "", filepath.Join(t.TempDir(), "log"), nil, "bash", "-c", "while :; do :; done")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = p.stop() })
-		return p
+func TestWhatAnOperatorUsesIsReadUntilItEnds(t *testing.T) {
+	p, err := start(t.TempDir(), "", filepath.Join(t.TempDir(), "log"), nil, "bash", "-c", "while :; do :; done")
+	if err != nil {
+		t.Fatal(err)
 	}
-	p := run()
+	t.Cleanup(func() { _ = p.stop() })
 	if err := poll(t.Context(), func() (bool, error) {
 		used, err := p.cpu()
 		return used >= 50*time.Millisecond, err
@@ -29,13 +25,6 @@ func TestWhatAnOperatorUsesIsReadWithItsShardsUntilItEnds(t *testing.T) {
 	now, peak, err := p.memory()
 	if err != nil || now < 1 || now > 1024 || peak < now {
 		t.Errorf("got %v and %v MiB, %v", now, peak, err)
-	}
-	p.shards = []*process{run()}
-	if err := poll(t.Context(), func() (bool, error) {
-		_, both, err := p.memory()
-		return both >= peak+1, err
-	}); err != nil {
-		t.Errorf("the memory of a shard is not added to %v MiB: %v", peak, err)
 	}
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
@@ -94,7 +83,7 @@ func TestQuietIsNoRequestAndNoCPUForSomeSeconds(t *testing.T) {
 			var last activity
 			quiet := false
 			for _, s := range test.samples {
-				quiet = last.observe(began.Add(s.after), s.cpu, idle, s.requests)
+				quiet = last.observe(began.Add(s.after), s.cpu, s.requests)
 			}
 			if since := last.since.Sub(began); quiet != test.quiet || since != test.since {
 				t.Errorf("got %v since %v, want %v since %v", quiet, since, test.quiet, test.since)

@@ -115,7 +115,6 @@ func TestFlags(t *testing.T) {
 		"a fleet of none":                 {args: "-n 0", refusal: "-n"},
 		"a fleet that is not larger":      {args: "-fleet 100", refusal: "-fleet"},
 		"a wave that is too small":        {args: "-wave 19", refusal: "-wave"},
-		"operators that are none":         {args: "-operators 1,0", refusal: "-operators"},
 		"a scale that is no number":       {args: "-scale 10,many", refusal: `"many"`},
 		"a report of nothing":             {args: "-report docs/performance.md", refusal: "-report"},
 		"a report of a file":              {args: "-report docs/performance.md a.json"},
