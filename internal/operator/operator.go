@@ -161,7 +161,7 @@ func addReconciler(
 	workers := ptr.Deref(watch.MaxConcurrentReconciles, opts.MaxConcurrentReconciles)
 	c, err := controller.New(strings.ToLower(watch.Kind)+"-controller", mgr, controller.Options{
 		Reconciler:  &measured{stock, clients.Last, delays, metered},
-		RateLimiter: delays, NewQueue: queue.New(workers), MaxConcurrentReconciles: workers,
+		RateLimiter: delays, NewQueue: queue.New, MaxConcurrentReconciles: workers,
 	})
 	if err != nil {
 		return fmt.Errorf("create controller: %w", err)

@@ -24,7 +24,7 @@ func requestOf(name string) reconcile.Request {
 // newTestQueue returns a queue, whose rate limiter knows no Collector. It ends with the test's bubble.
 func newTestQueue(t *testing.T) priorityqueue.PriorityQueue[reconcile.Request] {
 	t.Helper()
-	made, ok := queue.New(4)(t.Name(), backoffOf(new(collectorOf(1)))).(priorityqueue.PriorityQueue[reconcile.Request])
+	made, ok := queue.New(t.Name(), backoffOf(new(collectorOf(1)))).(priorityqueue.PriorityQueue[reconcile.Request])
 	if !ok {
 		t.Fatal("no priority queue")
 	}
@@ -81,11 +81,11 @@ func TestAnEventDuringAReconcileBringsAnother(t *testing.T) {
 		}
 		q.Add(requestOf("b")) // which a user changes now
 		q.Done(first)
-		second, priority, _ := q.GetWithPriority()
+		second, _ := q.Get()
 		third, _ := q.Get()
 		synctest.Wait()
-		if first.Name != "a" || second.Name != "b" || priority != 0 || third.Name != "a" || q.Len() != 0 {
-			t.Errorf("got %s, %s at %d, %s, and %d more", first.Name, second.Name, priority, third.Name, q.Len())
+		if first.Name != "a" || second.Name != "b" || third.Name != "a" || q.Len() != 0 {
+			t.Errorf("got %s, %s, %s, and %d more", first.Name, second.Name, third.Name, q.Len())
 		}
 	})
 }
@@ -100,16 +100,20 @@ func TestWhatTheOperatorAsksForItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		request, priority, _ := q.GetWithPriority()
-		if waited := time.Since(began); request != gateway || waited != time.Minute || priority != handler.LowPriority {
-			t.Errorf("%s after %s with priority %d", request, waited, priority)
+		request, _ := q.Get()
+		if waited := time.Since(began); request != gateway || waited != time.Minute {
+			t.Errorf("%s after %s", request, waited)
 		}
 		q.Done(request)
 		own.ask(ctx, collectorOf(1), 0)
-		if request, priority, _ = q.GetWithPriority(); request != gateway || priority != handler.LowPriority {
-			t.Errorf("%s with priority %d", request, priority)
+		synctest.Wait()
+		q.Add(requestOf("changed by a user"))
+		for _, want := range []reconcile.Request{requestOf("changed by a user"), gateway} {
+			if request, _ = q.Get(); request != want {
+				t.Errorf("got %s, want %s", request, want)
+			}
+			q.Done(request)
 		}
-		q.Done(request)
 		cancel()
 		synctest.Wait()
 		own.ask(ctx, collectorOf(1), 0) // does not wait for a controller that has ended

@@ -2,11 +2,10 @@ package queue
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-func newTestQueue(t *testing.T, workers int) *queue {
+func newTestQueue(t *testing.T) *queue {
 	t.Helper()
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute)
-	made, isOurs := New(workers)(t.Name(), limiter).(*queue)
+	made, isOurs := New(t.Name(), limiter).(*queue)
 	if !isOurs {
 		t.Fatal("another queue")
 	}
@@ -37,31 +36,32 @@ func requestOf(name string) reconcile.Request {
 // Steps add a request (+), one at low priority (-), one after a second (1s), or end the reconcile of one (!). A name alone is what a
 // worker gets next, and ? says that it gets nothing.
 func TestWhoIsNext(t *testing.T) {
-	for name, row := range map[string]struct {
-		workers int
-		steps   string
-	}{
-		"all workers are for one namespace if nobody else waits": {4, "+a/1 +a/2 +a/3 +a/4 a/1 a/2 a/3 a/4"},
-		"half of them are if others wait":                        {4, "+a/1 +a/2 +a/3 +a/4 +b/1 a/1 a/2 b/1 a/3"},
-		"the larger half of an odd number":                       {3, "+a/1 +a/2 +a/3 +a/4 +b/1 a/1 a/2 b/1"},
-		"others come before what waits already":                  {4, "+a/1 +a/2 +a/3 +a/4 +a/5 a/1 a/2 +b/1 +b/2 b/1 b/2 !b/1 a/3"},
-		"what was parked comes before what is added":             {2, "+a/1 +a/2 +b/1 a/1 b/1 +a/3 !a/1 a/2 !a/2 a/3"},
-		"a worker that is done makes room":                       {2, "+a/1 +a/2 +b/1 +b/2 a/1 b/1 !a/1 a/2 !a/2 !b/1 b/2"},
-		"what is parked is there once":                           {2, "+a/1 +a/2 +b/1 a/1 b/1 +a/2 +a/2 !a/1 a/2 !b/1 ?"},
-		"a change of a user comes before what is parked":         {2, "+a/1 -a/2 -a/3 -b/1 a/1 b/1 +a/3 !a/1 a/3 !a/3 a/2"},
-		"retries of others count once they are due":              {2, "+a/1 a/1 1s:b/1 +a/2 a/2 +a/3 wait !a/1 b/1 !a/2 a/3"},
-		"a change during a reconcile brings another":             {2, "+a/1 a/1 +a/1 +a/1 ? !a/1 a/1 !a/1 ?"},
-		"changes during a reconcile keep nothing parked":         {6, "+a/1 +a/2 +a/3 +a/4 +b/1 a/1 a/2 a/3 +a/1 +a/2 +a/3 b/1 +b/1 a/4"},
-		"what has waited for long has one turn in four":          {1, "-v/1 -v/2 +a/1 a/1 !a/1 +b/1 b/1 !b/1 +a/1 a/1 !a/1 late +b/1 +a/2 +a/3 b/1 !b/1 v/1 !v/1 a/2 !a/2 a/3"},
-		"a change of a user comes before others that are parked": {4, "+a/1 +a/2 a/1 a/2 -a/3 -a/4 -a/5 -b/1 b/1 +a/4 -d/1 !a/1 a/4"},
-		"a change that is parked comes before retries":           {4, "-a/1 -a/2 -b/1 -c/1 -a/3 -a/4 -a/5 a/1 a/2 +a/9 b/1 !a/1 !a/2 a/9"},
-		"one worker": {1, "+a/1 +a/2 +b/1 a/1 !a/1 a/2 !a/2 b/1"},
+	for name, steps := range map[string]string{
+		"a namespace alone gets all workers":                 "+a/1 +a/2 +a/3 +a/4 a/1 a/2 a/3 a/4",
+		"namespaces take turns":                              "+a/1 +a/2 +a/3 +b/1 +b/2 +c/1 a/1 b/1 c/1 a/2 b/2 a/3",
+		"they do with one worker":                            "+a/1 +a/2 +a/3 +b/1 a/1 !a/1 b/1 !b/1 a/2 !a/2 a/3",
+		"the one with the fewest workers is next":            "+a/1 +a/2 +a/3 +a/4 a/1 a/2 +b/1 +b/2 +b/3 b/1 b/2 a/3 b/3 a/4",
+		"a worker that is done counts no more":               "+a/1 +a/2 +a/3 a/1 a/2 +b/1 +b/2 b/1 !a/1 !a/2 a/3 b/2",
+		"others come before what waits already":              "+a/1 +a/2 +a/3 +a/4 +a/5 a/1 a/2 +b/1 +b/2 b/1 b/2 !b/1 a/3",
+		"what waits already comes before what is added":      "+a/1 +a/2 +b/1 a/1 b/1 +a/3 !a/1 a/2 !a/2 a/3",
+		"what waits is there once":                           "+a/1 +a/2 +b/1 a/1 b/1 +a/2 +a/2 !a/1 a/2 !b/1 ?",
+		"a change of a user comes before retries":            "-a/1 -a/2 -b/1 -c/1 a/1 +a/9 a/9 b/1 c/1 a/2",
+		"a change of a user makes a retry urgent":            "-a/1 -a/2 -a/3 -b/1 +a/3 a/3 b/1 a/1 a/2",
+		"what is urgent stays so":                            "+a/1 +b/1 -b/1 -c/1 -a/2 a/1 b/1 c/1 a/2",
+		"retries of others are not urgent once they are due": "+a/1 a/1 1s:b/1 +a/2 a/2 +a/3 wait a/3 b/1",
+		"a change during a reconcile brings another":         "+a/1 a/1 +a/1 +a/1 ? !a/1 a/1 !a/1 ?",
+		"more news makes nothing urgent":                     "-a/1 -a/2 -b/1 -a/2 a/1 b/1 a/2",
+		"a change of a user during a reconcile is urgent":    "+a/1 a/1 +a/1 -a/1 -b/1 !a/1 a/1 b/1",
+		"what is delayed takes turns, too":                   "-a/1 -a/2 -b/1 -b/2 a/1 b/1 a/2 b/2",
+		"what has waited for long has one turn in four": "-v/1 -v/2 -v/3 +a/1 a/1 !a/1 +b/1 b/1 !b/1 +a/1 a/1 !a/1 late " +
+			"+b/1 +a/2 +a/3 +a/4 v/1 b/1 a/2 a/3 v/2 a/4 v/3",
+		"what has not waited for long has none": "-v/1 +a/1 a/1 !a/1 +b/1 b/1 !b/1 +a/1 a/1 !a/1 wait +b/1 +a/2 +a/3 b/1 a/2 a/3 v/1",
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := newTestQueue(t, row.workers)
+				q := newTestQueue(t)
 				got := make(chan reconcile.Request)
-				for i, step := range strings.Fields(row.steps) {
+				for i, step := range strings.Fields(steps) {
 					synctest.Wait()
 					switch {
 					case step[0] == '+':
@@ -103,7 +103,7 @@ func TestWhoIsNext(t *testing.T) {
 // Collectors of two namespaces change faster than the workers can reconcile them.
 func TestRetriesAreNotOvertakenForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newTestQueue(t, 4)
+		q := newTestQueue(t)
 		late, took, began := requestOf("late/1"), time.Duration(0), time.Now()
 		for i := range 12 {
 			q.Add(requestOf(fmt.Sprintf("hostile-%d/%d", i%2, i)))
@@ -136,7 +136,7 @@ func TestEachRequestIsHandedOut(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 26))
 			workers := 1 + random.IntN(5)
-			q := newTestQueue(t, workers)
+			q := newTestQueue(t)
 			want, begun, has := map[reconcile.Request]time.Time{}, map[reconcile.Request]bool{}, 0
 			mutex := make(chan bool, 1)
 			for number := range workers {
@@ -181,44 +181,45 @@ func TestEachRequestIsHandedOut(t *testing.T) {
 			}
 			time.Sleep(time.Hour) //nolint:forbidigo // of the bubble's clock
 			synctest.Wait()
-			if len(want) > 0 || has > 0 || len(q.shares.ready)+len(q.shares.later)+len(q.shares.parked)+len(q.shares.busy)+len(q.shares.working)+q.shares.all > 0 {
-				t.Errorf("seed %d: %d requests wait, %d are worked on: %+v", seed, len(want), has, slices.Collect(maps.Keys(q.shares.parked)))
+			left := len(q.order.isUrgent) + len(q.order.busy) + len(q.order.urgent.turns) + len(q.order.delayed.turns) +
+				len(q.order.urgent.shares) + len(q.order.delayed.shares) + q.Len()
+			if len(want) > 0 || has > 0 || left > 0 {
+				t.Errorf("seed %d: %d requests wait, %d are worked on: %+v", seed, len(want), has, q.order)
 			}
 		})
 	}
 }
 
-// The library's queue can keep a lock for ever when it ends while it hands out a request (see queue.ShutDown).
 func TestWorkersEndWithTheQueue(t *testing.T) {
-	for round := range 3000 {
-		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute)
-		q := New(4)("", limiter)
-		var workers sync.WaitGroup
-		for range 4 {
-			workers.Go(func() {
-				for {
-					request, isOver := q.Get()
-					if isOver {
-						return
-					}
-					q.AddAfter(request, time.Microsecond)
-					q.Done(request)
+	for name, requests := range map[string][]string{
+		"while they wait for a request":       nil,
+		"while they work and a request waits": {"a/1", "a/2", "b/1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := newTestQueue(t)
+				for _, request := range requests {
+					q.Add(requestOf(request))
+				}
+				var workers sync.WaitGroup
+				var begun atomic.Int32
+				for range 2 {
+					workers.Go(func() {
+						for request, isOver := q.Get(); !isOver; request, isOver = q.Get() {
+							begun.Add(1)
+							time.Sleep(time.Second) //nolint:forbidigo // of the bubble's clock
+							q.Done(request)
+						}
+					})
+				}
+				synctest.Wait()
+				before := begun.Load()
+				q.ShutDown()
+				workers.Wait()
+				if after := begun.Load(); after != before || int(before) != min(2, len(requests)) {
+					t.Errorf("%d reconciles began, and %d of them after the queue had ended", after, after-before)
 				}
 			})
-		}
-		for number := range 20 {
-			q.Add(requestOf(fmt.Sprintf("a/%d", number)))
-		}
-		q.ShutDown()
-		ended := make(chan bool)
-		go func() {
-			workers.Wait()
-			close(ended)
-		}()
-		select {
-		case <-ended:
-		case <-time.After(10 * time.Second):
-			t.Fatalf("in round %d a worker waits although the queue has ended", round)
-		}
+		})
 	}
 }
