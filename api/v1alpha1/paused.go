@@ -20,7 +20,8 @@ func IsPaused(collector metav1.Object) (bool, error) {
 	}
 	paused, err := strconv.ParseBool(value)
 	if err != nil {
-		return false, fmt.Errorf("annotation %s pauses nothing, set it to true or false: %w", PausedAnnotation, err)
+		return false, fmt.Errorf("metadata.annotations[%s] is %.64q, which pauses nothing; set it to \"true\" or \"false\", or remove it",
+			PausedAnnotation, value)
 	}
 	return paused, nil
 }

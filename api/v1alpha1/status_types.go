@@ -108,6 +108,11 @@ const (
 	ReasonPaused = "Paused"
 )
 
+// ReasonAnnotationInvalid is the reason of the condition Paused, which is False,
+// where the annotation kube8.dev/paused says neither true nor false. The message
+// says what to set.
+const ReasonAnnotationInvalid = "AnnotationInvalid"
+
 // PresetsReady is the type of the condition that says whether the pods'
 // ServiceAccount has the rights that the presets need. A Collector whose
 // presets need none has no such condition.

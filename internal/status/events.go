@@ -10,6 +10,15 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
+// describePause says why a Collector is not paused although its annotation is set.
+func describePause(collector *unstructured.Unstructured, after *v1alpha1.CollectorStatus) {
+	if _, err := v1alpha1.IsPaused(collector); err != nil {
+		set(after, v1alpha1.Condition{
+			Type: "Paused", Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonAnnotationInvalid, Message: err.Error(),
+		})
+	}
+}
+
 // announce tells what a written status says that the one before did not. Told this way, news is told once, also if the
 // operator is restarted in between.
 func (w writer) announce(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) {
@@ -27,7 +36,7 @@ func (w writer) announce(collector *unstructured.Unstructured, before, after *v1
 	default:
 		w.events.Event(collector, corev1.EventTypeNormal, "Upgraded", upgrade(before, after))
 	}
-	for _, conditionType := range []string{v1alpha1.PresetsReady, "Ready"} {
+	for _, conditionType := range []string{v1alpha1.PresetsReady, "Ready", "Paused"} {
 		old, news := find(before, conditionType), find(after, conditionType)
 		if news != nil && failed[news.Reason] != "" && (old == nil || old.Reason != news.Reason || old.Message != news.Message) {
 			w.events.Event(collector, corev1.EventTypeWarning, failed[news.Reason], shorten(news.Message))
@@ -43,6 +52,8 @@ var failed = map[string]string{
 	v1alpha1.ReasonConflict:      "Refused",
 	v1alpha1.ReasonCheckFailed:   "CheckFailed",
 	v1alpha1.ReasonRoleMissing:   "RoleMissing",
+
+	v1alpha1.ReasonAnnotationInvalid: "AnnotationInvalid",
 }
 
 func upgrade(before, after *v1alpha1.CollectorStatus) string {

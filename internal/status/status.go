@@ -43,7 +43,9 @@ type Outcomes interface {
 // NewClient returns c with its status writer decorated. c should read Collectors, workloads and pods from a cache: the
 // writer compares each status with the one that c reads. live reads events from the API server.
 func NewClient(c client.Client, live client.Reader, outcomes Outcomes, flows Flows, events record.EventRecorder) client.Client {
-	return decoratedClient{Client: c, live: live, outcomes: outcomes, flows: flows, events: events, written: &written{}}
+	return decoratedClient{
+		Client: c, live: live, outcomes: outcomes, flows: flows, events: events, written: &written{}, refusals: &refusals{events: events},
+	}
 }
 
 // written has the Collectors whose status was written and is not in the cache yet, by their keys.
@@ -79,6 +81,7 @@ type decoratedClient struct {
 	flows    Flows
 	events   record.EventRecorder
 	written  *written
+	refusals *refusals
 }
 
 // Get reads a Collector. It does not find a Collector that only somebody else's finalizer keeps: the operator is done with
@@ -98,6 +101,7 @@ func (c decoratedClient) Get(ctx context.Context, key client.ObjectKey, obj clie
 	if apierrors.IsNotFound(err) {
 		c.outcomes.Forget(key)
 		c.written.Delete(key)
+		c.refusals.forget(key)
 	}
 	return err //nolint:wrapcheck // a decorator returns what the decorated one returns
 }
@@ -119,12 +123,11 @@ func (c decoratedClient) Update(ctx context.Context, obj client.Object, _ ...cli
 		effect = "cannot let the Collector go"
 	}
 	err = redact.RefusalOfCollector(c.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch)))
-	switch {
-	case err == nil && isGoing:
+	if err == nil && isGoing {
 		c.events.Event(obj, "Normal", "Uninstalled", "all objects of the Collector are gone")
-	case err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err): // no status tells it: the reconciler writes none before
-		c.events.Eventf(obj, "Warning", "FinalizerRefused", "the operator cannot write the Collector's finalizers, so it %s: %s", effect, err)
 	}
+	// The reconciler writes no status before it has its finalizer.
+	c.refusals.tell(obj, finalizerRefused, "the operator cannot write the Collector's finalizers, so it "+effect+": %s", err)
 	return err
 }
 
@@ -174,8 +177,10 @@ func (w writer) Update(ctx context.Context, obj client.Object, _ ...client.SubRe
 	if equality.Semantic.DeepEqual(written, stored.Object["status"]) {
 		return nil
 	}
-	if err := w.replace(ctx, updated); err != nil {
-		return redact.RefusalOfCollector(err)
+	if err := redact.RefusalOfCollector(w.replace(ctx, updated)); err != nil {
+		w.refusals.tell(updated, statusRefused, "the API server refuses the Collector's status, so the status is not up to date: %s; "+
+			"let the operator's ServiceAccount patch collectors/status", err)
+		return err
 	}
 	w.written.keep(updated)
 	w.announce(updated, before, after)
@@ -209,6 +214,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 		*after = *before.DeepCopy() // the reconciler would say that it knows nothing any more
 		set(after, paused)
 	} else {
+		describePause(collector, after)
 		describeRelease(collector.GetName(), before, after, outcome.Deployed)
 		after.ObservedGeneration = collector.GetGeneration()
 		w.describePresets(ctx, collector, before, after)

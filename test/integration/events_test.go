@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	registrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -111,6 +112,36 @@ func TestAPolicyThatRefusesTheFinalizerIsTold(t *testing.T) {
 	g.Eventually(func() []string { return slices.Collect(maps.Keys(events(t, collector))) }).Should(ContainElement(And(
 		HavePrefix("Warning FinalizerRefused: the operator cannot write the Collector's finalizers, so it does nothing: "),
 		ContainSubstring("not in this test"))))
+	allow()
+	awaitRevision(t, collector, 1)
+}
+
+func TestAPolicyThatRefusesTheStatusIsTold(t *testing.T) {
+	t.Parallel()
+	g, namespace := NewWithT(t), newNamespace(t)
+	const none = "!has(object.status) || !has(object.status.conditions)"
+	allow := forbid(t, namespace, "kube8.dev", "collectors/status", none, registrationv1.Update)
+	probe := newCollector(namespace, "probe")
+	probe.Annotations = map[string]string{v1alpha1.PausedAnnotation: "true"}
+	g.Expect(plane.client.Create(t.Context(), probe)).To(Succeed())
+	g.Eventually(func() error {
+		probe := get(t, probe, "", &v1alpha1.Collector{})
+		probe.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Status: "True"}}
+		return plane.client.Status().Update(t.Context(), probe, client.DryRunAll)
+	}).Should(MatchError(ContainSubstring("not in this test")))
+
+	collector := newCollector(namespace, "gateway")
+	mark := shared.log.mark()
+	g.Expect(plane.client.Create(t.Context(), collector)).To(Succeed())
+	g.Eventually(func() int { return len(shared.log.reconciles(mark, client.ObjectKeyFromObject(collector))) }).Should(BeNumerically(">=", 3))
+	g.Expect(get(t, collector, "", &appsv1.Deployment{}).Generation).To(BeEquivalentTo(1), "it is deployed nevertheless")
+	g.Expect(get(t, collector, "", &v1alpha1.Collector{}).Status).To(Equal(v1alpha1.CollectorStatus{}))
+	refusal := fmt.Sprintf("collectors.kube8.dev %[2]q is forbidden: ValidatingAdmissionPolicy '%[1]s' with binding '%[1]s' denied request: "+
+		"not in this test", namespace+"-collectors-status", collector.Name)
+	g.Expect(events(t, collector)).To(Equal(map[string]int{
+		"Warning StatusRefused: the API server refuses the Collector's status, so the status is not up to date: " + refusal +
+			"; let the operator's ServiceAccount patch collectors/status": 1,
+	}), "once, not for each retry")
 	allow()
 	awaitRevision(t, collector, 1)
 }

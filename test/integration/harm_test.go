@@ -25,7 +25,7 @@ func forbid(
 	t *testing.T, namespace, group, resources, expression string, operations ...admissionv1.OperationType,
 ) (allow func()) {
 	t.Helper()
-	name := metav1.ObjectMeta{Name: namespace + "-" + resources}
+	name := metav1.ObjectMeta{Name: namespace + "-" + strings.ReplaceAll(resources, "/", "-")}
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: name,
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{

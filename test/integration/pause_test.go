@@ -1,6 +1,9 @@
 package integration
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -116,12 +119,27 @@ func TestAPausedCollectorCanBeDeleted(t *testing.T) {
 
 func TestAnAnnotationThatSaysNeitherYesNorNoPausesNothing(t *testing.T) {
 	t.Parallel()
-	collector := install(t)
+	g, collector := NewWithT(t), install(t)
+	told := func() []string {
+		return slices.DeleteFunc(slices.Sorted(maps.Keys(events(t, collector))), func(event string) bool {
+			return !strings.Contains(event, " AnnotationInvalid: ")
+		})
+	}
 	upgrade(t, collector, func(c *v1alpha1.Collector) {
 		c.Annotations = map[string]string{v1alpha1.PausedAnnotation: "tomorrow"}
 		c.Spec.Replicas = new(int32(3))
 	})
-	g := NewWithT(t)
-	g.Expect(condition(t, collector, "Paused").Status).To(Equal(corev1.ConditionFalse))
-	g.Expect(shared.log.about(collector.Namespace)).To(ContainSubstring("annotation kube8.dev/paused pauses nothing"))
+	const tomorrow = `metadata.annotations[kube8.dev/paused] is "tomorrow", which pauses nothing; set it to "true" or "false", or remove it`
+	g.Eventually(func() v1alpha1.Condition { return condition(t, collector, "Paused") }).Should(And(
+		HaveField("Status", corev1.ConditionFalse), HaveField("Reason", "AnnotationInvalid"), HaveField("Message", tomorrow)))
+	g.Eventually(told).Should(ConsistOf("Warning AnnotationInvalid: " + tomorrow))
+	touch(t, collector) // the same value is no news
+	change(t, collector, func(c *v1alpha1.Collector) { c.Annotations[v1alpha1.PausedAnnotation] = "yes" })
+	g.Eventually(told).Should(ConsistOf(ContainSubstring(`is "tomorrow",`), ContainSubstring(`is "yes",`)))
+	g.Expect(events(t, collector)).To(HaveKeyWithValue("Warning AnnotationInvalid: "+tomorrow, 1))
+
+	change(t, collector, func(c *v1alpha1.Collector) { c.Annotations[v1alpha1.PausedAnnotation] = "true" })
+	awaitPaused(t, collector, corev1.ConditionTrue)
+	resume(t, collector)
+	g.Expect(condition(t, collector, "Paused").Message).To(BeEmpty())
 }

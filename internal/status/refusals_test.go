@@ -1,0 +1,80 @@
+package status_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/kube8/kube8-operator/internal/status"
+)
+
+func TestARefusedStatusIsToldOnce(t *testing.T) {
+	collectors := schema.GroupResource{Group: "kube8.dev", Resource: "collectors"}
+	forbidden := func(message string) error { return apierrors.NewForbidden(collectors, "gateway", errors.New(message)) }
+	one, another := forbidden("policy one says no"), forbidden("policy another says no")
+	tell := func(message string) string {
+		return `Warning StatusRefused the API server refuses the Collector's status, so the status is not up to date: ` +
+			`collectors.kube8.dev "gateway" is forbidden: ` + message + `; let the operator's ServiceAccount patch collectors/status`
+	}
+	long := strings.Repeat("long ", 100)
+	for name, row := range map[string]struct {
+		answers []error
+		after   time.Duration // from one to the next
+		isNew   bool          // the second Collector has the same name
+		want    []string
+	}{
+		"which is accepted":                       {answers: []error{nil}},
+		"which a policy refuses again and again":  {answers: []error{one, one, one}, after: 2 * time.Minute, want: []string{tell("policy one says no")}},
+		"also when it was accepted meanwhile":     {answers: []error{one, nil, one}, want: []string{tell("policy one says no")}},
+		"and once more when the event is gone":    {answers: []error{one, one}, after: time.Hour, want: []string{tell("policy one says no"), tell("policy one says no")}},
+		"with each reason":                        {answers: []error{one, another}, want: []string{tell("policy one says no"), tell("policy another says no")}},
+		"of each Collector":                       {answers: []error{one, one}, isNew: true, want: []string{tell("policy one says no"), tell("policy one says no")}},
+		"if the answer was not lost":              {answers: []error{&url.Error{Err: errors.New("broken")}, apierrors.NewTooManyRequests("later", 1)}},
+		"if the Collector was not changed":        {answers: []error{apierrors.NewConflict(collectors, "gateway", errors.New("changed"))}},
+		"if the Collector has not gone":           {answers: []error{apierrors.NewNotFound(collectors, "gateway")}},
+		"of which an answer may quote the begin":  {answers: []error{forbidden(long)}, want: []string{tell(long[:250-len(`collectors.kube8.dev "gateway" is forbidden: `)] + "…")}},
+		"of which an answer may not quote base64": {answers: []error{forbidden("cGFzc3dvcmQ9aHVudGVyMi1pcy1sb25n")}, want: []string{tell("(hidden)")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				events, answers := record.NewFakeRecorder(9), row.answers
+				c := interceptor.NewClient(fake.NewClientBuilder().WithObjects(collector(t, steady), served(t)).Build(), interceptor.Funcs{
+					SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+						return answers[0]
+					},
+				})
+				writer := status.NewClient(c, c, outcome{}, flows{}, events).Status()
+				for ; len(answers) > 0; answers = answers[1:] {
+					updated := collector(t, `conditions: [{type: Initialized, status: "True"}]`)
+					if row.isNew {
+						updated.SetUID(types.UID(strings.Repeat("1", len(answers))))
+					}
+					if err := writer.Update(t.Context(), updated); (err == nil) != (answers[0] == nil) {
+						t.Errorf("got error %v, want one for %v", err, answers[0])
+					}
+					time.Sleep(row.after) //nolint:forbidigo // of the bubble's clock
+				}
+				close(events.Events)
+				var got []string
+				for event := range events.Events {
+					got = append(got, event)
+				}
+				if strings.Join(got, "\n") != strings.Join(row.want, "\n") {
+					t.Errorf("got  %q\nwant %q", got, row.want)
+				}
+			})
+		})
+	}
+}
