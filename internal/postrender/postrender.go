@@ -63,9 +63,9 @@ func (r Renderer) Finish(manifest string) ([]Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets := map[string]*files{} // by the Secret's name
+	secrets := map[reference]*files{}
 	if r.Referenced.Secret != "" {
-		secrets[r.Referenced.Secret] = &files{stamps: stamps{ConfigHashAnnotation: r.Referenced.Hash}}
+		secrets[reference{name: r.Referenced.Secret}] = &files{stamps: stamps{ConfigHashAnnotation: r.Referenced.Hash}}
 	}
 	for _, object := range objects {
 		name := object.node.GetName()
@@ -74,7 +74,7 @@ func (r Renderer) Finish(manifest string) ([]Document, error) {
 			return nil, err
 		}
 		if decoded != nil {
-			secrets[name], object.isChanged = decoded, true
+			secrets[reference{name, OwnMark}], object.isChanged = decoded, true
 		}
 	}
 	for _, object := range objects {
@@ -143,6 +143,13 @@ func Split(manifest string) (documents []string) {
 	return documents
 }
 
+// OwnMark is the comment by which the chart marks where it mounts a Secret of its own. The name does not tell that, because the owner of a
+// Collector can refer to a Secret by any name. Values cannot have the mark: they come into a manifest without comments.
+const OwnMark = "# kube8.dev/own"
+
+// reference is how a pod's spec refers to a Secret: by its name, and with OwnMark or nothing.
+type reference struct{ name, mark string }
+
 // mounts are where a pod's spec names the Secrets that it mounts.
 var mounts = [][]string{
 	{"volumes", "*", "secret", "secretName"},
@@ -153,7 +160,7 @@ var mounts = [][]string{
 var podFields = [][]string{{"spec", "template", "metadata"}, {"spec", "template", "spec", "volumes"}}
 
 // finish stamps hashes on the object's pod template, and writes the text of an object that was changed.
-func (o *object) finish(secrets map[string]*files, references string) error {
+func (o *object) finish(secrets map[reference]*files, references string) error {
 	err := o.stamp(secrets, references)
 	if err == nil && o.node.GetKind() == "Job" {
 		err = o.nameBySpec()
@@ -171,8 +178,9 @@ func (o *object) finish(secrets map[string]*files, references string) error {
 	return err
 }
 
-// stamp stamps the hashes of what the object's pods mount and refer to, and has it name the Secrets after their content.
-func (o *object) stamp(secrets map[string]*files, references string) error {
+// stamp stamps the hashes of what the object's pods mount and refer to, and names the Secrets of the chart after their content where the
+// chart mounts them. What the owner of the Collector refers to keeps its name.
+func (o *object) stamp(secrets map[reference]*files, references string) error {
 	pod, err := o.node.Pipe(yaml.Lookup("spec", "template", "spec"))
 	if err != nil || pod == nil {
 		return err
@@ -187,9 +195,9 @@ func (o *object) stamp(secrets map[string]*files, references string) error {
 			return err
 		}
 		for _, name := range found.Content() {
-			if mounted, ok := secrets[name.Value]; ok {
+			if mounted, ok := secrets[reference{name.Value, name.LineComment}]; ok {
 				maps.Copy(stamped, mounted.stamps)
-				name.Value += mounted.suffix
+				name.Value, name.LineComment = name.Value+mounted.suffix, ""
 				o.isChanged = true
 			}
 		}

@@ -42,7 +42,7 @@ spec:
       volumes:
       - name: config
         secret:
-          secretName: gateway-config
+          secretName: gateway-config # kube8.dev/own
 `
 
 const stampedDeployment = `apiVersion: apps/v1
@@ -86,6 +86,19 @@ metadata:
 data:
   config.yaml: cmVjZWl2ZXJzOiB7fQo=
 immutable: true
+`
+
+// ownersReferences are volumes that refer to a Secret of the owner of the Collector, by the name that the chart gives its own.
+const ownersReferences = `      - name: own
+        secret:
+          secretName: gateway-config
+      - name: both
+        projected:
+          sources:
+          - secret:
+              name: gateway-config
+          - secret:
+              name: gateway-config
 `
 
 // secret is a config Secret as the chart renders it.
@@ -190,6 +203,10 @@ immutable: true
 		"a pod template that mounts another Secret is not stamped": {
 			manifest: docs(canonicalSecret, strings.Replace(deployment, "gateway-config", "gateway-tls", 1)),
 			want:     docs(canonicalSecret, strings.Replace(deployment, "gateway-config", "gateway-tls", 1)),
+		},
+		"a Secret of the chart's name that the owner of the Collector refers to keeps its name": {
+			manifest: docs(secret("yaml", encode(config)), deployment+ownersReferences),
+			want:     docs(canonicalSecret, stampedDeployment+ownersReferences),
 		},
 	}
 	for name, test := range tests {

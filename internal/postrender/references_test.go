@@ -9,7 +9,7 @@ import (
 
 func TestFinishStampsWhatPodsReferTo(t *testing.T) {
 	const service = "apiVersion: v1\nkind:   Service # odd spacing stays\nmetadata: {name: gateway}\n"
-	plain := strings.Replace(deployment, "gateway-config", "gateway-tls", 1)
+	plain := strings.Replace(deployment, "gateway-config # kube8.dev/own", "gateway-tls", 1)
 	stamped := func(manifest, name string) string {
 		return strings.NewReplacer("      labels:\n        app: gateway\n",
 			"      labels:\n        app: gateway\n      annotations:\n        kube8.dev/references: 'Secret/backend=0123'\n",

@@ -53,6 +53,17 @@ spec:
       volumes:
       - secret: {secretName: a}
 `, true},
+		"the chart's mark of what it mounts": {spaced + `
+spec:
+  template:
+    metadata:
+      labels:
+        a: b
+    spec:
+      volumes:
+      - secret:
+          secretName: a # kube8.dev/own
+`, true},
 		"a new field metadata": {spaced + `
 spec:
   template:
@@ -103,7 +114,10 @@ spec:
       - secret: {secretName: a}
 `, false},
 	} {
-		secrets := map[string]*files{"a": {stamps{ConfigHashAnnotation: "1"}, "-2"}}
+		secrets := map[reference]*files{}
+		for _, mark := range []string{"", OwnMark} {
+			secrets[reference{"a", mark}] = &files{stamps{ConfigHashAnnotation: "1"}, "-2"}
+		}
 		_, parsed, err := split(row.text)
 		if err != nil || parsed[0].stamp(secrets, "") != nil {
 			t.Fatal(name, err)

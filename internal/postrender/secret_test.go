@@ -20,8 +20,8 @@ func TestFinishDecodesFurtherFiles(t *testing.T) {
 	if got := strings.Count(out, configHash); got != 2 {
 		t.Errorf("the hash of the configuration is stamped %d times, want 2, in\n%s", got, out)
 	}
-	projected := strings.Replace(deployment, "        secret:\n          secretName: gateway-config\n",
-		"        projected:\n          sources:\n          - secret: {name: gateway-config}\n", 1)
+	projected := strings.Replace(deployment, "        secret:\n          secretName: gateway-config # kube8.dev/own\n",
+		"        projected:\n          sources:\n          - secret:\n              name: gateway-config # kube8.dev/own\n", 1)
 	if out := run(t, docs(files("yaml", encode("["), encode("x")), projected)); strings.Count(out, hash) != 2 {
 		t.Errorf("the pod template that projects the Secret is not stamped:\n%s", out)
 	}
@@ -45,8 +45,8 @@ func TestFinishDecodesFurtherFiles(t *testing.T) {
 func TestFinishNamesTheSecretAfterItsContent(t *testing.T) {
 	// The digits are those of `sha256sum config.yaml | sha256sum`, and with more files of `sha256sum a.lua config.yaml | sha256sum`.
 	const own = "gateway-config-271f3e8a98"
-	projected := strings.Replace(deployment, "        secret:\n          secretName: gateway-config\n",
-		"        projected:\n          sources:\n          - secret: {name: team-config}\n          - secret: {name: gateway-config}\n", 1)
+	projected := strings.Replace(deployment, "        secret:\n          secretName: gateway-config # kube8.dev/own\n",
+		"        projected:\n          sources:\n          - secret: {name: team-config}\n          - secret:\n              name: gateway-config # kube8.dev/own\n", 1)
 	for name, row := range map[string]struct {
 		manifest, want string
 		times          int

@@ -13,7 +13,7 @@ projected:
           - key: {{ .key | quote }}
             path: {{ $collector.fileName | quote }}
     - secret:
-        name: {{ printf "%s-config" $.Release.Name | quote }}
+        name: {{ include "collector.ownSecret" $ }}
         {{- $own | trim | nindent 8 }}
 {{- else }}
 secret:
@@ -27,10 +27,18 @@ secret:
 {{- with $own }}
 secret:
   defaultMode: 420
-  secretName: {{ printf "%s-config" $.Release.Name | quote }}
+  secretName: {{ include "collector.ownSecret" $ }}
   {{- . | trim | nindent 2 }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/*
+The name of the release's own Secret, where it is mounted. The post-renderer looks for the comment: it gives this Secret a name of its content,
+and leaves a Secret of the same name alone that values refer to.
+*/}}
+{{- define "collector.ownSecret" -}}
+{{ printf "%s-config" .Release.Name | quote }} # kube8.dev/own
 {{- end }}
 
 {{/* The configuration in the values, in base64; nothing where there is none. */}}
