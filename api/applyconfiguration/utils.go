@@ -20,6 +20,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AutoscalingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Base"):
 		return &apiv1alpha1.BaseApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BeforeUpdate"):
+		return &apiv1alpha1.BeforeUpdateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Check"):
 		return &apiv1alpha1.CheckApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClaimMetadata"):
@@ -82,6 +84,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PresetsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PrometheusRule"):
 		return &apiv1alpha1.PrometheusRuleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecordedRevision"):
+		return &apiv1alpha1.RecordedRevisionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RollingUpdate"):
 		return &apiv1alpha1.RollingUpdateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Route"):

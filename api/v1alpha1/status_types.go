@@ -51,6 +51,13 @@ type CollectorStatus struct {
 	// +listMapKey=revision
 	History []RecordedRevision `json:"history,omitempty"`
 
+	// BeforeUpdate is what was true of the Collector when its turn came to take a
+	// change that the operator brings. It is there while the condition
+	// UpdatePending has the reason RollingOut, which ends when the same is true
+	// again.
+	// +optional
+	BeforeUpdate *BeforeUpdate `json:"beforeUpdate,omitempty"`
+
 	// Conditions are the observations. Ready says whether what the spec asks for
 	// is deployed and its pods serve, with one of the reasons Available,
 	// Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking,
@@ -167,6 +174,19 @@ type RecordedRevision struct {
 	// known.
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
+}
+
+// BeforeUpdate is what was true of a Collector before a change.
+type BeforeUpdate struct {
+	// Ready says that the condition Ready was True. The change does not wait for a
+	// Collector that was not ready.
+	// +optional
+	Ready bool `json:"ready"`
+
+	// DataFlowing says that the condition DataFlowing was True. With
+	// --rollout-flow the operator then waits until data flows again.
+	// +optional
+	DataFlowing bool `json:"dataFlowing"`
 }
 
 // DeployedRelease names a Helm release.

@@ -241,7 +241,7 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 		},
 		"a change that waits has what was not accepted before it taken back": {
 			Situation{
-				Deployed: "r1", Disturbed: true, ByOperator: true, Want: wanted("r2", "Deployment/c=2"), View: drift.View{Objects: having("Deployment/c=3")},
+				Deployed: "r1", Begun: true, ByOperator: true, Want: wanted("r2", "Deployment/c=2"), View: drift.View{Objects: having("Deployment/c=3")},
 			},
 			"Deferred, restores",
 		},

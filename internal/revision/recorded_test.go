@@ -63,11 +63,11 @@ func TestWhatARecordedRevisionRestores(t *testing.T) {
 		return Deployed{Revision: 2, Digest: unknown + strings.Repeat(hash, partLength) + unseen}
 	}
 	for name, row := range map[string]struct {
-		deployed  string // its hash
-		have      map[string]drift.State
-		disturbed bool
-		bare      bool // there is no record
-		want      int  // objects, or -1 for an error
+		deployed string // its hash
+		have     map[string]drift.State
+		begun    bool // another revision
+		bare     bool // there is no record
+		want     int  // objects, or -1 for an error
 	}{
 		"all of the deployed revision": {
 			deployed: "r",
@@ -97,9 +97,9 @@ func TestWhatARecordedRevisionRestores(t *testing.T) {
 			deployed: "x",
 			have:     map[string]drift.State{"Service": drift.Changed, "Deployment": drift.InOrder}, want: -1,
 		},
-		"an error if it has another hash, and a change is half done": {
+		"an error if it has another hash, and another revision has begun": {
 			deployed: "x",
-			have:     map[string]drift.State{"Service": drift.InOrder, "Deployment": drift.InOrder}, disturbed: true, want: -1,
+			have:     map[string]drift.State{"Service": drift.InOrder, "Deployment": drift.InOrder}, begun: true, want: -1,
 		},
 	} {
 		view := map[inventory.Reference]drift.Seen{}
@@ -108,7 +108,7 @@ func TestWhatARecordedRevisionRestores(t *testing.T) {
 			view[what] = drift.Seen{Object: live, State: state}
 		}
 		is := deployed(row.deployed)
-		s := plan.Situation{Deployed: is.Hash(), Disturbed: row.disturbed, View: drift.View{Objects: view}}
+		s := plan.Situation{Deployed: is.Hash(), Begun: row.begun, View: drift.View{Objects: view}}
 		of := recorded
 		if row.bare {
 			of = &Revision{}

@@ -35,14 +35,6 @@ const (
 	standstill = 5 * time.Second
 )
 
-// FlowedBefore ends the message of UpdatePending if data flowed through the Collector when its turn came. The status is all that the next
-// operator knows.
-const FlowedBefore = "; data flowed before"
-
-// NotReadyBefore is in the message of UpdatePending if the Collector was not ready when its turn came. No times tell that: the operator
-// before may have had another clock.
-const NotReadyBefore = "; it was not ready before"
-
 // Waves decides which Collectors may take a change that the operator brings.
 type Waves struct {
 	// Budget is how many Collectors may be on their way at once: a number, or a percentage of those that the change concerns. One always may.
@@ -109,12 +101,6 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	case !at.admitted.IsZero():
 		pending.Status, pending.Reason = corev1.ConditionFalse, v1alpha1.ReasonRollingOut
 		pending.Message = "the operator's change is on its way to the pods"
-		if v1alpha1.ConditionOf(collector, "Ready").Status != corev1.ConditionTrue {
-			pending.Message += NotReadyBefore
-		}
-		if v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Status == corev1.ConditionTrue {
-			pending.Message += FlowedBefore
-		}
 	case w.wishOf(collector) == v1alpha1.RolloutHold:
 		pending.Reason, pending.Message = v1alpha1.ReasonLeftOut, "label "+v1alpha1.RolloutLabel+" holds the operator's change back"
 	default:

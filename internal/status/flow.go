@@ -1,7 +1,6 @@
 package status
 
 import (
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,7 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 // Flows say whether data flows through Collectors.
@@ -40,7 +38,7 @@ func (w writer) describeFlow(collector *unstructured.Unstructured, before, after
 // awaitsFlow tells whether data has flowed before a change that is on its way, and nobody knows yet that it still does.
 func (w writer) awaitsFlow(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) bool {
 	is, pending := find(after, v1alpha1.DataFlowing), find(before, v1alpha1.UpdatePending)
-	if !w.flows.AreAwaited() || is == nil || pending == nil || !strings.HasSuffix(pending.Message, rollout.FlowedBefore) {
+	if !w.flows.AreAwaited() || is == nil || pending == nil || !wasBefore(before).DataFlowing {
 		return false
 	}
 	if is.Status != corev1.ConditionTrue {

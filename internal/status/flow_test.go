@@ -1,6 +1,7 @@
 package status_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/rollout"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -34,42 +34,45 @@ const (
 	flowingSince = `{type: DataFlowing, status: "True", reason: Flowing, lastTransitionTime: "2026-02-01T00:00:00Z"}`
 	droppedAfter = `{type: DataFlowing, status: "False", reason: AllDropped, lastTransitionTime: "2026-02-02T12:00:00Z"}`
 	droppedSince = `{type: DataFlowing, status: "False", reason: AllDropped, lastTransitionTime: "2026-02-01T00:00:00Z"}`
-	onItsWay     = `{type: UpdatePending, status: "False", reason: RollingOut, lastTransitionTime: "2026-02-02T00:00:00Z", message: on its way`
-	rollingOut   = onItsWay + rollout.FlowedBefore + "}"
-	rollingIdle  = onItsWay + "}"
+	onItsWay     = `{type: UpdatePending, status: "False", reason: RollingOut, lastTransitionTime: "2026-02-02T00:00:00Z", message: on its way}`
+	flowed       = "{ready: true, dataFlowing: true}"
+	idle         = "{ready: true, dataFlowing: false}"
 	nowReady     = `{type: Ready, status: "True", reason: Available, message: 1/1 available, lastTransitionTime: "2026-02-02T06:00:00Z"}`
 )
 
 func TestTheStatusSaysWhetherDataFlows(t *testing.T) {
 	for _, row := range []struct {
 		name, conditions string
+		before           string // what was true before the change, or "" if the status does not say
 		noFlow           bool
 		known            flows
 		want, pending    string
 	}{
-		{"what is known is said", "[]", false, flows{reason: "Flowing"}, "True Flowing", ""},
-		{"nothing is said until something is known", "[]", false, flows{}, " ", ""},
-		{"an operator that has just started knows nothing, and the condition stays", "[" + flowingSince + "]", false, flows{}, "True Flowing", ""},
-		{"without spec.flow there is no condition", "[" + flowingSince + "]", true, flows{}, " ", ""},
-		{"a change that is awaited until data flows is on its way until then", "[" + flowingSince + "," + rollingOut + "," + nowReady + "]", false,
+		{"what is known is said", "[]", "", false, flows{reason: "Flowing"}, "True Flowing", ""},
+		{"nothing is said until something is known", "[]", "", false, flows{}, " ", ""},
+		{"an operator that has just started knows nothing, and the condition stays", "[" + flowingSince + "]", "", false, flows{}, "True Flowing", ""},
+		{"without spec.flow there is no condition", "[" + flowingSince + "]", "", true, flows{}, " ", ""},
+		{"a change that is awaited until data flows is on its way until then", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]", flowed, false,
 			flows{reason: "Flowing", areWaited: true}, "True Flowing", "RollingOut"},
-		{"it ends when data flows", "[" + flowingSince + "," + rollingOut + "," + nowReady + "]", false,
+		{"it ends when data flows", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]", flowed, false,
 			flows{reason: "Flowing", areWaited: true, observed: true}, "True Flowing", ""},
-		{"it ends when pods are ready, if the flow is not awaited", "[" + flowingSince + "," + rollingOut + "," + nowReady + "]", false,
+		{"it ends when pods are ready, if the flow is not awaited", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]", flowed, false,
 			flows{reason: "Flowing"}, "True Flowing", ""},
-		{"it goes on when data stops", "[" + flowingSince + "," + rollingOut + "," + nowReady + "]", false,
+		{"it goes on when data stops", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]", flowed, false,
 			flows{reason: "AllDropped", areWaited: true, observed: true}, "False AllDropped", "RollingOut"},
-		{"it goes on while data has stopped since then", "[" + droppedAfter + "," + rollingOut + "," + nowReady + "]", false,
+		{"it goes on while data has stopped since then", "[" + droppedAfter + "," + onItsWay + "," + nowReady + "]", flowed, false,
 			flows{reason: "AllDropped", areWaited: true, observed: true}, "False AllDropped", "RollingOut"},
-		{"it does not wait for a Collector whose data had stopped before", "[" + droppedSince + "," + rollingIdle + "," + nowReady + "]", false,
+		{"it does not wait for a Collector whose data had stopped before", "[" + droppedSince + "," + onItsWay + "," + nowReady + "]", idle, false,
 			flows{reason: "AllDropped", areWaited: true, observed: true}, "False AllDropped", ""},
-		{"nor for one through which nothing flowed, and whose data is dropped now", "[" + droppedAfter + "," + rollingIdle + "," + nowReady + "]", false,
+		{"nor for one through which nothing flowed, and whose data is dropped now", "[" + droppedAfter + "," + onItsWay + "," + nowReady + "]", idle, false,
 			flows{reason: "AllDropped", areWaited: true, observed: true}, "False AllDropped", ""},
-		{"nor for one through which nothing flowed, and that nobody has observed", "[" + flowingSince + "," + rollingIdle + "," + nowReady + "]", false,
+		{"nor for one through which nothing flowed, and that nobody has observed", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]", idle, false,
 			flows{reason: "Flowing", areWaited: true}, "True Flowing", ""},
+		{"it waits where an earlier version of the operator has not said whether data flowed", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]",
+			"", false, flows{reason: "Flowing", areWaited: true}, "True Flowing", "RollingOut"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			stored := collector(t, "{observedGeneration: 3, conditions: "+row.conditions+"}")
+			stored := collector(t, "{observedGeneration: 3, beforeUpdate: "+cmp.Or(row.before, "null")+", conditions: "+row.conditions+"}")
 			stored.Object["spec"] = map[string]any{"flow": map[string]any{}}
 			if row.noFlow {
 				stored.Object["spec"] = map[string]any{}

@@ -31,7 +31,6 @@ import (
 	"github.com/kube8/kube8-operator/internal/redact"
 	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/revision"
-	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 // Outcomes says how the last reconcile of a Collector ended, until that is forgotten.
@@ -263,20 +262,6 @@ func describeRelease(name string, before, after *v1alpha1.CollectorStatus, deplo
 	case condition.Status == "Unknown" && find(before, "Deployed") != nil:
 		// A release stays deployed when the reconciler cannot process a new spec.
 		*condition = *find(before, "Deployed")
-	}
-}
-
-// describeUpdate says where a change is that the operator brings. It is on its way from before it is applied until the
-// Collector is ready with it and, if that counts, data flows. A Collector that was not ready before the change is not waited for.
-func describeUpdate(before, after *v1alpha1.CollectorStatus, update *v1alpha1.Condition, awaitsFlow bool) {
-	was := find(before, v1alpha1.UpdatePending)
-	isOnItsWay := was != nil && was.Reason == v1alpha1.ReasonRollingOut && (!isTrue(after, "Ready") || awaitsFlow) &&
-		!strings.Contains(was.Message, rollout.NotReadyBefore)
-	switch {
-	case update != nil && !isTrue(after, "Paused"):
-		set(after, *update)
-	case !isOnItsWay && !isTrue(after, "Paused"):
-		unset(after, v1alpha1.UpdatePending)
 	}
 }
 

@@ -1,7 +1,6 @@
 package status_test
 
 import (
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/rollout"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -26,16 +24,17 @@ conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Ready, status: "False", reason: ReleaseFailed, lastTransitionTime: "2026-02-02T00:00:00Z"}
-- {type: UpdatePending, status: "False", reason: RollingOut, message: MESSAGE, lastTransitionTime: "2026-02-02T00:00:05Z"}
+- {type: UpdatePending, status: "False", reason: RollingOut, lastTransitionTime: "2026-02-02T00:00:05Z"}
 `
 	for name, row := range map[string]struct {
-		message    string
+		before     string
 		isOnItsWay bool
 	}{
-		"one that was ready":     {"on its way", true},
-		"one that was not ready": {"on its way" + rollout.NotReadyBefore, false},
+		"one that was ready":                                {"beforeUpdate: {ready: true}", true},
+		"one that was not ready":                            {"beforeUpdate: {ready: false}", false},
+		"one of which an earlier version has not said that": {"", true},
 	} {
-		told := strings.ReplaceAll(stored, "MESSAGE", row.message)
+		told := stored + row.before
 		written := update(t, told, told, outcome{Deployed: deployed}, record.NewFakeRecorder(9))
 		if written == nil {
 			t.Fatalf("%s: nothing is written", name)

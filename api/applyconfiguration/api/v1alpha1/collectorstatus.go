@@ -28,6 +28,14 @@ type CollectorStatusApplyConfiguration struct {
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
 	// DeployedRelease is the Helm release that the Collector became.
 	DeployedRelease *DeployedReleaseApplyConfiguration `json:"deployedRelease,omitempty"`
+	// History are the revisions that have a record, a Secret of the Helm release:
+	// the deployed one is the last. spec.revisionHistoryLimit says how many stay.
+	History []RecordedRevisionApplyConfiguration `json:"history,omitempty"`
+	// BeforeUpdate is what was true of the Collector when its turn came to take a
+	// change that the operator brings. It is there while the condition
+	// UpdatePending has the reason RollingOut, which ends when the same is true
+	// again.
+	BeforeUpdate *BeforeUpdateApplyConfiguration `json:"beforeUpdate,omitempty"`
 	// Conditions are the observations. Ready says whether what the spec asks for
 	// is deployed and its pods serve, with one of the reasons Available,
 	// Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking,
@@ -104,6 +112,27 @@ func (b *CollectorStatusApplyConfiguration) WithReadyReplicas(value int32) *Coll
 // If called multiple times, the DeployedRelease field is set to the value of the last call.
 func (b *CollectorStatusApplyConfiguration) WithDeployedRelease(value *DeployedReleaseApplyConfiguration) *CollectorStatusApplyConfiguration {
 	b.DeployedRelease = value
+	return b
+}
+
+// WithHistory adds the given value to the History field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the History field.
+func (b *CollectorStatusApplyConfiguration) WithHistory(values ...*RecordedRevisionApplyConfiguration) *CollectorStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHistory")
+		}
+		b.History = append(b.History, *values[i])
+	}
+	return b
+}
+
+// WithBeforeUpdate sets the BeforeUpdate field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the BeforeUpdate field is set to the value of the last call.
+func (b *CollectorStatusApplyConfiguration) WithBeforeUpdate(value *BeforeUpdateApplyConfiguration) *CollectorStatusApplyConfiguration {
+	b.BeforeUpdate = value
 	return b
 }
 

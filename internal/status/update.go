@@ -1,0 +1,37 @@
+package status
+
+import "github.com/kube8/kube8-operator/api/v1alpha1"
+
+// describeUpdate says where a change is that the operator brings. It is on its way from before it is applied until the
+// Collector is ready with it and, if that counts, data flows. A Collector that was not ready before the change is not waited for.
+func describeUpdate(before, after *v1alpha1.CollectorStatus, update *v1alpha1.Condition, awaitsFlow bool) {
+	after.BeforeUpdate = before.BeforeUpdate
+	awaits := !isTrue(after, "Ready") || awaitsFlow
+	switch {
+	case isTrue(after, "Paused"):
+	case update != nil:
+		set(after, *update)
+		after.BeforeUpdate = nil
+		if isRollingOut(after) {
+			after.BeforeUpdate = &v1alpha1.BeforeUpdate{Ready: isTrue(before, "Ready"), DataFlowing: isTrue(before, v1alpha1.DataFlowing)}
+		}
+	case !isRollingOut(before) || !wasBefore(before).Ready || !awaits:
+		unset(after, v1alpha1.UpdatePending)
+		after.BeforeUpdate = nil
+	}
+}
+
+func isRollingOut(status *v1alpha1.CollectorStatus) bool {
+	condition := find(status, v1alpha1.UpdatePending)
+	return condition != nil && condition.Reason == v1alpha1.ReasonRollingOut
+}
+
+// wasBefore returns what was true before the change that is on its way. The field is missing where an operator of an earlier version wrote
+// the status. Then all is taken to have been true: at worst, the change waits until --rollout-deadline for a Collector that was not ready
+// before.
+func wasBefore(status *v1alpha1.CollectorStatus) v1alpha1.BeforeUpdate {
+	if status.BeforeUpdate == nil {
+		return v1alpha1.BeforeUpdate{Ready: true, DataFlowing: true}
+	}
+	return *status.BeforeUpdate
+}

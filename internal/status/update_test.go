@@ -1,0 +1,65 @@
+package status_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// The stock reconciler drops the field each time, because it does not know it.
+func TestTheStatusSaysWhatWasTrueBeforeAChangeOfTheOperator(t *testing.T) {
+	const (
+		ready    = `{type: Ready, status: "True", lastTransitionTime: "2026-02-01T00:00:00Z"}`
+		notReady = `{type: Ready, status: "False", lastTransitionTime: "2026-02-01T00:00:00Z"}`
+		paused   = `{type: Paused, status: "True", lastTransitionTime: "2026-02-01T00:00:00Z"}`
+		failed   = `{type: ReleaseFailed, status: "True", lastTransitionTime: "2026-02-01T00:00:00Z"}`
+	)
+	turn := func(reason string) *v1alpha1.Condition {
+		return &v1alpha1.Condition{Type: v1alpha1.UpdatePending, Reason: reason}
+	}
+	was := func(isReady, flowed bool) any { return map[string]any{"ready": isReady, "dataFlowing": flowed} }
+	for name, row := range map[string]struct {
+		stored, updated string // a status, and the conditions of the next one
+		update          *v1alpha1.Condition
+		want            any
+	}{
+		"while the change waits, nothing": {"conditions: [" + ready + "]", "", turn(v1alpha1.ReasonWaiting), nil},
+		"when its turn comes, that it was ready": {
+			"conditions: [" + ready + "]", "", turn(v1alpha1.ReasonRollingOut), was(true, false),
+		},
+		"when its turn comes, that it was not ready": {
+			"conditions: [" + notReady + "]", "", turn(v1alpha1.ReasonRollingOut), was(false, false),
+		},
+		"when its turn comes, that data flowed": {
+			"conditions: [" + flowingSince + "," + ready + "]", "", turn(v1alpha1.ReasonRollingOut), was(true, true),
+		},
+		"until it is ready again, the same": {
+			"{beforeUpdate: {ready: true, dataFlowing: false}, conditions: [" + notReady + "," + onItsWay + "]}", failed + "," + onItsWay,
+			nil, was(true, false),
+		},
+		"while it is paused, the same": {
+			"{beforeUpdate: {ready: true, dataFlowing: false}, conditions: [" + notReady + "," + onItsWay + "]}", paused, nil, was(true, false),
+		},
+		"when it is ready again, nothing": {
+			"{beforeUpdate: {ready: true, dataFlowing: false}, conditions: [" + notReady + "," + onItsWay + "]}", onItsWay, nil, nil,
+		},
+		"when the change is held back on its way, nothing": {
+			"{beforeUpdate: {ready: true, dataFlowing: false}, conditions: [" + notReady + "," + onItsWay + "]}", onItsWay,
+			turn(v1alpha1.ReasonLeftOut), nil,
+		},
+	} {
+		written := update(t, row.stored, "conditions: ["+row.updated+"]", outcome{Deployed: deployed, InOrder: true, Update: row.update},
+			record.NewFakeRecorder(9))
+		if written == nil {
+			t.Fatalf("%s: nothing is written", name)
+		}
+		got, _, _ := unstructured.NestedFieldNoCopy(written.Object, "status", "beforeUpdate")
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
