@@ -86,6 +86,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PrometheusRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecordedRevision"):
 		return &apiv1alpha1.RecordedRevisionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RefusedObject"):
+		return &apiv1alpha1.RefusedObjectApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RollingUpdate"):
 		return &apiv1alpha1.RollingUpdateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Route"):

@@ -58,6 +58,12 @@ type CollectorStatus struct {
 	// +optional
 	BeforeUpdate *BeforeUpdate `json:"beforeUpdate,omitempty"`
 
+	// RefusedObject is the object that the API server did not let the operator
+	// apply when it last tried to deploy the spec. The next attempt begins with
+	// it, also that of an operator that has just started.
+	// +optional
+	RefusedObject *RefusedObject `json:"refusedObject,omitempty"`
+
 	// Conditions are the observations. Ready says whether what the spec asks for
 	// is deployed and its pods serve, with one of the reasons Available,
 	// Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking,
@@ -187,6 +193,17 @@ type BeforeUpdate struct {
 	// --rollout-flow the operator then waits until data flows again.
 	// +optional
 	DataFlowing bool `json:"dataFlowing"`
+}
+
+// RefusedObject names an object in the Collector's namespace.
+type RefusedObject struct {
+	// Kind of the object.
+	// +required
+	Kind string `json:"kind"`
+
+	// Name of the object.
+	// +required
+	Name string `json:"name"`
 }
 
 // DeployedRelease names a Helm release.

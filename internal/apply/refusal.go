@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -54,6 +55,14 @@ func (e *AdoptedError) Error() string {
 func HasAdopted(err error) bool {
 	_, has := errors.AsType[*AdoptedError](err)
 	return has
+}
+
+// RefusedIn returns the object that an error is a refusal of, as a status has it, or nil.
+func RefusedIn(err error) *v1alpha1.RefusedObject {
+	if refused, is := errors.AsType[*RefusedError](err); is {
+		return &v1alpha1.RefusedObject{Kind: refused.Ref.Kind().Kind, Name: refused.Ref.Name()}
+	}
+	return nil
 }
 
 // ToldRefused returns which of some objects the text of a RefusedError is about, if it is one.

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/redact"
@@ -218,6 +219,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 		after.ObservedGeneration = collector.GetGeneration()
 		w.describePresets(ctx, collector, before, after)
 		keepErrors(before, after)
+		after.RefusedObject = apply.RefusedIn(outcome.Err)
 	}
 	workload, err := w.workloadOf(ctx, collector)
 	if err != nil {

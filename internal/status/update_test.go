@@ -1,13 +1,17 @@
 package status_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
 // The stock reconciler drops the field each time, because it does not know it.
@@ -58,6 +62,35 @@ func TestTheStatusSaysWhatWasTrueBeforeAChangeOfTheOperator(t *testing.T) {
 			t.Fatalf("%s: nothing is written", name)
 		}
 		got, _, _ := unstructured.NestedFieldNoCopy(written.Object, "status", "beforeUpdate")
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestTheStatusSaysWhichObjectWasRefused(t *testing.T) {
+	const failed = `conditions: [{type: ReleaseFailed, status: "True", message: refused}]`
+	service := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("Service"), "gateway")
+	named := map[string]any{"kind": "Service", "name": "gateway"}
+	for name, row := range map[string]struct {
+		stored, updated string
+		err             error
+		want            any
+	}{
+		"while it is refused": {"{}", failed, &apply.RefusedError{Ref: service}, named},
+		"not when something else is wrong": {
+			"refusedObject: {kind: Service, name: gateway}", failed, errors.New("no record"), nil,
+		},
+		"while the Collector is paused": {
+			"refusedObject: {kind: Service, name: gateway}", `conditions: [{type: Paused, status: "True"}]`, nil, named,
+		},
+		"not when it is accepted": {"refusedObject: {kind: Service, name: gateway}", "conditions: []", nil, nil},
+	} {
+		written := update(t, row.stored, row.updated, outcome{Deployed: deployed, Err: row.err}, record.NewFakeRecorder(9))
+		if written == nil {
+			t.Fatalf("%s: nothing is written", name)
+		}
+		got, _, _ := unstructured.NestedFieldNoCopy(written.Object, "status", "refusedObject")
 		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

@@ -36,6 +36,10 @@ type CollectorStatusApplyConfiguration struct {
 	// UpdatePending has the reason RollingOut, which ends when the same is true
 	// again.
 	BeforeUpdate *BeforeUpdateApplyConfiguration `json:"beforeUpdate,omitempty"`
+	// RefusedObject is the object that the API server did not let the operator
+	// apply when it last tried to deploy the spec. The next attempt begins with
+	// it, also that of an operator that has just started.
+	RefusedObject *RefusedObjectApplyConfiguration `json:"refusedObject,omitempty"`
 	// Conditions are the observations. Ready says whether what the spec asks for
 	// is deployed and its pods serve, with one of the reasons Available,
 	// Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking,
@@ -133,6 +137,14 @@ func (b *CollectorStatusApplyConfiguration) WithHistory(values ...*RecordedRevis
 // If called multiple times, the BeforeUpdate field is set to the value of the last call.
 func (b *CollectorStatusApplyConfiguration) WithBeforeUpdate(value *BeforeUpdateApplyConfiguration) *CollectorStatusApplyConfiguration {
 	b.BeforeUpdate = value
+	return b
+}
+
+// WithRefusedObject sets the RefusedObject field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RefusedObject field is set to the value of the last call.
+func (b *CollectorStatusApplyConfiguration) WithRefusedObject(value *RefusedObjectApplyConfiguration) *CollectorStatusApplyConfiguration {
+	b.RefusedObject = value
 	return b
 }
 
