@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -65,11 +66,12 @@ func RefusedIn(err error) *v1alpha1.RefusedObject {
 	return nil
 }
 
-// ToldRefused returns which of some objects the text of a RefusedError is about, if it is one.
-func ToldRefused(text string, among []render.Object) (refused inventory.Reference) {
+// ToldRefused returns which of some objects the status of a Collector says was refused, or an empty reference.
+func ToldRefused(collector *unstructured.Unstructured, among []render.Object) (refused inventory.Reference) {
+	told, _, _ := unstructured.NestedStringMap(collector.Object, "status", "refusedObject")
 	for i := range among {
-		if strings.HasPrefix(text, "apply "+among[i].Ref.String()+": ") {
-			return among[i].Ref
+		if ref := among[i].Ref; ref.Kind().Kind == told["kind"] && ref.Name() == told["name"] {
+			return ref
 		}
 	}
 	return refused

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -57,24 +58,35 @@ func TestAnObjectThatIsThereAsAnotherRevisionHasItIsAdoptedAndNotChanged(t *test
 	}
 }
 
-func TestTheTextOfARefusalSaysWhichObjectItIsAbout(t *testing.T) {
-	deployment, service := stepOf(Change, "Deployment", "1"), stepOf(Change, "Service", "1")
-	for said, want := range map[string]inventory.Reference{
-		refusalOf(t, deployment): deployment.Ref, refusalOf(t, service): service.Ref, "": {}, "record revision 2: no": {},
-		"the change is checked: " + refusalOf(t, service): {},
+func TestTheStatusSaysWhichObjectWasRefused(t *testing.T) {
+	deployment, service, ingress := stepOf(Change, "Deployment", "1"), stepOf(Change, "Service", "1"), stepOf(Create, "Ingress", "")
+	for name, row := range map[string]struct {
+		err  error
+		want inventory.Reference
+	}{
+		"nothing was refused":                {nil, inventory.Reference{}},
+		"the record was refused":             {errors.New("record revision 2: no"), inventory.Reference{}},
+		"one of them was":                    {refusalOf(t, deployment), deployment.Ref},
+		"another one was":                    {refusalOf(t, service), service.Ref},
+		"one was, of which more is said":     {fmt.Errorf("repair revision 2 meanwhile: %w", refusalOf(t, service)), service.Ref},
+		"one was that is not wanted anymore": {refusalOf(t, ingress), inventory.Reference{}},
 	} {
-		if got := ToldRefused(said, []render.Object{*deployment.Object, *service.Object}); got != want {
-			t.Errorf("%q is about %v, want %v", said, got, want)
+		collector := &unstructured.Unstructured{Object: map[string]any{}}
+		if told := RefusedIn(row.err); told != nil {
+			collector.Object["status"] = map[string]any{"refusedObject": map[string]any{"kind": told.Kind, "name": told.Name}}
+		}
+		if got := ToldRefused(collector, []render.Object{*deployment.Object, *service.Object}); got != row.want {
+			t.Errorf("%s: %v, want %v", name, got, row.want)
 		}
 	}
 }
 
-// refusalOf returns the text of the refusal of a step.
-func refusalOf(t *testing.T, step Step) string {
+// refusalOf returns the refusal of a step.
+func refusalOf(t *testing.T, step Step) error {
 	t.Helper()
 	cluster := &script{refuse: onlyWhen(func(Request) bool { return true }, invalid(metav1.StatusCause{Message: "denied"}))}
 	applier := &Applier{Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently}
-	return applier.Do(t.Context(), [][]Step{{step}}).Error()
+	return applier.Do(t.Context(), [][]Step{{step}})
 }
 
 func TestWhatNobodyCanChangeIsToldFromWhatIsWrong(t *testing.T) {

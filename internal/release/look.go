@@ -119,7 +119,7 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 			s.Failed = r.last.Err
 		}
 	case change{}: // an earlier operator may have met it
-		s.Refused = apply.ToldRefused(v1alpha1.ConditionOf(r.collector, "ReleaseFailed").Message, s.Want.Objects)
+		s.Refused = apply.ToldRefused(r.collector, s.Want.Objects)
 	}
 	isUnmendable := r.learned.unmended != nil && !apply.IsPassing(r.learned.unmended) // nothing but the change can mend it
 	s.ByOperator = !isUnmendable && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))

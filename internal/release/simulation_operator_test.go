@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
@@ -28,6 +29,7 @@ type simState struct {
 	update, updateMessage string // the reason of UpdatePending
 	updateSince           time.Time
 	failed                bool
+	refused               v1alpha1.RefusedObject
 	observed              int64
 	replicas              int
 	verdict               plan.Verdict
@@ -75,10 +77,8 @@ func (s *simSpace) collector() *unstructured.Unstructured {
 			"type": v1alpha1.UpdatePending, "reason": s.state.update, "lastTransitionTime": s.state.updateSince.Format(time.RFC3339),
 		})
 	}
-	if s.state.failed {
-		conditions = append(conditions, map[string]any{"type": "ReleaseFailed", "message": s.state.message})
-	}
 	status["conditions"] = conditions
+	status["refusedObject"] = map[string]any{"kind": s.state.refused.Kind, "name": s.state.refused.Name}
 	u.Object["status"], u.Object["spec"] = status, map[string]any{"revisionHistoryLimit": int64(simHistory)}
 	return u
 }
@@ -189,6 +189,7 @@ func (s *simSpace) writeStatus(outcome Outcome, err error) (isNews bool, lost er
 	before := s.state
 	after := before
 	after.failed, after.observed, after.verdict = err != nil, s.generation, outcome.Verdict
+	after.refused = *cmp.Or(apply.RefusedIn(err), &v1alpha1.RefusedObject{})
 	if d := outcome.Deployed; d.Revision != 0 {
 		isSame := int64(d.Revision) == before.revision && d.Digest == ""
 		after.revision, after.generation, after.configHash = int64(d.Revision), d.Generation, d.ConfigHash
