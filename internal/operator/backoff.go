@@ -22,8 +22,8 @@ type backoff struct {
 	find   finder
 }
 
-// When returns the delay after a failure. A reconcile that came before it was due does not make the delay grow: the news of a
-// failure in the status starts one, and would otherwise bring the longest delay within a second.
+// When returns the delay after a failure. A reconcile that came before it was due does not make the delay grow: news of the Collector's
+// objects start some, and would otherwise bring the longest delay within a second.
 func (b *backoff) When(request reconcile.Request) time.Duration {
 	id, now := request.String(), time.Now()
 	if collector := b.find(context.Background(), request.NamespacedName); collector != nil {

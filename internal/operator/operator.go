@@ -170,7 +170,7 @@ func addReconciler(
 	collectors.SetGroupVersionKind(watch.GroupVersionKind)
 	return errors.Join(
 		mgr.Add(flows),
-		c.Watch(source.Kind(mgr.GetCache(), client.Object(collectors), &handler.EnqueueRequestForObject{})),
+		c.Watch(source.Kind(mgr.GetCache(), client.Object(collectors), &handler.EnqueueRequestForObject{}, status.News)),
 		c.Watch(own.source()),
 		f.start(c),
 		status.WatchPods(mgr, c, func(ctx context.Context, key client.ObjectKey) bool { return find(ctx, key) != nil }),

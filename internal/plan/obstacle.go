@@ -3,11 +3,8 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -72,27 +69,6 @@ func (p *Plan) Obstruct(format string, args ...any) {
 func (p *Plan) contest(what inventory.Reference, seen drift.Seen, now time.Time) {
 	p.Obstruct(Contested, EditorOf(seen.Editor), what)
 	p.Sooner(seen.Next.Sub(now))
-}
-
-// numbers are those of a port or a stream, UUIDs, and identifiers of traces.
-var numbers = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\b[0-9a-fA-F]{16,}\b|\d+`)
-
-// Steady returns the former text of an error where only numbers in it are new, or the order of its words: a webhook may name what it
-// refuses for in any order. A new text would be written into the status, and be an event that starts the next reconcile at once.
-func Steady(before, now string) string {
-	if slices.Equal(wordsOf(before), wordsOf(now)) {
-		return before
-	}
-	return now
-}
-
-// wordsOf returns the words of a text, sorted, without numbers and punctuation.
-func wordsOf(text string) []string {
-	words := strings.FieldsFunc(numbers.ReplaceAllString(text, ""), func(r rune) bool {
-		return unicode.IsSpace(r) || strings.ContainsRune(`,;:"'()[]{}`, r)
-	})
-	slices.Sort(words)
-	return words
 }
 
 // EditorOf returns who has changed an object, for messages.

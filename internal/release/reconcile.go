@@ -167,7 +167,7 @@ func (r *reconcile) mendBeside(s plan.Situation, p plan.Plan) (again bool, err e
 	}
 	log.FromContext(r.ctx).Error(err, "the deployed revision is not repaired")
 	if !strings.HasSuffix(err.Error(), p.Err.Error()) { // it is no other refusal
-		r.outcome.Obstacle = plan.Steady(r.last.Obstacle, err.Error())
+		r.outcome.Obstacle = err.Error()
 	}
 	return false, p.Err
 }

@@ -118,8 +118,8 @@ func (o *simOperatorProcess) reconcile(s *simSpace) {
 	}
 	w.trace("    %s, in order %t, obstacle %q, error %v", outcome.Verdict, outcome.InOrder, outcome.Obstacle, err)
 	s.ends(err)
-	isNews, lost := s.writeStatus(outcome, err)
-	if isNews {
+	isTurn, lost := s.writeStatus(outcome, err)
+	if isTurn {
 		s.dirty = true
 	}
 	if w.killed {
@@ -184,8 +184,9 @@ func (s *simSpace) isBackingOff() bool {
 	return s.backoff > 0 && s.backoffOf == s.generation && s.world.now.Sub(s.backoffSince) < s.backoff
 }
 
-// writeStatus keeps the status as internal/status does. It tells whether there is anything new.
-func (s *simSpace) writeStatus(outcome Outcome, err error) (isNews bool, lost error) {
+// writeStatus keeps the status as internal/status does. It tells whether the status says that it is the Collector's turn: nothing else in a
+// status starts a reconcile.
+func (s *simSpace) writeStatus(outcome Outcome, err error) (isTurn bool, lost error) {
 	before := s.state
 	after := before
 	after.failed, after.observed, after.verdict = err != nil, s.generation, outcome.Verdict
@@ -231,7 +232,7 @@ func (s *simSpace) writeStatus(outcome Outcome, err error) (isNews bool, lost er
 		s.state = after
 		s.observe(outcome)
 	}
-	return effect, lost
+	return effect && isRolling && !wasRolling, lost
 }
 
 // readiness is what Ready says: by the workload that the informer cache has.

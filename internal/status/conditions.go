@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/plan"
 )
 
 // find returns a condition of status itself, not a copy, or nil.
@@ -47,18 +46,6 @@ func keepTransitionTimes(before, after *v1alpha1.CollectorStatus) {
 		condition := &after.Conditions[i]
 		if old := find(before, condition.Type); old != nil && old.Status == condition.Status {
 			condition.LastTransitionTime = old.LastTransitionTime
-		}
-	}
-}
-
-// keepErrors gives errors about the same spec back their text where only numbers in it are new.
-func keepErrors(before, after *v1alpha1.CollectorStatus) {
-	if before.ObservedGeneration != after.ObservedGeneration {
-		return
-	}
-	for _, conditionType := range []string{"Irreconcilable", "ReleaseFailed", v1alpha1.PresetsReady} {
-		if old, condition := find(before, conditionType), find(after, conditionType); old != nil && condition != nil {
-			condition.Message = plan.Steady(old.Message, condition.Message)
 		}
 	}
 }

@@ -181,7 +181,7 @@ conditions:
 `,
 			events: []string{"Warning ReleaseFailed refused; repair revision 2 meanwhile: exceeded quota"},
 		},
-		"an error that differs only by numbers is not written": {
+		"an error that differs only by numbers is written as it is now": {
 			outcome: outcome{Err: errors.New("stream 7 was reset")},
 			stored: `
 observedGeneration: 3
@@ -192,6 +192,15 @@ conditions:
 - {type: Ready, status: "False", reason: ReleaseFailed, message: stream 5 was reset, lastTransitionTime: "2026-01-01T00:00:00Z"}
 `,
 			update: `conditions: [{type: Irreconcilable, status: "True", message: stream 7 was reset, lastTransitionTime: "2026-01-01T00:00:00Z"}]`,
+			written: `
+observedGeneration: 3
+replicas: 1
+readyReplicas: 1
+conditions:
+- {type: Irreconcilable, status: "True", message: stream 7 was reset, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Ready, status: "False", reason: ReleaseFailed, message: stream 7 was reset, lastTransitionTime: "2026-01-01T00:00:00Z"}
+`,
+			events: []string{"Warning ReleaseFailed stream 7 was reset"},
 		},
 		"a change that was on its way begins anew when its Collector is no longer paused": {
 			outcome: outcome{Deployed: deployed},

@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -15,11 +18,37 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
+
+// News passes over changes of a Collector that are only in its status, which the operator has written. So a status that says something else
+// after each attempt, such as the words of a webhook, brings no attempt before its time. One such change does start a reconcile: it is
+// the Collector's turn to take a change that the operator brings.
+var News = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, after := turnOf(e.ObjectOld), turnOf(e.ObjectNew)
+	isTurn := after == v1alpha1.ReasonRollingOut && before != after
+	return isTurn || !equality.Semantic.DeepEqual(metadataOf(e.ObjectOld), metadataOf(e.ObjectNew))
+}}
+
+// turnOf returns the reason of a Collector's condition UpdatePending, or nothing.
+func turnOf(object client.Object) string {
+	if collector, is := object.(*unstructured.Unstructured); is {
+		return v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason
+	}
+	return ""
+}
+
+// metadataOf returns what tells versions of a Collector apart that differ by more than the status.
+func metadataOf(collector client.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		UID: collector.GetUID(), Generation: collector.GetGeneration(), DeletionTimestamp: collector.GetDeletionTimestamp(),
+		Labels: collector.GetLabels(), Annotations: collector.GetAnnotations(), Finalizers: collector.GetFinalizers(),
+	}
+}
 
 // WatchPods has a controller reconcile a Collector whenever its workload or one of its pods has news for the status, or a pod has
 // gone. exists says whether the operator has a Collector of that name to look after.

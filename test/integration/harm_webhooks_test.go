@@ -195,7 +195,7 @@ func TestAWebhookThatTakesAwayWhatTheOperatorWritesMakesNoLoop(t *testing.T) {
 	}
 }
 
-// A text that is new each time would be written into the status each time, and that starts a reconcile.
+// A text that is new each time is written into the status each time, and that starts no reconcile.
 func TestARefusalInOtherWordsEachTimeIsTriedAgainAsSeldom(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -248,7 +248,7 @@ func TestARefusalInOtherWordsEachTimeIsTriedAgainAsSeldom(t *testing.T) {
 			row.do(t, collector)
 			awaitFailed(t, collector, "not by me")
 			before := answers.Load()
-			// After 2 s, 4 s and so on, and once more for each text that is written.
+			// After 2 s, 4 s and so on.
 			g.Consistently(func() int64 { return answers.Load() - before }, 7*time.Second).Should(BeNumerically("<", 12))
 			isOver.Store(1)
 		})
