@@ -52,6 +52,9 @@ func (w writer) readinessOf(
 			return readiness{}, err
 		}
 		found = workload.readiness(troubles)
+		if missed := askedBy(collector).missedBy(workload.Wanted); missed != "" && found.status == corev1.ConditionTrue {
+			found = readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, found.message + "; " + missed}
+		}
 	}
 	found = found.with(outcome.Obstacle)
 	switch {

@@ -48,6 +48,33 @@ func TestSomebodyElseScalesACollector(t *testing.T) {
 	g.Expect(pods()).To(BeEquivalentTo(3), "those of the spec, once nobody else scales")
 }
 
+// A HorizontalPodAutoscaler is disabled for a workload that has been scaled to 0.
+func TestReadySaysThatAnAutoscalerDoesNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(2)), MaxReplicas: new(int32(9))}
+	create(t, collector)
+	scale := func(replicas int32) {
+		wanted := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
+		deployment := get(t, collector, "", &appsv1.Deployment{})
+		g.Expect(plane.client.SubResource("scale").Update(t.Context(), deployment, client.WithSubResourceBody(wanted))).To(Succeed())
+		serve(t, collector, replicas)
+	}
+	ready := func() string {
+		is := condition(t, collector, "Ready")
+		return string(is.Status) + " " + is.Reason + ": " + is.Message
+	}
+	serve(t, collector, 1)
+	g.Eventually(ready).Should(Equal("False Progressing: 1/1 available; autoscaling.minReplicas is 2"))
+	scale(2)
+	g.Eventually(ready).Should(Equal("True Available: 2/2 available"))
+	scale(0)
+	g.Eventually(ready).Should(HavePrefix("False Progressing: 0/0 available; autoscaling.minReplicas is 2, but an autoscaler does nothing"))
+	scale(5)
+	g.Eventually(ready).Should(Equal("True Available: 5/5 available"))
+}
+
 // The manifests of docs/sizing.md are accepted, and the operator leaves the number of pods to their autoscaler.
 func TestTheQueueScalesACollector(t *testing.T) {
 	t.Parallel()
