@@ -216,6 +216,7 @@ func (w writer) complete(ctx context.Context, collector *unstructured.Unstructur
 	} else {
 		describePause(collector, after)
 		describeRelease(collector.GetName(), before, after, outcome.Deployed)
+		describeFailure(before, after)
 		after.ObservedGeneration = collector.GetGeneration()
 		w.describePresets(ctx, collector, before, after)
 		after.RefusedObject = apply.RefusedIn(outcome.Err)
@@ -264,6 +265,21 @@ func describeRelease(name string, before, after *v1alpha1.CollectorStatus, deplo
 		// A release stays deployed when the reconciler cannot process a new spec.
 		*condition = *find(before, "Deployed")
 	}
+}
+
+// describeFailure says of a reconcile that failed that the release has failed: the stock reconciler, which leaves all of it to Reconcile, knows
+// of no release that is asked for, and says only Irreconcilable.
+func describeFailure(before, after *v1alpha1.CollectorStatus) {
+	irreconcilable := find(after, "Irreconcilable")
+	isUninstall := isTrue(after, "ReleaseFailed")
+	if irreconcilable == nil || irreconcilable.Reason != "ReconcileError" || isUninstall {
+		return
+	}
+	reason := "UpgradeError"
+	if before.DeployedRelease == nil {
+		reason = "InstallError"
+	}
+	set(after, v1alpha1.Condition{Type: "ReleaseFailed", Status: irreconcilable.Status, Reason: reason, Message: irreconcilable.Message})
 }
 
 // statusOf reads obj's status. It leaves out what the schema does not have, such as the release's manifest.
