@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,11 +14,24 @@ import (
 // each of a megabyte.
 const pageSize = 16
 
-// Each reads a list of objects from the API server, page by page, and has a function look at each of them, which keeps little.
+// mostPages is how many requests a list may take, however many objects a tenant has created. No Collector has as many.
+const mostPages = 64
+
+// TooManyError says that a list has more objects than are read.
+type TooManyError struct{}
+
+// Error says how many are too many.
+func (*TooManyError) Error() string {
+	return fmt.Sprintf("there are more than %d, and no more are read; delete those that nobody needs", mostPages*pageSize)
+}
+
+// Each reads a list of objects from the API server, page by page, and has a function look at each of them, which keeps little. It returns a
+// *TooManyError when the function has looked at many objects, and there are more.
 func Each(
 	ctx context.Context, live client.Reader, list client.ObjectList, look func(runtime.Object) error, options ...client.ListOption,
 ) error {
-	for next := ""; ; {
+	next := ""
+	for range mostPages {
 		page, isList := list.DeepCopyObject().(client.ObjectList)
 		if !isList {
 			return errors.New("the copy of a list is none")
@@ -33,4 +47,5 @@ func Each(
 			return nil
 		}
 	}
+	return &TooManyError{}
 }

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"testing"
 
@@ -13,10 +14,11 @@ import (
 // paged is an API server with some Secrets, which answers with pages.
 type paged struct {
 	client.Reader
-	count, largest int
+	count, largest, requests int
 }
 
 func (p *paged) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	p.requests++
 	asked := (&client.ListOptions{}).ApplyOptions(options)
 	begin, _ := strconv.Atoi(asked.Continue)
 	end := min(p.count, begin+int(asked.Limit))
@@ -32,7 +34,8 @@ func (p *paged) List(_ context.Context, list client.ObjectList, options ...clien
 }
 
 func TestAListOfManyObjectsIsReadPageByPage(t *testing.T) {
-	for _, count := range []int{0, 1, pageSize, pageSize + 1, 1000} {
+	const most = pageSize * mostPages
+	for _, count := range []int{0, 1, pageSize, pageSize + 1, most, most + 1, 6 * most} {
 		server, seen := &paged{count: count}, map[string]bool{}
 		err := Each(t.Context(), server, &corev1.SecretList{}, func(item runtime.Object) error {
 			secret, _ := item.(*corev1.Secret)
@@ -41,8 +44,12 @@ func TestAListOfManyObjectsIsReadPageByPage(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil || len(seen) != count || server.largest > pageSize {
-			t.Errorf("of %d objects %d are seen, and at once %d: %v", count, len(seen), server.largest, err)
+		_, isTooMany := errors.AsType[*TooManyError](err)
+		if len(seen) != min(count, most) || isTooMany != (count > most) || (err == nil) == isTooMany {
+			t.Errorf("of %d objects %d are seen: %v", count, len(seen), err)
+		}
+		if server.largest > pageSize || server.requests > mostPages {
+			t.Errorf("of %d objects %d are read at once, by %d requests", count, server.largest, server.requests)
 		}
 	}
 }

@@ -97,6 +97,9 @@ func (r *Records) list(ctx context.Context) ([]v1alpha1.RecordedRevision, error)
 		}
 		return nil
 	}, client.InNamespace(r.Collector.GetNamespace()), client.MatchingLabels{"owner": "helm", "name": r.Collector.GetName()})
+	if _, isTooMany := errors.AsType[*inventory.TooManyError](err); isTooMany && r.Collector.GetDeletionTimestamp() != nil {
+		err = nil // the garbage collector deletes the others
+	}
 	if _, isForeign := errors.AsType[*inventory.ConflictError](err); err != nil && !isForeign {
 		return nil, fmt.Errorf("list the Secrets of release %s: %w", r.Collector.GetName(), err)
 	}

@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -50,21 +51,31 @@ func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructur
 	return troubles, nil
 }
 
+// mostEvents is how many events about a workload are looked at, however many a tenant has created. client-go tells at most 25 of an object
+// at once, and one more every 5 minutes: that are 37 in the hour for which the API server keeps them.
+const mostEvents = 48
+
+// errEnough ends a list.
+var errEnough = errors.New("no more are looked at")
+
 // refusal returns why a DaemonSet or StatefulSet has fewer pods than it should, by its newest event that says so. Only its events do. An
 // event from before the newest pod is over. An operator that may not read events says less.
 func (w writer) refusal(ctx context.Context, collector *unstructured.Unstructured, workload *workload, newest metav1.Time) []string {
 	if workload.teller == "" || workload.Behind || workload.All >= workload.Wanted {
 		return nil
 	}
-	last := &corev1.Event{}
+	last, seen := &corev1.Event{}, 0
 	err := inventory.Each(ctx, w.live, &corev1.EventList{}, func(item runtime.Object) error {
 		if event, is := item.(*corev1.Event); is && lastSeen(event).After(lastSeen(last)) {
 			last = event
 		}
+		if seen++; seen == mostEvents {
+			return errEnough
+		}
 		return nil
 	}, client.InNamespace(collector.GetNamespace()),
 		client.MatchingFields{"involvedObject.uid": string(workload.teller), "reason": "FailedCreate"})
-	if err != nil || last.Reason == "" || lastSeen(last).Before(newest.Time) {
+	if err != nil && !errors.Is(err, errEnough) || last.Reason == "" || lastSeen(last).Before(newest.Time) {
 		return nil
 	}
 	return []string{last.Reason + ": " + inventory.BoundedMessage(last.Message)}

@@ -28,7 +28,9 @@ func TestARefusedStatusIsToldOnce(t *testing.T) {
 		return `Warning StatusRefused the API server refuses the Collector's status, so the status is not up to date: ` +
 			`collectors.kube8.dev "gateway" is forbidden: ` + message + `; let the operator's ServiceAccount patch collectors/status`
 	}
-	long := strings.Repeat("long ", 100)
+	broken, long, data := errors.New("broken"), strings.Repeat("long ", 100), "cGFzc3dvcmQ9aHVudGVyMi1pcy1sb25n"
+	first, second := tell("policy one says no"), tell("policy another says no")
+	begin := long[:250-len(`collectors.kube8.dev "gateway" is forbidden: `)] + "…"
 	for name, row := range map[string]struct {
 		answers []error
 		after   time.Duration // from one to the next
@@ -36,16 +38,16 @@ func TestARefusedStatusIsToldOnce(t *testing.T) {
 		want    []string
 	}{
 		"which is accepted":                       {answers: []error{nil}},
-		"which a policy refuses again and again":  {answers: []error{one, one, one}, after: 2 * time.Minute, want: []string{tell("policy one says no")}},
-		"also when it was accepted meanwhile":     {answers: []error{one, nil, one}, want: []string{tell("policy one says no")}},
-		"and once more when the event is gone":    {answers: []error{one, one}, after: time.Hour, want: []string{tell("policy one says no"), tell("policy one says no")}},
-		"with each reason":                        {answers: []error{one, another}, want: []string{tell("policy one says no"), tell("policy another says no")}},
-		"of each Collector":                       {answers: []error{one, one}, isNew: true, want: []string{tell("policy one says no"), tell("policy one says no")}},
-		"if the answer was not lost":              {answers: []error{&url.Error{Err: errors.New("broken")}, apierrors.NewTooManyRequests("later", 1)}},
-		"if the Collector was not changed":        {answers: []error{apierrors.NewConflict(collectors, "gateway", errors.New("changed"))}},
+		"which a policy refuses again and again":  {answers: []error{one, one, one}, after: 2 * time.Minute, want: []string{first}},
+		"also when it was accepted meanwhile":     {answers: []error{one, nil, one}, want: []string{first}},
+		"and once more when the event is gone":    {answers: []error{one, one}, after: time.Hour, want: []string{first, first}},
+		"with each reason":                        {answers: []error{one, another}, want: []string{first, second}},
+		"of each Collector":                       {answers: []error{one, one}, isNew: true, want: []string{first, first}},
+		"if the answer was not lost":              {answers: []error{&url.Error{Err: broken}, apierrors.NewTooManyRequests("later", 1)}},
+		"if the Collector was not changed":        {answers: []error{apierrors.NewConflict(collectors, "gateway", broken)}},
 		"if the Collector has not gone":           {answers: []error{apierrors.NewNotFound(collectors, "gateway")}},
-		"of which an answer may quote the begin":  {answers: []error{forbidden(long)}, want: []string{tell(long[:250-len(`collectors.kube8.dev "gateway" is forbidden: `)] + "…")}},
-		"of which an answer may not quote base64": {answers: []error{forbidden("cGFzc3dvcmQ9aHVudGVyMi1pcy1sb25n")}, want: []string{tell("(hidden)")}},
+		"of which an answer may quote the begin":  {answers: []error{forbidden(long)}, want: []string{tell(begin)}},
+		"of which an answer may not quote base64": {answers: []error{forbidden(data)}, want: []string{tell("(hidden)")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
