@@ -108,7 +108,8 @@ func (s *space) object(kind, name string) *unstructured.Unstructured {
 }
 
 func (s *space) mark(ctx context.Context, e simulation.Event) error {
-	if label := map[string]string{"ring": v1alpha1.RingLabel, "rollout": v1alpha1.RolloutLabel, "note": "example.com/note"}[e.Field]; label != "" {
+	names := map[string]string{"ring": v1alpha1.RingLabel, "rollout": v1alpha1.RolloutLabel, "note": "example.com/note"}
+	if label := names[e.Field]; label != "" {
 		labels := map[string]any{label: e.Value}
 		if e.Value == "" {
 			labels[label] = nil
