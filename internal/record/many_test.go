@@ -31,8 +31,8 @@ func TestSecretsOfATenantCostFewRequestsAndKeepNoDeletion(t *testing.T) {
 			if isDeleted {
 				collector.DeletionTimestamp = new(metav1.Now())
 			}
-			records := &Records{Known: &Known{}, Live: server, Collector: collector, Alone: true}
-			err := records.Prepare(t.Context(), 0)
+			records := &Records{Live: server, Collector: collector}
+			err := records.Prepare(t.Context())
 			if isTold := err != nil && strings.Contains(err.Error(), "delete those that nobody needs"); isTold == isDeleted {
 				t.Errorf("got error %v", err)
 			}
