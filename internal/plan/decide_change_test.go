@@ -135,7 +135,7 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 		},
 		"a Collector that is deleted does not leave pods behind that have lost their StatefulSet": {
 			Situation{Deletes: true, Deployed: "r1", View: drift.View{Objects: having("Service/c=1"), Orphans: 1}},
-			"Uninstalling, restores",
+			"Uninstalling, restores\nerror: the deployed StatefulSet takes its pods back before it goes",
 		},
 		"a StatefulSet that is created again has as many pods as wait for it": {
 			Situation{

@@ -44,7 +44,7 @@ func TestDecideWhatWaits(t *testing.T) {
 				Deployed: "r1", Refused: ref("Ingress/c"), Want: wanted("r2", "Secret/c-2=1", "Service/c=2", "Deployment/c=2", "Ingress/c=1"),
 				View: drift.View{Objects: having("Service/c=1", "Deployment/c=1")},
 			},
-			"Upgrade\ntry Service/c, try Deployment/c\ncreate Secret/c-2\ncreate Ingress/c\nchange Service/c\nchange Deployment/c",
+			"Upgrade\ntry Service/c, try Deployment/c, try Ingress/c\ncreate Secret/c-2\ncreate Ingress/c\nchange Service/c\nchange Deployment/c",
 		},
 		"what was refused last is tried before what pods use is changed, and a claim grows last": {
 			Situation{
@@ -197,13 +197,6 @@ func TestDecideWhatWaits(t *testing.T) {
 			},
 			"Drifted\ncreate Deployment/c",
 		},
-		"a revision that is applied and not recorded is recorded before anything else": {
-			Situation{
-				Deployed: "r1", Want: wanted("r2", "Secret/c-2=2", "Deployment/c=2"),
-				View: drift.View{Objects: having("Secret/c-1=1 unknown", "Secret/c-2=2 unknown", "Deployment/c=2 unknown")},
-			},
-			"Unrecorded",
-		},
 		"what is created when it has gone is tried before anything that serves changes": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Service/c=2", "Deployment/c=2"),
@@ -224,7 +217,7 @@ func TestDecideWhatWaits(t *testing.T) {
 				Deployed: "r1", Deletes: true, Late: true,
 				View: drift.View{Objects: having("Service/c=1", "StatefulSet/c=1 lost"), Orphans: 2},
 			},
-			"Uninstalling, restores",
+			"Uninstalling, restores\nerror: the deployed StatefulSet takes its pods back before it goes",
 		},
 		"a Collector that is late goes with a StatefulSet that does not take its pods back": {
 			Situation{

@@ -99,7 +99,26 @@ func brief(p Plan) string {
 	if p.Restores {
 		lines[0] += ", restores"
 	}
-	groups := append([][]apply.Step{p.Leftovers}, append(slices.Clone(p.Groups), p.Deletes)...)
+	for _, group := range slices.Concat([][]apply.Step{p.Leftovers, p.Tries}, p.Groups, [][]apply.Step{p.Deletes}) {
+		lines = append(lines, told("", group)...)
+	}
+	for _, group := range slices.Concat(p.Mends, [][]apply.Step{p.MendDeletes}) {
+		lines = append(lines, told("mend: ", group)...)
+	}
+	if p.Obstacle != "" {
+		lines = append(lines, "obstacle: "+p.Obstacle)
+	}
+	if p.Err != nil {
+		lines = append(lines, "error: "+p.Err.Error())
+	}
+	if p.Unmended != nil {
+		lines = append(lines, "unmended: "+p.Unmended.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// told writes a group of steps, or nothing without one.
+func told(prefix string, groups ...[]apply.Step) (lines []string) {
 	for _, group := range slices.DeleteFunc(groups, func(group []apply.Step) bool { return len(group) == 0 }) {
 		var steps []string
 		for _, step := range group {
@@ -121,15 +140,9 @@ func brief(p Plan) string {
 			}
 			steps = append(steps, line)
 		}
-		lines = append(lines, strings.Join(steps, ", "))
+		lines = append(lines, prefix+strings.Join(steps, ", "))
 	}
-	if p.Obstacle != "" {
-		lines = append(lines, "obstacle: "+p.Obstacle)
-	}
-	if p.Err != nil {
-		lines = append(lines, "error: "+p.Err.Error())
-	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 // decisions are situations, and the plans that are decided for them.

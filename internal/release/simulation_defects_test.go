@@ -50,27 +50,31 @@ func situate(change func(*plan.Situation)) func(*Clients) {
 
 // without returns the plan without some steps.
 func without(p plan.Plan, isLeftOut func(apply.Step) bool) plan.Plan {
-	var groups [][]apply.Step
-	for _, group := range p.Groups {
-		if kept := slices.DeleteFunc(slices.Clone(group), isLeftOut); len(kept) > 0 {
-			groups = append(groups, kept)
+	left := func(groups [][]apply.Step) (left [][]apply.Step) {
+		for _, group := range groups {
+			if kept := slices.DeleteFunc(slices.Clone(group), isLeftOut); len(kept) > 0 {
+				left = append(left, kept)
+			}
 		}
+		return left
 	}
-	p.Groups = groups
+	p.Tries, p.Groups, p.Mends = slices.DeleteFunc(slices.Clone(p.Tries), isLeftOut), left(p.Groups), left(p.Mends)
 	return p
 }
 
 // withSteps returns the plan with some steps changed.
 func withSteps(p plan.Plan, change func(*apply.Step)) plan.Plan {
-	var groups [][]apply.Step
-	for _, group := range p.Groups {
-		group = slices.Clone(group)
-		for i := range group {
-			change(&group[i])
+	changed := func(groups [][]apply.Step) (changed [][]apply.Step) {
+		for _, group := range groups {
+			group = slices.Clone(group)
+			for i := range group {
+				change(&group[i])
+			}
+			changed = append(changed, group)
 		}
-		groups = append(groups, group)
+		return changed
 	}
-	p.Groups = groups
+	p.Groups, p.Mends = changed(p.Groups), changed(p.Mends)
 	return p
 }
 

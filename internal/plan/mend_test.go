@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/kube8/kube8-operator/internal/drift"
+)
+
+// The deployed revision is mended by the plan that goes forward, or does not.
+func TestDecideHowWhatServesIsMended(t *testing.T) {
+	lost := drift.View{Objects: having("Service/c=1 lost", "Deployment/c=1")}
+	half := drift.View{Objects: having("Service/c=2", "Deployment/c=1")}
+	deployed := wanted("r1", "Service/c=1", "Deployment/c=1")
+	quota := errors.New("exceeded quota")
+	decisions{
+		"its record is read only where something has drifted": {
+			Situation{
+				Deployed: "r1", Refusal: quota, Want: wanted("r2", "Service/c=1", "Deployment/c=2"),
+				View: drift.View{Objects: having("Service/c=1", "Deployment/c=1")},
+			},
+			"Refused\nerror: exceeded quota",
+		},
+		"a lost object is created again while nothing can be rendered": {
+			Situation{Deployed: "r1", Refusal: quota, View: lost, Accepted: &Accepted{Recorded: deployed, Want: deployed}},
+			"Refused, restores\nmend: create Service/c\nerror: exceeded quota",
+		},
+		"what a revision has changed that is refused half way is changed back": {
+			Situation{
+				Deployed: "r1", Refusal: quota, Begun: true, Want: wanted("r2", "Service/c=2", "Deployment/c=2"), View: half,
+				Accepted: &Accepted{Recorded: deployed, Want: deployed},
+			},
+			"Refused, restores\nmend: change Service/c\nerror: exceeded quota",
+		},
+		"nothing is changed back that is as it was": {
+			Situation{
+				Deployed: "r1", Refusal: quota, Begun: true, Want: wanted("r2", "Service/c=2", "Deployment/c=2"),
+				View: drift.View{Objects: having("Service/c=1", "Deployment/c=1")}, Accepted: &Accepted{Recorded: deployed, Want: deployed},
+			},
+			"Refused, restores\nerror: exceeded quota",
+		},
+		"what a refused revision has created beside it goes": {
+			Situation{
+				Deployed: "r1", Refusal: quota, Begun: true, Accepted: &Accepted{Recorded: deployed, Want: deployed},
+				View: drift.View{Objects: with(having("Service/c=1", "Deployment/c=1", "Ingress/c=1"), "Ingress/c",
+					func(seen *drift.Seen) { seen.Pending = true })},
+			},
+			"Refused, restores\nmend: delete Ingress/c\nerror: exceeded quota",
+		},
+		"an object is created again beside a change that waits for its turn": {
+			Situation{
+				Deployed: "r1", ByOperator: true, Want: wanted("r2", "Service/c=1", "Deployment/c=2"), View: lost,
+				Accepted: &Accepted{Recorded: deployed, Want: deployed},
+			},
+			"Deferred, restores\nmend: create Service/c",
+		},
+		"an object is created again beside a check": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Service/c=1", "Job/c-check=1", "Deployment/c=2"), View: lost,
+				Accepted: &Accepted{Recorded: deployed, Want: deployed},
+			},
+			"Checking, restores\ncreate Job/c-check\nmend: create Service/c",
+		},
+		"nothing is restored from a record that is not what the status says": {
+			Situation{Deployed: "r1", Refusal: quota, View: lost, Accepted: &Accepted{Err: errors.New("another version has written it")}},
+			"Refused, restores\nerror: exceeded quota\nunmended: another version has written it",
+		},
+		"what could not be mended waits for the end of the delay": {
+			Situation{Deployed: "r1", Refusal: quota, View: lost, Unmended: errors.New("denied")},
+			"Refused, restores\nerror: exceeded quota\nunmended: denied",
+		},
+		"pods get their StatefulSet back from the record before the Collector goes": {
+			Situation{
+				Deployed: "r1", Deletes: true, View: drift.View{Objects: having("Service/c=1"), Orphans: 2},
+				Accepted: &Accepted{Recorded: wanted("r1", "StatefulSet/c=1"), Want: wanted("r1", "StatefulSet/c=1")},
+			},
+			"Uninstalling, restores\nmend: create StatefulSet/c with 2 pods\nerror: the deployed StatefulSet takes its pods back before it goes",
+		},
+		"pods that look like those of a StatefulSet keep no Collector whose record has a Deployment": {
+			Situation{
+				Deployed: "r1", Deletes: true, View: drift.View{Objects: having("Service/c=1"), Orphans: 2},
+				Accepted: &Accepted{Recorded: deployed, Want: deployed},
+			},
+			"Uninstalling\ndelete Service/c",
+		},
+		"pods whose StatefulSet cannot be created keep the Collector for a while": {
+			Situation{
+				Deployed: "r1", Deletes: true, View: drift.View{Objects: having("Service/c=1"), Orphans: 2}, Unmended: quota,
+				Accepted: &Accepted{Recorded: wanted("r1", "StatefulSet/c=1"), Want: wanted("r1", "StatefulSet/c=1")},
+			},
+			"Uninstalling\nerror: pods run without their StatefulSet, and would stay: exceeded quota",
+		},
+		"and no longer": {
+			Situation{
+				Deployed: "r1", Deletes: true, Late: true, View: drift.View{Objects: having("Service/c=1"), Orphans: 2}, Unmended: quota,
+				Accepted: &Accepted{Recorded: wanted("r1", "StatefulSet/c=1"), Want: wanted("r1", "StatefulSet/c=1")},
+			},
+			"Uninstalling\ndelete Service/c",
+		},
+	}.run(t)
+}
+
+func TestTheRecordOfWhatIsDeployedIsAskedForOnce(t *testing.T) {
+	s := Situation{Deployed: "r1", Refusal: errors.New("no"), View: drift.View{Objects: having("Service/c=1 lost", "Deployment/c=1")}}
+	if p := Decide(s); !p.Recalls || len(p.Mends) > 0 {
+		t.Errorf("without the record: %+v", p)
+	}
+	s.Accepted = &Accepted{Want: wanted("r1", "Service/c=1", "Deployment/c=1")}
+	if p := Decide(s); p.Recalls || len(p.Mends) != 1 {
+		t.Errorf("with the record: %+v", p)
+	}
+}
