@@ -3,12 +3,13 @@ package integration
 import (
 	"context"
 	"regexp"
-	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,55 +69,98 @@ func nextOperator(t *testing.T, collector *v1alpha1.Collector, meanwhile func())
 	shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
 }
 
-func TestAChangeWhoseRecordAQuotaRefusesIsAppliedOnce(t *testing.T) {
-	t.Parallel()
+// Not parallel: it stops the shared operator.
+func TestAQuotaOnSecretsRefusesTheChangeAndNothingChanges(t *testing.T) {
 	collector := install(t)
+	becomeReady(t, collector)
 	versions := versionsOf(t, collector)
 	g := NewWithT(t)
 	g.Eventually(versions).ShouldNot(BeEmpty())
 	limit := quota(t, collector.Namespace, "count/secrets")
-	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
-	awaitFailed(t, collector, notRecorded)
-	g.Consistently(versions, 3*time.Second).Should(Equal([]string{"0.150.0", "0.151.0"}))
-	loseService(t, collector)
-	g.Consistently(versions, 3*time.Second).Should(Equal([]string{"0.150.0", "0.151.0"}), "after the Service was deleted")
-	g.Expect(condition(t, collector, "Ready").Message).To(ContainSubstring(notRecorded))
+	since := plane.audit.mark(t)
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.Collector.Version, c.Spec.Ports = "0.151.0", map[string]v1alpha1.Port{"syslog": {Port: 5500}}
+	})
+	awaitFailed(t, collector, "exceeded quota")
+	g.Expect(plane.audit.writes(t, since, collector.Namespace)).NotTo(ContainElement(ContainSubstring("deployments")), "before the record is accepted")
+	loseService(t, collector) // which is restored as it was
+	g.Expect(get(t, collector, "", &corev1.Service{}).Spec.Ports).NotTo(ContainElement(HaveField("Port", int32(5500))))
+
+	nextOperator(t, collector, func() {})
+	awaitFailed(t, collector, "exceeded quota")
+	g.Expect(deployedRevision(t, collector)).To(Equal(1))
+	g.Expect(statusesOfRevisions(t, collector)).To(Equal([]string{"1 deployed"}))
+	g.Consistently(versions, 2*time.Second).Should(Equal([]string{"0.150.0"}))
 
 	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
 	touch(t, collector)
 	awaitRevision(t, collector, 2)
-	becomeReady(t, collector)
 	g.Expect(versions()).To(Equal([]string{"0.150.0", "0.151.0"}))
+	g.Eventually(func() []string { return statusesOfRevisions(t, collector) }).Should(Equal([]string{"1 superseded", "2 deployed"}))
 }
 
-func TestAChangeWhoseRecordIsRefusedIsNoChangeOfTheOperator(t *testing.T) {
+// A webhook without dry runs refuses it when the revision has begun.
+func TestTheRecordOfAChangeThatIsRefusedHalfWayIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	collector := install(t)
 	becomeReady(t, collector)
-	limit := quota(t, collector.Namespace, "count/secrets")
-	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
-	awaitFailed(t, collector, notRecorded)
-	serve(t, collector, 1)
+	var isOver atomic.Bool
+	refuseAs(t, collector.Namespace, "apps", "deployments", denied, func(r *admissionv1.AdmissionRequest) bool { return !*r.DryRun && !isOver.Load() })
+	NewWithT(t).Eventually(func() error {
+		deployment := get(t, collector, "", &appsv1.Deployment{})
+		deployment.Annotations["example.com/probe"] = "any"
+		return plane.client.Update(t.Context(), deployment)
+	}).Should(MatchError(ContainSubstring("not by me")))
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.Collector.Version, c.Spec.Ports = "0.151.0", map[string]v1alpha1.Port{"syslog": {Port: 5500}}
+	})
+	awaitFailed(t, collector, "not by me")
 	g := NewWithT(t)
-	g.Consistently(func() string { return condition(t, collector, v1alpha1.UpdatePending).Message }, 4*time.Second).Should(BeEmpty())
-	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
-	g.Eventually(func() []string { return statusesOfRevisions(t, collector) }).Should(Equal([]string{"1 superseded", "2 deployed"}))
-	awaitReady(t, collector, "True", "Available", "1/1")
+	g.Eventually(func() []string { return statusesOfRevisions(t, collector) }).Should(Equal([]string{"1 deployed"}))
+	g.Eventually(func() []corev1.ServicePort { return get(t, collector, "", &corev1.Service{}).Spec.Ports }).
+		ShouldNot(ContainElement(HaveField("Port", int32(5500))), "the Service is as it was")
+	g.Expect(get(t, collector, "", &v1alpha1.Collector{}).Status.History).To(HaveExactElements(HaveField("Revision", int64(1))))
+	isOver.Store(true)
+	touch(t, collector)
+	awaitRevision(t, collector, 2)
+	g.Expect(get(t, collector, "", &v1alpha1.Collector{}).Status.History).To(HaveExactElements(
+		HaveField("Revision", int64(1)), And(HaveField("Revision", int64(2)), HaveField("Generation", BeNumerically(">", 1)), HaveField("Hash", Not(BeEmpty())))))
 }
 
-func TestARevisionThatIsRecordedLateIsToldWhileTheNextOneCannotBeRendered(t *testing.T) {
-	t.Parallel()
-	collector := install(t)
-	limit := quota(t, collector.Namespace, "count/secrets")
-	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
-	awaitFailed(t, collector, notRecorded)
-	reconfigure(t, collector, "- refused")
-	awaitFailed(t, collector, "not a YAML mapping")
+// Not parallel: it stops the shared operator.
+func TestARecordThatWasReplacedIsNotDeleted(t *testing.T) {
+	collector := install(t, keepsThree)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	first := record(t, collector)
+	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: first.Namespace, Name: first.Name}}
 	g := NewWithT(t)
-	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
-	g.Eventually(func() []string { touch(t, collector); return statusesOfRevisions(t, collector) }).Should(HaveLen(2))
-	g.Eventually(func() v1alpha1.CollectorStatus { return get(t, collector, "", &v1alpha1.Collector{}).Status }).Should(And(
-		HaveField("DeployedRelease.Revision", int64(2)), HaveField("DeployedRelease.Generation", int64(2)), HaveField("Version", "0.151.0")))
+	nextOperator(t, collector, func() {
+		g.Expect(plane.client.Delete(t.Context(), first)).To(Succeed())
+		g.Expect(plane.client.Create(t.Context(), foreign)).To(Succeed())
+	})
+	for _, version := range []string{"0.152.0", "0.153.0", "0.154.0"} {
+		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = version })
+	}
+	g.Expect(statusesOfRevisions(t, collector)).To(Equal([]string{"3 superseded", "4 superseded", "5 deployed"}))
+	g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign)).To(Succeed(), "a Secret of another owner")
+}
+
+// A tenant that may write Secrets can forge one.
+func TestARecordOfAForgedNumberChangesNoNumber(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	collector := install(t)
+	last := record(t, collector)
+	forged := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: last.Namespace, Name: "sh.helm.release.v1.gateway.v100000", Labels: last.Labels, OwnerReferences: last.OwnerReferences,
+		},
+		Type: last.Type,
+	}
+	g.Expect(plane.client.Create(t.Context(), forged)).To(Succeed())
+	g.Expect(plane.client.Delete(t.Context(), last)).To(Succeed())
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	awaitRevision(t, collector, 2)
 }
 
 func TestRecordsThatSomebodyGivesTheOperatorsLabelStay(t *testing.T) {
@@ -144,29 +188,6 @@ func TestRecordsThatSomebodyGivesTheOperatorsLabelStay(t *testing.T) {
 	awaitFailed(t, collector, "not a YAML mapping")
 	loseService(t, collector) // which is restored from the record
 	g.Expect(statusesOfRevisions(t, collector)).To(Equal(all))
-}
-
-// Not parallel: it stops the shared operator.
-func TestAnAnnotationOfARecordHasNoSecretOfSomebodyElseDeleted(t *testing.T) {
-	collector := install(t, keepsThree)
-	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
-	g := NewWithT(t)
-	g.Expect(shared.stop()).To(Succeed())
-	first := record(t, collector)
-	g.Expect(plane.client.Delete(t.Context(), first)).To(Succeed())
-	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: first.Namespace, Name: first.Name}}
-	g.Expect(plane.client.Create(t.Context(), foreign)).To(Succeed())
-	second := &corev1.Secret{}
-	g.Expect(plane.client.Get(t.Context(), secondRecordOf(collector), second)).To(Succeed())
-	g.Expect(second.Annotations).To(HaveKey("kube8.dev/earlier"))
-	second.Annotations["kube8.dev/earlier"] = "1=" + string(foreign.UID)
-	g.Expect(plane.client.Update(t.Context(), second)).To(Succeed())
-	startAgain(t)
-	for _, version := range []string{"0.152.0", "0.153.0", "0.154.0"} {
-		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = version })
-	}
-	g.Expect(statusesOfRevisions(t, collector)).To(Equal([]string{"3 superseded", "4 superseded", "5 deployed"}))
-	g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign)).To(Succeed(), "a Secret of somebody else")
 }
 
 // Not parallel: it stops the shared operator.
@@ -221,68 +242,4 @@ func TestAServiceAccountThatIsNamedLikeARecordMakesNoLoop(t *testing.T) {
 	g := NewWithT(t)
 	g.Consistently(func() []string { return plane.audit.writes(t, since, collector.Namespace) }, 5*time.Second).Should(BeEmpty())
 	g.Expect(condition(t, collector, "Ready").Status).To(Equal(corev1.ConditionTrue))
-}
-
-func TestAChangeThatIsNotRecordedIsRepairedWhileAnotherOneIsRefused(t *testing.T) {
-	t.Parallel()
-	collector := install(t)
-	limit := quota(t, collector.Namespace, "count/secrets")
-	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
-	awaitFailed(t, collector, "not recorded")
-	reconfigure(t, collector, "- refused")
-	awaitFailed(t, collector, "not a YAML mapping")
-	loseService(t, collector)
-	g := NewWithT(t)
-	g.Expect(get(t, collector, "", &v1alpha1.Collector{}).Status.DeployedRelease.Revision).To(BeEquivalentTo(1))
-	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
-	g.Eventually(func() int {
-		loseService(t, collector)
-		return deployedRevision(t, collector)
-	}).Should(Equal(2), "the repair records it")
-}
-
-// Not parallel: it stops the shared operator.
-func TestAChangeThatIsNotRecordedIsRecordedByTheNextOperator(t *testing.T) {
-	collector := install(t)
-	limit := quota(t, collector.Namespace, "count/secrets")
-	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
-	awaitFailed(t, collector, "not recorded")
-	g := NewWithT(t)
-	nextOperator(t, collector, func() { g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed()) })
-	awaitRevision(t, collector, 2)
-	reconfigure(t, collector, "- refused")
-	awaitFailed(t, collector, "not a YAML mapping")
-	loseService(t, collector) // which is restored from the record
-}
-
-// Anybody who may write Secrets can edit it.
-func TestAnAnnotationThatTellsOfManyRecordsCostsNoRequests(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	collector := install(t)
-	last := record(t, collector)
-	forged := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: last.Namespace, Name: "sh.helm.release.v1.gateway.v100000", Labels: last.Labels, OwnerReferences: last.OwnerReferences,
-		},
-		Type: last.Type,
-	}
-	g.Expect(plane.client.Create(t.Context(), forged)).To(Succeed())
-	g.Expect(plane.client.Delete(t.Context(), last)).To(Succeed())
-	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
-	awaitRevision(t, collector, 100001)
-	awaitTold(t, collector)
-
-	key := client.ObjectKey{Namespace: last.Namespace, Name: "sh.helm.release.v1.gateway.v100001"}
-	g.Expect(plane.client.Get(t.Context(), key, last)).To(Succeed())
-	var told []string
-	for i := range 30000 {
-		told = append(told, strconv.Itoa(i+1)+"=a")
-	}
-	metav1.SetMetaDataAnnotation(&last.ObjectMeta, "kube8.dev/earlier", strings.Join(told, ","))
-	g.Expect(plane.client.Update(t.Context(), last)).To(Succeed())
-	since := plane.audit.mark(t)
-	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.152.0" })
-	awaitRevision(t, collector, 100002)
-	g.Expect(len(plane.audit.all(t, since, collector.Namespace))).To(BeNumerically("<", 30))
 }

@@ -104,7 +104,6 @@ func (r *referee) lookAtCollector(v version) {
 	case deployed != nil && deployed.Generation == collector.Generation && failed.Status == corev1.ConditionFalse:
 		r.accept()
 		maps.DeleteFunc(r.touched, func(key string, _ bool) bool { return r.live[key] != nil }) // the rest was deleted on the way
-	case strings.Contains(message, "applied, but not recorded"), strings.HasPrefix(message, "record revision "): // only the record is refused
 	case slices.ContainsFunc(refusedWords, func(word string) bool { return strings.Contains(message, word) }):
 		for _, doubt := range r.doubts {
 			r.violates("S1", "%s, although the change is refused: %s", doubt, message)
