@@ -35,13 +35,16 @@ func (r *Records) forget(ctx context.Context, keeps int) error {
 	return nil
 }
 
-// forgetOne deletes a record, if it is the Collector's. It reads one that was created again meanwhile.
+// forgetOne deletes a record, if it is the Collector's. It reads one whose UID is not known, or that was created again meanwhile.
 func (r *Records) forgetOne(ctx context.Context, known v1alpha1.RecordedRevision) error {
+	var err error
 	remove := func(uid types.UID) error {
 		return client.IgnoreNotFound(r.Cluster.Delete(ctx, r.secretOf(int(known.Revision)), client.Preconditions{UID: &uid}))
 	}
-	err := remove(known.UID)
-	if apierrors.IsConflict(err) {
+	if known.UID != "" {
+		err = remove(known.UID)
+	}
+	if known.UID == "" || apierrors.IsConflict(err) {
 		again, unread := r.get(ctx, int(known.Revision))
 		_, isForeign := errors.AsType[*inventory.ConflictError](unread)
 		switch {

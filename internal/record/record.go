@@ -140,7 +140,7 @@ func RevisionOf(secret, release string) (int, bool) {
 func (r *Records) Kept() []v1alpha1.RecordedRevision { return r.History }
 
 // Begin records a revision that nothing is changed for yet, as the next one. A record of the same content, which an operator created whose
-// answer was lost, is as good.
+// answer was lost, is as good. If the answer is lost, it returns no more than the number.
 func (r *Records) Begin(ctx context.Context, content Content) (v1alpha1.RecordedRevision, error) {
 	next := 1
 	for _, known := range r.History {
@@ -209,6 +209,7 @@ func (r *Records) drop(revision v1alpha1.RecordedRevision) {
 
 // create creates the record of a revision.
 func (r *Records) create(ctx context.Context, revision int, of Content) (created v1alpha1.RecordedRevision, err error) {
+	created.Revision = int64(revision) // all that is known of it if the answer is lost
 	rel := &release.Release{
 		Name: r.Collector.GetName(), Namespace: r.Collector.GetNamespace(), Version: revision,
 		Chart:  &chart.Chart{Metadata: r.Chart.Metadata, Values: r.Chart.Values},

@@ -55,7 +55,7 @@ func (r *reconcile) begin() error {
 	}
 	r.rendered.Attribute(inventory.ChangerOf(r.collector), r.deployed, r.latest.Inputs, inventory.Running(r.found))
 	begun, err := r.records.Begin(r.ctx, r.rendered.Content())
-	if err == nil {
+	if err == nil || apply.IsLost(err) {
 		r.begun, r.learned.begun = &begun, !wasBegun
 	}
 	return err

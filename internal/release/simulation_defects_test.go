@@ -211,6 +211,16 @@ var simDefects = []simDefect{
 			}
 		}
 	})},
+	{"a revision that was begun before a start is not found", "S10", func(c *Clients) {
+		recordsOf := c.recordsOf
+		c.recordsOf = func(r *reconcile) records {
+			return simUnfinished{records: recordsOf(r), deployed: r.deployed.Revision, isLost: true}
+		}
+	}},
+	{"the record of a refused change stays", "S10", func(c *Clients) {
+		recordsOf := c.recordsOf
+		c.recordsOf = func(r *reconcile) records { return simUnfinished{records: recordsOf(r), neverGoes: true} }
+	}},
 	{"what pods mount is pruned at once", "S1", situate(func(s *plan.Situation) { s.View.Used = nil })},
 }
 
@@ -255,7 +265,7 @@ func TestTheSimulationFindsEachDefect(t *testing.T) {
 					runner := newSimRunner(defect.take)
 					for number := int(next.Add(1)); number <= most; number = int(next.Add(1)) {
 						result := runner.run(simulation.New(uint64(number)), false)
-						isFound := result.violation != "" && strings.Contains(defect.rules, result.rule())
+						isFound := result.violation != "" && slices.Contains(strings.Fields(defect.rules), result.rule())
 						mutex.Lock()
 						if isFound && number < first {
 							first, violation = number, result.violation

@@ -188,7 +188,7 @@ func (s *simSpace) converges(when string) {
 	s.want = want
 	why := s.refusal()
 	if n := len(s.records); n > 0 && when == "in the end" && len(s.refusals) == 0 && s.state.update == "" && int64(s.records[n-1].revision) > s.state.revision {
-		w.violates("H1", "%s, Helm shows revision %d, and revision %d is deployed", when, s.records[n-1].revision, s.state.revision)
+		w.violates("S10", "%s, Helm shows revision %d, and revision %d is deployed", when, s.records[n-1].revision, s.state.revision)
 	}
 	_, job := s.markedAs(want)
 	switch {

@@ -61,16 +61,19 @@ func (s *simRecords) Begin(_ context.Context, content record.Content) (v1alpha1.
 		next = max(next, known.revision+1)
 	}
 	added.revision, added.spec = next, content.Generation
+	unknown := v1alpha1.RecordedRevision{Revision: int64(next)}
 	effect, lost := s.request("begin revision %d", next)
 	if !effect {
-		return v1alpha1.RecordedRevision{}, lost
+		return unknown, lost
 	}
 	if err := s.refuses(true, simRef("Secret", "record"), false); err != nil {
 		s.world.trace("      refused: %v", err)
 		return v1alpha1.RecordedRevision{}, err
 	}
-	s.records = append(s.records, added)
-	return added.recorded(), lost
+	if s.records = append(s.records, added); lost != nil {
+		return unknown, lost
+	}
+	return added.recorded(), nil
 }
 
 func (s *simRecords) Accept(_ context.Context, begun v1alpha1.RecordedRevision) {
@@ -86,7 +89,7 @@ func (s *simRecords) Accept(_ context.Context, begun v1alpha1.RecordedRevision) 
 func (s *simRecords) Withdraw(_ context.Context, begun v1alpha1.RecordedRevision) error {
 	effect, lost := s.request("withdraw revision %d", begun.Revision)
 	if effect {
-		s.records = slices.DeleteFunc(s.records, func(known simRecord) bool { return known.recorded() == begun })
+		s.records = slices.DeleteFunc(s.records, func(known simRecord) bool { return known.revision == int(begun.Revision) })
 	}
 	return lost
 }

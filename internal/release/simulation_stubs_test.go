@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -37,13 +37,25 @@ func (r simCached) Render(
 	return rendered, errors.Join(failed, err)
 }
 
-// simNameless reads records without their generation.
-type simNameless struct{ records }
+// simUnfinished finds no revision that was begun before the operator started, or withdraws none.
+type simUnfinished struct {
+	records
+	deployed          int
+	isLost, neverGoes bool
+}
 
-func (r simNameless) Read(ctx context.Context, revision int) (record.Content, error) {
-	content, err := r.records.Read(ctx, revision)
-	content.Generation = 0
-	return content, err
+func (r simUnfinished) Read(ctx context.Context, revision int) (record.Content, error) {
+	if r.isLost && revision > r.deployed {
+		return record.Content{}, errors.ErrUnsupported
+	}
+	return r.records.Read(ctx, revision)
+}
+
+func (r simUnfinished) Withdraw(ctx context.Context, begun v1alpha1.RecordedRevision) error {
+	if r.neverGoes {
+		return nil
+	}
+	return r.records.Withdraw(ctx, begun)
 }
 
 // simIncomplete says of each record that something of it is not there.
@@ -55,25 +67,6 @@ func (r simIncomplete) Recorded(
 	found, err := r.simRevisions.Recorded(ctx, collector, of, beside)
 	if err == nil {
 		found.Objects = append(slices.Clone(found.Objects), render.Object{Ref: simRef("Service", "lacked"), Stage: render.Network})
-	}
-	return found, err
-}
-
-// simForgetful has an operator that starts after another one compute digests of objects otherwise, so that it knows none of them.
-type simForgetful struct {
-	simReader
-	isFirst bool
-}
-
-func (r simForgetful) Of(
-	ctx context.Context, collector client.Object, kinds, optional []schema.GroupVersionKind,
-) (map[inventory.Reference]inventory.Object, error) {
-	found, err := r.simReader.Of(ctx, collector, kinds, optional)
-	for what, object := range found {
-		if !r.isFirst {
-			object.Digest += " otherwise"
-		}
-		found[what] = object
 	}
 	return found, err
 }
