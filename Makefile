@@ -82,6 +82,11 @@ test: ## Run every test that needs no root: units, and the operator on a real AP
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.
 	SCHEDULES=$(or $(SCHEDULES),1000000) go test -count=1 -timeout=24h -run '^TestSimulation$$' -v ./internal/release
 
+weight: ## Print the lines of Go and the boolean operators of each package of the operator, without tests and comments.
+	@for dir in $$(go list -f '{{.Dir}}' ./internal/...); do ls $$dir/*.go | grep -v _test.go | xargs sed 's,//.*,,' | \
+		awk -v name="$${dir#$(CURDIR)/}" '{ lines++; count += gsub(/&&|\|\|/, "") } END { printf "%6d %5d %s\n", lines, count, name }'; \
+		done | awk '{ print; lines += $$1; count += $$2 } END { printf "%6d %5d all\n", lines, count }'
+
 chaos: ## Kill and mislead the operator, on a real API server, and print the figures in docs/operations.md.
 tenants: ## Attack the operator as a tenant, on a real API server, and print the figures in docs/security.md.
 walk: ## Walk all values of each field of the CRD, or of those below WALK, with the operator on a real API server.
