@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -22,8 +24,12 @@ const (
 	cacheWait = 100 * time.Millisecond
 )
 
-// uninstall deletes all that the Collector controls, and the records of its releases. It tells whether there was anything.
+// uninstall deletes all that the Collector controls, and the records of its releases. It tells whether there was anything to delete. A
+// Collector that is deleted with `--cascade=orphan` keeps all of it.
 func (r *reconcile) uninstall() (found bool, err error) {
+	if controllerutil.ContainsFinalizer(r.collector, metav1.FinalizerOrphanDependents) {
+		return false, nil
+	}
 	if err := r.look(); err != nil {
 		return false, err
 	}

@@ -123,7 +123,10 @@ func (c decoratedClient) Update(ctx context.Context, obj client.Object, _ ...cli
 		effect = "cannot let the Collector go"
 	}
 	err = redact.RefusalOfCollector(c.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch)))
-	if err == nil && isGoing {
+	switch isOrphaning := controllerutil.ContainsFinalizer(obj, metav1.FinalizerOrphanDependents); {
+	case err == nil && isGoing && isOrphaning:
+		c.events.Event(obj, "Normal", "Orphaned", "all objects of the Collector stay: it is deleted with --cascade=orphan")
+	case err == nil && isGoing:
 		c.events.Event(obj, "Normal", "Uninstalled", "all objects of the Collector are gone")
 	}
 	// The reconciler writes no status before it has its finalizer.

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -169,4 +171,22 @@ func TestACollectorGetsItsMonitorAndItsAlertsBackWithTheCRDs(t *testing.T) {
 		NewWithT(t).Eventually(func() string { return get(t, collector, "", &v1alpha1.Collector{}).Status.Version }).Should(Equal("0.151.0"))
 	})
 	NewWithT(t).Eventually(had).Should(Succeed())
+}
+
+// The garbage collector, which this control plane does not run, would take the Collector out of its objects' owners and remove its finalizer.
+func TestACollectorThatIsDeletedWithoutItsObjectsLeavesThem(t *testing.T) {
+	t.Parallel()
+	collector := install(t)
+	before := names(contents(t, collector.Namespace))
+	g := NewWithT(t)
+	g.Expect(plane.client.Delete(t.Context(), collector, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
+	g.Eventually(func() []string { return get(t, collector, "", &v1alpha1.Collector{}).Finalizers }).
+		Should(Equal([]string{metav1.FinalizerOrphanDependents}))
+	g.Expect(names(contents(t, collector.Namespace))).To(Equal(before))
+	g.Expect(statusesOfRevisions(t, collector)).To(Equal([]string{"1 deployed"}))
+	g.Eventually(func() string { return fmt.Sprint(events(t, collector)) }).Should(ContainSubstring("Orphaned: all objects of the Collector stay"))
+	left := get(t, collector, "", &v1alpha1.Collector{})
+	left.Finalizers = nil
+	g.Expect(plane.client.Update(t.Context(), left)).To(Succeed())
+	awaitGone(t, collector)
 }
