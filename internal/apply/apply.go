@@ -187,7 +187,7 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 
 func (a *Applier) request(s Step, uid types.UID) Request {
 	request := Request{Ref: s.Ref, Content: s.Object.Content, UID: uid, Manager: managedfields.Manager, CoOwned: s.CoOwned}
-	if (uid == "" || s.Rises) && !s.Object.SetsReplicas {
+	if (uid == "" || s.ScalesUp) && !s.Object.SetsReplicas {
 		request.Replicas = s.Replicas
 	}
 	return request

@@ -143,9 +143,9 @@ func TestSteps(t *testing.T) {
 	tryExchange.Action = Try
 	handsOver := stepOf(Change, "Deployment", "1")
 	handsOver.HandsOver = true
-	begins, rises := stepOf(Create, "StatefulSet", ""), stepOf(Change, "StatefulSet", "1")
+	begins, scalesUp := stepOf(Create, "StatefulSet", ""), stepOf(Change, "StatefulSet", "1")
 	begins.Replicas, begins.Predecessor = 2, refTo("Deployment")
-	rises.Rises, rises.Replicas, rises.Predecessor = true, 2, refTo("Deployment")
+	scalesUp.ScalesUp, scalesUp.Replicas, scalesUp.Predecessor = true, 2, refTo("Deployment")
 
 	isReal := func(request Request) bool { return !request.DryRun }
 	for name, row := range map[string]struct {
@@ -161,12 +161,12 @@ func TestSteps(t *testing.T) {
 			step: begins, live: []*unstructured.Unstructured{objectOf("Deployment", "1", true)},
 			want: []string{"read Deployment/c", "apply StatefulSet/c with 4 pods", "read StatefulSet/c", "apply StatefulSet/c of new"},
 		},
-		"a workload that is there rises to as many pods as the one before, and hands the number over": {
-			step: rises, live: []*unstructured.Unstructured{objectOf("Deployment", "2", true)},
+		"a workload that is there scales up to as many pods as the one before, and hands the number over": {
+			step: scalesUp, live: []*unstructured.Unstructured{objectOf("Deployment", "2", true)},
 			want: []string{"read Deployment/c", "read StatefulSet/c", "apply StatefulSet/c of 1 with 4 pods", "read StatefulSet/c", "apply StatefulSet/c of new"},
 		},
 		"a workload that is refused does not rise": {
-			step: rises, refuse: onlyWhen(isReal, policy), wantError: "denied request",
+			step: scalesUp, refuse: onlyWhen(isReal, policy), wantError: "denied request",
 			want: []string{"read Deployment/c", "read StatefulSet/c", "apply StatefulSet/c of 1 with 2 pods"},
 		},
 		"an object that is there, and the Collector's, is changed": {

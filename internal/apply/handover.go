@@ -38,22 +38,22 @@ func (a *Applier) handOver(ctx context.Context, what inventory.Reference, uid ty
 	return fmt.Errorf("hand over the number of pods of %s: something changes it again and again", what)
 }
 
-// recount has a workload that is created, or rises, get as many pods as its predecessor has now. It does not rise if somebody has given it
+// recount has a workload that is created, or scales up, get as many pods as its predecessor has now. It does not scale up if another client has given it
 // as many since.
 func (a *Applier) recount(ctx context.Context, s *Step) error {
-	if s.Action != Create && !s.Rises || s.Replicas == 0 || s.Predecessor == s.Ref {
+	if s.Action != Create && !s.ScalesUp || s.Replicas == 0 || s.Predecessor == s.Ref {
 		return nil
 	}
 	before, err := a.Cluster.Read(ctx, s.Predecessor)
 	if replicas, found := replicasOf(before); found && metav1.IsControlledBy(before, a.Collector) {
 		s.Replicas = replicas
 	}
-	if err != nil || !s.Rises {
+	if err != nil || !s.ScalesUp {
 		return err
 	}
 	own, err := a.Cluster.Read(ctx, s.Ref)
 	if replicas, found := replicasOf(own); found && replicas >= s.Replicas {
-		s.Rises, s.HandsOver = false, true
+		s.ScalesUp, s.HandsOver = false, true
 	}
 	return err
 }

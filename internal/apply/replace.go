@@ -45,7 +45,7 @@ func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error)
 			return inventory.Object{}, err
 		}
 		// As many pods as it had: an autoscaler may have changed that since the informer cache was read.
-		if replicas, found := replicasOf(old); found && s.Old.Ref == s.Ref && (!s.Rises || s.Replicas < replicas) {
+		if replicas, found := replicasOf(old); found && s.Old.Ref == s.Ref && (!s.ScalesUp || s.Replicas < replicas) {
 			successor.Replicas = replicas
 		}
 	}

@@ -118,7 +118,7 @@ func TestAWorkloadThatHasGotAsManyPodsDoesNotRise(t *testing.T) {
 		cluster.live[inventory.ReferenceTo(object)] = object // of 4 pods each
 	}
 	step := stepOf(Change, "StatefulSet", "1")
-	step.Rises, step.Replicas, step.Predecessor = true, 2, refTo("Deployment")
+	step.ScalesUp, step.Replicas, step.Predecessor = true, 2, refTo("Deployment")
 	applier := &Applier{
 		Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently, Note: func(Step, *inventory.Object) {},
 	}

@@ -62,8 +62,8 @@ type Step struct {
 	// CoOwned tells that somebody else owns fields of the object that is there, too.
 	CoOwned bool
 
-	// Rises tells that the workload is there, and has fewer pods than its predecessor. It gets as many.
-	Rises bool
+	// ScalesUp tells that the workload is there, and has fewer pods than its predecessor. It gets as many.
+	ScalesUp bool
 
 	// InUse tells that pods use the object that is there, or may.
 	InUse bool

@@ -71,7 +71,7 @@ func (s *Situation) check(job render.Object) Plan {
 		}
 	}
 	p.add(sorted(deletes))
-	p.Leftovers = s.leftovers()
+	p.Orphans = s.orphans()
 	var needs []apply.Step
 	for i := range s.Want.Objects {
 		wanted := &s.Want.Objects[i]
@@ -86,7 +86,7 @@ func (s *Situation) check(job render.Object) Plan {
 	p.add(needs)
 	switch {
 	case seen.State == drift.Deleting:
-		p.Obstruct("%s is being deleted%s", job.Ref, heldBy(seen.Finalizers))
+		p.Note("%s is being deleted%s", job.Ref, heldBy(seen.Finalizers))
 	case seen.State == drift.Absent, seen.State == drift.Lost, seen.Ended.Type != "":
 		p.add([]apply.Step{{Action: apply.Create, Ref: job.Ref, Object: &job, Reason: "it has not accepted the change"}})
 	case seen.State == drift.Contested:

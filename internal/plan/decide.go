@@ -70,7 +70,7 @@ func (s *Situation) towards(changes bool) Plan {
 	deletes, adopts := s.prune(steps, &p)
 	p.add(adopts)
 	var untried inventory.Reference
-	p.Leftovers = s.leftovers() // also of a change that was taken back
+	p.Orphans = s.orphans() // also of a change that was taken back
 	if changes && !s.Restores {
 		p.Tries, untried = s.tries(steps)
 	}
@@ -93,7 +93,7 @@ func (s Situation) mend(p *Plan) {
 		s.Want, s.Immutable, s.Restores = want, accepted.Immutable, true
 		mended := s.towards(false)
 		p.Mends, p.MendDeletes, p.Unmended = mended.Groups, mended.Deletes, cmp.Or(err, mended.Err)
-		p.Obstacle = cmp.Or(p.Obstacle, mended.Obstacle)
+		p.Message = cmp.Or(p.Message, mended.Message)
 	}
 }
 
@@ -176,9 +176,9 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	seen := s.View.Objects[wanted.Ref]
 	step := &apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID, CoOwned: seen.CoOwned}
 	step.Replicas, step.Predecessor = s.replicas(wanted)
-	step.Rises, step.InUse = s.rises(wanted), s.View.Used.Has(wanted.Ref)
-	step.HandsOver = !step.Rises && seen.OwnsReplicas && wanted.Stage == render.Workloads && !wanted.SetsReplicas
-	isSame := seen.Hash == wanted.Hash && !step.Rises
+	step.ScalesUp, step.InUse = s.scalesUp(wanted), s.View.Used.Has(wanted.Ref)
+	step.HandsOver = !step.ScalesUp && seen.OwnsReplicas && wanted.Stage == render.Workloads && !wanted.SetsReplicas
+	isSame := seen.Hash == wanted.Hash && !step.ScalesUp
 	switch seen.State {
 	case drift.Absent, drift.Lost:
 		step.Action, step.UID, step.InUse, step.Reason = apply.Create, "", false, "it is not there"
@@ -187,10 +187,10 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 		}
 		return s.exchange(step), nil
 	case drift.Deleting:
-		p.Obstruct("%s is being deleted%s; the operator creates it again when it has gone", wanted.Ref, heldBy(seen.Finalizers))
+		p.Note("%s is being deleted%s; the operator creates it again when it has gone", wanted.Ref, heldBy(seen.Finalizers))
 		return nil, nil
 	case drift.Contested:
-		p.Obstruct(Contested, EditorOf(seen.Editor), wanted.Ref)
+		p.Note(Contested, EditorOf(seen.Editor), wanted.Ref)
 		if isSame {
 			p.Sooner(seen.Next.Sub(s.Now))
 			return nil, nil
@@ -206,7 +206,7 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 		step.Reason = "it differs from the revision"
 	case drift.Changed:
 		if seen.Held {
-			p.Obstruct(Contested, EditorOf(seen.Editor), wanted.Ref)
+			p.Note(Contested, EditorOf(seen.Editor), wanted.Ref)
 		}
 		step.Reason = EditorOf(seen.Editor) + " has changed it"
 	case drift.Unknown:

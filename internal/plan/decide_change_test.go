@@ -47,7 +47,7 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 					Used:    used("Secret/c-1"),
 				},
 			},
-			"Upgrade\ncreate StatefulSet/c with 4 pods\n" + `obstacle: Deployment "c" serves until StatefulSet "c" does`,
+			"Upgrade\ncreate StatefulSet/c with 4 pods\n" + `message: Deployment "c" serves until StatefulSet "c" does`,
 		},
 		"the old workload goes when the new one serves": {
 			Situation{
@@ -80,14 +80,14 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 				Deployed: "r1", Want: wanted("r2", "Deployment/c=2"), View: drift.View{Objects: having("Deployment/c=1 deleting")},
 			},
 			"Upgrade\ntry Deployment/c\n" +
-				`obstacle: Deployment "c" is being deleted; the operator creates it again when it has gone`,
+				`message: Deployment "c" is being deleted; the operator creates it again when it has gone`,
 		},
 		"an old workload that a finalizer keeps beside the new one is named": {
 			Situation{
 				Deployed: "r2", Want: wanted("r2", "StatefulSet/c=1"),
 				View: drift.View{Objects: held(having("StatefulSet/c=1", "Deployment/c=1 deleting"), "Deployment/c")},
 			},
-			"InSync\n" + `obstacle: Deployment "c" is being deleted, and held by finalizers example.com/held`,
+			"InSync\n" + `message: Deployment "c" is being deleted, and held by finalizers example.com/held`,
 		},
 		"of several objects that finalizers keep, it is always the same that is named": {
 			Situation{
@@ -95,9 +95,9 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 				View: drift.View{Objects: held(held(having("StatefulSet/c=1", "Service/c=1 deleting", "NetworkPolicy/c=1 deleting"),
 					"Service/c"), "NetworkPolicy/c")},
 			},
-			"InSync\n" + `obstacle: NetworkPolicy "c" is being deleted, and held by finalizers example.com/held`,
+			"InSync\n" + `message: NetworkPolicy "c" is being deleted, and held by finalizers example.com/held`,
 		},
-		"what pods no longer mount is nobody's obstacle, although a finalizer keeps it": {
+		"what pods no longer mount is not worth a message, although a finalizer keeps it": {
 			Situation{
 				Deployed: "r2", Want: wanted("r2", "StatefulSet/c=1"),
 				View: drift.View{Objects: held(having("StatefulSet/c=1", "PersistentVolumeClaim/c=1 deleting"), "PersistentVolumeClaim/c")},
@@ -115,14 +115,14 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 				Deployed: "r1", ByOperator: true, Want: wanted("r2", "StatefulSet/c=2"),
 				View: drift.View{Objects: held(having("StatefulSet/c=1", "Deployment/c=1 deleting"), "Deployment/c")},
 			},
-			"Deferred\n" + `obstacle: Deployment "c" is being deleted, and held by finalizers example.com/held`,
+			"Deferred\n" + `message: Deployment "c" is being deleted, and held by finalizers example.com/held`,
 		},
 		"pods without their StatefulSet get it back before another kind takes its place": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Service/c=1", "Deployment/c=1"),
 				View: drift.View{Objects: having("Service/c=1", "StatefulSet/c=1 lost"), Orphans: 2},
 			},
-			"Deferred, restores\nobstacle: the deployed StatefulSet takes its pods back before the mode changes",
+			"Deferred, restores\nmessage: the deployed StatefulSet takes its pods back before the mode changes",
 		},
 		"a mode does not change while a StatefulSet is deleted without its pods": {
 			Situation{
@@ -131,7 +131,7 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 					seen.Finalizers = []string{"orphan"}
 				})},
 			},
-			"Deferred, restores\nobstacle: the deployed StatefulSet takes its pods back before the mode changes",
+			"Deferred, restores\nmessage: the deployed StatefulSet takes its pods back before the mode changes",
 		},
 		"a Collector that is deleted does not leave pods behind that have lost their StatefulSet": {
 			Situation{Deletes: true, Deployed: "r1", View: drift.View{Objects: having("Service/c=1"), Orphans: 1}},
@@ -162,7 +162,7 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 				Deployed: "r1", Want: wanted("r2", "StatefulSet/c=1+replicas"),
 				View: drift.View{Objects: with(having("Deployment/c=1"), "Deployment/c", func(seen *drift.Seen) { seen.Replicas = 4 })},
 			},
-			"Upgrade\ncreate StatefulSet/c\n" + `obstacle: Deployment "c" serves until StatefulSet "c" does`,
+			"Upgrade\ncreate StatefulSet/c\n" + `message: Deployment "c" serves until StatefulSet "c" does`,
 		},
 		"an autoscaler takes the place of one of another kind": {
 			Situation{
@@ -250,7 +250,7 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 				Deployed: "r1", ByOperator: true, Want: wanted("r2", "StatefulSet/c=2"),
 				View: drift.View{Objects: with(having("StatefulSet/c=1", "Deployment/c=0"), "Deployment/c", func(seen *drift.Seen) { seen.Replicas = 1 })},
 			},
-			"Deferred\nobstacle: Deployment \"c\" serves until StatefulSet \"c\" does",
+			"Deferred\nmessage: Deployment \"c\" serves until StatefulSet \"c\" does",
 		},
 		"what earlier pods mount stays until the workload serves, although no pod mounts it now": {
 			Situation{
@@ -289,7 +289,7 @@ func TestWhatIsRememberedNamesTheSameObstacleAsADecision(t *testing.T) {
 	view := held(having("StatefulSet/c=1", "Service/c=1", "Deployment/c=1 deleting"), "Deployment/c")
 	decided := Decide(Situation{Deployed: "r1", Want: wanted("r1", "StatefulSet/c=1", "Service/c=1"), View: drift.View{Objects: view}})
 	remembered, isUnchanged := Unchanged(view, decided.Waits, noon)
-	if !isUnchanged || decided.Obstacle == "" || remembered.Obstacle != decided.Obstacle {
-		t.Errorf("unchanged %t, remembered %q, decided %q", isUnchanged, remembered.Obstacle, decided.Obstacle)
+	if !isUnchanged || decided.Message == "" || remembered.Message != decided.Message {
+		t.Errorf("unchanged %t, remembered %q, decided %q", isUnchanged, remembered.Message, decided.Message)
 	}
 }

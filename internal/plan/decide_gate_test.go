@@ -124,14 +124,14 @@ func TestDecideWhatWaits(t *testing.T) {
 				Now: noon, Deployed: "r1", Want: wanted("r2", "Secret/c-2=1", "Job/c-check=1", "Deployment/c=2"),
 				View: drift.View{Objects: having("Secret/c-2=1 contested", "Job/c-check=1 contested", "Deployment/c=1")},
 			},
-			"Checking\n" + `obstacle: rival changes Secret "c-2" again and again, so the operator repairs it less and less often`,
+			"Checking\n" + `message: rival changes Secret "c-2" again and again, so the operator repairs it less and less often`,
 		},
 		"a check in deletion is waited for, and the deployed revision repaired": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
 				View: drift.View{Objects: having("Job/c-check=1 deleting", "Service/c=1 lost", "Deployment/c=1")},
 			},
-			"Checking, restores\n" + `obstacle: Job "c-check" is being deleted`,
+			"Checking, restores\n" + `message: Job "c-check" is being deleted`,
 		},
 		"what a check has accepted is deployed, and its Job goes": {
 			Situation{
@@ -203,7 +203,7 @@ func TestDecideWhatWaits(t *testing.T) {
 				View: drift.View{Objects: having("Service/c=1", "Deployment/c=1 deleting")},
 			},
 			"Upgrade\ntry Deployment/c\nchange Service/c\n" +
-				`obstacle: Deployment "c" is being deleted; the operator creates it again when it has gone`,
+				`message: Deployment "c" is being deleted; the operator creates it again when it has gone`,
 		},
 		"a revision that is applied in part is applied": {
 			Situation{

@@ -99,14 +99,14 @@ func brief(p Plan) string {
 	if p.Restores {
 		lines[0] += ", restores"
 	}
-	for _, group := range slices.Concat([][]apply.Step{p.Leftovers, p.Tries}, p.Groups, [][]apply.Step{p.Deletes}) {
+	for _, group := range slices.Concat([][]apply.Step{p.Orphans, p.Tries}, p.Groups, [][]apply.Step{p.Deletes}) {
 		lines = append(lines, told("", group)...)
 	}
 	for _, group := range slices.Concat(p.Mends, [][]apply.Step{p.MendDeletes}) {
 		lines = append(lines, told("mend: ", group)...)
 	}
-	if p.Obstacle != "" {
-		lines = append(lines, "obstacle: "+p.Obstacle)
+	if p.Message != "" {
+		lines = append(lines, "message: "+p.Message)
 	}
 	if p.Err != nil {
 		lines = append(lines, "error: "+p.Err.Error())
@@ -126,7 +126,7 @@ func told(prefix string, groups ...[]apply.Step) (lines []string) {
 			if step.Replicas > 0 {
 				line += fmt.Sprintf(" with %d pods", step.Replicas)
 			}
-			if step.Rises {
+			if step.ScalesUp {
 				line += ", risen"
 			}
 			if step.HandsOver {
@@ -210,13 +210,13 @@ func TestDecide(t *testing.T) {
 				Now: noon, Deployed: "r1", Want: wanted("r1", "Service/c=1", "Deployment/c=1"),
 				View: drift.View{Objects: having("Service/c=1", "Deployment/c=1 contested")},
 			},
-			`InSync` + "\n" + `obstacle: rival changes Deployment "c" again and again, so the operator repairs it less and less often`,
+			`InSync` + "\n" + `message: rival changes Deployment "c" again and again, so the operator repairs it less and less often`,
 		},
 		"a contested object takes another revision at once": {
 			Situation{
 				Now: noon, Deployed: "r1", Want: wanted("r2", "Deployment/c=2"), View: drift.View{Objects: having("Deployment/c=1 contested")},
 			},
-			"Upgrade\nchange Deployment/c\n" + `obstacle: rival changes Deployment "c" again and again, so the operator repairs it less and less often`,
+			"Upgrade\nchange Deployment/c\n" + `message: rival changes Deployment "c" again and again, so the operator repairs it less and less often`,
 		},
 		"an object in deletion is waited for, and named": {
 			Situation{
@@ -224,7 +224,7 @@ func TestDecide(t *testing.T) {
 				View: drift.View{Objects: with(having("PersistentVolumeClaim/c-a=1 deleting", "Deployment/c=1"), "PersistentVolumeClaim/c-a",
 					func(seen *drift.Seen) { seen.Finalizers = []string{"kubernetes.io/pvc-protection"} })},
 			},
-			`InSync` + "\n" + `obstacle: PersistentVolumeClaim "c-a" is being deleted, and held by finalizers kubernetes.io/pvc-protection; ` +
+			`InSync` + "\n" + `message: PersistentVolumeClaim "c-a" is being deleted, and held by finalizers kubernetes.io/pvc-protection; ` +
 				`the operator creates it again when it has gone`,
 		},
 	}.run(t)

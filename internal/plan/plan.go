@@ -57,8 +57,8 @@ type Plan struct {
 	// Groups are steps: those of one group are done together, and the next group after it.
 	Groups [][]apply.Step
 
-	// Leftovers delete what changes that were never accepted have left. They are done first, and their refusal keeps nothing away.
-	Leftovers []apply.Step
+	// Orphans delete what changes that were never accepted have left. They are done first, and their refusal keeps nothing away.
+	Orphans []apply.Step
 
 	// Deletes are done last, when the revision is recorded: nobody needs what they delete, so their refusal takes nothing back.
 	Deletes []apply.Step
@@ -77,8 +77,8 @@ type Plan struct {
 	// Waits are objects that nobody needs any more once pods have gone, or others serve.
 	Waits map[inventory.Reference]bool
 
-	// Obstacle says what keeps objects from being as they should, or is empty.
-	Obstacle string
+	// Message says what keeps objects from being as they should, or is empty.
+	Message string
 
 	// After is when to look again although nothing happens; 0 is never.
 	After time.Duration

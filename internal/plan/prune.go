@@ -17,11 +17,11 @@ import (
 
 // prune returns what is deleted after some steps: what the Collector controls and is not wanted. It stays while pods use it, and
 // all of it while a workload of another kind still serves in place of the wanted one. Of configurations as many stay as there are
-// records of revisions. The leftovers of revisions that were never accepted go before the steps.
+// records of revisions. The orphans of revisions that were never accepted go before the steps.
 func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.Step) {
 	unseen := s.unseen(p)
 	if s.Restores {
-		return s.unaccepted(), sorted(unseen)
+		return s.orphansBeside(), sorted(unseen)
 	}
 	kept, waits := s.history(), s.handsOver(p)
 	if len(unseen) > 0 {
@@ -33,7 +33,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		switch {
 		case seen.State == drift.Deleting && s.Want.Has(what) == nil: // a finalizer keeps it, and nobody needs it
 			p.wait(what)
-		case s.Want.Has(what) != nil, replaced, s.isLeft(what, seen), seen.State == drift.Lost, seen.State == drift.Deleting, kept[what]:
+		case s.Want.Has(what) != nil, replaced, s.isOrphan(what, seen), seen.State == drift.Lost, seen.State == drift.Deleting, kept[what]:
 		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used.Has(what), s.mayReturn(what):
 			p.wait(what)
 		case s.mayUse(what):
@@ -58,9 +58,9 @@ func (s *Situation) unseen(p *Plan) (adopts []apply.Step) {
 	return adopts
 }
 
-// unaccepted deletes objects that a change has created beside those of the deployed revision, and that was not accepted: they may scale
+// orphansBeside deletes objects that a change has created beside those of the deployed revision, and that was not accepted: they may scale
 // these, or keep traffic from them. Objects that pods mount stay. A workload stays too, because its pods may serve.
-func (s *Situation) unaccepted() (deletes []apply.Step) {
+func (s *Situation) orphansBeside() (deletes []apply.Step) {
 	if s.Want.First(render.Workloads) == nil { // nothing is restored
 		return nil
 	}
@@ -147,12 +147,12 @@ func (s *Situation) handsOver(p *Plan) bool {
 		}
 	}
 	successor := s.View.Objects[wanted.Ref]
-	serves := successor.State == drift.InOrder && successor.Hash == wanted.Hash && !s.rises(wanted) &&
+	serves := successor.State == drift.InOrder && successor.Hash == wanted.Hash && !s.scalesUp(wanted) &&
 		(successor.Serves || wanted.SetsReplicas && successor.Replicas == 0)
 	if others == 0 || serves || wanted.Excludes && successor.State != drift.Deleting {
 		return false
 	}
-	p.Obstruct("%s serves until %s does", other, wanted.Ref)
+	p.Note("%s serves until %s does", other, wanted.Ref)
 	return true
 }
 
@@ -161,7 +161,7 @@ func (s *Situation) handsOver(p *Plan) bool {
 func (s *Situation) history() map[inventory.Reference]bool {
 	var all []secret
 	for what, seen := range s.View.Objects {
-		if what.Kind().Kind == "Secret" && seen.State != drift.Lost && !s.isLeft(what, seen) && s.Want.Has(what) == nil {
+		if what.Kind().Kind == "Secret" && seen.State != drift.Lost && !s.isOrphan(what, seen) && s.Want.Has(what) == nil {
 			all = append(all, secret{what, seen.Object})
 		}
 	}
@@ -182,19 +182,19 @@ func (s *Situation) history() map[inventory.Reference]bool {
 	return kept
 }
 
-// isLeft tells whether an object was created for a change that was never accepted, and serves nobody.
-func (s *Situation) isLeft(what inventory.Reference, seen drift.Seen) bool {
+// isOrphan tells whether an object was created for a change that was never accepted, and serves nobody.
+func (s *Situation) isOrphan(what inventory.Reference, seen drift.Seen) bool {
 	return seen.Pending && !s.View.Used.Has(what) && !s.mayUse(what) && render.StageOf(what.Kind().Kind) == render.Mounts
 }
 
-// leftovers deletes what changes that were never accepted have left.
-func (s *Situation) leftovers() []apply.Step {
+// orphans deletes what changes that were never accepted have left.
+func (s *Situation) orphans() []apply.Step {
 	if s.Restores { // who knows what the other revision needs
 		return nil
 	}
 	var deletes []apply.Step
 	for what, seen := range s.View.Objects {
-		if seen.IsThere() && s.isLeft(what, seen) && s.Want.Has(what) == nil {
+		if seen.IsThere() && s.isOrphan(what, seen) && s.Want.Has(what) == nil {
 			deletes = append(deletes, remove(what, seen, "a change that was not accepted has left it"))
 		}
 	}

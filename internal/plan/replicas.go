@@ -48,9 +48,9 @@ func (s *Situation) replicas(wanted *render.Object) (most int32, of inventory.Re
 	return most, of
 }
 
-// rises tells whether a change has a workload take the place of one with more pods, although it is there and does not say how many it
+// scalesUp tells whether a change has a workload take the place of one with more pods, although it is there and does not say how many it
 // has. It does so once: the number of pods is an autoscaler's then.
-func (s *Situation) rises(wanted *render.Object) bool {
+func (s *Situation) scalesUp(wanted *render.Object) bool {
 	seen := s.View.Objects[wanted.Ref]
 	most, of := s.replicas(wanted)
 	isThere := seen.State != drift.Absent && seen.IsThere()

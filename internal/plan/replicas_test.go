@@ -16,7 +16,7 @@ func TestDecideHowManyPodsAWorkloadHas(t *testing.T) {
 	leftAgain := func(deployment string) map[inventory.Reference]drift.Seen {
 		return pods(pods(having(deployment, "StatefulSet/c=1"), "Deployment/c", 2), "StatefulSet/c", 10)
 	}
-	const serves = "\n" + `obstacle: StatefulSet "c" serves until Deployment "c" does`
+	const serves = "\n" + `message: StatefulSet "c" serves until Deployment "c" does`
 	decisions{
 		"a workload gets fewer pods when all else is accepted": {
 			Situation{

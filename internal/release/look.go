@@ -62,7 +62,7 @@ func (r *reconcile) isUnchanged() bool {
 		p.Verdict = plan.Deferred
 	}
 	p.Sooner(r.until.Sub(r.now()))
-	r.outcome.Verdict, r.outcome.Obstacle, r.outcome.Requeue = p.Verdict, p.Obstacle, p.After
+	r.outcome.Verdict, r.outcome.Message, r.outcome.Requeue = p.Verdict, p.Message, p.After
 	r.summarize(nil)
 	return true
 }
@@ -156,7 +156,7 @@ func (r *reconcile) render() error {
 // summarize gives the informer cache a moment to show what was applied, and says how the objects are. err is that of the reconcile.
 func (r *reconcile) summarize(err error) {
 	isInOrder, isHeld := r.expected.AreInOrder(r.found, r.waits, r.now())
-	if !isInOrder && r.cacheWait > 0 && r.outcome.Obstacle == "" {
+	if !isInOrder && r.cacheWait > 0 && r.outcome.Message == "" {
 		_ = wait.PollUntilContextTimeout(r.ctx, 2*time.Millisecond, r.cacheWait, true, func(context.Context) (bool, error) {
 			err := r.look()
 			isInOrder, isHeld = r.expected.AreInOrder(r.found, r.waits, r.now())
@@ -173,7 +173,7 @@ func (r *reconcile) summarize(err error) {
 			r.sooner(inventory.CacheDelay)
 		}
 	}
-	if !isInOrder && !isHeld && r.outcome.Obstacle == "" || r.outcome.Obstacle != "" && r.wrote {
+	if !isInOrder && !isHeld && r.outcome.Message == "" || r.outcome.Message != "" && r.wrote {
 		r.sooner(inventory.CacheDelay)
 	}
 	r.outcome.InOrder = isInOrder

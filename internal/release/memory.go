@@ -51,8 +51,8 @@ type Outcome struct {
 	// InOrder says that the informer cache has every object as it should be.
 	InOrder bool
 
-	// Obstacle says what keeps objects from being as they should, or is empty.
-	Obstacle string
+	// Message says what keeps objects from being as they should, or is empty.
+	Message string
 
 	// Checking says which Job has not accepted a change yet, or is empty.
 	Checking string

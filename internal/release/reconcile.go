@@ -37,7 +37,7 @@ type reconcile struct {
 	values    map[string]any
 	rendered  *revision.Revision
 	learned   learned
-	wrote     bool // steps were done since the last decision that keep an obstacle from being what it was
+	wrote     bool // steps were done since the last decision so that the message may be out of date
 	outcome   Outcome
 }
 
@@ -122,7 +122,7 @@ func (r *reconcile) carryOut(s plan.Situation, p plan.Plan) (again bool, err err
 		}
 		return true, nil
 	}
-	r.outcome.Obstacle, r.outcome.Requeue, r.wrote = p.Obstacle, p.After, len(p.Groups) > 0
+	r.outcome.Message, r.outcome.Requeue, r.wrote = p.Message, p.After, len(p.Groups) > 0
 	if r.outcome.Verdict == "" || r.learned.refused == nil {
 		r.outcome.Verdict = p.Verdict
 	}
@@ -167,7 +167,7 @@ func (r *reconcile) mendBeside(s plan.Situation, p plan.Plan) (again bool, err e
 	}
 	log.FromContext(r.ctx).Error(err, "the deployed revision is not repaired")
 	if !strings.HasSuffix(err.Error(), p.Err.Error()) { // it is no other refusal
-		r.outcome.Obstacle = err.Error()
+		r.outcome.Message = err.Error()
 	}
 	return false, p.Err
 }

@@ -139,7 +139,7 @@ var simDefects = []simDefect{
 		})
 	})},
 	{"a mode that is taken again keeps its number of pods", "S3", replan(func(_ plan.Situation, p plan.Plan) plan.Plan {
-		return withSteps(p, func(step *apply.Step) { step.Rises = false })
+		return withSteps(p, func(step *apply.Step) { step.ScalesUp = false })
 	})},
 	{"who starts takes all objects to be in order", "S6 S7", situate(func(s *plan.Situation) {
 		for what, seen := range s.View.Objects {
@@ -188,7 +188,7 @@ var simDefects = []simDefect{
 		return p
 	})},
 	{"Ready does not say what is being deleted", "S7 S8", replan(func(_ plan.Situation, p plan.Plan) plan.Plan {
-		p.Obstacle = ""
+		p.Message = ""
 		return p
 	})},
 	{"an autoscaler of another kind goes last", "S6 S7", replan(func(_ plan.Situation, p plan.Plan) plan.Plan {

@@ -79,7 +79,7 @@ func (s *simSpace) namesObstacle() {
 			held = append(held, live.ref.String())
 		}
 	}
-	isNamed := func(name string) bool { // one obstacle is named
+	isNamed := func(name string) bool { // one message is named
 		return strings.Contains(s.state.message, name) || strings.Contains(s.state.message, " serves until ")
 	}
 	if s.state.ready && len(held) > 0 || len(held) > 0 && !slices.ContainsFunc(held, isNamed) {

@@ -116,7 +116,7 @@ func (o *simOperatorProcess) reconcile(s *simSpace) {
 		o.clients.Forget(client.ObjectKeyFromObject(collector))
 		return
 	}
-	w.trace("    %s, in order %t, obstacle %q, error %v", outcome.Verdict, outcome.InOrder, outcome.Obstacle, err)
+	w.trace("    %s, in order %t, message %q, error %v", outcome.Verdict, outcome.InOrder, outcome.Message, err)
 	s.ends(err)
 	isTurn, lost := s.writeStatus(outcome, err)
 	if isTurn {
@@ -238,15 +238,15 @@ func (s *simSpace) writeStatus(outcome Outcome, err error) (isTurn bool, lost er
 // readiness is what Ready says: by the workload that the informer cache has.
 func (s *simSpace) readiness(outcome Outcome, err error) (ready bool, reason, message string) {
 	if err != nil {
-		return false, v1alpha1.ReasonReleaseFailed, err.Error() + "; " + outcome.Obstacle
+		return false, v1alpha1.ReasonReleaseFailed, err.Error() + "; " + outcome.Message
 	}
 	if outcome.Checking != "" {
 		return false, v1alpha1.ReasonChecking, ""
 	}
 	workload := s.workload()
 	switch {
-	case outcome.Obstacle != "":
-		return false, v1alpha1.ReasonProgressing, outcome.Obstacle
+	case outcome.Message != "":
+		return false, v1alpha1.ReasonProgressing, outcome.Message
 	case workload == nil:
 		return false, v1alpha1.ReasonProgressing, "no workload"
 	}

@@ -30,7 +30,7 @@ func (r *reconcile) forward(p plan.Plan) error {
 	case plan.Uninstalling:
 		return r.do(false, p.Groups...)
 	}
-	waits := r.waitFor(p.Waits, p.Leftovers, r.deleteOrphans(p.Leftovers))
+	waits := r.waitFor(p.Waits, p.Orphans, r.deleteOrphans(p.Orphans))
 	if p.Revises() {
 		if err := r.do(false, p.Tries); err != nil {
 			return err

@@ -30,9 +30,9 @@ const (
 	// interval is the time between two looks at the fleet while a change is on its way.
 	interval = time.Second
 
-	// standstill is that time while nobody can be admitted: the change is held, or left out. It is also for how long the labels of
+	// idleInterval is that time while nobody can be admitted: the change is held, or left out. It is also for how long the labels of
 	// namespaces are believed.
-	standstill = 5 * time.Second
+	idleInterval = 5 * time.Second
 )
 
 // Waves decides which Collectors may take a change that the operator brings.
@@ -221,7 +221,7 @@ func (w *Waves) Look(ctx context.Context) {
 	case chosen.Counts == Counts{}:
 		w.due = nil
 	case chosen.Waiting+chosen.RollingOut == 0:
-		w.due = new(now.Add(standstill))
+		w.due = new(now.Add(idleInterval))
 	}
 }
 
@@ -233,7 +233,7 @@ func (w *Waves) isDue() (bool, map[string]map[string]string) {
 	switch {
 	case w.due == nil || now.Before(*w.due):
 		return false, nil
-	case w.namespaces == nil || !now.Before(w.read.Add(standstill)):
+	case w.namespaces == nil || !now.Before(w.read.Add(idleInterval)):
 		w.read = now
 		return true, nil
 	}

@@ -136,7 +136,7 @@ func TestAWaveThatHoldsSaysSoOnce(t *testing.T) {
 		}
 		r.change(0, newCollector("overdue", nil)) // it is ready at last
 		r.Done(overdue, r.Now(), true)
-		r.expect(t, standstill, Counts{RollingOut: 1}, "waiting")
+		r.expect(t, idleInterval, Counts{RollingOut: 1}, "waiting")
 	})
 }
 
@@ -218,10 +218,10 @@ func TestWhoIsLeftOutForEverDoesNotWidenTheNextWave(t *testing.T) {
 		for _, collector := range all[1:] {
 			r.Done(collector, r.Now(), true)
 		}
-		r.expect(t, 2*standstill, Counts{LeftOut: 1}, "a", "b", "c", "d", "e")
+		r.expect(t, 2*idleInterval, Counts{LeftOut: 1}, "a", "b", "c", "d", "e")
 		for _, collector := range all[1:3] {
 			r.Ask(collector)
 		}
-		r.expect(t, standstill, Counts{LeftOut: 1, Waiting: 1, RollingOut: 1}, "a", "b", "c", "d", "e", "a")
+		r.expect(t, idleInterval, Counts{LeftOut: 1, Waiting: 1, RollingOut: 1}, "a", "b", "c", "d", "e", "a")
 	})
 }

@@ -25,10 +25,10 @@ type readiness struct {
 	reason, message string
 }
 
-// with adds an obstacle to the message, unless there is none.
-func (r readiness) with(obstacle string) readiness {
-	if obstacle != "" {
-		r.message += "; " + obstacle
+// with adds a message, unless there is none.
+func (r readiness) with(message string) readiness {
+	if message != "" {
+		r.message += "; " + message
 	}
 	return r
 }
@@ -39,11 +39,11 @@ func (w writer) readinessOf(
 ) (readiness, error) {
 	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
 		if condition := find(status, conditionType); isTrue(status, conditionType) && !isTrue(status, "Paused") {
-			return failure(outcome.Err, condition.Message).with(outcome.Obstacle), nil
+			return failure(outcome.Err, condition.Message).with(outcome.Message), nil
 		}
 	}
 	if outcome.Checking != "" && !isTrue(status, "Paused") {
-		return readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, outcome.Checking}.with(outcome.Obstacle), nil
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, outcome.Checking}.with(outcome.Message), nil
 	}
 	found := readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "no workload seen yet"}
 	if workload != nil {
@@ -56,12 +56,12 @@ func (w writer) readinessOf(
 			found = readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, found.message + "; " + missed}
 		}
 	}
-	found = found.with(outcome.Obstacle)
+	found = found.with(outcome.Message)
 	switch {
 	case isTrue(status, "Paused"):
 		message := "annotation " + v1alpha1.PausedAnnotation + " is true: the operator does not follow the spec"
 		return readiness{corev1.ConditionUnknown, v1alpha1.ReasonPaused, message + "; " + found.message}, nil
-	case found.status == corev1.ConditionTrue && outcome.Obstacle != "":
+	case found.status == corev1.ConditionTrue && outcome.Message != "":
 		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, found.message}, nil
 	case found.status == corev1.ConditionTrue && !outcome.InOrder:
 		// The workload in the informer cache can be from before the last change.

@@ -161,7 +161,7 @@ conditions:
 			events: []string{"Warning ReleaseFailed refused"},
 		},
 		"a refusal is told with what keeps the deployed revision from being repaired": {
-			outcome: outcome{Err: errors.New("refused"), Obstacle: "repair revision 2 meanwhile: exceeded quota"},
+			outcome: outcome{Err: errors.New("refused"), Message: "repair revision 2 meanwhile: exceeded quota"},
 			update: `
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}

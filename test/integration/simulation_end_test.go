@@ -150,7 +150,7 @@ func (s *space) unlike(twin *space) string {
 		return why
 	}
 	if s.collector.DeletionTimestamp != nil {
-		return s.leftovers()
+		return s.orphans()
 	}
 	if twin == nil {
 		return ""
@@ -189,8 +189,8 @@ func (s *space) unlike(twin *space) string {
 	return ""
 }
 
-// leftovers says what is left of a Collector that has gone.
-func (s *space) leftovers() string {
+// orphans says what is left of a Collector that has gone.
+func (s *space) orphans() string {
 	for key, object := range s.history.now() {
 		isTheTests := object.GetKind() == "Namespace" || object.GetName() == "team-config" || s.history.isLate(object)
 		if isOwned := len(object.GetOwnerReferences()) > 0 || object.GetLabels()["owner"] == "helm"; isOwned && !isTheTests {

@@ -21,8 +21,8 @@ func (s *Situation) deferred() Plan {
 
 // awaitSet returns the plan while pods have lost their StatefulSet, and a workload of another kind is to take its place.
 func (s *Situation) awaitSet() Plan {
-	const obstacle = "the deployed StatefulSet takes its pods back before the mode changes"
-	p := Plan{Verdict: Deferred, Restores: true, After: inventory.CacheDelay, Obstacle: obstacle}
+	const message = "the deployed StatefulSet takes its pods back before the mode changes"
+	p := Plan{Verdict: Deferred, Restores: true, After: inventory.CacheDelay, Message: message}
 	if s.Unmended != nil {
 		p.Restores, p.Unmended = false, fmt.Errorf("pods run without their StatefulSet; mend this, or delete the pods: %w", s.Unmended)
 	}
@@ -49,7 +49,7 @@ func Unchanged(view map[inventory.Reference]drift.Seen, waits map[inventory.Refe
 		}
 	}
 	if seen, isContested := view[first]; isContested {
-		p.Obstruct(Contested, EditorOf(seen.Editor), first)
+		p.Note(Contested, EditorOf(seen.Editor), first)
 	}
 	p.nameHeld(view)
 	return p, true
@@ -58,16 +58,16 @@ func Unchanged(view map[inventory.Reference]drift.Seen, waits map[inventory.Refe
 // Contested says who changes an object again and again.
 const Contested = "%s changes %s again and again, so the operator repairs it less and less often"
 
-// Obstruct notes what keeps objects from being as they should, unless something else does already.
-func (p *Plan) Obstruct(format string, args ...any) {
-	if p.Obstacle == "" {
-		p.Obstacle = fmt.Sprintf(format, args...)
+// Note notes what keeps objects from being as they should, unless something else does already.
+func (p *Plan) Note(format string, args ...any) {
+	if p.Message == "" {
+		p.Message = fmt.Sprintf(format, args...)
 	}
 }
 
 // contest names an object that somebody changes again and again, and has it looked at when its next repair is due.
 func (p *Plan) contest(what inventory.Reference, seen drift.Seen, now time.Time) {
-	p.Obstruct(Contested, EditorOf(seen.Editor), what)
+	p.Note(Contested, EditorOf(seen.Editor), what)
 	p.Sooner(seen.Next.Sub(now))
 }
 
@@ -91,6 +91,6 @@ func (p *Plan) nameHeld(view map[inventory.Reference]drift.Seen) {
 		}
 	}
 	if seen, isHeld := view[first]; isHeld {
-		p.Obstruct("%s is being deleted%s", first, heldBy(seen.Finalizers))
+		p.Note("%s is being deleted%s", first, heldBy(seen.Finalizers))
 	}
 }
