@@ -41,30 +41,29 @@ func (r *reconcile) look() error {
 	return nil
 }
 
-// isUnchanged tells whether there is nothing to do, by what is remembered or by what the status says. Then it says how that is.
-func (r *reconcile) isUnchanged() bool {
+// unchanged returns the plan if there is nothing to do, by what is remembered or by what the status says.
+func (r *reconcile) unchanged() (p plan.Plan, is bool) {
 	now, _, err := r.revisions.Inputs(r.ctx, r.collector)
 	isKnown := err == nil && r.expected != nil && r.deployed.Revision != 0 && !r.hasBegun()
 	if !isKnown || r.latest.Inputs != now || !r.now().Before(r.until) {
-		return false
+		return p, false
 	}
-	p, isUnchanged := plan.Unchanged(r.expected.See(r.found, r.now()), r.waits, r.now())
-	if !isUnchanged || r.mayPrune() {
-		return false
+	p, is = plan.Unchanged(r.expected.See(r.found, r.now()), r.waits, r.now())
+	if !is || r.mayPrune() {
+		return p, false
 	}
 	if r.latest.hash != r.deployed.Hash() { // a change of the operator waits
-		if r.last.refused.hash == r.latest.hash && r.BackingOff(r.collector) {
-			return false
-		}
-		if r.outcome.Update = r.Waves.Ask(r.collector); r.outcome.Update == nil {
-			return false
-		}
 		p.Verdict = plan.Deferred
+		is = r.last.refused.hash != r.latest.hash || !r.BackingOff(r.collector)
 	}
 	p.Sooner(r.until.Sub(r.now()))
-	r.outcome.Verdict, r.outcome.Message, r.outcome.Requeue = p.Verdict, p.Message, p.After
-	r.summarize(nil)
-	return true
+	return p, is
+}
+
+// awaitsTurn asks for the Collector's turn to take a change of the operator, and tells whether it has not come.
+func (r *reconcile) awaitsTurn() bool {
+	r.outcome.Update = r.Waves.Ask(r.collector)
+	return r.outcome.Update != nil
 }
 
 // mayPrune tells whether something that waits to be pruned may go now, or whether that is not known.
@@ -124,8 +123,7 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 	isUnmendable := r.learned.unmended != nil && !apply.IsPassing(r.learned.unmended) // nothing but the change can mend it
 	s.ByOperator = !isUnmendable && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
 	if s.ByOperator && s.Failed == nil && s.Refusal == nil {
-		r.outcome.Update = r.Waves.Ask(r.collector)
-		s.Turn = r.outcome.Update == nil
+		s.Turn = !r.awaitsTurn()
 	}
 }
 

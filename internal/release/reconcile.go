@@ -74,17 +74,17 @@ func (c *Clients) newReconcile(ctx context.Context, collector *unstructured.Unst
 func (r *reconcile) run() error {
 	before := r.deployed
 	err := r.look()
-	if err == nil && r.isUnchanged() {
-		r.outcome.Fast = true
-		r.ends(nil)
-		return nil
+	if err != nil {
+		r.tell(before, err)
+		r.ends(err)
+		return err
 	}
-	if err == nil {
-		if err = r.prepare(); err == nil {
-			err = r.converge()
-		}
-		r.summarize(err)
+	if p, is := r.unchanged(); is && (p.Verdict != plan.Deferred || r.awaitsTurn()) {
+		r.outcome.Verdict, r.outcome.Message, r.outcome.Requeue, r.outcome.Fast = p.Verdict, p.Message, p.After, true
+	} else if err = r.prepare(); err == nil {
+		err = r.converge()
 	}
+	r.summarize(err)
 	r.tell(before, err)
 	r.ends(err)
 	return err
@@ -179,7 +179,7 @@ func (r *reconcile) fails(s plan.Situation, err error) {
 
 // tell counts a change, or its refusal, and says what its pods refer to without being rolled.
 func (r *reconcile) tell(before revision.Deployed, err error) {
-	isChange := r.rendered == nil || r.rendered.Hash != before.Hash()
+	isChange := !r.outcome.Fast && (r.rendered == nil || r.rendered.Hash != before.Hash())
 	isOver := r.outcome.Verdict != plan.Deferred && (r.outcome.Verdict != plan.Checking || err != nil)
 	if !isChange || !isOver {
 		return

@@ -187,9 +187,7 @@ func (s *simSpace) converges(when string) {
 	}
 	s.want = want
 	why := s.refusal()
-	if n := len(s.records); n > 0 && when == "in the end" && len(s.refusals) == 0 && s.state.update == "" && int64(s.records[n-1].revision) > s.state.revision {
-		w.violates("S10", "%s, Helm shows revision %d, and revision %d is deployed", when, s.records[n-1].revision, s.state.revision)
-	}
+	s.showsDeployed(when)
 	_, job := s.markedAs(want)
 	switch {
 	case s.state.update != "" && (s.state.update != "RollingOut" || s.state.ready) && when == "in the end" && !w.isHeld():
@@ -213,6 +211,21 @@ func (s *simSpace) converges(when string) {
 		// nothing was ever accepted, or the Job has not run yet
 	default:
 		s.restored(why, when)
+	}
+}
+
+// showsDeployed checks that Helm's last revision is the deployed one. It need not be while a change is on its way, or if the operator cannot
+// restore the deployed revision.
+func (s *simSpace) showsDeployed(when string) {
+	isLast := func(known simRecord) bool { return int64(known.revision) > s.state.revision }
+	isDeployed := func(known simRecord) bool { return int64(known.revision) == s.state.revision }
+	if when != "in the end" || len(s.refusals) > 0 || s.state.update != "" || !slices.ContainsFunc(s.records, isLast) {
+		return
+	}
+	deployed := slices.IndexFunc(s.records, isDeployed)
+	canRestore := deployed >= 0 && !s.records[deployed].tampered && s.records[deployed].of.hashes == s.world.hashes
+	if s.state.revision == 0 || canRestore {
+		s.world.violates("S10", "%s, Helm shows another revision than %d, which is deployed", when, s.state.revision)
 	}
 }
 
