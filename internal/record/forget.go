@@ -14,14 +14,15 @@ import (
 	"github.com/kube8/kube8-operator/internal/redact"
 )
 
-// Forget deletes all records, also those that the history does not have. It tells whether there were any.
-func (r *Records) Forget(ctx context.Context) (found bool, err error) {
-	all, err := r.list(ctx)
-	if err != nil {
-		return false, err
+// Forget deletes all records, and tells whether there were any. It lists them if the history may not have all: it is not known, or a revision
+// may have begun.
+func (r *Records) Forget(ctx context.Context, mayHaveBegun bool) (found bool, err error) {
+	if mayHaveBegun || r.History == nil {
+		if r.History, err = r.list(ctx); err != nil {
+			return false, err
+		}
 	}
-	r.History = all
-	return len(all) > 0, r.forget(ctx, 0)
+	return len(r.History) > 0, r.forget(ctx, 0)
 }
 
 // forget deletes all records but some of the last revisions.

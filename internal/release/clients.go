@@ -102,6 +102,6 @@ type records interface {
 	Accept(ctx context.Context, begun v1alpha1.RecordedRevision)
 	Withdraw(ctx context.Context, begun v1alpha1.RecordedRevision) error
 	Read(ctx context.Context, revision int) (record.Content, error)
-	Forget(ctx context.Context) (found bool, err error)
+	Forget(ctx context.Context, mayHaveBegun bool) (found bool, err error)
 	Kept() []v1alpha1.RecordedRevision
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/revision"
 )
 
-// recall finds a revision that an operator began before this one started, and that the status does not tell of. There is none if the
-// objects are those of the deployed revision, which has the spec of now.
+// recall finds a revision that an operator began before this one started, and that the status does not tell of.
 func (r *reconcile) recall() error {
 	if r.begun != nil {
 		return nil
@@ -22,12 +21,8 @@ func (r *reconcile) recall() error {
 			return err
 		}
 	}
-	isNone := len(r.records.Kept()) == 0
-	if next > 1 {
-		isNone = !r.isUnknown && r.deployed.Generation == r.collector.GetGeneration()
-	}
 	found := &v1alpha1.RecordedRevision{}
-	if !isNone {
+	if next > 1 || len(r.records.Kept()) > 0 {
 		switch recorded, err := r.recorded(next); {
 		case err == nil:
 			found = &v1alpha1.RecordedRevision{

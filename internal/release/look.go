@@ -32,6 +32,9 @@ func (r *reconcile) look() error {
 	r.found = found
 	if r.expected == nil && r.deployed.IsSeen(r.found) {
 		r.expected = drift.ExpectAll(r.found)
+		if r.deployed.Generation == r.collector.GetGeneration() { // nothing has begun since
+			r.begun = &v1alpha1.RecordedRevision{}
+		}
 		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && r.deployed.IsFrom(now) {
 			r.latest, r.until = change{now, r.deployed.Hash()}, r.now().Add(now.PartOf(r.Period))
 		}

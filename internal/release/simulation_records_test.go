@@ -126,7 +126,7 @@ func (s *simRecords) Read(_ context.Context, number int) (record.Content, error)
 	return record.Content{Manifest: strconv.Itoa(number), Generation: s.records[i].spec}, nil
 }
 
-func (s *simRecords) Forget(context.Context) (found bool, err error) {
+func (s *simRecords) Forget(context.Context, bool) (found bool, err error) {
 	effect, lost := s.request("list and delete the records")
 	if found = len(s.records) > 0; effect {
 		s.records = nil
