@@ -22,6 +22,10 @@ const (
 	// peers is the list of a NetworkPolicy's rule that may have as many as fewer: vendors publish dozens of blocks of addresses.
 	peers = "to"
 
+	// options is the list of a mount that has each of three words once. A mount counts as if it had no list, so that as many may be
+	// mounted as before it had one.
+	options, words = "bindMountOptions", 3
+
 	// amount is what a quantity looks like: 32 digits and two of an exponent. The pattern of Kubernetes allows any number, and whoever
 	// compares 1e100000000 with something takes a minute for it.
 	amount = `^[+-]?([0-9]{1,32}(\.[0-9]{0,32})?|\.[0-9]{1,32})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
@@ -74,11 +78,21 @@ func limit(node any, depth int) {
 			node["pattern"] = amount
 		}
 		for name, child := range node {
-			if field, isSchema := child.(map[string]any); isSchema && name == peers && depth == 1 {
-				setDefault(field, "maxItems", fewer)
+			if field, isSchema := child.(map[string]any); isSchema {
+				limitByName(name, field, depth)
 			}
 			limit(child, depth)
 		}
+	}
+}
+
+// limitByName limits a field whose lists need another limit than those of their kind.
+func limitByName(name string, field map[string]any, depth int) {
+	switch {
+	case name == peers && depth == 1:
+		setDefault(field, "maxItems", fewer)
+	case name == options:
+		setDefault(field, "maxItems", words)
 	}
 }
 
@@ -113,8 +127,8 @@ func hasLists(schema map[string]any) bool {
 		return true
 	}
 	fields, _ := schema["properties"].(map[string]any)
-	for _, field := range fields {
-		if field, isSchema := field.(map[string]any); isSchema && hasLists(field) {
+	for name, field := range fields {
+		if field, isSchema := field.(map[string]any); isSchema && name != options && hasLists(field) {
 			return true
 		}
 	}

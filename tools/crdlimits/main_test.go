@@ -19,6 +19,7 @@ properties:
   list: {items: {additionalProperties: {type: string}, type: object}, type: array}
   few: {items: {type: string}, maxItems: 2, type: array}
   many: {items: {type: string}, type: array}
+  mounts: {items: {properties: {bindMountOptions: {items: {type: string}, type: array}}, type: object}, type: array}
   deep: {items: {properties: {a: {items: {properties: {b: {items: {properties: {c: {type: string}}, type: object}, type: array},
     d: {items: {type: string}, type: array}}, type: object}, type: array}}, type: object}, type: array}
   pods: {format: int32, minimum: 0, type: integer}
@@ -73,6 +74,17 @@ properties:
   many:
     items:
       type: string
+    maxItems: 256
+    type: array
+  mounts:
+    items:
+      properties:
+        bindMountOptions:
+          items:
+            type: string
+          maxItems: 3
+          type: array
+      type: object
     maxItems: 256
     type: array
   pods:
