@@ -203,7 +203,9 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 			}
 			return nil, nil
 		}
-		step.Reason = "it differs from the revision"
+		if step.Reason = "it differs from the revision"; s.isStopped(wanted) {
+			step.Reason = "it has no pods, and a HorizontalPodAutoscaler does nothing about that"
+		}
 	case drift.Changed:
 		if seen.Held {
 			p.Note(Contested, EditorOf(seen.Editor), wanted.Ref)

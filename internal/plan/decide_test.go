@@ -38,12 +38,16 @@ func wanted(hash string, objects ...string) Want {
 	for _, text := range objects {
 		text, isReplicas := strings.CutSuffix(text, "+replicas")
 		text, isExclusive := strings.CutSuffix(text, "+excludes")
+		text, isAutoscaler := strings.CutSuffix(text, "+min2")
 		what, hash, _ := strings.Cut(text, "=")
 		object := render.Object{Ref: ref(what), Hash: hash, SetsReplicas: isReplicas, Excludes: isExclusive}
 		object.Stage = render.StageOf(object.Ref.Kind().Kind)
 		object.Content = &unstructured.Unstructured{Object: map[string]any{}}
 		if isReplicas {
 			object.Content.Object["spec"] = map[string]any{"replicas": 1.}
+		}
+		if isAutoscaler {
+			object.Content.Object["spec"] = map[string]any{"minReplicas": int64(2)}
 		}
 		object.Content.SetNamespace("acme")
 		want.Objects = append(want.Objects, object)

@@ -33,6 +33,9 @@ func (s *Situation) awaitSet() Plan {
 // waits to be pruned, or waits for its next repair.
 func Unchanged(view map[inventory.Reference]drift.Seen, waits map[inventory.Reference]bool, now time.Time) (p Plan, isUnchanged bool) {
 	p.Verdict = InSync
+	if areStopped(view) {
+		return p, false
+	}
 	var first inventory.Reference // of those that are contested, so that the message is always the same
 	for what, seen := range view {
 		switch {

@@ -33,6 +33,9 @@ func (s *Situation) replicas(wanted *render.Object) (most int32, of inventory.Re
 	if wanted.Stage != render.Workloads || wanted.SetsReplicas || wanted.Ref.Kind().Kind == "DaemonSet" {
 		return 0, of
 	}
+	if s.isStopped(wanted) {
+		return s.minimum(), wanted.Ref
+	}
 	for what, seen := range s.View.Objects {
 		isLarger := seen.Replicas > most || seen.Replicas == most && most > 0 && what.Use() < of.Use()
 		if inventory.IsWorkload(what.Kind().Kind) && isLarger {
@@ -51,8 +54,47 @@ func (s *Situation) replicas(wanted *render.Object) (most int32, of inventory.Re
 // scalesUp tells whether a change has a workload take the place of one with more pods, although it is there and does not say how many it
 // has. It does so once: the number of pods is an autoscaler's then.
 func (s *Situation) scalesUp(wanted *render.Object) bool {
+	if s.isStopped(wanted) {
+		return true
+	}
 	seen := s.View.Objects[wanted.Ref]
 	most, of := s.replicas(wanted)
 	isThere := seen.State != drift.Absent && seen.IsThere()
 	return s.changes() && isThere && of != wanted.Ref && most > seen.Replicas
+}
+
+// isStopped tells whether a workload is there without pods, and is to have some although its autoscaler makes none: a HorizontalPodAutoscaler
+// does nothing for a workload of 0 replicas (k8s.io/kubernetes, pkg/controller/podautoscaler).
+func (s *Situation) isStopped(wanted *render.Object) bool {
+	seen := s.View.Objects[wanted.Ref]
+	if wanted.SetsReplicas || !scales(wanted.Ref) || seen.State == drift.Absent || !seen.IsThere() {
+		return false
+	}
+	return seen.Replicas == 0 && s.minimum() > 0
+}
+
+// minimum returns how many pods the wanted HorizontalPodAutoscaler makes at least, or 0 without one.
+func (s *Situation) minimum() int32 {
+	for i := range s.Want.Objects {
+		if s.Want.Objects[i].Ref.Kind().Kind == "HorizontalPodAutoscaler" {
+			least, _, _ := unstructured.NestedNumberAsFloat64(s.Want.Objects[i].Content.Object, "spec", "minReplicas")
+			return int32(least)
+		}
+	}
+	return 0
+}
+
+// areStopped tells whether a workload has no pods, and a HorizontalPodAutoscaler that may be to make some.
+func areStopped(view map[inventory.Reference]drift.Seen) bool {
+	stopped, autoscaled := false, false
+	for what, seen := range view {
+		stopped = stopped || scales(what) && seen.Replicas == 0
+		autoscaled = autoscaled || what.Kind().Kind == "HorizontalPodAutoscaler"
+	}
+	return stopped && autoscaled
+}
+
+// scales tells whether an autoscaler can set the number of pods of a workload.
+func scales(workload inventory.Reference) bool {
+	return workload.Kind().Kind == "Deployment" || workload.Kind().Kind == "StatefulSet"
 }

@@ -18,6 +18,27 @@ func TestDecideHowManyPodsAWorkloadHas(t *testing.T) {
 	}
 	const serves = "\n" + `message: StatefulSet "c" serves until Deployment "c" does`
 	decisions{
+		"a workload that was scaled to 0 gets the pods that its autoscaler does not make": {
+			Situation{
+				Deployed: "r1", Want: wanted("r1", "Deployment/c=1", "HorizontalPodAutoscaler/c=1+min2"),
+				View: drift.View{Objects: pods(having("Deployment/c=1", "HorizontalPodAutoscaler/c=1"), "Deployment/c", 0)},
+			},
+			"Drifted\nchange Deployment/c with 2 pods, risen",
+		},
+		"not one that an autoscaler may scale to 0": {
+			Situation{
+				Deployed: "r1", Want: wanted("r1", "Deployment/c=1", "HorizontalPodAutoscaler/c=1"),
+				View: drift.View{Objects: pods(having("Deployment/c=1", "HorizontalPodAutoscaler/c=1"), "Deployment/c", 0)},
+			},
+			"InSync",
+		},
+		"not one that has pods": {
+			Situation{
+				Deployed: "r1", Want: wanted("r1", "Deployment/c=1", "HorizontalPodAutoscaler/c=1+min2"),
+				View: drift.View{Objects: pods(having("Deployment/c=1", "HorizontalPodAutoscaler/c=1"), "Deployment/c", 1)},
+			},
+			"InSync",
+		},
 		"a workload gets fewer pods when all else is accepted": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Deployment/c=2+replicas", "Ingress/c=1"),
@@ -79,4 +100,21 @@ func TestDecideHowManyPodsAWorkloadHas(t *testing.T) {
 			"InSync\ndelete StatefulSet/c",
 		},
 	}.run(t)
+}
+
+func TestAWorkloadThatWasScaledToZeroIsLookedAtIfItHasAnAutoscaler(t *testing.T) {
+	for name, row := range map[string]struct {
+		objects []string
+		number  int32
+		want    bool
+	}{
+		"no pods, and an autoscaler":      {[]string{"Deployment/c=1", "HorizontalPodAutoscaler/c=1"}, 0, false},
+		"pods, and an autoscaler":         {[]string{"Deployment/c=1", "HorizontalPodAutoscaler/c=1"}, 1, true},
+		"no pods, as the spec says":       {[]string{"Deployment/c=1"}, 0, true},
+		"no pods, and KEDA's autoscaling": {[]string{"Deployment/c=1", "ScaledObject/c=1"}, 0, true},
+	} {
+		if _, got := Unchanged(pods(having(row.objects...), "Deployment/c", row.number), nil, noon); got != row.want {
+			t.Errorf("%s: unchanged %t, want %t", name, got, row.want)
+		}
+	}
 }

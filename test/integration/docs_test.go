@@ -95,7 +95,8 @@ func removeAll(t *testing.T, collector *v1alpha1.Collector) {
 
 func TestTheCommandsOfOperationsLookAtAndPauseACollector(t *testing.T) {
 	collector := installSample(t)
-	serve(t, collector, 1)
+	scaleTo(t, collector, 2) // as its HorizontalPodAutoscaler does
+	serve(t, collector, 2)
 	script, err := docs.Script("docs/operations.md", "What to look at")
 	out := runScript(t, "", script, err)
 	g := NewWithT(t)

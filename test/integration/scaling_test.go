@@ -48,17 +48,24 @@ func TestSomebodyElseScalesACollector(t *testing.T) {
 	g.Expect(pods()).To(BeEquivalentTo(3), "those of the spec, once nobody else scales")
 }
 
+// scaleTo sets the number of pods of a Collector's Deployment, as `kubectl scale` and autoscalers do.
+func scaleTo(t *testing.T, collector *v1alpha1.Collector, replicas int32) {
+	t.Helper()
+	wanted, deployment := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}, get(t, collector, "", &appsv1.Deployment{})
+	if err := plane.client.SubResource("scale").Update(t.Context(), deployment, client.WithSubResourceBody(wanted)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A HorizontalPodAutoscaler is disabled for a workload that has been scaled to 0.
-func TestReadySaysThatAnAutoscalerDoesNothing(t *testing.T) {
+func TestAWorkloadThatWasScaledToZeroGetsThePodsThatItsAutoscalerDoesNotMake(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	collector := newCollector(newNamespace(t), "gateway")
 	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(2)), MaxReplicas: new(int32(9))}
 	create(t, collector)
 	scale := func(replicas int32) {
-		wanted := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
-		deployment := get(t, collector, "", &appsv1.Deployment{})
-		g.Expect(plane.client.SubResource("scale").Update(t.Context(), deployment, client.WithSubResourceBody(wanted))).To(Succeed())
+		scaleTo(t, collector, replicas)
 		serve(t, collector, replicas)
 	}
 	ready := func() string {
@@ -69,8 +76,11 @@ func TestReadySaysThatAnAutoscalerDoesNothing(t *testing.T) {
 	g.Eventually(ready).Should(Equal("False Progressing: 1/1 available; autoscaling.minReplicas is 2"))
 	scale(2)
 	g.Eventually(ready).Should(Equal("True Available: 2/2 available"))
-	scale(0)
-	g.Eventually(ready).Should(HavePrefix("False Progressing: 0/0 available; autoscaling.minReplicas is 2, but an autoscaler does nothing"))
+	scaleTo(t, collector, 0)
+	serve(t, collector, 0)
+	g.Eventually(func() int32 { return *get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas }).Should(BeEquivalentTo(2), "once")
+	serve(t, collector, 2)
+	g.Eventually(ready).Should(Equal("True Available: 2/2 available"))
 	scale(5)
 	g.Eventually(ready).Should(Equal("True Available: 5/5 available"))
 }
