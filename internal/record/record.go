@@ -151,10 +151,7 @@ func (r *Records) Begin(ctx context.Context, content Content) (v1alpha1.Recorded
 	}
 	begun, err := r.create(ctx, next, content)
 	// A quota may have room for fewer than stay. The record of what is deployed stays.
-	for keeps := r.Limit / 2; apierrors.IsForbidden(err) && keeps > 0; keeps /= 2 {
-		if isQuota := strings.Contains(err.Error(), "exceeded quota"); !isQuota || r.forget(ctx, keeps) != nil {
-			break
-		}
+	for keeps := min(r.Limit, len(r.History)) / 2; keeps > 0 && isOfQuota(err) && r.forget(ctx, keeps) == nil; keeps /= 2 {
 		begun, err = r.create(ctx, next, content)
 	}
 	for taken := 0; apierrors.IsAlreadyExists(err); taken++ {
@@ -175,6 +172,9 @@ func (r *Records) Begin(ctx context.Context, content Content) (v1alpha1.Recorded
 	}
 	return begun, err
 }
+
+// isOfQuota tells whether a quota refuses a request.
+func isOfQuota(err error) bool { return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota") }
 
 // Accept adds a revision that was begun to the history, notes that the one before is superseded, and forgets the oldest. What is refused of
 // that is no reason to fail.
