@@ -42,10 +42,11 @@ var harmless = map[string]string{
 		volumeClaimTemplates[].spec.storageClassName volumeClaims[].spec.storageClassName
 		volumeClaimTemplates[].spec.resources.limits.* volumeClaims[].spec.resources.limits.*`,
 	"volumes of the types that all may have": `extraVolumes[].name extraVolumes[].configMap.** extraVolumes[].secret.** extraVolumes[].emptyDir.**
-		extraVolumes[].downwardAPI.** extraVolumes[].projected.defaultMode extraVolumes[].projected.sources[].configMap.**
-		extraVolumes[].projected.sources[].secret.** extraVolumes[].projected.sources[].downwardAPI.** extraVolumes[].persistentVolumeClaim.**
+		extraVolumes[].downwardAPI.** extraVolumes[].projected.defaultMode extraVolumes[].projected.defaultUser
+		extraVolumes[].projected.sources[].configMap.** extraVolumes[].projected.sources[].secret.**
+		extraVolumes[].projected.sources[].downwardAPI.** extraVolumes[].persistentVolumeClaim.**
 		extraVolumes[].projected.sources[].serviceAccountToken.expirationSeconds extraVolumes[].projected.sources[].serviceAccountToken.path
-		extraVolumes[].image.pullPolicy`,
+		extraVolumes[].projected.sources[].serviceAccountToken.user extraVolumes[].image.pullPolicy`,
 }
 
 // classified are the fields that reach further: the limit that holds them, and a value that it refuses with all limits set.
