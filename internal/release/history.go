@@ -3,6 +3,8 @@ package release
 import (
 	"cmp"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -15,13 +17,14 @@ func (r *reconcile) recall() error {
 	if r.begun != nil {
 		return nil
 	}
-	next := r.deployed.Revision + 1
-	if next == 1 {
+	next, found := r.deployed.Revision+1, &v1alpha1.RecordedRevision{}
+	reported, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "observedGeneration")
+	isReported := reported == r.collector.GetGeneration() // and so what was begun of a first revision was withdrawn
+	if next == 1 && !isReported {
 		if err := r.records.Prepare(r.ctx); err != nil {
 			return err
 		}
 	}
-	found := &v1alpha1.RecordedRevision{}
 	if next > 1 || len(r.records.Kept()) > 0 {
 		switch recorded, err := r.recorded(next); {
 		case err == nil:
