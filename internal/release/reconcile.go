@@ -74,29 +74,26 @@ func (c *Clients) newReconcile(ctx context.Context, collector *unstructured.Unst
 func (r *reconcile) run() error {
 	before := r.deployed
 	err := r.look()
-	if err != nil {
+	if err == nil {
+		err = r.act()
+		r.summarize(err)
 		r.tell(before, err)
-		r.ends(err)
-		return err
 	}
-	if p, is := r.unchanged(); is && (p.Verdict != plan.Deferred || r.awaitsTurn()) {
-		r.outcome.Verdict, r.outcome.Message, r.outcome.Requeue, r.outcome.Fast = p.Verdict, p.Message, p.After, true
-	} else if err = r.prepare(); err == nil {
-		err = r.converge()
-	}
-	r.summarize(err)
-	r.tell(before, err)
 	r.ends(err)
 	return err
 }
 
-// prepare renders what is wanted. If nothing can be rendered, that is the refusal of it.
-func (r *reconcile) prepare() error {
+// act does nothing if nothing has changed, or converges. If nothing can be rendered, that is the refusal of what is wanted.
+func (r *reconcile) act() error {
+	if p, is := r.unchanged(); is && (p.Verdict != plan.Deferred || r.awaitsTurn()) {
+		r.outcome.Verdict, r.outcome.Message, r.outcome.Requeue, r.outcome.Fast = p.Verdict, p.Message, p.After, true
+		return nil
+	}
 	if err := r.recall(); err != nil {
 		return err
 	}
 	r.learned.refused = r.render()
-	return nil
+	return r.converge()
 }
 
 // converge decides what to do, and does it, until the API server tells nothing new.
