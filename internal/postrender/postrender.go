@@ -143,7 +143,7 @@ func Split(manifest string) (documents []string) {
 	return documents
 }
 
-// OwnMark is the comment by which the chart marks where it mounts a Secret of its own. The name does not tell that, because the owner of a
+// OwnMark is a comment of the chart. It marks where the chart mounts a Secret of its own. The name does not tell that, because the owner of a
 // Collector can refer to a Secret by any name. Values cannot have the mark: they come into a manifest without comments.
 const OwnMark = "# kube8.dev/own"
 
@@ -179,7 +179,7 @@ func (o *object) finish(secrets map[reference]*files, references string) error {
 }
 
 // stamp stamps the hashes of what the object's pods mount and refer to, and names the Secrets of the chart after their content where the
-// chart mounts them. What the owner of the Collector refers to keeps its name.
+// chart mounts them. A Secret that the owner of the Collector refers to keeps its name.
 func (o *object) stamp(secrets map[reference]*files, references string) error {
 	pod, err := o.node.Pipe(yaml.Lookup("spec", "template", "spec"))
 	if err != nil || pod == nil {

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// queue gives client-go's queue the priorities of controller-runtime. What is delayed is never urgent, because no user waits for it: the
+// queue gives client-go's queue the priorities of controller-runtime. A delayed request is never urgent, because no user waits for it: the
 // controller would give retries and periodic reconciles the priority of the reconcile before them.
 type queue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]

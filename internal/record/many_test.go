@@ -11,7 +11,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// endless is an API server on which a tenant has created Secrets with the labels of a release, without end.
+// endless is an API server with Secrets of a tenant that have the labels of a release, without end.
 type endless struct {
 	client.Reader
 	requests int

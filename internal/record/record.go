@@ -174,10 +174,12 @@ func (r *Records) Begin(ctx context.Context, content Content) (v1alpha1.Recorded
 }
 
 // isOfQuota tells whether a quota refuses a request.
-func isOfQuota(err error) bool { return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota") }
+func isOfQuota(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
+}
 
-// Accept adds a revision that was begun to the history, notes that the one before is superseded, and forgets the oldest. What is refused of
-// that is no reason to fail.
+// Accept adds a revision that was begun to the history, notes that the one before is superseded, and forgets the oldest. A refusal of that is no
+// reason to fail.
 func (r *Records) Accept(ctx context.Context, begun v1alpha1.RecordedRevision) {
 	r.drop(begun)
 	if n := len(r.History); n > 0 {

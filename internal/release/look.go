@@ -123,7 +123,7 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 	case change{}: // an earlier operator may have met it
 		s.Refused = apply.ToldRefused(r.collector, s.Want.Objects)
 	}
-	isUnmendable := r.learned.unmended != nil && !apply.IsPassing(r.learned.unmended) // nothing but the change can mend it
+	isUnmendable := r.learned.unmended != nil && !apply.IsPassing(r.learned.unmended) // only the change can mend it
 	s.ByOperator = !isUnmendable && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
 	if s.ByOperator && s.Failed == nil && s.Refusal == nil {
 		s.Turn = !r.awaitsTurn()

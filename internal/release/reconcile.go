@@ -23,7 +23,7 @@ import (
 // maxDecisions is how often one reconcile decides: each time by something that the API server has told since.
 const maxDecisions = 12
 
-// reconcile is one reconcile of one Collector. It begins with what is remembered, and ends with what is to be remembered.
+// reconcile is one reconcile of one Collector. It begins and ends with a memory.
 type reconcile struct {
 	*Clients
 	memory
@@ -189,7 +189,7 @@ func (r *reconcile) tell(before revision.Deployed, err error) {
 	r.tellUnfollowed(err)
 }
 
-// ends keeps what is to be remembered, and how the reconcile ended, for the status.
+// ends keeps the memory for the next reconcile, and how this one ended, for the status.
 func (r *reconcile) ends(err error) {
 	r.deployed.History = r.records.Kept()
 	r.outcome.Err, r.outcome.Deployed = err, r.deployed

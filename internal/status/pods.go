@@ -52,7 +52,7 @@ func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructur
 }
 
 // mostEvents is how many events about a workload are looked at, however many a tenant has created. client-go tells at most 25 of an object
-// at once, and one more every 5 minutes: that are 37 in the hour for which the API server keeps them.
+// at once, and one more every 5 minutes. The API server keeps events for an hour: that are 37.
 const mostEvents = 48
 
 // errEnough ends a list.

@@ -4,8 +4,8 @@
 // It decorates the reconciler's client. The reconciler rewrites the whole status each time. It writes the release's manifest
 // and conditions that have flipped there and back within one reconcile, and drops fields that it does not know. The decorated
 // client leaves the manifest out, and adds the condition Ready and the state of release and pods. It gives a condition whose
-// status is the same its transition time back. It drops a write that would change nothing. What it writes starts no reconcile, see
-// News.
+// status is the same its transition time back. It drops a write that would change nothing. A status starts no
+// reconcile, see News.
 package status
 
 import (

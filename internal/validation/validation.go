@@ -77,8 +77,8 @@ func Create(obj *unstructured.Unstructured) error {
 	if err != nil {
 		return fmt.Errorf("read %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}
-	// The API server finds in its context which version of the API a request is for. What it logs of its two ways to validate is not for
-	// people who render.
+	// The API server finds in its context which version of the API a request is for. Its log of its two ways to
+	// validate is not for people who render.
 	ctx := klog.NewContext(context.Background(), logr.Discard())
 	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: kind.Group, APIVersion: kind.Version})
 	if refused := validate(ctx, kind.Kind, decoded); len(refused) > 0 {
@@ -97,7 +97,7 @@ func validate(ctx context.Context, kind string, obj runtime.Object) field.ErrorL
 		}
 		return refused
 	}
-	// What the API's types declare is checked beside what is written by hand.
+	// The API's types declare some rules, and others are written by hand.
 	declared := rest.DeclarativeValidationConfig{Options: map[string]bool{string(features.WorkloadWithJob): false}}
 	return rest.ValidateDeclarativelyWithMigrationChecks(ctx, legacyscheme.Scheme, obj, nil, validateByHand(obj), operation.Create, declared)
 }

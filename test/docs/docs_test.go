@@ -22,6 +22,8 @@ var elsewhere = []struct {
 	{command: `make simulate`, test: "TestSimulation"},
 	{command: `make walk`, test: "TestWalkOfEachField"},
 	{command: `make soak`, test: "TestDisturbancesAreNoChangeOfAFlow"},
+	{command: `make weight`, why: "it counts, and demands nothing"},
+	{command: `kubectl delete collector --cascade=orphan`, test: "TestACollectorThatIsDeletedWithoutItsObjectsLeavesThem"},
 	{command: `make bench`, why: "it measures for many minutes"},
 	{command: `go test .* -bench .*`, why: "it measures, and demands nothing"},
 	{command: `bin/bench -report`, test: "TestReportReplacesWhatIsBetweenTheMarks"},

@@ -107,7 +107,7 @@ func TestTheFirstChangeAfterARestartCostsAsMuchAsAnyOther(t *testing.T) {
 		configure(t, collector, text)
 		want := []string{"patch secrets", "patch deployments", "create secrets", "patch secrets", "patch collectors/status", "create events"}
 		if text != "third: {}" { // the oldest record, and the oldest configuration
-			want = append(want, "delete secrets", "delete secrets", "get secrets") // only a note told of that record
+			want = append(want, "delete secrets", "delete secrets")
 		}
 		expectRequests(t, since, collector.Namespace, want)
 	}
