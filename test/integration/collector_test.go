@@ -122,16 +122,13 @@ func awaitRevision(t *testing.T, collector *v1alpha1.Collector, revision int) {
 		Should(BeNumerically(">=", revision), "deployed revision of Collector %s", client.ObjectKeyFromObject(collector))
 }
 
-// deployedRevision returns the number of the release's revision that is deployed, or 0.
+// deployedRevision returns the number of the release's revision that is accepted, or 0. Its record is there before.
 func deployedRevision(t *testing.T, collector *v1alpha1.Collector) int {
 	t.Helper()
-	revision := 0
-	for _, stored := range revisions(t, collector) {
-		if number, err := strconv.Atoi(stored.Labels["version"]); err == nil && stored.Labels["status"] == "deployed" {
-			revision = max(revision, number)
-		}
+	if deployed := get(t, collector, "", &v1alpha1.Collector{}).Status.DeployedRelease; deployed != nil {
+		return int(deployed.Revision)
 	}
-	return revision
+	return 0
 }
 
 // revisions returns the Secrets in which Helm keeps a Collector's release.

@@ -127,7 +127,7 @@ func createHeld(t *testing.T) (*v1alpha1.Collector, *gate) {
 		t.Fatal(err)
 	}
 	gate.await(t)
-	NewWithT(t).Expect(statusesOfRevisions(t, collector)).To(BeEmpty(), "a revision is recorded when it is deployed")
+	NewWithT(t).Expect(deployedRevision(t, collector)).To(BeZero(), "a revision is accepted when all of it is applied")
 	return collector, gate
 }
 
