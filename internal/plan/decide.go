@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -79,24 +78,6 @@ func (s *Situation) towards(changes bool) Plan {
 	return p
 }
 
-// mend adds to a plan how the deployed revision is mended, beside what the plan does.
-func (s Situation) mend(p *Plan) {
-	switch accepted := s.Accepted; {
-	case s.Unmended != nil:
-		p.Unmended = s.Unmended
-	case accepted == nil:
-		p.Recalls = true
-	case accepted.Err != nil:
-		p.Unmended = accepted.Err
-	default:
-		want, err := accepted.Want.Accepted(accepted.Want.First(render.Checks))
-		s.Want, s.Immutable, s.Restores = want, accepted.Immutable, true
-		mended := s.towards(false)
-		p.Mends, p.MendDeletes, p.Unmended = mended.Groups, mended.Deletes, cmp.Or(err, mended.Err)
-		p.Message = cmp.Or(p.Message, mended.Message)
-	}
-}
-
 // order adds steps to the plan, stage by stage. A refusal comes before anything that serves is changed, where that is possible: what is new
 // comes first, and then what was refused last.
 func (s *Situation) order(steps []apply.Step, untried inventory.Reference, p *Plan) {
@@ -137,38 +118,6 @@ func (s *Situation) verdict(changes bool, steps int) Verdict {
 		return Drifted
 	}
 	return InSync
-}
-
-// Drifts tells whether the deployed revision has to be repaired, as far as is known without rendering it.
-func (s *Situation) Drifts() bool {
-	return s.Deployed != "" && (len(s.Harmed()) > 0 || s.IsHarmed(true))
-}
-
-// Harmed returns the objects that may have to be repaired.
-func (s *Situation) Harmed() map[inventory.Reference]bool {
-	harmed := map[inventory.Reference]bool{}
-	for what, seen := range s.View.Objects {
-		mayDrift := seen.State == drift.Unknown || seen.State == drift.Lost || seen.State == drift.Changed
-		if mayDrift && render.StageOf(what.Kind().Kind) != render.Checks {
-			harmed[what] = true
-		}
-	}
-	return harmed
-}
-
-// IsHarmed tells whether something is known to be wrong with the deployed revision. The loss of an object that pods can mount does not
-// count if a digest or a record tells which of them they do. The loss of one that was created for a later revision never counts.
-func (s *Situation) IsHarmed(knowsMounts bool) bool {
-	runs := false
-	for what, seen := range s.View.Objects {
-		stage := render.StageOf(what.Kind().Kind)
-		isLost := seen.State == drift.Lost && !seen.Pending && (stage != render.Mounts || !knowsMounts)
-		if (isLost || seen.State == drift.Changed) && stage != render.Checks {
-			return true
-		}
-		runs = runs || stage == render.Workloads
-	}
-	return s.Begun || !runs
 }
 
 // step returns what has to be done about one wanted object, or nil. It adds to the plan what keeps that from being done.

@@ -90,13 +90,6 @@ func MayPrune(waits map[inventory.Reference]bool, found map[inventory.Reference]
 	return false
 }
 
-// WaitFor has the objects of deletions that failed pruned later.
-func (p *Plan) WaitFor(deletes []apply.Step) {
-	for _, step := range deletes {
-		p.wait(step.Ref)
-	}
-}
-
 func (p *Plan) wait(what inventory.Reference) {
 	if p.Waits == nil {
 		p.Waits = map[inventory.Reference]bool{}
