@@ -77,7 +77,6 @@ func TestAWorkloadThatWasScaledToZeroGetsThePodsThatItsAutoscalerDoesNotMake(t *
 	scale(2)
 	g.Eventually(ready).Should(Equal("True Available: 2/2 available"))
 	scaleTo(t, collector, 0)
-	serve(t, collector, 0)
 	g.Eventually(func() int32 { return *get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas }).Should(BeEquivalentTo(2), "once")
 	serve(t, collector, 2)
 	g.Eventually(ready).Should(Equal("True Available: 2/2 available"))
