@@ -47,6 +47,9 @@ const (
 // Waits tells whether another revision waits for a check or for its turn.
 func (v Verdict) Waits() bool { return v == Checking || v == Deferred }
 
+// IsOfChange tells whether another revision is refused if a step fails: then what is deployed may have to be mended.
+func (v Verdict) IsOfChange() bool { return v != Drifted && v != Deferred && v != Uninstalling }
+
 // Plan is what was decided.
 type Plan struct {
 	Verdict Verdict

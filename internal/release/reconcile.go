@@ -128,7 +128,7 @@ func (r *reconcile) carryOut(s plan.Situation, p plan.Plan) (again bool, err err
 		switch {
 		case again:
 			return true, nil
-		case apply.IsLost(err), p.Verdict == plan.Drifted:
+		case apply.IsLost(err), !p.Verdict.IsOfChange():
 			return false, errors.Join(err, failed)
 		}
 		r.learned.refused = errors.Join(err, failed, r.undo(p, err))
@@ -193,7 +193,7 @@ func (r *reconcile) tell(before revision.Deployed, err error) {
 func (r *reconcile) ends(err error) {
 	r.deployed.History = r.records.Kept()
 	r.outcome.Err, r.outcome.Deployed = err, r.deployed
-	isOfChange := r.rendered != nil && r.outcome.Verdict != plan.Deferred && r.outcome.Verdict != plan.Drifted
+	isOfChange := r.rendered != nil && r.outcome.Verdict.IsOfChange()
 	if err != nil && isOfChange && !apply.IsLost(err) {
 		r.outcome.refused = change{r.rendered.Inputs, r.rendered.Hash}
 	}
