@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -70,7 +71,8 @@ func newCollectorOf(t *testing.T, values map[string]any) *v1alpha1.Collector {
 		t.Fatal(err)
 	}
 	if reference := collector.Spec.Collector.ConfigurationSecret; reference != nil {
-		createSecret(t, collector.Namespace, reference.Name, config)
+		named := createSecret(t, collector.Namespace, reference.Name, config)
+		changeSecret(t, named, func(s *corev1.Secret) { s.Data[reference.Key] = []byte(config) })
 	}
 	return collector
 }
