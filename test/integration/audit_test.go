@@ -31,11 +31,12 @@ var refusals = []privilege.Refusal{
 	// For half a minute, an API server that was started again does not know the kinds of CRDs when it admits owners.
 	{Message: "cannot find RESTMapping for APIVersion kube8.dev/v1alpha1", Test: "TestChaosTheAPIServerRestartsInTheMiddle"},
 	{Message: "create not allowed while custom resource definition is terminating", Test: "TestACollectorFollowsWhatTheClusterOffers"},
-	{Message: "exceeded quota: limit, requested: count/secrets=1", Test: "TestAChangeWhoseRecordAQuotaRefusesIsAppliedOnce"},
+	{Message: "exceeded quota: limit, requested: count/secrets=1", Test: "TestAQuotaOnSecretsRefusesTheChangeAndNothingChanges"},
 	{Message: "exceeded quota: limit, requested: count/deployments.apps=1", Test: "TestADeploymentWhoseCreationIsRefusedAtFirstComesBackWithAsManyPods"},
 	{Message: "exceeded quota: limit, requested: count/ingresses.networking.k8s.io=1", Test: "TestARefusalThatStaysGrowsNoClaimAndChangesNoServiceAccount"},
 	{Message: "exceeded quota: limit, requested: count/services=1", Test: "TestReadySaysThatWhatServesCannotBeRepairedWhileARefusalStands"},
 	{Message: "exceeded quota: limit, requested: count/statefulsets.apps=1", Test: "TestAnotherModeThatIsRefusedLeavesTheOldWorkload"},
+	{Message: "exceeded quota: limit, requested: requests.storage=10Gi", Test: "TestTheStatusHasTheNumbersOfTheLastRefusal"},
 	{Message: "exceeded quota: limit-", Test: "TestTheOperatorEndsAsTheModelSays"},
 	{Message: "not by me", Test: "TestAWebhookThatRefusesOnlyAfterTheDryRunLeavesTheService"},
 	{Message: "not in this schedule", Test: "TestTheOperatorEndsAsTheModelSays"},
