@@ -55,10 +55,6 @@ type CollectorList struct {
 	Items []Collector `json:"items"`
 }
 
-func init() {
-	SchemeBuilder.Register(&Collector{}, &CollectorList{})
-}
-
 // CollectorSpec is what a collector should be. Everything but collector,
 // tenant and cluster has a default.
 //

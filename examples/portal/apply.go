@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -97,7 +96,7 @@ func (p *portal) own(ctx context.Context, live *v1alpha1.Collector, isSecret boo
 			continue
 		}
 		var theirs fieldpath.Set
-		if err := theirs.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+		if err := theirs.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 			return fmt.Errorf("read who owns which fields: %w", err)
 		}
 		rest := theirs.RecursiveDifference(taken)
@@ -109,12 +108,12 @@ func (p *portal) own(ctx context.Context, live *v1alpha1.Collector, isSecret boo
 		if err = errors.Join(err, failed); err != nil {
 			return fmt.Errorf("write who owns which fields: %w", err)
 		}
-		entries[i].FieldsV1 = &metav1.FieldsV1{Raw: moved}
+		entries[i].FieldsV1 = metav1.NewFieldsV1(string(moved))
 		if err := csaupgrade.UpgradeManagedFields(live, sets.New(string(fieldManager)), string(fieldManager)); err != nil {
 			return err //nolint:wrapcheck // the caller says what failed
 		}
 		if !rest.Empty() {
-			entry.FieldsV1 = &metav1.FieldsV1{Raw: left}
+			entry.FieldsV1 = metav1.NewFieldsV1(string(left))
 			live.ManagedFields = append(live.ManagedFields, entry)
 		}
 		pinned := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})

@@ -38,8 +38,8 @@ func (a *Applier) handOver(ctx context.Context, what inventory.Reference, uid ty
 	return fmt.Errorf("hand over the number of pods of %s: something changes it again and again", what)
 }
 
-// recount has a workload that is created, or scales up, get as many pods as its predecessor has now. It does not scale up if another client has given it
-// as many since.
+// recount has a workload that is created, or scales up, get as many pods as its predecessor has now. It does not scale up if another client
+// has given it as many since.
 func (a *Applier) recount(ctx context.Context, s *Step) error {
 	if s.Action != Create && !s.ScalesUp || s.Replicas == 0 || s.Predecessor == s.Ref {
 		return nil

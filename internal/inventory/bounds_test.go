@@ -32,7 +32,7 @@ func TestTheCacheKeepsLittleOfWhatOthersMade(t *testing.T) {
 			{APIVersion: long, Kind: "Collector", Name: long, UID: types.UID(long), Controller: new(true)},
 		},
 		ManagedFields: []metav1.ManagedFieldsEntry{{
-			Manager: strings.Repeat("m", 128), Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")}, Time: new(metav1.Now()),
+			Manager: strings.Repeat("m", 128), Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1("{}"), Time: new(metav1.Now()),
 		}},
 	}
 	for i := range 3000 {

@@ -172,7 +172,7 @@ func digestOf(object client.Object, entry metav1.ManagedFieldsEntry, applied str
 		at = entry.Time.Unix()
 	}
 	fmt.Fprintf(sum, "%s %d %s ", entry.APIVersion, at, applied)
-	sum.Write(entry.FieldsV1.Raw)
+	sum.Write(entry.FieldsV1.GetRawBytes())
 	if secret, ok := object.(*corev1.Secret); ok && !ptr.Deref(secret.Immutable, false) {
 		writeData(sum, secret.Data)
 	}

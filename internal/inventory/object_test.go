@@ -16,7 +16,7 @@ import (
 func applied(fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: managedfields.Manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}, Time: &metav1.Time{Time: time.Unix(1, 0)},
+		FieldsV1: metav1.NewFieldsV1(fields), Time: &metav1.Time{Time: time.Unix(1, 0)},
 	}
 }
 
@@ -31,7 +31,7 @@ func TestADigestTellsWhatTheOperatorApplied(t *testing.T) {
 	inOrder := Of(secretWith("x", "1", applied(`{"f:data":{}}`)))
 	rival := metav1.ManagedFieldsEntry{
 		Manager: "rival", Operation: metav1.ManagedFieldsOperationUpdate, Time: &metav1.Time{Time: time.Unix(2, 0)},
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{}}`)},
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`),
 	}
 	immutable := secretWith("y", "1", applied(`{"f:data":{}}`))
 	immutable.Immutable = new(true)
@@ -158,7 +158,7 @@ func TestOthersOwnNothingOfWhatTheOperatorApplied(t *testing.T) {
 	own := applied(`{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:ports":{"k:{\"port\":1}":{".":{},"f:port":{}}},"f:replicas":{}}}`)
 	entryOf := func(manager, subresource, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{
-			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: subresource, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(fields),
 		}
 	}
 	const label = `{"f:metadata":{"f:labels":{"f:a":{}}}}`
@@ -180,12 +180,12 @@ func TestOthersOwnNothingOfWhatTheOperatorApplied(t *testing.T) {
 		left, isLess := managedfields.WithoutCoOwners(service.ManagedFields)
 		got := ""
 		if len(left) > 1 {
-			got = string(left[1].FieldsV1.Raw)
+			got = left[1].FieldsV1.GetRawString()
 		}
 		if row.want == "all" {
-			row.want = string(row.rival.FieldsV1.Raw)
+			row.want = row.rival.FieldsV1.GetRawString()
 		}
-		if got != row.want || isLess != (got != string(row.rival.FieldsV1.Raw)) {
+		if got != row.want || isLess != (got != row.rival.FieldsV1.GetRawString()) {
 			t.Errorf("%s: left %q, less is %t", name, got, isLess)
 		}
 		if again, isLessAgain := managedfields.WithoutCoOwners(left); isLessAgain || len(again) != len(left) {

@@ -117,7 +117,7 @@ func TestTheCacheKeepsWhoHasChangedTheSpecOfACollector(t *testing.T) {
 	entry := func(manager, subresource, fields string, second int64) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{
 			Manager: manager, Subresource: subresource, Time: &metav1.Time{Time: time.Unix(second, 0)},
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+			FieldsV1: metav1.NewFieldsV1(fields),
 		}
 	}
 	spec, status := `{"f:spec":{"f:mode":{}}}`, `{"f:status":{"f:spec":{}}}`
@@ -139,7 +139,7 @@ func TestTheCacheKeepsWhoHasChangedTheSpecOfACollector(t *testing.T) {
 		"a name in one short line": {
 			annotations: map[string]string{v1alpha1.ChangedByAnnotation: "a\nb" + strings.Repeat("x", 2000)}, want: "a?b" + strings.Repeat("x", 125),
 		},
-		"an entry without a time says nothing": {entries: []metav1.ManagedFieldsEntry{{Manager: "jane", FieldsV1: &metav1.FieldsV1{Raw: []byte(spec)}}}},
+		"an entry without a time says nothing": {entries: []metav1.ManagedFieldsEntry{{Manager: "jane", FieldsV1: metav1.NewFieldsV1(spec)}}},
 		"the user, where a policy tells":       {annotations: stamped, entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9)}, want: "alice"},
 	} {
 		collector := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}

@@ -65,7 +65,7 @@ func less(entry metav1.ManagedFieldsEntry, applied *fieldpath.Set) *metav1.Field
 	if rest.Empty() || err != nil {
 		return nil
 	}
-	return &metav1.FieldsV1{Raw: raw}
+	return metav1.NewFieldsV1(string(raw))
 }
 
 // IsApplied tells whether an entry has what the operator has applied.
@@ -81,7 +81,7 @@ func isCoOwner(entry metav1.ManagedFieldsEntry) bool {
 
 func setOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	set := &fieldpath.Set{}
-	return set, set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)) //nolint:wrapcheck // nobody tells it
+	return set, set.FromJSON(entry.FieldsV1.GetRawReader()) //nolint:wrapcheck // nobody tells it
 }
 
 // IsOfOperator tells whether an entry has one of the operator's field managers.
@@ -102,7 +102,7 @@ func LatestOf(entries []metav1.ManagedFieldsEntry, path ...string) string {
 
 // Has tells whether an entry has the field at a path.
 func Has(entry metav1.ManagedFieldsEntry, path ...string) bool {
-	raw := entry.FieldsV1.Raw
+	raw := entry.FieldsV1.GetRawBytes()
 	if !bytes.Contains(raw, []byte(path[len(path)-1])) { // mostly, and sooner seen
 		return false
 	}

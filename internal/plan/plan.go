@@ -69,8 +69,9 @@ type Plan struct {
 	// Err says why the verdict is Refused, or what an uninstallation waits for.
 	Err error
 
-	// Restores tells that the deployed revision has to be mended, while another one waits or is refused. Mends are the steps of that, in groups,
-	// and then MendDeletes. Unmended says why it cannot be mended. Recalls asks for what the deployed revision is: Accepted of the situation.
+	// Restores tells that the deployed revision has to be mended, while another one waits or is refused. Mends are the steps of that, in
+	// groups, and then MendDeletes. Unmended says why it cannot be mended. Recalls asks for what the deployed revision is: Accepted of the
+	// situation.
 	Restores    bool
 	Mends       [][]apply.Step
 	MendDeletes []apply.Step
@@ -131,8 +132,8 @@ type Situation struct {
 	// Accepted is the deployed revision as its record has it, or nil as long as that was not read.
 	Accepted *Accepted
 
-	// Unmended says why the deployed revision cannot be mended, as this reconcile has found out, or the last one as long as the delay after that
-	// is not over.
+	// Unmended says why the deployed revision cannot be mended, as this reconcile has found out, or the last one as long as the delay after
+	// that is not over.
 	Unmended error
 
 	// Restores tells that Want is the deployed revision while another one waits or is refused: nothing is pruned.

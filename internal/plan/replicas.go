@@ -63,8 +63,8 @@ func (s *Situation) scalesUp(wanted *render.Object) bool {
 	return s.changes() && isThere && of != wanted.Ref && most > seen.Replicas
 }
 
-// isStopped tells whether a workload is there without pods, and is to have some although its autoscaler makes none: a HorizontalPodAutoscaler
-// does nothing for a workload of 0 replicas (k8s.io/kubernetes, pkg/controller/podautoscaler).
+// isStopped tells whether a workload is there without pods, and is to have some although its autoscaler makes none: a
+// HorizontalPodAutoscaler does nothing for a workload of 0 replicas (k8s.io/kubernetes, pkg/controller/podautoscaler).
 func (s *Situation) isStopped(wanted *render.Object) bool {
 	seen := s.View.Objects[wanted.Ref]
 	if wanted.SetsReplicas || !scales(wanted.Ref) || seen.State == drift.Absent || !seen.IsThere() {

@@ -143,8 +143,8 @@ func Split(manifest string) (documents []string) {
 	return documents
 }
 
-// OwnMark is a comment of the chart. It marks where the chart mounts a Secret of its own. The name does not tell that, because the owner of a
-// Collector can refer to a Secret by any name. Values cannot have the mark: they come into a manifest without comments.
+// OwnMark is a comment of the chart. It marks where the chart mounts a Secret of its own. The name does not tell that, because the owner of
+// a Collector can refer to a Secret by any name. Values cannot have the mark: they come into a manifest without comments.
 const OwnMark = "# kube8.dev/own"
 
 // reference is how a pod's spec refers to a Secret: by its name, and with OwnMark or nothing.

@@ -14,8 +14,8 @@ import (
 	"github.com/kube8/kube8-operator/internal/redact"
 )
 
-// Forget deletes all records, and tells whether there were any. It lists them if the history may not have all: it is not known, or a revision
-// may have begun.
+// Forget deletes all records, and tells whether there were any. It lists them if the history may not have all: it is not known, or a
+// revision may have begun.
 func (r *Records) Forget(ctx context.Context, mayHaveBegun bool) (found bool, err error) {
 	if mayHaveBegun || r.History == nil {
 		if r.History, err = r.list(ctx); err != nil {

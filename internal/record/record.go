@@ -65,8 +65,8 @@ type Records struct {
 	History []v1alpha1.RecordedRevision
 }
 
-// Prepare finds out which revisions are recorded, unless the history has the deployed one. It reads no content. A record of somebody else is a
-// *inventory.ConflictError, unless the Collector is being deleted.
+// Prepare finds out which revisions are recorded, unless the history has the deployed one. It reads no content. A record of somebody else
+// is a *inventory.ConflictError, unless the Collector is being deleted.
 func (r *Records) Prepare(ctx context.Context) error {
 	isDeployed := func(known v1alpha1.RecordedRevision) bool { return known.Revision == int64(r.Deployed) }
 	if r.History != nil && (r.Deployed == 0 || slices.ContainsFunc(r.History, isDeployed)) {
@@ -178,8 +178,8 @@ func isOfQuota(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
 }
 
-// Accept adds a revision that was begun to the history, notes that the one before is superseded, and forgets the oldest. A refusal of that is no
-// reason to fail.
+// Accept adds a revision that was begun to the history, notes that the one before is superseded, and forgets the oldest. A refusal of that
+// is no reason to fail.
 func (r *Records) Accept(ctx context.Context, begun v1alpha1.RecordedRevision) {
 	r.drop(begun)
 	if n := len(r.History); n > 0 {

@@ -1,7 +1,7 @@
 // Package release is step 6 of the data flow: it makes the cluster what a Collector asks for.
 //
-// One reconcile looks at what the Collector has (inventory), renders what it is to become (revision), has package plan decide what to do, and
-// does just that (apply). A revision begins with its record (record), and the status accepts it. The spec and the objects in the
+// One reconcile looks at what the Collector has (inventory), renders what it is to become (revision), has package plan decide what to do,
+// and does just that (apply). A revision begins with its record (record), and the status accepts it. The spec and the objects in the
 // cluster decide, never a stored state: an operator that was killed at any point leaves nothing to unlock.
 package release
 
@@ -21,8 +21,8 @@ import (
 	"github.com/kube8/kube8-operator/internal/metrics"
 )
 
-// actionClient is what the stock reconciler has of one reconcile. Get and the dry run answer the same release, installed or not, so the stock
-// reconciler has nothing to decide. It brings the values with the dry run, and calls Reconcile.
+// actionClient is what the stock reconciler has of one reconcile. Get and the dry run answer the same release, installed or not, so the
+// stock reconciler has nothing to decide. It brings the values with the dry run, and calls Reconcile.
 type actionClient struct{ *reconcile }
 
 // ActionClientFor returns the action client for one reconcile of collector, which must be unstructured.

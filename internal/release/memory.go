@@ -13,8 +13,8 @@ import (
 	"github.com/kube8/kube8-operator/internal/revision"
 )
 
-// memory is what the operator remembers of a Collector between two reconciles. It only caches: without it, as after a start, status and objects
-// say the same.
+// memory is what the operator remembers of a Collector between two reconciles. It only caches: without it, as after a start, status and
+// objects say the same.
 type memory struct {
 	uid      types.UID // of the Collector
 	latest   change    // that was rendered; to the deployed revision, unless a change of the operator waits
@@ -94,8 +94,8 @@ func (c *Clients) Forget(collector client.ObjectKey) {
 	c.Waves.Forget(collector)
 }
 
-// remembered returns what is remembered of the Collector of a name, which may be an earlier Collector. Only its reconcile writes it, and there
-// is one at a time.
+// remembered returns what is remembered of the Collector of a name, which may be an earlier Collector. Only its reconcile writes it, and
+// there is one at a time.
 func (c *Clients) remembered(key client.ObjectKey) memory {
 	found, _ := c.memories.Load(key)
 	known, _ := found.(memory)

@@ -51,8 +51,8 @@ type learned struct {
 	begun     bool             // a revision, and nothing was written since
 }
 
-// newReconcile begins a reconcile. The memory is empty if another operator has deployed a later revision than what is remembered: nothing of
-// that holds any more, as after a start.
+// newReconcile begins a reconcile. The memory is empty if another operator has deployed a later revision than what is remembered: nothing
+// of that holds any more, as after a start.
 func (c *Clients) newReconcile(ctx context.Context, collector *unstructured.Unstructured) *reconcile {
 	r := &reconcile{
 		Clients: c, ctx: ctx, collector: collector, began: c.Waves.Now(), learned: learned{immutable: apply.Immutables{}},

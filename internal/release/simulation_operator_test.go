@@ -143,7 +143,7 @@ func (o *simOperatorProcess) act(s *simSpace, collector *unstructured.Unstructur
 	if err != nil {
 		return err
 	}
-	current, err := actions.Get(simName)
+	current, _ := actions.Get(simName)
 	if s.deleting {
 		if !s.finalizer {
 			s.exists = false

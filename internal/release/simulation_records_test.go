@@ -107,15 +107,6 @@ func (s *simSpace) recalls() {
 	}
 }
 
-// live returns the objects as the API server has them.
-func (s *simSpace) live() map[inventory.Reference]inventory.Object {
-	live := map[inventory.Reference]inventory.Object{}
-	for _, object := range s.objects {
-		live[object.ref] = object.seen()
-	}
-	return live
-}
-
 // Read returns the revision as the manifest, because the model has no text.
 func (s *simRecords) Read(_ context.Context, number int) (record.Content, error) {
 	effect, lost := s.request("read the record of revision %d", number)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/drift"
@@ -15,10 +14,6 @@ import (
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
-
-func simKey(s *simSpace) client.ObjectKey {
-	return client.ObjectKey{Namespace: s.namespace(), Name: simName}
-}
 
 // begins notes how things are before a reconcile.
 func (s *simSpace) begins() {

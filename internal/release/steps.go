@@ -58,8 +58,8 @@ func (r *reconcile) forward(p plan.Plan) error {
 	return err
 }
 
-// deleteOrphans deletes what changes that were never accepted have left. It returns the error if it is not known whether that is done: a refusal
-// keeps nothing away.
+// deleteOrphans deletes what changes that were never accepted have left. It returns the error if it is not known whether that is done: a
+// refusal keeps nothing away.
 func (r *reconcile) deleteOrphans(orphans []apply.Step) error {
 	err := r.do(false, orphans)
 	if err == nil {

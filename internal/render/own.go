@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -53,7 +53,7 @@ func (c *Chart) setOwner(object *unstructured.Unstructured, by Owner) error {
 		return fmt.Errorf("%s is rendered for namespace %q; a Collector has objects in its own namespace only",
 			name, object.GetNamespace())
 	}
-	if wrong := path.IsValidPathSegmentName(object.GetName()); len(wrong) > 0 {
+	if wrong := content.IsPathSegmentName(object.GetName()); len(wrong) > 0 {
 		return fmt.Errorf("%s: a name is part of a path of the API server: it %s", name, strings.Join(wrong, ", "))
 	}
 	mapping, err := by.Mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)

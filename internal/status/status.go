@@ -270,8 +270,8 @@ func describeRelease(name string, before, after *v1alpha1.CollectorStatus, deplo
 	}
 }
 
-// describeFailure says of a reconcile that failed that the release has failed: the stock reconciler, which leaves all of it to Reconcile, knows
-// of no release that is asked for, and says only Irreconcilable.
+// describeFailure says of a reconcile that failed that the release has failed: the stock reconciler, which leaves all of it to Reconcile,
+// knows of no release that is asked for, and says only Irreconcilable.
 func describeFailure(before, after *v1alpha1.CollectorStatus) {
 	irreconcilable := find(after, "Irreconcilable")
 	isUninstall := isTrue(after, "ReleaseFailed")
