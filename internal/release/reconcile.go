@@ -61,8 +61,11 @@ func (c *Clients) newReconcile(ctx context.Context, collector *unstructured.Unst
 	if r.uid != collector.GetUID() {
 		r.memory = memory{uid: collector.GetUID()}
 	}
-	if told := revision.Recall(collector); told.Revision > r.deployed.Revision {
+	switch told := revision.Recall(collector); {
+	case told.Revision > r.deployed.Revision:
 		r.memory = memory{uid: r.uid, deployed: told}
+	case told.Revision == r.deployed.Revision && told.History != nil: // another operator may have written it
+		r.deployed.History = told.History
 	}
 	r.last.InOrder = false // until this reconcile ends, which it does not if it panics
 	c.memories.Store(client.ObjectKeyFromObject(collector), r.memory)

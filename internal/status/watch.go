@@ -26,20 +26,21 @@ import (
 )
 
 // News passes over changes of a Collector that are only in its status, which the operator has written. So a status that says something else
-// after each attempt, such as the words of a webhook, brings no attempt before its time. One such change does start a reconcile: it is
-// the Collector's turn to take a change that the operator brings.
+// after each attempt, such as the words of a webhook, brings no attempt before its time. Two such changes do start a reconcile: it is
+// the Collector's turn to take a change that the operator brings, or a role of its presets is missing, which the operator then asks for again.
 var News = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	before, after := turnOf(e.ObjectOld), turnOf(e.ObjectNew)
+	before, after := conditionOf(e.ObjectOld, v1alpha1.UpdatePending).Reason, conditionOf(e.ObjectNew, v1alpha1.UpdatePending).Reason
 	isTurn := after == v1alpha1.ReasonRollingOut && before != after
-	return isTurn || !equality.Semantic.DeepEqual(metadataOf(e.ObjectOld), metadataOf(e.ObjectNew))
+	asks := conditionOf(e.ObjectOld, v1alpha1.PresetsReady).Status != conditionOf(e.ObjectNew, v1alpha1.PresetsReady).Status
+	return isTurn || asks || !equality.Semantic.DeepEqual(metadataOf(e.ObjectOld), metadataOf(e.ObjectNew))
 }}
 
-// turnOf returns the reason of a Collector's condition UpdatePending, or nothing.
-func turnOf(object client.Object) string {
+// conditionOf returns a condition of a Collector, which is empty if there is none.
+func conditionOf(object client.Object, conditionType string) v1alpha1.Condition {
 	if collector, is := object.(*unstructured.Unstructured); is {
-		return v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason
+		return v1alpha1.ConditionOf(collector, conditionType)
 	}
-	return ""
+	return v1alpha1.Condition{}
 }
 
 // metadataOf returns what tells versions of a Collector apart that differ by more than the status.
