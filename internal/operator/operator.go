@@ -143,7 +143,8 @@ func addReconciler(
 			Configuration: configurations.Configuration, Versions: configurations.Versions, References: configurations.References,
 			Bases: shared.Of,
 		},
-		Discover: f.capabilities.Discover, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, Period: period,
+		Discover: f.capabilities.Discover, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting,
+		Alone: opts.Manager.LeaderElection, Period: period,
 	})
 	f.knows = clients.Knows
 	flows := &flow.Watcher{

@@ -41,6 +41,9 @@ type Options struct {
 	// BackingOff tells whether the delay after a Collector's last failure is not over.
 	BackingOff func(collector client.Object) bool
 
+	// Alone says that no other operator works on the same Collectors.
+	Alone bool
+
 	// Period is for how long a Collector can be taken to be unchanged.
 	Period time.Duration
 }

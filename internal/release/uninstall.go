@@ -48,6 +48,6 @@ func (r *reconcile) uninstall() (found bool, err error) {
 		}
 		log.FromContext(r.ctx).Info("let the Collector go without what it became", "because", err.Error())
 	}
-	areRecorded, err := r.records.Forget(r.ctx, r.begun == nil)
+	areRecorded, err := r.records.Forget(r.ctx, r.begun == nil || !r.Alone)
 	return found || areRecorded, err
 }
