@@ -15,8 +15,7 @@ import (
 )
 
 // Forget deletes all records, and tells whether there were any. It lists them if the history may not have all: it is not known, or a
-// revision may have begun,
-// also by another operator.
+// revision may have begun, also by another operator.
 func (r *Records) Forget(ctx context.Context, mayHaveBegun bool) (found bool, err error) {
 	if mayHaveBegun || r.History == nil {
 		if r.History, err = r.list(ctx); err != nil {
