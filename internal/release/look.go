@@ -32,7 +32,8 @@ func (r *reconcile) look() error {
 	r.found = found
 	if r.expected == nil && r.deployed.IsSeen(r.found) {
 		r.expected = drift.ExpectAll(r.found)
-		if r.deployed.Generation == r.collector.GetGeneration() { // nothing has begun since
+		update := v1alpha1.ConditionOf(r.collector, v1alpha1.UpdatePending).Reason
+		if r.deployed.Generation == r.collector.GetGeneration() && update != v1alpha1.ReasonRollingOut { // nothing has begun since
 			r.begun = &v1alpha1.RecordedRevision{}
 		}
 		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && r.deployed.IsFrom(now) {
@@ -47,7 +48,7 @@ func (r *reconcile) look() error {
 // unchanged returns the plan if there is nothing to do, by what is remembered or by what the status says.
 func (r *reconcile) unchanged() (p plan.Plan, is bool) {
 	now, _, err := r.revisions.Inputs(r.ctx, r.collector)
-	isKnown := err == nil && r.expected != nil && r.deployed.Revision != 0 && !r.hasBegun()
+	isKnown := err == nil && r.expected != nil && r.deployed.Revision != 0 && r.begun != nil && !r.hasBegun()
 	if !isKnown || r.latest.Inputs != now || !r.now().Before(r.until) {
 		return p, false
 	}
