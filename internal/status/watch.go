@@ -27,7 +27,8 @@ import (
 
 // News passes over changes of a Collector that are only in its status, which the operator has written. So a status that says something else
 // after each attempt, such as the words of a webhook, brings no attempt before its time. Two such changes do start a reconcile: it is
-// the Collector's turn to take a change that the operator brings, or a role of its presets is missing, which the operator then asks for again.
+// the Collector's turn to take a change that the operator brings, or a role of its presets is missing, which the operator then asks for
+// again.
 var News = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, after := conditionOf(e.ObjectOld, v1alpha1.UpdatePending).Reason, conditionOf(e.ObjectNew, v1alpha1.UpdatePending).Reason
 	isTurn := after == v1alpha1.ReasonRollingOut && before != after
