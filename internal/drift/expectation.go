@@ -178,11 +178,12 @@ func (e Expectations) KeepRest(found map[inventory.Reference]inventory.Object, i
 	}
 }
 
-// KeepRepaired expects what a repair has left to stay as it is: what nobody wants any more is no drift, and what is wanted is missed
-// when it has gone. view is from before the repair.
+// KeepRepaired expects what a repair has left to stay as it is: what is wanted is missed when it has gone, and what is not wanted is no
+// drift. KeepRepaired returns the latter, which may be pruned once the revision is deployed that the Collector asks for. view is from
+// before the repair.
 func (e Expectations) KeepRepaired(
 	view map[inventory.Reference]Seen, found map[inventory.Reference]inventory.Object, isWanted func(inventory.Reference) bool,
-) {
+) (unwanted []inventory.Reference) {
 	for what, seen := range view {
 		object, isThere := found[what]
 		isKept := seen.State != InOrder && seen.State != Deleting
@@ -196,8 +197,12 @@ func (e Expectations) KeepRepaired(
 			}
 		case isThere && isKept:
 			e.Keep(what, object)
+			if !isWanted(what) {
+				unwanted = append(unwanted, what)
+			}
 		}
 	}
+	return unwanted
 }
 
 // Seen is one object of a Collector.

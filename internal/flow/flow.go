@@ -124,10 +124,13 @@ func (w *Watcher) Condition(collector client.Object) *v1alpha1.Condition {
 // AreAwaited returns Await.
 func (w *Watcher) AreAwaited() bool { return w.Await }
 
-// IsObserved tells whether no more verdicts of a Collector's pods are waited for, at a look since that time.
-func (w *Watcher) IsObserved(collector client.Object, since time.Time) bool {
+// Observed returns when a Collector was last looked at, or zero if more verdicts of its pods are waited for.
+func (w *Watcher) Observed(collector client.Object) time.Time {
 	known := w.entryOf(collector)
-	return known.isObserved && !time.Now().Add(known.looked-time.Since(w.began)).Before(since)
+	if !known.isObserved {
+		return time.Time{}
+	}
+	return time.Now().Add(known.looked - time.Since(w.began))
 }
 
 // entryOf returns what is known of a Collector. It must not be changed.

@@ -72,12 +72,11 @@ func TestTimesAreSinceTheStart(t *testing.T) {
 		if want := 2 * Period; known.looked != want || known.pods[0].read != want {
 			t.Errorf("looked at %s and asked at %s after the start, want %s", known.looked, known.pods[0].read, want)
 		}
-		now := time.Now()
-		for since, want := range map[time.Duration]bool{-2 * time.Second: true, 0: false, time.Hour: false} {
-			known.isObserved = true
-			if got := w.IsObserved(collector, now.Add(since)); got != want {
-				t.Errorf("observed since %s: %t, want %t", since, got, want)
-			}
+		if known.isObserved = false; !w.Observed(collector).IsZero() {
+			t.Error("observed before all verdicts are known")
+		}
+		if known.isObserved = true; !w.Observed(collector).Equal(time.Now().Add(-time.Second)) {
+			t.Errorf("observed at %s, want a second before %s", w.Observed(collector), time.Now())
 		}
 	})
 }

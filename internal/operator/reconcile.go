@@ -12,13 +12,13 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/metrics"
-	"github.com/kube8/kube8-operator/internal/release"
+	"github.com/kube8/kube8-operator/internal/status"
 )
 
 // measured is the stock reconciler, with its reconciles measured. How one went says when the next one is.
 type measured struct {
 	reconcile.Reconciler
-	ended   func(client.ObjectKey) release.Outcome
+	ended   func(client.ObjectKey) status.Outcome
 	backoff *backoff
 	metrics *metrics.Metrics
 }

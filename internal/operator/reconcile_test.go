@@ -15,7 +15,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/plan"
-	"github.com/kube8/kube8-operator/internal/release"
+	"github.com/kube8/kube8-operator/internal/status"
 )
 
 func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
@@ -26,21 +26,21 @@ func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
 	broken := errors.New("broken")
 	for name, row := range map[string]struct {
 		collector *unstructured.Unstructured
-		ended     release.Outcome
+		ended     status.Outcome
 		err       error
 		measured  string
 		next      time.Duration
 		backsOff  bool // a failure before it still counts
 	}{
-		"nothing was to do":                  {collectorOf(1), release.Outcome{Fast: true}, nil, "fast", time.Hour, false},
-		"something was to do":                {collectorOf(1), release.Outcome{}, nil, "full", time.Hour, false},
-		"something is to do in a second":     {collectorOf(1), release.Outcome{Requeue: time.Second}, nil, "full", time.Second, false},
-		"something is to do after a while":   {collectorOf(1), release.Outcome{Requeue: 2 * time.Hour}, nil, "full", time.Hour, false},
-		"it waits for a check":               {collectorOf(1), release.Outcome{Verdict: plan.Checking}, nil, "full", time.Hour, true},
-		"it waits for a role to be bound":    {refused, release.Outcome{}, nil, "full", firstDelay, true},
-		"it failed":                          {collectorOf(1), release.Outcome{}, broken, "error", 0, true},
-		"it is paused, and nothing was done": {paused, release.Outcome{Requeue: time.Second}, nil, "", time.Hour, true},
-		"it has gone, and nothing was done":  {nil, release.Outcome{}, nil, "", time.Hour, true},
+		"nothing was to do":                  {collectorOf(1), status.Outcome{Fast: true}, nil, "fast", time.Hour, false},
+		"something was to do":                {collectorOf(1), status.Outcome{}, nil, "full", time.Hour, false},
+		"something is to do in a second":     {collectorOf(1), status.Outcome{Requeue: time.Second}, nil, "full", time.Second, false},
+		"something is to do after a while":   {collectorOf(1), status.Outcome{Requeue: 2 * time.Hour}, nil, "full", time.Hour, false},
+		"it waits for a check":               {collectorOf(1), status.Outcome{Verdict: plan.Checking}, nil, "full", time.Hour, true},
+		"it waits for a role to be bound":    {refused, status.Outcome{}, nil, "full", firstDelay, true},
+		"it failed":                          {collectorOf(1), status.Outcome{}, broken, "error", 0, true},
+		"it is paused, and nothing was done": {paused, status.Outcome{Requeue: time.Second}, nil, "", time.Hour, true},
+		"it has gone, and nothing was done":  {nil, status.Outcome{}, nil, "", time.Hour, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
 				registry := prometheus.NewPedanticRegistry()
 				delays := backoffOf(&row.collector)
 				delays.When(gateway)
-				ended := func(client.ObjectKey) release.Outcome { return row.ended }
+				ended := func(client.ObjectKey) status.Outcome { return row.ended }
 				m := &measured{stock, ended, delays, metrics.New(registry)}
 				result, err := m.Reconcile(t.Context(), gateway)
 				if result.RequeueAfter != row.next || !errors.Is(err, row.err) {

@@ -58,7 +58,7 @@ func (r *reconcile) unchanged() (p plan.Plan, is bool) {
 	}
 	if r.latest.hash != r.deployed.Hash() { // a change of the operator waits
 		p.Verdict = plan.Deferred
-		is = r.last.refused.hash != r.latest.hash || !r.BackingOff(r.collector)
+		is = r.refused.hash != r.latest.hash || !r.BackingOff(r.collector)
 	}
 	p.Sooner(r.until.Sub(r.now()))
 	return p, is
@@ -113,7 +113,7 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 // situateChange adds what is known of what is rendered.
 func (r *reconcile) situateChange(s *plan.Situation) {
 	s.Want = r.rendered.Want
-	switch r.last.refused {
+	switch r.refused {
 	case change{r.rendered.Inputs, r.rendered.Hash}:
 		if refused, is := errors.AsType[*apply.RefusedError](r.last.Err); is {
 			s.Refused = refused.Ref

@@ -9,8 +9,8 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
-	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/revision"
+	"github.com/kube8/kube8-operator/internal/status"
 )
 
 // memory is what the operator remembers of a Collector between two reconciles. It only caches: without it, as after a start, status and
@@ -25,7 +25,8 @@ type memory struct {
 	begun    *v1alpha1.RecordedRevision // and not accepted yet; of revision 0 if there is none, and nil until it is known
 	unmended unmended
 	lacked   string // what was last said of references that are not followed
-	last     Outcome
+	last     status.Outcome
+	refused  change // what the last error is about, if it is a change that is refused
 }
 
 // unmended is why the deployed revision could not be mended, and what was harmed then.
@@ -40,48 +41,18 @@ type change struct {
 	hash string
 }
 
-// Outcome is how the last reconcile of a Collector ended.
-type Outcome struct {
-	// Verdict is what was decided.
-	Verdict plan.Verdict
-
-	// Deployed is the release. It is zero if none was deployed since the operator started.
-	Deployed revision.Deployed
-
-	// InOrder says that the informer cache has every object as it should be.
-	InOrder bool
-
-	// Message says what keeps objects from being as they should, or is empty.
-	Message string
-
-	// Checking says which Job has not accepted a change yet, or is empty.
-	Checking string
-
-	// Update says that a change by the operator is not deployed yet, or is nil.
-	Update *v1alpha1.Condition
-
-	// Err is the error that ended the reconcile, or nil.
-	Err error
-
-	// Fast says that there was nothing to do by what is remembered.
-	Fast bool
-
-	// Requeue is when to reconcile again although nothing happens; 0 leaves it to the period.
-	Requeue time.Duration
-
-	refused change // what Err is about, if it is a change that nobody accepts
-}
-
 // Of returns how the last reconcile of a Collector ended.
-func (c *Clients) Of(collector client.Object) Outcome {
+func (c *Clients) Of(collector client.Object) status.Outcome {
 	if known := c.remembered(client.ObjectKeyFromObject(collector)); known.uid == collector.GetUID() {
 		return known.last
 	}
-	return Outcome{}
+	return status.Outcome{}
 }
 
 // Last returns how the last reconcile of a Collector of a name ended.
-func (c *Clients) Last(collector client.ObjectKey) Outcome { return c.remembered(collector).last }
+func (c *Clients) Last(collector client.ObjectKey) status.Outcome {
+	return c.remembered(collector).last
+}
 
 // Knows tells whether a Collector has been reconciled since the operator started.
 func (c *Clients) Knows(collector client.ObjectKey, uid types.UID) bool {

@@ -18,6 +18,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/revision"
+	"github.com/kube8/kube8-operator/internal/status"
 )
 
 // maxDecisions is how often one reconcile decides: each time by something that the API server has told since.
@@ -38,7 +39,7 @@ type reconcile struct {
 	rendered  *revision.Revision
 	learned   learned
 	wrote     bool // steps were done since the last decision so that the message may be out of date
-	outcome   Outcome
+	outcome   status.Outcome
 }
 
 // learned is what this reconcile has found out for its next decision.
@@ -196,9 +197,10 @@ func (r *reconcile) tell(before revision.Deployed, err error) {
 func (r *reconcile) ends(err error) {
 	r.deployed.History = r.records.Kept()
 	r.outcome.Err, r.outcome.Deployed = err, r.deployed
+	r.refused = change{}
 	isOfChange := r.rendered != nil && r.outcome.Verdict.IsOfChange()
 	if err != nil && isOfChange && !apply.IsLost(err) {
-		r.outcome.refused = change{r.rendered.Inputs, r.rendered.Hash}
+		r.refused = change{r.rendered.Inputs, r.rendered.Hash}
 	}
 	if r.isUnknown {
 		r.expected = nil

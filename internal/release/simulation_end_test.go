@@ -9,11 +9,12 @@ import (
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/revision"
+	"github.com/kube8/kube8-operator/internal/status"
 )
 
 // observe checks what the status says, when the informer cache has everything.
-func (s *simSpace) observe(outcome Outcome) {
-	if !s.state.ready {
+func (s *simSpace) observe(outcome status.Outcome) {
+	if !s.state.ready() {
 		return
 	}
 	if !s.fresh || s.lagsAnywhere() {
@@ -154,7 +155,7 @@ func (w *simWorld) finish() {
 	before := w.requests - w.reads // a user's Secret is read once a period
 	w.pass(time.Hour)
 	for _, s := range w.spaces {
-		if s.state.failed || s.state.reason == v1alpha1.ReasonChecking {
+		if s.state.failed() || s.state.is("Ready").Reason == v1alpha1.ReasonChecking {
 			return // what is refused is tried again, and what has no verdict is checked again
 		}
 	}
@@ -190,11 +191,11 @@ func (s *simSpace) converges(when string) {
 	s.showsDeployed(when)
 	_, job := s.markedAs(want)
 	switch {
-	case s.state.update != "" && (s.state.update != "RollingOut" || s.state.ready) && when == "in the end" && !w.isHeld():
-		w.violates("S9", "the change waits: %s", s.state.update)
-	case s.state.update != "" && s.state.update != "RollingOut":
+	case s.state.update() != "" && (s.state.update() != "RollingOut" || s.state.ready()) && when == "in the end" && !w.isHeld():
+		w.violates("S9", "the change waits: %s", s.state.update())
+	case s.state.update() != "" && s.state.update() != "RollingOut":
 		s.restored(why, when) // its turn has not come: another Collector's change is refused
-	case why == "" && want.Hash != s.accepted.Hash && s.state.failed && s.blocks(want):
+	case why == "" && want.Hash != s.accepted.Hash && s.state.failed() && s.blocks(want):
 		s.restored("what no dry run tells", when)
 	case why == "" || want.Hash == s.accepted.Hash:
 		isOrphan := func(pod *simPod) bool { return pod.owner == "" } // which the last accepted revision takes back first
@@ -217,15 +218,15 @@ func (s *simSpace) converges(when string) {
 // showsDeployed checks that Helm's last revision is the deployed one. It need not be while a change is on its way, or if the operator cannot
 // restore the deployed revision.
 func (s *simSpace) showsDeployed(when string) {
-	isLast := func(known simRecord) bool { return int64(known.revision) > s.state.revision }
-	isDeployed := func(known simRecord) bool { return int64(known.revision) == s.state.revision }
-	if when != "in the end" || len(s.refusals) > 0 || s.state.update != "" || !slices.ContainsFunc(s.records, isLast) {
+	isLast := func(known simRecord) bool { return int64(known.revision) > s.state.revision() }
+	isDeployed := func(known simRecord) bool { return int64(known.revision) == s.state.revision() }
+	if when != "in the end" || len(s.refusals) > 0 || s.state.update() != "" || !slices.ContainsFunc(s.records, isLast) {
 		return
 	}
 	deployed := slices.IndexFunc(s.records, isDeployed)
-	canRestore := deployed >= 0 && !s.records[deployed].tampered && s.records[deployed].of.hashes == s.world.hashes
-	if s.state.revision == 0 || canRestore {
-		s.world.violates("S10", "%s, Helm shows another revision than %d, which is deployed", when, s.state.revision)
+	canRestore := deployed >= 0 && s.records[deployed].of.hashes == s.world.hashes
+	if s.state.revision() == 0 || canRestore {
+		s.world.violates("S10", "%s, Helm shows another revision than %d, which is deployed", when, s.state.revision())
 	}
 }
 
@@ -236,20 +237,16 @@ func (s *simSpace) restored(why, when string) {
 		return // nobody can verify what an operator that hashes otherwise has recorded
 	}
 	want := w.charts.render(accepted)
-	if s.blocks(want) || s.state.hashOf() != s.accepted.Hash {
+	if deployed := (revision.Deployed{Digest: s.state.deployed().Digest}); s.blocks(want) || deployed.Hash() != s.accepted.Hash {
 		return
 	}
 	differs := s.differs(want)
 	if differs != "" && !s.lacksRecord() {
 		w.violates("S6", "%s, although %s refuses the change, the last accepted revision is not there: %s (%s)", when, why, differs, s.state)
 	}
-	if s.state.ready && why != "" && s.state.update == "" {
+	if s.state.ready() && why != "" && s.state.update() == "" {
 		w.violates("S7", "%s, Ready although %s refuses the change", when, why)
 	}
-}
-
-func (s simState) hashOf() string {
-	return revision.Deployed{Digest: s.digest}.Hash()
 }
 
 func (s *simSpace) verdictOf() string {
@@ -273,7 +270,7 @@ func (s *simSpace) blocks(want plan.Want) bool {
 
 // isHeld tells whether a Collector that cannot become ready takes the budget of a wave.
 func (w *simWorld) isHeld() bool {
-	return slices.ContainsFunc(w.spaces, func(s *simSpace) bool { return s.isNeverReady() || s.state.failed })
+	return slices.ContainsFunc(w.spaces, func(s *simSpace) bool { return s.isNeverReady() || s.state.failed() })
 }
 
 // isNeverReady tells whether pods with the Collector's configuration cannot become ready.
@@ -281,8 +278,8 @@ func (s *simSpace) isNeverReady() bool { return s.neverReady[s.current.configura
 
 // mustBeReady checks that Ready says so, unless pods cannot become ready.
 func (s *simSpace) mustBeReady(when string) {
-	if s.isNeverReady() || s.state.ready || len(s.refusals) > 0 {
+	if s.isNeverReady() || s.state.ready() || len(s.refusals) > 0 {
 		return
 	}
-	s.world.violates("S7", "%s, not Ready: %s %s %s", when, s.state.verdict, s.state.reason, s.state.message)
+	s.world.violates("S7", "%s, not Ready: %s %s %s", when, s.state.verdict, s.state.is("Ready").Reason, s.state.is("Ready").Message)
 }

@@ -53,7 +53,10 @@ func (w *simWorld) happen(e simulation.Event) {
 		w.chart = e.N
 		w.hashes++
 		for _, s := range w.spaces {
-			s.state.digest = s.state.digest[:min(len(s.state.digest), 40)] + strings.Repeat("-", 24) // of objects, which are hashed otherwise
+			if deployed := s.state.deployed(); deployed.Digest != "" { // that of objects, which are hashed otherwise
+				deployed.Digest = deployed.Digest[:40] + strings.Repeat("-", 24)
+				s.state.DeployedRelease = &deployed
+			}
 		}
 		w.start()
 	case simulation.DeleteRecords:

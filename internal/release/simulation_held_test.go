@@ -28,7 +28,7 @@ func (w *simWorld) holds() {
 	asked, reconciled := w.requests, w.reconciles
 	limit := 0
 	for _, s := range w.spaces {
-		if limit += 20 * 15; s.state.failed { // a name may be occupied, and a refusal stands
+		if limit += 20 * 15; s.state.failed() { // a name may be occupied, and a refusal stands
 			limit += 20 * 15
 		}
 	}
@@ -48,7 +48,7 @@ func (w *simWorld) holds() {
 func (w *simWorld) refuses() {
 	told, asked, limit := w.told, w.requests, 0
 	for _, s := range w.spaces {
-		if limit += 12; s.spec.Check != 0 || !s.state.updateSince.IsZero() || w.hashes > 0 {
+		if limit += 12; s.spec.Check != 0 || s.waved || w.hashes > 0 {
 			limit += 24
 		}
 	}
@@ -63,7 +63,7 @@ func (w *simWorld) refuses() {
 
 // namesObstacle checks that Ready names what is wanted and cannot be there, and what is not wanted, cannot go and still serves.
 func (s *simSpace) namesObstacle() {
-	if !s.exists || s.deleting || s.state.failed || s.paused != "" || s.state.reason == v1alpha1.ReasonChecking || s.state.update != "" {
+	if !s.exists || s.deleting || s.state.failed() || s.paused != "" || s.state.is("Ready").Reason == v1alpha1.ReasonChecking || s.state.update() != "" {
 		return
 	}
 	var held []string
@@ -80,10 +80,10 @@ func (s *simSpace) namesObstacle() {
 		}
 	}
 	isNamed := func(name string) bool { // one message is named
-		return strings.Contains(s.state.message, name) || strings.Contains(s.state.message, " serves until ")
+		return strings.Contains(s.state.is("Ready").Message, name) || strings.Contains(s.state.is("Ready").Message, " serves until ")
 	}
-	if s.state.ready && len(held) > 0 || len(held) > 0 && !slices.ContainsFunc(held, isNamed) {
-		s.world.violates("S7", "Ready does not name %s: %t %s", held[0], s.state.ready, s.state.message)
+	if s.state.ready() && len(held) > 0 || len(held) > 0 && !slices.ContainsFunc(held, isNamed) {
+		s.world.violates("S7", "Ready does not name %s: %t %s", held[0], s.state.ready(), s.state.is("Ready").Message)
 	}
 }
 
@@ -96,7 +96,7 @@ func (s *simSpace) isSized(claim *render.Object) bool {
 
 // isRecorded tells whether the deployed revision has its record.
 func (s *simSpace) isRecorded() bool {
-	return slices.ContainsFunc(s.records, func(known simRecord) bool { return int64(known.revision) == s.state.revision })
+	return slices.ContainsFunc(s.records, func(known simRecord) bool { return int64(known.revision) == s.state.revision() })
 }
 
 // lacksRecord tells whether the record of the deployed revision has been deleted. Nobody knows then how to repair what is there, and
@@ -105,11 +105,11 @@ func (s *simSpace) lacksRecord() bool {
 	if s.isRecorded() {
 		return false
 	}
-	isTold := !s.state.ready && strings.Contains(s.state.message, "is not recorded")
+	isTold := !s.state.ready() && strings.Contains(s.state.is("Ready").Message, "is not recorded")
 	for what, seen := range s.view {
 		if seen.State == drift.Lost && !seen.Pending && render.StageOf(what.Kind().Kind) > render.Checks && !isTold {
-			s.world.violates("S7", "%s is lost, and Ready does not say that revision %d is not recorded: %t %s", what, s.state.revision,
-				s.state.ready, s.state.message)
+			s.world.violates("S7", "%s is lost, and Ready does not say that revision %d is not recorded: %t %s", what, s.state.revision(),
+				s.state.ready(), s.state.is("Ready").Message)
 		}
 	}
 	return true

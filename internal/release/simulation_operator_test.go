@@ -4,40 +4,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"helm.sh/helm/v3/pkg/storage/driver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/status"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
-
-// simState is the status of a Collector.
-type simState struct {
-	revision              int64
-	generation            int64
-	digest, configHash    string
-	ready                 bool
-	reason, message       string
-	readySince            time.Time
-	update, updateMessage string // the reason of UpdatePending
-	updateSince           time.Time
-	failed                bool
-	refused               v1alpha1.RefusedObject
-	observed              int64
-	replicas              int
-	verdict               plan.Verdict
-}
-
-func (s simState) String() string {
-	return fmt.Sprintf("revision %d of generation %d, %s, Ready %t %s, update %q", s.revision, s.generation, s.verdict, s.ready, s.reason, s.update)
-}
 
 // collector returns the Collector as the operator reads it.
 func (s *simSpace) collector() *unstructured.Unstructured {
@@ -61,25 +39,22 @@ func (s *simSpace) collector() *unstructured.Unstructured {
 	if s.deleting {
 		u.SetDeletionTimestamp(&metav1.Time{Time: s.deletedAt})
 	}
-	status := map[string]any{}
-	if s.state.reason != "" { // an operator has written it
-		status["observedGeneration"] = s.generation
+	said, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&s.state.CollectorStatus)
+	if err != nil {
+		panic(err)
 	}
-	if s.state.revision != 0 {
-		status["deployedRelease"] = map[string]any{
-			"name": simName, "revision": s.state.revision, "generation": s.state.generation, "digest": s.state.digest,
+	spec := map[string]any{"revisionHistoryLimit": int64(simHistory), "mode": s.spec.Mode}
+	if s.spec.Replicas != 0 {
+		spec["replicas"] = int64(s.spec.Replicas)
+	}
+	if s.spec.Autoscaling != "none" {
+		scaling := map[string]any{"enabled": true}
+		if s.spec.Autoscaling == "keda" {
+			scaling["keda"] = map[string]any{}
 		}
+		spec["autoscaling"] = scaling
 	}
-	status["configHash"], status["replicas"] = s.state.configHash, int64(s.state.replicas)
-	var conditions []any
-	if s.state.update != "" {
-		conditions = append(conditions, map[string]any{
-			"type": v1alpha1.UpdatePending, "reason": s.state.update, "lastTransitionTime": s.state.updateSince.Format(time.RFC3339),
-		})
-	}
-	status["conditions"] = conditions
-	status["refusedObject"] = map[string]any{"kind": s.state.refused.Kind, "name": s.state.refused.Name}
-	u.Object["status"], u.Object["spec"] = status, map[string]any{"revisionHistoryLimit": int64(simHistory)}
+	u.Object["status"], u.Object["spec"] = said, spec
 	return u
 }
 
@@ -104,7 +79,9 @@ func (o *simOperatorProcess) reconcile(s *simSpace) {
 		s.finalizer = true
 	}
 	if isPaused := s.paused == "true" || s.paused == "True"; isPaused && !s.deleting {
-		s.state.ready, s.state.reason = false, v1alpha1.ReasonPaused
+		if _, lost := s.writeStatus(collector, s.stock(true, nil), status.Outcome{}); lost != nil {
+			s.fails()
+		}
 		return
 	}
 	err := o.act(s, collector)
@@ -118,7 +95,7 @@ func (o *simOperatorProcess) reconcile(s *simSpace) {
 	}
 	w.trace("    %s, in order %t, message %q, error %v", outcome.Verdict, outcome.InOrder, outcome.Message, err)
 	s.ends(err)
-	isTurn, lost := s.writeStatus(outcome, err)
+	isTurn, lost := s.writeStatus(collector, s.stock(false, err), outcome)
 	if isTurn {
 		s.dirty = true
 	}
@@ -182,82 +159,6 @@ func (s *simSpace) fails() {
 
 func (s *simSpace) isBackingOff() bool {
 	return s.backoff > 0 && s.backoffOf == s.generation && s.world.now.Sub(s.backoffSince) < s.backoff
-}
-
-// writeStatus keeps the status as internal/status does. It tells whether the status says that it is the Collector's turn: nothing else in a
-// status starts a reconcile.
-func (s *simSpace) writeStatus(outcome Outcome, err error) (isTurn bool, lost error) {
-	before := s.state
-	after := before
-	after.failed, after.observed, after.verdict = err != nil, s.generation, outcome.Verdict
-	after.refused = *cmp.Or(apply.RefusedIn(err), &v1alpha1.RefusedObject{})
-	if d := outcome.Deployed; d.Revision != 0 {
-		isSame := int64(d.Revision) == before.revision && d.Digest == ""
-		after.revision, after.generation, after.configHash = int64(d.Revision), d.Generation, d.ConfigHash
-		if !isSame {
-			after.digest = d.Digest
-		}
-	}
-	after.ready, after.reason, after.message = s.readiness(outcome, err)
-	if s.workload() != nil {
-		after.replicas = s.looked
-	}
-	if after.ready != before.ready {
-		after.readySince = s.world.now
-	}
-	isOnItsWay := before.update == v1alpha1.ReasonRollingOut && !after.ready && (before.ready || !before.readySince.Before(before.updateSince))
-	switch {
-	case outcome.Update != nil:
-		after.update, after.updateMessage = outcome.Update.Reason, outcome.Update.Message
-	case !isOnItsWay:
-		after.update, after.updateMessage = "", ""
-	}
-	s.world.tellsChange(after)
-	isRolling, wasRolling := after.update == v1alpha1.ReasonRollingOut, before.update == v1alpha1.ReasonRollingOut
-	if isRolling != wasRolling || before.update == "" && after.update != "" {
-		after.updateSince = s.world.now
-	}
-	before.verdict, s.state.verdict = after.verdict, after.verdict // which no status has
-	if after == before {
-		s.observe(outcome)
-		return false, nil
-	}
-	s.isNow = s.rollout == v1alpha1.RolloutNow || s.isNow && isRolling // also if only the write that says so was lost
-	effect, lost := s.request("write the status: Ready %t %s, revision %d, update %q", after.ready, after.reason, after.revision, after.update)
-	if effect {
-		s.world.told++
-		if isRolling && !wasRolling {
-			s.rollsOut()
-		}
-		s.state = after
-		s.observe(outcome)
-	}
-	return effect && isRolling && !wasRolling, lost
-}
-
-// readiness is what Ready says: by the workload that the informer cache has.
-func (s *simSpace) readiness(outcome Outcome, err error) (ready bool, reason, message string) {
-	if err != nil {
-		return false, v1alpha1.ReasonReleaseFailed, err.Error() + "; " + outcome.Message
-	}
-	if outcome.Checking != "" {
-		return false, v1alpha1.ReasonChecking, ""
-	}
-	workload := s.workload()
-	switch {
-	case outcome.Message != "":
-		return false, v1alpha1.ReasonProgressing, outcome.Message
-	case workload == nil:
-		return false, v1alpha1.ReasonProgressing, "no workload"
-	}
-	status := workload.status
-	switch {
-	case status.behind, status.updated < status.wanted, status.ready < status.wanted, status.all > status.wanted:
-		return false, v1alpha1.ReasonProgressing, fmt.Sprintf("%+v", status)
-	case !outcome.InOrder:
-		return false, v1alpha1.ReasonProgressing, "not in order"
-	}
-	return true, v1alpha1.ReasonAvailable, ""
 }
 
 // workload returns the wanted workload, if the informer cache has it.

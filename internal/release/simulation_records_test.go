@@ -4,7 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"helm.sh/helm/v3/pkg/chart"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"slices"
 	"strconv"
 
@@ -18,111 +24,136 @@ import (
 	"github.com/kube8/kube8-operator/internal/revision"
 )
 
-// simRecord is the record of a revision.
+// simRecord is the record of a revision, and what the model knows of it.
 type simRecord struct {
+	*corev1.Secret
 	revision int
 	want     plan.Want
 	of       simInputs
 	spec     int64 // the generation of the Collector
-	tampered bool
 }
 
-// simRecords are those of one Collector.
+// simRecords are those of one Collector, kept by the product's code. The model notes what is accepted.
 type simRecords struct {
-	*simSpace
-	r      *reconcile
-	listed bool
+	*record.Records
+	space *simSpace
 }
 
-func (s *simRecords) Prepare(context.Context) error {
-	if s.r.deployed.Revision > 0 || s.listed {
-		return nil
-	}
-	effect, lost := s.request("list the records")
-	s.listed = effect && lost == nil
-	return lost
+func (s *simSpace) recordsOf(r *reconcile) records {
+	secrets := simSecrets{simSpace: s}
+	return simRecords{&record.Records{
+		Cluster: secrets, Live: secrets, Collector: r.collector, Chart: &chart.Chart{Metadata: &chart.Metadata{Name: "collector"}},
+		Limit: record.LimitOf(r.collector), Deployed: r.deployed.Revision, History: r.deployed.History,
+	}, s}
 }
 
-func (s *simRecords) Kept() (kept []v1alpha1.RecordedRevision) {
-	for _, known := range s.records {
-		kept = append(kept, known.recorded())
-	}
-	return kept
-}
-
-func (s *simRecords) Begin(_ context.Context, content record.Content) (v1alpha1.RecordedRevision, error) {
-	next := s.r.deployed.Revision + 1
-	added := s.rendered[content.Manifest]
-	for _, known := range s.records {
-		if known.revision >= next && known.want.Hash == content.Manifest && known.spec == content.Generation {
-			_, lost := s.request("read the record of revision %d, which was begun", known.revision)
-			return known.recorded(), lost
-		}
-		next = max(next, known.revision+1)
-	}
-	added.revision, added.spec = next, content.Generation
-	unknown := v1alpha1.RecordedRevision{Revision: int64(next)}
-	effect, lost := s.request("begin revision %d", next)
-	if !effect {
-		return unknown, lost
-	}
-	if err := s.refuses(true, simRef("Secret", "record"), false); err != nil {
-		s.world.trace("      refused: %v", err)
-		return v1alpha1.RecordedRevision{}, err
-	}
-	if s.records = append(s.records, added); lost != nil {
-		return unknown, lost
-	}
-	return added.recorded(), nil
-}
-
-func (s *simRecords) Accept(_ context.Context, begun v1alpha1.RecordedRevision) {
-	added := s.rendered[begun.Hash] // somebody may have deleted the record
+func (r simRecords) Accept(ctx context.Context, begun v1alpha1.RecordedRevision) {
+	s, added := r.space, r.space.rendered[begun.Hash] // somebody may have deleted the record
 	added.revision, added.spec = int(begun.Revision), begun.Generation
 	s.accepts(added)
 	s.known[added.revision] = added
-	s.records = s.records[max(0, len(s.records)-simHistory):]
 	s.accepted, s.acceptedOf, s.acceptedAs = added.want, added.of, added.revision
 	s.dropTouched()
+	r.Records.Accept(ctx, begun)
 }
 
-func (s *simRecords) Withdraw(_ context.Context, begun v1alpha1.RecordedRevision) error {
-	effect, lost := s.request("withdraw revision %d", begun.Revision)
-	if effect {
-		s.records = slices.DeleteFunc(s.records, func(known simRecord) bool { return known.revision == int(begun.Revision) })
+// simSecrets are the Secrets of the records, as the API server has them.
+type simSecrets struct {
+	client.Client // for what is not asked
+	*simSpace
+}
+
+// find returns where a record is, or an error as the API server's. uid may be nil.
+func (s simSecrets) find(name string, uid *types.UID) (int, error) {
+	i := slices.IndexFunc(s.records, func(known simRecord) bool { return known.Name == name })
+	resource := schema.GroupResource{Resource: "secrets"}
+	switch {
+	case i < 0:
+		return i, apierrors.NewNotFound(resource, name)
+	case uid != nil && *uid != s.records[i].UID:
+		return i, apierrors.NewConflict(resource, name, errors.New("the UID is another one"))
+	}
+	return i, nil
+}
+
+func (s simSecrets) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	effect, lost := s.request("list the records")
+	found, is := list.(*metav1.PartialObjectMetadataList)
+	if !effect || lost != nil || !is {
+		return lost
+	}
+	for _, known := range s.records {
+		found.Items = append(found.Items, metav1.PartialObjectMetadata{ObjectMeta: *known.ObjectMeta.DeepCopy()})
+	}
+	return nil
+}
+
+func (s simSecrets) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	if effect, lost := s.request("read %s", key.Name); !effect || lost != nil {
+		return lost
+	}
+	i, err := s.find(key.Name, nil)
+	if secret, is := object.(*corev1.Secret); is && err == nil {
+		s.records[i].DeepCopyInto(secret)
+	}
+	return err
+}
+
+func (s simSecrets) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
+	secret, is := object.(*corev1.Secret)
+	effect, lost := s.request("create %s", object.GetName())
+	if !effect || !is {
+		return lost
+	}
+	if err := s.refuses(true, simRef("Secret", "record"), false); err != nil {
+		s.world.trace("      refused: %v", err)
+		return err
+	}
+	if _, err := s.find(secret.Name, nil); err == nil {
+		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, secret.Name)
+	}
+	of, err := record.Unpack(secret.Data["release"])
+	if err != nil {
+		return err
+	}
+	added, stored := s.rendered[of.Manifest], secret.DeepCopy()
+	stored.UID = s.newUID()
+	added.Secret, added.revision = stored, of.Version
+	s.records = append(s.records, added)
+	if lost == nil {
+		secret.UID = stored.UID
 	}
 	return lost
 }
 
-// recorded is the record as the history has it.
-func (s simRecord) recorded() v1alpha1.RecordedRevision {
-	return v1alpha1.RecordedRevision{Revision: int64(s.revision), Hash: s.want.Hash, Generation: s.spec}
+func (s simSecrets) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	effect, lost := s.request("write that %s is superseded", object.GetName())
+	if !effect || lost != nil {
+		return lost
+	}
+	_, err := s.find(object.GetName(), nil)
+	return cmp.Or(s.refuses(false, simRef("Secret", "record"), false), err)
+}
+
+func (s simSecrets) Delete(_ context.Context, object client.Object, options ...client.DeleteOption) error {
+	effect, lost := s.request("delete %s", object.GetName())
+	if !effect {
+		return lost
+	}
+	asked := (&client.DeleteOptions{}).ApplyOptions(options)
+	i, err := s.find(object.GetName(), asked.Preconditions.UID)
+	if err == nil {
+		s.records = slices.Delete(s.records, i, i+1)
+	}
+	return cmp.Or(lost, err)
 }
 
 // recalls has what the status tells accepted: an operator that starts knows no more.
 func (s *simSpace) recalls() {
-	if told := int(s.state.revision); s.acceptedAs != told {
+	if told := int(s.state.revision()); s.acceptedAs != told {
 		known := s.known[told]
 		s.accepted, s.acceptedOf, s.acceptedAs = known.want, known.of, told
 	}
-}
-
-// Read returns the revision as the manifest, because the model has no text.
-func (s *simRecords) Read(_ context.Context, number int) (record.Content, error) {
-	effect, lost := s.request("read the record of revision %d", number)
-	i := slices.IndexFunc(s.records, func(found simRecord) bool { return found.revision == number })
-	if !effect || lost != nil || i < 0 {
-		return record.Content{}, cmp.Or(lost, fmt.Errorf("revision %d is not recorded", number))
-	}
-	return record.Content{Manifest: strconv.Itoa(number), Generation: s.records[i].spec}, nil
-}
-
-func (s *simRecords) Forget(context.Context, bool) (found bool, err error) {
-	effect, lost := s.request("list and delete the records")
-	if found = len(s.records) > 0; effect {
-		s.records = nil
-	}
-	return found, lost
 }
 
 // simBroken stands for what a broken configuration is rendered to.
@@ -175,13 +206,13 @@ func (r simRevisions) Recorded(
 	_ context.Context, collector *unstructured.Unstructured, of record.Content, _ *revision.Revision,
 ) (*revision.Revision, error) {
 	s := r.world.of(collector)
-	found := s.records[slices.IndexFunc(s.records, func(found simRecord) bool { return strconv.Itoa(found.revision) == of.Manifest })]
+	found, isKnown := s.rendered[of.Manifest]
+	if !isKnown {
+		return nil, errors.New("the record is not of this Collector")
+	}
 	in := found.of
 	in.hashes = r.world.hashes
 	want := s.world.charts.render(in)
-	if found.tampered {
-		want.Hash = "tampered"
-	}
 	secret := func(what inventory.Reference) (*render.Object, error) { return want.Has(what), nil }
 	return &revision.Revision{
 		Want: want, Inputs: revision.Inputs{Generation: of.Generation}, ConfigHash: strconv.Itoa(in.configuration()), Secret: secret,

@@ -19,8 +19,8 @@ import (
 func (s *simSpace) begins() {
 	s.started, s.removing, s.reads = maps.Clone(s.objects), map[types.UID]bool{}, map[types.UID]*simObject{}
 	s.want, s.before, s.fresh = plan.Want{}, s.accepted.Hash, !s.lagsAnywhere()
-	s.isHeld = s.rollout != v1alpha1.RolloutNow && s.state.update != v1alpha1.ReasonRollingOut
-	s.told = s.state.replicas
+	s.isHeld = s.rollout != v1alpha1.RolloutNow && s.state.update() != v1alpha1.ReasonRollingOut
+	s.told = int(s.state.Replicas)
 }
 
 // serves tells whether a workload of the Collector is there.
@@ -158,7 +158,7 @@ func (s *simSpace) isAccepted(after *simObject) bool {
 	}
 	all := []simInputs{s.acceptedOf}
 	for _, known := range s.records {
-		if int64(known.revision) == s.state.revision {
+		if int64(known.revision) == s.state.revision() {
 			all = append(all, known.of) // a kill has kept the status from telling of a later one
 		}
 	}

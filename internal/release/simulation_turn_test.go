@@ -17,7 +17,7 @@ func (s *simSpace) rollsOut() {
 	}
 	for _, other := range s.world.spaces {
 		isCounted := other.exists && !other.deleting && other.paused == "" && other.rollout == ""
-		if other != s && isCounted && other.state.update == v1alpha1.ReasonRollingOut {
+		if other != s && isCounted && other.state.update() == v1alpha1.ReasonRollingOut {
 			s.world.violates("S9", "%s takes the operator's change while %s is on its way", s.namespace(), other.namespace())
 		}
 	}
@@ -32,7 +32,7 @@ func (s *simSpace) accepts(added simRecord) {
 	if !isKnown || len(s.refusals) > 0 || !s.fresh || !s.isHeld || !s.isRecorded() {
 		return
 	}
-	isOther, isTold := before.of.hashes != added.of.hashes, before.revision == int(s.state.revision)
+	isOther, isTold := before.of.hashes != added.of.hashes, before.revision == int(s.state.revision())
 	if !isTold && (isOther || s.isDisturbed()) {
 		return // known: nothing tells that the record of an operator that was killed before it told is not forged
 	}
@@ -41,7 +41,7 @@ func (s *simSpace) accepts(added simRecord) {
 	}
 	isChanged := before.of.chart != added.of.chart || before.of.base != added.of.base || before.of.hashes != added.of.hashes
 	isByOperator := isChanged && before.of.secret == added.of.secret
-	if isByOperator && before.spec == added.spec && before.of.uid == added.of.uid && !before.tampered {
+	if isByOperator && before.spec == added.spec && before.of.uid == added.of.uid {
 		s.world.violates("S9", "the operator's change is accepted although its turn has not come")
 	}
 }
@@ -74,7 +74,7 @@ func (s *simSpace) isHarmed(before, after plan.Want) bool {
 // tellsChange checks that no status tells of a change by the operator before there is one.
 func (w *simWorld) tellsChange(after simState) {
 	w.brings = w.brings || w.chart != 1 || w.hashes > 0
-	if after.update != "" && !w.brings {
-		w.violates("S9", "the status tells of a change by the operator, which has changed nothing: %s %s", after.update, after.updateMessage)
+	if after.update() != "" && !w.brings {
+		w.violates("S9", "the status tells of a change by the operator, which has changed nothing: %s %s", after.update(), after.is(v1alpha1.UpdatePending).Message)
 	}
 }

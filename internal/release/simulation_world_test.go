@@ -137,7 +137,7 @@ func (w *simWorld) newOperator() *simOperatorProcess {
 		now:       func() time.Time { return w.now },
 		inventory: simReader{w}, revisions: simRevisions{source, w, o.chart},
 		clusterOf: func(collector *unstructured.Unstructured) apply.Cluster { return simCluster{w.of(collector)} },
-		recordsOf: func(r *reconcile) records { return &simRecords{simSpace: w.of(r.collector), r: r} },
+		recordsOf: func(r *reconcile) records { return w.of(r.collector).recordsOf(r) },
 		decision:  plan.Decide,
 		together: func(count int, do func(int)) {
 			for _, i := range w.rand.Perm(count) {
@@ -271,7 +271,7 @@ func (w *simWorld) pass(d time.Duration) {
 			if !s.due.IsZero() && s.due.Before(next) {
 				next = s.due
 			}
-			if s.state.update != "" && next.After(w.now.Add(5*time.Second)) {
+			if s.state.update() != "" && next.After(w.now.Add(5*time.Second)) {
 				next = w.now.Add(5 * time.Second) // waves are looked at
 			}
 		}

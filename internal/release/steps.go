@@ -30,7 +30,10 @@ func (r *reconcile) forward(p plan.Plan) error {
 	case plan.Uninstalling:
 		return r.do(false, p.Groups...)
 	}
-	waits := r.waitFor(p.Waits, p.Orphans, r.deleteOrphans(p.Orphans))
+	waits := p.Waits
+	if err := r.deleteOrphans(p.Orphans); err != nil {
+		waits = with(waits, refsOf(p.Orphans))
+	}
 	if p.Revises() {
 		if err := r.do(false, p.Tries); err != nil {
 			return err
@@ -50,12 +53,13 @@ func (r *reconcile) forward(p plan.Plan) error {
 		return nil
 	}
 	r.accept(p)
-	err := r.do(false, p.Deletes)
-	r.waits = r.waitFor(waits, p.Deletes, err)
-	if err == nil {
-		r.expects().KeepRest(r.found, r.rendered.Keeps, r.now())
+	if err := r.do(false, p.Deletes); err != nil {
+		r.waits = with(waits, refsOf(p.Deletes))
+		return err
 	}
-	return err
+	r.waits = waits
+	r.expects().KeepRest(r.found, r.rendered.Keeps, r.now())
+	return nil
 }
 
 // deleteOrphans deletes what changes that were never accepted have left. It returns the error if it is not known whether that is done: a
@@ -72,19 +76,24 @@ func (r *reconcile) deleteOrphans(orphans []apply.Step) error {
 	return nil
 }
 
-// waitFor has the objects of deletions that failed pruned later.
-func (r *reconcile) waitFor(waits map[inventory.Reference]bool, deletes []apply.Step, failed error) map[inventory.Reference]bool {
-	if failed == nil {
-		return waits
+// with returns the objects that wait to be pruned, and more of them.
+func with(waits map[inventory.Reference]bool, more []inventory.Reference) map[inventory.Reference]bool {
+	all := maps.Clone(waits)
+	if all == nil {
+		all = map[inventory.Reference]bool{}
 	}
-	waits = maps.Clone(waits)
-	if waits == nil {
-		waits = map[inventory.Reference]bool{}
+	for _, what := range more {
+		all[what] = true
 	}
-	for _, step := range deletes {
-		waits[step.Ref] = true
+	return all
+}
+
+// refsOf returns the objects of steps.
+func refsOf(steps []apply.Step) (refs []inventory.Reference) {
+	for _, step := range steps {
+		refs = append(refs, step.Ref)
 	}
-	return waits
+	return refs
 }
 
 // mend has what is deployed serve again as its record has it.
@@ -97,7 +106,8 @@ func (r *reconcile) mend(s plan.Situation, p plan.Plan) error {
 	if err = errors.Join(err, accepted.Lacks); err != nil {
 		return err
 	}
-	r.expects().KeepRepaired(s.View.Objects, r.found, accepted.Want.Keeps)
+	unwanted := r.expects().KeepRepaired(s.View.Objects, r.found, accepted.Want.Keeps)
+	r.waits = with(r.waits, slices.DeleteFunc(unwanted, accepted.Recorded.Keeps))
 	r.isUnknown = false
 	return nil
 }

@@ -24,10 +24,9 @@ func isTrue(status *v1alpha1.CollectorStatus, conditionType string) bool {
 	return condition != nil && condition.Status == "True"
 }
 
-// set sets a condition of status, as of now. Conditions are sorted by type, as the reconciler sorts them, so that their
-// order says nothing new.
+// set sets a condition of status, without a time. Conditions are sorted by type, as the reconciler sorts them, so that their order says nothing new.
 func set(status *v1alpha1.CollectorStatus, condition v1alpha1.Condition) {
-	condition.LastTransitionTime = metav1.Now().Rfc3339Copy()
+	condition.LastTransitionTime = metav1.Time{}
 	if existing := find(status, condition.Type); existing != nil {
 		*existing = condition
 		return
@@ -40,12 +39,14 @@ func unset(status *v1alpha1.CollectorStatus, conditionType string) {
 	status.Conditions = slices.DeleteFunc(status.Conditions, func(c v1alpha1.Condition) bool { return c.Type == conditionType })
 }
 
-// keepTransitionTimes gives each condition of after whose status is still that of before its transition time back.
-func keepTransitionTimes(before, after *v1alpha1.CollectorStatus) {
+// setTransitionTimes gives each condition of after the time of before if its status has stayed the same, and now if it has none.
+func setTransitionTimes(before, after *v1alpha1.CollectorStatus, now metav1.Time) {
 	for i := range after.Conditions {
 		condition := &after.Conditions[i]
 		if old := find(before, condition.Type); old != nil && old.Status == condition.Status {
 			condition.LastTransitionTime = old.LastTransitionTime
+		} else if condition.LastTransitionTime.IsZero() {
+			condition.LastTransitionTime = now
 		}
 	}
 }

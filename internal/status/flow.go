@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,30 +16,35 @@ type Flows interface {
 	// Condition returns what is known of a Collector, or nil if nothing is yet.
 	Condition(collector client.Object) *v1alpha1.Condition
 
-	// IsObserved tells whether that takes enough of its pods into account, as they were at that time or later.
-	IsObserved(collector client.Object, since time.Time) bool
+	// Observed returns as of when that takes enough of its pods into account, or zero if it does not.
+	Observed(collector client.Object) time.Time
 
 	// AreAwaited tells whether a change that the operator brings is on its way until data flows again.
 	AreAwaited() bool
 }
 
+// Flow is what is known of the data that flows through a Collector, see Flows.
+type Flow struct {
+	Known     *v1alpha1.Condition
+	IsAwaited bool
+	Observed  time.Time
+}
+
 // describeFlow sets the condition DataFlowing, or removes it where the spec has no flow. Until something is known it stays.
-func (w writer) describeFlow(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) {
+func (s *Seen) describeFlow(before, after *v1alpha1.CollectorStatus) {
 	unset(after, v1alpha1.DataFlowing)
-	if _, has, _ := unstructured.NestedMap(collector.Object, "spec", "flow"); !has {
+	if _, has, _ := unstructured.NestedMap(s.Collector.Object, "spec", "flow"); !has {
 		return
 	}
-	if known := w.flows.Condition(collector); known != nil {
+	if known := cmp.Or(s.Flow.Known, find(before, v1alpha1.DataFlowing)); known != nil {
 		set(after, *known)
-	} else if old := find(before, v1alpha1.DataFlowing); old != nil {
-		set(after, *old)
 	}
 }
 
-// awaitsFlow tells whether data has flowed before a change that is on its way, and nobody knows yet that it still does.
-func (w writer) awaitsFlow(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) bool {
+// isAwaited tells whether data has flowed before a change that is on its way, and it is not known yet that it still does.
+func (f Flow) isAwaited(before, after *v1alpha1.CollectorStatus) bool {
 	is, pending := find(after, v1alpha1.DataFlowing), find(before, v1alpha1.UpdatePending)
-	if !w.flows.AreAwaited() || is == nil || pending == nil || !wasBefore(before).DataFlowing {
+	if !f.IsAwaited || is == nil || pending == nil || !wasBefore(before).DataFlowing {
 		return false
 	}
 	if is.Status != corev1.ConditionTrue {
@@ -48,5 +54,5 @@ func (w writer) awaitsFlow(collector *unstructured.Unstructured, before, after *
 	if ready := find(before, "Ready"); ready != nil && since.Before(&ready.LastTransitionTime) {
 		since = ready.LastTransitionTime
 	}
-	return !w.flows.IsObserved(collector, since.Time)
+	return f.Observed.Before(since.Time)
 }

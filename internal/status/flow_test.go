@@ -27,8 +27,14 @@ func (f flows) Condition(client.Object) *v1alpha1.Condition {
 	is := map[string]corev1.ConditionStatus{v1alpha1.ReasonFlowing: "True", v1alpha1.ReasonAllDropped: "False"}[f.reason]
 	return &v1alpha1.Condition{Type: v1alpha1.DataFlowing, Status: is, Reason: f.reason}
 }
-func (f flows) IsObserved(client.Object, time.Time) bool { return f.observed }
-func (f flows) AreAwaited() bool                         { return f.areWaited }
+
+func (f flows) Observed(client.Object) time.Time {
+	if f.observed {
+		return time.Now()
+	}
+	return time.Time{}
+}
+func (f flows) AreAwaited() bool { return f.areWaited }
 
 const (
 	flowingSince = `{type: DataFlowing, status: "True", reason: Flowing, lastTransitionTime: "2026-02-01T00:00:00Z"}`

@@ -25,7 +25,7 @@ import (
 const maxTroubles = 2
 
 // troubles says what keeps pods of collector from serving, newest pods first.
-func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructured, workload *workload) ([]string, error) {
+func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructured, workload *Workload) ([]string, error) {
 	if workload.isDone() {
 		return nil, nil
 	}
@@ -60,7 +60,7 @@ var errEnough = errors.New("no more are looked at")
 
 // refusal returns why a DaemonSet or StatefulSet has fewer pods than it should, by its newest event that says so. Only its events do. An
 // event from before the newest pod is over. An operator that may not read events says less.
-func (w writer) refusal(ctx context.Context, collector *unstructured.Unstructured, workload *workload, newest metav1.Time) []string {
+func (w writer) refusal(ctx context.Context, collector *unstructured.Unstructured, workload *Workload, newest metav1.Time) []string {
 	if workload.teller == "" || workload.Behind || workload.All >= workload.Wanted {
 		return nil
 	}

@@ -24,60 +24,69 @@ var demands = []demand{
 	{"clusterMetrics", "cluster-metrics", "list", "", "resourcequotas", ""},
 }
 
-// describePresets sets the condition PresetsReady, or removes it where no preset needs anything of the API server. That is asked
-// until it allows what they need, and again when the spec has changed. Of a Collector in deletion nothing is asked.
-func (w writer) describePresets(ctx context.Context, collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) {
-	unset(after, v1alpha1.PresetsReady)
-	if collector.GetDeletionTimestamp() != nil {
-		return
-	}
+// question asks the API server whether a preset may do what it needs. lacks says that it may not.
+type question struct {
+	*authorizationv1.SubjectAccessReview
+	lacks string
+}
+
+// questionsOf returns what the presets of a Collector need of the API server, which depends on its spec alone.
+func questionsOf(collector *unstructured.Unstructured) (questions []question) {
 	namespace, account := collector.GetNamespace(), accountOf(collector)
-	var missing []string
 	for _, d := range demands {
 		preset, _, _ := unstructured.NestedMap(collector.Object, "spec", "presets", d.preset)
 		if preset["enabled"] != true {
 			continue
 		}
-		if isTrue(before, v1alpha1.PresetsReady) && before.ObservedGeneration == collector.GetGeneration() {
-			set(after, *find(before, v1alpha1.PresetsReady))
-			return
-		}
-		set(after, v1alpha1.Condition{Type: v1alpha1.PresetsReady, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonAllowed})
 		namespaces, _, _ := unstructured.NestedStringSlice(preset, "namespaces")
 		if len(namespaces) == 0 {
 			namespaces = []string{""}
 		}
 		for _, in := range namespaces {
-			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			questions = append(questions, question{&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 				User:   "system:serviceaccount:" + namespace + ":" + account,
 				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
 				ResourceAttributes: &authorizationv1.ResourceAttributes{
 					Namespace: in, Verb: d.verb, Group: d.group, Resource: d.resource, Subresource: d.subresource,
 				},
-			}}
-			switch err := w.Client.Create(ctx, review); {
-			case apierrors.IsForbidden(err):
-				set(after, v1alpha1.Condition{
-					Type: v1alpha1.PresetsReady, Status: corev1.ConditionUnknown, Reason: v1alpha1.ReasonNotAsked,
-					Message: "the operator may not create subjectaccessreviews, so it cannot tell whether the presets' roles are bound",
-				})
-				return
-			case err != nil: // a status that is not written would tell nothing of all else
-				set(after, v1alpha1.Condition{
-					Type: v1alpha1.PresetsReady, Status: corev1.ConditionUnknown, Reason: v1alpha1.ReasonNotAsked,
-					Message: fmt.Sprintf("the operator cannot ask whether the presets' roles are bound, and asks again: %v", err),
-				})
-				return
-			case !review.Status.Allowed:
-				missing = append(missing, d.lacks(namespace, account, in))
-			}
+			}}, d.lacks(namespace, account, in)})
+		}
+	}
+	return questions
+}
+
+// presetsOf returns the condition PresetsReady, or nil where no preset needs anything of the API server. That is asked until it allows what
+// they need, and again when the spec has changed. Of a Collector in deletion nothing is asked.
+func (w writer) presetsOf(
+	ctx context.Context, collector *unstructured.Unstructured, before *v1alpha1.CollectorStatus,
+) *v1alpha1.Condition {
+	questions := questionsOf(collector)
+	switch {
+	case len(questions) == 0, collector.GetDeletionTimestamp() != nil:
+		return nil
+	case isTrue(before, v1alpha1.PresetsReady) && before.ObservedGeneration == collector.GetGeneration():
+		return find(before, v1alpha1.PresetsReady)
+	}
+	presets := func(status corev1.ConditionStatus, reason, message string) *v1alpha1.Condition {
+		return &v1alpha1.Condition{Type: v1alpha1.PresetsReady, Status: status, Reason: reason, Message: message}
+	}
+	var missing []string
+	for _, asked := range questions {
+		switch err := w.Client.Create(ctx, asked.SubjectAccessReview); {
+		case apierrors.IsForbidden(err):
+			return presets(corev1.ConditionUnknown, v1alpha1.ReasonNotAsked,
+				"the operator may not create subjectaccessreviews, so it cannot tell whether the presets' roles are bound")
+		case err != nil: // a status that is not written would tell nothing of all else
+			return presets(corev1.ConditionUnknown, v1alpha1.ReasonNotAsked,
+				fmt.Sprintf("the operator cannot ask whether the presets' roles are bound, and asks again: %v", err))
+		case !asked.Status.Allowed:
+			missing = append(missing, asked.lacks)
 		}
 	}
 	if len(missing) > 0 {
-		set(after, v1alpha1.Condition{
-			Type: v1alpha1.PresetsReady, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonRoleMissing, Message: strings.Join(missing, "; "),
-		})
+		return presets(corev1.ConditionFalse, v1alpha1.ReasonRoleMissing, strings.Join(missing, "; "))
 	}
+	return presets(corev1.ConditionTrue, v1alpha1.ReasonAllowed, "")
 }
 
 // lacks says that a ServiceAccount lacks the role in a namespace, or in the cluster, and which command binds it.

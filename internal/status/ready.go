@@ -15,7 +15,6 @@ import (
 	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
-	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
@@ -33,41 +32,43 @@ func (r readiness) with(message string) readiness {
 	return r
 }
 
-// readinessOf says whether the pods of collector serve, as its spec says. workload is nil if there is none.
-func (w writer) readinessOf(
-	ctx context.Context, collector *unstructured.Unstructured, workload *workload, status *v1alpha1.CollectorStatus, outcome release.Outcome,
-) (readiness, error) {
-	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
-		if condition := find(status, conditionType); isTrue(status, conditionType) && !isTrue(status, "Paused") {
-			return failure(outcome.Err, condition.Message).with(outcome.Message), nil
-		}
-	}
-	if outcome.Checking != "" && !isTrue(status, "Paused") {
-		return readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, outcome.Checking}.with(outcome.Message), nil
-	}
-	found := readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "no workload seen yet"}
-	if workload != nil {
-		troubles, err := w.troubles(ctx, collector, workload)
-		if err != nil {
-			return readiness{}, err
-		}
-		found = workload.readiness(troubles)
-		if missed := askedBy(collector).missedBy(workload.Wanted); missed != "" && found.status == corev1.ConditionTrue {
-			found = readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, found.message + "; " + missed}
-		}
-	}
-	found = found.with(outcome.Message)
-	switch {
-	case isTrue(status, "Paused"):
+// readiness says whether the Collector's pods serve, as its spec says. after is the status so far.
+func (s *Seen) readiness(after *v1alpha1.CollectorStatus) readiness {
+	if isTrue(after, paused) {
 		message := "annotation " + v1alpha1.PausedAnnotation + " is true: the operator does not follow the spec"
-		return readiness{corev1.ConditionUnknown, v1alpha1.ReasonPaused, message + "; " + found.message}, nil
-	case found.status == corev1.ConditionTrue && outcome.Message != "":
-		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, found.message}, nil
-	case found.status == corev1.ConditionTrue && !outcome.InOrder:
-		// The workload in the informer cache can be from before the last change.
-		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "applied, but the informer cache does not have all objects yet"}, nil
+		return readiness{corev1.ConditionUnknown, v1alpha1.ReasonPaused, message}.with(s.pods().with(s.Outcome.Message).message)
 	}
-	return found, nil
+	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
+		if isTrue(after, conditionType) {
+			return failure(s.Outcome.Err, find(after, conditionType).Message).with(s.Outcome.Message)
+		}
+	}
+	if s.Outcome.Checking != "" {
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, s.Outcome.Checking}.with(s.Outcome.Message)
+	}
+	found := s.pods().with(s.Outcome.Message)
+	switch {
+	case found.status != corev1.ConditionTrue:
+		return found
+	case s.Outcome.Message != "":
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, found.message}
+	case !s.Outcome.InOrder:
+		// The workload in the informer cache can be from before the last change.
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "applied, but the informer cache does not have all objects yet"}
+	}
+	return found
+}
+
+// pods says whether the pods serve, and are as many as the spec asks for.
+func (s *Seen) pods() readiness {
+	if s.Workload == nil {
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "no workload seen yet"}
+	}
+	found := s.Workload.readiness(s.Troubles)
+	if missed := askedBy(s.Collector).missedBy(s.Workload.Wanted); missed != "" && found.status == corev1.ConditionTrue {
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, found.message}.with(missed)
+	}
+	return found
 }
 
 // failure says why a reconcile failed: by the error that the operator made, without what Helm put before it, or else by the
@@ -90,7 +91,7 @@ func failure(err error, message string) readiness {
 }
 
 // workloadOf returns what runs collector's pods, or nil.
-func (w writer) workloadOf(ctx context.Context, collector *unstructured.Unstructured) (*workload, error) {
+func (w writer) workloadOf(ctx context.Context, collector *unstructured.Unstructured) (*Workload, error) {
 	mode, _, _ := unstructured.NestedString(collector.Object, "spec", "mode")
 	object := workloads[v1alpha1.Mode(cmp.Or(mode, string(v1alpha1.ModeDeployment)))]()
 	err := w.Client.Get(ctx, client.ObjectKeyFromObject(collector), object)

@@ -12,7 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -26,17 +25,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/redact"
-	"github.com/kube8/kube8-operator/internal/release"
-	"github.com/kube8/kube8-operator/internal/revision"
 )
 
 // Outcomes says how the last reconcile of a Collector ended, until that is forgotten.
 type Outcomes interface {
-	Of(collector client.Object) release.Outcome
+	Of(collector client.Object) Outcome
 	Forget(collector client.ObjectKey)
 }
 
@@ -161,13 +157,15 @@ func (w writer) Update(ctx context.Context, obj client.Object, _ ...client.SubRe
 	if err != nil {
 		return err
 	}
-	after, err := statusOf(updated)
+	said, err := statusOf(updated)
 	if err != nil {
 		return err
 	}
-	if err := w.complete(ctx, updated, before, after); err != nil {
+	seen, err := w.look(ctx, updated, before, isTrue(said, paused))
+	if err != nil {
 		return err
 	}
+	after := Next(seen, before, said)
 	deployed := find(after, "Deployed")
 	if updated.GetDeletionTimestamp() != nil && deployed != nil && deployed.Reason == "UninstallSuccessful" {
 		return nil // the Collector goes with the next request, and its status with it
@@ -209,80 +207,23 @@ func (w writer) replace(ctx context.Context, collector *unstructured.Unstructure
 	return nil
 }
 
-// complete makes the whole status of what the reconciler says in after.
-func (w writer) complete(ctx context.Context, collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) error {
-	outcome := w.outcomes.Of(collector)
-	if isTrue(after, "Paused") {
-		paused := *find(after, "Paused")
-		*after = *before.DeepCopy() // the reconciler would say that it knows nothing any more
-		set(after, paused)
-	} else {
-		describePause(collector, after)
-		describeRelease(collector.GetName(), before, after, outcome.Deployed)
-		describeFailure(before, after)
-		after.ObservedGeneration = collector.GetGeneration()
-		w.describePresets(ctx, collector, before, after)
-		after.RefusedObject = apply.RefusedIn(outcome.Err)
+// look returns what the next status is computed from. It reads the workload and its pods from the informer cache, and asks the API server
+// only about events and the rights of presets.
+func (w writer) look(
+	ctx context.Context, collector *unstructured.Unstructured, before *v1alpha1.CollectorStatus, isPaused bool,
+) (seen Seen, err error) {
+	seen = Seen{
+		Collector: collector, Now: metav1.Now().Rfc3339Copy(), Outcome: w.outcomes.Of(collector),
+		Flow: Flow{w.flows.Condition(collector), w.flows.AreAwaited(), w.flows.Observed(collector)},
 	}
-	workload, err := w.workloadOf(ctx, collector)
-	if err != nil {
-		return err
+	if !isPaused {
+		seen.Presets = w.presetsOf(ctx, collector, before)
 	}
-	after.Replicas, after.ReadyReplicas = before.Replicas, 0 // a workload that somebody has deleted gets as many pods again
-	if workload != nil {
-		after.Replicas, after.ReadyReplicas = workload.All, workload.Ready
+	if seen.Workload, err = w.workloadOf(ctx, collector); err != nil || seen.Workload == nil {
+		return seen, err
 	}
-	ready, err := w.readinessOf(ctx, collector, workload, after, outcome)
-	if err != nil {
-		return err
-	}
-	set(after, v1alpha1.Condition{Type: "Ready", Status: ready.status, Reason: ready.reason, Message: ready.message})
-	w.describeFlow(collector, before, after)
-	describeUpdate(before, after, outcome.Update, w.awaitsFlow(collector, before, after))
-	keepTransitionTimes(before, after)
-	if update := find(after, v1alpha1.UpdatePending); update != nil && isTrue(before, "Paused") && !isTrue(after, "Paused") {
-		update.LastTransitionTime = metav1.Now().Rfc3339Copy() // it has had no time to become ready
-	}
-	return nil
-}
-
-// describeRelease says what is deployed: what was deployed or, as long as none did, what the status says. The stock reconciler does not
-// say it of a Collector that cannot be rendered, and a revision may just have been recorded late.
-func describeRelease(name string, before, after *v1alpha1.CollectorStatus, deployed revision.Deployed) {
-	after.DeployedRelease, after.Version, after.ConfigHash = before.DeployedRelease, before.Version, before.ConfigHash
-	after.Bases, after.History = before.Bases, before.History
-	if deployed.Revision != 0 {
-		after.DeployedRelease = &v1alpha1.DeployedRelease{
-			Name: name, Revision: int64(deployed.Revision), Generation: deployed.Generation, Digest: deployed.Digest,
-		}
-		after.History = deployed.History
-		after.Version, after.ConfigHash, after.Bases = deployed.Version, deployed.ConfigHash, strings.Fields(deployed.Bases)
-	}
-	condition := find(after, "Deployed")
-	switch {
-	case condition == nil:
-	case condition.Status == "True" && after.DeployedRelease == nil:
-		// The reconciler takes any release for a deployed one, also one whose installation failed.
-		condition.Status, condition.Reason, condition.Message = "False", "", ""
-	case condition.Status == "Unknown" && find(before, "Deployed") != nil:
-		// A release stays deployed when the reconciler cannot process a new spec.
-		*condition = *find(before, "Deployed")
-	}
-}
-
-// describeFailure says of a reconcile that failed that the release has failed: the stock reconciler, which leaves all of it to Reconcile,
-// knows of no release that is asked for, and says only Irreconcilable.
-func describeFailure(before, after *v1alpha1.CollectorStatus) {
-	irreconcilable := find(after, "Irreconcilable")
-	isUninstall := isTrue(after, "ReleaseFailed")
-	if irreconcilable == nil || irreconcilable.Reason != "ReconcileError" || isUninstall {
-		return
-	}
-	reason := "UpgradeError"
-	if before.DeployedRelease == nil {
-		reason = "InstallError"
-	}
-	set(after, v1alpha1.Condition{Type: "ReleaseFailed", Status: irreconcilable.Status, Reason: reason, Message: irreconcilable.Message})
+	seen.Troubles, err = w.troubles(ctx, collector, seen.Workload)
+	return seen, err
 }
 
 // statusOf reads obj's status. It leaves out what the schema does not have, such as the release's manifest.

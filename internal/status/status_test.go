@@ -10,15 +10,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/configuration"
-	"github.com/kube8/kube8-operator/internal/release"
 	"github.com/kube8/kube8-operator/internal/revision"
+	"github.com/kube8/kube8-operator/internal/status"
 )
 
 // outcome is how the last reconcile ended, whatever the Collector.
-type outcome release.Outcome
+type outcome status.Outcome
 
-func (o outcome) Of(client.Object) release.Outcome { return release.Outcome(o) }
-func (outcome) Forget(client.ObjectKey)            {}
+func (o outcome) Of(client.Object) status.Outcome { return status.Outcome(o) }
+func (outcome) Forget(client.ObjectKey)           {}
 
 var deployed = revision.Deployed{Revision: 2, Version: "0.150.0", ConfigHash: "b740a6e4", Digest: "d1"}
 

@@ -88,7 +88,7 @@ func (p *pacer) workloadNews() handler.Funcs {
 	}}
 }
 
-func (w *workload) saysTheSame(as *workload) bool {
+func (w *Workload) saysTheSame(as *Workload) bool {
 	return w.All == as.All && w.Ready == as.Ready && slices.Equal(w.troubles, as.troubles) &&
 		w.readiness(w.troubles) == as.readiness(as.troubles)
 }

@@ -24,8 +24,8 @@ var workloads = map[v1alpha1.Mode]func() client.Object{
 // stops are reasons of a Deployment that makes no progress: nothing happens in time, or somebody has run `kubectl rollout pause`.
 var stops = []string{"ProgressDeadlineExceeded", "DeploymentPaused"}
 
-// workload is what an object that runs pods says of them.
-type workload struct {
+// Workload is what an object that runs pods says of them.
+type Workload struct {
 	inventory.Pods
 	rolling  bool      // a Deployment's pods are on their way for the first time since it changed
 	troubles []string  // what a Deployment says of pods that cannot be made
@@ -33,8 +33,8 @@ type workload struct {
 	noNode   bool      // a DaemonSet runs nowhere
 }
 
-func workloadOf(object client.Object) *workload {
-	w := &workload{Pods: inventory.PodsOf(object)}
+func workloadOf(object client.Object) *Workload {
+	w := &Workload{Pods: inventory.PodsOf(object)}
 	switch found := object.(type) {
 	case *appsv1.Deployment:
 		for _, condition := range found.Status.Conditions {
@@ -57,12 +57,12 @@ func workloadOf(object client.Object) *workload {
 }
 
 // isDone tells whether all pods are as they should be.
-func (w *workload) isDone() bool {
+func (w *Workload) isDone() bool {
 	return w.Updated >= w.Wanted && w.Available >= w.Wanted && w.All <= w.Wanted
 }
 
 // readiness says whether the pods serve. troubles are what keeps them from that.
-func (w *workload) readiness(troubles []string) readiness {
+func (w *Workload) readiness(troubles []string) readiness {
 	reason, message := v1alpha1.ReasonProgressing, "the workload's controller has not started the change yet"
 	switch {
 	case w.Behind:

@@ -29,10 +29,11 @@ func TestARefusedConfigurationReachesNoPodThatServes(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t, "restricted")
 	rows := map[string]refusal{
-		"deployment":  {mode: v1alpha1.ModeDeployment, killed: true},
-		"statefulset": {mode: v1alpha1.ModeStatefulSet, replicas: new(int32(2)), killed: true},
-		// One that surges deletes an old pod that is not ready for a moment (k8s.io/kubernetes,
-		// pkg/controller/daemon/update.go): only a check protects from that.
+		"deployment": {mode: v1alpha1.ModeDeployment, killed: true},
+		// Their controllers delete an old pod that is not ready for a moment: that of DaemonSets if it surges, and that of StatefulSets with
+		// the feature MaxUnavailableStatefulSet, which Kubernetes 1.37 has on (k8s.io/kubernetes, pkg/controller/daemon/update.go and
+		// statefulset/stateful_set_control.go). Only a check protects from that.
+		"statefulset":         {mode: v1alpha1.ModeStatefulSet, replicas: new(int32(2))},
 		"daemonset":           {mode: v1alpha1.ModeDaemonSet},
 		"daemonset-checked":   {mode: v1alpha1.ModeDaemonSet, check: &v1alpha1.Check{}, killed: true},
 		"statefulset-checked": {mode: v1alpha1.ModeStatefulSet, check: &v1alpha1.Check{}, killed: true},

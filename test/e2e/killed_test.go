@@ -34,18 +34,18 @@ func TestAnOperatorThatIsKilledInTheMiddleOfInstallsAndChecksFinishesThemLater(t
 	for i := range fleetSize {
 		create(t, newCollector(namespace, fmt.Sprintf("gateway-%d", i), printing("basic")))
 	}
-	at := map[string]int{}
-	for at["deployed"] == 0 || begun(t, namespace) <= at["deployed"] {
-		if at["deployed"] == fleetSize {
+	at, applied := map[string]int{}, 0
+	for applied == 0 || applied >= at["deployed"] {
+		if applied == fleetSize {
 			t.Fatal("all releases were installed before one was seen in the middle of it")
 		}
 		// The operator goes on for as long as a part of an install takes.
 		killer.send(t, "-CONT $process; sleep 0.05; kill -STOP $process")
-		at = releases(t, namespace)
+		at, applied = releases(t, namespace), deployments(t, namespace)
 	}
 	killer.send(t, "-KILL $process")
 	killed := time.Now()
-	t.Logf("killed with releases %v", at)
+	t.Logf("killed with releases %v, and %d Deployments", at, applied)
 	create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: accepted.Namespace, Name: "late"}, StringData: map[string]string{"key": "value"}})
 
 	g := NewWithT(t)
@@ -122,14 +122,14 @@ func releases(t *testing.T, namespace string) map[string]int {
 	return count
 }
 
-// begun returns of how many Collectors in a namespace an object is there.
-func begun(t *testing.T, namespace string) int {
+// deployments returns how many Collectors in a namespace have their Deployment. Its record is there before.
+func deployments(t *testing.T, namespace string) int {
 	t.Helper()
-	var accounts corev1.ServiceAccountList
-	if err := cluster.List(t.Context(), &accounts, client.InNamespace(namespace), client.HasLabels{collectorLabel}); err != nil {
+	var list appsv1.DeploymentList
+	if err := cluster.List(t.Context(), &list, client.InNamespace(namespace), client.HasLabels{collectorLabel}); err != nil {
 		t.Fatal(err)
 	}
-	return len(accounts.Items)
+	return len(list.Items)
 }
 
 // holder returns who holds the operators' Lease.

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -51,8 +52,9 @@ func TestSomebodyElseScalesACollector(t *testing.T) {
 // scaleTo sets the number of pods of a Collector's Deployment, as `kubectl scale` and autoscalers do.
 func scaleTo(t *testing.T, collector *v1alpha1.Collector, replicas int32) {
 	t.Helper()
-	wanted, deployment := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}, get(t, collector, "", &appsv1.Deployment{})
-	if err := plane.client.SubResource("scale").Update(t.Context(), deployment, client.WithSubResourceBody(wanted)); err != nil {
+	wanted := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec": {"replicas": %d}}`, replicas))
+	deployment, answer := get(t, collector, "", &appsv1.Deployment{}), client.WithSubResourceBody(&autoscalingv1.Scale{})
+	if err := plane.client.SubResource("scale").Patch(t.Context(), deployment, wanted, answer); err != nil {
 		t.Fatal(err)
 	}
 }

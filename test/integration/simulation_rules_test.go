@@ -75,7 +75,7 @@ func (r *referee) look(v version) {
 		clear(r.doubts)
 	case h.served[resourceVersion]:
 		r.ready[uid] = r.ready[uid] || serves(v.object)
-	case v.object.GetLabels()["owner"] == "helm" && r.live[v.key()] == nil: // the record of a change that is done
+	case v.object.GetLabels()["owner"] == "helm" && r.live[v.key()] == nil: // a change begins
 		r.accept()
 	case v.object.GetLabels()["owner"] == "helm", v.object.GetKind() == "Namespace", v.gone && !isDeletion:
 		// a record, what the test creates, and what a finalizer has held
@@ -97,11 +97,12 @@ func (r *referee) lookAtCollector(v version) {
 		r.acted = v.revision
 		clear(r.doubts)
 	}
+	isAccepted := !isOther && revisionOf(r.collector) != revisionOf(collector) // also of an earlier generation
 	r.collector = collector
 	failed := conditionOf(collector, "ReleaseFailed")
 	message := conditionOf(collector, "Ready").Message
 	switch deployed := collector.Status.DeployedRelease; {
-	case deployed != nil && deployed.Generation == collector.Generation && failed.Status == corev1.ConditionFalse:
+	case isAccepted, deployed != nil && deployed.Generation == collector.Generation && failed.Status == corev1.ConditionFalse:
 		r.accept()
 		maps.DeleteFunc(r.touched, func(key string, _ bool) bool { return r.live[key] != nil }) // the rest was deleted on the way
 	case slices.ContainsFunc(refusedWords, func(word string) bool { return strings.Contains(message, word) }):
@@ -112,7 +113,15 @@ func (r *referee) lookAtCollector(v version) {
 	}
 }
 
-// accept notes that a change is done.
+// revisionOf returns the deployed revision that a Collector's status tells of, or 0.
+func revisionOf(collector *v1alpha1.Collector) int64 {
+	if collector.Status.DeployedRelease == nil {
+		return 0
+	}
+	return collector.Status.DeployedRelease.Revision
+}
+
+// accept notes that what is there is of the accepted revision.
 func (r *referee) accept() {
 	r.good = map[string]string{}
 	for key, object := range r.live {

@@ -1,0 +1,39 @@
+package status
+
+import (
+	"time"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/revision"
+)
+
+// Outcome is how the last reconcile of a Collector ended.
+type Outcome struct {
+	// Verdict is what was decided.
+	Verdict plan.Verdict
+
+	// Deployed is the release. It is zero if none was deployed since the operator started.
+	Deployed revision.Deployed
+
+	// InOrder says that the informer cache has every object as it should be.
+	InOrder bool
+
+	// Message says what keeps objects from being as they should, or is empty.
+	Message string
+
+	// Checking says which Job has not accepted a change yet, or is empty.
+	Checking string
+
+	// Update says that a change by the operator is not deployed yet, or is nil.
+	Update *v1alpha1.Condition
+
+	// Err is the error that ended the reconcile, or nil.
+	Err error
+
+	// Fast says that there was nothing to do by what is remembered.
+	Fast bool
+
+	// Requeue is when to reconcile again although nothing happens; 0 leaves it to the period.
+	Requeue time.Duration
+}
