@@ -36,8 +36,8 @@ type Base struct {
 // Bases are those of one Collector, as it reads them one after the other. Its own configuration comes between the first and the last ones.
 type Bases []Base
 
-// Source reads bases.
-type Source struct {
+// Reader reads bases.
+type Reader struct {
 	// Cache is the informer cache that holds bases and, with Namespaces, the namespaces that name some.
 	Cache client.Reader
 
@@ -50,11 +50,11 @@ type Source struct {
 
 // Of returns the bases of a Collector. The error is a *configuration.Error if the platform or the user has to mend something. It has no
 // content.
-func (s *Source) Of(ctx context.Context, collector *unstructured.Unstructured) (Bases, error) {
+func (r *Reader) Of(ctx context.Context, collector *unstructured.Unstructured) (Bases, error) {
 	var sorted [4]Bases
 	total, files := 0, map[string]string{}
-	for _, named := range s.named(ctx, collector) {
-		found, err := s.find(ctx, named)
+	for _, named := range r.named(ctx, collector) {
+		found, err := r.find(ctx, named)
 		if err != nil {
 			return nil, err
 		}
@@ -82,8 +82,8 @@ func (s *Source) Of(ctx context.Context, collector *unstructured.Unstructured) (
 }
 
 // names tells whether a Collector has a base of a name.
-func (s *Source) names(ctx context.Context, collector *unstructured.Unstructured, name string) bool {
-	return slices.ContainsFunc(s.named(ctx, collector), func(n named) bool { return n.name == name })
+func (r *Reader) names(ctx context.Context, collector *unstructured.Unstructured, name string) bool {
+	return slices.ContainsFunc(r.named(ctx, collector), func(n named) bool { return n.name == name })
 }
 
 // named is a base by its name.
@@ -95,10 +95,10 @@ type named struct {
 }
 
 // named returns the names of a Collector's bases, those of its namespace first. A base that both name is the namespace's.
-func (s *Source) named(ctx context.Context, collector *unstructured.Unstructured) (all []named) {
+func (r *Reader) named(ctx context.Context, collector *unstructured.Unstructured) (all []named) {
 	namespace := &corev1.Namespace{}
 	key := client.ObjectKey{Name: collector.GetNamespace()}
-	if s.Namespaces && s.Cache.Get(ctx, key, namespace, client.UnsafeDisableDeepCopy) == nil {
+	if r.Namespaces && r.Cache.Get(ctx, key, namespace, client.UnsafeDisableDeepCopy) == nil {
 		by := fmt.Sprintf("label %s of namespace %s", v1alpha1.BasesLabel, key.Name)
 		for name := range strings.SplitSeq(namespace.Labels[v1alpha1.BasesLabel], "_") {
 			if name != "" && !slices.ContainsFunc(all, func(known named) bool { return known.name == name }) {
@@ -120,10 +120,10 @@ func (s *Source) named(ctx context.Context, collector *unstructured.Unstructured
 }
 
 // find returns a base as the informer cache has it.
-func (s *Source) find(ctx context.Context, named named) (found Base, err error) {
+func (r *Reader) find(ctx context.Context, named named) (found Base, err error) {
 	var objects []client.Object
 	for _, object := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}} {
-		err := s.Cache.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: named.name}, object, client.UnsafeDisableDeepCopy)
+		err := r.Cache.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: named.name}, object, client.UnsafeDisableDeepCopy)
 		if err == nil {
 			objects = append(objects, object)
 		} else if !apierrors.IsNotFound(err) {
@@ -134,14 +134,14 @@ func (s *Source) find(ctx context.Context, named named) (found Base, err error) 
 	case 0:
 		return found, &configuration.Error{Field: named.by, Missing: true, Reason: fmt.Sprintf(
 			"namespace %s has no base %q; create a ConfigMap of that name with the label %s=%s, or name another base",
-			s.Namespace, named.name, v1alpha1.BaseLabel, v1alpha1.BaseFirst)}
+			r.Namespace, named.name, v1alpha1.BaseLabel, v1alpha1.BaseFirst)}
 	case 2:
 		return found, &configuration.Error{Field: named.by, Reason: fmt.Sprintf(
-			"namespace %s has a ConfigMap and a Secret for base %q; remove the label %s from one", s.Namespace, named.name, v1alpha1.BaseLabel)}
+			"namespace %s has a ConfigMap and a Secret for base %q; remove the label %s from one", r.Namespace, named.name, v1alpha1.BaseLabel)}
 	}
 	found, reason := read(objects[0])
 	if reason != "" {
-		return found, &configuration.Error{Field: named.by, Reason: fmt.Sprintf("base %q in namespace %s: %s", named.name, s.Namespace, reason)}
+		return found, &configuration.Error{Field: named.by, Reason: fmt.Sprintf("base %q in namespace %s: %s", named.name, r.Namespace, reason)}
 	}
 	if named.position != "" {
 		found.Position = named.position

@@ -54,7 +54,7 @@ func collector(named ...string) *unstructured.Unstructured {
 }
 
 // sourceOf returns one whose informer cache has objects.
-func sourceOf(t *testing.T, objects ...client.Object) *Source {
+func sourceOf(t *testing.T, objects ...client.Object) *Reader {
 	t.Helper()
 	builder := fake.NewClientBuilder()
 	for _, object := range objects {
@@ -65,7 +65,7 @@ func sourceOf(t *testing.T, objects ...client.Object) *Source {
 		}
 		builder = builder.WithObjects(kept)
 	}
-	return &Source{Cache: builder.Build(), Namespace: "system", Namespaces: true}
+	return &Reader{Cache: builder.Build(), Namespace: "system", Namespaces: true}
 }
 
 func TestTheBasesOfACollector(t *testing.T) {
@@ -273,7 +273,7 @@ func TestAnOperatorWithoutARightNamesIt(t *testing.T) {
 				}
 				return c.List(ctx, list, o...)
 			}}
-			source := &Source{Namespace: "system", Namespaces: row.isFor}
+			source := &Reader{Namespace: "system", Namespaces: row.isFor}
 			err := source.MayRead(t.Context(), fake.NewClientBuilder().WithInterceptorFuncs(refuse).Build())
 			if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
 				t.Errorf("got %v, want %q", err, row.want)

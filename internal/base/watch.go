@@ -25,29 +25,29 @@ type Changed func(ctx context.Context, concerns func(*unstructured.Unstructured)
 
 // Watch follows bases and, with Namespaces, the namespaces that name some, with a controller. That waits until the informer cache has
 // them. Its sources only serve to wait: changed has Collectors reconciled.
-func (s *Source) Watch(with controller.Controller, in cache.Cache, changed Changed) error {
+func (r *Reader) Watch(with controller.Controller, in cache.Cache, changed Changed) error {
 	objects := []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}}
-	if s.Namespaces {
+	if r.Namespaces {
 		objects = append(objects, &corev1.Namespace{})
 	}
 	var failed error
 	for _, object := range objects {
-		failed = errors.Join(failed, with.Watch(source.Kind(in, object, s.handler(changed))))
+		failed = errors.Join(failed, with.Watch(source.Kind(in, object, r.handler(changed))))
 	}
 	return failed
 }
 
 // MayRead returns an error that names the missing right, if the operator may not list bases, or the namespaces that name some. Its informer
 // cache would only try for ever.
-func (s *Source) MayRead(ctx context.Context, live client.Reader) error {
+func (r *Reader) MayRead(ctx context.Context, live client.Reader) error {
 	const see = "apply the roles of this version of the operator, see docs/bases.md"
-	inNamespace := []client.ListOption{client.Limit(1), client.HasLabels{v1alpha1.BaseLabel}, client.InNamespace(s.Namespace)}
+	inNamespace := []client.ListOption{client.Limit(1), client.HasLabels{v1alpha1.BaseLabel}, client.InNamespace(r.Namespace)}
 	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.SecretList{}} {
 		if err := live.List(ctx, list, inNamespace...); apierrors.IsForbidden(err) {
-			return fmt.Errorf("list bases in namespace %s: %w; %s, or name another namespace by --bases-namespace", s.Namespace, err, see)
+			return fmt.Errorf("list bases in namespace %s: %w; %s, or name another namespace by --bases-namespace", r.Namespace, err, see)
 		}
 	}
-	if !s.Namespaces {
+	if !r.Namespaces {
 		return nil
 	}
 	if err := live.List(ctx, &corev1.NamespaceList{}, client.Limit(1), client.HasLabels{v1alpha1.BasesLabel}); apierrors.IsForbidden(err) {
@@ -58,14 +58,14 @@ func (s *Source) MayRead(ctx context.Context, live client.Reader) error {
 
 // handler tells of changes of the content, of positions and of what namespaces name. Each Collector is reconciled after a start, so what
 // is there then is none.
-func (s *Source) handler(changed Changed) handler.EventHandler {
+func (r *Reader) handler(changed Changed) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	tell := func(ctx context.Context, object client.Object) {
 		changed(ctx, func(collector *unstructured.Unstructured) bool {
 			if _, is := object.(*corev1.Namespace); is {
 				return collector.GetNamespace() == object.GetName()
 			}
-			return s.names(ctx, collector, object.GetName())
+			return r.names(ctx, collector, object.GetName())
 		})
 	}
 	return handler.Funcs{

@@ -25,8 +25,8 @@ import (
 // field is where users refer to a Secret in their Collector.
 const field = "spec.collector.configurationSecret"
 
-// Source reads the Secrets and ConfigMaps that Collectors refer to.
-type Source struct {
+// Reader reads the Secrets and ConfigMaps that Collectors refer to.
+type Reader struct {
 	Cache client.Reader // the informer cache
 	Live  client.Reader // the API server
 
@@ -36,13 +36,13 @@ type Source struct {
 
 // Configuration returns the configuration that a Collector refers to, or the zero value if its own spec has it. The error
 // is a *configuration.Error if the user has to mend something. With one about the content, the version of that is returned.
-func (s *Source) Configuration(ctx context.Context, collector *unstructured.Unstructured) (postrender.Referenced, error) {
+func (r *Reader) Configuration(ctx context.Context, collector *unstructured.Unstructured) (postrender.Referenced, error) {
 	name, key := reference(collector)
 	if name == "" {
 		return postrender.Referenced{}, nil
 	}
 	namespace, secret := collector.GetNamespace(), &corev1.Secret{}
-	err := s.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret) // the informer cache has no content
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret) // the informer cache has no content
 	_, labelled := secret.Labels[v1alpha1.CollectorLabel]
 	content, found := secret.Data[key]
 	switch {
@@ -61,9 +61,9 @@ func (s *Source) Configuration(ctx context.Context, collector *unstructured.Unst
 	format, _, _ := unstructured.NestedString(collector.Object, "spec", "collector", "format")
 	if _, err := configuration.Check(content, format); err != nil {
 		reason := fmt.Sprintf("key %q of Secret %q: %v", key, name, err)
-		return postrender.Referenced{Version: s.version(secret)}, &configuration.Error{Field: field, Reason: reason}
+		return postrender.Referenced{Version: r.version(secret)}, &configuration.Error{Field: field, Reason: reason}
 	}
-	return postrender.Referenced{Secret: name, Hash: configuration.HashOf(content), Content: content, Version: s.version(secret)}, nil
+	return postrender.Referenced{Secret: name, Hash: configuration.HashOf(content), Content: content, Version: r.version(secret)}, nil
 }
 
 func missing(field, format string, args ...any) error {
@@ -72,10 +72,10 @@ func missing(field, format string, args ...any) error {
 
 // Versions tell versions of what collector refers to apart, by what the informer cache has: a digest of the data of its
 // configuration's Secret, or "missing", and what References says. They are empty if nothing is referred to.
-func (s *Source) Versions(collector *unstructured.Unstructured) (configuration, references string) {
-	references, _ = s.References(collector, "")
+func (r *Reader) Versions(collector *unstructured.Unstructured) (configuration, references string) {
+	references, _ = r.References(collector, "")
 	if name, _ := reference(collector); name != "" {
-		configuration = cmp.Or(s.digest(collector.GetNamespace(), secretKind+name), "missing")
+		configuration = cmp.Or(r.digest(collector.GetNamespace(), secretKind+name), "missing")
 	}
 	return configuration, references
 }

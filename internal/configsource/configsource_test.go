@@ -120,7 +120,7 @@ func TestConfiguration(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			source := &Source{Live: test.live, Cache: test.live, DataDigest: digest}
+			source := &Reader{Live: test.live, Cache: test.live, DataDigest: digest}
 			got, err := source.Configuration(t.Context(), collector("gateway", test.spec))
 			if cached, _ := source.Versions(collector("gateway", test.spec)); got.Secret != "" && got.Version != cached {
 				t.Errorf("version %q, and %q of the same in the informer cache", got.Version, cached)
@@ -147,7 +147,7 @@ func TestVersion(t *testing.T) {
 	referring := collector("gateway", referringTo("team-config", "yaml"))
 	referenced := secret(map[string]string{"kube8.dev/collector": ""}, "collector.yaml", content)
 	cache := fake.NewClientBuilder().Build()
-	source := &Source{Cache: cache, DataDigest: digest}
+	source := &Reader{Cache: cache, DataDigest: digest}
 	if got, _ := source.Versions(collector("gateway", map[string]any{"configuration": "YToge30="})); got != "" {
 		t.Errorf("a configuration in the spec has version %q", got)
 	}

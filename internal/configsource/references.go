@@ -45,7 +45,7 @@ var places = map[string][]string{
 // running is the result of References for the pods that run. An object that the informer cache does not have keeps its digest
 // of running: an object that goes, or loses its label, rolls no pod. unfollowed names such objects, each with the field that
 // refers to it.
-func (s *Source) References(collector *unstructured.Unstructured, running string) (references string, unfollowed []string) {
+func (r *Reader) References(collector *unstructured.Unstructured, running string) (references string, unfollowed []string) {
 	known := map[string]string{}
 	for entry := range strings.FieldsSeq(running) {
 		what, digest, _ := strings.Cut(entry, "=")
@@ -54,7 +54,7 @@ func (s *Source) References(collector *unstructured.Unstructured, running string
 	var entries []string
 	found := referred(collector)
 	for _, what := range slices.Sorted(maps.Keys(found)) {
-		digest := s.digest(collector.GetNamespace(), what)
+		digest := r.digest(collector.GetNamespace(), what)
 		if digest == "" {
 			kind, name, _ := strings.Cut(what, "/")
 			unfollowed = append(unfollowed, fmt.Sprintf("%s %q in %s", kind, name, found[what]))
@@ -68,7 +68,7 @@ func (s *Source) References(collector *unstructured.Unstructured, running string
 }
 
 // digest returns the digest of a Secret or ConfigMap, or nothing if the informer cache does not have it.
-func (s *Source) digest(namespace, what string) string {
+func (r *Reader) digest(namespace, what string) string {
 	var object client.Object = &corev1.Secret{}
 	if strings.HasPrefix(what, configMapKind) {
 		object = &corev1.ConfigMap{}
@@ -76,16 +76,16 @@ func (s *Source) digest(namespace, what string) string {
 	_, name, _ := strings.Cut(what, "/")
 	// It does not wait: the reconciler watches both kinds, and starts when the cache has them.
 	key := client.ObjectKey{Namespace: namespace, Name: name}
-	if err := s.Cache.Get(context.Background(), key, object, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Cache.Get(context.Background(), key, object, client.UnsafeDisableDeepCopy); err != nil {
 		return ""
 	}
-	return s.version(object)
+	return r.version(object)
 }
 
 // version tells versions of the data of a Secret or ConfigMap apart.
-func (s *Source) version(object client.Object) string {
+func (r *Reader) version(object client.Object) string {
 	sum := hmac.New(sha256.New, []byte(object.GetUID()))
-	sum.Write([]byte(s.DataDigest(object)))
+	sum.Write([]byte(r.DataDigest(object)))
 	return hex.EncodeToString(sum.Sum(nil))[:digestLength]
 }
 

@@ -78,7 +78,7 @@ func TestReferencesTellVersionsApart(t *testing.T) {
 	backend := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "backend", UID: "uid-of-backend"}, Data: map[string][]byte{"a": []byte("hunter2")},
 	}
-	source := &Source{Cache: reader(backend), DataDigest: digest}
+	source := &Reader{Cache: reader(backend), DataDigest: digest}
 	refers := specOf(t, "envFrom: [{secretRef: {name: backend}}, {configMapRef: {name: unlabelled}}]")
 	first, unfollowed := source.References(refers, "")
 	// By `printf 'map[a:[104 117 110 116 101 114 50]]' | openssl dgst -sha256 -hmac uid-of-backend`.

@@ -24,7 +24,7 @@ const index = "references"
 
 // Watch has a controller reconcile the Collectors, which are of kind, that refer to a Secret or ConfigMap when it appears, changes
 // or goes.
-func (s *Source) Watch(mgr ctrl.Manager, controller controller.Controller, kind schema.GroupVersionKind) error {
+func (r *Reader) Watch(mgr ctrl.Manager, controller controller.Controller, kind schema.GroupVersionKind) error {
 	collector := &unstructured.Unstructured{}
 	collector.SetGroupVersionKind(kind)
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), collector, index, referencedBy); err != nil {
@@ -34,7 +34,7 @@ func (s *Source) Watch(mgr ctrl.Manager, controller controller.Controller, kind 
 		return referring(ctx, mgr.GetClient(), kind, object)
 	})
 	for _, object := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
-		if err := controller.Watch(source.Kind(mgr.GetCache(), object, toReferring, contentChanged(s.DataDigest))); err != nil {
+		if err := controller.Watch(source.Kind(mgr.GetCache(), object, toReferring, contentChanged(r.DataDigest))); err != nil {
 			return fmt.Errorf("watch %T: %w", object, err)
 		}
 	}

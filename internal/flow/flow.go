@@ -218,7 +218,7 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 	if collector == nil {
 		return
 	}
-	source, has := SourceOf(collector)
+	source, has := EndpointOf(collector)
 	if !has {
 		return
 	}

@@ -154,7 +154,7 @@ func TestOnlyPodsOnThePodNetworkAreAsked(t *testing.T) {
 			pod.DeletionTimestamp = new(collector.GetCreationTimestamp())
 		}
 		for allowed, want := range map[bool]string{true: row.allowed, false: row.want} {
-			source, _ := SourceOf(collector)
+			source, _ := EndpointOf(collector)
 			if got := (&Watcher{HostNetwork: allowed}).addressOf(&pod, source); got != want {
 				t.Errorf("%s, allowed %t: %q, want %q", row.name, allowed, got, want)
 			}
@@ -174,7 +174,7 @@ func TestThePortIsThatOfMetrics(t *testing.T) {
 	} {
 		collector := collectorWith("a", row.flow)
 		collector.Object["spec"].(map[string]any)["ports"] = row.ports
-		if source, _ := SourceOf(collector); source.Port != row.want {
+		if source, _ := EndpointOf(collector); source.Port != row.want {
 			t.Errorf("%v %v: %d, want %d", row.flow, row.ports, source.Port, row.want)
 		}
 	}

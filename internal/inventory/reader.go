@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -85,6 +86,26 @@ func keep(kind schema.GroupVersionKind, collector client.Object, into map[Refere
 		}
 		return nil
 	}
+}
+
+// Disowned returns the workloads that the operator has applied for a Collector and that nothing controls: somebody has taken their owner
+// reference away.
+func (r *Reader) Disowned(ctx context.Context, collector client.Object, kinds []schema.GroupVersionKind) (found []Reference, err error) {
+	for _, kind := range kinds {
+		if !IsWorkload(kind.Kind) {
+			continue
+		}
+		workload := New(kind)
+		err := r.Cache.Get(ctx, client.ObjectKeyFromObject(collector), workload)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, fmt.Errorf("read %s %q: %w", kind.Kind, collector.GetName(), err)
+		case metav1.GetControllerOfNoCopy(workload) == nil && Of(workload).Digest != "":
+			found = append(found, NewReference(kind, workload.GetName()))
+		}
+	}
+	return found, nil
 }
 
 // Used returns what a Collector's pods use, and the pods that its workloads may start. orphans counts the pods that have names as a

@@ -14,11 +14,11 @@ import (
 )
 
 // Files renders the Collectors in files, in the .yaml, .yml and .json files of folders, and, for "-", in stdin, and writes
-// the manifests to out. The error is a RefusedError with the problems of all files. No manifest is written then, and
+// the manifests to out. The error is a ProblemsError with the problems of all files. No manifest is written then, and
 // with JSON the problems are.
 func (r *Renderer) Files(ctx context.Context, paths []string, stdin io.Reader, out io.Writer) error {
 	var all []*render.Rendered
-	var problems RefusedError
+	var problems ProblemsError
 	for _, path := range paths {
 		for _, file := range list(path) {
 			rendered, refused := r.file(ctx, file, stdin)
@@ -27,7 +27,7 @@ func (r *Renderer) Files(ctx context.Context, paths []string, stdin io.Reader, o
 		}
 	}
 	if len(all)+len(problems) == 0 && !r.AllowNone {
-		problems = RefusedError{{
+		problems = ProblemsError{{
 			File: strings.Join(paths, ", "), Message: "no Collector in it; it needs apiVersion kube8.dev/v1alpha1 and kind Collector",
 		}}
 	}
@@ -54,7 +54,7 @@ func list(path string) (files []string) {
 	return files
 }
 
-func (r *Renderer) file(ctx context.Context, path string, stdin io.Reader) ([]*render.Rendered, RefusedError) {
+func (r *Renderer) file(ctx context.Context, path string, stdin io.Reader) ([]*render.Rendered, ProblemsError) {
 	in, name := stdin, "standard input"
 	if path != "-" {
 		file, err := os.Open(path)
@@ -69,7 +69,7 @@ func (r *Renderer) file(ctx context.Context, path string, stdin io.Reader) ([]*r
 }
 
 // write writes manifests, and problems only as JSON: in YAML they would be taken for manifests.
-func (r *Renderer) write(out io.Writer, all []*render.Rendered, problems RefusedError) error {
+func (r *Renderer) write(out io.Writer, all []*render.Rendered, problems ProblemsError) error {
 	var manifests strings.Builder
 	items := []map[string]any{}
 	for _, rendered := range all {

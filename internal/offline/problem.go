@@ -35,11 +35,11 @@ func (p Problem) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// RefusedError has at least one problem.
-type RefusedError []Problem
+// ProblemsError has at least one problem.
+type ProblemsError []Problem
 
 // Error is the problems, each on a line.
-func (e RefusedError) Error() string {
+func (e ProblemsError) Error() string {
 	lines := make([]string, len(e))
 	for i, problem := range e {
 		lines[i] = problem.String()
@@ -48,7 +48,7 @@ func (e RefusedError) Error() string {
 }
 
 // asError returns e as an error, which is nil if there are no problems.
-func (e RefusedError) asError() error {
+func (e ProblemsError) asError() error {
 	if len(e) == 0 {
 		return nil
 	}
@@ -56,32 +56,32 @@ func (e RefusedError) asError() error {
 }
 
 // problemsOf turns what a step refuses, if it does, into problems. It is the one place where errors become what people read.
-func problemsOf(err error) RefusedError {
+func problemsOf(err error) ProblemsError {
 	if err == nil {
 		return nil
 	}
-	if problems, ok := errors.AsType[RefusedError](err); ok {
+	if problems, ok := errors.AsType[ProblemsError](err); ok {
 		return problems
 	}
 	if refused, ok := errors.AsType[*configuration.Error](err); ok {
-		return RefusedError{{Field: refused.Field, Message: refused.Reason}}
+		return ProblemsError{{Field: refused.Field, Message: refused.Reason}}
 	}
-	if refused, ok := errors.AsType[*specpath.RefusedError](err); ok {
-		var problems RefusedError
+	if refused, ok := errors.AsType[*specpath.FieldsError](err); ok {
+		var problems ProblemsError
 		for _, problem := range refused.Problems {
 			problems = append(problems, Problem{Field: problem.Field, Message: problem.Message})
 		}
 		return problems
 	}
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		return RefusedError{{File: failed.Path, Message: "cannot be read: " + failed.Err.Error()}}
+		return ProblemsError{{File: failed.Path, Message: "cannot be read: " + failed.Err.Error()}}
 	}
-	return RefusedError{{Message: strings.Join(strings.Fields(err.Error()), " ")}}
+	return ProblemsError{{Message: strings.Join(strings.Fields(err.Error()), " ")}}
 }
 
 // about returns problems with the file or the Collector that they are about, where that is not said yet, each once.
-func (e RefusedError) about(file, collector string) RefusedError {
-	var named RefusedError
+func (e ProblemsError) about(file, collector string) ProblemsError {
+	var named ProblemsError
 	for _, problem := range e {
 		problem.File, problem.Collector = cmp.Or(problem.File, file), cmp.Or(problem.Collector, collector)
 		if !slices.Contains(named, problem) {

@@ -66,10 +66,10 @@ func New(opts operator.Options, apiVersions []string) (*Renderer, error) {
 }
 
 // Render returns what each Collector in a stream of YAML documents becomes; objects of other kinds are passed over. The
-// error is a RefusedError with the problems of all of them.
+// error is a ProblemsError with the problems of all of them.
 func (r *Renderer) Render(ctx context.Context, in io.Reader) ([]*render.Rendered, error) {
 	var all []*render.Rendered
-	var problems RefusedError
+	var problems ProblemsError
 	reader := yamlutil.NewYAMLReader(bufio.NewReader(in))
 	for document := 1; ; document++ {
 		text, err := reader.Read()
@@ -142,7 +142,7 @@ func (r *Renderer) read(chrt *chart.Chart) (*render.Chart, error) {
 }
 
 // release renders a first release, with the code that the operator renders with. If the API server would refuse one of its
-// objects, the error is a RefusedError that names collector's own fields.
+// objects, the error is a ProblemsError that names collector's own fields.
 func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstructured) (*render.Rendered, error) {
 	values, _, err := unstructured.NestedMap(collector.Object, "spec")
 	if err != nil {
@@ -166,7 +166,7 @@ func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstruc
 	if err != nil {
 		return nil, err
 	}
-	var problems RefusedError
+	var problems ProblemsError
 	for _, object := range rendered.Objects {
 		problems = append(problems, problemsOf(specpath.Explain(validation.Create(object), collector, object))...)
 	}

@@ -45,10 +45,10 @@ func newCRDSchema(definition []byte) (*crdSchema, error) {
 	return &crdSchema{structural, values, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 }
 
-// admit removes unknown fields from obj and sets its defaults. The error is a RefusedError with what the API server would
+// admit removes unknown fields from obj and sets its defaults. The error is a ProblemsError with what the API server would
 // refuse.
 func (s *crdSchema) admit(ctx context.Context, obj *unstructured.Unstructured) error {
-	var problems RefusedError
+	var problems ProblemsError
 	unknown := pruning.PruneWithOptions(obj.Object, s.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	for _, path := range unknown {
 		problems = append(problems, Problem{Field: path, Message: "unknown field; check its spelling and its indentation"})

@@ -125,8 +125,8 @@ func addReconciler(
 	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
 		waves.Live = mgr.GetAPIReader()
 	}
-	configurations := &configsource.Source{Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), DataDigest: inventory.DataDigest}
-	shared := &base.Source{Cache: bases, Namespace: opts.basesNamespace(), Namespaces: waves.Live != nil}
+	configurations := &configsource.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), DataDigest: inventory.DataDigest}
+	shared := &base.Reader{Cache: bases, Namespace: opts.basesNamespace(), Namespaces: waves.Live != nil}
 	if err := shared.MayRead(ctx, mgr.GetAPIReader()); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
 func TestDecideWhatWaits(t *testing.T) {
@@ -224,6 +225,18 @@ func TestDecideWhatWaits(t *testing.T) {
 				Deployed: "r1", Deletes: true, Late: true, View: drift.View{Objects: having("StatefulSet/c=1"), Orphans: 2},
 			},
 			"Uninstalling\ndelete StatefulSet/c",
+		},
+		"a Collector keeps what the pods of a workload use that it no longer controls": {
+			Situation{Deletes: true, Disowned: []inventory.Reference{ref("Deployment/c")}, View: drift.View{Objects: having("Secret/c-1=1")}},
+			"Uninstalling\nerror: the Collector no longer controls Deployment \"c\", whose pods use what goes with the Collector; " +
+				"give it its owner reference back, or delete it",
+		},
+		"a Collector that is late goes also with what such pods use": {
+			Situation{
+				Deletes: true, Late: true, Disowned: []inventory.Reference{ref("Deployment/c")},
+				View: drift.View{Objects: having("Secret/c-1=1")},
+			},
+			"Uninstalling\ndelete Secret/c-1",
 		},
 		"a Collector that is being deleted loses all that it has, and workloads first": {
 			Situation{Deletes: true, View: drift.View{Objects: having("Service/c=1", "Deployment/c=1", "Secret/c-1=1 deleting", "Ingress/c=1 lost")}},

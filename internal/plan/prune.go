@@ -213,9 +213,15 @@ func (s secret) compare(with secret) int {
 }
 
 // uninstall deletes all that the Collector controls: workloads first, because a refusal must leave what their pods need. Pods without their
-// StatefulSet would stay, so that takes them back first. If it is late, it has to be created at least.
+// StatefulSet would stay, so that takes them back first. If it is late, it has to be created at least. Nothing goes before it is late if
+// a workload would stay without what its pods use.
 func (s *Situation) uninstall() Plan {
 	p := Plan{Verdict: Uninstalling}
+	if len(s.Disowned) > 0 && !s.Late {
+		p.Err = fmt.Errorf("the Collector no longer controls %s, whose pods use what goes with the Collector; "+
+			"give it its owner reference back, or delete it", s.Disowned[0])
+		return p
+	}
 	var workloads, others []apply.Step
 	hasSet := false
 	for what, seen := range s.View.Objects {

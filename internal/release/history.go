@@ -3,8 +3,6 @@ package release
 import (
 	"cmp"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -18,14 +16,16 @@ func (r *reconcile) recall() error {
 		return nil
 	}
 	next, found := r.deployed.Revision+1, &v1alpha1.RecordedRevision{}
-	reported, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "observedGeneration")
-	isReported := reported == r.collector.GetGeneration() // and so what was begun of a first revision was withdrawn
-	if next == 1 && !isReported {
+	if r.deployed.Revision == 0 { // only a list tells of a first revision
 		if err := r.records.Prepare(r.ctx); err != nil {
 			return err
 		}
+		next = 0
+		if kept := r.records.Kept(); len(kept) > 0 {
+			next = int(kept[len(kept)-1].Revision)
+		}
 	}
-	if next > 1 || len(r.records.Kept()) > 0 {
+	if next > 0 {
 		switch recorded, err := r.recorded(next); {
 		case err == nil:
 			found = &v1alpha1.RecordedRevision{

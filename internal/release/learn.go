@@ -13,17 +13,7 @@ func (r *reconcile) learn(err error) (again bool, failed error) {
 	if apply.HasAdopted(err) {
 		return true, nil
 	}
-	applied := func(what inventory.Reference) (*render.Object, error) {
-		recorded, err := r.recorded(r.deployed.Revision)
-		switch {
-		case apply.IsPassing(err):
-			return nil, err
-		case err != nil:
-			return nil, nil //nolint:nilerr // there is no revision, or nobody knows what it was
-		}
-		return recorded.Has(what), nil
-	}
-	if again, failed = r.learned.immutable.Learn(r.ctx, r.clusterOf(r.collector), applied, err); again || failed != nil {
+	if again, failed = r.learned.immutable.Learn(r.ctx, r.clusterOf(r.collector), r.applied, err); again || failed != nil {
 		return again, failed
 	}
 	if _, is := errors.AsType[*apply.GoneError](err); is && r.rendered != nil {
@@ -42,13 +32,25 @@ func (r *reconcile) learnOfMend(err error) (again bool) {
 	if apply.HasAdopted(err) {
 		return true
 	}
-	accepted := r.learned.accepted
 	if _, hasGone := errors.AsType[*apply.GoneError](err); hasGone { // the record has a kind that the cluster no longer has
 		_, err := r.Discover(r.ctx)
 		r.learned.accepted = nil
 		return err == nil
 	}
-	applied := func(what inventory.Reference) (*render.Object, error) { return accepted.Want.Has(what), nil }
-	again, failed := accepted.Immutable.Learn(r.ctx, r.clusterOf(r.collector), applied, err)
+	again, failed := r.learned.accepted.Immutable.Learn(r.ctx, r.clusterOf(r.collector), r.applied, err)
 	return again && failed == nil
+}
+
+// applied returns an object as the deployed revision has it, or nil if there is none, or it is not known what the revision was.
+func (r *reconcile) applied(what inventory.Reference) (*render.Object, error) {
+	if r.learned.accepted != nil {
+		return r.learned.accepted.Recorded.Has(what), nil
+	}
+	switch recorded, err := r.recorded(r.deployed.Revision); {
+	case err == nil:
+		return recorded.Has(what), nil
+	case apply.IsPassing(err):
+		return nil, err
+	}
+	return nil, nil
 }

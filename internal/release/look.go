@@ -86,7 +86,12 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 		Refusal: r.learned.refused, Accepted: r.learned.accepted, Unmended: r.learned.unmended, Immutable: r.learned.immutable,
 		History: record.LimitOf(r.collector), View: drift.View{Objects: r.expected.See(r.found, r.now())},
 	}
-	s.Late = s.Deletes && r.now().Sub(r.collector.GetDeletionTimestamp().Time) >= uninstallTimeout
+	if s.Deletes {
+		s.Late = r.now().Sub(r.collector.GetDeletionTimestamp().Time) >= uninstallTimeout
+		if s.Disowned, err = r.inventory.Disowned(r.ctx, r.collector, r.Source.Chart.Kinds); err != nil {
+			return s, err
+		}
+	}
 	pods, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "replicas")
 	s.Pods = int32(pods) //nolint:gosec // the API server has it as an int32
 	_, s.Conflicted = errors.AsType[*inventory.ConflictError](r.last.Err)
@@ -143,7 +148,7 @@ func (u unmended) covers(harmed map[inventory.Reference]bool) bool {
 
 // render renders the Collector, unless it is refused, and from the same inputs.
 func (r *reconcile) render() error {
-	if refused, is := errors.AsType[*revision.RefusedError](r.last.Err); is {
+	if refused, is := errors.AsType[*revision.RenderError](r.last.Err); is {
 		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && now == refused.Inputs {
 			return refused
 		}

@@ -217,7 +217,7 @@ func (r *reconcile) ends(err error) {
 
 // stays tells whether an error is about a change that was seen, and stays until somebody changes something. Nobody waits for it.
 func (r *reconcile) stays(err error) bool {
-	return errors.As(err, new(*revision.RefusedError)) || errors.As(err, new(*configuration.Error)) ||
+	return errors.As(err, new(*revision.RenderError)) || errors.As(err, new(*configuration.Error)) ||
 		r.rendered != nil && !apply.IsPassing(err)
 }
 

@@ -105,7 +105,7 @@ func (s *simSpace) lacksRecord() bool {
 	if s.isRecorded() {
 		return false
 	}
-	isTold := !s.state.ready() && strings.Contains(s.state.is("Ready").Message, "is not recorded")
+	isTold := !s.state.ready() && strings.Contains(s.state.is("Ready").Message, "read the record of revision")
 	for what, seen := range s.view {
 		if seen.State == drift.Lost && !seen.Pending && render.StageOf(what.Kind().Kind) > render.Checks && !isTold {
 			s.world.violates("S7", "%s is lost, and Ready does not say that revision %d is not recorded: %t %s", what, s.state.revision(),

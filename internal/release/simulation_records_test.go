@@ -191,7 +191,7 @@ func (r simRevisions) Render(
 	if s.current = in; in.isBroken() {
 		s.world.refused++
 		s.want = plan.Want{Hash: simBroken}
-		return nil, &revision.RefusedError{Inputs: now, Err: errors.New("the configuration is broken")}
+		return nil, &revision.RenderError{Inputs: now, Err: errors.New("the configuration is broken")}
 	}
 	want := s.world.charts.render(in)
 	s.want = want

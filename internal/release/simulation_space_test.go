@@ -203,6 +203,11 @@ func (r simReader) Of(_ context.Context, collector client.Object, _, _ []schema.
 	return found, nil
 }
 
+// Disowned finds none: in the model, an object whose owner has gone is created again, or taken for somebody else's.
+func (r simReader) Disowned(context.Context, client.Object, []schema.GroupVersionKind) ([]inventory.Reference, error) {
+	return nil, nil
+}
+
 func (r simReader) Used(_ context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (inventory.Used, int32, error) {
 	s, orphans := r.world.of(collector), int32(0)
 	var uses []string

@@ -44,7 +44,7 @@ type Rendered struct {
 }
 
 // Render renders the chart, has the post-renderer finish the manifest, and parses that. Hooks are an error: nothing would run them. A
-// configuration that is refused is a *configuration.Error, and what the values have otherwise a *specpath.RefusedError.
+// configuration that is refused is a *configuration.Error, and what the values have otherwise a *specpath.FieldsError.
 func (c *Chart) Render(
 	name types.NamespacedName, values map[string]any, capabilities *chartutil.Capabilities, finish postrender.Renderer,
 ) (*Rendered, error) {

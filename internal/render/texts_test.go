@@ -61,7 +61,7 @@ func TestTextsComeOutAsTheSpecHasThem(t *testing.T) {
 			"tolerations": []any{toleration}, "extraContainers": []any{beside},
 		})
 		if err != nil {
-			if _, isRefusal := errors.AsType[*specpath.RefusedError](err); !isRefusal {
+			if _, isRefusal := errors.AsType[*specpath.FieldsError](err); !isRefusal {
 				t.Fatalf("seed %d: the error names no field: %v", seed, err)
 			}
 			refused++

@@ -58,17 +58,17 @@ type Inputs struct {
 	Generation int64
 }
 
-// RefusedError says that nothing can be rendered from inputs. It is so until they change.
-type RefusedError struct {
+// RenderError says that nothing can be rendered from inputs. It is so until they change.
+type RenderError struct {
 	Inputs Inputs
 	Err    error
 }
 
 // Error says what is wrong.
-func (e *RefusedError) Error() string { return e.Err.Error() }
+func (e *RenderError) Error() string { return e.Err.Error() }
 
 // Unwrap returns what is wrong.
-func (e *RefusedError) Unwrap() error { return e.Err }
+func (e *RenderError) Unwrap() error { return e.Err }
 
 // Revision is what a Collector was rendered to, now or as its record has it.
 type Revision struct {
@@ -128,19 +128,19 @@ func (s *Source) Render(
 		return nil, err
 	}
 	if err := inventory.CheckSize(collector); err != nil {
-		return nil, &RefusedError{now, err}
+		return nil, &RenderError{now, err}
 	}
 	referenced, err := s.Configuration(ctx, collector)
 	now.Configuration = cmp.Or(referenced.Version, now.Configuration) // the informer cache may have another one
 	if err != nil && referenced.Version != "" {
-		return nil, &RefusedError{now, err}
+		return nil, &RenderError{now, err}
 	}
 	if err != nil {
 		return nil, err
 	}
 	bases, err := s.Bases(ctx, collector)
 	if now.Bases = inputsOf(bases, err); err != nil {
-		return nil, &RefusedError{now, err}
+		return nil, &RenderError{now, err}
 	}
 	references, unfollowed := s.References(collector, running)
 	renderer := postrender.Renderer{Referenced: referenced, References: references}
@@ -152,7 +152,7 @@ func (s *Source) Render(
 	copied := withCopy(values, referenced)
 	found, err := s.Chart.Render(key, copied, served.Capabilities, renderer)
 	if err != nil {
-		return nil, &RefusedError{now, err}
+		return nil, &RenderError{now, err}
 	}
 	if len(served.Unreadable) > 0 {
 		names := slices.Sorted(maps.Keys(served.Unreadable))

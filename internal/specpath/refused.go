@@ -15,9 +15,9 @@ import (
 	fielderrors "k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// RefusedError says what the API server refuses of an object, by the fields of the Collector that it comes from, or what a template
+// FieldsError says what the API server refuses of an object, by the fields of the Collector that it comes from, or what a template
 // refuses. It wraps what they say.
-type RefusedError struct {
+type FieldsError struct {
 	// Problems are what is wrong, sorted.
 	Problems []Problem
 
@@ -31,7 +31,7 @@ type Problem struct{ Field, Message string }
 func (p Problem) String() string { return p.Field + ": " + p.Message }
 
 // Error returns the problems in one line.
-func (e *RefusedError) Error() string {
+func (e *FieldsError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, problem := range e.Problems {
 		lines[i] = problem.String()
@@ -40,26 +40,26 @@ func (e *RefusedError) Error() string {
 }
 
 // Unwrap returns what the API server says.
-func (e *RefusedError) Unwrap() error { return e.refusal }
+func (e *FieldsError) Unwrap() error { return e.refusal }
 
 // Refuse returns the error that a field of the values is refused, or all of them if the field is empty.
 func Refuse(field, why string) error {
-	return &RefusedError{Problems: []Problem{{strings.TrimSuffix("spec."+field, "."), why}}, refusal: errors.New(why)}
+	return &FieldsError{Problems: []Problem{{strings.TrimSuffix("spec."+field, "."), why}}, refusal: errors.New(why)}
 }
 
 // byTemplate finds what a template refuses by Helm's function fail, and the field at its beginning.
 var byTemplate = regexp.MustCompile(`(?s)execution error at \([^)]*\): (?:([a-zA-Z][^\s:]*): )?(.*)$`)
 
-// ExplainRender returns err, an error of rendering, as a *RefusedError if a template of the chart refuses the values, or else as it is.
+// ExplainRender returns err, an error of rendering, as a *FieldsError if a template of the chart refuses the values, or else as it is.
 func ExplainRender(err error) error {
 	said := byTemplate.FindStringSubmatch(err.Error())
 	if said == nil {
 		return err
 	}
-	return &RefusedError{Problems: []Problem{{strings.TrimSuffix("spec."+said[1], "."), said[2]}}, refusal: err}
+	return &FieldsError{Problems: []Problem{{strings.TrimSuffix("spec."+said[1], "."), said[2]}}, refusal: err}
 }
 
-// Explain returns err, an error about obj, as a *RefusedError if it is the API server's refusal of what obj's fields say,
+// Explain returns err, an error about obj, as a *FieldsError if it is the API server's refusal of what obj's fields say,
 // or else as it is.
 func Explain(err error, collector, obj *unstructured.Unstructured) error {
 	var refusal apierrors.APIStatus
@@ -80,7 +80,7 @@ func Explain(err error, collector, obj *unstructured.Unstructured) error {
 	}
 	// The API server goes through maps, in an order that changes.
 	slices.SortFunc(problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
-	return &RefusedError{Problems: slices.Compact(problems), refusal: err}
+	return &FieldsError{Problems: slices.Compact(problems), refusal: err}
 }
 
 // keyed are maps whose keys and values the API server checks without a path to the entry: the value tells which it is.

@@ -79,7 +79,7 @@ func failure(err error, message string) readiness {
 		reason, message = v1alpha1.ReasonConflict, conflict.Error()
 	} else if checked, ok := errors.AsType[*plan.CheckError](err); ok {
 		reason, message = v1alpha1.ReasonCheckFailed, checked.Error()
-	} else if fields, ok := errors.AsType[*specpath.RefusedError](err); ok {
+	} else if fields, ok := errors.AsType[*specpath.FieldsError](err); ok {
 		message = fields.Error()
 	} else if refused, ok := errors.AsType[*configuration.Error](err); ok {
 		reason, message = v1alpha1.ReasonConfigInvalid, refused.Error()

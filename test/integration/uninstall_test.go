@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,6 +69,30 @@ func TestACollectorStaysUntilWhatItBecameIsGone(t *testing.T) {
 		awaitGone(t, collector)
 		NewWithT(t).Expect(names(contents(t, collector.Namespace))).To(BeEmpty())
 	}
+}
+
+// disown takes the owner reference of a Collector's Deployment away.
+func disown(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "remove", "path": "/metadata/ownerReferences"}]`))
+	if err := plane.client.Patch(t.Context(), get(t, collector, "", &appsv1.Deployment{}), patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestACollectorStaysWithWhatThePodsOfAWorkloadUseThatItNoLongerControls(t *testing.T) {
+	t.Parallel()
+	g, collector := NewWithT(t), install(t)
+	before := names(contents(t, collector.Namespace))
+	disown(t, collector)
+	g.Eventually(func() string { return condition(t, collector, "Ready").Reason }).Should(Equal(v1alpha1.ReasonConflict))
+	g.Expect(plane.client.Delete(t.Context(), collector)).To(Succeed())
+	g.Eventually(func() string { return condition(t, collector, "Ready").Message }).Should(HavePrefix(
+		`the Collector no longer controls Deployment "gateway", whose pods use what goes with the Collector`))
+	g.Expect(names(contents(t, collector.Namespace))).To(Equal(before))
+	g.Expect(plane.client.Delete(t.Context(), get(t, collector, "", &appsv1.Deployment{}))).To(Succeed())
+	awaitGone(t, collector)
+	g.Expect(names(contents(t, collector.Namespace))).To(BeEmpty())
 }
 
 func TestACollectorDoesNotWaitForEverForWhatSomebodyElseHolds(t *testing.T) {

@@ -22,7 +22,7 @@ func checkVersion(ctx context.Context, renderer *offline.Renderer, version strin
 	collector := &unstructured.Unstructured{Object: map[string]any{}}
 	collector.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
 	_, _, err := checkOf(ctx, renderer, collector, version)
-	refused, _ := errors.AsType[offline.RefusedError](err)
+	refused, _ := errors.AsType[offline.ProblemsError](err)
 	for _, problem := range refused { // there are others, about fields that are missing
 		if problem.Field == "spec.collector.version" {
 			return fmt.Errorf("--version %q: %s", version, problem.Message)

@@ -49,7 +49,7 @@ type load struct {
 // reading is a pod of a Collector, which is read twice.
 type reading struct {
 	of      *load
-	source  flow.Source
+	source  flow.Endpoint
 	pod     client.ObjectKey
 	samples [2]*flow.Sample
 	at      [2]time.Time
@@ -177,7 +177,7 @@ func (s *session) loads(ctx context.Context, by string, selector labels.Selector
 	}
 	sums := map[client.ObjectKey]*load{}
 	for i := range found.Items {
-		source, has := flow.SourceOf(&found.Items[i])
+		source, has := flow.EndpointOf(&found.Items[i])
 		if !has {
 			continue
 		}

@@ -69,7 +69,7 @@ func (s *session) prepare(ctx context.Context, renderer *offline.Renderer, one *
 		return nil
 	}
 	before, _, err := checkOf(ctx, renderer, present, one.Version)
-	if refused, is := errors.AsType[offline.RefusedError](err); is {
+	if refused, is := errors.AsType[offline.ProblemsError](err); is {
 		one.Reason = oneLine("is refused with its present version, too: " + refused.Error())
 		return nil
 	}
@@ -77,7 +77,7 @@ func (s *session) prepare(ctx context.Context, renderer *offline.Renderer, one *
 	if err == nil {
 		t.job, t.secret, err = checkOf(ctx, renderer, present, f.version)
 	}
-	if refused, is := errors.AsType[offline.RefusedError](err); is {
+	if refused, is := errors.AsType[offline.ProblemsError](err); is {
 		one.Verdict, one.Reason = fails, oneLine(refused.Error())
 		return nil
 	}

@@ -19,8 +19,8 @@ import (
 // otelPort is where an OpenTelemetry Collector shows its metrics, as the chart says too.
 const otelPort = 8888
 
-// Source is where a Collector has its metrics.
-type Source struct {
+// Endpoint is where a Collector has its metrics.
+type Endpoint struct {
 	// Flow is what the spec says, with defaults for port and path.
 	v1alpha1.Flow
 
@@ -30,8 +30,8 @@ type Source struct {
 	pages *reader
 }
 
-// SourceOf returns the source of a Collector, if it has spec.flow.
-func SourceOf(collector *unstructured.Unstructured) (found Source, has bool) {
+// EndpointOf returns the endpoint of a Collector, if it has spec.flow.
+func EndpointOf(collector *unstructured.Unstructured) (found Endpoint, has bool) {
 	fields, _ := collector.Object["spec"].(map[string]any)
 	flow, has := fields["flow"].(map[string]any)
 	if !has || runtime.DefaultUnstructuredConverter.FromUnstructured(flow, &found.Flow) != nil {
@@ -64,12 +64,12 @@ func SourceOf(collector *unstructured.Unstructured) (found Source, has bool) {
 }
 
 // Read reads a page.
-func (s Source) Read(page io.Reader) (*Sample, error) {
-	return s.pages.read(page, make([]byte, lineLength))
+func (e Endpoint) Read(page io.Reader) (*Sample, error) {
+	return e.pages.read(page, make([]byte, lineLength))
 }
 
 // addressOf returns the URL of a pod's metrics, or nothing if the pod may not be asked.
-func (w *Watcher) addressOf(pod *corev1.Pod, s Source) string {
+func (w *Watcher) addressOf(pod *corev1.Pod, s Endpoint) string {
 	address, err := netip.ParseAddr(pod.Status.PodIP)
 	isOfPod := address.IsGlobalUnicast() && !pod.Spec.HostNetwork
 	if err != nil || pod.DeletionTimestamp != nil || !isOfPod && !w.HostNetwork {
