@@ -66,8 +66,8 @@ func RefusedIn(err error) *v1alpha1.RefusedObject {
 	return nil
 }
 
-// ToldRefused returns which of some objects the status of a Collector says was refused, or an empty reference.
-func ToldRefused(collector *unstructured.Unstructured, among []render.Object) (refused inventory.Reference) {
+// ReportedRefusal returns which of some objects the status of a Collector says was refused, or an empty reference.
+func ReportedRefusal(collector *unstructured.Unstructured, among []render.Object) (refused inventory.Reference) {
 	told, _, _ := unstructured.NestedStringMap(collector.Object, "status", "refusedObject")
 	for i := range among {
 		if ref := among[i].Ref; ref.Kind().Kind == told["kind"] && ref.Name() == told["name"] {

@@ -75,7 +75,7 @@ func TestTheStatusSaysWhichObjectWasRefused(t *testing.T) {
 		if told := RefusedIn(row.err); told != nil {
 			collector.Object["status"] = map[string]any{"refusedObject": map[string]any{"kind": told.Kind, "name": told.Name}}
 		}
-		if got := ToldRefused(collector, []render.Object{*deployment.Object, *service.Object}); got != row.want {
+		if got := ReportedRefusal(collector, []render.Object{*deployment.Object, *service.Object}); got != row.want {
 			t.Errorf("%s: %v, want %v", name, got, row.want)
 		}
 	}

@@ -149,8 +149,8 @@ func (r *Reader) find(ctx context.Context, named named) (found Base, err error) 
 	return found, nil
 }
 
-// Told tells versions of the bases in a chart's values apart, as a Collector's status does.
-func Told(values map[string]any) string {
+// Described tells versions of the bases in a chart's values apart, as a Collector's status does.
+func Described(values map[string]any) string {
 	var told []string
 	bases, _ := values["bases"].([]any)
 	for _, item := range bases {

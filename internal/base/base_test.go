@@ -175,10 +175,10 @@ func TestWhatTheChartAndTheStatusGetOfABase(t *testing.T) {
 	if diff := cmp.Diff(want, values["bases"]); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
-	if got := Told(values); got != "a@"+version {
+	if got := Described(values); got != "a@"+version {
 		t.Errorf("told %q", got)
 	}
-	if got := Told(nil); got != "" {
+	if got := Described(nil); got != "" {
 		t.Errorf("told %q of none", got)
 	}
 }

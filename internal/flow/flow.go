@@ -248,14 +248,14 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 	if ctx.Err() != nil {
 		return // the operator ends, so nobody could have answered
 	}
-	told := v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Reason
+	reported := v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Reason
 	next := &entry{tenant: source.Tenant}
-	next.reason, next.memory = decide(cmp.Or(known.reason, told), known.memory, present, answers, time.Since(w.began))
+	next.reason, next.memory = decide(cmp.Or(known.reason, reported), known.memory, present, answers, time.Since(w.began))
 	w.mutex.Lock()
 	w.known[collector.GetUID()] = next
 	w.mutex.Unlock()
 	isOnItsWay := v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonRollingOut
-	if next.reason != told || isOnItsWay && next.isObserved {
+	if next.reason != reported || isOnItsWay && next.isObserved {
 		w.Requeue(collector)
 	}
 }

@@ -127,7 +127,7 @@ func (s *Situation) refusal(job inventory.Reference, seen drift.Seen) error {
 	if code != "" {
 		reason = "killed, with exit code " + code
 	}
-	if s.Told == seen.UID {
+	if s.Reported == seen.UID {
 		return nil
 	}
 	return &CheckError{Job: seen.UID, message: fmt.Sprintf(

@@ -173,14 +173,14 @@ func TestDecideWhatWaits(t *testing.T) {
 		},
 		"a check without a verdict waits for the delay": {
 			Situation{
-				Deployed: "r1", Failed: errors.New("no verdict"), Told: "uid-of-Job/c-check", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
+				Deployed: "r1", Failed: errors.New("no verdict"), Reported: "uid-of-Job/c-check", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
 				View: drift.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobFailed, "DeadlineExceeded", ""))},
 			},
 			"Refused\nerror: no verdict",
 		},
 		"a check without a verdict is tried again after the delay": {
 			Situation{
-				Deployed: "r1", Told: "uid-of-Job/c-check", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
+				Deployed: "r1", Reported: "uid-of-Job/c-check", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
 				View: drift.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobFailed, "DeadlineExceeded", ""))},
 			},
 			"Checking\ndelete Job/c-check\ncreate Job/c-check",

@@ -31,7 +31,7 @@ func (s *Situation) awaitSet() Plan {
 
 // Unchanged returns the plan for objects of the deployed revision, and whether there is one without a decision: each object is in order,
 // waits to be pruned, or waits for its next repair.
-func Unchanged(view map[inventory.Reference]drift.Seen, waits map[inventory.Reference]bool, now time.Time) (p Plan, isUnchanged bool) {
+func Unchanged(view map[inventory.Reference]drift.Seen, toPrune map[inventory.Reference]bool, now time.Time) (p Plan, isUnchanged bool) {
 	p.Verdict = InSync
 	if areStopped(view) {
 		return p, false
@@ -41,7 +41,7 @@ func Unchanged(view map[inventory.Reference]drift.Seen, waits map[inventory.Refe
 		switch {
 		case seen.Pending: // a change that was taken back has left it
 			return p, false
-		case seen.State == drift.InOrder, waits[what]:
+		case seen.State == drift.InOrder, toPrune[what]:
 		case seen.State == drift.Contested:
 			if first == (inventory.Reference{}) || what.Use() < first.Use() {
 				first = what

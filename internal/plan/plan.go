@@ -78,8 +78,8 @@ type Plan struct {
 	Unmended    error
 	Recalls     bool
 
-	// Waits are objects that nobody needs any more once pods have gone, or others serve.
-	Waits map[inventory.Reference]bool
+	// ToPrune are objects that are pruned later: once pods have gone, or others serve.
+	ToPrune map[inventory.Reference]bool
 
 	// Message says what keeps objects from being as they should, or is empty.
 	Message string
@@ -160,8 +160,8 @@ type Situation struct {
 	// Pods is how many pods the Collector's status tells of.
 	Pods int32
 
-	// Told is the Job whose end without a verdict the last reconcile has told.
-	Told types.UID
+	// Reported is the Job whose end without a verdict the last reconcile has reported.
+	Reported types.UID
 
 	// Conflicted tells that the last reconcile met something of somebody else.
 	Conflicted bool

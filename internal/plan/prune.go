@@ -23,21 +23,21 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 	if s.Restores {
 		return s.orphansBeside(), sorted(unseen)
 	}
-	kept, waits := s.history(), s.handsOver(p)
+	kept, mustWait := s.history(), s.handsOver(p)
 	if len(unseen) > 0 {
-		waits = true
+		mustWait = true
 		p.Sooner(inventory.CacheDelay)
 	}
 	for what, seen := range s.View.Objects {
 		replaced := slices.ContainsFunc(steps, func(step apply.Step) bool { return step.Old != nil && step.Old.Ref == what })
 		switch {
 		case seen.State == drift.Deleting && s.Want.Has(what) == nil: // a finalizer keeps it, and nobody needs it
-			p.wait(what)
+			p.pruneLater(what)
 		case s.Want.Has(what) != nil, replaced, s.isOrphan(what, seen), seen.State == drift.Lost, seen.State == drift.Deleting, kept[what]:
-		case waits && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used.Has(what), s.mayReturn(what):
-			p.wait(what)
+		case mustWait && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used.Has(what), s.mayReturn(what):
+			p.pruneLater(what)
 		case s.mayUse(what):
-			p.wait(what)
+			p.pruneLater(what)
 			p.Sooner(inventory.CacheDelay) // no event may tell that it is not in use
 		default:
 			deletes = append(deletes, remove(what, seen, "no longer rendered, and not in use"))
@@ -51,7 +51,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 func (s *Situation) unseen(p *Plan) (adopts []apply.Step) {
 	for what, seen := range s.View.Objects {
 		if seen.State == drift.Lost && inventory.IsWorkload(what.Kind().Kind) && s.Want.Has(what) == nil && seen.UID != "" {
-			p.wait(what)
+			p.pruneLater(what)
 			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it may have lost only its label"})
 		}
 	}
@@ -75,12 +75,12 @@ func (s *Situation) orphansBeside() (deletes []apply.Step) {
 }
 
 // MayPrune tells whether one of the objects that wait to be pruned has gone, or may go now.
-func MayPrune(waits map[inventory.Reference]bool, found map[inventory.Reference]inventory.Object, used inventory.Used) bool {
+func MayPrune(toPrune map[inventory.Reference]bool, found map[inventory.Reference]inventory.Object, used inventory.Used) bool {
 	mayReturn := false
 	for what, object := range found {
 		mayReturn = mayReturn || bringsBack(what, object)
 	}
-	for what := range waits {
+	for what := range toPrune {
 		object, isThere := found[what]
 		isKept := object.Deleting || used.Has(what) || mayReturn && render.StageOf(what.Kind().Kind) == render.Mounts
 		if !isThere || !isKept {
@@ -90,11 +90,11 @@ func MayPrune(waits map[inventory.Reference]bool, found map[inventory.Reference]
 	return false
 }
 
-func (p *Plan) wait(what inventory.Reference) {
-	if p.Waits == nil {
-		p.Waits = map[inventory.Reference]bool{}
+func (p *Plan) pruneLater(what inventory.Reference) {
+	if p.ToPrune == nil {
+		p.ToPrune = map[inventory.Reference]bool{}
 	}
-	p.Waits[what] = true
+	p.ToPrune[what] = true
 }
 
 // mayUse tells whether a workload may use an object although the informer cache does not say so: it does not show the workload as

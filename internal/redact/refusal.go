@@ -14,7 +14,7 @@ import (
 // encoded matches words that may be a part of a Secret's data: 24 letters or more, as base64 has them.
 var encoded = regexp.MustCompile(`[A-Za-z0-9+/]{24,}={0,2}`)
 
-// longest is how many bytes of an answer about a Collector are told. The text of a Collector has other fields before its spec.
+// longest is how many bytes of an answer about a Collector are redacted. The text of a Collector has other fields before its spec.
 const longest = 250
 
 // Refusal returns an answer of the API server about a Secret without the data of the Secret: a webhook may repeat what it was given. Other
@@ -37,18 +37,18 @@ func Rewritten(err error, write func(string) string) error {
 	if !is {
 		return err
 	}
-	told := &apierrors.StatusError{ErrStatus: *status.ErrStatus.DeepCopy()}
-	told.ErrStatus.Message = write(told.ErrStatus.Message)
-	if told.ErrStatus.Details != nil {
-		for i := range told.ErrStatus.Details.Causes {
-			cause := &told.ErrStatus.Details.Causes[i]
+	redacted := &apierrors.StatusError{ErrStatus: *status.ErrStatus.DeepCopy()}
+	redacted.ErrStatus.Message = write(redacted.ErrStatus.Message)
+	if redacted.ErrStatus.Details != nil {
+		for i := range redacted.ErrStatus.Details.Causes {
+			cause := &redacted.ErrStatus.Details.Causes[i]
 			cause.Message = write(cause.Message)
 		}
 	}
-	if equality.Semantic.DeepEqual(told.ErrStatus, status.ErrStatus) {
+	if equality.Semantic.DeepEqual(redacted.ErrStatus, status.ErrStatus) {
 		return err
 	}
-	return told
+	return redacted
 }
 
 func withoutData(text string) string {

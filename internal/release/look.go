@@ -52,7 +52,7 @@ func (r *reconcile) unchanged() (p plan.Plan, is bool) {
 	if !isKnown || r.latest.Inputs != now || !r.now().Before(r.until) {
 		return p, false
 	}
-	p, is = plan.Unchanged(r.expected.See(r.found, r.now()), r.waits, r.now())
+	p, is = plan.Unchanged(r.expected.See(r.found, r.now()), r.toPrune, r.now())
 	if !is || r.mayPrune() {
 		return p, false
 	}
@@ -72,11 +72,11 @@ func (r *reconcile) awaitsTurn() bool {
 
 // mayPrune tells whether something that waits to be pruned may go now, or whether that is not known.
 func (r *reconcile) mayPrune() bool {
-	if len(r.waits) == 0 {
+	if len(r.toPrune) == 0 {
 		return false
 	}
 	used, _, err := r.inventory.Used(r.ctx, r.collector, r.found)
-	return err != nil || plan.MayPrune(r.waits, r.found, used)
+	return err != nil || plan.MayPrune(r.toPrune, r.found, used)
 }
 
 // situation returns what a decision looks at.
@@ -96,7 +96,7 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 	s.Pods = int32(pods) //nolint:gosec // the API server has it as an int32
 	_, s.Conflicted = errors.AsType[*inventory.ConflictError](r.last.Err)
 	if checked, isCheck := errors.AsType[*plan.CheckError](r.last.Err); isCheck {
-		s.Told = checked.Job
+		s.Reported = checked.Job
 	}
 	if s.Unmended == nil && r.BackingOff(r.collector) && r.unmended.covers(s.Harmed()) {
 		s.Unmended = r.unmended.err
@@ -127,7 +127,7 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 			s.Failed = r.last.Err
 		}
 	case change{}: // an earlier operator may have met it
-		s.Refused = apply.ToldRefused(r.collector, s.Want.Objects)
+		s.Refused = apply.ReportedRefusal(r.collector, s.Want.Objects)
 	}
 	isUnmendable := r.learned.unmended != nil && !apply.IsPassing(r.learned.unmended) // only the change can mend it
 	s.ByOperator = !isUnmendable && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
@@ -162,18 +162,18 @@ func (r *reconcile) render() error {
 
 // summarize gives the informer cache a moment to show what was applied, and says how the objects are. err is that of the reconcile.
 func (r *reconcile) summarize(err error) {
-	isInOrder, isHeld := r.expected.AreInOrder(r.found, r.waits, r.now())
+	isInOrder, isHeld := r.expected.AreInOrder(r.found, r.toPrune, r.now())
 	if !isInOrder && r.cacheWait > 0 && r.outcome.Message == "" {
 		_ = wait.PollUntilContextTimeout(r.ctx, 2*time.Millisecond, r.cacheWait, true, func(context.Context) (bool, error) {
 			err := r.look()
-			isInOrder, isHeld = r.expected.AreInOrder(r.found, r.waits, r.now())
+			isInOrder, isHeld = r.expected.AreInOrder(r.found, r.toPrune, r.now())
 			return isInOrder && err == nil, err
 		})
 	}
 	// While a change waits or is refused, it is not known which of the objects wait to be pruned.
 	isOfDeployed := r.outcome.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.deployed.Hash())
 	if isInOrder && !r.isUnknown && !r.hasBegun() && isOfDeployed && err == nil { // what was refused is not in order
-		r.deployed.Seen(r.found, r.waits)
+		r.deployed.Seen(r.found, r.toPrune)
 	}
 	if r.rendered != nil { // of what the informer cache does not have yet, or has no more
 		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && now != r.rendered.Inputs {
@@ -193,8 +193,8 @@ func (r *reconcile) sooner(delay time.Duration) {
 	}
 }
 
-// tellUnfollowed says with a new revision, once as long as the operator runs, what its pods refer to without being rolled.
-func (r *reconcile) tellUnfollowed(err error) {
+// reportUnfollowed says with a new revision, once as long as the operator runs, what its pods refer to without being rolled.
+func (r *reconcile) reportUnfollowed(err error) {
 	if err != nil || r.rendered == nil || r.rendered.Unfollowed == r.lacked {
 		return
 	}

@@ -62,11 +62,11 @@ func (c *Clients) newReconcile(ctx context.Context, collector *unstructured.Unst
 	if r.uid != collector.GetUID() {
 		r.memory = memory{uid: collector.GetUID()}
 	}
-	switch told := revision.Recall(collector); {
-	case told.Revision > r.deployed.Revision:
-		r.memory = memory{uid: r.uid, deployed: told}
-	case told.Revision == r.deployed.Revision && told.History != nil: // another operator may have written it
-		r.deployed.History = told.History
+	switch reported := revision.Recall(collector); {
+	case reported.Revision > r.deployed.Revision:
+		r.memory = memory{uid: r.uid, deployed: reported}
+	case reported.Revision == r.deployed.Revision && reported.History != nil: // another operator may have written it
+		r.deployed.History = reported.History
 	}
 	r.last.InOrder = false // until this reconcile ends, which it does not if it panics
 	c.memories.Store(client.ObjectKeyFromObject(collector), r.memory)
@@ -81,7 +81,7 @@ func (r *reconcile) run() error {
 	if err == nil {
 		err = r.act()
 		r.summarize(err)
-		r.tell(before, err)
+		r.report(before, err)
 	}
 	r.ends(err)
 	return err
@@ -178,8 +178,8 @@ func (r *reconcile) fails(s plan.Situation, err error) {
 	r.learned.unmended, r.unmended = err, unmended{err, s.Harmed()}
 }
 
-// tell counts a change, or its refusal, and says what its pods refer to without being rolled.
-func (r *reconcile) tell(before revision.Deployed, err error) {
+// report counts a change, or its refusal, and says what its pods refer to without being rolled.
+func (r *reconcile) report(before revision.Deployed, err error) {
 	isChange := !r.outcome.Fast && (r.rendered == nil || r.rendered.Hash != before.Hash())
 	isOver := r.outcome.Verdict != plan.Deferred && (r.outcome.Verdict != plan.Checking || err != nil)
 	if !isChange || !isOver {
@@ -190,7 +190,7 @@ func (r *reconcile) tell(before revision.Deployed, err error) {
 		action = metrics.Install
 	}
 	r.Metrics.Acted(action, err)
-	r.tellUnfollowed(err)
+	r.reportUnfollowed(err)
 }
 
 // ends keeps the memory for the next reconcile, and how this one ended, for the status.

@@ -30,9 +30,9 @@ func (r *reconcile) forward(p plan.Plan) error {
 	case plan.Uninstalling:
 		return r.do(false, p.Groups...)
 	}
-	waits := p.Waits
+	toPrune := p.ToPrune
 	if err := r.deleteOrphans(p.Orphans); err != nil {
-		waits = with(waits, refsOf(p.Orphans))
+		toPrune = with(toPrune, refsOf(p.Orphans))
 	}
 	if p.Revises() {
 		if err := r.do(false, p.Tries); err != nil {
@@ -54,10 +54,10 @@ func (r *reconcile) forward(p plan.Plan) error {
 	}
 	r.accept(p)
 	if err := r.do(false, p.Deletes); err != nil {
-		r.waits = with(waits, refsOf(p.Deletes))
+		r.toPrune = with(toPrune, refsOf(p.Deletes))
 		return err
 	}
-	r.waits = waits
+	r.toPrune = toPrune
 	r.expects().KeepRest(r.found, r.rendered.Keeps, r.now())
 	return nil
 }
@@ -77,8 +77,8 @@ func (r *reconcile) deleteOrphans(orphans []apply.Step) error {
 }
 
 // with returns the objects that wait to be pruned, and more of them.
-func with(waits map[inventory.Reference]bool, more []inventory.Reference) map[inventory.Reference]bool {
-	all := maps.Clone(waits)
+func with(toPrune map[inventory.Reference]bool, more []inventory.Reference) map[inventory.Reference]bool {
+	all := maps.Clone(toPrune)
 	if all == nil {
 		all = map[inventory.Reference]bool{}
 	}
@@ -107,7 +107,7 @@ func (r *reconcile) mend(s plan.Situation, p plan.Plan) error {
 		return err
 	}
 	unwanted := r.expects().KeepRepaired(s.View.Objects, r.found, accepted.Want.Keeps)
-	r.waits = with(r.waits, slices.DeleteFunc(unwanted, accepted.Recorded.Keeps))
+	r.toPrune = with(r.toPrune, slices.DeleteFunc(unwanted, accepted.Recorded.Keeps))
 	r.isUnknown = false
 	return nil
 }

@@ -57,22 +57,22 @@ var (
 )
 
 // Recall returns the deployed revision that a Collector's status tells of.
-func Recall(collector *unstructured.Unstructured) (told Deployed) {
+func Recall(collector *unstructured.Unstructured) (reported Deployed) {
 	status, _ := collector.Object["status"].(map[string]any)
 	number, _, _ := unstructured.NestedInt64(status, "deployedRelease", "revision")
-	told.Revision = int(number)
-	told.Digest, _, _ = unstructured.NestedString(status, "deployedRelease", "digest")
-	told.Generation, _, _ = unstructured.NestedInt64(status, "deployedRelease", "generation")
-	told.Version, _, _ = unstructured.NestedString(status, "version")
-	told.ConfigHash, _, _ = unstructured.NestedString(status, "configHash")
+	reported.Revision = int(number)
+	reported.Digest, _, _ = unstructured.NestedString(status, "deployedRelease", "digest")
+	reported.Generation, _, _ = unstructured.NestedInt64(status, "deployedRelease", "generation")
+	reported.Version, _, _ = unstructured.NestedString(status, "version")
+	reported.ConfigHash, _, _ = unstructured.NestedString(status, "configHash")
 	bases, _, _ := unstructured.NestedStringSlice(status, "bases")
-	told.Bases = strings.Join(bases, " ")
-	told.History = history(status)
-	return told
+	reported.Bases = strings.Join(bases, " ")
+	reported.History = history(status)
+	return reported
 }
 
 // history returns which revisions a status says are recorded, or nil if it does not say it.
-func history(status map[string]any) (told []v1alpha1.RecordedRevision) {
+func history(status map[string]any) (reported []v1alpha1.RecordedRevision) {
 	entries, _ := status["history"].([]any)
 	for _, entry := range entries {
 		fields, _ := entry.(map[string]any)
@@ -82,9 +82,9 @@ func history(status map[string]any) (told []v1alpha1.RecordedRevision) {
 		of.Hash, _ = fields["hash"].(string)
 		uid, _ := fields["uid"].(string)
 		of.UID = types.UID(uid)
-		told = append(told, of)
+		reported = append(reported, of)
 	}
-	return told
+	return reported
 }
 
 // Deployed returns the revision as a deployed one, whose objects the informer cache has not shown yet.
@@ -114,9 +114,9 @@ func (d Deployed) IsSeen(objects map[inventory.Reference]inventory.Object) bool 
 }
 
 // Seen notes that the objects that the informer cache has are in order.
-func (d *Deployed) Seen(objects map[inventory.Reference]inventory.Object, waits map[inventory.Reference]bool) {
+func (d *Deployed) Seen(objects map[inventory.Reference]inventory.Object, toPrune map[inventory.Reference]bool) {
 	if inputs, hash, _ := d.parts(); hash != "" {
-		d.Digest = inputs + hash + digestOf(objects, waits)
+		d.Digest = inputs + hash + digestOf(objects, toPrune)
 	}
 }
 
@@ -150,10 +150,10 @@ func (i Inputs) digest() string {
 
 // digestOf returns the digest of objects that the informer cache has, without those that wait to be pruned: they must be,
 // also after a restart.
-func digestOf(objects map[inventory.Reference]inventory.Object, waits map[inventory.Reference]bool) string {
+func digestOf(objects map[inventory.Reference]inventory.Object, toPrune map[inventory.Reference]bool) string {
 	var lines []string
 	for what, object := range objects {
-		if !waits[what] {
+		if !toPrune[what] {
 			lines = append(lines, fmt.Sprint(what, object.UID, object.Digest))
 		}
 	}

@@ -41,7 +41,7 @@ func (s *Source) Recorded(
 	want, err := s.own(found, collector)
 	return &Revision{
 		Want: want, Values: of.Values, ConfigHash: found.ConfigHash(), Inputs: Inputs{Generation: of.Generation},
-		Bases: base.Told(of.Values), Record: of.UID,
+		Bases: base.Described(of.Values), Record: of.UID,
 		Secret: func(what inventory.Reference) (*render.Object, error) {
 			if beside != nil {
 				if same := beside.Has(what); same != nil {

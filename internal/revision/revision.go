@@ -165,7 +165,7 @@ func (s *Source) Render(
 	want, err := s.own(found, collector)
 	return &Revision{
 		Want: want, Values: values, ConfigHash: found.ConfigHash(), Inputs: now, Manifest: found.Public,
-		References: references, Unfollowed: strings.Join(unfollowed, ", "), Bases: base.Told(values),
+		References: references, Unfollowed: strings.Join(unfollowed, ", "), Bases: base.Described(values),
 	}, err
 }
 

@@ -24,7 +24,8 @@ func isTrue(status *v1alpha1.CollectorStatus, conditionType string) bool {
 	return condition != nil && condition.Status == "True"
 }
 
-// set sets a condition of status, without a time. Conditions are sorted by type, as the reconciler sorts them, so that their order says nothing new.
+// set sets a condition of status, without a time. Conditions are sorted by type, as the reconciler sorts them, so that their order says
+// nothing new.
 func set(status *v1alpha1.CollectorStatus, condition v1alpha1.Condition) {
 	condition.LastTransitionTime = metav1.Time{}
 	if existing := find(status, condition.Type); existing != nil {
