@@ -2,7 +2,9 @@ package plan
 
 import (
 	"cmp"
+	"slices"
 
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -23,6 +25,9 @@ func (s Situation) mend(p *Plan) {
 		mended := s.towards(false)
 		p.Mends, p.MendDeletes, p.Unmended = mended.Groups, mended.Deletes, cmp.Or(err, mended.Err)
 		p.Message = cmp.Or(p.Message, mended.Message)
+		for i, group := range p.Groups { // a check uses what is lost as the deployed revision has it
+			p.Groups[i] = slices.DeleteFunc(group, func(step apply.Step) bool { return mended.does(step.Ref) })
+		}
 	}
 }
 

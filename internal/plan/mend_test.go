@@ -61,6 +61,21 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 			},
 			"Checking, restores\ncreate Job/c-check\nmend: create Service/c",
 		},
+		"a check uses what is lost as the deployed revision has it": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "ServiceAccount/c=2", "Secret/c-2=2", "Job/c-check=1", "Deployment/c=2"),
+				View:     drift.View{Objects: having("ServiceAccount/c=1 lost", "Deployment/c=1")},
+				Accepted: &Accepted{Want: wanted("r1", "ServiceAccount/c=1", "Deployment/c=1")},
+			},
+			"Checking, restores\ncreate Secret/c-2\ncreate Job/c-check\nmend: create ServiceAccount/c",
+		},
+		"a check uses what is lost as the change has it, if that cannot be mended": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "ServiceAccount/c=2", "Job/c-check=1", "Deployment/c=2"), Unmended: errors.New("denied"),
+				View: drift.View{Objects: having("ServiceAccount/c=1 lost", "Deployment/c=1")},
+			},
+			"Checking, restores\ncreate ServiceAccount/c\ncreate Job/c-check\nunmended: denied",
+		},
 		"nothing is restored from a record that is not what the status says": {
 			Situation{Deployed: "r1", Refusal: quota, View: lost, Accepted: &Accepted{Err: errors.New("another version has written it")}},
 			"Refused, restores\nerror: exceeded quota\nunmended: another version has written it",

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -91,6 +92,13 @@ type Plan struct {
 // Revises tells whether the plan brings another revision.
 func (p *Plan) Revises() bool {
 	return p.Verdict == Install || p.Verdict == Upgrade
+}
+
+// does tells whether a step of the plan's groups is about an object.
+func (p *Plan) does(what inventory.Reference) bool {
+	return slices.ContainsFunc(p.Groups, func(group []apply.Step) bool {
+		return slices.ContainsFunc(group, func(step apply.Step) bool { return step.Ref == what })
+	})
 }
 
 // add adds a group of steps, unless it is empty.

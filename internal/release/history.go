@@ -10,13 +10,16 @@ import (
 	"github.com/kube8/kube8-operator/internal/revision"
 )
 
-// recall finds a revision that an operator began before this one started, and that the status does not tell of.
+// recall finds a revision that has begun and that the status does not tell of: an operator began it before this one started, or the answer
+// to its record was lost.
 func (r *reconcile) recall() error {
-	if r.begun != nil {
-		return nil
-	}
 	next, found := r.deployed.Revision+1, &v1alpha1.RecordedRevision{}
-	if r.deployed.Revision == 0 { // only a list tells of a first revision
+	switch {
+	case r.begun != nil && (*r.begun == *found || r.begun.UID != ""):
+		return nil
+	case r.begun != nil:
+		next = int(r.begun.Revision)
+	case r.deployed.Revision == 0: // only a list tells of a first revision
 		if err := r.records.Prepare(r.ctx); err != nil {
 			return err
 		}
@@ -31,11 +34,27 @@ func (r *reconcile) recall() error {
 			found = &v1alpha1.RecordedRevision{
 				Revision: int64(next), UID: recorded.Record, Hash: recorded.Hash, Generation: recorded.Inputs.Generation,
 			}
+			if err := r.withdrawLater(next); err != nil {
+				return err
+			}
 		case apply.IsPassing(err):
 			return err
 		}
 	}
 	r.begun = found
+	return nil
+}
+
+// withdrawLater takes back the record after one that the status does not tell of: an operator whose status was not written has begun
+// another change before it ended.
+func (r *reconcile) withdrawLater(than int) error {
+	later, err := r.records.Read(r.ctx, than+1)
+	if err == nil {
+		err = r.records.Withdraw(r.ctx, v1alpha1.RecordedRevision{Revision: int64(than + 1), UID: later.UID})
+	}
+	if apply.IsPassing(err) {
+		return err
+	}
 	return nil
 }
 

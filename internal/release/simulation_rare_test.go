@@ -166,6 +166,53 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 				}
 			},
 		},
+		"what a repair finds and no revision has stays after it": {
+			rules: "S6", events: func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.ChangeBase, N: 2, Rounds: 9},
+					simulation.Event{Action: simulation.Stop, Target: "NetworkPolicy"},
+					simulation.Event{Action: simulation.Recreate, Target: "NetworkPolicy", N: 2},
+					simulation.Event{Action: simulation.Edit, Field: "policy", Value: "false", Rounds: 1 + n%3},
+					simulation.Event{Action: simulation.ChangeBase, N: simulation.Missing},
+					simulation.Event{Action: simulation.Resume, Target: "NetworkPolicy", Rounds: 2},
+					simulation.Event{Action: simulation.ChangeBase, N: 2})
+			},
+		},
+		"the record of a first revision stays that an operator began while it was refused": {
+			rules: "S10", events: func(n int) []simulation.Event {
+				return []simulation.Event{
+					{Action: simulation.Refuse, Target: "NetworkPolicy", Value: simulation.Quota, Rounds: 9},
+					{Action: simulation.Kill, Field: "1", N: n, Value: "after", Rounds: 9},
+					{Action: simulation.Edit, Field: "configuration", Value: strconv.Itoa(simulation.Broken), Rounds: 9},
+				}
+			},
+		},
+		"an operator whose status was not written has begun another change before its end": {
+			rules: "S10", events: func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "3"},
+					simulation.Event{Action: simulation.Timeout, N: 5, Value: "before"},
+					simulation.Event{Action: simulation.Kill, Field: "1", N: n, Value: "after", Rounds: 1},
+					simulation.Event{Action: simulation.Edit, Field: "ports", Value: "3", Rounds: 5})
+			},
+		},
+		"a check creates what is lost as the change has it": {
+			rules: "S6", events: func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Edit, Field: "check", Value: "1", Rounds: n % 3},
+					simulation.Event{Action: simulation.Delete, Target: "ServiceAccount", Rounds: n / 3},
+					simulation.Event{Action: simulation.Edit, Field: "role", Value: "2"},
+					simulation.Event{Action: simulation.Verdict, Value: "killed", N: 1})
+			},
+		},
+		"a change of the operator whose record's answer is lost does not wait": {
+			rules: "S9", events: func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Edit, Field: "mode", Value: "daemonset", Rounds: 5},
+					simulation.Event{Action: simulation.Rehash, N: 2, Rounds: 1},
+					simulation.Event{Action: simulation.Timeout, N: n, Value: "before", Rounds: 5})
+			},
+		},
 		"a Secret that the informer cache does not show yet is not in use": {
 			rules: "S1", take: func(c *Clients) { c.inventory = simUnshown{c.inventory.(simReader)} }, events: func(n int) []simulation.Event {
 				return append(begin,
