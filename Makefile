@@ -57,9 +57,9 @@ manifests: ## Regenerate the CRD and, from it, the chart's values.schema.json.
 tidy: ## Format the Go files, and tidy every module.
 	gofmt -w $(shell git ls-files '*.go')
 	@for file in $(shell git ls-files '*go.mod'); do echo "go mod tidy: $$file"; go -C $$(dirname $$file) mod tidy; done
-verify: generate catalog tidy bundle-validate ## Regenerate, tidy and format all, and fail if that changed a file.
+verify: generate catalog chart tidy bundle-validate ## Regenerate, tidy and format all, and fail if that changed a file.
 	@if [ -z "$$(git status --porcelain)" ]; then echo "verify: everything generated is up to date"; else git status --short; \
-		git --no-pager diff --stat; echo "verify: commit these files as 'make generate catalog tidy bundle-validate' leaves them"; exit 1; fi
+		git --no-pager diff --stat; echo "verify: commit these files as 'make generate catalog chart tidy bundle-validate' leaves them"; exit 1; fi
 
 lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promtool where they are installed.
 	@failed=; for module in $(MODULES); do echo "golangci-lint: $$module"; \
@@ -189,6 +189,13 @@ bundle: manifests ## Generate the OLM bundle.
 	rm -rf bundle && cat $(MANIFESTS) | $(OPERATOR_SDK) generate bundle -q --version=$(VERSION) --channels=$(CHANNELS) \
 		--default-channel=$(lastword $(subst $(comma), ,$(CHANNELS)))
 	go -C tools run ./bundle --image=$(IMG) ../config ../bundle
+CHART := helm-charts/kube8-operator
+chart: manifests ## Generate what the chart of the operator has of config/.
+	@mkdir -p $(CHART)/files
+	$(GO_TOOL) kustomize build config/default --output=$(CHART)/files/operator.yaml
+	cp config/prometheus/{monitor,scraper,rules}.yaml config/grafana/{dashboard,collectors}.json $(CHART)/files
+	sed -i 's/^version: .*/version: $(VERSION)/; s/^appVersion: .*/appVersion: v$(VERSION)/' $(CHART)/Chart.yaml
+	go -C tools run ./chartvalues ../$(CHART)
 catalog: bundle ## Generate the catalog's entry for the bundle, whose image is BUNDLE_IMG.
 	$(GO_RUN) github.com/operator-framework/operator-registry/cmd/opm render ./bundle -o yaml --alpha-image-ref-template=$(BUNDLE_IMG) \
 		--migrate-level=bundle-object-to-csv-metadata | go -C tools run ./catalog --channels=$(CHANNELS) --icon=../config/manifests/icon.svg ../catalog

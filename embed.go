@@ -5,9 +5,9 @@ package kube8
 
 import "embed"
 
-// Files are watches.yaml and, of each chart in helm-charts, what Helm renders, by their paths in the repository. A chart's
+// Files are watches.yaml and, of the chart that it names, what Helm renders, by their paths in the repository. The chart's
 // tests and its values.schema.json are left out: the operator uses neither.
 //
 //go:embed watches.yaml
-//go:embed helm-charts/*/Chart.yaml helm-charts/*/values.yaml all:helm-charts/*/templates
+//go:embed helm-charts/collector/Chart.yaml helm-charts/collector/values.yaml all:helm-charts/collector/templates
 var Files embed.FS

@@ -139,18 +139,25 @@ func checkFolders(t *testing.T, dir string) {
 	}
 }
 
-// checkChart loads the package as Helm does, and renders it for a Collector.
-func checkChart(t *testing.T, dir string) {
+// checkCharts loads the packages as Helm does, and renders them.
+func checkCharts(t *testing.T, dir, version string) {
 	t.Helper()
-	packages, err := filepath.Glob(filepath.Join(dir, "dist", "collector-*.tgz"))
-	if err != nil || len(packages) != 1 {
-		t.Fatalf("the chart: found %v, %v", packages, err)
-	}
-	chart, err := loader.Load(packages[0])
+	minimal, err := chartutil.ReadValuesFile(filepath.Join(dir, "helm-charts/collector/ci/minimal-values.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	values, err := chartutil.ReadValuesFile(filepath.Join(dir, "helm-charts/collector/ci/minimal-values.yaml"))
+	checkChart(t, filepath.Join(dir, "dist", "collector-*.tgz"), minimal, "collector/templates/deployment.yaml", "kind: Deployment")
+	image := "image: ghcr.io/kube8/kube8-operator:v" + version
+	checkChart(t, filepath.Join(dir, "dist", "kube8-operator-*.tgz"), nil, "kube8-operator/templates/operator.yaml", image)
+}
+
+func checkChart(t *testing.T, pattern string, values chartutil.Values, template, want string) {
+	t.Helper()
+	packages, err := filepath.Glob(pattern)
+	if err != nil || len(packages) != 1 {
+		t.Fatalf("the chart %s: found %v, %v", pattern, packages, err)
+	}
+	chart, err := loader.Load(packages[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,8 +166,8 @@ func checkChart(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	rendered, err := engine.Render(chart, values)
-	if err != nil || !strings.Contains(rendered["collector/templates/deployment.yaml"], "kind: Deployment") {
-		t.Errorf("the chart renders %v, %v", rendered, err)
+	if err != nil || !strings.Contains(rendered[template], want) {
+		t.Errorf("the chart %s renders %v, %v", pattern, rendered, err)
 	}
 }
 

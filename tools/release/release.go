@@ -28,7 +28,7 @@ func release(dir, dist, version string, platforms, cliPlatforms []string) error 
 		return err
 	}
 	for _, part := range []func() ([]file, error){
-		t.manifests, t.folders, t.chart,
+		t.manifests, t.folders, t.charts,
 		func() ([]file, error) { return t.sboms(platforms) },
 		func() ([]file, error) { return t.commandLines(cliPlatforms) },
 	} {

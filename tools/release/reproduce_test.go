@@ -54,7 +54,7 @@ func TestTheSameCommitGivesTheSameRelease(t *testing.T) {
 	t.Run("images", func(t *testing.T) { checkImages(t, dist, version) })
 	t.Run("manifests", func(t *testing.T) { checkManifests(t, first, version) })
 	t.Run("folders", func(t *testing.T) { checkFolders(t, first) })
-	t.Run("chart", func(t *testing.T) { checkChart(t, first) })
+	t.Run("charts", func(t *testing.T) { checkCharts(t, first, version) })
 	t.Run("SBOMs", func(t *testing.T) { checkSBOMs(t, first) })
 	t.Run("command lines", func(t *testing.T) { checkCommandLines(t, first, version) })
 	t.Run("notes", func(t *testing.T) { checkNotes(t, dist) })

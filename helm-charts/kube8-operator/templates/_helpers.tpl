@@ -1,0 +1,57 @@
+{{- /* kube8-operator.image is the reference of the operator's image. */ -}}
+{{- define "kube8-operator.image" -}}
+{{- with .Values.image -}}
+{{ .repository }}{{ with .digest }}@{{ . }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end -}}
+{{- end -}}
+
+{{- /* kube8-operator.place puts an object into the release: its namespace, and that of the accounts that it names, and its labels. */ -}}
+{{- define "kube8-operator.place" -}}
+{{- $metadata := .object.metadata -}}
+{{- $labels := dict "app.kubernetes.io/managed-by" .root.Release.Service "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version) -}}
+{{- $_ := set $metadata "labels" (mergeOverwrite (dict) (get $metadata "labels" | default dict) $labels) -}}
+{{- if hasKey $metadata "namespace" -}}
+{{- $_ := set $metadata "namespace" (.namespace | default .root.Release.Namespace) -}}
+{{- end -}}
+{{- range get .object "subjects" | default list -}}
+{{- $_ := set . "namespace" $.root.Release.Namespace -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* kube8-operator.deployment changes the Deployment as the values say. */ -}}
+{{- define "kube8-operator.deployment" -}}
+{{- $values := .root.Values -}}
+{{- $template := .object.spec.template -}}
+{{- $pod := $template.spec -}}
+{{- $manager := first $pod.containers -}}
+{{- $_ := set .object.spec "replicas" (int $values.replicaCount) -}}
+{{- $_ := set $template.metadata "labels" (mergeOverwrite (dict) $values.podLabels $template.metadata.labels) -}}
+{{- $_ := set $template.metadata "annotations" (mergeOverwrite (dict) $template.metadata.annotations $values.podAnnotations) -}}
+{{- $_ := set $manager "image" (include "kube8-operator.image" .root) -}}
+{{- with $values.image.pullPolicy }}{{ $_ := set $manager "imagePullPolicy" . }}{{ end -}}
+{{- with $values.resources }}{{ $_ := set $manager "resources" . }}{{ end -}}
+{{- $_ := set $pod "nodeSelector" (mergeOverwrite (dict) $pod.nodeSelector $values.nodeSelector) -}}
+{{- range $field := list "imagePullSecrets" "tolerations" "affinity" "topologySpreadConstraints" "priorityClassName" -}}
+{{- with get $values $field }}{{ $_ := set $pod $field . }}{{ end -}}
+{{- end -}}
+{{- $args := $manager.args -}}
+{{- if $values.watchNamespaces -}}
+{{- $_ := set (first $manager.env) "value" (join "," $values.watchNamespaces) -}}
+{{- $_ := unset (first $manager.env) "valueFrom" -}}
+{{- $args = without $args "--metrics-bind-address=:8443" "--metrics-secure" -}}
+{{- $args = concat $args (list "--metrics-bind-address=127.0.0.1:8080" "--metrics-secure=false") -}}
+{{- $_ := set $manager "ports" (rest $manager.ports) -}}
+{{- end -}}
+{{- with $values.collectorRegistry }}{{ $args = append $args (printf "--collector-registry=%s" .) }}{{ end -}}
+{{- with $values.rollout.budget }}{{ $args = append $args (printf "--rollout-budget=%v" .) }}{{ end -}}
+{{- with $values.rollout.deadline }}{{ $args = append $args (printf "--rollout-deadline=%s" .) }}{{ end -}}
+{{- if $values.rollout.flow }}{{ $args = append $args "--rollout-flow" }}{{ end -}}
+{{- if $values.metrics.serviceMonitor.enabled -}}
+{{- $args = append $args "--metrics-cert-dir=/metrics-certificate" -}}
+{{- $mount := dict "name" "metrics-certificate" "mountPath" "/metrics-certificate" "readOnly" true -}}
+{{- $_ := set $manager "volumeMounts" (append $manager.volumeMounts $mount) -}}
+{{- $secret := dict "secretName" "kube8-operator-metrics-certificate" -}}
+{{- $_ := set $pod "volumes" (append $pod.volumes (dict "name" "metrics-certificate" "secret" $secret)) -}}
+{{- end -}}
+{{- $_ := set $manager "args" (concat $args $values.extraArgs) -}}
+{{- end -}}
