@@ -140,7 +140,7 @@ func RevisionOf(secret, release string) (int, bool) {
 func (r *Records) Kept() []v1alpha1.RecordedRevision { return r.History }
 
 // Begin records a revision that nothing is changed for yet, as the next one. A record of the same content, which an operator created whose
-// answer was lost, is as good. If the answer is lost, it returns no more than the number.
+// answer was lost, is as good. If the answer is lost, it returns no more than the number. Without a history, it is the first one.
 func (r *Records) Begin(ctx context.Context, content Content) (v1alpha1.RecordedRevision, error) {
 	next := 1
 	for _, known := range r.History {
@@ -167,8 +167,17 @@ func (r *Records) Begin(ctx context.Context, content Content) (v1alpha1.Recorded
 			begun.Hash = content.Hash
 			return begun, nil
 		}
-		next += 1 << max(0, taken-2) // who takes many names costs few requests
+		if r.History == nil && taken == 0 { // an operator has begun it before its end, and nothing was accepted
+			if err := r.forgetOne(ctx, recordedIn(secret, next)); err != nil {
+				return begun, err
+			}
+		} else {
+			next += 1 << max(0, taken-2) // who takes many names costs few requests
+		}
 		begun, err = r.create(ctx, next, content)
+	}
+	if err == nil && r.History == nil {
+		r.History = []v1alpha1.RecordedRevision{} // there is no other
 	}
 	return begun, err
 }

@@ -3,6 +3,8 @@ package release
 import (
 	"cmp"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -10,9 +12,22 @@ import (
 	"github.com/kube8/kube8-operator/internal/revision"
 )
 
-// recall finds a revision that has begun and that the status does not tell of: an operator began it before this one started, or the answer
-// to its record was lost.
+// recall finds a revision that has begun. It costs no request if the status tells that none has, and none of a new Collector: there, the
+// creation of the record tells.
 func (r *reconcile) recall() error {
+	reported, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "observedGeneration")
+	switch isBare := r.deployed.Revision == 0 && len(r.found) == 0; {
+	case isBare && reported == 0:
+		return nil
+	case isBare && reported == r.collector.GetGeneration() && r.begun == nil:
+		r.begun = &v1alpha1.RecordedRevision{}
+	}
+	return r.findBegun()
+}
+
+// findBegun finds a revision that has begun and that the status does not tell of: an operator began it before this one started, or the
+// answer to its record was lost.
+func (r *reconcile) findBegun() error {
 	next, found := r.deployed.Revision+1, &v1alpha1.RecordedRevision{}
 	switch {
 	case r.begun != nil && (*r.begun == *found || r.begun.UID != ""):
@@ -63,8 +78,10 @@ func (r *reconcile) begin() error {
 	if r.hasBegun() && r.begun.Hash == r.rendered.Hash && r.begun.Generation == r.rendered.Inputs.Generation {
 		return nil
 	}
-	if err := r.records.Prepare(r.ctx); err != nil {
-		return err
+	if r.begun != nil { // it is no new Collector
+		if err := r.records.Prepare(r.ctx); err != nil {
+			return err
+		}
 	}
 	wasBegun := r.hasBegun()
 	if err := r.withdraw(); err != nil {

@@ -223,7 +223,11 @@ func (r *reconcile) stays(err error) bool {
 
 // settle withdraws what was begun and not accepted, once nothing is left of it that serves.
 func (r *reconcile) settle() {
-	if err := r.withdraw(); err != nil {
+	err := r.findBegun()
+	if err == nil {
+		err = r.withdraw()
+	}
+	if err != nil {
 		log.FromContext(r.ctx).Info("could not withdraw the record of a change", "because", err.Error())
 	}
 }

@@ -27,7 +27,6 @@ func TestWhatACollectorCostsTheAPIServer(t *testing.T) {
 	}{
 		{"to be installed", func() { create(t, collector) }, []string{
 			"patch collectors", // the finalizer
-			"list secrets",     // which revisions are recorded?
 			"patch deployments", "patch networkpolicies", "patch poddisruptionbudgets",
 			"patch secrets", "patch serviceaccounts", "patch services",
 			"create secrets", // the record

@@ -23,12 +23,13 @@ import (
 func serve(t *testing.T, collector *v1alpha1.Collector, available int32) {
 	t.Helper()
 	deployment := get(t, collector, "", &appsv1.Deployment{})
+	before := client.MergeFrom(deployment.DeepCopy())
 	deployment.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: deployment.Generation,
 		Replicas:           *deployment.Spec.Replicas, UpdatedReplicas: *deployment.Spec.Replicas,
 		ReadyReplicas: available, AvailableReplicas: available,
 	}
-	if err := plane.client.Status().Update(t.Context(), deployment); err != nil {
+	if err := plane.client.Status().Patch(t.Context(), deployment, before); err != nil {
 		t.Fatal(err)
 	}
 }
