@@ -24,7 +24,7 @@ OPERATOR_SDK = $(GO_RUN) -ldflags=-X=$(SDK)/internal/version.Version=$(shell go 
 export CGO_ENABLED ?= 0
 export GOFLAGS ?= -trimpath -buildvcs=false
 
-MODULES := . tools tools/release test/cluster examples/portal
+MODULES := . tools tools/release test/cluster test/helm4 examples/portal
 ASSETS = assets="$${KUBEBUILDER_ASSETS:-$$(go -C test/cluster run . assets etcd kube-apiserver kubectl)}"; export KUBEBUILDER_ASSETS="$$assets"
 GO_BUILD = go build -ldflags '-s -w -X main.version=v$(VERSION) -X main.commit=$(shell git rev-parse --short=12 HEAD)'
 
