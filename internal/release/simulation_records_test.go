@@ -216,5 +216,6 @@ func (r simRevisions) Recorded(
 	secret := func(what inventory.Reference) (*render.Object, error) { return want.Has(what), nil }
 	return &revision.Revision{
 		Want: want, Inputs: revision.Inputs{Generation: of.Generation}, ConfigHash: strconv.Itoa(in.configuration()), Secret: secret,
+		Record: of.UID,
 	}, nil
 }
