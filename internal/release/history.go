@@ -3,8 +3,6 @@ package release
 import (
 	"cmp"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -12,18 +10,17 @@ import (
 	"github.com/kube8/kube8-operator/internal/revision"
 )
 
-// recall finds a revision that has begun. It costs no request if the status tells that none has, and none of a new Collector: there, the
+// recall finds a revision that has begun. It asks nothing about a Collector that has neither a deployed revision nor an object: there, the
 // creation of the record tells.
 func (r *reconcile) recall() error {
-	reported, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "observedGeneration")
-	switch isBare := r.deployed.Revision == 0 && len(r.found) == 0; {
-	case isBare && reported == 0:
+	if r.isBare() {
 		return nil
-	case isBare && reported == r.collector.GetGeneration() && r.begun == nil:
-		r.begun = &v1alpha1.RecordedRevision{}
 	}
 	return r.findBegun()
 }
+
+// isBare tells whether a Collector has neither a deployed revision nor an object.
+func (r *reconcile) isBare() bool { return r.deployed.Revision == 0 && len(r.found) == 0 }
 
 // findBegun finds a revision that has begun and that the status does not tell of: an operator began it before this one started, or the
 // answer to its record was lost.

@@ -221,8 +221,13 @@ func (r *reconcile) stays(err error) bool {
 		r.rendered != nil && !apply.IsPassing(err)
 }
 
-// settle withdraws what was begun and not accepted, once nothing is left of it that serves.
+// settle withdraws what was begun and not accepted, once nothing is left of it that serves. It asks nothing about a bare Collector if the
+// status is of this generation: the operator that wrote it had withdrawn what it had begun.
 func (r *reconcile) settle() {
+	reported, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "observedGeneration")
+	if r.begun == nil && r.isBare() && reported == r.collector.GetGeneration() {
+		return
+	}
 	err := r.findBegun()
 	if err == nil {
 		err = r.withdraw()
