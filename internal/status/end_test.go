@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,5 +68,42 @@ func TestAnEventTellsHowTheFinalizersAreWritten(t *testing.T) {
 				t.Errorf("event %q, want %q", got, row.want)
 			}
 		})
+	}
+}
+
+// Pods are a list in the informer cache, and what keeps pods of a StatefulSet from coming is a list of the API server.
+func TestPodsAreListedOnlyIfReadyDependsOnThem(t *testing.T) {
+	waiting := served(t)
+	if err := unstructured.SetNestedField(waiting.Object, int64(0), "status", "availableReplicas"); err != nil {
+		t.Fatal(err)
+	}
+	const failed, paused = `{type: Irreconcilable, status: "True", reason: ReconcileError}`, `{type: Paused, status: "True"}`
+	for name, row := range map[string]struct {
+		conditions string
+		ended      outcome
+		lists      bool
+	}{
+		"not of a Collector that cannot be deployed": {failed, outcome{Err: errors.New("refused")}, false},
+		"not while a change is checked":              {"", outcome{Checking: "Job checks it"}, false},
+		"while its pods do not serve":                {"", outcome{Deployed: deployed}, true},
+		"of a paused Collector, also if it failed":   {failed + "," + paused, outcome{Err: errors.New("refused")}, true},
+	} {
+		lists := false
+		cluster := fake.NewClientBuilder().WithObjects(collector(t, "{}"), waiting).WithInterceptorFuncs(interceptor.Funcs{
+			List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+				lists = true
+				return nil
+			},
+			SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+				return nil
+			},
+		}).Build()
+		writer := status.NewClient(cluster, cluster, row.ended, flows{}, record.NewFakeRecorder(9)).Status()
+		if err := writer.Update(t.Context(), collector(t, "conditions: ["+row.conditions+"]")); err != nil {
+			t.Fatal(err)
+		}
+		if lists != row.lists {
+			t.Errorf("%s: lists %t, want %t", name, lists, row.lists)
+		}
 	}
 }

@@ -46,7 +46,7 @@ func Next(seen Seen, before, said *v1alpha1.CollectorStatus) *v1alpha1.Collector
 			set(after, *seen.Presets)
 		}
 	}
-	after.Replicas, after.ReadyReplicas = before.Replicas, 0 // a workload that somebody has deleted gets as many pods again
+	after.Replicas, after.ReadyReplicas = before.Replicas, 0 // a deleted workload gets as many pods again
 	if seen.Workload != nil {
 		after.Replicas, after.ReadyReplicas = seen.Workload.All, seen.Workload.Ready
 	}

@@ -24,15 +24,14 @@ var demands = []demand{
 	{"clusterMetrics", "cluster-metrics", "list", "", "resourcequotas", ""},
 }
 
-// question asks the API server whether a preset may do what it needs. lacks says that it may not.
+// question is whether a preset may do what it needs, in a namespace or, if that is empty, in the cluster.
 type question struct {
-	*authorizationv1.SubjectAccessReview
-	lacks string
+	demand
+	in string
 }
 
 // questionsOf returns what the presets of a Collector need of the API server, which depends on its spec alone.
 func questionsOf(collector *unstructured.Unstructured) (questions []question) {
-	namespace, account := collector.GetNamespace(), accountOf(collector)
 	for _, d := range demands {
 		preset, _, _ := unstructured.NestedMap(collector.Object, "spec", "presets", d.preset)
 		if preset["enabled"] != true {
@@ -43,13 +42,7 @@ func questionsOf(collector *unstructured.Unstructured) (questions []question) {
 			namespaces = []string{""}
 		}
 		for _, in := range namespaces {
-			questions = append(questions, question{&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-				User:   "system:serviceaccount:" + namespace + ":" + account,
-				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
-				ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Namespace: in, Verb: d.verb, Group: d.group, Resource: d.resource, Subresource: d.subresource,
-				},
-			}}, d.lacks(namespace, account, in)})
+			questions = append(questions, question{d, in})
 		}
 	}
 	return questions
@@ -70,17 +63,25 @@ func (w writer) presetsOf(
 	presets := func(status corev1.ConditionStatus, reason, message string) *v1alpha1.Condition {
 		return &v1alpha1.Condition{Type: v1alpha1.PresetsReady, Status: status, Reason: reason, Message: message}
 	}
+	namespace, account := collector.GetNamespace(), accountOf(collector)
 	var missing []string
 	for _, asked := range questions {
-		switch err := w.Client.Create(ctx, asked.SubjectAccessReview); {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:   "system:serviceaccount:" + namespace + ":" + account,
+			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: asked.in, Verb: asked.verb, Group: asked.group, Resource: asked.resource, Subresource: asked.subresource,
+			},
+		}}
+		switch err := w.Client.Create(ctx, review); {
 		case apierrors.IsForbidden(err):
 			return presets(corev1.ConditionUnknown, v1alpha1.ReasonNotAsked,
 				"the operator may not create subjectaccessreviews, so it cannot tell whether the presets' roles are bound")
 		case err != nil: // a status that is not written would tell nothing of all else
 			return presets(corev1.ConditionUnknown, v1alpha1.ReasonNotAsked,
 				fmt.Sprintf("the operator cannot ask whether the presets' roles are bound, and asks again: %v", err))
-		case !asked.Status.Allowed:
-			missing = append(missing, asked.lacks)
+		case !review.Status.Allowed:
+			missing = append(missing, asked.lacks(namespace, account, asked.in))
 		}
 	}
 	if len(missing) > 0 {

@@ -38,13 +38,8 @@ func (s *Seen) readiness(after *v1alpha1.CollectorStatus) readiness {
 		message := "annotation " + v1alpha1.PausedAnnotation + " is true: the operator does not follow the spec"
 		return readiness{corev1.ConditionUnknown, v1alpha1.ReasonPaused, message}.with(s.pods().with(s.Outcome.Message).message)
 	}
-	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
-		if isTrue(after, conditionType) {
-			return failure(s.Outcome.Err, find(after, conditionType).Message).with(s.Outcome.Message)
-		}
-	}
-	if s.Outcome.Checking != "" {
-		return readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, s.Outcome.Checking}.with(s.Outcome.Message)
+	if found := s.undeployed(after); found != nil {
+		return *found
 	}
 	found := s.pods().with(s.Outcome.Message)
 	switch {
@@ -57,6 +52,19 @@ func (s *Seen) readiness(after *v1alpha1.CollectorStatus) readiness {
 		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "applied, but the informer cache does not have all objects yet"}
 	}
 	return found
+}
+
+// undeployed says that what the spec asks for is not deployed, or returns nil. Then Ready does not depend on the pods.
+func (s *Seen) undeployed(status *v1alpha1.CollectorStatus) *readiness {
+	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
+		if isTrue(status, conditionType) {
+			return new(failure(s.Outcome.Err, find(status, conditionType).Message).with(s.Outcome.Message))
+		}
+	}
+	if s.Outcome.Checking != "" {
+		return new(readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, s.Outcome.Checking}.with(s.Outcome.Message))
+	}
+	return nil
 }
 
 // pods says whether the pods serve, and are as many as the spec asks for.

@@ -161,7 +161,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, _ ...client.SubRe
 	if err != nil {
 		return err
 	}
-	seen, err := w.look(ctx, updated, before, isTrue(said, paused))
+	seen, err := w.look(ctx, updated, before, said)
 	if err != nil {
 		return err
 	}
@@ -208,21 +208,22 @@ func (w writer) replace(ctx context.Context, collector *unstructured.Unstructure
 }
 
 // look returns what the next status is computed from. It reads the workload and its pods from the informer cache, and asks the API server
-// only about events and the rights of presets.
+// only about events and the rights of presets. It looks at pods only if Ready depends on them.
 func (w writer) look(
-	ctx context.Context, collector *unstructured.Unstructured, before *v1alpha1.CollectorStatus, isPaused bool,
+	ctx context.Context, collector *unstructured.Unstructured, before, said *v1alpha1.CollectorStatus,
 ) (seen Seen, err error) {
 	seen = Seen{
 		Collector: collector, Now: metav1.Now().Rfc3339Copy(), Outcome: w.outcomes.Of(collector),
 		Flow: Flow{w.flows.Condition(collector), w.flows.AreAwaited(), w.flows.Observed(collector)},
 	}
+	isPaused := isTrue(said, paused)
 	if !isPaused {
 		seen.Presets = w.presetsOf(ctx, collector, before)
 	}
-	if seen.Workload, err = w.workloadOf(ctx, collector); err != nil || seen.Workload == nil {
-		return seen, err
+	seen.Workload, err = w.workloadOf(ctx, collector)
+	if err == nil && seen.Workload != nil && (isPaused || seen.undeployed(said) == nil) {
+		seen.Troubles, err = w.troubles(ctx, collector, seen.Workload)
 	}
-	seen.Troubles, err = w.troubles(ctx, collector, seen.Workload)
 	return seen, err
 }
 
