@@ -40,7 +40,6 @@ help: ## Show this help.
 	@awk 'BEGIN { FS = ":.*## "; print "usage: make TARGET [VARIABLE=value]" } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-zA-Z0-9_-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-
 demo: build ## Run the operator and its samples on a control plane of this machine; DEMO_EXIT=1 ends it at once.
 	@echo "compiling the demo and, the first time, Kubernetes: that takes minutes"; go -C test/cluster run . demo
 
@@ -121,26 +120,21 @@ e2e-olm: $(if $(E2E_LOAD),image-archives) ## Have OLM install, upgrade and remov
 
 build: bin/kube8-operator ## Build bin/kube8-operator.
 plugin: bin/kubectl-collector ## Build bin/kubectl-collector: with bin in $PATH, it is `kubectl collector`.
-
 run: build ## Run the operator on this machine, against the cluster of the current kubeconfig; flags in ARGS.
 	bin/kube8-operator run $(ARGS)
-
 bin/kube8-operator bin/kubectl-collector: FORCE
 	$(GO_BUILD) -o $@ ./cmd/$(@F)
 bin/linux-%/kube8-operator: FORCE
 	GOOS=linux GOARCH=$* $(GO_BUILD) -tags runonly -o $@ ./cmd/kube8-operator
 bin/cli-%: FORCE
 	for name in kube8-operator kubectl-collector; do GOOS=$(subst -, GOARCH=,$*) $(GO_BUILD) -o $@/$$name ./cmd/$$name; done
-
 docker-build: bin/linux-$(shell go env GOARCH)/kube8-operator ## Build the image IMG for this machine's architecture.
 	$(CONTAINER_TOOL) build --build-arg TARGETARCH=$(shell go env GOARCH) --build-arg VERSION=$(VERSION) -t $(IMG) .
 docker-push: ## Push the image IMG.
 	$(CONTAINER_TOOL) push $(IMG)
-
 BINARIES := $(patsubst linux/%,bin/linux-%/kube8-operator,$(subst $(comma), ,$(PLATFORMS)))
 docker-buildx: $(BINARIES) ## Build IMG for PLATFORMS and push it.
 	$(CONTAINER_TOOL) buildx build --push --platform=$(PLATFORMS) --build-arg VERSION=$(VERSION) -t $(IMG) .
-
 image-archives: docker-build ## Write IMG, and the collectors that the samples run, to bin/images/*.tar.
 	IMG=$(IMG) CONTAINER_TOOL=$(CONTAINER_TOOL) test/e2e/collector/archives.sh
 
@@ -183,7 +177,6 @@ release: $(BINARIES) $(CLIS) ## Write all that the release of VERSION holds to d
 	go -C tools/release run . --version=$(VERSION) --platforms=$(PLATFORMS) --cli-platforms=$(CLI_PLATFORMS) ../.. ../../dist
 release-check: ## Make the release of HEAD twice, in two clones, compare the bytes, and try what it holds.
 	go -C tools/release test -tags=e2e -count=1 -timeout=80m -v $(GOTESTFLAGS) ./...
-
 bundle: manifests ## Generate the OLM bundle.
 	$(call render,config/manifests)
 	rm -rf bundle && cat $(MANIFESTS) | $(OPERATOR_SDK) generate bundle -q --version=$(VERSION) --channels=$(CHANNELS) \
@@ -191,7 +184,6 @@ bundle: manifests ## Generate the OLM bundle.
 	go -C tools run ./bundle --image=$(IMG) ../config ../bundle
 CHART := helm-charts/kube8-operator
 chart: manifests ## Generate what the chart of the operator has of config/.
-	@mkdir -p $(CHART)/files
 	$(GO_TOOL) kustomize build config/default --output=$(CHART)/files/operator.yaml
 	cp config/prometheus/{monitor,scraper,rules}.yaml config/grafana/{dashboard,collectors}.json $(CHART)/files
 	sed -i 's/^version: .*/version: $(VERSION)/; s/^appVersion: .*/appVersion: v$(VERSION)/' $(CHART)/Chart.yaml
@@ -199,12 +191,10 @@ chart: manifests ## Generate what the chart of the operator has of config/.
 catalog: bundle ## Generate the catalog's entry for the bundle, whose image is BUNDLE_IMG.
 	$(GO_RUN) github.com/operator-framework/operator-registry/cmd/opm render ./bundle -o yaml --alpha-image-ref-template=$(BUNDLE_IMG) \
 		--migrate-level=bundle-object-to-csv-metadata | go -C tools run ./catalog --channels=$(CHANNELS) --icon=../config/manifests/icon.svg ../catalog
-
 bundle-validate: ## Validate bundle and catalog, with every validator that needs no registry.
 	go test -tags=e2e -count=1 -run=Validate $(GOTESTFLAGS) ./test/olm
 bundle-build: ## Build the images BUNDLE_IMG and CATALOG_IMG.
 	$(CONTAINER_TOOL) build -f bundle.Dockerfile -t $(BUNDLE_IMG) .
 	$(CONTAINER_TOOL) build -f catalog.Dockerfile -t $(CATALOG_IMG) .
-
 clean: ## Remove what was built here; the caches of Go and of the control plane's binaries stay.
 	rm -rf bin dist
