@@ -37,15 +37,7 @@ func startHelm(t *testing.T) helmed {
 	t.Helper()
 	env := newEnvironment()
 	env.CRDInstallOptions = envtest.CRDInstallOptions{}
-	config, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	config := start(t, env)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(file, env.KubeConfig, 0o600); err != nil {
 		t.Fatal(err)
@@ -63,6 +55,7 @@ func startHelm(t *testing.T) helmed {
 			t.Fatal(err)
 		}
 	}
+	var err error
 	if h.Client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}

@@ -70,19 +70,11 @@ func startTenancyPlane(t *testing.T, flags ...[2]string) *tenancyPlane {
 	for _, flag := range flags {
 		env.ControlPlane.GetAPIServer().Configure().Append(flag[0], flag[1])
 	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	config, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := rest.CopyConfig(start(t, env))
 	p := &tenancyPlane{kubeconfig: env.KubeConfig, auditLog: log, warnings: &warnings{}}
-	config = rest.CopyConfig(config)
 	p.config = config
 	config.WarningHandler = p.warnings
+	var err error
 	if p.client, err = client.New(config, client.Options{}); err != nil {
 		t.Fatal(err)
 	}
