@@ -88,8 +88,7 @@ func keep(kind schema.GroupVersionKind, collector client.Object, into map[Refere
 	}
 }
 
-// Disowned returns the workloads that the operator has applied for a Collector and that nothing controls: somebody has taken their owner
-// reference away.
+// Disowned returns the workloads that the operator has applied for a Collector and that no longer have an owner reference.
 func (r *Reader) Disowned(ctx context.Context, collector client.Object, kinds []schema.GroupVersionKind) (found []Reference, err error) {
 	for _, kind := range kinds {
 		if !IsWorkload(kind.Kind) {

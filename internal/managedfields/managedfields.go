@@ -81,7 +81,7 @@ func isCoOwner(entry metav1.ManagedFieldsEntry) bool {
 
 func setOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	set := &fieldpath.Set{}
-	return set, set.FromJSON(entry.FieldsV1.GetRawReader()) //nolint:wrapcheck // nobody tells it
+	return set, set.FromJSON(entry.FieldsV1.GetRawReader()) //nolint:wrapcheck // no caller reports it
 }
 
 // IsOfOperator tells whether an entry has one of the operator's field managers.

@@ -122,7 +122,8 @@ type Situation struct {
 	// Deletes tells that the Collector is being deleted, and Late that it goes now, whatever stays.
 	Deletes, Late bool
 
-	// Disowned are workloads that were the Collector's until somebody has taken their owner reference away. Known only if it is being deleted.
+	// Disowned are workloads that the operator has applied and that no longer have an owner reference. It is empty unless the Collector is
+	// being deleted.
 	Disowned []inventory.Reference
 
 	// Deployed is the hash of what was rendered for the deployed revision. Empty says that there is none, or that it is not known.

@@ -65,7 +65,7 @@ type Records struct {
 	History []v1alpha1.RecordedRevision
 }
 
-// Prepare finds out which revisions are recorded, unless the history has the deployed one. It reads no content. A record of somebody else
+// Prepare lists which revisions are recorded, unless the history has the deployed one. It reads no content. A record with another owner
 // is a *inventory.ConflictError, unless the Collector is being deleted.
 func (r *Records) Prepare(ctx context.Context) error {
 	isDeployed := func(known v1alpha1.RecordedRevision) bool { return known.Revision == int64(r.Deployed) }

@@ -20,7 +20,7 @@ type memory struct {
 	latest   change    // that was rendered; to the deployed revision, unless a change of the operator waits
 	until    time.Time // for how long that can be taken to be unchanged
 	expected drift.Expectations
-	toPrune  map[inventory.Reference]bool // what is pruned once nobody needs it
+	toPrune  map[inventory.Reference]bool // when no pod needs them any more
 	deployed revision.Deployed
 	begun    *v1alpha1.RecordedRevision // and not accepted yet; of revision 0 if there is none, and nil until it is known
 	unmended unmended

@@ -24,7 +24,7 @@ import (
 // maxDecisions is how often one reconcile decides: each time by something that the API server has told since.
 const maxDecisions = 12
 
-// reconcile is one reconcile of one Collector. It begins and ends with a memory.
+// reconcile is one reconcile of a Collector. It starts from the memory of the last one, and leaves a memory for the next one.
 type reconcile struct {
 	*Clients
 	memory

@@ -48,7 +48,7 @@ func (s *simSpace) recordsOf(r *reconcile) records {
 }
 
 func (r simRecords) Accept(ctx context.Context, begun v1alpha1.RecordedRevision) {
-	s, added := r.space, r.space.rendered[begun.Hash] // somebody may have deleted the record
+	s, added := r.space, r.space.rendered[begun.Hash] // the record may be deleted
 	added.revision, added.spec = int(begun.Revision), begun.Generation
 	s.accepts(added)
 	s.known[added.revision] = added

@@ -203,7 +203,7 @@ func (r simReader) Of(_ context.Context, collector client.Object, _, _ []schema.
 	return found, nil
 }
 
-// Disowned finds none: in the model, an object whose owner has gone is created again, or taken for somebody else's.
+// Disowned finds none: in the model, no client takes an owner reference away.
 func (r simReader) Disowned(context.Context, client.Object, []schema.GroupVersionKind) ([]inventory.Reference, error) {
 	return nil, nil
 }
