@@ -53,7 +53,7 @@ func (r *reconcile) findBegun() error {
 			return err
 		}
 	}
-	r.begun = found
+	r.begun, r.touched = found, r.touched || r.begun == nil
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (r *reconcile) begin() error {
 	r.rendered.Attribute(inventory.ChangerOf(r.collector), r.deployed, r.latest.Inputs, inventory.Running(r.found))
 	begun, err := r.records.Begin(r.ctx, r.rendered.Content())
 	if err == nil || apply.IsLost(err) {
-		r.begun, r.learned.begun = &begun, !wasBegun
+		r.begun, r.touched = &begun, wasBegun && r.touched
 	}
 	return err
 }

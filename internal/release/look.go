@@ -82,7 +82,7 @@ func (r *reconcile) mayPrune() bool {
 // situation returns what a decision looks at.
 func (r *reconcile) situation() (s plan.Situation, err error) {
 	s = plan.Situation{
-		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.deployed.Hash(), Begun: r.hasBegun() && !r.learned.begun,
+		Now: r.now(), Deletes: r.collector.GetDeletionTimestamp() != nil, Deployed: r.deployed.Hash(), Begun: r.hasBegun() && r.touched,
 		Refusal: r.learned.refused, Accepted: r.learned.accepted, Unmended: r.learned.unmended, Immutable: r.learned.immutable,
 		History: record.LimitOf(r.collector), View: drift.View{Objects: r.expected.See(r.found, r.now())},
 	}

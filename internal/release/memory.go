@@ -23,6 +23,7 @@ type memory struct {
 	toPrune  map[inventory.Reference]bool // when no pod needs them any more
 	deployed revision.Deployed
 	begun    *v1alpha1.RecordedRevision // and not accepted yet; of revision 0 if there is none, and nil until it is known
+	touched  bool                       // something may have been written since it began
 	unmended unmended
 	lacked   string // what was last said of references that are not followed
 	last     status.Outcome

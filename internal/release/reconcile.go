@@ -49,7 +49,6 @@ type learned struct {
 	unmended  error            // why that cannot be mended
 	immutable apply.Immutables // of what is wanted
 	created   []apply.Step     // deletions of what was created, in the order of their creation
-	begun     bool             // a revision, and nothing was written since
 }
 
 // newReconcile begins a reconcile. The memory is empty if another operator has deployed a later revision than what is remembered: nothing

@@ -213,6 +213,15 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 					simulation.Event{Action: simulation.Timeout, N: n, Value: "before", Rounds: 5})
 			},
 		},
+		"a change of the operator whose record's answer is lost, and that is held then, has changed nothing": {
+			rules: "S9", events: func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Edit, Field: "mode", Value: "statefulset", Rounds: n % 3},
+					simulation.Event{Action: simulation.Rehash, N: 2, Rounds: 1 + n/3},
+					simulation.Event{Action: simulation.Timeout, N: 5 + n/4, Value: "after", Rounds: 1},
+					simulation.Event{Action: simulation.Mark, Field: "rollout", Value: "hold", Rounds: 9})
+			},
+		},
 		"a Secret that the informer cache does not show yet is not in use": {
 			rules: "S1", take: func(c *Clients) { c.inventory = simUnshown{c.inventory.(simReader)} }, events: func(n int) []simulation.Event {
 				return append(begin,

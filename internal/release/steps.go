@@ -128,11 +128,11 @@ func (r *reconcile) do(mends bool, groups ...[]apply.Step) error {
 	applier := &apply.Applier{
 		Cluster: r.clusterOf(r.collector), Collector: r.collector, Together: r.together,
 		Lost: func(step apply.Step) {
-			r.learned.begun = false
+			r.touched = true
 			r.expected.Lost(step.Ref, step.Action == apply.Create)
 		},
 		Note: func(step apply.Step, after *inventory.Object) {
-			r.learned.begun = false
+			r.touched = true
 			if r.note(step, after, mends) {
 				mended = append(mended, step.Ref.Kind().Kind+" "+step.Ref.Name())
 			}
