@@ -125,7 +125,7 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	seen := s.View.Objects[wanted.Ref]
 	step := &apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID, CoOwned: seen.CoOwned}
 	step.Replicas, step.Predecessor = s.replicas(wanted)
-	step.ScalesUp, step.InUse = s.scalesUp(wanted), s.View.Used.Has(wanted.Ref)
+	step.ScalesUp, step.InUse = s.scalesUp(wanted), s.View.Used.Has(wanted.Ref) || s.mayUse(wanted.Ref)
 	step.HandsOver = !step.ScalesUp && seen.OwnsReplicas && wanted.Stage == render.Workloads && !wanted.SetsReplicas
 	isSame := seen.Hash == wanted.Hash && !step.ScalesUp
 	switch seen.State {

@@ -211,7 +211,7 @@ func TestDecideWhatWaits(t *testing.T) {
 				Deployed: "r1", Want: wanted("r2", "Secret/c-2=2", "Deployment/c=2"),
 				View: drift.View{Objects: having("Secret/c-2=2 unknown", "Deployment/c=1 unknown")},
 			},
-			"Upgrade\nchange Secret/c-2\nchange Deployment/c",
+			"Upgrade\ntry Deployment/c\nchange Secret/c-2\nchange Deployment/c",
 		},
 		"pods get their StatefulSet back before the Collector goes, also late": {
 			Situation{

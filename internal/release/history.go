@@ -53,7 +53,7 @@ func (r *reconcile) findBegun() error {
 			return err
 		}
 	}
-	r.begun, r.touched = found, r.touched || r.begun == nil
+	r.begun, r.touched = found, r.touched || r.expected == nil
 	return nil
 }
 

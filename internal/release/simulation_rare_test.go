@@ -222,6 +222,26 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 					simulation.Event{Action: simulation.Mark, Field: "rollout", Value: "hold", Rounds: 9})
 			},
 		},
+		"what a workload uses is not in use while the informer cache does not show the workload": {
+			rules: "S1", events: func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Refuse, Target: "StatefulSet", Value: simulation.Policy, Rounds: 2},
+					simulation.Event{Action: simulation.Edit, Field: "role", Value: "1", Rounds: n % 2},
+					simulation.Event{Action: simulation.Edit, Field: "mode", Value: "statefulset", Rounds: n / 4},
+					simulation.Event{Action: simulation.Delete, Target: "Deployment", Rounds: 1},
+					simulation.Event{Action: simulation.Edit, Field: "role", Value: "0", Rounds: 5})
+			},
+		},
+		"a repair leaves an object that it finds where it would create one": {
+			rules: "S6", events: func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Stop, Target: "PersistentVolumeClaim"},
+					simulation.Event{Action: simulation.Edit, Field: "volumes", Value: "1", Rounds: 1 + n%2},
+					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "6", Rounds: 1 + n%3},
+					simulation.Event{Action: simulation.Recreate, Target: "PersistentVolumeClaim", N: 1, Rounds: 1 + n/4},
+					simulation.Event{Action: simulation.Edit, Field: "mode", Value: "daemonset", Rounds: 2})
+			},
+		},
 		"a Secret that the informer cache does not show yet is not in use": {
 			rules: "S1", take: func(c *Clients) { c.inventory = simUnshown{c.inventory.(simReader)} }, events: func(n int) []simulation.Event {
 				return append(begin,

@@ -31,6 +31,7 @@ type simRecord struct {
 	want     plan.Want
 	of       simInputs
 	spec     int64 // the generation of the Collector
+	told     bool  // the status told of that generation when it was created
 }
 
 // simRecords are those of one Collector, kept by the product's code. The model notes what is accepted.
@@ -118,7 +119,7 @@ func (s simSecrets) Create(_ context.Context, object client.Object, _ ...client.
 	}
 	added, stored := s.rendered[of.Manifest], secret.DeepCopy()
 	stored.UID = s.newUID()
-	added.Secret, added.revision = stored, of.Version
+	added.Secret, added.revision, added.told = stored, of.Version, s.state.ObservedGeneration == s.generation
 	s.records = append(s.records, added)
 	if lost == nil {
 		secret.UID = stored.UID

@@ -21,7 +21,11 @@ func (s *simSpace) begins() {
 	s.want, s.before, s.fresh = plan.Want{}, s.accepted.Hash, !s.lagsAnywhere()
 	s.isHeld = s.rollout != v1alpha1.RolloutNow && s.state.update() != v1alpha1.ReasonRollingOut
 	s.told = int(s.state.Replicas)
+	s.unfinished = slices.ContainsFunc(s.records, s.isLater)
 }
+
+// isLater tells whether a record is of a later revision than the deployed one.
+func (s *simSpace) isLater(known simRecord) bool { return int64(known.revision) > s.state.revision() }
 
 // serves tells whether a workload of the Collector is there.
 func (s *simSpace) serves() bool {

@@ -70,6 +70,7 @@ type simSpace struct {
 	known      map[int]simRecord                  // all that were accepted
 	acceptedAs int
 	isHeld     bool // the operator's changes, when the reconcile began
+	unfinished bool // a later revision than the deployed one was recorded then
 	waved      bool // a change of the operator has waited, or was on its way
 	isNow      bool // it was told to take them now
 	looked     int  // how many pods the informer cache showed when the operator last looked

@@ -36,7 +36,7 @@ func (s *simSpace) accepts(added simRecord) {
 	if !isTold && (isOther || s.isDisturbed()) {
 		return // known: nothing tells that the record of an operator that was killed before it told is not forged
 	}
-	if !isOther && s.rollout != v1alpha1.RolloutHold || isOther && s.isHarmed(before.want, added.want) {
+	if !isOther && s.rollout != v1alpha1.RolloutHold || isOther && (s.unfinished || s.isHarmed(before.want, added.want)) {
 		return // nobody can verify what is recorded, so nothing else repairs the Collector
 	}
 	isChanged := before.of.chart != added.of.chart || before.of.base != added.of.base || before.of.hashes != added.of.hashes
