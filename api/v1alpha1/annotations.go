@@ -24,6 +24,13 @@ const (
 	// The history of revisions tells it.
 	ChangedByAnnotation = "kube8.dev/changed-by"
 
+	// AppliedAnnotation is on each object that the operator has applied: the hash of the object as it was rendered.
+	AppliedAnnotation = "kube8.dev/applied"
+
+	// CheckedAnnotation on a Secret of files and on a workload names the Job that has accepted the content and the pods. A
+	// revert to what was checked needs no other check as long as the Secret is there.
+	CheckedAnnotation = "kube8.dev/checked"
+
 	// RolloutNow lets a change in at once, before all rings and beyond the budget.
 	RolloutNow = "now"
 

@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/managedfields"
 	"github.com/kube8/kube8-operator/internal/redact"
@@ -231,8 +233,8 @@ func (c cluster) Claims(ctx context.Context) ([]corev1.PersistentVolumeClaim, er
 	var claims []corev1.PersistentVolumeClaim
 	err := inventory.Each(ctx, c.live, &corev1.PersistentVolumeClaimList{}, func(item runtime.Object) error {
 		if claim, is := item.(*corev1.PersistentVolumeClaim); is {
-			applied := claim.Annotations[inventory.AppliedAnnotation]
-			claim.Annotations, claim.ManagedFields = map[string]string{inventory.AppliedAnnotation: applied}, nil // others can be large
+			applied := claim.Annotations[v1alpha1.AppliedAnnotation]
+			claim.Annotations, claim.ManagedFields = map[string]string{v1alpha1.AppliedAnnotation: applied}, nil // others can be large
 			claims = append(claims, *claim)
 		}
 		return nil
@@ -261,7 +263,7 @@ func (c cluster) Grow(ctx context.Context, growth Growth, dryRun bool) error {
 
 // named returns an object of the Collector's namespace, without content.
 func (c cluster) named(what inventory.Reference) client.Object {
-	object := inventory.New(what.Kind())
+	object := cache.New(what.Kind())
 	object.SetNamespace(c.collector.GetNamespace())
 	object.SetName(what.Name())
 	return object

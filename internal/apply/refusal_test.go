@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -31,7 +32,7 @@ func TestAWorkloadThatSelectsOtherPodsIsRefusedWithAFix(t *testing.T) {
 // The informer cache has not shown it. It may serve, and the decision to create it says nothing about that.
 func TestAnObjectThatIsThereAsAnotherRevisionHasItIsAdoptedAndNotChanged(t *testing.T) {
 	claim := objectOf("PersistentVolumeClaim", "1", true)
-	claim.SetAnnotations(map[string]string{inventory.AppliedAnnotation: "of another revision"})
+	claim.SetAnnotations(map[string]string{v1alpha1.AppliedAnnotation: "of another revision"})
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "x"}, "c", errors.New("it is there"))
 	cluster := &script{
 		live:   map[inventory.Reference]*unstructured.Unstructured{refTo("PersistentVolumeClaim"): claim},

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
@@ -53,7 +53,7 @@ func Unshrunk(wanted *render.Object, uid types.UID, found apply.Immutable) (kept
 			with.Content = wanted.Content.DeepCopy()
 			size := claim.Spec.Resources.Requests.Storage().String()
 			_ = unstructured.SetNestedField(with.Content.Object, size, "spec", "resources", "requests", "storage") // it has been applied
-			isApplied := claim.Annotations[inventory.AppliedAnnotation] == wanted.Hash
+			isApplied := claim.Annotations[v1alpha1.AppliedAnnotation] == wanted.Hash
 			isAsBefore := found.Before != nil && equality.Semantic.DeepEqual(sizeOf(wanted), sizeOf(found.Before))
 			return &with, !isApplied && !isAsBefore
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -146,7 +147,7 @@ func TestClaimTemplatesKeepWhatAWebhookHasCompleted(t *testing.T) {
 
 func TestAClaimKeepsTheSizeThatItHas(t *testing.T) {
 	claim := func(uid types.UID, size, applied string) (claim corev1.PersistentVolumeClaim) {
-		claim.UID, claim.Annotations = uid, map[string]string{inventory.AppliedAnnotation: applied}
+		claim.UID, claim.Annotations = uid, map[string]string{v1alpha1.AppliedAnnotation: applied}
 		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
 		return claim
 	}

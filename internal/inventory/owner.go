@@ -5,6 +5,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 // ConflictError says that an object which the Collector needs exists with another owner. Only a change by a user helps.
@@ -19,7 +21,7 @@ func Verify(live, collector client.Object, what Reference) error {
 		return nil
 	}
 	advice := "delete or rename it, or rename the Collector"
-	if _, isMade := live.GetAnnotations()[AppliedAnnotation]; isMade && metav1.GetControllerOf(live) == nil { // pods may serve with it
+	if _, isMade := live.GetAnnotations()[v1alpha1.AppliedAnnotation]; isMade && metav1.GetControllerOf(live) == nil { // pods may serve with it
 		advice = "the operator has made it, so add the Collector to its ownerReferences again, or delete it"
 	}
 	return &ConflictError{fmt.Sprintf("%s exists and %s; %s", what, OwnerOf(live, collector), advice)}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/cache"
 )
 
 const (
@@ -42,7 +43,7 @@ type Reader struct {
 // Of returns the objects of some kinds that a Collector controls, by the informer cache. An optional kind may have just gone from
 // the cluster, and its objects with it. One whose API does not answer delays one look, and not all of them.
 func (r *Reader) Of(ctx context.Context, collector client.Object, kinds, optional []schema.GroupVersionKind) (map[Reference]Object, error) {
-	found, byController := map[Reference]Object{}, client.MatchingFields{ControllerIndex: string(collector.GetUID())}
+	found, byController := map[Reference]Object{}, client.MatchingFields{cache.ControllerIndex: string(collector.GetUID())}
 	for _, kind := range kinds {
 		if err := read(ctx, r.Cache, collector, kind, cacheTimeout, byController, found); err != nil {
 			return nil, err
@@ -68,7 +69,7 @@ func read(
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	list := newList(kind)
+	list := cache.NewList(kind)
 	if err := from.List(ctx, list, client.InNamespace(collector.GetNamespace()), selected, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the objects of kind %s: %w", kind.Kind, err)
 	}
@@ -78,7 +79,7 @@ func read(
 // keep notes the objects of a kind that a Collector controls.
 func keep(kind schema.GroupVersionKind, collector client.Object, into map[Reference]Object) func(runtime.Object) error {
 	return func(item runtime.Object) error {
-		kept, _ := Strip(item)
+		kept, _ := cache.Strip(item)
 		object, ok := kept.(client.Object)
 		isRecord := kind.Kind == "Secret" && strings.HasPrefix(object.GetName(), RecordPrefix)
 		if ok && metav1.IsControlledBy(object, collector) && !isRecord {
@@ -94,7 +95,7 @@ func (r *Reader) Disowned(ctx context.Context, collector client.Object, kinds []
 		if !IsWorkload(kind.Kind) {
 			continue
 		}
-		workload := New(kind)
+		workload := cache.New(kind)
 		err := r.Cache.Get(ctx, client.ObjectKeyFromObject(collector), workload)
 		switch {
 		case apierrors.IsNotFound(err):
@@ -120,10 +121,10 @@ func (r *Reader) Used(
 	}
 	uses := make([]string, 0, len(pods.Items)+len(objects))
 	for i := range pods.Items {
-		uses = append(uses, pods.Items[i].Annotations[usesAnnotation])
+		uses = append(uses, pods.Items[i].Annotations[cache.UsesAnnotation])
 		ordinal, _ := strings.CutPrefix(pods.Items[i].Name, collector.GetName()+"-")
 		_, notOne := strconv.ParseUint(ordinal, 10, 31)
-		if _, isOrphan := pods.Items[i].Annotations[orphanAnnotation]; isOrphan && notOne == nil && pods.Items[i].DeletionTimestamp == nil {
+		if _, isOrphan := pods.Items[i].Annotations[cache.OrphanAnnotation]; isOrphan && notOne == nil && pods.Items[i].DeletionTimestamp == nil {
 			orphans++
 		}
 	}

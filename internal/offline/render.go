@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/config/crd"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/operator"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -148,7 +148,7 @@ func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstruc
 	if err != nil {
 		return nil, fmt.Errorf("read spec: %w", err)
 	}
-	if err := inventory.CheckSize(collector); err != nil {
+	if err := cache.CheckSize(collector); err != nil {
 		return nil, err
 	}
 	for key, value := range watch.OverrideValues {

@@ -15,12 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/rollout"
@@ -93,10 +94,10 @@ func (f *follower) start(c controller.Controller) error {
 
 // watch has the informer cache hold the objects of a kind, and the controller follow them. The chart says which
 // kinds there are, so no object of a user decides how a kind is watched.
-func (f *follower) watch(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
-	informer, err := f.mgr.GetCache().GetInformer(ctx, inventory.New(kind), cache.BlockUntilSynced(false))
+func (f *follower) watch(ctx context.Context, kind schema.GroupVersionKind) (ctrlcache.Informer, error) {
+	informer, err := f.mgr.GetCache().GetInformer(ctx, cache.New(kind), ctrlcache.BlockUntilSynced(false))
 	if err == nil {
-		err = informer.AddIndexers(inventory.Indexers)
+		err = informer.AddIndexers(cache.Indexers)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("index %s by controller: %w", kind.Kind, err)
@@ -104,7 +105,7 @@ func (f *follower) watch(ctx context.Context, kind schema.GroupVersionKind) (cac
 	if !*f.WatchDependentResources {
 		return informer, nil
 	}
-	objects := source.Kind(f.mgr.GetCache(), inventory.New(kind), handler.EnqueueRequestsFromMapFunc(f.toCollector), inventory.News)
+	objects := source.Kind(f.mgr.GetCache(), cache.New(kind), handler.EnqueueRequestsFromMapFunc(f.toCollector), inventory.News)
 	if err := f.controller.Watch(objects); err != nil {
 		return nil, fmt.Errorf("watch %s: %w", kind.Kind, err)
 	}
@@ -130,19 +131,19 @@ func (f *follower) follow(ctx context.Context, kinds []schema.GroupVersionKind) 
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
 	var failed error
-	var begun []cache.Informer
+	var begun []ctrlcache.Informer
 	for _, kind := range kinds {
 		if f.followed[kind] {
 			continue
 		}
 		informer, err := f.watch(ctx, kind)
 		if err != nil {
-			failed = errors.Join(failed, err, f.mgr.GetCache().RemoveInformer(ctx, inventory.New(kind)))
+			failed = errors.Join(failed, err, f.mgr.GetCache().RemoveInformer(ctx, cache.New(kind)))
 			continue
 		}
 		f.followed[kind], begun = true, append(begun, informer)
 	}
-	isLate := func(informer cache.Informer) bool { return !informer.HasSynced() }
+	isLate := func(informer ctrlcache.Informer) bool { return !informer.HasSynced() }
 	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, syncTimeout, true, func(context.Context) (bool, error) {
 		return !slices.ContainsFunc(begun, isLate), nil // the inventory waits for a late one by itself
 	})
@@ -153,7 +154,7 @@ func (f *follower) follow(ctx context.Context, kinds []schema.GroupVersionKind) 
 func (f *follower) changed(ctx context.Context, vanished []schema.GroupVersionKind) {
 	for _, kind := range vanished {
 		delete(f.followed, kind)
-		_ = f.mgr.GetCache().RemoveInformer(ctx, inventory.New(kind)) // fails only for what is no object
+		_ = f.mgr.GetCache().RemoveInformer(ctx, cache.New(kind)) // fails only for what is no object
 	}
 	f.waves.Reset()
 	f.requeueAll(f.concerned(ctx, func(*unstructured.Unstructured) bool { return true }))

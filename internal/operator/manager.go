@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -23,7 +23,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/base"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/status"
 )
@@ -36,12 +36,12 @@ const requestTimeout = 30 * time.Second
 // them refer to, not the rest of the cluster. The other cache has the bases in a namespace.
 func newManager(
 	ctx context.Context, cfg *rest.Config, options manager.Options, ws []watches.Watch, basesIn string,
-) (mgr ctrl.Manager, bases cache.Cache, err error) {
+) (mgr ctrl.Manager, bases ctrlcache.Cache, err error) {
 	labelled, err := labels.Parse(v1alpha1.CollectorLabel)
 	if err != nil {
 		return nil, nil, fmt.Errorf("select by label %s: %w", v1alpha1.CollectorLabel, err)
 	}
-	objects := map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labelled, Transform: status.StripPod}}
+	objects := map[client.Object]ctrlcache.ByObject{&corev1.Pod{}: {Label: labelled, Transform: status.StripPod}}
 	for _, watch := range ws {
 		selector, err := metav1.LabelSelectorAsSelector(watch.Selector)
 		if err != nil {
@@ -49,7 +49,7 @@ func newManager(
 		}
 		primary := &unstructured.Unstructured{}
 		primary.SetGroupVersionKind(watch.GroupVersionKind)
-		objects[primary] = cache.ByObject{Label: selector, Transform: inventory.StripCollectors()}
+		objects[primary] = ctrlcache.ByObject{Label: selector, Transform: cache.StripCollectors()}
 	}
 
 	cfg = rest.CopyConfig(cfg)
@@ -61,11 +61,11 @@ func newManager(
 	cfg.Timeout = requestTimeout
 
 	counted := &metrics.Cache{}
-	options.Cache = cache.Options{
+	options.Cache = ctrlcache.Options{
 		HTTPClient:           watching,
 		ByObject:             objects,
 		DefaultLabelSelector: labelled,
-		DefaultTransform:     inventory.Strip,
+		DefaultTransform:     cache.Strip,
 		NewInformer:          counted.NewInformer,
 	}
 	options.MapperProvider = newMapper
@@ -95,17 +95,17 @@ func newManager(
 }
 
 // addBases adds a cache to mgr with the bases in a namespace and, if the operator is for all namespaces, those that name bases.
-func addBases(mgr ctrl.Manager, cfg *rest.Config, options cache.Options, namespace string) (cache.Cache, error) {
+func addBases(mgr ctrl.Manager, cfg *rest.Config, options ctrlcache.Options, namespace string) (ctrlcache.Cache, error) {
 	bases, err := labels.Parse(v1alpha1.BaseLabel)
 	naming, namingErr := labels.Parse(v1alpha1.BasesLabel)
 	if err := errors.Join(err, namingErr); err != nil {
 		return nil, fmt.Errorf("select bases: %w", err)
 	}
-	options.ByObject, options.DefaultLabelSelector, options.DefaultTransform = map[client.Object]cache.ByObject{}, bases, base.Strip
+	options.ByObject, options.DefaultLabelSelector, options.DefaultTransform = map[client.Object]ctrlcache.ByObject{}, bases, base.Strip
 	if len(options.DefaultNamespaces) == 0 {
-		options.ByObject[&corev1.Namespace{}] = cache.ByObject{Label: naming}
+		options.ByObject[&corev1.Namespace{}] = ctrlcache.ByObject{Label: naming}
 	}
-	options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	options.DefaultNamespaces = map[string]ctrlcache.Config{namespace: {}}
 	options.Mapper = mgr.GetRESTMapper()
 	added, err := cluster.New(cfg, func(o *cluster.Options) { o.Cache = options })
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -36,9 +36,9 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/base"
+	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/configsource"
 	"github.com/kube8/kube8-operator/internal/flow"
-	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/queue"
 	"github.com/kube8/kube8-operator/internal/release"
@@ -111,7 +111,7 @@ func limitMemory() {
 
 // addReconciler adds the stock reconciler of one watch to mgr, with a controller of its own.
 func addReconciler(
-	ctx context.Context, mgr ctrl.Manager, bases cache.Cache, metered *metrics.Metrics, opts Options, watch watches.Watch,
+	ctx context.Context, mgr ctrl.Manager, bases ctrlcache.Cache, metered *metrics.Metrics, opts Options, watch watches.Watch,
 ) error {
 	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
 	events := mgr.GetEventRecorderFor("kube8-operator") //nolint:staticcheck // the stock reconciler takes no other recorder
@@ -125,7 +125,7 @@ func addReconciler(
 	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
 		waves.Live = mgr.GetAPIReader()
 	}
-	configurations := &configsource.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), DataDigest: inventory.DataDigest}
+	configurations := &configsource.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), DataDigest: cache.DataDigest}
 	shared := &base.Reader{Cache: bases, Namespace: opts.basesNamespace(), Namespaces: waves.Live != nil}
 	if err := shared.MayRead(ctx, mgr.GetAPIReader()); err != nil {
 		return err

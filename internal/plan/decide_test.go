@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -95,7 +96,7 @@ func setOf(uid types.UID, size string) *appsv1.StatefulSet {
 	return set
 }
 
-func used(names ...string) inventory.Used { return inventory.UsedBy(inventory.UsesOf(names)) }
+func used(names ...string) inventory.Used { return inventory.UsedBy(cache.UsesOf(names)) }
 
 // brief writes a plan: the verdict, and a line for each group of steps.
 func brief(p Plan) string {

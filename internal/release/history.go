@@ -5,6 +5,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/revision"
@@ -84,7 +85,7 @@ func (r *reconcile) begin() error {
 	if err := r.withdraw(); err != nil {
 		return err
 	}
-	r.rendered.Attribute(inventory.ChangerOf(r.collector), r.deployed, r.latest.Inputs, inventory.Running(r.found))
+	r.rendered.Attribute(cache.ChangerOf(r.collector), r.deployed, r.latest.Inputs, inventory.Running(r.found))
 	begun, err := r.records.Begin(r.ctx, r.rendered.Content())
 	if err == nil || apply.IsLost(err) {
 		r.begun, r.touched = &begun, wasBegun && r.touched

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/managedfields"
@@ -260,7 +261,7 @@ func (c simCluster) Claims(context.Context) (claims []corev1.PersistentVolumeCla
 		if size := object.get(simSize); object.kind() == "PersistentVolumeClaim" && strings.HasSuffix(size, "Gi") {
 			claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
 				Name: object.ref.Name(), UID: object.uid, ResourceVersion: strconv.Itoa(object.version),
-				Annotations: map[string]string{inventory.AppliedAnnotation: object.get(simApplied)},
+				Annotations: map[string]string{v1alpha1.AppliedAnnotation: object.get(simApplied)},
 			}}
 			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
 			claims = append(claims, claim)

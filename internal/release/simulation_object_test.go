@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -166,7 +168,7 @@ func (o *simObject) seen() inventory.Object {
 		seen.OwnsReplicas = field.owners&simOperator != 0
 	}
 	if o.isWorkload() {
-		seen.Uses, seen.Replicas = inventory.UsesOf(strings.Fields(o.uses())), int32(o.replicas())
+		seen.Uses, seen.Replicas = cache.UsesOf(strings.Fields(o.uses())), int32(o.replicas())
 		s := o.status
 		seen.Serves = !s.behind && s.wanted > 0 && s.updated >= s.wanted && s.ready >= s.wanted
 	}
@@ -183,7 +185,7 @@ func (o *simObject) whole(namespace string) *unstructured.Unstructured {
 	u.SetUID(o.uid)
 	u.SetResourceVersion(strconv.Itoa(o.version))
 	u.SetFinalizers(o.finalizers)
-	u.SetAnnotations(map[string]string{inventory.AppliedAnnotation: o.get(simApplied)})
+	u.SetAnnotations(map[string]string{v1alpha1.AppliedAnnotation: o.get(simApplied)})
 	if o.owner != "" {
 		isController := true
 		u.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Collector", Name: simName, UID: o.owner, Controller: &isController}})
@@ -236,7 +238,7 @@ func simSizeOf(wanted *render.Object) string {
 
 // flatten returns the fields of a content, and remembers them by its hash.
 func (c *simCharts) flatten(content *unstructured.Unstructured) []simField {
-	hash := content.GetAnnotations()[inventory.AppliedAnnotation]
+	hash := content.GetAnnotations()[v1alpha1.AppliedAnnotation]
 	if hash == "" {
 		return simFlatten(content)
 	}

@@ -235,8 +235,8 @@ const (
 	simTemplate = "spec.template"
 	simData     = "spec.data"
 	simSize     = "spec.size"
-	simApplied  = "annotations." + inventory.AppliedAnnotation
-	simChecked  = "annotations." + inventory.CheckedAnnotation
+	simApplied  = "annotations." + v1alpha1.AppliedAnnotation
+	simChecked  = "annotations." + v1alpha1.CheckedAnnotation
 )
 
 // simFlatten returns the fields of a content.

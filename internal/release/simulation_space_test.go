@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
@@ -216,7 +217,7 @@ func (r simReader) Used(_ context.Context, collector client.Object, objects map[
 		if pod.owner == "" {
 			orphans++
 		}
-		uses = append(uses, inventory.UsesOf(pod.uses()))
+		uses = append(uses, cache.UsesOf(pod.uses()))
 	}
 	for _, object := range objects {
 		uses = append(uses, object.Uses)

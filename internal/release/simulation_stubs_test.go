@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -84,5 +85,5 @@ func (r simUnshown) Used(
 			shown = append(shown, what.Use())
 		}
 	}
-	return inventory.UsedBy(inventory.UsesOf(shown)), orphans, err
+	return inventory.UsedBy(cache.UsesOf(shown)), orphans, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
@@ -47,7 +48,7 @@ type Object struct {
 	Ref   inventory.Reference
 	Stage Stage
 
-	// Hash is that of the content, without owner and namespace. It is in the annotation inventory.AppliedAnnotation, too.
+	// Hash is that of the content, without owner and namespace. It is in the annotation v1alpha1.AppliedAnnotation, too.
 	Hash string
 
 	// SetsReplicas tells that the object has spec.replicas.
@@ -83,14 +84,14 @@ func (o Object) Accepted(job string) (Object, error) {
 		return o, nil
 	}
 	o.Content = o.Content.DeepCopy()
-	annotate(o.Content, inventory.CheckedAnnotation, job)
+	annotate(o.Content, v1alpha1.CheckedAnnotation, job)
 	return o, o.seal()
 }
 
 // seal computes the hash.
 func (o *Object) seal() error {
 	annotations := o.Content.GetAnnotations()
-	if delete(annotations, inventory.AppliedAnnotation); len(annotations) == 0 {
+	if delete(annotations, v1alpha1.AppliedAnnotation); len(annotations) == 0 {
 		annotations = nil
 	}
 	o.Content.SetAnnotations(annotations)
@@ -104,7 +105,7 @@ func (o *Object) seal() error {
 		sum := sha256.Sum256(text)
 		o.Hash = hex.EncodeToString(sum[:8])
 	})
-	annotate(o.Content, inventory.AppliedAnnotation, o.Hash)
+	annotate(o.Content, v1alpha1.AppliedAnnotation, o.Hash)
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
@@ -26,7 +27,7 @@ func deployment(spec map[string]any) *unstructured.Unstructured {
 
 func TestTheHashOfAnObject(t *testing.T) {
 	first, err := NewObject(deployment(map[string]any{"paused": true}))
-	if err != nil || first.Content.GetAnnotations()[inventory.AppliedAnnotation] != first.Hash || first.Stage != Workloads {
+	if err != nil || first.Content.GetAnnotations()[v1alpha1.AppliedAnnotation] != first.Hash || first.Stage != Workloads {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	for name, row := range map[string]struct {
@@ -48,8 +49,8 @@ func TestTheHashOfAnObject(t *testing.T) {
 		}
 	}
 	checked, err := first.Accepted("job")
-	if err != nil || checked.Hash == first.Hash || checked.Content.GetAnnotations()[inventory.CheckedAnnotation] != "job" ||
-		first.Content.GetAnnotations()[inventory.CheckedAnnotation] != "" {
+	if err != nil || checked.Hash == first.Hash || checked.Content.GetAnnotations()[v1alpha1.CheckedAnnotation] != "job" ||
+		first.Content.GetAnnotations()[v1alpha1.CheckedAnnotation] != "" {
 		t.Errorf("checked %+v, %v", checked, err)
 	}
 	service := Object{Ref: inventory.NewReference(schema.GroupVersionKind{Kind: "Service"}, "c")}

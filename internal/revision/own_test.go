@@ -14,7 +14,6 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/base"
-	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -86,7 +85,7 @@ func TestOwn(t *testing.T) {
 			!*owners[0].Controller || test.object.GetLabels()[v1alpha1.CollectorLabel] != "gateway" {
 			t.Errorf("%s: error %v, object %v", name, err, test.object)
 		}
-		if hash := test.object.GetAnnotations()[inventory.AppliedAnnotation]; hash == "" || hash != want.Objects[0].Hash || want.Hash != "r1" {
+		if hash := test.object.GetAnnotations()[v1alpha1.AppliedAnnotation]; hash == "" || hash != want.Objects[0].Hash || want.Hash != "r1" {
 			t.Errorf("%s: hash %q", name, hash)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/base"
+	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
@@ -127,7 +128,7 @@ func (s *Source) Render(
 	if err != nil {
 		return nil, err
 	}
-	if err := inventory.CheckSize(collector); err != nil {
+	if err := cache.CheckSize(collector); err != nil {
 		return nil, &RenderError{now, err}
 	}
 	referenced, err := s.Configuration(ctx, collector)

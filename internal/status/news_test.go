@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -32,7 +32,7 @@ func TestWhichChangesOfACollectorStartAReconcile(t *testing.T) {
 		"another spec":                                   {"", "", func(c *unstructured.Unstructured) { c.SetGeneration(4) }, true},
 		"a label":                                        {"", "", func(c *unstructured.Unstructured) { c.SetLabels(map[string]string{"a": "b"}) }, true},
 		"an annotation":                                  {"", "", func(c *unstructured.Unstructured) { c.SetAnnotations(map[string]string{"a": "b"}) }, true},
-		"a finalizer":                                    {"", "", func(c *unstructured.Unstructured) { c.SetFinalizers([]string{inventory.UninstallFinalizer}) }, true},
+		"a finalizer":                                    {"", "", func(c *unstructured.Unstructured) { c.SetFinalizers([]string{cache.UninstallFinalizer}) }, true},
 		"a deletion":                                     {"", "", func(c *unstructured.Unstructured) { c.SetDeletionTimestamp(new(metav1.Now())) }, true},
 		"another Collector of the name":                  {"", "", func(c *unstructured.Unstructured) { c.SetUID("2") }, true},
 		"another spec, and a status that says less then": {waits, "", func(c *unstructured.Unstructured) { c.SetGeneration(4) }, true},

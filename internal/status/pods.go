@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
@@ -78,7 +79,7 @@ func (w writer) refusal(ctx context.Context, collector *unstructured.Unstructure
 	if err != nil && !errors.Is(err, errEnough) || last.Reason == "" || lastSeen(last).Before(newest.Time) {
 		return nil
 	}
-	return []string{last.Reason + ": " + inventory.BoundedMessage(last.Message)}
+	return []string{last.Reason + ": " + cache.BoundedMessage(last.Message)}
 }
 
 // lastSeen returns when an event last happened.
@@ -178,12 +179,12 @@ func StripPod(obj any) (any, error) {
 	}
 	stripped.CreationTimestamp, stripped.DeletionTimestamp = pod.CreationTimestamp, pod.DeletionTimestamp
 	stripped.Labels = map[string]string{v1alpha1.CollectorLabel: pod.Labels[v1alpha1.CollectorLabel]}
-	inventory.KeepPod(&stripped.ObjectMeta, pod)
+	cache.KeepPod(&stripped.ObjectMeta, pod)
 	if serves(pod) {
 		stripped.Spec.HostNetwork, stripped.Status.PodIP = pod.Spec.HostNetwork, pod.Status.PodIP
 	}
 	if trouble := troubleOf(pod); trouble != "" {
-		stripped.Status.Phase, stripped.Status.Reason = corev1.PodFailed, inventory.BoundedMessage(trouble)
+		stripped.Status.Phase, stripped.Status.Reason = corev1.PodFailed, cache.BoundedMessage(trouble)
 	}
 	return stripped, nil
 }

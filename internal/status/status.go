@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/redact"
 )
 
@@ -91,7 +91,7 @@ func (c decoratedClient) Get(ctx context.Context, key client.ObjectKey, obj clie
 			collector.Object["status"] = known.DeepCopy().Object["status"]
 		}
 	}
-	if err == nil && obj.GetDeletionTimestamp() != nil && !controllerutil.ContainsFinalizer(obj, inventory.UninstallFinalizer) {
+	if err == nil && obj.GetDeletionTimestamp() != nil && !controllerutil.ContainsFinalizer(obj, cache.UninstallFinalizer) {
 		err = apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("collectors").GroupResource(), key.Name)
 	}
 	if apierrors.IsNotFound(err) {
@@ -105,7 +105,7 @@ func (c decoratedClient) Get(ctx context.Context, key client.ObjectKey, obj clie
 // Update writes obj's finalizers. The stock reconciler changes nothing else, and what the informer cache has of a Collector may be less
 // than what its user wrote. It is an error if that are finalizers.
 func (c decoratedClient) Update(ctx context.Context, obj client.Object, _ ...client.UpdateOption) error {
-	if err := inventory.CheckFinalizers(obj); err != nil {
+	if err := cache.CheckFinalizers(obj); err != nil {
 		return fmt.Errorf("write the finalizers of %s: %w", obj.GetName(), err)
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -197,7 +197,7 @@ func (w writer) replace(ctx context.Context, collector *unstructured.Unstructure
 	if err != nil {
 		return fmt.Errorf("write status of %s: %w", collector.GetName(), err)
 	}
-	answer := inventory.New(collector.GroupVersionKind())
+	answer := cache.New(collector.GroupVersionKind())
 	answer.SetNamespace(collector.GetNamespace())
 	answer.SetName(collector.GetName())
 	if err := w.Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch)); err != nil {

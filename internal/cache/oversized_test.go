@@ -1,4 +1,4 @@
-package inventory
+package cache
 
 import (
 	"fmt"

@@ -1,9 +1,8 @@
-package inventory
+package cache
 
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,10 +11,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/postrender"
@@ -27,7 +24,7 @@ func TestTheCacheKeepsLittleOfWhatOthersMade(t *testing.T) {
 	metadata := metav1.ObjectMeta{
 		Namespace: strings.Repeat("n", 63), Name: strings.Repeat("a", 253), UID: "7c1c8a2e-0000-0000-0000-000000000000", ResourceVersion: "123456789",
 		Labels:      map[string]string{v1alpha1.CollectorLabel: "gateway"},
-		Annotations: map[string]string{CheckedAnnotation: long, AppliedAnnotation: long, "a": long},
+		Annotations: map[string]string{v1alpha1.CheckedAnnotation: long, v1alpha1.AppliedAnnotation: long, "a": long},
 		OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: long, Kind: "Collector", Name: long, UID: types.UID(long), Controller: new(true)},
 		},
@@ -101,42 +98,4 @@ func textsIn(object any) map[string]string {
 	}
 	walk("", parsed)
 	return found
-}
-
-func TestPodsUseWhatTheCollectorHas(t *testing.T) {
-	secret := func(name string) corev1.Volume {
-		return corev1.Volume{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}}}
-	}
-	var many []corev1.Volume
-	for i := range 100 {
-		many = append(many, secret(fmt.Sprintf("gateway-%d", i)))
-	}
-	collector := &unstructured.Unstructured{Object: map[string]any{}}
-	collector.SetNamespace("acme")
-	collector.SetName("gateway")
-	secrets := corev1.SchemeGroupVersion.WithKind("Secret")
-	a, b := NewReference(secrets, "gateway-a"), NewReference(secrets, "gateway-b")
-	serving := map[Reference]Object{NewReference(appsv1.SchemeGroupVersion.WithKind("Deployment"), "gateway"): {Uses: UsesOf([]string{a.Use()})}}
-	for name, row := range map[string]struct {
-		volumes []corev1.Volume
-		objects map[Reference]Object
-		want    []Reference
-	}{
-		"a volume of the pod":              {volumes: []corev1.Volume{secret("gateway-a")}, want: []Reference{a}},
-		"what is not the Collector's":      {volumes: []corev1.Volume{secret("c")}},
-		"more than is kept may be of all":  {volumes: many, want: []Reference{a, b}},
-		"what a workload's pods would use": {objects: serving, want: []Reference{a}},
-	} {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "acme", Name: "gateway-1", Labels: map[string]string{v1alpha1.CollectorLabel: "gateway"},
-		}}
-		pod.Spec.Volumes = row.volumes
-		KeepPod(&pod.ObjectMeta, pod)
-		reader := Reader{Cache: fake.NewClientBuilder().WithObjects(pod).Build()}
-		used, orphans, err := reader.Used(t.Context(), collector, row.objects)
-		got := slices.DeleteFunc([]Reference{a, b}, func(what Reference) bool { return !used.Has(what) })
-		if err != nil || !slices.Equal(got, row.want) || orphans != 1 {
-			t.Errorf("%s: used %s, want %s, %d orphans, error %v", name, got, row.want, orphans, err)
-		}
-	}
 }

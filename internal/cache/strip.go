@@ -1,4 +1,6 @@
-package inventory
+// Package cache is what informers keep of objects, and why that stays small: metadata, what managedFields say, and a workload's account
+// of its pods. Each text has a limit. What is kept beside that, a cached object has in fields and annotations that no client can fill.
+package cache
 
 import (
 	"fmt"
@@ -12,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 // Strip leaves of an object what the informer cache is for: metadata, what managedFields say, and a workload's account of its
@@ -24,7 +28,7 @@ func Strip(in any) (any, error) {
 	if object.GetSelfLink() != "" {
 		return in, nil
 	}
-	seen := fieldsOf(object)
+	seen := FieldsOf(object)
 	kept := metav1.ObjectMeta{
 		Namespace: shared(object.GetNamespace()), Name: shared(object.GetName()),
 		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
@@ -33,7 +37,7 @@ func Strip(in any) (any, error) {
 	}
 	isMade := false
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
-		isMade = owner.Kind == collectorKind && seen.digest != ""
+		isMade = owner.Kind == collectorKind && seen.Digest != ""
 		kept.OwnerReferences = []metav1.OwnerReference{boundedOwner(owner)}
 	}
 	if len(kept.OwnerReferences) == 0 || kept.OwnerReferences[0].Kind != collectorKind {
@@ -41,9 +45,9 @@ func Strip(in any) (any, error) {
 	}
 	// The fields have the place of one that the API server no longer fills, and lets nobody fill.
 	kept.SetSelfLink(fmt.Sprintf("%s %s %t %t %s %s",
-		seen.digest, bounded(seen.hash, longestWord), seen.replicas, seen.coOwned, seen.data, bounded(seen.editor, longestName)))
-	if job, marked := object.GetAnnotations()[CheckedAnnotation]; marked {
-		metav1.SetMetaDataAnnotation(&kept, CheckedAnnotation, bounded(job, longestName))
+		seen.Digest, bounded(seen.Hash, longestWord), seen.Replicas, seen.CoOwned, seen.data, bounded(seen.Editor, longestName)))
+	if job, marked := object.GetAnnotations()[v1alpha1.CheckedAnnotation]; marked {
+		metav1.SetMetaDataAnnotation(&kept, v1alpha1.CheckedAnnotation, bounded(job, longestName))
 	}
 	return withStatus(kept, object, isMade), nil
 }
@@ -113,8 +117,8 @@ func New(kind schema.GroupVersionKind) client.Object {
 	return object
 }
 
-// newList returns an empty list of objects of a kind, of the type that the informer cache has.
-func newList(kind schema.GroupVersionKind) client.ObjectList {
+// NewList returns an empty list of objects of a kind, of the type that the informer cache has.
+func NewList(kind schema.GroupVersionKind) client.ObjectList {
 	listKind := kind.GroupVersion().WithKind(kind.Kind + "List")
 	if typed.Has(kind) {
 		made, _ := scheme.Scheme.New(listKind)

@@ -1,9 +1,6 @@
-package inventory
+package cache
 
 import (
-	"fmt"
-	"hash/fnv"
-	"maps"
 	"slices"
 	"strings"
 
@@ -27,9 +24,6 @@ const (
 	mostFinalizers, mostUses = 2, 16
 
 	collectorKind = "Collector"
-
-	// everything stands for more uses than that.
-	everything = "*"
 )
 
 // isController is true for each owner that the informer cache keeps.
@@ -101,73 +95,6 @@ func keepTemplate(kept *metav1.ObjectMeta, template *corev1.PodTemplateSpec, isM
 func KeepPod(kept *metav1.ObjectMeta, pod *corev1.Pod) {
 	keepUses(kept, pod.Labels[v1alpha1.CollectorLabel], &pod.Spec)
 	if metav1.GetControllerOfNoCopy(pod) == nil {
-		metav1.SetMetaDataAnnotation(kept, orphanAnnotation, "")
+		metav1.SetMetaDataAnnotation(kept, OrphanAnnotation, "")
 	}
-}
-
-// keepUses keeps what pods of a specification cannot start without and a Collector can have, in metadata for the informer cache. Its
-// Secrets and claims begin with its name.
-func keepUses(kept *metav1.ObjectMeta, collector string, pod *corev1.PodSpec) {
-	uses := map[string]bool{}
-	use := func(kind, name string) {
-		if len(uses) <= mostUses && (kind == "ServiceAccount" || strings.HasPrefix(name, collector)) {
-			uses[kind+"/"+name] = true
-		}
-	}
-	if pod.ServiceAccountName != "" {
-		use("ServiceAccount", pod.ServiceAccountName)
-	}
-	for _, volume := range pod.Volumes {
-		switch {
-		case volume.Secret != nil:
-			use("Secret", volume.Secret.SecretName)
-		case volume.PersistentVolumeClaim != nil:
-			use("PersistentVolumeClaim", volume.PersistentVolumeClaim.ClaimName)
-		case volume.Projected != nil:
-			for _, source := range volume.Projected.Sources {
-				if source.Secret != nil {
-					use("Secret", source.Secret.Name)
-				}
-			}
-		}
-	}
-	all := UsesOf(slices.Collect(maps.Keys(uses)))
-	if len(uses) > mostUses {
-		all = everything
-	}
-	metav1.SetMetaDataAnnotation(kept, usesAnnotation, all)
-}
-
-// UsesOf returns how the informer cache says that objects are used. Each is given by kind and name.
-func UsesOf(used []string) string {
-	all := make([]string, 0, len(used))
-	for _, kindAndName := range used {
-		all = append(all, useOf(kindAndName))
-	}
-	slices.Sort(all)
-	return strings.Join(slices.Compact(all), " ")
-}
-
-// Used is what pods use, also of what the informer cache does not show yet: informers of other kinds are later.
-type Used map[string]bool
-
-// UsedBy returns what is used, from texts as UsesOf returns them.
-func UsedBy(uses ...string) Used {
-	all := Used{}
-	for _, some := range uses {
-		for use := range strings.FieldsSeq(some) {
-			all[use] = true
-		}
-	}
-	return all
-}
-
-// Has tells whether pods use an object, or may.
-func (u Used) Has(what Reference) bool { return u[everything] || u[useOf(what.Use())] }
-
-// useOf returns a hash of kind and name. Another object that has the same one counts as used, too.
-func useOf(kindAndName string) string {
-	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(kindAndName))
-	return fmt.Sprintf("%08x", sum.Sum32())
 }
