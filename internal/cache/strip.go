@@ -1,5 +1,5 @@
 // Package cache is what informers keep of objects, and why that stays small: metadata, what managedFields say, and a workload's account
-// of its pods. Each text has a limit. What is kept beside that, a cached object has in fields and annotations that no client can fill.
+// of its pods. Each text has a limit. Digests and the like are kept in fields and annotations that no client can fill.
 package cache
 
 import (
