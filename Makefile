@@ -73,7 +73,7 @@ unit: ## Run the tests of all modules that need no operator beside them: units, 
 # Two groups run at a time: tests that wait in real time, kill or measure, and tests that take all the processors there are. So that both
 # take as long, some of the first ones are with the second ones.
 ALONE = ^($(shell grep -L 't.Parallel()' $(filter-out %/walk_test.go %/bases_wave_test.go %/plugin_rollout_test.go,$(wildcard test/integration/*_test.go)) | xargs grep -ho '^func Test[A-Za-z0-9]*.t ' | sed 's/func //; s/.t $$//' | paste -sd'|'))$$
-test: ## Run every test that needs no root: units, and the operator on a real API server. UNIT= leaves out the units.
+test: ## Run every test that needs no root: units, and the operator on a real API server. Without units: UNIT=. On an earlier version: KUBERNETES=1.34.
 	@$(ASSETS); tests() { go test -count=1 -timeout=45m $(GOTESTFLAGS) "$$@" ./test/integration; }; all=() failed=; \
 		tests -run='$(ALONE)' & all+=($$!); tests -skip='$(ALONE)' & all+=($$!); \
 		if [ -n "$${UNIT-unit}" ]; then ($(UNITS)) & all+=($$!); fi; \

@@ -52,11 +52,15 @@ func run(command string, args []string) error {
 	if err != nil {
 		return err
 	}
-	versions, err := assets.ReadVersions(module)
+	kubernetes, err := assets.KubernetesModule(module, os.Getenv("KUBERNETES"))
 	if err != nil {
 		return fmt.Errorf("%w (run it as `go -C test/cluster run .`)", err)
 	}
-	builder := &assets.Builder{Module: module, Versions: versions, Progress: os.Stderr}
+	versions, err := assets.ReadVersions(module, kubernetes)
+	if err != nil {
+		return err
+	}
+	builder := &assets.Builder{Module: module, Kubernetes: kubernetes, Versions: versions, Progress: os.Stderr}
 
 	switch command {
 	case "assets":

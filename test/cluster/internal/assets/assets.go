@@ -30,13 +30,13 @@ type binary struct {
 // Names lists every binary, the one that takes longest to build first.
 func Names() []string {
 	var names []string
-	for _, b := range binaries(Versions{}) {
+	for _, b := range binaries(Versions{}, "") {
 		names = append(names, b.name)
 	}
 	return names
 }
 
-func binaries(v Versions) []binary {
+func binaries(v Versions, kubernetesModule string) []binary {
 	const ldflags = "-s -w"
 	// A binary that is built from a module knows its version only if told, and
 	// clients ask an API server for it: Helm fails where it makes no sense.
@@ -51,12 +51,12 @@ func binaries(v Versions) []binary {
 		openpgp = "containers_image_openpgp"
 	)
 	return []binary{
-		{"kube-apiserver", kubernetes + "/cmd/kube-apiserver", ".", v.Kubernetes, stamped, ""},
-		{"kube-controller-manager", kubernetes + "/cmd/kube-controller-manager", ".", v.Kubernetes, stamped, ""},
-		{"kube-scheduler", kubernetes + "/cmd/kube-scheduler", ".", v.Kubernetes, stamped, ""},
-		{"kubelet", kubernetes + "/cmd/kubelet", ".", v.Kubernetes, stamped, ""},
-		{"kubectl", kubernetes + "/cmd/kubectl", ".", v.Kubernetes, stamped, ""},
-		{"kube-proxy", kubernetes + "/cmd/kube-proxy", ".", v.Kubernetes, stamped, ""},
+		{"kube-apiserver", kubernetes + "/cmd/kube-apiserver", kubernetesModule, v.Kubernetes, stamped, ""},
+		{"kube-controller-manager", kubernetes + "/cmd/kube-controller-manager", kubernetesModule, v.Kubernetes, stamped, ""},
+		{"kube-scheduler", kubernetes + "/cmd/kube-scheduler", kubernetesModule, v.Kubernetes, stamped, ""},
+		{"kubelet", kubernetes + "/cmd/kubelet", kubernetesModule, v.Kubernetes, stamped, ""},
+		{"kubectl", kubernetes + "/cmd/kubectl", kubernetesModule, v.Kubernetes, stamped, ""},
+		{"kube-proxy", kubernetes + "/cmd/kube-proxy", kubernetesModule, v.Kubernetes, stamped, ""},
 		{"etcd", etcd, ".", v.Etcd, ldflags, ""},
 		{"kwok", kwok + "/cmd/kwok", "kwok", v.Kwok, ldflags, ""},
 		{"coredns", ".", "coredns", v.CoreDNS, ldflags, ""},
@@ -84,15 +84,16 @@ func majorMinor(version string) (major, minor string, ok bool) {
 
 // Builder builds binaries that are missing.
 type Builder struct {
-	Module   string // folder of this program's module
-	Versions Versions
-	Progress io.Writer // gets one line for each binary that is built
+	Module     string // folder of this program's module
+	Kubernetes string // as KubernetesModule returns it
+	Versions   Versions
+	Progress   io.Writer // gets one line for each binary that is built
 }
 
 // Ensure makes sure that the named binaries exist and returns the one folder
 // that has them all: KUBEBUILDER_ASSETS if it does, else the cache.
 func (b *Builder) Ensure(ctx context.Context, names ...string) (string, error) {
-	known := binaries(b.Versions)
+	known := binaries(b.Versions, b.Kubernetes)
 	for _, name := range names {
 		if !slices.ContainsFunc(known, func(k binary) bool { return k.name == name }) {
 			return "", fmt.Errorf("no binary is called %q, choose from: %s", name, strings.Join(Names(), " "))

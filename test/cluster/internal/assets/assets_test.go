@@ -46,7 +46,7 @@ func TestRequirements(t *testing.T) {
 }
 
 func TestVersionsOfThisModule(t *testing.T) {
-	v, err := ReadVersions(filepath.Join("..", ".."))
+	v, err := ReadVersions(filepath.Join("..", ".."), ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +57,39 @@ func TestVersionsOfThisModule(t *testing.T) {
 	}
 }
 
+func TestEachEarlierVersionOfKubernetesHasAModule(t *testing.T) {
+	module := filepath.Join("..", "..")
+	newest, err := ReadVersions(module, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for minor, want := range map[string]string{
+		"":     newest.Kubernetes,
+		"1.34": "v1.34.",
+		"1.35": "v1.35.",
+		"1.36": "v1.36.",
+		"1.37": newest.Kubernetes,
+	} {
+		dir, err := KubernetesModule(module, minor)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		got, err := ReadVersions(module, dir)
+		if err != nil || !strings.HasPrefix(got.Kubernetes, want) {
+			t.Errorf("%q: Kubernetes %s, %v, want %s", minor, got.Kubernetes, err, want)
+		}
+		if got.Kubernetes = newest.Kubernetes; got != newest {
+			t.Errorf("%q: %+v, want another version of Kubernetes only: %+v", minor, got, newest)
+		}
+	}
+	if _, err := KubernetesModule(module, "1.33"); err == nil || !strings.Contains(err.Error(), "1.34 1.35 1.36") {
+		t.Errorf("got error %v, want one that names the versions that can be built", err)
+	}
+}
+
 func TestHelmOperatorIsOfTheVersionThatTheKeyNames(t *testing.T) {
-	v, err := ReadVersions(filepath.Join("..", ".."))
+	v, err := ReadVersions(filepath.Join("..", ".."), ".")
 	if err != nil {
 		t.Fatal(err)
 	}

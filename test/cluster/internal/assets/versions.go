@@ -29,15 +29,48 @@ type Versions struct {
 	Kubernetes, Etcd, Kwok, CoreDNS, OLM, OPM, OperatorSDK string
 }
 
+// KubernetesModule returns the folder, below the folder of this program's
+// module, of the module that requires a minor version of Kubernetes, such as
+// "1.34". An empty minor version stands for the newest one, which this
+// program's module requires.
+func KubernetesModule(module, minor string) (string, error) {
+	newest := Versions{}
+	content, err := os.ReadFile(filepath.Join(module, "go.mod"))
+	if err == nil {
+		err = requirements("go.mod", content, map[string]*string{kubernetes: &newest.Kubernetes})
+	}
+	if err != nil {
+		return "", fmt.Errorf("read versions: %w", err)
+	}
+	if minor == "" || strings.HasPrefix(newest.Kubernetes, "v"+minor+".") {
+		return ".", nil
+	}
+	earlier, err := filepath.Glob(filepath.Join(module, "kubernetes", "*", "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	var known []string
+	for _, file := range earlier {
+		name := filepath.Base(filepath.Dir(file))
+		if name == minor {
+			return filepath.Join("kubernetes", name), nil
+		}
+		known = append(known, name)
+	}
+	return "", fmt.Errorf("no control plane of Kubernetes %q can be built; set KUBERNETES to one of %s, or leave it empty for %s",
+		minor, strings.Join(known, " "), newest.Kubernetes)
+}
+
 // ReadVersions reads the versions from the go.mod files of this program, given
-// the folder of its module.
-func ReadVersions(module string) (Versions, error) {
+// the folder of its module, and what KubernetesModule returns.
+func ReadVersions(module, kubernetesModule string) (Versions, error) {
 	var v Versions
 	for _, file := range []struct {
 		path string
 		want map[string]*string
 	}{
-		{filepath.Join(module, "go.mod"), map[string]*string{kubernetes: &v.Kubernetes, etcd: &v.Etcd}},
+		{filepath.Join(module, "go.mod"), map[string]*string{etcd: &v.Etcd}},
+		{filepath.Join(module, kubernetesModule, "go.mod"), map[string]*string{kubernetes: &v.Kubernetes}},
 		{filepath.Join(module, "kwok", "go.mod"), map[string]*string{kwok: &v.Kwok}},
 		{filepath.Join(module, "coredns", "go.mod"), map[string]*string{coredns: &v.CoreDNS}},
 		{filepath.Join(module, "olm", "go.mod"), map[string]*string{olm: &v.OLM}},
