@@ -159,8 +159,7 @@ undeploy: no-collectors ## Remove the operator and the CRD; refuses while Collec
 
 OLM_NAMESPACE ?= kube8-operator-system
 undeploy-olm: no-collectors ## Remove what OLM installed in OLM_NAMESPACE; refuses as well, unless KEEP_COLLECTORS=1.
-	$(KUBECTL) delete -n $(OLM_NAMESPACE) -l operators.coreos.com/kube8-operator.$(OLM_NAMESPACE) \
-		subscriptions.operators.coreos.com,clusterserviceversions.operators.coreos.com
+	$(KUBECTL) delete -n $(OLM_NAMESPACE) -l operators.coreos.com/kube8-operator.$(OLM_NAMESPACE) subscriptions.operators.coreos.com,clusterserviceversions.operators.coreos.com
 
 # Each Collector has a finalizer that only a running operator takes away: deleting the CRD first would wait for ever.
 no-collectors:
@@ -185,6 +184,7 @@ bundle: manifests ## Generate the OLM bundle.
 CHART := helm-charts/kube8-operator
 chart: manifests ## Generate what the chart of the operator has of config/.
 	$(GO_TOOL) kustomize build config/default --output=$(CHART)/files/operator.yaml
+	for each in cluster cluster-audit namespaces changed-by; do $(GO_TOOL) kustomize build config/tenancy/$$each --output=$(CHART)/files/tenancy-$$each.yaml; done
 	cp config/prometheus/{monitor,scraper,rules}.yaml config/grafana/{dashboard,collectors}.json $(CHART)/files
 	sed -i 's/^version: .*/version: $(VERSION)/; s/^appVersion: .*/appVersion: v$(VERSION)/' $(CHART)/Chart.yaml
 	go -C tools run ./chartvalues ../$(CHART)

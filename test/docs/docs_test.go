@@ -41,6 +41,7 @@ var elsewhere = []struct {
 	{command: `kubectl (apply -k deploy|port-forward -n tenant-acme service/portal 8080:80)`, test: "TestThePortalMakesCollectors"},
 	{command: `helm uninstall otel -n tenant-acme`, why: "the release is of a chart that nothing here downloads"},
 	{command: `helm (install|upgrade) kube8-operator .*`, test: "TestHelmInstallsUpgradesAndRemovesTheOperator"},
+	{command: `helm test kube8-operator .*`, test: "TestHelmTestSaysWhetherAnOperatorIsAtWork"},
 	{command: `kubectl delete collectors.kube8.dev --all --all-namespaces`, why: "no test deletes what may be somebody else's"},
 }
 

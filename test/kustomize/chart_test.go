@@ -28,7 +28,23 @@ func rendered(t *testing.T, values string) map[string]map[string]any {
 	return objects
 }
 
+// helmTest is the pod of `helm test`, which config/ does not have.
+const helmTest = "Pod " + chartNamespace + "/kube8-operator-test"
+
+// installed returns the objects that an install of the operator's chart creates.
+func installed(t *testing.T, values string) map[string]map[string]any {
+	t.Helper()
+	objects := rendered(t, values)
+	delete(objects, helmTest)
+	return objects
+}
+
 func render(values string) (map[string]map[string]any, error) {
+	return renderFor(chartutil.DefaultCapabilities, chartNamespace, values)
+}
+
+// renderFor renders the chart for a namespace of a cluster that serves some versions of APIs.
+func renderFor(served *chartutil.Capabilities, namespace, values string) (map[string]map[string]any, error) {
 	operator, err := loader.LoadDir("../../helm-charts/kube8-operator")
 	if err != nil {
 		return nil, err
@@ -37,8 +53,8 @@ func render(values string) (map[string]map[string]any, error) {
 	if err := yaml.Unmarshal([]byte(values), &set); err != nil {
 		return nil, err
 	}
-	options := chartutil.ReleaseOptions{Name: "kube8-operator", Namespace: chartNamespace, IsInstall: true}
-	all, err := chartutil.ToRenderValues(operator, set, options, chartutil.DefaultCapabilities)
+	options := chartutil.ReleaseOptions{Name: "kube8-operator", Namespace: namespace, IsInstall: true}
+	all, err := chartutil.ToRenderValues(operator, set, options, served)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +89,9 @@ func plain(object *unstructured.Unstructured) map[string]any {
 	labels := object.GetLabels()
 	delete(labels, "app.kubernetes.io/managed-by")
 	delete(labels, "helm.sh/chart")
+	if len(labels) == 0 {
+		labels = nil // the policies have no others
+	}
 	object.SetLabels(labels)
 	annotations := object.GetAnnotations()
 	delete(annotations, "helm.sh/resource-policy")
@@ -100,14 +119,14 @@ func built(t *testing.T, folder string) map[string]map[string]any {
 }
 
 func TestTheChartInstallsWhatKustomizeDoes(t *testing.T) {
-	if diff := cmp.Diff(built(t, "../../config/default"), rendered(t, "")); diff != "" {
+	if diff := cmp.Diff(built(t, "../../config/default"), installed(t, "")); diff != "" {
 		t.Errorf("run `make chart` (-config/default +chart):\n%s", diff)
 	}
 }
 
 func TestTheChartForOneNamespaceInstallsWhatKustomizeDoes(t *testing.T) {
 	want := built(t, "../../config/namespaced")
-	got := rendered(t, "{watchNamespaces: ["+chartNamespace+"], crds: {install: false}}")
+	got := installed(t, "{watchNamespaces: ["+chartNamespace+"], crds: {install: false}}")
 	for _, objects := range []map[string]map[string]any{want, got} {
 		deployment := objects["Deployment "+chartNamespace+"/kube8-operator-controller-manager"]
 		spec, _, _ := unstructured.NestedMap(deployment, "spec", "template", "spec")
@@ -120,6 +139,130 @@ func TestTheChartForOneNamespaceInstallsWhatKustomizeDoes(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-config/namespaced +chart):\n%s", diff)
+	}
+}
+
+func TestTheChartInstallsThePoliciesThatKustomizeDoes(t *testing.T) {
+	operator := installed(t, "")
+	for values, folder := range map[string]string{
+		"policies: cluster":       "cluster",
+		"policies: cluster-audit": "cluster-audit",
+		"policies: namespaces":    "namespaces",
+		"changedBy: true":         "changed-by",
+	} {
+		want, got := built(t, "../../config/tenancy/"+folder), installed(t, "tenancy: {"+values+"}")
+		maps.DeleteFunc(got, func(key string, _ map[string]any) bool { return operator[key] != nil })
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("tenancy: {%s}: run `make chart` (-config/tenancy/%s +chart):\n%s", values, folder, diff)
+		}
+	}
+}
+
+func TestTheChartHasThePolicyAboutChangesInTheVersionThatTheClusterServes(t *testing.T) {
+	const group, policy = "admissionregistration.k8s.io", "MutatingAdmissionPolicy"
+	for name, row := range map[string]struct {
+		served []string
+		folder string
+	}{
+		"a cluster that has v1beta1 only": {[]string{"v1beta1"}, "changed-by-beta"},
+		"a cluster that has both":         {[]string{"v1", "v1beta1"}, "changed-by"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := *chartutil.DefaultCapabilities
+			for _, version := range row.served {
+				resource := group + "/" + version + "/" + policy
+				cluster.APIVersions = append(slices.Clone(cluster.APIVersions), resource, resource+"Binding")
+			}
+			got, err := renderFor(&cluster, chartNamespace, "tenancy: {changedBy: true}")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, want := range built(t, "../../config/tenancy/"+row.folder) {
+				if diff := cmp.Diff(want, got[key]); diff != "" {
+					t.Errorf("%s (-config/tenancy/%s +chart):\n%s", key, row.folder, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestTheChartNamesNoOtherNamespaceThanItsOwn(t *testing.T) {
+	const values = "{tenancy: {policies: namespaces, changedBy: true}, metrics: {serviceMonitor: {enabled: true}}, prometheusRule: {enabled: true}, " +
+		"grafanaDashboards: {enabled: true}}"
+	objects, err := renderFor(chartutil.DefaultCapabilities, "platform", values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, object := range objects {
+		text, err := json.Marshal(object)
+		if err != nil || strings.Contains(string(text), chartNamespace) {
+			t.Errorf("%s names %s, %v", key, chartNamespace, err)
+		}
+	}
+}
+
+// An account of another name has every binding that the default one has, and no other account has one.
+func TestTheChartsBindingsFollowTheServiceAccount(t *testing.T) {
+	const defaultName = "kube8-operator-controller-manager"
+	rename := func(t *testing.T, objects map[string]map[string]any) map[string]map[string]any {
+		t.Helper()
+		text, err := json.Marshal(objects)
+		if err != nil {
+			t.Fatal(err)
+		}
+		subject, account := `"kind":"ServiceAccount","name":"`, `"serviceAccountName":"`
+		text = []byte(strings.NewReplacer(subject+defaultName+`"`, subject+`named"`, account+defaultName+`"`, account+`named"`).Replace(string(text)))
+		var renamed map[string]map[string]any
+		if err := json.Unmarshal(text, &renamed); err != nil {
+			t.Fatal(err)
+		}
+		return renamed
+	}
+	want := rename(t, rendered(t, ""))
+	own := want["ServiceAccount "+chartNamespace+"/"+defaultName]
+	delete(want, "ServiceAccount "+chartNamespace+"/"+defaultName)
+	if diff := cmp.Diff(want, rendered(t, "serviceAccount: {create: false, name: named}")); diff != "" {
+		t.Errorf("an account that exists (-default, renamed +chart):\n%s", diff)
+	}
+	_ = unstructured.SetNestedField(own, "named", "metadata", "name")
+	want["ServiceAccount "+chartNamespace+"/named"] = own
+	if diff := cmp.Diff(want, rendered(t, "serviceAccount: {name: named}")); diff != "" {
+		t.Errorf("an account that the chart creates (-default, renamed +chart):\n%s", diff)
+	}
+}
+
+func TestThePodOfHelmTestIsTheOperatorsWithoutItsLabels(t *testing.T) {
+	const values = "{image: {tag: v9-fips, pullPolicy: Always}, imagePullSecrets: [{name: registry}], tolerations: [{operator: Exists}], " +
+		"priorityClassName: high, nodeSelector: {pool: system}, serviceAccount: {name: named}, affinity: " +
+		"{nodeAffinity: {of: nodes}, podAntiAffinity: {of: operators}}}"
+	objects := rendered(t, values)
+	operator, test := objects["Deployment "+chartNamespace+"/kube8-operator-controller-manager"], objects[helmTest]
+	for _, field := range []string{"serviceAccountName", "securityContext", "nodeSelector", "tolerations", "imagePullSecrets", "priorityClassName"} {
+		if got, want := at(test, "spec."+field), at(operator, "spec.template.spec."+field); got != want || got == "null" {
+			t.Errorf("%s of the test's pod is %s, and of the operator's %s", field, got, want)
+		}
+	}
+	for _, field := range []string{"image", "imagePullPolicy", "resources", "securityContext"} {
+		got, want := at(test, "spec.containers.0."+field), at(operator, "spec.template.spec.containers.0."+field)
+		if got != want || got == "null" {
+			t.Errorf("%s of the test's container is %s, and of the operator's %s", field, got, want)
+		}
+	}
+	for path, want := range map[string]string{
+		"spec.affinity": `{"nodeAffinity":{"of":"nodes"}}`, "spec.containers.0.args": `["ready"]`, "spec.restartPolicy": "Never",
+		"metadata.annotations": `{"helm.sh/hook":"test","helm.sh/hook-delete-policy":"before-hook-creation,hook-succeeded",` +
+			`"helm.sh/hook-output-log-policy":"hook-succeeded,hook-failed"}`,
+	} {
+		if got := at(test, path); got != want {
+			t.Errorf("%s of the test's pod is %s, want %s", path, got, want)
+		}
+	}
+	selected, _, _ := unstructured.NestedStringMap(operator, "spec", "selector", "matchLabels")
+	labels, _, _ := unstructured.NestedStringMap(test, "metadata", "labels")
+	for key, value := range selected {
+		if labels[key] == value {
+			t.Errorf("the test's pod has the label %s=%s, by which the operator's pods are selected", key, value)
+		}
 	}
 }
 
@@ -162,6 +305,9 @@ func TestTheChartsValuesReachTheirObjects(t *testing.T) {
 		"an account's annotations": {
 			"serviceAccount: {annotations: {a: b}}", "ServiceAccount " + chartNamespace + "/kube8-operator-controller-manager",
 			"metadata.annotations", `{"a":"b"}`,
+		},
+		"limits of Collectors": {
+			"tenancy: {policies: cluster, limits: {replicas: '5'}}", "ConfigMap " + chartNamespace + "/collector-limits", "data", `{"replicas":"5"}`,
 		},
 		"labels by which Prometheus finds a ServiceMonitor": {
 			"metrics: {serviceMonitor: {enabled: true, labels: {release: prometheus}}}", "ServiceMonitor " + chartNamespace + "/kube8-operator",
@@ -215,11 +361,14 @@ func TestTheChartLeavesOutWhatItsValuesSay(t *testing.T) {
 
 func TestTheChartRefusesWrongValues(t *testing.T) {
 	for values, want := range map[string]string{
-		"image: {tga: dev}":           "tga",
-		"watchNamespaces: team-a":     "watchNamespaces",
-		"replicaCount: two":           "replicaCount",
-		"rollout: {budget: half}":     "budget",
-		"image: {digest: sha256:abc}": "digest",
+		"image: {tga: dev}":                "tga",
+		"watchNamespaces: team-a":          "watchNamespaces",
+		"replicaCount: two":                "replicaCount",
+		"rollout: {budget: half}":          "budget",
+		"image: {digest: sha256:abc}":      "digest",
+		"tenancy: {policies: all}":         "policies",
+		"tenancy: {limits: {replicas: 5}}": "limits",
+		"serviceAccount: {create: false}":  "set serviceAccount.name",
 		"{watchNamespaces: [a], metrics: {serviceMonitor: {enabled: true}}}": "needs a ClusterRole",
 	} {
 		if _, err := render(values); err == nil || !strings.Contains(err.Error(), want) {
