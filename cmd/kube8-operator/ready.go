@@ -28,7 +28,7 @@ that operator's name. "helm test" runs this in a pod of the operator's image.`,
 			if err == nil {
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "the operator %s is at work, and the API server serves Collectors\n", holder)
 			}
-			return err //nolint:wrapcheck // it says what failed
+			return err
 		},
 	}
 	opts.AddLeaseFlags(cmd.Flags())

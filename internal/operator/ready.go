@@ -46,7 +46,7 @@ func Ready(ctx context.Context, cfg *rest.Config, opts Options, timeout time.Dur
 		return renews(first, lease), nil
 	})
 	if wait.Interrupted(err) {
-		return "", fmt.Errorf("no operator has renewed the Lease %s/%s for %s, look at the operator's pods and their logs", namespace, name, timeout)
+		return "", fmt.Errorf("no operator has renewed the Lease %s/%s for %s, look at the operator's pods and logs", namespace, name, timeout)
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the Lease %s/%s: %w", namespace, name, err)

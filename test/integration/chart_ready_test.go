@@ -71,7 +71,7 @@ func TestHelmTestSaysWhetherAnOperatorIsAtWork(t *testing.T) {
 
 	printed, err := h.test(t, "--timeout=3s")
 	g.Expect(err).To(HaveOccurred())
-	g.Expect(printed).To(Equal("no operator has renewed the Lease kube8-operator-system/kube8-operator for 3s, look at the operator's pods and their logs\n"))
+	g.Expect(printed).To(Equal("no operator has renewed the Lease kube8-operator-system/kube8-operator for 3s, look at the operator's pods and logs\n"))
 	g.Expect(h.Get(t.Context(), client.ObjectKeyFromObject(test), test)).To(Succeed(), "its log can be read")
 
 	operator := h.command(t, pod, "--leader-election-namespace="+systemNamespace, "--metrics-bind-address=0", "--health-probe-bind-address=0")

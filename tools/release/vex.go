@@ -140,7 +140,7 @@ func statements(findings []finding, built map[string]string, products []string) 
 		case f.Status == "affected" && f.Justification == "" && f.Fixed != "":
 			of.ActionStatement = fmt.Sprintf("Update to a release that is built with %s %s or newer.", f.Module, f.Fixed)
 		case f.Status == "affected" && f.Justification == "":
-			of.ActionStatement = fmt.Sprintf("%s has no fix yet: watch for a release that has one.", f.Module)
+			of.ActionStatement = f.Module + " has no fix yet: watch for a release that has one."
 		default:
 			refuse("the status must be affected, or not_affected with one of the justifications %s", strings.Join(justifications, ", "))
 		}
