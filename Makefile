@@ -125,7 +125,7 @@ run: build ## Run the operator on this machine, against the cluster of the curre
 bin/kube8-operator bin/kubectl-collector: FORCE
 	$(GO_BUILD) -o $@ ./cmd/$(@F)
 bin/linux-%/kube8-operator: FORCE
-	GOOS=linux GOARCH=$* $(GO_BUILD) -tags runonly -o $@ ./cmd/kube8-operator
+	GOOS=linux GOARCH=$(*:-fips=) $(if $(filter %-fips,$*),GOFIPS140=v1.0.0) $(GO_BUILD) -tags runonly -o $@ ./cmd/kube8-operator
 bin/cli-%: FORCE
 	for name in kube8-operator kubectl-collector; do GOOS=$(subst -, GOARCH=,$*) $(GO_BUILD) -o $@/$$name ./cmd/$$name; done
 docker-build: bin/linux-$(shell go env GOARCH)/kube8-operator ## Build the image IMG for this machine's architecture.
@@ -159,8 +159,7 @@ undeploy: no-collectors ## Remove the operator and the CRD; refuses while Collec
 
 OLM_NAMESPACE ?= kube8-operator-system
 undeploy-olm: no-collectors ## Remove what OLM installed in OLM_NAMESPACE; refuses as well, unless KEEP_COLLECTORS=1.
-	$(KUBECTL) delete -n $(OLM_NAMESPACE) -l operators.coreos.com/kube8-operator.$(OLM_NAMESPACE) \
-		subscriptions.operators.coreos.com,clusterserviceversions.operators.coreos.com
+	$(KUBECTL) delete -n $(OLM_NAMESPACE) -l operators.coreos.com/kube8-operator.$(OLM_NAMESPACE) subscriptions.operators.coreos.com,clusterserviceversions.operators.coreos.com
 
 # Each Collector has a finalizer that only a running operator takes away: deleting the CRD first would wait for ever.
 no-collectors:
@@ -173,7 +172,7 @@ no-collectors:
 
 release release-check: export GOTOOLCHAIN = $(shell sed -n 's/^toolchain //p' go.mod)
 CLIS := $(patsubst %,bin/cli-%,$(subst /,-,$(subst $(comma), ,$(CLI_PLATFORMS))))
-release: $(BINARIES) $(CLIS) ## Write all that the release of VERSION holds to dist/: the same commit gives the same bytes.
+release: $(BINARIES) $(BINARIES:/kube8-operator=-fips/kube8-operator) $(CLIS) ## Write all that the release of VERSION holds to dist/: the same commit gives the same bytes.
 	go -C tools/release run . --version=$(VERSION) --platforms=$(PLATFORMS) --cli-platforms=$(CLI_PLATFORMS) ../.. ../../dist
 release-check: ## Make the release of HEAD twice, in two clones, compare the bytes, and try what it holds.
 	go -C tools/release test -tags=e2e -count=1 -timeout=80m -v $(GOTESTFLAGS) ./...
@@ -185,6 +184,7 @@ bundle: manifests ## Generate the OLM bundle.
 CHART := helm-charts/kube8-operator
 chart: manifests ## Generate what the chart of the operator has of config/.
 	$(GO_TOOL) kustomize build config/default --output=$(CHART)/files/operator.yaml
+	for each in cluster cluster-audit namespaces changed-by; do $(GO_TOOL) kustomize build config/tenancy/$$each --output=$(CHART)/files/tenancy-$$each.yaml; done
 	cp config/prometheus/{monitor,scraper,rules}.yaml config/grafana/{dashboard,collectors}.json $(CHART)/files
 	sed -i 's/^version: .*/version: $(VERSION)/; s/^appVersion: .*/appVersion: v$(VERSION)/' $(CHART)/Chart.yaml
 	go -C tools run ./chartvalues ../$(CHART)

@@ -34,7 +34,7 @@ func newCommand() *cobra.Command {
 	}
 	root.Flags().AddFlagSet(run.Flags())
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(run, newVersionCommand())
+	root.AddCommand(run, newReadyCommand(), newVersionCommand())
 	for _, command := range optional {
 		root.AddCommand(command())
 	}

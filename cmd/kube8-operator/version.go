@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/fips140"
 	"fmt"
 	"runtime"
 
@@ -19,8 +20,12 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "kube8-operator %s (commit %s, %s, %s/%s)\n",
-				version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			cryptography := ""
+			if fips140.Enabled() {
+				cryptography = ", FIPS 140-3 module " + fips140.Version()
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "kube8-operator %s (commit %s, %s, %s/%s%s)\n",
+				version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, cryptography)
 			return err
 		},
 	}

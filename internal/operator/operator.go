@@ -56,9 +56,7 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	limitMemory()
 	// Only net/http writes to this log, and quotes what a server says that nobody has asked.
 	log.SetOutput(io.Discard)
-	if namespace, err := os.ReadFile(namespaceFile); err == nil { // without it, the chart's default stays
-		opts.Namespace = strings.TrimSpace(string(namespace))
-	}
+	opts.findNamespace()
 	ws, err := LoadWatches(opts)
 	if err != nil {
 		return err

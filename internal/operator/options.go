@@ -4,7 +4,9 @@ package operator
 
 import (
 	"cmp"
+	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -90,6 +92,11 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"address of the probes /healthz and /readyz, or 0 for none")
 	flags.BoolVar(&o.Manager.LeaderElection, "leader-elect", false,
 		"run only while holding the leader Lease, so that one operator at a time is active")
+	o.AddLeaseFlags(flags)
+}
+
+// AddLeaseFlags binds the options that name the leader Lease.
+func (o *Options) AddLeaseFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Manager.LeaderElectionID, "leader-election-id", "kube8-operator",
 		"name of the leader Lease")
 	flags.StringVar(&o.Manager.LeaderElectionNamespace, "leader-election-namespace", "",
@@ -102,6 +109,13 @@ func (o *Options) AddChartFlags(flags *pflag.FlagSet) {
 		"path of a file that maps kinds to charts, whose paths are relative to its folder; default is the embedded file")
 	flags.StringVar(&o.CollectorRegistry, "collector-registry", "",
 		"default registry of collector images, instead of the chart's")
+}
+
+// findNamespace sets where the operator runs, if that is a pod.
+func (o *Options) findNamespace() {
+	if namespace, err := os.ReadFile(namespaceFile); err == nil { // without it, the chart's default stays
+		o.Namespace = strings.TrimSpace(string(namespace))
+	}
 }
 
 // namespace returns where the operator runs. Out of a cluster it is where its Lease is, or where the manifests put it.

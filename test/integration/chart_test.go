@@ -29,14 +29,19 @@ import (
 type helmed struct {
 	client.Client
 	*action.Configuration
+	env *envtest.Environment
 }
 
 const chartRelease = "kube8-operator"
 
-func startHelm(t *testing.T) helmed {
+// startHelm starts one whose API server has further flags, each a name and a value.
+func startHelm(t *testing.T, flags ...[2]string) helmed {
 	t.Helper()
 	env := newEnvironment()
 	env.CRDInstallOptions = envtest.CRDInstallOptions{}
+	for _, flag := range flags {
+		env.ControlPlane.GetAPIServer().Configure().Append(flag[0], flag[1])
+	}
 	config := start(t, env)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(file, env.KubeConfig, 0o600); err != nil {
@@ -45,7 +50,7 @@ func startHelm(t *testing.T) helmed {
 	settings := cli.New()
 	settings.KubeConfig = file
 	settings.SetNamespace(systemNamespace)
-	h := helmed{Configuration: &action.Configuration{}}
+	h := helmed{Configuration: &action.Configuration{}, env: env}
 	if err := h.Init(settings.RESTClientGetter(), systemNamespace, "secret", t.Logf); err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +77,11 @@ func operatorChart(t *testing.T) *chart.Chart {
 	return loaded
 }
 
-func (h helmed) install(t *testing.T, operator *chart.Chart) {
+func (h helmed) install(t *testing.T, operator *chart.Chart, values map[string]any) {
 	t.Helper()
 	install := action.NewInstall(h.Configuration)
 	install.ReleaseName, install.Namespace, install.CreateNamespace = chartRelease, systemNamespace, true
-	if _, err := install.Run(operator, map[string]any{}); err != nil {
+	if _, err := install.Run(operator, values); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -121,7 +126,7 @@ func TestHelmInstallsUpgradesAndRemovesTheOperator(t *testing.T) {
 			file.Data = []byte(strings.Replace(string(file.Data), "shortNames:\n    - col\n", "shortNames:\n    - old\n", 1))
 		}
 	}
-	h.install(t, before)
+	h.install(t, before, nil)
 	g.Expect(h.deployment(t).Spec.Template.Spec.Containers[0].Image).To(Equal("ghcr.io/kube8/kube8-operator:" + before.Metadata.AppVersion))
 	g.Expect(h.crd(t).Spec.Names.ShortNames).To(Equal([]string{"old"}))
 
@@ -149,13 +154,13 @@ func TestHelmInstallsUpgradesAndRemovesTheOperator(t *testing.T) {
 	err = h.Get(t.Context(), client.ObjectKeyFromObject(upgraded), &appsv1.Deployment{})
 	g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the operator has gone: %v", err)
 
-	h.install(t, operatorChart(t)) // over the CRD that has stayed
+	h.install(t, operatorChart(t), nil) // over the CRD that has stayed
 }
 
 func TestHelmInstallsTheOperatorForSomeNamespaces(t *testing.T) {
 	t.Parallel()
 	g, h := NewWithT(t), startHelm(t)
-	h.install(t, operatorChart(t))
+	h.install(t, operatorChart(t), nil)
 	for _, name := range []string{"team-a", "team-b"} {
 		g.Expect(h.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
 	}

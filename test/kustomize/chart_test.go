@@ -28,7 +28,23 @@ func rendered(t *testing.T, values string) map[string]map[string]any {
 	return objects
 }
 
+// helmTest is the pod of `helm test`, which config/ does not have.
+const helmTest = "Pod " + chartNamespace + "/kube8-operator-test"
+
+// installed returns the objects that an install of the operator's chart creates.
+func installed(t *testing.T, values string) map[string]map[string]any {
+	t.Helper()
+	objects := rendered(t, values)
+	delete(objects, helmTest)
+	return objects
+}
+
 func render(values string) (map[string]map[string]any, error) {
+	return renderFor(chartutil.DefaultCapabilities, chartNamespace, values)
+}
+
+// renderFor renders the chart for a namespace of a cluster that serves some versions of APIs.
+func renderFor(served *chartutil.Capabilities, namespace, values string) (map[string]map[string]any, error) {
 	operator, err := loader.LoadDir("../../helm-charts/kube8-operator")
 	if err != nil {
 		return nil, err
@@ -37,8 +53,8 @@ func render(values string) (map[string]map[string]any, error) {
 	if err := yaml.Unmarshal([]byte(values), &set); err != nil {
 		return nil, err
 	}
-	options := chartutil.ReleaseOptions{Name: "kube8-operator", Namespace: chartNamespace, IsInstall: true}
-	all, err := chartutil.ToRenderValues(operator, set, options, chartutil.DefaultCapabilities)
+	options := chartutil.ReleaseOptions{Name: "kube8-operator", Namespace: namespace, IsInstall: true}
+	all, err := chartutil.ToRenderValues(operator, set, options, served)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +89,9 @@ func plain(object *unstructured.Unstructured) map[string]any {
 	labels := object.GetLabels()
 	delete(labels, "app.kubernetes.io/managed-by")
 	delete(labels, "helm.sh/chart")
+	if len(labels) == 0 {
+		labels = nil // the policies have no others
+	}
 	object.SetLabels(labels)
 	annotations := object.GetAnnotations()
 	delete(annotations, "helm.sh/resource-policy")
@@ -100,14 +119,14 @@ func built(t *testing.T, folder string) map[string]map[string]any {
 }
 
 func TestTheChartInstallsWhatKustomizeDoes(t *testing.T) {
-	if diff := cmp.Diff(built(t, "../../config/default"), rendered(t, "")); diff != "" {
+	if diff := cmp.Diff(built(t, "../../config/default"), installed(t, "")); diff != "" {
 		t.Errorf("run `make chart` (-config/default +chart):\n%s", diff)
 	}
 }
 
 func TestTheChartForOneNamespaceInstallsWhatKustomizeDoes(t *testing.T) {
 	want := built(t, "../../config/namespaced")
-	got := rendered(t, "{watchNamespaces: ["+chartNamespace+"], crds: {install: false}}")
+	got := installed(t, "{watchNamespaces: ["+chartNamespace+"], crds: {install: false}}")
 	for _, objects := range []map[string]map[string]any{want, got} {
 		deployment := objects["Deployment "+chartNamespace+"/kube8-operator-controller-manager"]
 		spec, _, _ := unstructured.NestedMap(deployment, "spec", "template", "spec")
@@ -163,6 +182,9 @@ func TestTheChartsValuesReachTheirObjects(t *testing.T) {
 			"serviceAccount: {annotations: {a: b}}", "ServiceAccount " + chartNamespace + "/kube8-operator-controller-manager",
 			"metadata.annotations", `{"a":"b"}`,
 		},
+		"limits of Collectors": {
+			"tenancy: {policies: cluster, limits: {replicas: '5'}}", "ConfigMap " + chartNamespace + "/collector-limits", "data", `{"replicas":"5"}`,
+		},
 		"labels by which Prometheus finds a ServiceMonitor": {
 			"metrics: {serviceMonitor: {enabled: true, labels: {release: prometheus}}}", "ServiceMonitor " + chartNamespace + "/kube8-operator",
 			"metadata.labels.release", "prometheus",
@@ -215,11 +237,14 @@ func TestTheChartLeavesOutWhatItsValuesSay(t *testing.T) {
 
 func TestTheChartRefusesWrongValues(t *testing.T) {
 	for values, want := range map[string]string{
-		"image: {tga: dev}":           "tga",
-		"watchNamespaces: team-a":     "watchNamespaces",
-		"replicaCount: two":           "replicaCount",
-		"rollout: {budget: half}":     "budget",
-		"image: {digest: sha256:abc}": "digest",
+		"image: {tga: dev}":                "tga",
+		"watchNamespaces: team-a":          "watchNamespaces",
+		"replicaCount: two":                "replicaCount",
+		"rollout: {budget: half}":          "budget",
+		"image: {digest: sha256:abc}":      "digest",
+		"tenancy: {policies: all}":         "policies",
+		"tenancy: {limits: {replicas: 5}}": "limits",
+		"serviceAccount: {create: false}":  "set serviceAccount.name",
 		"{watchNamespaces: [a], metrics: {serviceMonitor: {enabled: true}}}": "needs a ClusterRole",
 	} {
 		if _, err := render(values); err == nil || !strings.Contains(err.Error(), want) {

@@ -13,8 +13,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -40,7 +43,7 @@ func checkImages(t *testing.T, dist, version string) {
 	for i, image := range images {
 		tag, digest, _ := strings.Cut(image, "@")
 		dir := t.TempDir()
-		unpack(t, readFile(t, filepath.Join(dist, "kube8-operator"+dockerfiles[i].suffix+".oci.tar")), dir)
+		unpack(t, readFile(t, filepath.Join(dist, "kube8-operator"+dockerfiles[i].suffix+dockerfiles[i].variant+".oci.tar")), dir)
 		root, err := layout.ImageIndexFromPath(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -60,13 +63,14 @@ func checkImages(t *testing.T, dist, version string) {
 		if err := validate.Index(index); err != nil {
 			t.Errorf("%s: %v", image, err)
 		}
-		if i == 0 {
-			runOperator(t, index, version)
+		if dockerfiles[i].suffix == "" {
+			runOperator(t, index, version, dockerfiles[i].variant)
 		}
 	}
 }
 
-func runOperator(t *testing.T, index v1.ImageIndex, version string) {
+// runOperator checks the image of a variant of the operator for each platform, and runs the one for this machine's.
+func runOperator(t *testing.T, index v1.ImageIndex, version, variant string) {
 	t.Helper()
 	manifest, err := index.IndexManifest()
 	if err != nil {
@@ -86,21 +90,41 @@ func runOperator(t *testing.T, index v1.ImageIndex, version string) {
 		if config.Config.User != "65532:65532" || config.Config.Labels["org.opencontainers.image.version"] != version {
 			t.Errorf("%s: it is configured as %+v", entry.Platform, config.Config)
 		}
-		if entry.Platform.Architecture != runtime.GOARCH {
-			continue
-		}
 		dir := t.TempDir()
 		content, err := io.ReadAll(mutate.Extract(image))
 		if err != nil {
 			t.Fatal(err)
 		}
 		unpack(t, content, dir)
-		if out := command(t, filepath.Join(dir, config.Config.Entrypoint[0]), "version"); !strings.HasPrefix(out, "kube8-operator v"+version+" ") {
-			t.Errorf("the operator says %q", out)
+		program := filepath.Join(dir, config.Config.Entrypoint[0])
+		checkCryptography(t, program, variant)
+		if entry.Platform.Architecture != runtime.GOARCH {
+			continue
+		}
+		out := command(t, program, "version")
+		if !strings.HasPrefix(out, "kube8-operator v"+version+" ") || strings.Contains(out, ", FIPS 140-3 module v1.0.0") != (variant == fips) {
+			t.Errorf("the operator%s says %q", variant, out)
 		}
 	}
 	if len(platforms) != 2 {
 		t.Errorf("want two platforms, got %v", platforms)
+	}
+}
+
+// checkCryptography reads in a program whether it was built for FIPS 140-3 mode, which is then on if GODEBUG does not say otherwise.
+func checkCryptography(t *testing.T, program, variant string) {
+	t.Helper()
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{}
+	for _, setting := range info.Settings {
+		settings[setting.Key] = setting.Value
+	}
+	isOn := slices.Contains(strings.Split(settings["DefaultGODEBUG"], ","), "fips140=on")
+	if (variant == fips) != isOn || (variant == fips) != strings.HasPrefix(settings["GOFIPS140"], "v1.0.0-") {
+		t.Errorf("the operator%s for %s was built with %v", variant, settings["GOARCH"], settings)
 	}
 }
 
@@ -174,7 +198,7 @@ func checkChart(t *testing.T, pattern string, values chartutil.Values, template,
 // checkSBOMs compares them with what Go says of the binaries.
 func checkSBOMs(t *testing.T, dir string) {
 	t.Helper()
-	for _, platform := range []string{"linux-amd64", "linux-arm64"} {
+	for _, platform := range []string{"linux-amd64", "linux-arm64", "linux-amd64-fips", "linux-arm64-fips"} {
 		var bom cyclonedx.BOM
 		file := bytes.NewReader(readFile(t, filepath.Join(dir, "dist", "kube8-operator-"+platform+".cdx.json")))
 		if err := cyclonedx.NewBOMDecoder(file, cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
@@ -197,6 +221,25 @@ func checkSBOMs(t *testing.T, dir string) {
 		}
 		if !reflect.DeepEqual(versions, want) {
 			t.Errorf("%s: the SBOM names %v, the binary %v", platform, versions, want)
+		}
+	}
+}
+
+// checkImagesVEX compares the document with the images and, by the statements' rules, with the binaries that are in them.
+func checkImagesVEX(t *testing.T, dir, version string) {
+	t.Helper()
+	text := readFile(t, filepath.Join(dir, "dist", "kube8-operator.openvex.json"))
+	seconds, err := strconv.ParseInt(strings.TrimSpace(command(t, "git", "-C", dir, "show", "--no-patch", "--format=%ct")), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkVEX(text, version, time.Unix(seconds, 0), 2); err != nil {
+		t.Error(err)
+	}
+	for _, image := range strings.Fields(string(readFile(t, filepath.Join(dir, "dist", "images.txt"))))[:2] {
+		_, digest, _ := strings.Cut(image, "@sha256:")
+		if product := "pkg:oci/kube8-operator@sha256%3A" + digest + "?"; !strings.Contains(string(text), product) {
+			t.Errorf("it is not about %s", image)
 		}
 	}
 }

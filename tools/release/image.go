@@ -17,18 +17,22 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// dockerfiles are the release's images: what is added to the name of the operator's image, and the Dockerfile.
-var dockerfiles = []struct{ suffix, dockerfile string }{
-	{"", "Dockerfile"},
-	{"-bundle", "bundle.Dockerfile"},
-	{"-catalog", "catalog.Dockerfile"},
+// fips is the variant of the operator that has FIPS 140-3 mode on.
+const fips = "-fips"
+
+// dockerfiles are the release's images: what is added to the name of the operator's image and to its tag, and the Dockerfile.
+var dockerfiles = []struct{ suffix, variant, dockerfile string }{
+	{"", "", "Dockerfile"},
+	{"", fips, "Dockerfile"},
+	{"-bundle", "", "bundle.Dockerfile"},
+	{"-catalog", "", "catalog.Dockerfile"},
 }
 
 // images are the release's images, each an OCI archive with all platforms, and how they are called once they are pushed.
 func (t *tree) images(platforms []string) (names []string, archives []file, err error) {
 	for _, d := range dockerfiles {
-		name := t.image + d.suffix + ":v" + t.version
-		index, err := t.index(d.dockerfile, platforms)
+		name := t.image + d.suffix + ":v" + t.version + d.variant
+		index, err := t.index(d.dockerfile, d.variant, platforms)
 		if err != nil {
 			return nil, nil, fmt.Errorf("image %s: %w", name, err)
 		}
@@ -41,20 +45,20 @@ func (t *tree) images(platforms []string) (names []string, archives []file, err 
 			return nil, nil, fmt.Errorf("image %s: %w", name, err)
 		}
 		names = append(names, name+"@"+digest.String())
-		archives = append(archives, file{name: path.Base(t.image) + d.suffix + ".oci.tar", body: archive})
+		archives = append(archives, file{name: path.Base(t.image) + d.suffix + d.variant + ".oci.tar", body: archive})
 	}
 	return names, archives, nil
 }
 
 // index is an image for all platforms.
-func (t *tree) index(dockerfile string, platforms []string) (v1.ImageIndex, error) {
+func (t *tree) index(dockerfile, variant string, platforms []string) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, name := range platforms {
 		platform, err := v1.ParsePlatform(name)
 		if err != nil {
 			return nil, fmt.Errorf("platform %s: %w", name, err)
 		}
-		r, err := t.read(dockerfile, map[string]string{"TARGETARCH": platform.Architecture, "VERSION": t.version})
+		r, err := t.read(dockerfile, map[string]string{"TARGETARCH": platform.Architecture, "VERSION": t.version, "VARIANT": variant})
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +129,7 @@ func (t *tree) ociArchive(index v1.ImageIndex, name string) ([]byte, error) {
 	return t.tar(files)
 }
 
-// binaryOf is where make builds the operator for a platform.
-func binaryOf(platform string) string {
-	return "bin/" + strings.ReplaceAll(platform, "/", "-") + "/kube8-operator"
+// binaryOf is where make builds a variant of the operator for a platform.
+func binaryOf(platform, variant string) string {
+	return "bin/" + strings.ReplaceAll(platform, "/", "-") + variant + "/kube8-operator"
 }

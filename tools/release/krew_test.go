@@ -18,8 +18,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const homepage = "https://github.com/kube8/kube8-operator"
-
 // krewManifest has every field that krew knows and we use.
 type krewManifest struct {
 	APIVersion, Kind string

@@ -1,5 +1,5 @@
 // Command release writes everything that a release holds to a folder: images for all platforms as OCI archives, the command
-// line for people's machines, manifests, bundle, catalog, chart, SBOMs, notes and checksums. The same commit gives the same
+// line for people's machines, manifests, bundle, catalog, charts, SBOMs, VEX, notes and checksums. The same commit gives the same
 // bytes, on any machine and with no container tool: times are that of the commit, owners and file modes are normalised, and
 // all that is written is sorted.
 package main

@@ -30,6 +30,7 @@ func release(dir, dist, version string, platforms, cliPlatforms []string) error 
 	for _, part := range []func() ([]file, error){
 		t.manifests, t.folders, t.charts,
 		func() ([]file, error) { return t.sboms(platforms) },
+		func() ([]file, error) { return t.vex(images, platforms[0]) },
 		func() ([]file, error) { return t.commandLines(cliPlatforms) },
 	} {
 		more, err := part()

@@ -56,6 +56,7 @@ func TestTheSameCommitGivesTheSameRelease(t *testing.T) {
 	t.Run("folders", func(t *testing.T) { checkFolders(t, first) })
 	t.Run("charts", func(t *testing.T) { checkCharts(t, first, version) })
 	t.Run("SBOMs", func(t *testing.T) { checkSBOMs(t, first) })
+	t.Run("VEX", func(t *testing.T) { checkImagesVEX(t, first, version) })
 	t.Run("command lines", func(t *testing.T) { checkCommandLines(t, first, version) })
 	t.Run("notes", func(t *testing.T) { checkNotes(t, dist) })
 }

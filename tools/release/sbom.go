@@ -14,12 +14,14 @@ import (
 // sboms are the bills of materials of the operator's binaries: what Go has noted in each when it was linked.
 func (t *tree) sboms(platforms []string) (files []file, err error) {
 	for _, platform := range platforms {
-		binary := binaryOf(platform)
-		bom, err := t.sbom(t.path(binary))
-		if err != nil {
-			return nil, fmt.Errorf("the SBOM of %s: %w", binary, err)
+		for _, variant := range []string{"", fips} {
+			binary := binaryOf(platform, variant)
+			bom, err := t.sbom(t.path(binary))
+			if err != nil {
+				return nil, fmt.Errorf("the SBOM of %s: %w", binary, err)
+			}
+			files = append(files, file{name: "kube8-operator-" + strings.ReplaceAll(platform, "/", "-") + variant + ".cdx.json", body: bom})
 		}
-		files = append(files, file{name: "kube8-operator-" + strings.ReplaceAll(platform, "/", "-") + ".cdx.json", body: bom})
 	}
 	return files, nil
 }

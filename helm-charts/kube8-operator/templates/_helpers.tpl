@@ -5,7 +5,15 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* kube8-operator.place puts an object into the release: its namespace, and that of the accounts that it names, and its labels. */ -}}
+{{- /* kube8-operator.serviceAccount is the name of the operator's ServiceAccount. */ -}}
+{{- define "kube8-operator.serviceAccount" -}}
+{{- with .Values.serviceAccount -}}
+{{- if .create }}{{ .name | default "kube8-operator-controller-manager" -}}
+{{- else }}{{ required "serviceAccount.create is false: set serviceAccount.name to a ServiceAccount that exists in the namespace" .name }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* kube8-operator.place puts an object into the release: its namespace, the accounts that it names, and its labels. */ -}}
 {{- define "kube8-operator.place" -}}
 {{- $metadata := .object.metadata -}}
 {{- $labels := dict "app.kubernetes.io/managed-by" .root.Release.Service "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version) -}}
@@ -15,6 +23,7 @@
 {{- end -}}
 {{- range get .object "subjects" | default list -}}
 {{- $_ := set . "namespace" $.root.Release.Namespace -}}
+{{- if eq .name "kube8-operator-controller-manager" }}{{ $_ := set . "name" (include "kube8-operator.serviceAccount" $.root) }}{{ end -}}
 {{- end -}}
 {{- end -}}
 
@@ -25,6 +34,7 @@
 {{- $pod := $template.spec -}}
 {{- $manager := first $pod.containers -}}
 {{- $_ := set .object.spec "replicas" (int $values.replicaCount) -}}
+{{- $_ := set $pod "serviceAccountName" (include "kube8-operator.serviceAccount" .root) -}}
 {{- $_ := set $template.metadata "labels" (mergeOverwrite (dict) $values.podLabels $template.metadata.labels) -}}
 {{- $_ := set $template.metadata "annotations" (mergeOverwrite (dict) $template.metadata.annotations $values.podAnnotations) -}}
 {{- $_ := set $manager "image" (include "kube8-operator.image" .root) -}}
