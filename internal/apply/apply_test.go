@@ -63,9 +63,9 @@ func (c *script) Read(_ context.Context, what inventory.Reference) (*unstructure
 	return c.live[what], nil
 }
 
-func (c *script) Restore(_ context.Context, deleted *unstructured.Unstructured) error {
+func (c *script) Restore(_ context.Context, deleted *unstructured.Unstructured) (inventory.Object, error) {
 	c.asked = append(c.asked, "restore "+inventory.ReferenceTo(deleted).Use())
-	return nil
+	return inventory.Object{UID: "restored"}, nil
 }
 
 func (c *script) Delete(_ context.Context, what inventory.Reference, uid types.UID, orphan, dryRun bool) error {

@@ -42,8 +42,8 @@ type Cluster interface {
 	// Read returns an object as it is, or nil.
 	Read(ctx context.Context, what inventory.Reference) (*unstructured.Unstructured, error)
 
-	// Restore creates an object that was deleted to make room, as it was.
-	Restore(ctx context.Context, deleted *unstructured.Unstructured) error
+	// Restore creates an object that was deleted to make room, as it was, and returns it, or an empty one if it has gone again.
+	Restore(ctx context.Context, deleted *unstructured.Unstructured) (inventory.Object, error)
 
 	// Delete deletes the object with a UID, with or without its pods, or tries that. It is no error if that has gone.
 	Delete(ctx context.Context, what inventory.Reference, uid types.UID, orphan, dryRun bool) error
@@ -96,7 +96,7 @@ type cluster struct {
 
 func (c cluster) Apply(ctx context.Context, request Request) (inventory.Object, error) {
 	if request.CoOwned && request.UID != "" {
-		if err := c.own(ctx, request.Ref, request.UID); err != nil {
+		if _, err := c.own(ctx, request.Ref, request.UID); err != nil {
 			return inventory.Object{}, err // a conflict is met as one of the apply
 		}
 	}
@@ -158,27 +158,28 @@ func (c cluster) Rewrite(ctx context.Context, request Request) error {
 	if _, err := c.patch(ctx, request, types.MergePatchType); err != nil || request.DryRun {
 		return err // the caller has another one to tell
 	}
-	return c.own(ctx, request.Ref, request.UID)
+	_, err := c.own(ctx, request.Ref, request.UID)
+	return err
 }
 
-// own makes the operator the only owner of what it has applied. A merge or a creation counts as an apply. So the next apply
-// can drop fields. It is a conflict if somebody changes the object meanwhile.
-func (c cluster) own(ctx context.Context, what inventory.Reference, uid types.UID) error {
+// own makes the operator the only owner of what it has applied, and returns the object, or nil if it has gone. A merge or a creation counts
+// as an apply. So the next apply can drop fields. It is a conflict if somebody changes the object meanwhile.
+func (c cluster) own(ctx context.Context, what inventory.Reference, uid types.UID) (*unstructured.Unstructured, error) {
 	live, err := c.Read(ctx, what)
 	if err != nil || live == nil || live.GetUID() != uid {
-		return err
+		return nil, err
 	}
 	before := live.DeepCopy()
 	if err := csaupgrade.UpgradeManagedFields(live, sets.New(managedfields.Manager), managedfields.Manager); err != nil {
-		return err //nolint:wrapcheck // the caller says what it is about
+		return live, err //nolint:wrapcheck // the caller says what it is about
 	}
 	entries, _ := managedfields.WithoutCoOwners(live.GetManagedFields())
 	live.SetManagedFields(entries)
 	if equality.Semantic.DeepEqual(before.GetManagedFields(), live.GetManagedFields()) {
-		return nil
+		return live, nil
 	}
 	pinned := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	return public(what, c.writer.Patch(ctx, live, pinned))
+	return live, public(what, c.writer.Patch(ctx, live, pinned))
 }
 
 func (c cluster) Read(ctx context.Context, what inventory.Reference) (*unstructured.Unstructured, error) {
@@ -194,16 +195,20 @@ func (c cluster) Read(ctx context.Context, what inventory.Reference) (*unstructu
 	return found, nil
 }
 
-func (c cluster) Restore(ctx context.Context, deleted *unstructured.Unstructured) error {
+func (c cluster) Restore(ctx context.Context, deleted *unstructured.Unstructured) (inventory.Object, error) {
 	again := deleted.DeepCopy()
 	for field := range strings.FieldsSeq("uid resourceVersion managedFields creationTimestamp generation deletionTimestamp finalizers") {
 		unstructured.RemoveNestedField(again.Object, "metadata", field)
 	}
 	delete(again.Object, "status")
 	if err := c.writer.Create(ctx, again, client.FieldOwner(managedfields.Manager)); err != nil {
-		return public(inventory.ReferenceTo(again), err)
+		return inventory.Object{}, public(inventory.ReferenceTo(again), err)
 	}
-	return c.own(ctx, inventory.ReferenceTo(again), again.GetUID())
+	live, err := c.own(ctx, inventory.ReferenceTo(again), again.GetUID())
+	if live == nil {
+		return inventory.Object{}, err
+	}
+	return inventory.Of(live), err
 }
 
 func (c cluster) Delete(ctx context.Context, what inventory.Reference, uid types.UID, orphan, dryRun bool) error {

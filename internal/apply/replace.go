@@ -19,7 +19,7 @@ import (
 const goneTimeout = 5 * time.Second
 
 // replace deletes what is in the way of an object, and creates the object. A dry run has accepted the object before. If the API
-// server refuses it nevertheless, the deleted object is created again.
+// server refuses it nevertheless, the deleted object is created again, and returned beside the error.
 func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error) {
 	successor := s
 	successor.UID = ""
@@ -51,9 +51,11 @@ func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error)
 	}
 	after, err := a.apply(ctx, successor)
 	if err != nil && old != nil && old.GetUID() == s.Old.UID {
-		if again := a.Cluster.Restore(ctx, old); again != nil {
+		restored, again := a.Cluster.Restore(ctx, old)
+		if again != nil {
 			err = errors.Join(err, fmt.Errorf("create %s again as it was: %w", s.Old.Ref, again))
 		}
+		return restored, err
 	}
 	return after, err
 }

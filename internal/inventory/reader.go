@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,8 +33,8 @@ const RecordPrefix = "sh.helm.release.v1."
 
 // Reader reads what Collectors have.
 type Reader struct {
-	// Cache reads from the informer cache.
-	Cache client.Reader
+	// Cache reads from the informer cache, and Live from the API server.
+	Cache, Live client.Reader
 
 	late sync.Map // optional kinds that took longer than CacheDelay at the last look
 }
@@ -89,23 +88,30 @@ func keep(kind schema.GroupVersionKind, collector client.Object, into map[Refere
 	}
 }
 
-// Disowned returns the workloads that the operator has applied for a Collector and that no longer have an owner reference.
-func (r *Reader) Disowned(ctx context.Context, collector client.Object, kinds []schema.GroupVersionKind) (found []Reference, err error) {
-	for _, kind := range kinds {
-		if !IsWorkload(kind.Kind) {
-			continue
+// Disowned returns the workloads that the operator has applied for a Collector and that no longer have an owner reference. It asks the API
+// server if the informer cache has no workload of the Collector's name, because a workload without its label is not there.
+func (r *Reader) Disowned(ctx context.Context, collector client.Object, kinds []schema.GroupVersionKind) (disowned []Reference, err error) {
+	for _, from := range []client.Reader{r.Cache, r.Live} {
+		isThere := false
+		for _, kind := range kinds {
+			if !IsWorkload(kind.Kind) {
+				continue
+			}
+			workload := cache.New(kind)
+			err := from.Get(ctx, client.ObjectKeyFromObject(collector), workload)
+			if client.IgnoreNotFound(err) != nil {
+				return nil, fmt.Errorf("read %s %q: %w", kind.Kind, collector.GetName(), err)
+			}
+			isThere = isThere || err == nil
+			if err == nil && metav1.GetControllerOfNoCopy(workload) == nil && Of(workload).Hash != "" {
+				disowned = append(disowned, NewReference(kind, workload.GetName()))
+			}
 		}
-		workload := cache.New(kind)
-		err := r.Cache.Get(ctx, client.ObjectKeyFromObject(collector), workload)
-		switch {
-		case apierrors.IsNotFound(err):
-		case err != nil:
-			return nil, fmt.Errorf("read %s %q: %w", kind.Kind, collector.GetName(), err)
-		case metav1.GetControllerOfNoCopy(workload) == nil && Of(workload).Digest != "":
-			found = append(found, NewReference(kind, workload.GetName()))
+		if isThere {
+			break
 		}
 	}
-	return found, nil
+	return disowned, nil
 }
 
 // Used returns what a Collector's pods use, and the pods that its workloads may start. orphans counts the pods that have names as a

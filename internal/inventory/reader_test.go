@@ -6,9 +6,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 // silent has no answer about a kind, as an informer whose first list fails, until it is told to answer.
@@ -46,4 +50,39 @@ func TestAKindWhoseAPIDoesNotAnswerDelaysOneLookOnly(t *testing.T) {
 		cache.answers = false
 		look(CacheDelay)
 	})
+}
+
+func TestAWorkloadIsDisownedWithAndWithoutItsLabel(t *testing.T) {
+	made := map[string]string{v1alpha1.AppliedAnnotation: "1"}
+	workload := func(annotations map[string]string, owners ...metav1.OwnerReference) *appsv1.Deployment {
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "acme", Name: "gateway", Annotations: annotations, OwnerReferences: owners,
+		}}
+	}
+	owner := metav1.OwnerReference{APIVersion: "kube8.dev/v1alpha1", Kind: "Collector", Name: "gateway", UID: "1", Controller: new(true)}
+	collector := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1"}}
+	kind := appsv1.SchemeGroupVersion.WithKind("Deployment")
+	for name, row := range map[string]struct {
+		cached, live *appsv1.Deployment
+		want         int
+	}{
+		"it has its owner":                         {cached: workload(made, owner), live: workload(made, owner)},
+		"it has lost its owner":                    {cached: workload(made), live: workload(made), want: 1},
+		"it has lost its label, too":               {live: workload(made), want: 1},
+		"it has lost its label, and has its owner": {live: workload(made, owner)},
+		"the operator has not made it":             {live: workload(nil)},
+		"there is none":                            {},
+	} {
+		with := func(object *appsv1.Deployment) client.Reader {
+			if object == nil {
+				return fake.NewClientBuilder().Build()
+			}
+			return fake.NewClientBuilder().WithObjects(object).Build()
+		}
+		reader := &Reader{Cache: with(row.cached), Live: with(row.live)}
+		found, err := reader.Disowned(t.Context(), collector, []schema.GroupVersionKind{kind})
+		if err != nil || len(found) != row.want {
+			t.Errorf("%s: disowned %v, %v", name, found, err)
+		}
+	}
 }

@@ -29,8 +29,9 @@ import (
 )
 
 // requestTimeout is how long an answer of the API server is waited for. Without a limit one lost answer would stop the
-// work on a Collector for ever, and as many as there are workers all work.
-const requestTimeout = 30 * time.Second
+// work on a Collector for ever, and as many as there are workers all work. A webhook has at most 30 seconds, and then the API server
+// says which one did not answer.
+const requestTimeout = 40 * time.Second
 
 // newManager makes the manager that runs the reconcilers of ws. Its cache holds the Collectors, what they became and what users let
 // them refer to, not the rest of the cluster. The other cache has the bases in a namespace.

@@ -33,7 +33,7 @@ func (s Situation) mend(p *Plan) {
 
 // Drifts tells whether the deployed revision has to be repaired, as far as is known without rendering it. A repair that has begun goes on.
 func (s *Situation) Drifts() bool {
-	return s.Deployed != "" && (s.Accepted != nil || len(s.Harmed()) > 0 || s.IsHarmed(true))
+	return s.Deployed != "" && (s.Accepted != nil || areStopped(s.View.Objects) || len(s.Harmed()) > 0 || s.IsHarmed(true))
 }
 
 // Harmed returns the objects that may have to be repaired.

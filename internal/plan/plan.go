@@ -101,6 +101,18 @@ func (p *Plan) does(what inventory.Reference) bool {
 	})
 }
 
+// Creates returns how many objects of a kind the plan creates.
+func (p *Plan) Creates(kind string) (count int) {
+	for _, group := range p.Groups {
+		for _, step := range group {
+			if step.Action == apply.Create && step.Ref.Kind().Kind == kind {
+				count++
+			}
+		}
+	}
+	return count
+}
+
 // add adds a group of steps, unless it is empty.
 func (p *Plan) add(group []apply.Step) {
 	if len(group) > 0 {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +25,26 @@ func (r *Records) Forget(ctx context.Context, mayHaveBegun bool) (found bool, er
 		}
 	}
 	return len(r.History) > 0, r.forget(ctx, 0)
+}
+
+// ofSecrets is what the API server says of a quota (k8s.io/apiserver, pkg/admission/plugin/resourcequota).
+var ofSecrets = regexp.MustCompile(`exceeded quota: .* used: \S*?secrets=(\d+).* limited: \S*?secrets=(\d+)`)
+
+// overQuota returns how many Secrets have to go before there is room for one more, or 0 if no quota on Secrets refuses it.
+func overQuota(refusal error) int {
+	if refusal == nil {
+		return 0
+	}
+	numbers := ofSecrets.FindStringSubmatch(refusal.Error())
+	if numbers == nil {
+		return 0
+	}
+	used, err := strconv.Atoi(numbers[1])
+	limited, limitErr := strconv.Atoi(numbers[2])
+	if errors.Join(err, limitErr) != nil {
+		return 0
+	}
+	return used + 1 - limited
 }
 
 // forget deletes all records but some of the last revisions.

@@ -29,8 +29,9 @@ type Content struct {
 	// ChangedBy says who has changed what the revision is made from, if that is known.
 	ChangedBy string
 
-	// Hash is that of the rendered objects. It is not recorded.
-	Hash string
+	// Hash is that of the rendered objects, and Secrets is how many of these are created once the revision has begun. Neither is recorded.
+	Hash    string
+	Secrets int
 
 	// UID is that of the record that was read.
 	UID types.UID

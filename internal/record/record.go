@@ -150,9 +150,10 @@ func (r *Records) Begin(ctx context.Context, content Content) (v1alpha1.Recorded
 		next = max(next, r.Deployed+1)
 	}
 	begun, err := r.create(ctx, next, content)
-	// A quota may have room for fewer than stay. The record of what is deployed stays.
-	for keeps := min(r.Limit, len(r.History)) / 2; keeps > 0 && isOfQuota(err) && r.forget(ctx, keeps) == nil; keeps /= 2 {
-		begun, err = r.create(ctx, next, content)
+	if over := overQuota(err); over > 0 { // it may have room for fewer than stay; the record of what is deployed does
+		if keeps := len(r.History) - over - content.Secrets; keeps > 0 && r.forget(ctx, keeps) == nil {
+			begun, err = r.create(ctx, next, content)
+		}
 	}
 	for taken := 0; apierrors.IsAlreadyExists(err); taken++ {
 		secret, unread := r.get(ctx, next)
@@ -180,11 +181,6 @@ func (r *Records) Begin(ctx context.Context, content Content) (v1alpha1.Recorded
 		r.History = []v1alpha1.RecordedRevision{} // there is no other
 	}
 	return begun, err
-}
-
-// isOfQuota tells whether a quota refuses a request.
-func isOfQuota(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
 }
 
 // Accept adds a revision that was begun to the history, notes that the one before is superseded, and forgets the oldest. A refusal of that

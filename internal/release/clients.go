@@ -68,7 +68,7 @@ type Clients struct {
 // New returns the action clients of one kind. cluster reads from the informer cache and writes, and live reads from the API server.
 func New(cluster client.Client, live client.Reader, options Options) *Clients {
 	c := &Clients{
-		Options: options, now: time.Now, inventory: &inventory.Reader{Cache: cluster}, revisions: options.Source,
+		Options: options, now: time.Now, inventory: &inventory.Reader{Cache: cluster, Live: live}, revisions: options.Source,
 		decision: plan.Decide, cacheWait: cacheWait, goneWait: goneWait, together: apply.Concurrently,
 	}
 	c.clusterOf = func(collector *unstructured.Unstructured) apply.Cluster {

@@ -8,8 +8,12 @@ import (
 	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/revision"
 )
+
+// noneByDigest says that no revision has begun, by a digest of what the informer cache showed. It may have been late.
+var noneByDigest = &v1alpha1.RecordedRevision{}
 
 // recall finds a revision that has begun. It asks nothing about a Collector that has neither a deployed revision nor an object: there, the
 // creation of the record tells.
@@ -47,7 +51,7 @@ func (r *reconcile) findBegun() error {
 			found = &v1alpha1.RecordedRevision{
 				Revision: int64(next), UID: recorded.Record, Hash: recorded.Hash, Generation: recorded.Inputs.Generation,
 			}
-			if err := r.withdrawLater(next); err != nil {
+			if err := r.withdrawLater(next + 1); err != nil {
 				return err
 			}
 		case apply.IsPassing(err):
@@ -58,21 +62,23 @@ func (r *reconcile) findBegun() error {
 	return nil
 }
 
-// withdrawLater takes back the record after one that the status does not tell of: an operator whose status was not written has begun
-// another change before it ended.
-func (r *reconcile) withdrawLater(than int) error {
-	later, err := r.records.Read(r.ctx, than+1)
-	if err == nil {
-		err = r.records.Withdraw(r.ctx, v1alpha1.RecordedRevision{Revision: int64(than + 1), UID: later.UID})
+// withdrawLater takes back the records from a number on, after one that the status does not tell of: an operator whose status was not
+// written has begun other changes before it ended.
+func (r *reconcile) withdrawLater(from int) (err error) {
+	for later := from; err == nil; later++ {
+		var content record.Content
+		if content, err = r.records.Read(r.ctx, later); err == nil {
+			err = r.records.Withdraw(r.ctx, v1alpha1.RecordedRevision{Revision: int64(later), UID: content.UID})
+		}
 	}
 	if apply.IsPassing(err) {
 		return err
 	}
-	return nil
+	return nil // there is no other, or it is of another owner
 }
 
 // begin records what is rendered, unless it is.
-func (r *reconcile) begin() error {
+func (r *reconcile) begin(p plan.Plan) error {
 	if r.hasBegun() && r.begun.Hash == r.rendered.Hash && r.begun.Generation == r.rendered.Inputs.Generation {
 		return nil
 	}
@@ -86,7 +92,9 @@ func (r *reconcile) begin() error {
 		return err
 	}
 	r.rendered.Attribute(cache.ChangerOf(r.collector), r.deployed, r.latest.Inputs, inventory.Running(r.found))
-	begun, err := r.records.Begin(r.ctx, r.rendered.Content())
+	content := r.rendered.Content()
+	content.Secrets = p.Creates("Secret")
+	begun, err := r.records.Begin(r.ctx, content)
 	if err == nil || apply.IsLost(err) {
 		r.begun, r.touched = &begun, wasBegun && r.touched
 	}

@@ -34,7 +34,7 @@ func (r *reconcile) look() error {
 		r.expected = drift.ExpectAll(r.found)
 		update := v1alpha1.ConditionOf(r.collector, v1alpha1.UpdatePending).Reason
 		if r.deployed.Generation == r.collector.GetGeneration() && update != v1alpha1.ReasonRollingOut { // nothing has begun since
-			r.begun = &v1alpha1.RecordedRevision{}
+			r.begun = noneByDigest
 		}
 		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && r.deployed.IsFrom(now) {
 			r.latest, r.until = change{now, r.deployed.Hash()}, r.now().Add(now.PartOf(r.Period))

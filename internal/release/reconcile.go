@@ -223,6 +223,9 @@ func (r *reconcile) stays(err error) bool {
 // settle withdraws what was begun and not accepted, once nothing is left of it that serves. It asks nothing about a bare Collector if the
 // status is of this generation: the operator that wrote it had withdrawn what it had begun.
 func (r *reconcile) settle() {
+	if r.begun == noneByDigest && r.outcome.Verdict == plan.Drifted {
+		r.begun = nil
+	}
 	reported, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "observedGeneration")
 	if r.begun == nil && r.isBare() && reported == r.collector.GetGeneration() {
 		return

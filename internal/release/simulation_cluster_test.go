@@ -206,18 +206,18 @@ func (c simCluster) Read(_ context.Context, what inventory.Reference) (*unstruct
 	return found.whole(c.namespace()), nil
 }
 
-func (c simCluster) Restore(_ context.Context, deleted *unstructured.Unstructured) error {
+func (c simCluster) Restore(_ context.Context, deleted *unstructured.Unstructured) (inventory.Object, error) {
 	what := inventory.ReferenceTo(deleted)
 	effect, lost := c.request("create %s again", what)
 	if !effect {
-		return lost
+		return inventory.Object{}, lost
 	}
 	if c.objects[what] != nil {
-		return apierrors.NewAlreadyExists(simResource(what), what.Name())
+		return inventory.Object{}, apierrors.NewAlreadyExists(simResource(what), what.Name())
 	}
 	again := c.reads[deleted.GetUID()].clone()
 	if err := c.refuses(true, what, false); err != nil {
-		return err
+		return inventory.Object{}, err
 	}
 	again.uid, again.deleting, again.finalizers, again.created = c.newUID(), false, nil, c.world.now
 	again.status = simStatus{behind: true}
@@ -228,7 +228,7 @@ func (c simCluster) Restore(_ context.Context, deleted *unstructured.Unstructure
 	again.seal()
 	c.wrote(nil, again)
 	c.store(again)
-	return lost
+	return again.seen(), lost
 }
 
 func (c simCluster) Delete(_ context.Context, what inventory.Reference, uid types.UID, orphan, dryRun bool) error {

@@ -242,6 +242,15 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 					simulation.Event{Action: simulation.Edit, Field: "mode", Value: "daemonset", Rounds: 2})
 			},
 		},
+		"nothing has begun since the digest that the late informer cache has": {
+			rules: "S10", events: func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "0", Rounds: 9},
+					simulation.Event{Action: simulation.Kill, Field: "1", N: 2 + n/2, Value: "before"},
+					simulation.Event{Action: simulation.RewriteSecret, N: 1, At: 1 + n%2},
+					simulation.Event{Action: simulation.RewriteSecret, N: -1, Rounds: 9})
+			},
+		},
 		"a Secret that the informer cache does not show yet is not in use": {
 			rules: "S1", take: func(c *Clients) { c.inventory = simUnshown{c.inventory.(simReader)} }, events: func(n int) []simulation.Event {
 				return append(begin,

@@ -38,7 +38,7 @@ func (r *reconcile) forward(p plan.Plan) error {
 		if err := r.do(false, p.Tries); err != nil {
 			return err
 		}
-		if err := r.begin(); err != nil {
+		if err := r.begin(p); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/kube8/kube8-operator/internal/revision"
 )
 
+// longestMessage is how many bytes of a message a condition has: a webhook may refuse with a text that fits into no status.
+const longestMessage = 4096
+
 // paused is the stock reconciler's condition of a Collector whose spec the operator does not follow for now.
 const paused = "Paused"
 
@@ -54,6 +57,11 @@ func Next(seen Seen, before, said *v1alpha1.CollectorStatus) *v1alpha1.Collector
 	set(after, v1alpha1.Condition{Type: "Ready", Status: ready.status, Reason: ready.reason, Message: ready.message})
 	seen.describeFlow(before, after)
 	describeUpdate(before, after, seen.Outcome.Update, seen.Flow.isAwaited(before, after))
+	for i, condition := range after.Conditions {
+		if len(condition.Message) > longestMessage {
+			after.Conditions[i].Message = strings.ToValidUTF8(condition.Message[:longestMessage], "") + "…"
+		}
+	}
 	setTransitionTimes(before, after, seen.Now)
 	if update := find(after, v1alpha1.UpdatePending); update != nil && isTrue(before, paused) && !isTrue(after, paused) {
 		update.LastTransitionTime = seen.Now // it has had no time to become ready

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
@@ -53,6 +54,13 @@ func TestARefusedStatusIsToldOnce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				events, answers := record.NewFakeRecorder(9), row.answers
 				c := interceptor.NewClient(fake.NewClientBuilder().WithObjects(collector(t, steady), served(t)).Build(), interceptor.Funcs{
+					Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+						err := c.Get(ctx, key, object, options...)
+						if row.isNew && object.GetObjectKind().GroupVersionKind().Kind == "Collector" {
+							object.SetUID(uidOf(answers))
+						}
+						return err
+					},
 					SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
 						return answers[0]
 					},
@@ -61,7 +69,7 @@ func TestARefusedStatusIsToldOnce(t *testing.T) {
 				for ; len(answers) > 0; answers = answers[1:] {
 					updated := collector(t, `conditions: [{type: Initialized, status: "True"}]`)
 					if row.isNew {
-						updated.SetUID(types.UID(strings.Repeat("1", len(answers))))
+						updated.SetUID(uidOf(answers))
 					}
 					if err := writer.Update(t.Context(), updated); (err == nil) != (answers[0] == nil) {
 						t.Errorf("got error %v, want one for %v", err, answers[0])
@@ -78,5 +86,20 @@ func TestARefusedStatusIsToldOnce(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// uidOf returns the UID of the Collector that has the name while some answers are to come.
+func uidOf(answers []error) types.UID { return types.UID(strings.Repeat("1", len(answers))) }
+
+func TestAStatusIsNotWrittenToAnotherCollectorOfTheName(t *testing.T) {
+	var written *unstructured.Unstructured
+	stored, updated := collector(t, steady), collector(t, `conditions: [{type: Initialized, status: "True"}]`)
+	stored.SetUID("2")
+	updated.SetUID("1")
+	c := fake.NewClientBuilder().WithObjects(stored, served(t)).WithInterceptorFuncs(receiving(t, &written)).Build()
+	err := status.NewClient(c, c, outcome{}, flows{}, record.NewFakeRecorder(9)).Status().Update(t.Context(), updated)
+	if err != nil || written != nil {
+		t.Errorf("written %v, error %v", written, err)
 	}
 }

@@ -149,6 +149,9 @@ func (w writer) Update(ctx context.Context, obj client.Object, _ ...client.SubRe
 	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(updated), stored, client.UnsafeDisableDeepCopy); err != nil { // only read
 		return client.IgnoreNotFound(err)
 	}
+	if stored.GetUID() != updated.GetUID() {
+		return nil // another Collector has the name by now, and the status went with the one before
+	}
 	stored = w.written.newer(stored)
 	if drift.IsOlder(updated.GetResourceVersion(), stored.GetResourceVersion()) {
 		updated.SetResourceVersion(stored.GetResourceVersion())
