@@ -93,7 +93,10 @@ var manifests = []manifestRow{
 	{name: "daemonset that somebody else scales", patch: `{spec: {mode: daemonset, autoscaling: {external: true}}}`,
 		refusal: `autoscaling: not with mode daemonset`},
 	{name: "scaling to none", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 0, maxReplicas: 2}}}`,
-		refusal: `autoscaling: minReplicas 0 only with keda`},
+		refusal: `autoscaling: minReplicas 0 only with keda, or with a metric of type Object or External`},
+	{name: "scaling to none by what the pods say", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 0, maxReplicas: 2, metrics: [` + queue + `]}}}`,
+		refusal: `autoscaling: minReplicas 0 only with keda, or with a metric of type Object or External`},
+	{name: "scaling to none by what is outside", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 0, maxReplicas: 2, metrics: [` + queue + `, ` + backlog + `]}}}`},
 	{name: "scaling to none with keda", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 0, maxReplicas: 2, keda: {triggers: [{type: cron, metadata: {}}]}}}}`},
 	{name: "keda with a target", patch: `{spec: {autoscaling: {targetCPUUtilizationPercentage: 70, keda: {triggers: [{type: cron, metadata: {}}]}}}}`,
 		refusal: `autoscaling: keda scales by its triggers alone; write metrics and targets as triggers`},
@@ -146,8 +149,9 @@ var manifests = []manifestRow{
 		refusal: `spec.podMonitor.interval: Invalid value`},
 }
 
-// queue is a metric to scale by.
+// queue is a metric to scale by, and backlog one that is there without pods.
 const queue = `{type: Pods, pods: {metric: {name: queue}, target: {type: AverageValue, averageValue: "500"}}}`
+const backlog = `{type: External, external: {metric: {name: backlog}, target: {type: AverageValue, averageValue: "500"}}}`
 
 // everything sets each field of the spec once, but for those that exclude each other.
 const everything = `
