@@ -85,6 +85,13 @@ var manifests = []manifestRow{
 		refusal: `updateStrategy.rollingUpdate.partition: only with mode statefulset`},
 	{name: "a surge of a statefulset", patch: `{spec: {mode: statefulset, updateStrategy: {rollingUpdate: {maxSurge: 1}}}}`,
 		refusal: `updateStrategy.rollingUpdate.maxSurge: not with mode statefulset, whose pods have fixed names`},
+	{name: "a statefulset without a pod that may be missing", patch: `{spec: {mode: statefulset, updateStrategy: {rollingUpdate: {maxUnavailable: 0}}}}`,
+		refusal: `spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: not 0 with mode statefulset`},
+	{name: "a statefulset without a percentage of pods that may be missing",
+		patch:   `{spec: {mode: statefulset, updateStrategy: {rollingUpdate: {maxUnavailable: 0%}}}}`,
+		refusal: `spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: not 0 with mode statefulset`},
+	{name: "a statefulset with a pod that may be missing", patch: `{spec: {mode: statefulset, updateStrategy: {rollingUpdate: {maxUnavailable: 10%}}}}`},
+	{name: "a deployment without a pod that may be missing", patch: `{spec: {updateStrategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}}}`},
 
 	{name: "minReplicas above maxReplicas", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 3, maxReplicas: 2}}}`,
 		refusal: `spec.autoscaling: Invalid value: autoscaling: minReplicas must not be larger than maxReplicas`},
