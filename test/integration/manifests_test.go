@@ -140,6 +140,15 @@ var manifests = []manifestRow{
 		refusal: `externalTrafficPolicy: only with type NodePort or LoadBalancer`},
 	{name: "addresses of a load balancer that there is not", patch: `{spec: {service: {type: NodePort, loadBalancerSourceRanges: [10.0.0.0/8]}}}`,
 		refusal: `loadBalancerClass, loadBalancerSourceRanges: only with type LoadBalancer`},
+	{name: "a block of a load balancer with more bits", patch: `{spec: {service: {type: LoadBalancer, loadBalancerSourceRanges: [10.0.0.1/8]}}}`,
+		refusal: `bits of the address are set beyond its prefix, as in 10.0.0.1/8; set`},
+	{name: "blocks of a load balancer", patch: `{spec: {service: {type: LoadBalancer, loadBalancerSourceRanges: [10.0.0.0/8, 10.1.2.3/32, "2001:db8::/64"]}}}`},
+	{name: "a block of senders with more bits", patch: `{spec: {networkPolicy: {enabled: true, ingressFrom: [{ipBlock: {cidr: 10.0.0.1/8}}]}}}`,
+		refusal: `spec.networkPolicy.ingressFrom[0]: Invalid value: ` + moreBits},
+	{name: "a block of backends with more bits", patch: `{spec: {networkPolicy: {enabled: true, egress: [{ports: [{port: 443}]}, {to: [{ipBlock: {cidr: "2001:db8::1/64"}}]}]}}}`,
+		refusal: `spec.networkPolicy.egress[1]: Invalid value: ` + moreBits},
+	{name: "blocks of senders and backends", patch: `{spec: {networkPolicy: {enabled: true, ingressFrom: [{ipBlock: {cidr: 10.0.0.0/8, except: [10.1.0.0/16]}}],
+		egress: [{to: [{ipBlock: {cidr: "2001:db8::/64"}}]}, {}]}}}`},
 	{name: "a load balancer without an address", patch: `{spec: {service: {type: LoadBalancer, clusterIP: None}}}`,
 		refusal: `clusterIP: None only with type ClusterIP`},
 	{name: "a Service without an address", patch: `{spec: {service: {clusterIP: None}}}`},
@@ -155,6 +164,8 @@ var manifests = []manifestRow{
 	{name: "scrape interval that is no duration", patch: `{spec: {podMonitor: {interval: often}}}`,
 		refusal: `spec.podMonitor.interval: Invalid value`},
 }
+
+const moreBits = `ipBlock.cidr: bits of the address are set beyond its prefix, as in 10.0.0.1/8; set 10.0.0.0/8, or a longer prefix`
 
 // queue is a metric to scale by, and backlog one that is there without pods.
 const queue = `{type: Pods, pods: {metric: {name: queue}, target: {type: AverageValue, averageValue: "500"}}}`
