@@ -46,16 +46,21 @@ func TestACollectorWithABlockOfMoreBitsSaysSoAndCanBeChanged(t *testing.T) {
 	collector := newCollector(newNamespace(t), "gateway")
 	collector.Spec.NetworkPolicy = &v1alpha1.NetworkPolicy{Enabled: true, IngressFrom: []networkingv1.NetworkPolicyPeer{block("10.0.0.1/8")}}
 	g.Eventually(func() error { return plane.client.Create(t.Context(), collector.DeepCopy(), client.DryRunAll) }).Should(Succeed())
-	createRefused(t, collector)
+	isRefused := minorOfAPIServer(t) >= 36
+	if isRefused {
+		createRefused(t, collector)
+	} else {
+		create(t, collector)
+	}
 	restore()
 	g.Eventually(func() error { return plane.client.Create(t.Context(), newCollectorLike(collector), client.DryRunAll) }).
 		Should(MatchError(ContainSubstring(moreBits)), "another Collector")
 
-	ready := func() string { return condition(t, collector, "Ready").Message }
-	const told = "spec.networkPolicy.ingressFrom[0].ipBlock.cidr: Invalid value: must not have bits set beyond the prefix length"
-	g.Eventually(ready).Should(ContainSubstring(told))
-
-	g.Expect(pluginIn(t, collector.Namespace).run("why", "gateway")).To(ContainSubstring("Write the first address of the block: 10.0.0.0/8."))
+	if isRefused {
+		const told = "spec.networkPolicy.ingressFrom[0].ipBlock.cidr: Invalid value: must not have bits set beyond the prefix length"
+		g.Eventually(func() string { return condition(t, collector, "Ready").Message }).Should(ContainSubstring(told))
+		g.Expect(pluginIn(t, collector.Namespace).run("why", "gateway")).To(ContainSubstring("Write the first address of the block: 10.0.0.0/8."))
+	}
 
 	edit := func(edit func(*v1alpha1.Collector)) error {
 		changed := get(t, collector, "", &v1alpha1.Collector{})
@@ -68,10 +73,13 @@ func TestACollectorWithABlockOfMoreBitsSaysSoAndCanBeChanged(t *testing.T) {
 		c.Spec.NetworkPolicy.IngressFrom = append(c.Spec.NetworkPolicy.IngressFrom, block("192.0.2.0/24"))
 	})).To(MatchError(ContainSubstring(moreBits)), "a change of the list")
 	g.Expect(edit(func(c *v1alpha1.Collector) { c.Spec.NetworkPolicy.IngressFrom[0] = block("10.0.0.0/8") })).To(Succeed())
-	g.Eventually(func() error {
-		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &networkingv1.NetworkPolicy{})
-	}).
-		Should(Succeed())
+	g.Eventually(func() (block string) {
+		policy := &networkingv1.NetworkPolicy{}
+		if plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), policy) == nil {
+			block = policy.Spec.Ingress[0].From[0].IPBlock.CIDR
+		}
+		return block
+	}).Should(Equal("10.0.0.0/8"))
 }
 
 // newCollectorLike returns a Collector with the same spec and another name.

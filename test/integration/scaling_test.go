@@ -99,6 +99,11 @@ func TestAnAutoscalerThatMayScaleToZeroDoes(t *testing.T) {
 	collector := newCollector(newNamespace(t), "gateway")
 	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(0)), MaxReplicas: new(int32(9)),
 		Metrics: []autoscalingv2.MetricSpec{backlog}}
+	if minorOfAPIServer(t) < 37 {
+		createRefused(t, collector)
+		g.Expect(condition(t, collector, "Ready").Message).To(ContainSubstring("spec.autoscaling.minReplicas: Invalid value: must be greater than or equal to 1"))
+		return
+	}
 	create(t, collector)
 	g.Expect(get(t, collector, "", &autoscalingv2.HorizontalPodAutoscaler{}).Spec.MinReplicas).To(HaveValue(BeEquivalentTo(0)))
 	serve(t, collector, 1)
