@@ -35,11 +35,13 @@ type NetworkPolicy struct {
 	// IngressFrom are the peers that may reach the collector's ports. The default
 	// is everybody.
 	// +optional
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.ipBlock) || !isCIDR(self.ipBlock.cidr) || cidr(self.ipBlock.cidr) == cidr(self.ipBlock.cidr).masked()",message="ipBlock.cidr: bits of the address are set beyond its prefix, as in 10.0.0.1/8; set 10.0.0.0/8, or a longer prefix"
 	IngressFrom []networkingv1.NetworkPolicyPeer `json:"ingressFrom,omitempty"`
 
 	// Egress are rules for what the collector may reach. Without any, egress is
 	// not limited.
 	// +optional
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.to) || self.to.all(peer, !has(peer.ipBlock) || !isCIDR(peer.ipBlock.cidr) || cidr(peer.ipBlock.cidr) == cidr(peer.ipBlock.cidr).masked())",message="ipBlock.cidr: bits of the address are set beyond its prefix, as in 10.0.0.1/8; set 10.0.0.0/8, or a longer prefix"
 	Egress []networkingv1.NetworkPolicyEgressRule `json:"egress,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || has(self.maxReplicas)",message="autoscaling: maxReplicas is required when enabled"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || !self.external || !has(self.enabled) || !self.enabled",message="autoscaling: external means that somebody else scales; disable enabled or external"
 // +kubebuilder:validation:XValidation:rule="!has(self.keda) || !(has(self.metrics) || has(self.targetCPUUtilizationPercentage) || has(self.targetMemoryUtilizationPercentage))",message="autoscaling: keda scales by its triggers alone; write metrics and targets as triggers"
-// +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.minReplicas > 0 || has(self.keda)",message="autoscaling: minReplicas 0 only with keda"
+// +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.minReplicas > 0 || has(self.keda) || (has(self.metrics) && self.metrics.exists(metric, metric.type in ['Object', 'External']))",message="autoscaling: minReplicas 0 only with keda, or with a metric of type Object or External, which is there without pods"
 type Autoscaling struct {
 	// Enabled adds an autoscaler. The default is false. When it becomes true, the
 	// operator no longer sets the number of pods, and the pods that run stay until
@@ -28,7 +28,8 @@ type Autoscaling struct {
 	External bool `json:"external,omitempty"`
 
 	// MinReplicas is the smallest number of pods, 1 by default. 0 is allowed with
-	// keda only.
+	// keda, or with a metric of type Object or External. For such a metric the
+	// cluster needs the feature HPAScaleToZero, which is on since version 1.37.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MinReplicas *int32 `json:"minReplicas,omitempty"`

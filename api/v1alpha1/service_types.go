@@ -110,6 +110,7 @@ type Service struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:items:XValidation:rule="!isCIDR(self) || cidr(self) == cidr(self).masked()",message="bits of the address are set beyond its prefix, as in 10.0.0.1/8; set 10.0.0.0/8, or a longer prefix"
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
 
 	// SessionAffinity is None (the default) or ClientIP, which sends one client's

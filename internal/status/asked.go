@@ -24,8 +24,11 @@ func askedBy(collector *unstructured.Unstructured) asked {
 	case mode == string(v1alpha1.ModeDaemonSet), scaling["external"] == true, scaling["enabled"] == true && scaling["keda"] != nil:
 		return asked{}
 	case scaling["enabled"] == true:
-		least, _, _ := unstructured.NestedInt64(scaling, "minReplicas")
-		return asked{"autoscaling.minReplicas", max(1, least), true} // 1 is the chart's default, and 0 is for KEDA only
+		least, isSet, _ := unstructured.NestedInt64(scaling, "minReplicas")
+		if !isSet {
+			least = 1 // the chart's default
+		}
+		return asked{"autoscaling.minReplicas", least, true}
 	}
 	if number, isSet, _ := unstructured.NestedInt64(collector.Object, "spec", "replicas"); isSet {
 		return asked{"replicas", number, false}

@@ -27,6 +27,8 @@ func TestTheNumberOfPodsIsComparedWithTheSpec(t *testing.T) {
 		"an autoscaler with the default that has begun": {"{autoscaling: {enabled: true}}", 1, ""},
 		"an autoscaler with the default that does nothing": {"{autoscaling: {enabled: true}}", 0,
 			"autoscaling.minReplicas is 1, but an autoscaler does nothing for a workload that was scaled to 0; scale it to 1"},
+		"an autoscaler that scales to 0":     {"{autoscaling: {enabled: true, minReplicas: 0}}", 0, ""},
+		"one that may, and does not":         {"{autoscaling: {enabled: true, minReplicas: 0}}", 2, ""},
 		"KEDA, which scales to 0 itself":     {"{autoscaling: {enabled: true, minReplicas: 2, keda: {triggers: []}}}", 0, ""},
 		"an autoscaler of the user":          {"{replicas: 3, autoscaling: {external: true}}", 0, ""},
 		"an autoscaler that is switched off": {"{replicas: 3, autoscaling: {enabled: false, minReplicas: 4}}", 3, ""},

@@ -45,7 +45,7 @@ func newCollector(namespace, name, config string) *v1alpha1.Collector {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: v1alpha1.CollectorSpec{
 			Collector: v1alpha1.CollectorConfig{
-				Name: "opentelemetry-collector", Version: "0.150.0", Configuration: []byte(config),
+				Name: "opentelemetry-collector", Version: "0.160.0", Configuration: []byte(config),
 			},
 			Tenant:  v1alpha1.Tenant{ID: "1042", Reference: "acme"},
 			Cluster: "prod-eu-1",

@@ -22,13 +22,16 @@ import (
 )
 
 // tormented is the configuration of a collector to which all happens that its metrics count: it takes telemetry, and sends
-// some; a memory limiter refuses, an exporter finds nobody, and the queue of another is full because its backend, %[3]s,
-// never answers. %[4]s is what its metrics are called by.
+// some; a memory limiter refuses, and another one that is an extension, an exporter finds nobody, and the queue of another is full because
+// its backend, %[3]s, never answers. %[4]s is what its metrics are called by.
 const tormented = `
 receivers:
   otlp: {protocols: {http: {endpoint: %[1]s}}}
   otlp/refused: {protocols: {http: {endpoint: %[2]s}}}
   otlp/full: {protocols: {http: {endpoint: %[5]s}}}
+  otlp/limited: {protocols: {http: &limited {endpoint: %[6]s, middlewares: [{id: memory_limiter}]}, grpc: {<<: *limited, endpoint: %[7]s}}}
+extensions:
+  memory_limiter: {check_interval: 100ms, limit_mib: 1}
 processors:
   memory_limiter: {check_interval: 100ms, limit_mib: 1000}
   memory_limiter/small: {check_interval: 100ms, limit_mib: 1}
@@ -37,7 +40,8 @@ exporters:
   otlp_http/nobody: {endpoint: "http://127.0.0.1:1", retry_on_failure: {enabled: false}}
   otlp_http/slow: {endpoint: %[3]s, sending_queue: {queue_size: 1, num_consumers: 1}}
 service:
-  telemetry: {logs: {level: fatal}, metrics: {readers: [{pull: {exporter: {prometheus: %[4]s}}}]}}
+  extensions: [memory_limiter]
+  telemetry: {logs: {level: fatal}, metrics: {level: detailed, readers: [{pull: {exporter: {prometheus: %[4]s}}}]}}
   pipelines:
     traces: &taken {receivers: [otlp], processors: [memory_limiter], exporters: [debug, otlp_http/nobody]}
     metrics: *taken
@@ -48,6 +52,7 @@ service:
     traces/full: &full {receivers: [otlp/full], exporters: [otlp_http/slow]}
     metrics/full: *full
     logs/full: *full
+    traces/limited: {receivers: [otlp/limited], exporters: [debug]}
 `
 
 // payloads are one span, one metric point and one log record.
@@ -65,13 +70,17 @@ func TestTheDashboardOfCollectorsShowsWhatARealCollectorCounts(t *testing.T) {
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(slow.CloseClientConnections)
 	var scraped []string
-	// A configuration can ask for metrics without the ends of names that say type and unit.
-	for tenant, names := range map[string]string{"acme": "", "globex": ", without_type_suffix: true, without_units: true"} {
+	// A configuration can ask for metrics with and without the ends of names that say type and unit. The default depends on the version.
+	ends := map[string]string{"acme": ", without_type_suffix: false, without_units: false", "globex": ", without_type_suffix: true, without_units: true"}
+	for tenant, names := range ends {
 		taking, refusing, full, metrics := freeAddress(t), freeAddress(t), freeAddress(t), freeAddress(t)
+		limited, calls := freeAddress(t), freeAddress(t)
 		host, port, _ := net.SplitHostPort(metrics)
-		config := fmt.Sprintf(tormented, taking, refusing, slow.URL, fmt.Sprintf("{host: %s, port: %s%s}", host, port, names), full)
+		config := fmt.Sprintf(tormented, taking, refusing, slow.URL, fmt.Sprintf("{host: %s, port: %s%s}", host, port, names), full,
+			limited, calls)
 		runHere(t, "bin/collector/otelcol", "--config="+written(t, config))
-		go sendUntilDone(t.Context(), taking, refusing, full)
+		go sendUntilDone(t.Context(), taking, refusing, full, limited)
+		go callUntilDone(t.Context(), calls)
 		scraped = append(scraped, fmt.Sprintf("{targets: [%q], labels: {namespace: n, kube8_dev_collector: c, kube8_dev_tenant_reference: %s}}",
 			metrics, tenant))
 	}
@@ -149,6 +158,31 @@ func sendUntilDone(ctx context.Context, addresses ...string) {
 	}
 }
 
+// callUntilDone calls a gRPC server with an empty message. Answers do not matter.
+func callUntilDone(ctx context.Context, address string) {
+	protocols := &http.Protocols{}
+	protocols.SetUnencryptedHTTP2(true)
+	caller := http.Client{Transport: &http.Transport{Protocols: protocols}}
+	for tick := time.NewTicker(50 * time.Millisecond); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		const method = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+		message := strings.NewReader("\x00\x00\x00\x00\x00") // not compressed, of no bytes
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+method, message)
+		if err != nil {
+			return
+		}
+		request.Header.Set("Content-Type", "application/grpc")
+		request.Header.Set("TE", "trailers")
+		if answer, err := caller.Do(request); err == nil {
+			answer.Body.Close()
+		}
+	}
+}
+
 // queriesOf returns the queries of a dashboard's panels by what they are called there.
 func queriesOf(t *testing.T, file string) map[string]string {
 	t.Helper()
@@ -168,7 +202,7 @@ func queriesOf(t *testing.T, file string) map[string]string {
 			found[panel.Title+" "+target.RefID] = target.Expr
 		}
 	}
-	if len(found) < 9 {
+	if len(found) < 11 {
 		t.Fatalf("found only %d queries", len(found))
 	}
 	return found

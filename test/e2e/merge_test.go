@@ -23,7 +23,7 @@ var mergedBy = []struct {
 }{
 	{
 		name: "OpenTelemetry: the last value wins, and a list is replaced",
-		program: "bin/collector/otelcol print-config --feature-gates=otelcol.printInitialConfig" +
+		program: "bin/collector/otelcol print-config" +
 			" --config=DIR/base-shared.yaml --config=DIR/config.yaml --config=DIR/base-ours",
 		files: map[string]string{
 			"base-shared.yaml": `

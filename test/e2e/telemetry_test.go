@@ -90,7 +90,7 @@ func TestPodsWithoutTrafficAndWithoutMetricsAreTold(t *testing.T) {
 	other := newCollector(namespace, "other", printing("basic"))
 	other.Spec.Flow = &v1alpha1.Flow{Port: 13133, Path: "/"} // the health check, which answers JSON
 	endless := newCollector(namespace, "endless", `sys.env("ANY")`)
-	endless.Spec.Collector.Name, endless.Spec.Collector.Version = "docker.io/grafana/alloy", "v1.11.3"
+	endless.Spec.Collector.Name, endless.Spec.Collector.Version = "docker.io/grafana/alloy", "v1.21.2"
 	endless.Spec.Collector.Format, endless.Spec.Collector.FileName = v1alpha1.FormatRaw, "config.alloy"
 	endless.Spec.Args = []string{"run", "--storage.path=/tmp/alloy", "--server.http.listen-addr=0.0.0.0:12345", "/etc/collector/config.alloy"}
 	endless.Spec.Env = []corev1.EnvVar{{Name: "ANY", Value: "value"}}

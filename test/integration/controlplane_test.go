@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -169,6 +170,20 @@ func (p *controlPlane) grant(ctx context.Context, objects []*unstructured.Unstru
 		}
 	}
 	return nil
+}
+
+// minorOfAPIServer returns the second part of the API server's version, such as 37.
+func minorOfAPIServer(t *testing.T) int {
+	t.Helper()
+	version, err := discovery.NewDiscoveryClientForConfigOrDie(plane.env.Config).ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	minor, err := strconv.Atoi(version.Minor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return minor
 }
 
 // kubeconfig writes a kubeconfig that acts as a ServiceAccount. Each has a file of its own: another operator of that account may

@@ -85,6 +85,13 @@ var manifests = []manifestRow{
 		refusal: `updateStrategy.rollingUpdate.partition: only with mode statefulset`},
 	{name: "a surge of a statefulset", patch: `{spec: {mode: statefulset, updateStrategy: {rollingUpdate: {maxSurge: 1}}}}`,
 		refusal: `updateStrategy.rollingUpdate.maxSurge: not with mode statefulset, whose pods have fixed names`},
+	{name: "a statefulset without a pod that may be missing", patch: `{spec: {mode: statefulset, updateStrategy: {rollingUpdate: {maxUnavailable: 0}}}}`,
+		refusal: `spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: not 0 with mode statefulset`},
+	{name: "a statefulset without a percentage of pods that may be missing",
+		patch:   `{spec: {mode: statefulset, updateStrategy: {rollingUpdate: {maxUnavailable: 0%}}}}`,
+		refusal: `spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: not 0 with mode statefulset`},
+	{name: "a statefulset with a pod that may be missing", patch: `{spec: {mode: statefulset, updateStrategy: {rollingUpdate: {maxUnavailable: 10%}}}}`},
+	{name: "a deployment without a pod that may be missing", patch: `{spec: {updateStrategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}}}`},
 
 	{name: "minReplicas above maxReplicas", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 3, maxReplicas: 2}}}`,
 		refusal: `spec.autoscaling: Invalid value: autoscaling: minReplicas must not be larger than maxReplicas`},
@@ -93,7 +100,10 @@ var manifests = []manifestRow{
 	{name: "daemonset that somebody else scales", patch: `{spec: {mode: daemonset, autoscaling: {external: true}}}`,
 		refusal: `autoscaling: not with mode daemonset`},
 	{name: "scaling to none", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 0, maxReplicas: 2}}}`,
-		refusal: `autoscaling: minReplicas 0 only with keda`},
+		refusal: `autoscaling: minReplicas 0 only with keda, or with a metric of type Object or External`},
+	{name: "scaling to none by what the pods say", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 0, maxReplicas: 2, metrics: [` + queue + `]}}}`,
+		refusal: `autoscaling: minReplicas 0 only with keda, or with a metric of type Object or External`},
+	{name: "scaling to none by what is outside", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 0, maxReplicas: 2, metrics: [` + queue + `, ` + backlog + `]}}}`},
 	{name: "scaling to none with keda", patch: `{spec: {autoscaling: {enabled: true, minReplicas: 0, maxReplicas: 2, keda: {triggers: [{type: cron, metadata: {}}]}}}}`},
 	{name: "keda with a target", patch: `{spec: {autoscaling: {targetCPUUtilizationPercentage: 70, keda: {triggers: [{type: cron, metadata: {}}]}}}}`,
 		refusal: `autoscaling: keda scales by its triggers alone; write metrics and targets as triggers`},
@@ -130,6 +140,15 @@ var manifests = []manifestRow{
 		refusal: `externalTrafficPolicy: only with type NodePort or LoadBalancer`},
 	{name: "addresses of a load balancer that there is not", patch: `{spec: {service: {type: NodePort, loadBalancerSourceRanges: [10.0.0.0/8]}}}`,
 		refusal: `loadBalancerClass, loadBalancerSourceRanges: only with type LoadBalancer`},
+	{name: "a block of a load balancer with more bits", patch: `{spec: {service: {type: LoadBalancer, loadBalancerSourceRanges: [10.0.0.1/8]}}}`,
+		refusal: `bits of the address are set beyond its prefix, as in 10.0.0.1/8; set`},
+	{name: "blocks of a load balancer", patch: `{spec: {service: {type: LoadBalancer, loadBalancerSourceRanges: [10.0.0.0/8, 10.1.2.3/32, "2001:db8::/64"]}}}`},
+	{name: "a block of senders with more bits", patch: `{spec: {networkPolicy: {enabled: true, ingressFrom: [{ipBlock: {cidr: 10.0.0.1/8}}]}}}`,
+		refusal: `spec.networkPolicy.ingressFrom[0]: Invalid value: ` + moreBits},
+	{name: "a block of backends with more bits", patch: `{spec: {networkPolicy: {enabled: true, egress: [{ports: [{port: 443}]}, {to: [{ipBlock: {cidr: "2001:db8::1/64"}}]}]}}}`,
+		refusal: `spec.networkPolicy.egress[1]: Invalid value: ` + moreBits},
+	{name: "blocks of senders and backends", patch: `{spec: {networkPolicy: {enabled: true, ingressFrom: [{ipBlock: {cidr: 10.0.0.0/8, except: [10.1.0.0/16]}}],
+		egress: [{to: [{ipBlock: {cidr: "2001:db8::/64"}}]}, {}]}}}`},
 	{name: "a load balancer without an address", patch: `{spec: {service: {type: LoadBalancer, clusterIP: None}}}`,
 		refusal: `clusterIP: None only with type ClusterIP`},
 	{name: "a Service without an address", patch: `{spec: {service: {clusterIP: None}}}`},
@@ -146,8 +165,11 @@ var manifests = []manifestRow{
 		refusal: `spec.podMonitor.interval: Invalid value`},
 }
 
-// queue is a metric to scale by.
+const moreBits = `ipBlock.cidr: bits of the address are set beyond its prefix, as in 10.0.0.1/8; set 10.0.0.0/8, or a longer prefix`
+
+// queue is a metric to scale by, and backlog one that is there without pods.
 const queue = `{type: Pods, pods: {metric: {name: queue}, target: {type: AverageValue, averageValue: "500"}}}`
+const backlog = `{type: External, external: {metric: {name: backlog}, target: {type: AverageValue, averageValue: "500"}}}`
 
 // everything sets each field of the spec once, but for those that exclude each other.
 const everything = `

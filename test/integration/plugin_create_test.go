@@ -19,6 +19,7 @@ func TestThePluginCreatesACollector(t *testing.T) {
 	p.write("config.yaml", config)
 	create := []string{"create", "gateway", "--from-file", "config.yaml", "--tenant", "acme", "--tenant-id", "1042", "--cluster", "prod-eu-1"}
 	want := newCollector(namespace, "gateway")
+	want.Spec.Collector.Version = "0.160.0" // the default
 	absent := func() bool {
 		return apierrors.IsNotFound(plane.client.Get(t.Context(), client.ObjectKeyFromObject(want), &v1alpha1.Collector{}))
 	}

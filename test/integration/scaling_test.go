@@ -11,6 +11,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,6 +86,38 @@ func TestAWorkloadThatWasScaledToZeroGetsThePodsThatItsAutoscalerDoesNotMake(t *
 	g.Eventually(ready).Should(Equal("True Available: 2/2 available"))
 	scale(5)
 	g.Eventually(ready).Should(Equal("True Available: 5/5 available"))
+}
+
+// With a metric that is there without pods, a HorizontalPodAutoscaler can scale to 0: https://kep.k8s.io/2021.
+func TestAnAutoscalerThatMayScaleToZeroDoes(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	backlog := autoscalingv2.MetricSpec{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
+		Metric: autoscalingv2.MetricIdentifier{Name: "backlog"},
+		Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: new(resource.MustParse("500"))},
+	}}
+	collector := newCollector(newNamespace(t), "gateway")
+	collector.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(0)), MaxReplicas: new(int32(9)),
+		Metrics: []autoscalingv2.MetricSpec{backlog}}
+	if minorOfAPIServer(t) < 37 {
+		createRefused(t, collector)
+		g.Expect(condition(t, collector, "Ready").Message).To(ContainSubstring("spec.autoscaling.minReplicas: Invalid value: must be greater than or equal to 1"))
+		return
+	}
+	create(t, collector)
+	g.Expect(get(t, collector, "", &autoscalingv2.HorizontalPodAutoscaler{}).Spec.MinReplicas).To(HaveValue(BeEquivalentTo(0)))
+	serve(t, collector, 1)
+	isReady := func() corev1.ConditionStatus { return condition(t, collector, "Ready").Status }
+	g.Eventually(isReady).Should(Equal(corev1.ConditionTrue))
+
+	scaleTo(t, collector, 0)
+	serve(t, collector, 0)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.PodLabels = v1alpha1.Labels{"more": "true"} })
+	deployment := get(t, collector, "", &appsv1.Deployment{})
+	g.Expect(deployment.Spec.Template.Labels).To(HaveKey("more"))
+	g.Expect(deployment.Spec.Replicas).To(HaveValue(BeEquivalentTo(0)))
+	serve(t, collector, 0)
+	g.Eventually(isReady).Should(Equal(corev1.ConditionTrue))
 }
 
 // The manifests of docs/sizing.md are accepted, and the operator leaves the number of pods to their autoscaler.

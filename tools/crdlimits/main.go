@@ -1,6 +1,6 @@
 // Command crdlimits limits the lists, maps and 32-bit numbers in the schema of a generated CRD that have no limit of their own. Types of
 // Kubernetes have none, and no marker can give them one. The API server does not look at the format of a number, and whoever reads a
-// larger one into these types fails. It also limits the digits and exponents of quantities.
+// larger one into these types fails. It also limits the digits and exponents of quantities, and the length of blocks of addresses.
 //
 // Usage: crdlimits FILE
 package main
@@ -25,6 +25,10 @@ const (
 	// options is the list of a mount that has each of three words once. A mount counts as if it had no list, so that as many may be
 	// mounted as before it had one.
 	options, words = "bindMountOptions", 3
+
+	// block is how many characters the longest block of addresses has, which is one of IPv6. Rules read blocks, and the API
+	// server reckons what a rule costs at most.
+	block = 43
 
 	// amount is what a quantity looks like: 32 digits and two of an exponent. The pattern of Kubernetes allows any number, and whoever
 	// compares 1e100000000 with something takes a minute for it.
@@ -93,6 +97,8 @@ func limitByName(name string, field map[string]any, depth int) {
 		setDefault(field, "maxItems", fewer)
 	case name == options:
 		setDefault(field, "maxItems", words)
+	case name == "cidr" && field["type"] == "string":
+		setDefault(field, "maxLength", block)
 	}
 }
 

@@ -15,6 +15,7 @@ func TestEachListMapAndNumberOfASchemaHasALimit(t *testing.T) {
 	}
 	write(`
 properties:
+  ipBlock: {properties: {cidr: {type: string}}, type: object}
   items: {type: string}
   list: {items: {additionalProperties: {type: string}, type: object}, type: array}
   few: {items: {type: string}, maxItems: 2, type: array}
@@ -61,6 +62,12 @@ properties:
       type: string
     maxItems: 2
     type: array
+  ipBlock:
+    properties:
+      cidr:
+        maxLength: 43
+        type: string
+    type: object
   items:
     type: string
   list:

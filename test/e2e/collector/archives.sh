@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../../.."
 releases=ghcr.io/open-telemetry/opentelemetry-collector-releases
 
 export CGO_ENABLED=0
-(cd test/e2e/collector && go run go.opentelemetry.io/collector/cmd/builder@v0.150.0 --config=builder.yaml)
+(cd test/e2e/collector && go run go.opentelemetry.io/collector/cmd/builder@v0.160.0 --config=builder.yaml)
 go build -o bin/vendor/otelcol ./test/e2e/vendor
 go -C test/e2e/metrics build -ldflags='-s -w' -o ../../../bin/metrics/test-adapter tool
 go -C examples/portal build -o ../../bin/portal/portal .
@@ -41,9 +41,9 @@ while read -r image folder dockerfile; do
   "$CONTAINER_TOOL" build -f "$dockerfile" -t "$image" "$folder"
   save "$image"
 done <<EOF
-$releases/opentelemetry-collector:0.150.0 bin/collector test/e2e/collector/Dockerfile
-$releases/opentelemetry-collector-k8s:0.150.0 bin/collector test/e2e/collector/Dockerfile
-docker.io/grafana/alloy:v1.11.3 bin/vendor test/e2e/collector/Dockerfile
+$releases/opentelemetry-collector:0.160.0 bin/collector test/e2e/collector/Dockerfile
+$releases/opentelemetry-collector-k8s:0.160.0 bin/collector test/e2e/collector/Dockerfile
+docker.io/grafana/alloy:v1.21.2 bin/vendor test/e2e/collector/Dockerfile
 docker.io/prom/prometheus:v2.42.0 bin/prometheus test/e2e/collector/debian.Dockerfile
 docker.io/balabit/syslog-ng:3.38.1 bin/syslog-ng test/e2e/collector/debian.Dockerfile
 kube8.dev/test-adapter:v0 bin/metrics test/e2e/collector/debian.Dockerfile

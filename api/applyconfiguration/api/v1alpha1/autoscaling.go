@@ -22,7 +22,8 @@ type AutoscalingApplyConfiguration struct {
 	// The default is false.
 	External *bool `json:"external,omitempty"`
 	// MinReplicas is the smallest number of pods, 1 by default. 0 is allowed with
-	// keda only.
+	// keda, or with a metric of type Object or External. For such a metric the
+	// cluster needs the feature HPAScaleToZero, which is on since version 1.37.
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 	// MaxReplicas is the largest number of pods. It is required when enabled.
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`

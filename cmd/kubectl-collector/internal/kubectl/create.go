@@ -22,7 +22,7 @@ import (
 )
 
 // defaultVersion is the version of the OpenTelemetry Collector that a Collector gets unless another one is named.
-const defaultVersion = "0.150.0"
+const defaultVersion = "0.160.0"
 
 // creation is what a Collector is created from.
 type creation struct {
