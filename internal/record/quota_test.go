@@ -1,8 +1,20 @@
 package record
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
+
+	"helm.sh/helm/v3/pkg/chart"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 func TestAQuotaSaysHowManySecretsAreTooMany(t *testing.T) {
@@ -21,5 +33,56 @@ func TestAQuotaSaysHowManySecretsAreTooMany(t *testing.T) {
 	}
 	if got := overQuota(nil); got != 0 {
 		t.Errorf("%d are too many without a refusal", got)
+	}
+}
+
+func TestAQuotaTakesAsManyOldRecordsAsItNeeds(t *testing.T) {
+	collector := &v1alpha1.Collector{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Collector"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1"},
+	}
+	for name, row := range map[string]struct {
+		hard, secrets, left int // how many Secrets may be there, how many come with the revision, and how many records stay of four
+		begins              bool
+	}{
+		"there is room":                             {hard: 5, left: 4, begins: true},
+		"one has to go":                             {hard: 4, left: 3, begins: true},
+		"two have to go, with a configuration":      {hard: 4, secrets: 1, left: 2, begins: true},
+		"the deployed one stays":                    {hard: 2, left: 1, begins: true},
+		"nothing goes if that would be in vain":     {hard: 1, left: 4},
+		"and nothing, with a configuration":         {hard: 2, secrets: 1, left: 4},
+		"and nothing, where no Secret may be there": {hard: 0, left: 4},
+	} {
+		cluster := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+				var all corev1.SecretList
+				if err := c.List(ctx, &all); err != nil {
+					return err
+				}
+				if len(all.Items) >= row.hard {
+					return apierrors.NewForbidden(corev1.Resource("secrets"), object.GetName(), fmt.Errorf(
+						"exceeded quota: limit, requested: count/secrets=1, used: count/secrets=%d, limited: count/secrets=%d", len(all.Items), row.hard))
+				}
+				return c.Create(ctx, object, options...)
+			},
+		})
+		records := &Records{
+			Cluster: cluster, Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 10, Deployed: 4,
+			History: []v1alpha1.RecordedRevision{},
+		}
+		hard := row.hard
+		row.hard = 9
+		for revision := range 4 {
+			created, err := records.create(t.Context(), revision+1, Content{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			records.History = append(records.History, created)
+		}
+		row.hard = hard
+		_, err := records.Begin(t.Context(), Content{Manifest: "a", Secrets: row.secrets})
+		if (err == nil) != row.begins || len(records.Kept()) != row.left {
+			t.Errorf("%s: %d records stay, want %d; %v", name, len(records.Kept()), row.left, err)
+		}
 	}
 }

@@ -30,13 +30,21 @@ func (p *tenancyPlane) as(t *testing.T, user string) client.Client {
 
 func TestACollectorSaysWhoHasChangedItsSpecAndNobodyCanForgeIt(t *testing.T) {
 	t.Parallel()
-	p := startTenancyPlane(t, [2]string{"runtime-config", "admissionregistration.k8s.io/v1beta1=true"})
+	flags := [][2]string{{"runtime-config", "admissionregistration.k8s.io/v1beta1=true"}}
+	hasOnlyBeta := minorOfAPIServer(t) < 36
+	if hasOnlyBeta {
+		flags = append(flags, [2]string{"feature-gates", "MutatingAdmissionPolicy=true"})
+	}
+	p := startTenancyPlane(t, flags...)
 	script, err := docs.Script("docs/security.md", "Who has changed a Collector")
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := NewWithT(t)
 	ga, beta, _ := strings.Cut(strings.TrimSpace(script), "\n")
+	if hasOnlyBeta {
+		ga = beta
+	}
 	out, err := kubectlOn(t, p.kubeconfig, strings.Fields(ga)[1:]...)
 	g.Expect(err).NotTo(HaveOccurred(), out)
 	jane, joe, operator := p.as(t, "jane"), p.as(t, "joe"), p.as(t, "system:serviceaccount:kube8-operator-system:kube8-operator")

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admission/v1"
+	registrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -242,4 +244,25 @@ func TestAServiceAccountThatIsNamedLikeARecordMakesNoLoop(t *testing.T) {
 	g := NewWithT(t)
 	g.Consistently(func() []string { return plane.audit.writes(t, since, collector.Namespace) }, 5*time.Second).Should(BeEmpty())
 	g.Expect(condition(t, collector, "Ready").Status).To(Equal(corev1.ConditionTrue))
+}
+
+// Not parallel: it stops the shared operator.
+func TestRecordsOfChangesThatTheStatusDoesNotTellOfAreWithdrawn(t *testing.T) {
+	g, collector := NewWithT(t), install(t)
+	becomeReady(t, collector)
+	allow := forbid(t, collector.Namespace, "kube8.dev", "collectors/status", "false", registrationv1.Update)
+	g.Eventually(func() error {
+		probe := get(t, collector, "", &v1alpha1.Collector{})
+		probe.Status.Version = "probe"
+		return plane.client.Status().Update(t.Context(), probe, client.DryRunAll)
+	}).Should(MatchError(ContainSubstring("not in this test")))
+	last := func() []string { return statusesOfRevisions(t, collector) }
+	for revision, version := range []string{"0.151.0", "0.152.0", "0.153.0", "0.154.0"} {
+		change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = version })
+		g.Eventually(last).Should(ContainElement(fmt.Sprintf("%d deployed", revision+2)))
+	}
+	nextOperator(t, collector, allow)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.155.0" })
+	g.Eventually(last).Should(And(HaveLen(int(deployedRevision(t, collector))), WithTransform(
+		func(all []string) string { return strings.Join(all, ", ") }, MatchRegexp(`^(\d superseded, )+\d deployed$`))))
 }

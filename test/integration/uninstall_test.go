@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,10 +72,11 @@ func TestACollectorStaysUntilWhatItBecameIsGone(t *testing.T) {
 	}
 }
 
-// disown takes the owner reference of a Collector's Deployment away.
-func disown(t *testing.T, collector *v1alpha1.Collector) {
+// disown takes the owner reference of a Collector's Deployment away, and something else of its metadata.
+func disown(t *testing.T, collector *v1alpha1.Collector, more ...string) {
 	t.Helper()
-	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "remove", "path": "/metadata/ownerReferences"}]`))
+	operations := append([]string{`{"op": "remove", "path": "/metadata/ownerReferences"}`}, more...)
+	patch := client.RawPatch(types.JSONPatchType, []byte("["+strings.Join(operations, ", ")+"]"))
 	if err := plane.client.Patch(t.Context(), get(t, collector, "", &appsv1.Deployment{}), patch); err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +95,26 @@ func TestACollectorStaysWithWhatThePodsOfAWorkloadUseThatItNoLongerControls(t *t
 	g.Expect(plane.client.Delete(t.Context(), get(t, collector, "", &appsv1.Deployment{}))).To(Succeed())
 	awaitGone(t, collector)
 	g.Expect(names(contents(t, collector.Namespace))).To(BeEmpty())
+}
+
+func TestACollectorStaysWithWhatAWorkloadUsesWhoseMetadataLacksMore(t *testing.T) {
+	t.Parallel()
+	for name, lacks := range map[string]string{
+		"the label":          `{"op": "remove", "path": "/metadata/labels/kube8.dev~1collector"}`,
+		"its managed fields": `{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, collector := NewWithT(t), install(t)
+			disown(t, collector, lacks)
+			g.Expect(plane.client.Delete(t.Context(), collector)).To(Succeed())
+			g.Eventually(func() string { return condition(t, collector, "Ready").Message }).Should(HavePrefix(
+				`the Collector no longer controls Deployment "gateway", whose pods use what goes with the Collector`))
+			get(t, collector, "", &corev1.ServiceAccount{})
+			g.Expect(plane.client.Delete(t.Context(), get(t, collector, "", &appsv1.Deployment{}))).To(Succeed())
+			awaitGone(t, collector)
+		})
+	}
 }
 
 func TestACollectorDoesNotWaitForEverForWhatSomebodyElseHolds(t *testing.T) {

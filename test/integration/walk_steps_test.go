@@ -140,7 +140,7 @@ func (w *walker) take(ctx context.Context, value walked) {
 	w.count.fields[value.path] = w.count.fields[value.path] || told == ""
 	if told == "" {
 		w.count.accepted++
-		if offline != nil {
+		if offline != nil && !w.isOlder {
 			w.finds(value, "render refuses what is deployed: %v", offline)
 		}
 	} else {

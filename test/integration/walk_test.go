@@ -52,6 +52,7 @@ func walkedAPIs() []string {
 type walker struct {
 	*space
 	offline    *offline.Renderer
+	isOlder    bool           // the API server is older than the validation that render has
 	first      map[string]any // the spec to which the Collector comes back
 	shape      map[string]string
 	generation int64
@@ -123,6 +124,7 @@ func walk(t *testing.T, first map[string]any, all []walked) walkCount {
 		if err != nil {
 			t.Fatal(err)
 		}
+		walks.isOlder = isOlder(t)
 		running.Go(func() {
 			for value := range values {
 				if len(walks.count.findings) < mostFindings {

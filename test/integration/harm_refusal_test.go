@@ -1,0 +1,59 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+func TestAWorkloadThatIsScaledTo0GetsItsPodsBackWhileAChangeIsRefused(t *testing.T) {
+	t.Parallel()
+	g, collector := NewWithT(t), install(t, func(c *v1alpha1.Collector) {
+		c.Spec.Autoscaling = &v1alpha1.Autoscaling{Enabled: true, MinReplicas: new(int32(2)), MaxReplicas: new(int32(9))}
+	})
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("- refused") })
+	awaitFailed(t, collector, "not a YAML mapping")
+	toNone := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"replicas": 0}}`))
+	g.Expect(plane.client.Patch(t.Context(), get(t, collector, "", &appsv1.Deployment{}), toNone, client.FieldOwner("kubectl"))).To(Succeed())
+	g.Eventually(func() int32 { return *get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas }).Should(Equal(int32(2)))
+}
+
+func TestARefusalWithALongTextIsInTheStatus(t *testing.T) {
+	t.Parallel()
+	g, collector := NewWithT(t), install(t)
+	refusal := denied
+	refusal.Message = "not by me: " + strings.Repeat("because\n", 200_000)
+	refuseAs(t, collector.Namespace, "apps", "deployments", refusal, func(*admissionv1.AdmissionRequest) bool { return true })
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	awaitFailed(t, collector, "not by me")
+	for _, condition := range get(t, collector, "", &v1alpha1.Collector{}).Status.Conditions {
+		g.Expect(len(condition.Message)).To(BeNumerically("<", 5000), condition.Type)
+	}
+}
+
+// A quota that was lowered: no deletion of records makes room for another one.
+func TestAQuotaThatRefusesAChangeKeepsTheHistory(t *testing.T) {
+	t.Parallel()
+	g, collector := NewWithT(t), install(t)
+	for _, version := range []string{"0.151.0", "0.152.0", "0.153.0"} {
+		upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = version })
+	}
+	before := statusesOfRevisions(t, collector)
+	limit := quota(t, collector.Namespace, "count/secrets")
+	limit.Spec.Hard = corev1.ResourceList{"count/secrets": resource.MustParse("3")}
+	g.Expect(plane.client.Update(t.Context(), limit)).To(Succeed())
+	limit.Status = corev1.ResourceQuotaStatus{Hard: limit.Spec.Hard, Used: corev1.ResourceList{"count/secrets": resource.MustParse("7")}}
+	g.Expect(plane.client.Status().Update(t.Context(), limit)).To(Succeed())
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.170.0" })
+	awaitFailed(t, collector, "exceeded quota")
+	g.Expect(statusesOfRevisions(t, collector)).To(Equal(before))
+}
