@@ -24,8 +24,8 @@ type Applier struct {
 	Cluster   Cluster
 	Collector *unstructured.Unstructured
 
-	// Note is told of each object that was applied or, with nil, deleted. A creation that found an object is told as its adoption, and so is
-	// an object that was created again as it was. Note is called by one goroutine at a time.
+	// Note is told of each object that was applied or, with nil, deleted. A creation that found an object is told as its adoption. An object
+	// that was created again as it was is told in the same way. Note is called by one goroutine at a time.
 	Note func(step Step, after *inventory.Object)
 
 	// Lost is told of each step whose answer was lost: nobody knows whether it was done. It is called like Note.

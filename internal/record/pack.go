@@ -29,7 +29,8 @@ type Content struct {
 	// ChangedBy says who has changed what the revision is made from, if that is known.
 	ChangedBy string
 
-	// Hash is that of the rendered objects, and Secrets is how many of these are created once the revision has begun. Neither is recorded.
+	// Hash is that of the rendered objects, and Secrets is how many of these are created once the revision has begun. The record has no such
+	// field.
 	Hash    string
 	Secrets int
 

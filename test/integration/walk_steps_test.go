@@ -143,6 +143,8 @@ func (w *walker) take(ctx context.Context, value walked) {
 		if offline != nil && !w.isOlder {
 			w.finds(value, "render refuses what is deployed: %v", offline)
 		}
+	} else if w.isOlder && strings.Contains(told, "field not declared in schema") {
+		w.count.refused++ // pods of the API server's version do not have the field
 	} else {
 		w.count.refused++
 		// It depends on what was before, or on what else is in the cluster.
