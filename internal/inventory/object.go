@@ -58,7 +58,8 @@ func Of(object client.Object) Object {
 		UID: object.GetUID(), Version: object.GetResourceVersion(), Created: object.GetCreationTimestamp().Time,
 		Deleting: object.GetDeletionTimestamp() != nil, Finalizers: object.GetFinalizers(),
 		Hash: fields.Hash, Digest: fields.Digest, OwnsReplicas: fields.Replicas, CoOwned: fields.CoOwned, Editor: fields.Editor,
-		Checked: kept[v1alpha1.CheckedAnnotation], Ended: cache.Ended(object), References: kept[postrender.ReferencesAnnotation], Uses: kept[cache.UsesAnnotation],
+		Checked: kept[v1alpha1.CheckedAnnotation], Ended: cache.Ended(object), References: kept[postrender.ReferencesAnnotation],
+		Uses: kept[cache.UsesAnnotation],
 	}
 	pods := PodsOf(object)
 	o.Replicas, o.Serves = pods.Wanted, !pods.Behind && pods.Wanted > 0 && pods.Updated >= pods.Wanted && pods.Available >= pods.Wanted

@@ -21,7 +21,8 @@ func Verify(live, collector client.Object, what Reference) error {
 		return nil
 	}
 	advice := "delete or rename it, or rename the Collector"
-	if _, isMade := live.GetAnnotations()[v1alpha1.AppliedAnnotation]; isMade && metav1.GetControllerOf(live) == nil { // pods may serve with it
+	_, isMade := live.GetAnnotations()[v1alpha1.AppliedAnnotation]
+	if isMade && metav1.GetControllerOf(live) == nil { // pods may serve with it
 		advice = "the operator has made it, so add the Collector to its ownerReferences again, or delete it"
 	}
 	return &ConflictError{fmt.Sprintf("%s exists and %s; %s", what, OwnerOf(live, collector), advice)}

@@ -173,7 +173,10 @@ func (p *controlPlane) grant(ctx context.Context, objects []*unstructured.Unstru
 }
 
 // isOlder tells whether the API server is older than the one whose validation render has, and may accept what render refuses.
-func isOlder(t *testing.T) bool { return minorOfAPIServer(t) < 37 }
+func isOlder(t *testing.T) bool {
+	t.Helper()
+	return minorOfAPIServer(t) < 37
+}
 
 // minorOfAPIServer returns the second part of the API server's version, such as 37.
 func minorOfAPIServer(t *testing.T) int {

@@ -263,6 +263,6 @@ func TestRecordsOfChangesThatTheStatusDoesNotTellOfAreWithdrawn(t *testing.T) {
 	}
 	nextOperator(t, collector, allow)
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.155.0" })
-	g.Eventually(last).Should(And(HaveLen(int(deployedRevision(t, collector))), WithTransform(
+	g.Eventually(last).Should(And(HaveLen(deployedRevision(t, collector)), WithTransform(
 		func(all []string) string { return strings.Join(all, ", ") }, MatchRegexp(`^(\d superseded, )+\d deployed$`))))
 }

@@ -138,14 +138,15 @@ func (w *walker) take(ctx context.Context, value walked) {
 		w.finds(value, "the API server fails: %v", err)
 	}
 	w.count.fields[value.path] = w.count.fields[value.path] || told == ""
-	if told == "" {
+	switch {
+	case told == "":
 		w.count.accepted++
 		if offline != nil && !w.isOlder {
 			w.finds(value, "render refuses what is deployed: %v", offline)
 		}
-	} else if w.isOlder && strings.Contains(told, "field not declared in schema") {
+	case w.isOlder && strings.Contains(told, "field not declared in schema"):
 		w.count.refused++ // pods of the API server's version do not have the field
-	} else {
+	default:
 		w.count.refused++
 		// It depends on what was before, or on what else is in the cluster.
 		isOfCluster := strings.Contains(told, "cannot be changed") || strings.Contains(told, "has no Secret") || strings.Contains(told, "cannot become")
