@@ -12,6 +12,9 @@ import (
 	"github.com/kube8/kube8-operator/internal/revision"
 )
 
+// mostLater is how many records of changes that the status does not tell of are withdrawn: anyone who can write Secrets can make some.
+const mostLater = 16
+
 // noneByDigest says that no revision has begun, by a digest of what the informer cache showed. It may have been late.
 var noneByDigest = &v1alpha1.RecordedRevision{}
 
@@ -65,7 +68,7 @@ func (r *reconcile) findBegun() error {
 // withdrawLater takes back the records from a number on, after one that the status does not tell of: an operator whose status was not
 // written has begun other changes before it ended.
 func (r *reconcile) withdrawLater(from int) (err error) {
-	for later := from; err == nil; later++ {
+	for later := from; err == nil && later < from+mostLater; later++ {
 		var content record.Content
 		if content, err = r.records.Read(r.ctx, later); err == nil {
 			err = r.records.Withdraw(r.ctx, v1alpha1.RecordedRevision{Revision: int64(later), UID: content.UID})
