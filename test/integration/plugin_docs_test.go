@@ -17,7 +17,7 @@ func TestEachTaskOfTheDocumentIsOneCommandOfThePlugin(t *testing.T) {
 	p, g := pluginIn(t, "default"), NewWithT(t)
 	p.write("config.yaml", config)
 	p.write("gateway.yaml", `{apiVersion: kube8.dev/v1alpha1, kind: Collector, metadata: {name: gateway}, spec: {replicas: 2, cluster: prod-eu-1,
-		collector: {name: opentelemetry-collector, version: 0.150.0}, tenant: {id: acme, reference: acme}}}`)
+		collector: {name: opentelemetry-collector, version: 0.160.0}, tenant: {id: acme, reference: acme}}}`)
 	podOn(t, collector, newKubelet(t), "gateway-a", map[string]string{collectorLabel: "gateway"})
 	script, err := docs.Script("docs/clients.md", "By task")
 	if err != nil {
