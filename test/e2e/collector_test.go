@@ -192,7 +192,7 @@ func send(ctx context.Context, collector *v1alpha1.Collector, spans ...string) e
 	var list []string
 	for _, span := range spans {
 		list = append(list, `{"name": "`+span+`", "kind": 1, "traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174",
-			"startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000001000000000"}`)
+			"startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000002000000000"}`)
 	}
 	return cluster.CoreV1().RESTClient().Post().
 		Namespace(collector.Namespace).Resource("services").Name(collector.Name+":otlp-http").SubResource("proxy").
