@@ -1,8 +1,11 @@
 package integration
 
 import (
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -56,4 +59,32 @@ func TestAQuotaThatRefusesAChangeKeepsTheHistory(t *testing.T) {
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.170.0" })
 	awaitFailed(t, collector, "exceeded quota")
 	g.Expect(statusesOfRevisions(t, collector)).To(Equal(before))
+}
+
+// A webhook may take 30 seconds. The operator waits longer, or it would not know which webhook hung, and whether to mend what serves.
+func TestAWebhookThatHangsIsNamedAndLeavesNothingHalfApplied(t *testing.T) {
+	t.Parallel()
+	g, collector := NewWithT(t), install(t)
+	becomeReady(t, collector)
+	ports := get(t, collector, "", &corev1.Service{}).Spec.Ports
+	var asked atomic.Bool
+	validateBy(t, collector.Namespace, serveReviews(t, func(r *http.Request, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		asked.Store(true)
+		if !*request.DryRun && strings.HasPrefix(request.UserInfo.Username, "system:serviceaccount:"+systemNamespace) {
+			<-r.Context().Done()
+		}
+		return &admissionv1.AdmissionResponse{Allowed: true}
+	}))
+	g.Eventually(func() bool {
+		_ = plane.client.Create(t.Context(), deploymentIn(collector.Namespace), client.DryRunAll)
+		return asked.Load()
+	}).Should(BeTrue())
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.Collector.Version, c.Spec.Ports = "0.151.0", map[string]v1alpha1.Port{"syslog": {Port: 5514}}
+	})
+	g.Eventually(func() []corev1.ServicePort { return get(t, collector, "", &corev1.Service{}).Spec.Ports }).
+		ShouldNot(Equal(ports), "the change is on its way")
+	g.Eventually(func() string { return condition(t, collector, "Ready").Message }).WithTimeout(time.Minute).
+		Should(ContainSubstring(`failed calling webhook "validate.example.com"`))
+	g.Expect(get(t, collector, "", &corev1.Service{}).Spec.Ports).To(Equal(ports))
 }
