@@ -3,6 +3,8 @@ package release
 import (
 	"cmp"
 
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/cache"
@@ -91,8 +93,11 @@ func (r *reconcile) begin(p plan.Plan) error {
 		}
 	}
 	wasBegun := r.hasBegun()
-	if err := r.withdraw(); err != nil {
+	switch err := r.withdraw(); {
+	case apply.IsPassing(err):
 		return err
+	case err != nil: // nobody may delete the record: the next number is free
+		log.FromContext(r.ctx).Info("could not withdraw the record of the change before", "because", err.Error())
 	}
 	r.rendered.Attribute(cache.ChangerOf(r.collector), r.deployed, r.latest.Inputs, inventory.Running(r.found))
 	content := r.rendered.Content()

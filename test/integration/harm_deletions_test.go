@@ -198,6 +198,22 @@ func TestALeftoverThatNobodyMayDeleteDoesNotKeepAValidChangeAway(t *testing.T) {
 	withdraw()
 }
 
+func TestARecordThatNobodyMayDeleteDoesNotKeepAValidChangeAway(t *testing.T) {
+	t.Parallel()
+	g, collector := NewWithT(t), install(t)
+	becomeReady(t, collector)
+	allow := forbidDeletion(t, record(t, collector), "", "secrets", "!oldObject.metadata.name.startsWith('sh.helm')")
+	var isOver atomic.Bool
+	refuseAs(t, collector.Namespace, "apps", "deployments", denied, func(r *admissionv1.AdmissionRequest) bool { return !*r.DryRun && !isOver.Load() })
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+	awaitFailed(t, collector, "not by me")
+	isOver.Store(true)
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.152.0" })
+	g.Expect(deployedRevision(t, collector)).To(Equal(3))
+	g.Eventually(func() []string { return statusesOfRevisions(t, collector) }).Should(Equal([]string{"1 superseded", "2 deployed", "3 deployed"}))
+	allow()
+}
+
 func TestRecordsThatNobodyMayDeleteDoNotPileUp(t *testing.T) {
 	t.Parallel()
 	collector := install(t, keepsThree)
