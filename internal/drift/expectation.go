@@ -90,7 +90,7 @@ func ExpectAll(found map[inventory.Reference]inventory.Object) Expectations {
 func Applied(after inventory.Object, now time.Time, before *Expectation, repaired bool) *Expectation {
 	next := Expect(after)
 	next.At = now
-	next.Seen = before != nil && before.Seen && before.UID == after.UID
+	next.Seen = before != nil && before.Seen && before.UID == after.UID && before.Version != "" // that of a lost answer is not known
 	next.Pending = before != nil && before.Pending
 	if repaired && before != nil && now.Sub(before.At) < longestBackoff+time.Minute {
 		next.Repairs = before.Repairs + 1

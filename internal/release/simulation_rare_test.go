@@ -242,6 +242,15 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 					simulation.Event{Action: simulation.Edit, Field: "mode", Value: "daemonset", Rounds: 2})
 			},
 		},
+		"the informer cache has shown what an apply brought whose answer was lost": {
+			rules: "S6", events: func(n int) []simulation.Event {
+				return append(begin,
+					simulation.Event{Action: simulation.Stop, Target: "Job"},
+					simulation.Event{Action: simulation.Edit, Field: "check", Value: "2", Rounds: 2},
+					simulation.Event{Action: simulation.Timeout, N: 3, Value: "after", Rounds: n},
+					simulation.Event{Action: simulation.Delete, Target: "Job", N: 2, Rounds: 1})
+			},
+		},
 		"nothing has begun since the digest that the late informer cache has": {
 			rules: "S10", events: func(n int) []simulation.Event {
 				return append(begin,
