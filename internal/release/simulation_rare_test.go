@@ -205,61 +205,6 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 					simulation.Event{Action: simulation.Verdict, Value: "killed", N: 1})
 			},
 		},
-		"a change of the operator whose record's answer is lost does not wait": {
-			rules: "S9", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.Edit, Field: "mode", Value: "daemonset", Rounds: 5},
-					simulation.Event{Action: simulation.Rehash, N: 2, Rounds: 1},
-					simulation.Event{Action: simulation.Timeout, N: n, Value: "before", Rounds: 5})
-			},
-		},
-		"a change of the operator whose record's answer is lost, and that is held then, has changed nothing": {
-			rules: "S9", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.Edit, Field: "mode", Value: "statefulset", Rounds: n % 3},
-					simulation.Event{Action: simulation.Rehash, N: 2, Rounds: 1 + n/3},
-					simulation.Event{Action: simulation.Timeout, N: 5 + n/4, Value: "after", Rounds: 1},
-					simulation.Event{Action: simulation.Mark, Field: "rollout", Value: "hold", Rounds: 9})
-			},
-		},
-		"what a workload uses is not in use while the informer cache does not show the workload": {
-			rules: "S1", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.Refuse, Target: "StatefulSet", Value: simulation.Policy, Rounds: 2},
-					simulation.Event{Action: simulation.Edit, Field: "role", Value: "1", Rounds: n % 2},
-					simulation.Event{Action: simulation.Edit, Field: "mode", Value: "statefulset", Rounds: n / 4},
-					simulation.Event{Action: simulation.Delete, Target: "Deployment", Rounds: 1},
-					simulation.Event{Action: simulation.Edit, Field: "role", Value: "0", Rounds: 5})
-			},
-		},
-		"a repair leaves an object that it finds where it would create one": {
-			rules: "S6", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.Stop, Target: "PersistentVolumeClaim"},
-					simulation.Event{Action: simulation.Edit, Field: "volumes", Value: "1", Rounds: 1 + n%2},
-					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "6", Rounds: 1 + n%3},
-					simulation.Event{Action: simulation.Recreate, Target: "PersistentVolumeClaim", N: 1, Rounds: 1 + n/4},
-					simulation.Event{Action: simulation.Edit, Field: "mode", Value: "daemonset", Rounds: 2})
-			},
-		},
-		"the informer cache has shown what an apply brought whose answer was lost": {
-			rules: "S6", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.Stop, Target: "Job"},
-					simulation.Event{Action: simulation.Edit, Field: "check", Value: "2", Rounds: 2},
-					simulation.Event{Action: simulation.Timeout, N: 3, Value: "after", Rounds: n},
-					simulation.Event{Action: simulation.Delete, Target: "Job", N: 2, Rounds: 1})
-			},
-		},
-		"nothing has begun since the digest that the late informer cache has": {
-			rules: "S10", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "0", Rounds: 9},
-					simulation.Event{Action: simulation.Kill, Field: "1", N: 2 + n/2, Value: "before"},
-					simulation.Event{Action: simulation.RewriteSecret, N: 1, At: 1 + n%2},
-					simulation.Event{Action: simulation.RewriteSecret, N: -1, Rounds: 9})
-			},
-		},
 		"a Secret that the informer cache does not show yet is not in use": {
 			rules: "S1", take: func(c *Clients) { c.inventory = simUnshown{c.inventory.(simReader)} }, events: func(n int) []simulation.Event {
 				return append(begin,
