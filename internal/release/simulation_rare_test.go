@@ -1,208 +1,39 @@
 package release
 
 import (
+	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/kube8/kube8-operator/test/simulation"
 )
 
+// simRare returns schedules of one Collector, each with another seed or another n.
+func simRare(events func(n int) []simulation.Event) iter.Seq[simulation.Schedule] {
+	return func(yield func(simulation.Schedule) bool) {
+		for seed := range uint64(20) {
+			for n := 1; n <= 16; n++ {
+				if !yield(simulation.Schedule{Seed: seed, Collectors: 1, Events: events(n)}) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere has schedules for defects that random ones take too long to find. Something
 // happens at request n.
 func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 	begin := []simulation.Event{{Action: simulation.Pass, N: 60}}
-	killedWithChart2 := func(n int, edits ...simulation.Event) []simulation.Event {
-		return append(append(begin, simulation.Event{Action: simulation.Mark, Field: "rollout", Value: "hold", Rounds: 5},
-			simulation.Event{Action: simulation.Kill, Field: "2", N: n, Value: "after"}), edits...)
-	}
 	for name, row := range map[string]struct {
 		rules  string
-		take   func(*Clients) // nil if the mend cannot be taken out
+		take   func(*Clients)
 		events func(n int) []simulation.Event
 	}{
-		"a record does not say which spec it is of": {
-			rules: "S9", events: func(n int) []simulation.Event {
-				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 9})
-			},
-		},
-		"a revision that removes something is not recalled": {
-			rules: "S9", events: func(n int) []simulation.Event {
-				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "policy", Value: "false", Rounds: 9})
-			},
-		},
-		"a revision of another mode is not recalled": {
-			rules: "S9", events: func(n int) []simulation.Event {
-				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "mode", Value: "statefulset", Rounds: 9})
-			},
-		},
-		"a revision during a change of mode is not recalled": {
-			rules: "S9", events: func(n int) []simulation.Event {
-				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "mode", Value: "statefulset", Rounds: 1},
-					simulation.Event{Action: simulation.Edit, Field: "autoscaling", Value: "hpa", Rounds: 9})
-			},
-		},
-		"a revision is not recalled when somebody has deleted what it has not brought": {
-			rules: "S9", events: func(n int) []simulation.Event {
-				return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 1},
-					simulation.Event{Action: simulation.Delete, Target: "ServiceAccount", Rounds: 9})
-			},
-		},
-		"a repair that fails is not tried again": {
-			rules: "S6", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.Refuse, Target: "HorizontalPodAutoscaler", Value: simulation.BlindWebhook},
-					simulation.Event{Action: simulation.Timeout, N: n, Value: "before"},
-					simulation.Event{Action: simulation.Edit, Field: "image", Value: "2"},
-					simulation.Event{Action: simulation.Edit, Field: "ports", Value: "2"},
-					simulation.Event{Action: simulation.Edit, Field: "autoscaling", Value: "hpa", Rounds: 9})
-			},
-		},
-		"a repair stays where a refusal has stopped it": {
-			rules: "S6", events: func(n int) []simulation.Event {
-				return append([]simulation.Event{{Action: simulation.Edit, Field: "autoscaling", Value: "hpa"}}, append(begin,
-					simulation.Event{Action: simulation.Refuse, Target: "Secret", Value: simulation.Policy, Rounds: 5},
-					simulation.Event{Action: simulation.Edit, Field: "mode", Value: "statefulset", Rounds: 1},
-					simulation.Event{Action: simulation.Edit, Field: "role", Value: "2", Rounds: 2},
-					simulation.Event{Action: simulation.Kill, Field: "3", N: n, Value: "after"},
-					simulation.Event{Action: simulation.Edit, Field: "claim-size", Value: "3", Rounds: 4},
-					simulation.Event{Action: simulation.Refuse, Target: "Service", Value: simulation.BlindWebhook, Rounds: 2},
-					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "1", Rounds: 5},
-					simulation.Event{Action: simulation.Delete, Target: "NetworkPolicy", Rounds: 5})...)
-			},
-		},
-		"a repair that fails wakes itself": {
-			rules: "S8", events: func(n int) []simulation.Event {
-				return []simulation.Event{
-					{Action: simulation.Verdict, Value: "refused", N: 2},
-					{Action: simulation.Edit, Field: "autoscaling", Value: "keda", Rounds: 5},
-					{Action: simulation.Edit, Field: "configuration", Value: "2", Rounds: 5},
-					{Action: simulation.Timeout, N: n, Value: "after", Rounds: 5},
-					{Action: simulation.Refuse, Target: "ScaledObject", Value: simulation.BrokenWebhook, Rounds: 5},
-					{Action: simulation.Edit, Field: "autoscaling", Value: "hpa", Rounds: 5},
-					{Action: simulation.Edit, Field: "check", Value: "1"},
-				}
-			},
-		},
-		"a repair that fails is told only while the change waits": {
-			rules: "S8", events: func(n int) []simulation.Event {
-				return []simulation.Event{
-					{Action: simulation.Recreate, Target: "ScaledObject", N: 2, Rounds: 1},
-					{Action: simulation.Refuse, Target: "Service", Value: simulation.BlindWebhook},
-					{Action: simulation.Refuse, Target: "ServiceMonitor", Value: simulation.Policy, Rounds: 5},
-					{Action: simulation.Kill, Field: "2", N: n, Value: "after", Rounds: 1},
-					{Action: simulation.Edit, Field: "image", Value: "3"},
-					{Action: simulation.Scale, N: 4, Rounds: 2},
-				}
-			},
-		},
-		"a claim that the informer cache does not show is changed before its check": {
-			rules: "S1", events: func(n int) []simulation.Event {
-				return []simulation.Event{
-					{Action: simulation.Stop, Target: "PersistentVolumeClaim", Rounds: 5},
-					{Action: simulation.Edit, Field: "check", Value: "2", Rounds: 2},
-					{Action: simulation.Edit, Field: "volumes", Value: "2", Rounds: 2 * (n % 2)},
-					{Action: simulation.Edit, Field: "volume-size", Value: "0", Rounds: 2},
-					{Action: simulation.Edit, Field: "volume-size", Value: "2", Rounds: n % 3},
-					{Action: simulation.Edit, Field: "configuration", Value: "0", Rounds: 5},
-				}
-			},
-		},
-		"a claim that something grows while its change is checked has that refused": {
-			rules: "S6", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.Edit, Field: "volumes", Value: "1"},
-					simulation.Event{Action: simulation.Edit, Field: "check", Value: "1", Rounds: n % 3},
-					simulation.Event{Action: simulation.EditApplied, Target: "PersistentVolumeClaim", N: n, Rounds: 1})
-			},
-		},
-		"the number of pods is not seen when nothing can be rendered": {
-			rules: "S3", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "0", Rounds: 9},
-					simulation.Event{Action: simulation.Scale, N: 4},
-					simulation.Event{Action: simulation.RewriteSecret, N: 1},
-					simulation.Event{Action: simulation.Timeout, N: n, Value: "before", Rounds: 1},
-					simulation.Event{Action: simulation.Delete, Target: "Deployment", Rounds: 9})
-			},
-		},
 		"a record that another version has written makes its change come before its turn": {
 			rules: "S9", take: func(c *Clients) { c.revisions = simIncomplete{c.revisions.(simRevisions)} }, events: func(n int) []simulation.Event {
 				return append(begin, simulation.Event{Action: simulation.Rehash, N: 1 + n%3, Rounds: 9})
-			},
-		},
-		"a revision whose record is refused is rolled back by an operator that starts": {
-			rules: "S1", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.Refuse, Target: "Secret", Value: simulation.Quota},
-					simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 9},
-					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: strconv.Itoa(2 + n%2*(simulation.Broken-2)), Rounds: 5},
-					simulation.Event{Action: simulation.Restart, N: 1, Rounds: 9})
-			},
-		},
-		"a change of what no pod uses counts as one of what serves": {
-			rules: "S1", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.Refuse, Target: "Secret", Value: simulation.Policy},
-					simulation.Event{Action: simulation.Edit, Field: "account", Value: "other", Rounds: 5},
-					simulation.Event{Action: simulation.Restart, N: 1 + n%3},
-					simulation.Event{Action: simulation.ChangeBase, N: 1, Rounds: 2},
-					simulation.Event{Action: simulation.Edit, Field: "account", Rounds: 5})
-			},
-		},
-		"a second revision whose record is refused hides that the first one serves": {
-			rules: "S1", events: func(n int) []simulation.Event {
-				return []simulation.Event{
-					{Action: simulation.Edit, Field: "mode", Value: "statefulset"},
-					{Action: simulation.Scale, N: 1, Rounds: 1},
-					{Action: simulation.Refuse, Target: "Secret", Value: simulation.Quota, Rounds: 2},
-					{Action: simulation.Edit, Field: "volumes", Value: "2", Rounds: 5},
-					{Action: simulation.Scale, N: 2, Rounds: 5},
-					{Action: simulation.Edit, Field: "volume-size", Value: "2", Rounds: 1 + n%4},
-					{Action: simulation.Mark, Field: "paused", Value: "true", Rounds: 2},
-					{Action: simulation.Edit, Field: "check", Value: "1", Rounds: 5},
-					{Action: simulation.Restart, N: 1, Rounds: 2},
-				}
-			},
-		},
-		"what a repair finds and no revision has stays after it": {
-			rules: "S6", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.ChangeBase, N: 2, Rounds: 9},
-					simulation.Event{Action: simulation.Stop, Target: "NetworkPolicy"},
-					simulation.Event{Action: simulation.Recreate, Target: "NetworkPolicy", N: 2},
-					simulation.Event{Action: simulation.Edit, Field: "policy", Value: "false", Rounds: 1 + n%3},
-					simulation.Event{Action: simulation.ChangeBase, N: simulation.Missing},
-					simulation.Event{Action: simulation.Resume, Target: "NetworkPolicy", Rounds: 2},
-					simulation.Event{Action: simulation.ChangeBase, N: 2})
-			},
-		},
-		"the record of a first revision stays that an operator began while it was refused": {
-			rules: "S10", events: func(n int) []simulation.Event {
-				return []simulation.Event{
-					{Action: simulation.Refuse, Target: "NetworkPolicy", Value: simulation.Quota, Rounds: 9},
-					{Action: simulation.Kill, Field: "1", N: n, Value: "after", Rounds: 9},
-					{Action: simulation.Edit, Field: "configuration", Value: strconv.Itoa(simulation.Broken), Rounds: 9},
-				}
-			},
-		},
-		"an operator whose status was not written has begun another change before its end": {
-			rules: "S10", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "3"},
-					simulation.Event{Action: simulation.Timeout, N: 5, Value: "before"},
-					simulation.Event{Action: simulation.Kill, Field: "1", N: n, Value: "after", Rounds: 1},
-					simulation.Event{Action: simulation.Edit, Field: "ports", Value: "3", Rounds: 5})
-			},
-		},
-		"a check creates what is lost as the change has it": {
-			rules: "S6", events: func(n int) []simulation.Event {
-				return append(begin,
-					simulation.Event{Action: simulation.Edit, Field: "check", Value: "1", Rounds: n % 3},
-					simulation.Event{Action: simulation.Delete, Target: "ServiceAccount", Rounds: n / 3},
-					simulation.Event{Action: simulation.Edit, Field: "role", Value: "2"},
-					simulation.Event{Action: simulation.Verdict, Value: "killed", N: 1})
 			},
 		},
 		"a Secret that the informer cache does not show yet is not in use": {
@@ -227,22 +58,13 @@ func TestTheSimulationFindsRareDefectsInSchedulesThatLeadThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			mended, defective, found := newSimRunner(nil), newSimRunner(row.take), ""
-			if row.take == nil {
-				found = "not looked for"
-			}
-			for seed := range uint64(20) {
-				for n := 1; n <= 16; n++ {
-					schedule := simulation.Schedule{Seed: seed, Collectors: 1, Events: row.events(n)}
-					if result := mended.run(schedule, false); result.violation != "" {
-						simTell(t, mended, schedule, result)
-						return
-					}
-					if row.take == nil {
-						continue
-					}
-					if result := defective.run(schedule, false); slices.Contains(strings.Fields(row.rules), result.rule()) && result.violation != "" {
-						found = result.violation
-					}
+			for schedule := range simRare(row.events) {
+				if result := mended.run(schedule, false); result.violation != "" {
+					simTell(t, mended, schedule, result)
+					return
+				}
+				if result := defective.run(schedule, false); slices.Contains(strings.Fields(row.rules), result.rule()) && result.violation != "" {
+					found = result.violation
 				}
 			}
 			if found == "" {
