@@ -9,12 +9,17 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// An operator that was killed, or whose answer was lost, has begun the same revision before.
-func TestARevisionIsBegunOnce(t *testing.T) {
-	collector := &v1alpha1.Collector{
+// gateway returns a Collector as the API server has it.
+func gateway() *v1alpha1.Collector {
+	return &v1alpha1.Collector{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Collector"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1"},
 	}
+}
+
+// An operator that was killed, or whose answer was lost, has begun the same revision before.
+func TestARevisionIsBegunOnce(t *testing.T) {
+	collector := gateway()
 	cluster := newFaulty(1)
 	begin := func(manifest string) v1alpha1.RecordedRevision {
 		records := &Records{

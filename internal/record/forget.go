@@ -32,7 +32,7 @@ var ofSecrets = regexp.MustCompile(`exceeded quota: .* used: \S*?secrets=(\d+).*
 
 // overQuota returns how many Secrets have to go before there is room for one more, or 0 if no quota on Secrets refuses it.
 func overQuota(refusal error) int {
-	if refusal == nil {
+	if !apierrors.IsForbidden(refusal) {
 		return 0
 	}
 	numbers := ofSecrets.FindStringSubmatch(refusal.Error())

@@ -9,7 +9,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -18,29 +17,29 @@ import (
 )
 
 func TestAQuotaSaysHowManySecretsAreTooMany(t *testing.T) {
-	const begin = `secrets "sh.helm.release.v1.c.v4" is forbidden: exceeded quota: limit, requested: `
+	const begin = `exceeded quota: limit, requested: `
 	for refusal, want := range map[string]int{
 		begin + "count/secrets=1, used: count/secrets=7, limited: count/secrets=3":                     5,
 		begin + "count/secrets=1, used: count/secrets=3, limited: count/secrets=3":                     1,
 		begin + "secrets=1, used: secrets=3, limited: secrets=3":                                       1,
 		begin + "count/secrets=1,secrets=1, used: count/secrets=7,secrets=7, limited: count/secrets=7": 1,
 		begin + "count/pods=1, used: count/pods=7, limited: count/pods=3":                              0,
-		`secrets "sh.helm.release.v1.c.v4" is forbidden: not by me, used: secrets=7, limited: secrets`: 0,
+		`not by me, used: secrets=7, limited: secrets`:                                                 0,
 	} {
-		if got := overQuota(errors.New(refusal)); got != want {
+		forbidden := apierrors.NewForbidden(corev1.Resource("secrets"), "sh.helm.release.v1.c.v4", errors.New(refusal))
+		if got := overQuota(fmt.Errorf("record revision 4: %w", forbidden)); got != want {
 			t.Errorf("%s: %d are too many, want %d", refusal, got, want)
 		}
 	}
-	if got := overQuota(nil); got != 0 {
-		t.Errorf("%d are too many without a refusal", got)
+	for _, other := range []error{nil, errors.New(begin + "secrets=1, used: secrets=3, limited: secrets=3")} {
+		if got := overQuota(other); got != 0 {
+			t.Errorf("%d are too many by %v", got, other)
+		}
 	}
 }
 
 func TestAQuotaTakesAsManyOldRecordsAsItNeeds(t *testing.T) {
-	collector := &v1alpha1.Collector{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Collector"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1"},
-	}
+	collector := gateway()
 	for name, row := range map[string]struct {
 		hard, secrets, left int // how many Secrets may be there, how many come with the revision, and how many records stay of four
 		begins              bool

@@ -250,10 +250,7 @@ func TestARefusalThatLooksLikeAnotherRecordIsTold(t *testing.T) {
 }
 
 func TestWhoTakesTheNamesOfManyRecordsCostsFewRequests(t *testing.T) {
-	collector := &v1alpha1.Collector{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Collector"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1"},
-	}
+	collector := gateway()
 	cluster, tries := newFaulty(1), 0
 	for revision := 2; revision < 2000; revision++ {
 		forged := (&Records{Collector: collector}).secretOf(revision)
