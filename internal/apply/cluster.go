@@ -163,7 +163,7 @@ func (c cluster) Rewrite(ctx context.Context, request Request) error {
 }
 
 // own makes the operator the only owner of what it has applied, and returns the object, or nil if it has gone. A merge or a creation counts
-// as an apply. So the next apply can drop fields. It is a conflict if somebody changes the object meanwhile.
+// as an apply. So the next apply can drop fields. It is a conflict if another client changes the object meanwhile.
 func (c cluster) own(ctx context.Context, what inventory.Reference, uid types.UID) (*unstructured.Unstructured, error) {
 	live, err := c.Read(ctx, what)
 	if err != nil || live == nil || live.GetUID() != uid {

@@ -96,7 +96,7 @@ func (r *reconcile) begin(p plan.Plan) error {
 	switch err := r.withdraw(); {
 	case apply.IsPassing(err):
 		return err
-	case err != nil: // nobody may delete the record: the next number is free
+	case err != nil: // the record stays, because its deletion is forbidden: the next number is free
 		log.FromContext(r.ctx).Info("could not withdraw the record of the change before", "because", err.Error())
 	}
 	r.rendered.Attribute(cache.ChangerOf(r.collector), r.deployed, r.latest.Inputs, inventory.Running(r.found))

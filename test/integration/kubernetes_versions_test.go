@@ -3,7 +3,6 @@ package integration
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,10 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -30,7 +30,6 @@ type says struct {
 // on that version.
 func TestWhatDependsOnTheVersionOfKubernetes(t *testing.T) {
 	t.Parallel()
-	server := discovery.NewDiscoveryClientForConfigOrDie(plane.env.Config)
 	minor := minorOfAPIServer(t)
 	namespace := newNamespace(t)
 	creates := func(object client.Object) string {
@@ -90,21 +89,14 @@ func TestWhatDependsOnTheVersionOfKubernetes(t *testing.T) {
 		},
 		"who changed a Collector is stamped by a policy": {
 			ask: func() string {
-				groups, err := server.ServerGroups()
-				if err != nil {
+				kind := schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"}
+				mappings, err := plane.client.RESTMapper().RESTMappings(kind)
+				if err != nil && !meta.IsNoMatchError(err) {
 					return err.Error()
 				}
 				var served []string
-				for _, group := range groups.Groups {
-					for _, version := range group.Versions {
-						resources, err := server.ServerResourcesForGroupVersion(version.GroupVersion)
-						isServed := err == nil && slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool {
-							return r.Kind == "MutatingAdmissionPolicy"
-						})
-						if isServed {
-							served = append(served, version.Version)
-						}
-					}
+				for _, mapping := range mappings {
+					served = append(served, mapping.GroupVersionKind.Version)
 				}
 				return "served as " + strings.Join(served, " ")
 			},

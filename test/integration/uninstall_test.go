@@ -72,7 +72,7 @@ func TestACollectorStaysUntilWhatItBecameIsGone(t *testing.T) {
 	}
 }
 
-// disown takes the owner reference of a Collector's Deployment away, and something else of its metadata.
+// disown takes the owner reference of a Collector's Deployment away, and does more operations of a JSON patch.
 func disown(t *testing.T, collector *v1alpha1.Collector, more ...string) {
 	t.Helper()
 	operations := append([]string{`{"op": "remove", "path": "/metadata/ownerReferences"}`}, more...)
