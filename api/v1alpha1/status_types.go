@@ -134,7 +134,7 @@ const PresetsReady = "PresetsReady"
 // The reasons of the condition PresetsReady.
 const (
 	// ReasonAllowed: the API server allows what the presets need. It is asked
-	// again when the spec changes.
+	// again when the spec changes, and an hour after the last answer.
 	ReasonAllowed = "Allowed"
 
 	// ReasonRoleMissing: the API server refuses it; the message has the command

@@ -236,7 +236,8 @@ func TestDecideWhatWaits(t *testing.T) {
 				Deletes: true, Late: true, Disowned: []inventory.Reference{ref("Deployment/c")},
 				View: drift.View{Objects: having("Secret/c-1=1")},
 			},
-			"Uninstalling\ndelete Secret/c-1",
+			"Uninstalling\ndelete Secret/c-1\nmessage: the Collector no longer controls Deployment \"c\", whose pods use what goes with " +
+				"the Collector; give it its owner reference back, or delete it",
 		},
 		"a Collector that is being deleted loses all that it has, and workloads first": {
 			Situation{Deletes: true, View: drift.View{Objects: having("Service/c=1", "Deployment/c=1", "Secret/c-1=1 deleting", "Ingress/c=1 lost")}},

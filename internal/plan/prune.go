@@ -217,10 +217,13 @@ func (s secret) compare(with secret) int {
 // a workload would stay without what its pods use.
 func (s *Situation) uninstall() Plan {
 	p := Plan{Verdict: Uninstalling}
-	if len(s.Disowned) > 0 && !s.Late {
-		p.Err = fmt.Errorf("the Collector no longer controls %s, whose pods use what goes with the Collector; "+
+	if len(s.Disowned) > 0 {
+		p.Message = fmt.Sprintf("the Collector no longer controls %s, whose pods use what goes with the Collector; "+
 			"give it its owner reference back, or delete it", s.Disowned[0])
-		return p
+		if !s.Late {
+			p.Err, p.Message = errors.New(p.Message), ""
+			return p
+		}
 	}
 	var workloads, others []apply.Step
 	hasSet := false

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -42,12 +43,20 @@ func (r *reconcile) uninstall() (found bool, err error) {
 		return r.found, err
 	})
 	if err != nil {
-		isLate := r.now().Sub(r.collector.GetDeletionTimestamp().Time) >= uninstallTimeout
-		if err = fmt.Errorf("%w; the Collector goes when they are gone, or after %s", err, uninstallTimeout); !isLate {
-			return found, err
+		if isLate := r.now().Sub(r.collector.GetDeletionTimestamp().Time) >= uninstallTimeout; !isLate {
+			return found, fmt.Errorf("%w; the Collector goes when they are gone, or after %s", err, uninstallTimeout)
 		}
-		log.FromContext(r.ctx).Info("let the Collector go without what it became", "because", err.Error())
+		r.tellLeft(err.Error())
+	}
+	if r.outcome.Message != "" {
+		r.tellLeft(r.outcome.Message)
 	}
 	areRecorded, err := r.records.Forget(r.ctx, r.begun == nil || !r.Alone)
 	return found || areRecorded, err
+}
+
+// tellLeft tells what stays when the Collector goes.
+func (r *reconcile) tellLeft(what string) {
+	log.FromContext(r.ctx).Info("let the Collector go without all of its objects", "because", what)
+	r.Events.Eventf(r.collector, corev1.EventTypeWarning, "LeftBehind", "the Collector goes after %s: %.900s", uninstallTimeout, what)
 }

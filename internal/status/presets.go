@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
+	"sync"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -48,16 +52,32 @@ func questionsOf(collector *unstructured.Unstructured) (questions []question) {
 	return questions
 }
 
+// allowedFor is how long an answer that allows what presets need holds. The operator watches no bindings, so it has to ask again to learn
+// that one is gone.
+const allowedFor = time.Hour
+
+// answers says when to ask again what presets may do: times by the Collectors' keys.
+type answers struct{ sync.Map }
+
+// areOld tells whether to ask again. After a start of the operator, an answer counts as given at any time of the last hour: an operator
+// that starts does not ask about a whole fleet at once.
+func (a *answers) areOld(collector client.ObjectKey, now time.Time) bool {
+	again, _ := a.LoadOrStore(collector, now.Add(rand.N(allowedFor)))
+	at, _ := again.(time.Time)
+	return !now.Before(at)
+}
+
 // presetsOf returns the condition PresetsReady, or nil where no preset needs anything of the API server. That is asked until it allows what
-// they need, and again when the spec has changed. Of a Collector in deletion nothing is asked.
+// they need, when the spec has changed, and when the last answer is old. Of a Collector in deletion nothing is asked.
 func (w writer) presetsOf(
-	ctx context.Context, collector *unstructured.Unstructured, before *v1alpha1.CollectorStatus,
+	ctx context.Context, collector *unstructured.Unstructured, before *v1alpha1.CollectorStatus, now time.Time,
 ) *v1alpha1.Condition {
-	questions := questionsOf(collector)
+	questions, key := questionsOf(collector), client.ObjectKeyFromObject(collector)
+	isOfSpec := isTrue(before, v1alpha1.PresetsReady) && before.ObservedGeneration == collector.GetGeneration()
 	switch {
 	case len(questions) == 0, collector.GetDeletionTimestamp() != nil:
 		return nil
-	case isTrue(before, v1alpha1.PresetsReady) && before.ObservedGeneration == collector.GetGeneration():
+	case isOfSpec && !w.answers.areOld(key, now):
 		return find(before, v1alpha1.PresetsReady)
 	}
 	presets := func(status corev1.ConditionStatus, reason, message string) *v1alpha1.Condition {
@@ -87,6 +107,7 @@ func (w writer) presetsOf(
 	if len(missing) > 0 {
 		return presets(corev1.ConditionFalse, v1alpha1.ReasonRoleMissing, strings.Join(missing, "; "))
 	}
+	w.answers.Store(key, now.Add(allowedFor))
 	return presets(corev1.ConditionTrue, v1alpha1.ReasonAllowed, "")
 }
 

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -155,4 +158,43 @@ func TestPresetsReady(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The operator watches no bindings. It learns that one is gone when it asks again, which it does at the first reconcile after an hour.
+func TestWhatPresetsMayDoIsAskedAgainAfterAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		allows, asked := true, 0
+		var written *unstructured.Unstructured
+		reviewing := receiving(t, &written)
+		reviewing.Create = func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
+			asked++
+			object.(*authorizationv1.SubjectAccessReview).Status.Allowed = allows
+			return nil
+		}
+		stored := collector(t, `{observedGeneration: 3, conditions: [{type: PresetsReady, status: "True", reason: Allowed}]}`)
+		stored.Object["spec"] = map[string]any{"presets": map[string]any{"kubeletMetrics": map[string]any{"enabled": true}}}
+		cluster := fake.NewClientBuilder().WithObjects(stored).WithInterceptorFuncs(reviewing).Build()
+		writer := status.NewClient(cluster, cluster, outcome{}, flows{}, record.NewFakeRecorder(9)).Status()
+		for _, row := range []struct {
+			after  time.Duration
+			allows bool
+			asked  int
+			wants  string
+		}{
+			{0, true, 0, "Allowed"}, // an operator that starts trusts the status
+			{time.Hour, true, 1, "Allowed"},
+			{59 * time.Minute, false, 1, "Allowed"},
+			{time.Minute, false, 2, "RoleMissing"},
+		} {
+			time.Sleep(row.after)
+			allows = row.allows
+			updated := stored.DeepCopy()
+			if err := writer.Update(t.Context(), updated); err != nil {
+				t.Fatal(err)
+			}
+			if text := fmt.Sprint(updated.Object["status"]); asked != row.asked || !strings.Contains(text, "reason:"+row.wants) {
+				t.Errorf("%s later, asked %d times, status %s; want %d and %s", row.after, asked, text, row.asked, row.wants)
+			}
+		}
+	})
 }

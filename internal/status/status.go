@@ -40,7 +40,8 @@ type Outcomes interface {
 // writer compares each status with the one that c reads. live reads events from the API server.
 func NewClient(c client.Client, live client.Reader, outcomes Outcomes, flows Flows, events record.EventRecorder) client.Client {
 	return decoratedClient{
-		Client: c, live: live, outcomes: outcomes, flows: flows, events: events, written: &written{}, refusals: &refusals{events: events},
+		Client: c, live: live, outcomes: outcomes, flows: flows, events: events, written: &written{}, answers: &answers{},
+		refusals: &refusals{events: events},
 	}
 }
 
@@ -77,6 +78,7 @@ type decoratedClient struct {
 	flows    Flows
 	events   record.EventRecorder
 	written  *written
+	answers  *answers
 	refusals *refusals
 }
 
@@ -97,6 +99,7 @@ func (c decoratedClient) Get(ctx context.Context, key client.ObjectKey, obj clie
 	if apierrors.IsNotFound(err) {
 		c.outcomes.Forget(key)
 		c.written.Delete(key)
+		c.answers.Delete(key)
 		c.refusals.forget(key)
 	}
 	return err //nolint:wrapcheck // a decorator returns what the decorated one returns
@@ -123,7 +126,7 @@ func (c decoratedClient) Update(ctx context.Context, obj client.Object, _ ...cli
 	case err == nil && isGoing && isOrphaning:
 		c.events.Event(obj, "Normal", "Orphaned", "all objects of the Collector stay: it is deleted with --cascade=orphan")
 	case err == nil && isGoing:
-		c.events.Event(obj, "Normal", "Uninstalled", "all objects of the Collector are gone")
+		c.events.Event(obj, "Normal", "Uninstalled", "the operator has deleted all objects that the Collector controlled")
 	}
 	// The reconciler writes no status before it has its finalizer.
 	c.refusals.tell(obj, finalizerRefused, "the operator cannot write the Collector's finalizers, so it "+effect+": %s", err)
@@ -221,7 +224,7 @@ func (w writer) look(
 	}
 	isPaused := isTrue(said, paused)
 	if !isPaused {
-		seen.Presets = w.presetsOf(ctx, collector, before)
+		seen.Presets = w.presetsOf(ctx, collector, before, seen.Now.Time)
 	}
 	seen.Workload, err = w.workloadOf(ctx, collector)
 	if err == nil && seen.Workload != nil && (isPaused || seen.undeployed(said) == nil) {

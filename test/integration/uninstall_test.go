@@ -127,6 +127,8 @@ func TestACollectorDoesNotWaitForEverForWhatSomebodyElseHolds(t *testing.T) {
 		return apierrors.IsNotFound(err)
 	}).WithTimeout(90 * time.Second).Should(BeTrue())
 	g.Expect(names(contents(t, collector.Namespace))).To(ConsistOf("Service/gateway"))
+	g.Eventually(func() map[string]int { return events(t, collector) }).Should(HaveKey(
+		`Warning LeftBehind: the Collector goes after 30s: deleted, but still there: Service "gateway" with finalizers ` + holdFinalizer))
 	letGo(t, collector)
 }
 

@@ -192,6 +192,9 @@ func (p *plugin) rows(ctx context.Context, s *session, l listing) (rows []row, e
 				}
 			}
 			r["namespace"], r["age"] = object.Namespace, ago(object.CreationTimestamp.Time)
+			if object.DeletionTimestamp != nil {
+				r["ready"], r["status"] = "", "Terminating" // the conditions can be from before the deletion
+			}
 			rows = append(rows, r)
 		}
 		if options.Continue = table.Continue; options.Continue == "" {

@@ -149,6 +149,8 @@ func (o *observed) isBehind() bool {
 // state is the condition Ready in one line.
 func (o *observed) state() string {
 	switch {
+	case o.isDeleted():
+		return "Terminating: " + o.terminating()
 	case o.ready.Reason == explain.Unknown:
 		return "Unknown: the operator has not reconciled it yet"
 	case o.isBehind():

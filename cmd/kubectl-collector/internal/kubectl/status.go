@@ -165,6 +165,9 @@ func (o *observed) check() string {
 
 // next says what to do next.
 func (o *observed) next() string {
+	if o.isDeleted() {
+		return "Wait until it has gone."
+	}
 	if o.isBehind() {
 		return "Wait. If it lasts, the operator does not run or does not watch this namespace."
 	}

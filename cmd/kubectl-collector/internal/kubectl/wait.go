@@ -7,11 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -98,46 +96,6 @@ func (p *plugin) follow(
 		case <-tick.C:
 		}
 	}
-}
-
-func (p *plugin) deleteCommand() *cobra.Command {
-	var given consent
-	var w waiting
-	cmd := p.about("delete", "Delete a Collector, and wait until all that it became has gone",
-		`Delete a Collector, after a confirmation. The operator deletes all that it became, and
-the command waits for that. Claims stay or go as the Collector says.`,
-		func(ctx context.Context, s *session, name string) error {
-			read, err := s.read(ctx, name)
-			if err != nil {
-				return err
-			}
-			if err := given.mayChange(read); err != nil {
-				return err
-			}
-			if err := p.confirmTo(ctx, given, "Delete", read); err != nil {
-				return err
-			}
-			err = s.client.Delete(ctx, read, client.Preconditions(metav1.Preconditions{UID: &read.UID}))
-			if err != nil {
-				return s.failed("delete", name, err)
-			}
-			if w.wait && !p.isDry() {
-				err = p.follow(ctx, s, name, w, func(collector *v1alpha1.Collector) (string, bool, error) {
-					if collector == nil || collector.UID != read.UID {
-						return "", true, nil
-					}
-					return "the operator deletes what it became", false, nil
-				})
-			}
-			if err != nil {
-				return err
-			}
-			return p.done(name, "deleted")
-		})
-	given.addFlags(cmd.Flags())
-	w.addFlags(cmd.Flags(), "wait until it has gone", true)
-	p.mayBeDry(cmd)
-	return cmd
 }
 
 // Exit codes of the plugin. Each other error is 1.

@@ -57,6 +57,11 @@ func (o *observed) explain(out io.Writer) error {
 		return err
 	}
 	switch {
+	case o.isDeleted():
+		fmt.Fprintf(out, "Collector %s is being deleted: %s.\n", name, o.terminating())
+		if o.isBehind() || o.ready.Reason == explain.Unknown {
+			return nil // what the conditions say is from before the deletion
+		}
 	case o.ready.Reason == explain.Unknown:
 		fmt.Fprintf(out, "The operator has not reconciled Collector %s yet.\n", name)
 	case o.isBehind():
