@@ -41,7 +41,7 @@ objects of the Collector. It does the same for a Collector that is being deleted
 		func(ctx context.Context, s *session, name string) error { return p.delete(ctx, s, name, d) })
 	d.consent.addFlags(cmd.Flags())
 	d.waiting.addFlags(cmd.Flags(), "wait until it has gone", true)
-	cmd.Flags().BoolVar(&d.withoutOperator, "without-operator", false, "remove the operator's finalizer if no operator reconciles the deletion")
+	cmd.Flags().BoolVar(&d.withoutOperator, "without-operator", false, "remove the finalizer if no operator reconciles the deletion")
 	p.mayBeDry(cmd)
 	return cmd
 }
