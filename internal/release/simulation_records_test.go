@@ -93,6 +93,10 @@ func (s simSecrets) Get(_ context.Context, key client.ObjectKey, object client.O
 	if effect, lost := s.request("read %s", key.Name); !effect || lost != nil {
 		return lost
 	}
+	if !s.recalled {
+		s.recalled = true
+		s.world.reads++
+	}
 	i, err := s.find(key.Name, nil)
 	if secret, is := object.(*corev1.Secret); is && err == nil {
 		s.records[i].DeepCopyInto(secret)

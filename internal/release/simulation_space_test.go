@@ -41,6 +41,7 @@ type simSpace struct {
 	backoffOf                   int64
 	requests                    int
 	records                     []simRecord
+	recalled                    bool // a record was read since the operator started
 	refusals                    []simRefusal
 	neverReady                  map[int]bool
 	verdicts                    map[int]string
