@@ -10,6 +10,9 @@ import (
 	"regexp"
 
 	"helm.sh/helm/v3/pkg/chartutil"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/kube8/kube8-operator/internal/syntax"
 )
 
 const (
@@ -75,15 +78,18 @@ func Check(decoded []byte, format string) (*HealthCheck, error) {
 		return nil, nil
 	}
 	root, err := parse(string(decoded))
+	if wrong, is := errors.AsType[*syntax.Error](err); is && wrong.AnyFormat {
+		return nil, err
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w, or set format to raw", err)
+		return nil, fmt.Errorf("%w, or set format to raw if the file is not YAML", err)
 	}
 	return healthCheckIn(root), nil
 }
 
 // CheckPart checks a file that a collector merges into its configuration, or includes there: a YAML mapping or list.
 func CheckPart(content []byte) error {
-	_, err := parseAny(string(content))
+	_, err := parseAny(string(content), yaml.MappingNode, yaml.SequenceNode)
 	return err
 }
 
