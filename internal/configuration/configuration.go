@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -135,6 +136,12 @@ func given(collector map[string]any) (content []byte, field string, err error) {
 	content, err = Decode(encoded)
 	return content, Field, err
 }
+
+// FileKey returns the key of a Secret for the file of a path: a key has no "/". The Collector's schema has no two files of one key.
+func FileKey(path string) string { return strings.ReplaceAll(path, "/", "..") }
+
+// FilePath returns the path of the file that has a key in a Secret.
+func FilePath(key string) string { return strings.ReplaceAll(key, "..", "/") }
 
 // HashOf returns the SHA-256 of content as `sha256sum` prints it.
 func HashOf(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }

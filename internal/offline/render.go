@@ -27,6 +27,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
 	"github.com/kube8/kube8-operator/internal/validation"
+	"github.com/kube8/kube8-operator/internal/vendors"
 )
 
 // Renderer renders Collectors.
@@ -36,6 +37,9 @@ type Renderer struct {
 
 	// JSON has Files write JSON instead of YAML: one List with the manifests, or the problems.
 	JSON bool
+
+	// Warn gets a line for each trap of a collector's vendor, which nothing refuses. It can be nil.
+	Warn func(warning string)
 
 	// AllowNone has Files take files without a Collector.
 	AllowNone bool
@@ -80,10 +84,21 @@ func (r *Renderer) Render(ctx context.Context, in io.Reader) ([]*render.Rendered
 			continue
 		}
 		rendered, err := r.one(ctx, &r.Watches[at], object)
+		r.warn(object, rendered)
 		all = append(all, rendered)
 		problems = append(problems, problemsOf(err).about("", client.ObjectKeyFromObject(object).String())...)
 	}
 	return all, problems.asError()
+}
+
+// warn tells of the traps of what was rendered. It is nil for what was refused.
+func (r *Renderer) warn(collector *unstructured.Unstructured, rendered *render.Rendered) {
+	if r.Warn == nil || rendered == nil {
+		return
+	}
+	for _, warning := range vendors.Warnings(collector, rendered.Objects) {
+		r.Warn(fmt.Sprintf("Collector %s: spec.%s", client.ObjectKeyFromObject(collector), warning))
+	}
 }
 
 // one renders one Collector if its schema and the API server accept it.

@@ -174,7 +174,7 @@ func lineOfFault(text, says string) int {
 	rest := strings.NewReader(text)
 	refusal(slowly{rest})
 	read := text[:len(text)-rest.Len()]
-	return 1 + strings.Count(strings.TrimRightFunc(read, unicode.IsSpace), "\n")
+	return 1 + strings.Count(strings.TrimRight(read, " \r\n"), "\n")
 }
 
 // refusal returns what the parser says of a text that it refuses.
@@ -197,8 +197,8 @@ func columnOf(line string, is func(rune) bool) int {
 	return 1 + len([]rune(line[:max(0, strings.IndexFunc(line, is))]))
 }
 
-// isUTF16 tells whether a text is UTF-16, by its byte order mark or by the zero in its first letter.
-func isUTF16(text string) bool {
+// IsUTF16 tells whether a text is UTF-16, by its byte order mark or by the zero in its first letter.
+func IsUTF16(text string) bool {
 	if len(text) < 2 {
 		return false
 	}
@@ -207,7 +207,7 @@ func isUTF16(text string) bool {
 
 // CheckCharacters demands UTF-8 without control characters.
 func CheckCharacters(text string) error {
-	if isUTF16(text) {
+	if IsUTF16(text) {
 		return &Error{Line: 1, Reason: "is UTF-16; save the file as UTF-8", AnyFormat: true}
 	}
 	isControl := func(char rune) bool { return unicode.IsControl(char) && !strings.ContainsRune("\t\r\u0085", char) }

@@ -7,6 +7,7 @@ import (
 
 const (
 	notBase64 = "not base64, or base64 with spaces or cut off; encode the file with `base64 -w0`"
+	fileNames = "a file name has letters, digits, '-', '_' and '.', and does not start with '..'; '/' is between the names of a folder and of a file in it"
 	belongs   = "keys below helm.sh/ and kube8.dev/ belong to Helm and to the operator; remove them"
 )
 
@@ -76,7 +77,23 @@ var malformed = []manifestRow{
 	invalid("a file with the name of the configuration's", `{spec: {collector: {files: {config.yaml: e30=}}}}`,
 		"spec.collector.files", "", "has the name of the configuration's own file; rename it, or set fileName"),
 	invalid("a file outside of the folder", `{spec: {collector: {files: {../passwd: e30=}}}}`,
-		"spec.collector.files", "", "a file name has letters, digits, '-', '_' and '.', and does not start with '..'"),
+		"spec.collector.files", "", fileNames),
+	// fluent/fluentd-kubernetes-daemonset#1334, kubernetes/community#818, and Datadog's conf.d/NAME.d/conf.yaml
+	{name: "files in folders", patch: `{spec: {collector: {files: {conf.d/http.conf: e30=, conf.d/http.d/conf.yaml: e30=, a..b: e30=, .a/.b: e30=}}}}`},
+	invalid("an absolute path", `{spec: {collector: {files: {/etc/passwd: e30=}}}}`, "spec.collector.files", "", fileNames),
+	invalid("a path that leaves the folder", `{spec: {collector: {files: {a/../../b: e30=}}}}`, "spec.collector.files", "", fileNames),
+	invalid("a path with the folder itself", `{spec: {collector: {files: {a/./b: e30=}}}}`, "spec.collector.files", "", fileNames),
+	invalid("a path with an empty name", `{spec: {collector: {files: {a//b: e30=}}}}`, "spec.collector.files", "", fileNames),
+	invalid("a path that ends in a folder", `{spec: {collector: {files: {a/: e30=}}}}`, "spec.collector.files", "", fileNames),
+	invalid("a path that is too long", `{spec: {collector: {files: {"`+strings.Repeat("a/", 90)+`a": e30=}}}}`, "spec.collector.files", "", fileNames),
+	invalid("a file that is a folder", `{spec: {collector: {files: {conf.d: e30=, conf.d/a: e30=}}}}`,
+		"spec.collector.files", "", "has a file with the name of another one's folder; rename one of them"),
+	invalid("a folder with the name of the configuration's file", `{spec: {collector: {files: {config.yaml/a: e30=}}}}`,
+		"spec.collector.files", "", "has a file with the name of another one's folder; rename one of them"),
+	invalid("two files of one key", `{spec: {collector: {files: {a/b: e30=, a..b: e30=}}}}`,
+		"spec.collector.files", "", "has '..' in a name where another one has '/'; rename the file"),
+	invalid("a file of the key of the configuration", `{spec: {collector: {fileName: a..b, files: {a/b: e30=}}}}`,
+		"spec.collector.files", "", "has '..' in a name where another one has '/'; rename the file"),
 	invalid("a configuration outside of the folder", `{spec: {collector: {fileName: a/b}}}`,
 		"spec.collector.fileName", `"a/b"`, "a file name has letters, digits, '-', '_' and '.', and does not start with '..'"),
 

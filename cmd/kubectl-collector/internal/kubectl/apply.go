@@ -106,7 +106,7 @@ func (p *plugin) ofFile(
 				if err := p.addConfiguration(*m, before[i], wanted); err != nil {
 					return err
 				}
-				if _, err := rendered(cmd.Context(), wanted); err != nil {
+				if _, err := rendered(cmd.Context(), wanted, p.warn); err != nil {
 					return err
 				}
 			}
@@ -238,7 +238,7 @@ func (s *session) apply(ctx context.Context, wanted *unstructured.Unstructured, 
 }
 
 // rendered returns what the operator makes of a Collector, as render does.
-func rendered(ctx context.Context, collector *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+func rendered(ctx context.Context, collector *unstructured.Unstructured, warn func(string)) ([]*unstructured.Unstructured, error) {
 	bare := collector.DeepCopy()
 	delete(bare.Object, "status")
 	bare.SetManagedFields(nil)
@@ -246,7 +246,7 @@ func rendered(ctx context.Context, collector *unstructured.Unstructured) ([]*uns
 	if err != nil {
 		return nil, fmt.Errorf("write the Collector: %w", err)
 	}
-	return render(ctx, text)
+	return render(ctx, text, warn)
 }
 
 // plan prints what changes between two Collectors. before is nil if there is none yet.
@@ -257,9 +257,9 @@ func (p *plugin) plan(ctx context.Context, before, after *unstructured.Unstructu
 	if before != nil {
 		was, _ = before.Object["spec"].(map[string]any)
 		// This version may refuse the present Collector. All of the objects are new then.
-		objects, _ = rendered(ctx, before)
+		objects, _ = rendered(ctx, before, nil)
 	}
-	planned, err := rendered(ctx, after)
+	planned, err := rendered(ctx, after, nil)
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (p *plugin) edit(ctx context.Context, s *session, read *v1alpha1.Collector,
 	if err != nil {
 		return fmt.Errorf("make a folder for the text: %w", err)
 	}
-	path := filepath.Join(dir, f.name) // editors know the syntax by the name
+	path := filepath.Join(dir, filepath.Base(f.name)) // editors know the syntax by the name
 	content, comment, refusal := before, "", error(nil)
 	for {
 		if err := os.WriteFile(path, append([]byte(comment), content...), 0o600); err != nil {
