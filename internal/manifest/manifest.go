@@ -27,7 +27,7 @@ import (
 
 // Objects returns the objects of a text, with the items of a list in place of the list. The text is JSON or YAML, in UTF-8, or in UTF-16
 // with a byte order mark. A document with neither apiVersion nor kind, such as the values of a chart, is no manifest and is left out. Each
-// error names document and line. What follows a wrong document is read, too, unless it cannot be told where that document ends.
+// error names document and line. Documents after a wrong one are read, too, unless text beside a separator ends the stream.
 func Objects(text []byte) iter.Seq2[*unstructured.Unstructured, error] {
 	return func(yield func(*unstructured.Unstructured, error) bool) {
 		for document, err := range documents(text) {

@@ -3,98 +3,54 @@
 package vendors
 
 import (
+	_ "embed" // for the table
 	"encoding/base64"
 	"fmt"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/internal/syntax"
 )
 
-// vendor is what is known of a collector.
+// vendor is a row of the table.
 type vendor struct {
-	name  string
-	image *regexp.Regexp // of the repository
-
-	// writes is the directory below the root that it needs, unless its arguments, variables or configuration have one of the words of
-	// elsewhere.
-	writes    string
-	elsewhere []string
-
-	// reads and readsAll are the arguments that name a file, and a directory whose files are all read.
-	reads, readsAll []string
-
-	isGo bool
+	Name, Image, Writes        string
+	Reads, ReadsAll, Elsewhere []string
+	Go                         bool
 }
 
-// known are the collectors of docs/vendors.md about which there is something to warn of.
-var known = []vendor{
-	{name: "an OpenTelemetry Collector", image: regexp.MustCompile(`^[^/]+$`), isGo: true},
-	{
-		name: "Alloy", image: regexp.MustCompile(`/alloy$`), isGo: true, // grafana/alloy#552
-		writes: "/var/lib/alloy/data", elsewhere: []string{"--storage.path"},
-	},
-	{
-		name: "Telegraf", image: regexp.MustCompile(`(^|/)telegraf$`), isGo: true, // influxdata/telegraf#4133 and #12826
-		reads: []string{"--config", "-config"}, readsAll: []string{"--config-directory", "-config-directory"},
-	},
-	{
-		name: "Vector", image: regexp.MustCompile(`/vector$`), // vectordotdev/vector#12042
-		reads: []string{"--config", "-c", "--config-yaml", "--config-toml", "--config-json"}, readsAll: []string{"--config-dir", "-C"},
-		writes: "/var/lib/vector", elsewhere: []string{"data_dir", "VECTOR_DATA_DIR"},
-	},
-	{
-		name: "Fluentd", image: regexp.MustCompile(`/fluentd[^/]*$`), // kube-logging/logging-operator#1517
-		writes: "/fluentd/log", elsewhere: []string{"TMPDIR"},
-	},
-	{
-		name: "Filebeat", image: regexp.MustCompile(`/filebeat[^/]*$`), isGo: true, // elastic/cloud-on-k8s#8605
-		writes: "/usr/share/filebeat/data", elsewhere: []string{"path.data"},
-	},
-	{
-		name: "Elastic Agent", image: regexp.MustCompile(`/elastic-agent[^/]*$`), isGo: true, // elastic/elastic-agent#4995
-		writes: "/usr/share/elastic-agent/state", elsewhere: []string{"STATE_PATH", "receivers:"},
-	},
-	{
-		name: "Logstash", image: regexp.MustCompile(`/logstash[^/]*$`),
-		writes: "/usr/share/logstash/data", elsewhere: []string{"path.data", "PATH_DATA"},
-	},
-	{
-		name: "Datadog's agent", image: regexp.MustCompile(`datadog(hq)?/agent$`), isGo: true, // DataDog/datadog-agent#15127
-		writes: "/etc/datadog-agent",
-	},
-	{
-		name: "Prometheus", image: regexp.MustCompile(`/prometheus$`), isGo: true,
-		writes: "/prometheus", elsewhere: []string{"storage.agent.path", "storage.tsdb.path"},
-	},
-	{
-		name: "vmagent", image: regexp.MustCompile(`/vmagent$`), isGo: true,
-		writes: "/vmagent-remotewrite-data", elsewhere: []string{"remoteWrite.tmpDataPath"},
-	},
-	{
-		name: "syslog-ng", image: regexp.MustCompile(`/(axosyslog|syslog-ng)[^/]*$`),
-		writes: "/var/lib/syslog-ng", elsewhere: []string{"--persist-file", "-R"},
-	},
-}
+//go:embed facts.yaml
+var facts []byte
 
-// Of returns the vendor of an image, which is the whole reference or a Collector's collector.name. It is "" for one that is not known.
+// known is the table.
+var known = sync.OnceValue(func() (all []vendor) {
+	if err := yaml.UnmarshalStrict(facts, &all); err != nil {
+		panic(err) // the table is a part of the program
+	}
+	return all
+})
+
+// of returns the vendor of an image, which is the whole reference or a Collector's collector.name.
 func of(image string) vendor {
 	image, _, _ = strings.Cut(image, "@")
 	if at := strings.LastIndex(image, ":"); at > strings.LastIndex(image, "/") {
 		image = image[:at]
 	}
-	at := slices.IndexFunc(known, func(v vendor) bool { return v.image.MatchString(image) })
-	if at < 0 {
-		return vendor{name: "the collector"}
+	for _, one := range known() {
+		if is, _ := regexp.MatchString(one.Image, image); is {
+			return one
+		}
 	}
-	return known[at]
+	return vendor{}
 }
 
 // Warnings returns what can go wrong with what a Collector becomes. No warning has a part of a configuration.
@@ -111,15 +67,12 @@ func Warnings(collector *unstructured.Unstructured, objects []*unstructured.Unst
 			continue
 		}
 		container, text := &pod.Spec.Containers[at], configuration(config)
-		name, _ := config["name"].(string)
 		collects := of(container.Image)
-		if !strings.Contains(name, "/") && collects.name == "the collector" {
+		if name, _ := config["name"].(string); collects.Name == "" && !strings.Contains(name, "/") {
 			collects = of(name)
 		}
-		found = append(found, collects.readsTwice(container)...)
-		found = append(found, collects.writesBelowRoot(container, text)...)
-		found = append(found, collects.heap(container)...)
-		found = append(found, collects.encoding(text)...)
+		found = slices.Concat(found, collects.readsTwice(container), collects.writesBelowRoot(container, text), collects.heap(container),
+			collects.encoding(text))
 	}
 	return found
 }
@@ -136,17 +89,13 @@ func configuration(config map[string]any) string {
 
 // readsTwice warns of a file that arguments name twice: by its name and its directory, or twice by the same.
 func (v vendor) readsTwice(container *corev1.Container) (found []string) {
-	arguments := append(slices.Clone(container.Command), container.Args...)
-	files, folders := values(arguments, v.reads), values(arguments, v.readsAll)
+	arguments := slices.Concat(container.Command, container.Args)
+	files, folders := values(arguments, v.Reads), values(arguments, v.ReadsAll)
 	for i, file := range files {
-		if slices.Contains(files[:i], file) {
-			found = append(found, fmt.Sprintf("args: %s reads %s twice, so its parts run twice; name the file once", v.name, file))
-		}
-		for _, folder := range folders {
-			if strings.HasPrefix(file, strings.TrimSuffix(folder, "/")+"/") {
-				found = append(found, fmt.Sprintf("args: %s reads %s twice, as a file and in the directory %s, so its parts run twice; leave out %s, "+
-					"or name a directory such as /etc/collector/conf.d: collector.files takes conf.d/NAME", v.name, file, folder, v.reads[0]))
-			}
+		isIn := func(folder string) bool { return strings.HasPrefix(file, strings.TrimSuffix(folder, "/")+"/") }
+		if slices.Contains(files[:i], file) || slices.ContainsFunc(folders, isIn) {
+			found = append(found, fmt.Sprintf("args: %s reads %s twice, so its parts run twice; name the file once, and for further files a directory "+
+				"such as /etc/collector/conf.d: collector.files takes conf.d/NAME", v.Name, file))
 		}
 	}
 	return found
@@ -169,23 +118,38 @@ func values(arguments, names []string) (found []string) {
 // writesBelowRoot warns of a read-only root without what the vendor writes to.
 func (v vendor) writesBelowRoot(container *corev1.Container, text string) []string {
 	security := container.SecurityContext
-	if v.writes == "" || security == nil || security.ReadOnlyRootFilesystem == nil || !*security.ReadOnlyRootFilesystem {
+	if v.Writes == "" || security == nil || security.ReadOnlyRootFilesystem == nil || !*security.ReadOnlyRootFilesystem {
 		return nil
 	}
-	given := strings.Join(append(slices.Clone(container.Command), container.Args...), " ") + "\n" + text
+	given := strings.Join(append(slices.Concat(container.Command, container.Args), text), " ")
 	for _, variable := range container.Env {
-		given += "\n" + variable.Name
+		given += " " + variable.Name
 	}
-	if slices.ContainsFunc(v.elsewhere, func(word string) bool { return strings.Contains(given, word) }) {
+	if slices.ContainsFunc(v.Elsewhere, func(word string) bool { return strings.Contains(given, word) }) {
 		return nil
 	}
 	for _, mount := range container.VolumeMounts {
-		if !mount.ReadOnly && strings.HasPrefix(v.writes+"/", strings.TrimSuffix(mount.MountPath, "/")+"/") {
+		if !mount.ReadOnly && strings.HasPrefix(v.Writes+"/", strings.TrimSuffix(mount.MountPath, "/")+"/") {
 			return nil
 		}
 	}
 	return []string{fmt.Sprintf("extraVolumeMounts: %s writes to %s, unless it is told another directory, and the root file system is read-only; "+
-		"mount a volume there, such as an emptyDir", v.name, v.writes)}
+		"mount a volume there, such as an emptyDir", v.Name, v.Writes)}
+}
+
+// readOnly is what programs of several languages print where they cannot write.
+var readOnly = regexp.MustCompile(`(?i)read-only file ?system|\bEROFS\b|could not find a temporary directory`)
+
+// InLog returns what is known of the end of a log, or "". It has no word of the log.
+func InLog(image, text string) string {
+	collects := of(image)
+	switch {
+	case !readOnly.MatchString(text):
+		return ""
+	case collects.Writes == "":
+		return "read-only file system"
+	}
+	return fmt.Sprintf("read-only file system: %s writes to %s, unless it is told another directory", collects.Name, collects.Writes)
 }
 
 // beside is what a Go program needs beside its heap.
@@ -195,7 +159,7 @@ const beside = 16 << 20
 func (v vendor) heap(container *corev1.Container) []string {
 	limit, isLimited := container.Resources.Limits[corev1.ResourceMemory]
 	at := slices.IndexFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == "GOMEMLIMIT" })
-	if !v.isGo || !isLimited || at < 0 {
+	if !v.Go || !isLimited || at < 0 {
 		return nil
 	}
 	heap, err := resource.ParseQuantity(strings.TrimSuffix(container.Env[at].Value, "B"))
@@ -203,7 +167,7 @@ func (v vendor) heap(container *corev1.Container) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("resources.limits.memory: GOMEMLIMIT is %d MiB under a limit of %s, and %s needs at least 16 MiB beside its heap, "+
-		"or it is killed (OOMKilled); raise the limit, or lower GOMEMLIMIT in env", heap.Value()>>20, limit.String(), v.name)}
+		"or it is killed (OOMKilled); raise the limit, or lower GOMEMLIMIT in env", heap.Value()>>20, limit.String(), v.Name)}
 }
 
 var version = regexp.MustCompile(`(?m)^\x{FEFF}*%YAML[ \t]+1\.[02-9]`)
@@ -213,8 +177,8 @@ func (v vendor) encoding(text string) (found []string) {
 	if syntax.IsUTF16(text) {
 		found = append(found, "collector.configuration: the file is UTF-16, which most collectors do not read; save it as UTF-8")
 	}
-	if v.isGo && version.MatchString(text) {
-		found = append(found, fmt.Sprintf("collector.configuration: the parser of %s refuses the directive %%YAML, except %%YAML 1.1; remove the line", v.name))
+	if v.Go && version.MatchString(text) {
+		found = append(found, fmt.Sprintf("collector.configuration: the parser of %s refuses the directive %%YAML, except %%YAML 1.1; remove the line", v.Name))
 	}
 	return found
 }

@@ -115,6 +115,26 @@ func TestTheVendorsOwnSetupsHaveNoWarning(t *testing.T) {
 	}
 }
 
+func TestALogIsReadForWhatIsKnown(t *testing.T) {
+	for text, want := range map[string]string{
+		// fluent/fluent-bit#7308, elastic/cloud-on-k8s#8605, kube-logging/logging-operator#1517, DataDog/dd-trace-java#429
+		"open /usr/share/filebeat/logs/hunter2: read-only file system": "read-only file system: Filebeat writes to /usr/share/filebeat/data, unless it is told another directory",
+		"a\njava.io.IOException: Read-only file system\n":              "read-only file system: Filebeat",
+		"EROFS: hunter2": "read-only file system: Filebeat",
+		"error=\"could not find a temporary directory\" hunter2": "read-only file system: Filebeat",
+		"EROFSX, a file system that is read":                     "",
+		"":                                                       "",
+	} {
+		got := vendors.InLog("docker.elastic.co/beats/filebeat:9.4.2", text)
+		if !strings.HasPrefix(got, want) || want == "" && got != "" || strings.Contains(got, "hunter2") {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	if got := vendors.InLog("a/b", "Read-only file system"); got != "read-only file system" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // A text of a Collector that is wrong in every field is no reason to end.
 func TestNothingIsRequiredOfAnObject(t *testing.T) {
 	for _, text := range []string{`{}`, `{spec: {template: {spec: {containers: [{name: other}]}}}}`, `{spec: {template: []}}`} {
