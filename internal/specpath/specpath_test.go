@@ -14,7 +14,7 @@ const collector = `
 kind: Collector
 metadata: {name: gateway}
 spec:
-  collector: {files: {a.lua: e30=}}
+  collector: {files: {a.lua: e30=, conf.d/a.lua: e30=}}
   image: {tag: latest}
   env: [{name: CLUSTER_NAME}, {name: TOKEN}, {name: TOKEN}]
   extraVolumes: [{name: a}, {name: b}]

@@ -20,7 +20,7 @@ func TestThePluginKnowsAReadOnlyRootByTheLog(t *testing.T) {
 	collector.Spec.Collector.Name, collector.Spec.Collector.Format = "docker.elastic.co/beats/filebeat", "raw"
 	create(t, collector)
 	node := newKubeletOf(t, func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "previous %q\n%s: open /usr/share/filebeat/data/registry: read-only file system\n", r.URL.Query().Get("previous"), secret)
+		fmt.Fprintf(w, "previous %q\n%s: open /usr/share/filebeat/data/registry: read-only file system\n", r.URL.Query().Get("previous"), canary)
 	})
 	podOn(t, collector, node, "gateway-a", map[string]string{collectorLabel: "gateway"})
 	pod := &corev1.Pod{}
@@ -31,7 +31,7 @@ func TestThePluginKnowsAReadOnlyRootByTheLog(t *testing.T) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "collector", Image: "docker.elastic.co/beats/filebeat:9.4.2",
 		State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
-		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: secret}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: canary}},
 	}}
 	if err := plane.client.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestThePluginKnowsAReadOnlyRootByTheLog(t *testing.T) {
 	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
 	g.Expect(p.run("why", "gateway")).To(And(
 		ContainSubstring("Filebeat writes to /usr/share/filebeat/data"), ContainSubstring("the root file system is read-only"),
-		ContainSubstring("Mount a volume there"), Not(ContainSubstring(secret))))
+		ContainSubstring("Mount a volume there"), Not(ContainSubstring(canary))))
 }
 
 func TestFilesInFoldersReachPods(t *testing.T) {
