@@ -5,9 +5,7 @@
 package offline
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -19,18 +17,17 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/json"
-	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/config/crd"
 	"github.com/kube8/kube8-operator/internal/cache"
+	"github.com/kube8/kube8-operator/internal/manifest"
 	"github.com/kube8/kube8-operator/internal/operator"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
 	"github.com/kube8/kube8-operator/internal/validation"
+	"github.com/kube8/kube8-operator/internal/vendors"
 )
 
 // Renderer renders Collectors.
@@ -40,6 +37,9 @@ type Renderer struct {
 
 	// JSON has Files write JSON instead of YAML: one List with the manifests, or the problems.
 	JSON bool
+
+	// Warn gets a line for each trap of a collector's vendor, which nothing refuses. It can be nil.
+	Warn func(warning string)
 
 	// AllowNone has Files take files without a Collector.
 	AllowNone bool
@@ -65,51 +65,40 @@ func New(opts operator.Options, apiVersions []string) (*Renderer, error) {
 	return &Renderer{Watches: ws, apiVersions: apiVersions, schema: schema}, nil
 }
 
-// Render returns what each Collector in a stream of YAML documents becomes; objects of other kinds are passed over. The
+// Render returns what each Collector in a manifest becomes; objects of other kinds are passed over. The
 // error is a ProblemsError with the problems of all of them.
 func (r *Renderer) Render(ctx context.Context, in io.Reader) ([]*render.Rendered, error) {
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest: %w", err)
+	}
 	var all []*render.Rendered
 	var problems ProblemsError
-	reader := yamlutil.NewYAMLReader(bufio.NewReader(in))
-	for document := 1; ; document++ {
-		text, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return all, problems.asError()
-		}
+	for object, err := range manifest.Objects(text) {
 		if err != nil {
-			return nil, fmt.Errorf("read document %d: %w", document, err)
+			problems = append(problems, problemsOf(err)...)
+			continue
 		}
-		objects, err := parse(text)
-		if err != nil {
-			problems = append(problems, problemsOf(fmt.Errorf("document %d: %w", document, err))...)
+		at := slices.IndexFunc(r.Watches, func(w watches.Watch) bool { return w.GroupVersionKind == object.GroupVersionKind() })
+		if at < 0 {
+			continue
 		}
-		for _, object := range objects {
-			at := slices.IndexFunc(r.Watches, func(w watches.Watch) bool { return w.GroupVersionKind == object.GroupVersionKind() })
-			if at < 0 {
-				continue
-			}
-			rendered, err := r.one(ctx, &r.Watches[at], &object)
-			all = append(all, rendered)
-			problems = append(problems, problemsOf(err).about("", client.ObjectKeyFromObject(&object).String())...)
-		}
+		rendered, err := r.one(ctx, &r.Watches[at], object)
+		r.warn(object, rendered)
+		all = append(all, rendered)
+		problems = append(problems, problemsOf(err).about("", client.ObjectKeyFromObject(object).String())...)
 	}
+	return all, problems.asError()
 }
 
-// parse reads one object, or the items of a list such as `kubectl get -o yaml` prints, as the API server would: duplicate
-// keys are refused, whole numbers are integers.
-func parse(text []byte) ([]unstructured.Unstructured, error) {
-	converted, err := yaml.YAMLToJSONStrict(text)
-	if err != nil {
-		return nil, fmt.Errorf("not valid YAML: %w", err)
+// warn tells of the traps of what was rendered. It is nil for what was refused.
+func (r *Renderer) warn(collector *unstructured.Unstructured, rendered *render.Rendered) {
+	if r.Warn == nil || rendered == nil {
+		return
 	}
-	var object unstructured.Unstructured
-	if err := json.Unmarshal(converted, &object.Object); err != nil {
-		return nil, fmt.Errorf("not a Kubernetes object: %w", err)
+	for _, warning := range vendors.Warnings(collector, rendered.Objects) {
+		r.Warn(fmt.Sprintf("Collector %s: spec.%s", client.ObjectKeyFromObject(collector), warning))
 	}
-	if list, err := object.ToList(); err == nil && object.IsList() {
-		return list.Items, nil
-	}
-	return []unstructured.Unstructured{object}, nil
 }
 
 // one renders one Collector if its schema and the API server accept it.

@@ -133,7 +133,7 @@ func TestABaseThatCannotBeUsedHarmsNoPod(t *testing.T) {
 		},
 		{
 			name: "no yaml", spoil: func(base *corev1.ConfigMap) { base.Data["part.yaml"] = "a: [" + secret }, reason: "ConfigInvalid",
-			want: `spec.collector.bases: base "BASE" in namespace kube8-operator-system: key "part.yaml": not YAML near line 1; correct it`,
+			want: `spec.collector.bases: base "BASE" in namespace kube8-operator-system: key "part.yaml": line 1 has a [ or { that is not closed, or a value in it that needs quotes; close it, or put quotes around the value`,
 		},
 		{
 			name:  "too large",

@@ -59,7 +59,7 @@ func TestEachThingThatHappensToACollectorIsToldOnce(t *testing.T) {
 
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("- " + secret) })
 	expect("Warning Refused: spec.collector.configuration: line 1 is not a YAML mapping; " +
-		"start with a key such as \"receivers:\", or set format to raw")
+		"start with a key such as \"receivers:\", or set format to raw if the file is not YAML")
 	touch(t, collector) // the same failure is no news
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("fixed: " + secret) })
 	expect("Normal Upgraded: to revision 4, configuration changed")

@@ -66,7 +66,7 @@ them, and the last one wins.
 {{- dict "args" $args | toJson }}
 {{- end }}
 
-{{/* The files in the release's own Secret, as items of a volume; nothing where there are none. */}}
+{{/* The files in the release's own Secret, as items of a volume; nothing where there are none. A key has no "/". */}}
 {{- define "collector.ownFiles" -}}
 {{- $names := keys (.Values.collector.files | default dict) | sortAlpha }}
 {{- range .Values.bases }}{{ $names = append $names .file }}{{ end }}
@@ -74,7 +74,7 @@ them, and the last one wins.
 {{- with $names }}
 items:
   {{- range . }}
-  - key: {{ . | quote }}
+  - key: {{ replace "/" ".." . | quote }}
     path: {{ . | quote }}
   {{- end }}
 {{- end }}
