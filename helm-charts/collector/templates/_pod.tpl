@@ -105,9 +105,12 @@ containers:
     command:
       {{- toYaml . | nindent 6 }}
     {{- end }}
-    {{- $args := (include "collector.args" (ternary (dict "root" .root "given" $v.args) (dict "root" .root) (hasKey $v "args")) | fromJson).args }}
+    {{- /* internal/configuration has the arguments name the files of bases. */}}
+    {{- $hasOwn := or $v.collector.configuration $v.collector.configurationText $v.collector.configurationSecret }}
+    {{- $args := ternary (list (print "--config=/etc/collector/" $v.collector.fileName)) list (not (empty $hasOwn)) }}
+    {{- $args = ternary $v.args $args (hasKey $v "args") }}
     {{- if $check.args }}
-    {{- $args = (include "collector.args" (dict "root" .root "given" $check.args) | fromJson).args }}
+    {{- $args = $check.args }}
     {{- else if $checks }}
     {{- $args = prepend $args "validate" }}
     {{- end }}
