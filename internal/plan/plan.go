@@ -82,6 +82,9 @@ type Plan struct {
 	// ToPrune are objects that are pruned later: once pods have gone, or others serve.
 	ToPrune map[inventory.Reference]bool
 
+	// SlowCheck is a Job whose pod may be kept from running, or empty.
+	SlowCheck types.UID
+
 	// Message says what keeps objects from being as they should, or is empty.
 	Message string
 

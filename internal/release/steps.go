@@ -46,6 +46,7 @@ func (r *reconcile) forward(p plan.Plan) error {
 		return err
 	}
 	if p.Verdict == plan.Checking { // what is deployed still replaces the same objects
+		r.outcome.SlowCheck = p.SlowCheck
 		r.outcome.Checking = fmt.Sprintf("Job %q checks the change", r.rendered.First(render.Checks).Ref.Name())
 		if r.deployed.Revision > 0 {
 			r.outcome.Checking += "; pods of the last revision still serve"
