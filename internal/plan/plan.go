@@ -184,6 +184,11 @@ type Situation struct {
 	// Pods is how many pods the Collector's status tells of.
 	Pods int32
 
+	// Scaled is the workload of which ScaledBy, another client's autoscaler, sets the number of pods, although the revision has one. Both are
+	// empty if there is none.
+	Scaled   inventory.Reference
+	ScaledBy string
+
 	// Reported is the Job whose end without a verdict the last reconcile has reported.
 	Reported types.UID
 

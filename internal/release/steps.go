@@ -151,6 +151,7 @@ func (r *reconcile) do(mends bool, groups ...[]apply.Step) error {
 // note notes what a step has done. It tells whether that has mended something.
 func (r *reconcile) note(step apply.Step, after *inventory.Object, mends bool) bool {
 	expected := r.expects()
+	mends = mends && !step.Leaves
 	if step.Old != nil && step.Old.Ref != step.Ref {
 		delete(expected, step.Old.Ref)
 		delete(r.found, step.Old.Ref)
