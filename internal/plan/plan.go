@@ -184,8 +184,8 @@ type Situation struct {
 	// Pods is how many pods the Collector's status tells of.
 	Pods int32
 
-	// Scaled is the workload of which ScaledBy, another client's autoscaler, sets the number of pods, although the revision has one. Both are
-	// empty if there is none.
+	// ScaledBy is another client's autoscaler. It sets the number of pods of the workload Scaled, although the revision has one, too. Both
+	// are empty without such an autoscaler.
 	Scaled   inventory.Reference
 	ScaledBy string
 

@@ -201,7 +201,7 @@ func (r *reconcile) summarize(err error) {
 		})
 	}
 	// While a change waits or is refused, it is not known which of the objects wait to be pruned.
-	// Nor does an operator that starts know who scales.
+	// An operator that starts asks again who scales.
 	isOfDeployed := r.scaled.by == "" && r.outcome.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.deployed.Hash())
 	if isInOrder && !r.isUnknown && !r.hasBegun() && isOfDeployed && err == nil { // what was refused is not in order
 		r.deployed.Seen(r.found, r.toPrune)

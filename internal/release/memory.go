@@ -37,7 +37,7 @@ type unmended struct {
 	harmed map[inventory.Reference]bool
 }
 
-// scaled is a workload of which another client's autoscaler sets the number of pods. It is looked for again at a time.
+// scaled says that another client's autoscaler sets the number of pods of a workload, and when to look for the autoscaler again.
 type scaled struct {
 	by    string
 	what  inventory.Reference
