@@ -59,6 +59,9 @@ type Step struct {
 	// HandsOver tells that the number of pods was the operator's, and is an autoscaler's from now on.
 	HandsOver bool
 
+	// Leaves tells that the change only leaves the number of pods to the autoscaler that has set it.
+	Leaves bool
+
 	// CoOwned tells that somebody else owns fields of the object that is there, too.
 	CoOwned bool
 

@@ -95,12 +95,12 @@ func CheckPart(content []byte) error {
 }
 
 // Prepare checks the configuration in a chart's values, if they have one, and adds to them what its templates need of it: the value
-// healthCheck, as the API's httpGet. The error is an *Error.
+// healthCheck, as the API's httpGet, and arguments that name the files of bases. The error is an *Error.
 func Prepare(values chartutil.Values) error {
 	collector, _ := values["collector"].(map[string]any)
 	decoded, field, err := given(collector)
 	if field == "" {
-		return nil
+		return readBases(values, nil)
 	}
 	format, _ := collector["format"].(string)
 	var found *HealthCheck
@@ -113,7 +113,7 @@ func Prepare(values chartutil.Values) error {
 	if found != nil {
 		values["healthCheck"] = map[string]any{"path": found.Path, "port": found.Port, "scheme": "HTTP"}
 	}
-	return nil
+	return readBases(values, decoded)
 }
 
 // given returns the configuration in a Collector's field collector, and the name of the field. That is empty if there is none.

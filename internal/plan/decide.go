@@ -55,6 +55,9 @@ func (s Situation) next() Plan {
 // towards goes to what is wanted.
 func (s *Situation) towards(changes bool) Plan {
 	p := Plan{}
+	if err := s.leaveReplicas(&p); err != nil {
+		return Plan{Verdict: Refused, Err: err}
+	}
 	var steps []apply.Step
 	for i := range s.Want.Objects {
 		step, refusal := s.step(&s.Want.Objects[i], &p)
@@ -128,9 +131,10 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	step.ScalesUp, step.InUse = s.scalesUp(wanted), s.View.Used.Has(wanted.Ref) || s.mayUse(wanted.Ref)
 	step.HandsOver = !step.ScalesUp && seen.OwnsReplicas && wanted.Stage == render.Workloads && !wanted.SetsReplicas
 	isSame := seen.Hash == wanted.Hash && !step.ScalesUp
+	step.Leaves = wanted.Ref == s.Scaled && !isSame
 	switch seen.State {
 	case drift.Absent, drift.Lost:
-		step.Action, step.UID, step.InUse, step.Reason = apply.Create, "", false, "it is not there"
+		step.Action, step.UID, step.InUse, step.Leaves, step.Reason = apply.Create, "", false, false, "it is not there"
 		if seen.State == drift.Lost {
 			step.Reason = "somebody has deleted it"
 		}

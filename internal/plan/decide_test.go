@@ -137,6 +137,9 @@ func told(prefix string, groups ...[]apply.Step) (lines []string) {
 			if step.HandsOver {
 				line += ", handing over replicas"
 			}
+			if step.Leaves {
+				line += ", leaving replicas"
+			}
 			if step.Old != nil && step.Old.Ref != step.Ref {
 				line += " in place of " + step.Old.Ref.Use()
 			}

@@ -82,6 +82,9 @@ type Plan struct {
 	// ToPrune are objects that are pruned later: once pods have gone, or others serve.
 	ToPrune map[inventory.Reference]bool
 
+	// SlowCheck is a Job whose pod may be kept from running, or empty.
+	SlowCheck types.UID
+
 	// Message says what keeps objects from being as they should, or is empty.
 	Message string
 
@@ -180,6 +183,11 @@ type Situation struct {
 
 	// Pods is how many pods the Collector's status tells of.
 	Pods int32
+
+	// ScaledBy is another client's autoscaler. It sets the number of pods of the workload Scaled, although the revision has one, too. Both
+	// are empty without such an autoscaler.
+	Scaled   inventory.Reference
+	ScaledBy string
 
 	// Reported is the Job whose end without a verdict the last reconcile has reported.
 	Reported types.UID

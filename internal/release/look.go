@@ -52,6 +52,9 @@ func (r *reconcile) unchanged() (p plan.Plan, is bool) {
 	if !isKnown || r.latest.Inputs != now || !r.now().Before(r.until) {
 		return p, false
 	}
+	if r.scaled.by != "" && !r.now().Before(r.scaled.until) {
+		return p, false
+	}
 	p, is = plan.Unchanged(r.expected.See(r.found, r.now()), r.toPrune, r.now())
 	if !is || r.mayPrune() {
 		return p, false
@@ -61,7 +64,31 @@ func (r *reconcile) unchanged() (p plan.Plan, is bool) {
 		is = r.refused.hash != r.latest.hash || !r.BackingOff(r.collector)
 	}
 	p.Sooner(r.until.Sub(r.now()))
+	if r.scaled.by != "" {
+		p.Note(plan.Scaled, r.scaled.by, r.scaled.what)
+		p.Sooner(r.scaled.until.Sub(r.now()))
+	}
 	return p, is
+}
+
+// findScaler looks for an autoscaler of another client, once in a reconcile that sees its trace.
+func (r *reconcile) findScaler(s *plan.Situation) error {
+	r.scaled = scaled{}
+	workload, may := s.MayBeScaled()
+	if !may {
+		return nil
+	}
+	if r.learned.scaler == nil {
+		found, err := r.inventory.Scaler(r.ctx, r.collector, workload)
+		if err != nil {
+			return err
+		}
+		r.learned.scaler = &found
+	}
+	if s.ScaledBy = *r.learned.scaler; s.ScaledBy != "" {
+		s.Scaled, r.scaled = workload, scaled{s.ScaledBy, workload, r.now().Add(plan.ScaledPeriod)}
+	}
+	return nil
 }
 
 // awaitsTurn asks for the Collector's turn to take a change of the operator, and tells whether it has not come.
@@ -103,6 +130,9 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 	}
 	if r.rendered != nil {
 		r.situateChange(&s)
+	}
+	if err := r.findScaler(&s); err != nil {
+		return s, err
 	}
 	needsUsed, runs := s.Deployed != s.Want.Hash, false
 	for what, seen := range s.View.Objects {
@@ -171,7 +201,8 @@ func (r *reconcile) summarize(err error) {
 		})
 	}
 	// While a change waits or is refused, it is not known which of the objects wait to be pruned.
-	isOfDeployed := r.outcome.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.deployed.Hash())
+	// An operator that starts asks again who scales.
+	isOfDeployed := r.scaled.by == "" && r.outcome.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.deployed.Hash())
 	if isInOrder && !r.isUnknown && !r.hasBegun() && isOfDeployed && err == nil { // what was refused is not in order
 		r.deployed.Seen(r.found, r.toPrune)
 	}

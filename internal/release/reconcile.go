@@ -48,6 +48,7 @@ type learned struct {
 	accepted  *plan.Accepted   // what must serve, once that was read
 	unmended  error            // why that cannot be mended
 	immutable apply.Immutables // of what is wanted
+	scaler    *string          // what sets the number of pods, if anything does
 	created   []apply.Step     // deletions of what was created, in the order of their creation
 }
 

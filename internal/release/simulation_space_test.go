@@ -206,6 +206,11 @@ func (r simReader) Of(_ context.Context, collector client.Object, _, _ []schema.
 	return found, nil
 }
 
+// Scaler finds none: in the model, autoscalers are the Collector's own.
+func (r simReader) Scaler(context.Context, client.Object, inventory.Reference) (string, error) {
+	return "", nil
+}
+
 // Disowned finds none: in the model, no client takes an owner reference away.
 func (r simReader) Disowned(context.Context, client.Object, []schema.GroupVersionKind) ([]inventory.Reference, error) {
 	return nil, nil

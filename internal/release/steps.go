@@ -46,6 +46,7 @@ func (r *reconcile) forward(p plan.Plan) error {
 		return err
 	}
 	if p.Verdict == plan.Checking { // what is deployed still replaces the same objects
+		r.outcome.SlowCheck = p.SlowCheck
 		r.outcome.Checking = fmt.Sprintf("Job %q checks the change", r.rendered.First(render.Checks).Ref.Name())
 		if r.deployed.Revision > 0 {
 			r.outcome.Checking += "; pods of the last revision still serve"
@@ -150,6 +151,7 @@ func (r *reconcile) do(mends bool, groups ...[]apply.Step) error {
 // note notes what a step has done. It tells whether that has mended something.
 func (r *reconcile) note(step apply.Step, after *inventory.Object, mends bool) bool {
 	expected := r.expects()
+	mends = mends && !step.Leaves
 	if step.Old != nil && step.Old.Ref != step.Ref {
 		delete(expected, step.Old.Ref)
 		delete(r.found, step.Old.Ref)

@@ -177,12 +177,12 @@ func (t *trial) run(ctx context.Context) (verdict, string) {
 	case ended.Type == batchv1.JobComplete:
 		return passes, ""
 	}
-	code, refused := plan.RefusedWith(ended.Reason, ended.Message)
+	exit := plan.ExitOf(ended.Reason, ended.Message)
 	switch {
-	case refused:
-		return fails, oneLine("exit code " + code + t.said(ctx))
-	case code != "":
-		return unknown, "killed, with exit code " + code
+	case exit.Refuses:
+		return fails, oneLine("exit code " + exit.Code + t.said(ctx))
+	case exit.Container != "":
+		return unknown, exit.Obstacle()
 	}
 	return unknown, t.obstacle(ctx, ended.Reason)
 }
