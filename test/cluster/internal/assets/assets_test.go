@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/modfile"
 )
 
 func TestRequirements(t *testing.T) {
@@ -101,6 +103,33 @@ func TestHelmOperatorIsOfTheVersionThatTheKeyNames(t *testing.T) {
 	var got string
 	if err := requirements(path, content, map[string]*string{operatorSDK: &got}); err != nil || got != v.OperatorSDK {
 		t.Errorf("%s requires %s, %v, want %s as in tools/go.mod", path, got, err, v.OperatorSDK)
+	}
+}
+
+func TestModulesAreOfTheVersionsThatTheOperatorHas(t *testing.T) {
+	versions := func(path string) map[string]string {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := modfile.Parse(path, content, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]string{}
+		for _, r := range file.Require {
+			out[r.Mod.Path] = r.Mod.Version
+		}
+		return out
+	}
+	module := filepath.Join("..", "..")
+	operator := versions(filepath.Join(module, "..", "..", "go.mod"))
+	for path, version := range versions(filepath.Join(module, "go.mod")) {
+		if want, both := operator[path]; both && version != want {
+			t.Errorf("test/cluster/go.mod has %s %s: what depends on it is compiled twice, "+
+				"once for the operator and once for the control plane; require %s, as go.mod does, "+
+				"also where a replace directive names that version", path, version, want)
+		}
 	}
 }
 
