@@ -20,8 +20,7 @@ GO_RUN := go run -modfile=$(CURDIR)/tools/go.mod -tags=containers_image_openpgp
 SDK := github.com/operator-framework/operator-sdk
 OPERATOR_SDK = $(GO_RUN) -ldflags=-X=$(SDK)/internal/version.Version=$(shell go list -modfile=tools/go.mod -m -f '{{.Version}}' $(SDK)) $(SDK)/cmd/operator-sdk
 
-# One set of flags for builds and tests alike: what one has compiled, the others take from Go's cache. Without DWARF, which only a debugger
-# reads, compilers take a seventh less: for a debugger, set GOFLAGS to the first two.
+# One set of flags for builds and tests alike: what one has compiled, the others take from Go's cache. No DWARF: only debuggers read it.
 export CGO_ENABLED ?= 0
 export GOFLAGS ?= -trimpath -buildvcs=false -gcflags=all=-dwarf=false
 

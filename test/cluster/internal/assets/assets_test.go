@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -192,6 +193,26 @@ func TestEnsureLeavesNothingOfABuildThatFails(t *testing.T) {
 	left, err := os.ReadDir(filepath.Join(base, b.Versions.key()))
 	if err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestEachProgramOfTheDemoHasAnEstimate(t *testing.T) {
+	t.Setenv("KUBEBUILDER_ASSETS", "")
+	t.Setenv("KUBE8_CACHE_DIR", t.TempDir())
+	b := &Builder{Module: t.TempDir(), Progress: io.Discard}
+	names := append(slices.Clone(API), Controllers...)
+	plan, err := b.Plan(names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := plan.Programs(context.Background())
+	if len(programs) != len(names) {
+		t.Errorf("%d programs are missing of %d", len(programs), len(names))
+	}
+	for _, p := range programs {
+		if p.Takes == 0 {
+			t.Errorf("nothing is known of how long %s takes", p.Name)
+		}
 	}
 }
 
