@@ -12,15 +12,15 @@ var (
 // How long the parts of the demo take to compile on two cores, one after the
 // other in this order, when nothing was compiled before.
 const (
-	OperatorTakes = 90 * time.Second
+	OperatorTakes = 100 * time.Second
 	DemoTakes     = 5 * time.Second
 )
 
 // takes goes on with the binaries.
 var takes = map[string]time.Duration{
-	"kube-apiserver":          90 * time.Second,
+	"kube-apiserver":          100 * time.Second,
 	"kubectl":                 10 * time.Second,
 	"etcd":                    5 * time.Second,
-	"kube-controller-manager": 50 * time.Second,
-	"kube-scheduler":          10 * time.Second,
+	"kube-controller-manager": 60 * time.Second,
+	"kube-scheduler":          5 * time.Second,
 }
