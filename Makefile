@@ -20,9 +20,9 @@ GO_RUN := go run -modfile=$(CURDIR)/tools/go.mod -tags=containers_image_openpgp
 SDK := github.com/operator-framework/operator-sdk
 OPERATOR_SDK = $(GO_RUN) -ldflags=-X=$(SDK)/internal/version.Version=$(shell go list -modfile=tools/go.mod -m -f '{{.Version}}' $(SDK)) $(SDK)/cmd/operator-sdk
 
-# One set of flags for builds and tests alike: what one has compiled, the others take from Go's cache.
+# One set of flags for builds and tests alike: what one has compiled, the others take from Go's cache. No DWARF: only debuggers read it.
 export CGO_ENABLED ?= 0
-export GOFLAGS ?= -trimpath -buildvcs=false
+export GOFLAGS ?= -trimpath -buildvcs=false -gcflags=all=-dwarf=false
 
 MODULES := . tools tools/release test/cluster test/helm4 examples/portal
 ASSETS = assets="$${KUBEBUILDER_ASSETS:-$$(go -C test/cluster run . assets etcd kube-apiserver kubectl)}"; export KUBEBUILDER_ASSETS="$$assets"
@@ -40,8 +40,8 @@ help: ## Show this help.
 	@awk 'BEGIN { FS = ":.*## "; print "usage: make TARGET [VARIABLE=value]" } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-zA-Z0-9_-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-demo: build ## Run the operator and its samples on a control plane of this machine; DEMO_EXIT=1 ends it at once.
-	@echo "compiling the demo and, the first time, Kubernetes: that takes minutes"; go -C test/cluster run . demo
+demo: ## Run the operator and its samples on a control plane of this machine; DEMO_EXIT=1 ends it at once.
+	@go -C test/cluster run ./compile && $(MAKE) --silent build plugin && go -C test/cluster run . demo
 
 ##@ Development
 
