@@ -67,9 +67,10 @@ func installOLMv1(t *testing.T, image string, tls serving, experimental bool) {
 			"disabled": []any{"BoxcutterRuntime"},
 		}}
 	}
+	anyNode := map[string]any{"nodeSelector": map[string]any{"node-role.kubernetes.io/control-plane": nil}}
 	values, err := chartutil.ToRenderValues(chart, map[string]any{
 		"options":     options,
-		"deployments": map[string]any{"templateSpec": map[string]any{"nodeSelector": map[string]any{"node-role.kubernetes.io/control-plane": nil}}},
+		"deployments": map[string]any{"templateSpec": anyNode},
 	}, chartutil.ReleaseOptions{Name: "olmv1", Namespace: olmV1Namespace}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +96,9 @@ func installOLMv1(t *testing.T, image string, tls serving, experimental bool) {
 	for _, manifest := range sorted {
 		manifests.WriteString("\n---\n" + manifest.Content)
 		if manifest.Head.Kind == "Namespace" {
-			manifests.WriteString(tls.secret("catalogd-service-cert-git-version", olmV1Namespace) + tls.secret("operator-controller-cert", olmV1Namespace))
+			for _, name := range []string{"catalogd-service-cert-git-version", "operator-controller-cert"} {
+				manifests.WriteString(tls.secret(name, olmV1Namespace))
+			}
 		}
 	}
 	apply(t, manifests.String())

@@ -61,7 +61,9 @@ func NewComparator(discovery.CachedDiscoveryInterface, *runtime.Scheme, string) 
 	return none
 }
 
-func NewObjectEngine(*runtime.Scheme, managedcache.TrackingCache, client.Client, Comparator, string, string, string, client.Client) (none ObjectEngine) {
+func NewObjectEngine(
+	*runtime.Scheme, managedcache.TrackingCache, client.Client, Comparator, string, string, string, client.Client,
+) (none ObjectEngine) {
 	return none
 }
 
