@@ -13,18 +13,24 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-const suite = "OLM end to end"
+// suites are the tests that go on from one subtest to the next, by what the table calls them.
+var suites = map[string]string{"TestOLM": "OLM end to end", "TestOLMV1": "OLM v1 end to end"}
 
-// begin has a subtest in the table.
+// begin has a test or a subtest in the table.
 func begin(t *testing.T) {
 	t.Helper()
-	report(t, suite, strings.ReplaceAll(path.Base(t.Name()), "_", " "))
+	test, _, within := strings.Cut(t.Name(), "/")
+	if !within {
+		report(t, suites[test], "as a whole")
+		return
+	}
+	report(t, suites[test], strings.ReplaceAll(path.Base(t.Name()), "_", " "))
 }
 
 // Each subtest goes on where the one before it ended.
 func TestOLM(t *testing.T) {
 	const tenant = "kube8-olm-tenant"
-	report(t, suite, "as a whole")
+	begin(t)
 	olm, first, second := images(t)
 	awaitTurn(t)
 	installOLM(t, olm)

@@ -62,6 +62,8 @@ func binaries(v Versions, kubernetesModule string) []binary {
 		{"cpb", olm + "/util/cpb", "olm", v.OLM, ldflags, openpgp},
 		{"cp", "./cp", ".", v.OLM, ldflags, ""},
 		{"grpc_health_probe", "github.com/grpc-ecosystem/grpc-health-probe", "olm", v.OLM, ldflags, openpgp},
+		{"catalogd", olmV1 + "/cmd/catalogd", "olmv1", v.OLMv1, ldflags, openpgp},
+		{"operator-controller", olmV1 + "/cmd/operator-controller", "olmv1", v.OLMv1, ldflags, openpgp},
 		{"opm", opm + "/cmd/opm", tools, v.OPM, ldflags, openpgp},
 		{"operator-sdk", operatorSDK + "/cmd/operator-sdk", tools, v.OperatorSDK, ldflags, openpgp},
 		{"helm-operator", operatorSDK + "/cmd/helm-operator", "helm-operator", v.OperatorSDK, ldflags, openpgp},
