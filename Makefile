@@ -20,9 +20,9 @@ GO_RUN := go run -modfile=$(CURDIR)/tools/go.mod -tags=containers_image_openpgp
 SDK := github.com/operator-framework/operator-sdk
 OPERATOR_SDK = $(GO_RUN) -ldflags=-X=$(SDK)/internal/version.Version=$(shell go list -modfile=tools/go.mod -m -f '{{.Version}}' $(SDK)) $(SDK)/cmd/operator-sdk
 
-# One set of flags for builds and tests alike: what one has compiled, the others take from Go's cache. No DWARF: only debuggers read it.
+# One set of flags for builds and tests alike: what one has compiled, the others take from Go's cache.
 export CGO_ENABLED ?= 0
-export GOFLAGS ?= -trimpath -buildvcs=false -gcflags=all=-dwarf=false
+export GOFLAGS ?= -trimpath -buildvcs=false
 
 MODULES := . tools tools/release test/cluster test/helm4 examples/portal
 ASSETS = assets="$${KUBEBUILDER_ASSETS:-$$(go -C test/cluster run . assets etcd kube-apiserver kubectl)}"; export KUBEBUILDER_ASSETS="$$assets"
