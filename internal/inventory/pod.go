@@ -22,8 +22,8 @@ type Pod struct {
 	Orphan   bool // nothing controls it
 }
 
-// podOfSet returns a pod of the StatefulSet of a name, and whether it has the name of one.
-func podOfSet(pod *corev1.Pod, set string) (found Pod, is bool) {
+// PodOfSet returns a pod of the StatefulSet of a name, and whether it has the name of one.
+func PodOfSet(pod *corev1.Pod, set string) (found Pod, is bool) {
 	suffix, isNamed := strings.CutPrefix(pod.Name, set+"-")
 	ordinal, err := strconv.ParseUint(suffix, 10, 31)
 	_, isOrphan := pod.Annotations[cache.OrphanAnnotation]

@@ -127,7 +127,7 @@ func (r *Reader) Used(ctx context.Context, collector client.Object, objects map[
 	uses := make([]string, 0, len(pods.Items)+len(objects))
 	for i := range pods.Items {
 		uses = append(uses, pods.Items[i].Annotations[cache.UsesAnnotation])
-		if pod, is := podOfSet(&pods.Items[i], collector.GetName()); is {
+		if pod, is := PodOfSet(&pods.Items[i], collector.GetName()); is {
 			ofSet = append(ofSet, pod)
 		}
 	}
