@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,9 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -33,12 +37,53 @@ func runSets(t *testing.T, collector *v1alpha1.Collector) {
 		factory.Core().V1().PersistentVolumeClaims(), factory.Apps().V1().ControllerRevisions(), clientset)
 	factory.Start(ctx.Done())
 	go controller.Run(ctx, 1)
-	orphanPods(ctx, t, collector)
 	go func() {
 		for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 			bindAndStart(ctx, collector.Namespace)
+			collectGarbage(ctx, client.ObjectKeyFromObject(collector))
 		}
 	}()
+}
+
+// collectGarbage is a moment of the garbage collector: a StatefulSet that is deleted without what it owns goes when that has no owner any more.
+func collectGarbage(ctx context.Context, key client.ObjectKey) {
+	set := &appsv1.StatefulSet{}
+	if err := plane.client.Get(ctx, key, set); err != nil || set.DeletionTimestamp == nil {
+		return
+	}
+	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.PersistentVolumeClaimList{}, &appsv1.ControllerRevisionList{}} {
+		_ = plane.client.List(ctx, list, client.InNamespace(key.Namespace))
+		_ = meta.EachListItem(list, func(item runtime.Object) error {
+			object, _ := item.(client.Object)
+			for _, owner := range object.GetOwnerReferences() {
+				if owner.UID == set.UID {
+					object.SetOwnerReferences(nil)
+					return plane.client.Update(ctx, object) //nolint:wrapcheck // it is tried again
+				}
+			}
+			return nil
+		})
+	}
+	isOwned := slices.ContainsFunc(ownersIn(ctx, key.Namespace), func(uid types.UID) bool { return uid == set.UID })
+	if !isOwned {
+		set.Finalizers = nil
+		_ = plane.client.Update(ctx, set)
+	}
+}
+
+// ownersIn returns the UIDs of the owners of pods and claims.
+func ownersIn(ctx context.Context, namespace string) (owners []types.UID) {
+	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.PersistentVolumeClaimList{}} {
+		_ = plane.client.List(ctx, list, client.InNamespace(namespace))
+		_ = meta.EachListItem(list, func(item runtime.Object) error {
+			object, _ := item.(client.Object)
+			for _, owner := range object.GetOwnerReferences() {
+				owners = append(owners, owner.UID)
+			}
+			return nil
+		})
+	}
+	return owners
 }
 
 // bindAndStart is a moment of a provisioner and of a kubelet. What fails is tried again in the next one.
@@ -70,7 +115,9 @@ func bindAndStart(ctx context.Context, namespace string) {
 		}
 		if isReady && pod.Status.Phase != corev1.PodRunning {
 			pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, "10.1.1.1", []corev1.PodIP{{IP: "10.1.1.1"}}
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			pod.Status.Conditions = []corev1.PodCondition{
+				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Minute))},
+			}
 			_ = plane.client.Status().Update(ctx, pod)
 		}
 	}

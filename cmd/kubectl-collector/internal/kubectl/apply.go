@@ -50,7 +50,7 @@ configuration is in a file of its own.`,
 					return err
 				}
 			}
-			if err := p.foresee(ctx, s, before, wanted); err != nil {
+			if err := foresee(ctx, s, p.ErrOut, before, wanted); err != nil {
 				return err
 			}
 			if err := s.apply(ctx, wanted, m); err != nil {
@@ -82,7 +82,7 @@ func (p *plugin) planCommand() *cobra.Command {
 its policies, and in the objects that the operator makes of it. Nothing is changed.
 A text that may be confidential is "(hidden)", and "(changed)" where it differs.
 
-It says on standard error what becomes of claims that are there, and ends with the
+It also says what becomes of claims that are there, and ends with the
 operator's words and the exit code 1 if the operator would refuse the change.`,
 		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured) error {
 			if err := s.apply(ctx, wanted, m, client.DryRunAll); err != nil {
@@ -91,7 +91,7 @@ operator's words and the exit code 1 if the operator would refuse the change.`,
 			if err := p.plan(ctx, before, wanted); err != nil {
 				return err
 			}
-			return p.foresee(ctx, s, before, wanted)
+			return foresee(ctx, s, p.Out, before, wanted)
 		})
 }
 

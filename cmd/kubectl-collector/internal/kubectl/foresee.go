@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,9 +13,9 @@ import (
 	"github.com/kube8/kube8-operator/internal/claims"
 )
 
-// foresee says what becomes of what a Collector has, and returns a refusedError if the operator would refuse the change of its spec for that.
+// foresee writes what becomes of what a Collector has, and returns a refusedError if the operator would refuse the change of its spec for that.
 // before is nil if there is none yet.
-func (p *plugin) foresee(ctx context.Context, s *session, before, after *unstructured.Unstructured) error {
+func foresee(ctx context.Context, s *session, out io.Writer, before, after *unstructured.Unstructured) error {
 	if before == nil {
 		return nil
 	}
@@ -25,7 +26,7 @@ func (p *plugin) foresee(ctx context.Context, s *session, before, after *unstruc
 	}
 	says, err := claims.Foresee(ctx, s.client, was, is)
 	for _, sentence := range says {
-		fmt.Fprintln(p.ErrOut, sentence)
+		fmt.Fprintln(out, sentence)
 	}
 	if err != nil {
 		return refusedError{fmt.Errorf("the operator would refuse it: %w", err)}

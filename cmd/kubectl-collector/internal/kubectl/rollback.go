@@ -113,7 +113,7 @@ func (p *plugin) replace(
 ) error {
 	after := whole.DeepCopy()
 	after.Object["spec"] = spec
-	if err := p.foresee(ctx, s, whole, after); err != nil {
+	if err := foresee(ctx, s, p.ErrOut, whole, after); err != nil {
 		return err
 	}
 	for {
