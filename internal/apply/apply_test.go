@@ -23,6 +23,7 @@ import (
 
 // script is a cluster whose objects are given, and that refuses what refuse says. It notes what is asked of it.
 type script struct {
+	claims []corev1.PersistentVolumeClaim
 	live   map[inventory.Reference]*unstructured.Unstructured
 	refuse func(request Request) error
 	asked  []string
@@ -76,7 +77,12 @@ func (c *script) Delete(_ context.Context, what inventory.Reference, uid types.U
 	return nil
 }
 
-func (c *script) Claims(context.Context) ([]corev1.PersistentVolumeClaim, error) { return nil, nil }
+func (c *script) Claims(context.Context) ([]corev1.PersistentVolumeClaim, error) { return c.claims, nil }
+
+func (c *script) Discard(_ context.Context, claim Growth) error {
+	c.asked = append(c.asked, "discard "+claim.Claim)
+	return nil
+}
 
 func (c *script) Grow(_ context.Context, growth Growth, dryRun bool) error {
 	c.asked = append(c.asked, fmt.Sprintf("grow %s, dry run %t", growth.Claim, dryRun))

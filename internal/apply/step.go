@@ -71,6 +71,9 @@ type Step struct {
 	// InUse tells that pods use the object that is there, or may.
 	InUse bool
 
+	// TakesOver tells that pods are there that the StatefulSet takes over.
+	TakesOver bool
+
 	// Old is what Replace deletes.
 	Old *Old
 }

@@ -1,9 +1,10 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -114,28 +115,25 @@ func (r *Reader) Disowned(ctx context.Context, collector client.Object, kinds []
 	return disowned, nil
 }
 
-// Used returns what a Collector's pods use, and the pods that its workloads may start. orphans counts the pods that have names as a
-// StatefulSet gives them, and that nothing controls.
-func (r *Reader) Used(
-	ctx context.Context, collector client.Object, objects map[Reference]Object,
-) (used Used, orphans int32, err error) {
+// Used returns what a Collector's pods use, and the pods that its workloads may start. It also returns the pods that have names as a
+// StatefulSet gives them, by their ordinals.
+func (r *Reader) Used(ctx context.Context, collector client.Object, objects map[Reference]Object) (used Used, ofSet []Pod, err error) {
 	var pods corev1.PodList
 	err = r.Cache.List(ctx, &pods, client.InNamespace(collector.GetNamespace()),
 		client.MatchingLabels{v1alpha1.CollectorLabel: collector.GetName()}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return nil, 0, fmt.Errorf("list the Collector's pods in the informer cache: %w", err)
+		return nil, nil, fmt.Errorf("list the Collector's pods in the informer cache: %w", err)
 	}
 	uses := make([]string, 0, len(pods.Items)+len(objects))
 	for i := range pods.Items {
 		uses = append(uses, pods.Items[i].Annotations[cache.UsesAnnotation])
-		ordinal, _ := strings.CutPrefix(pods.Items[i].Name, collector.GetName()+"-")
-		_, notOne := strconv.ParseUint(ordinal, 10, 31)
-		if _, isOrphan := pods.Items[i].Annotations[cache.OrphanAnnotation]; isOrphan && notOne == nil && pods.Items[i].DeletionTimestamp == nil {
-			orphans++
+		if pod, is := PodOfSet(&pods.Items[i], collector.GetName()); is {
+			ofSet = append(ofSet, pod)
 		}
 	}
 	for _, object := range objects {
 		uses = append(uses, object.Uses)
 	}
-	return UsedBy(uses...), orphans, nil
+	slices.SortFunc(ofSet, func(a, b Pod) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	return UsedBy(uses...), ofSet, nil
 }

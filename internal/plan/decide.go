@@ -20,6 +20,7 @@ func Decide(s Situation) Plan {
 	if p.Restores {
 		s.mend(&p)
 	}
+	s.renew(&p)
 	return p
 }
 
@@ -129,6 +130,7 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	step := &apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID, CoOwned: seen.CoOwned}
 	step.Replicas, step.Predecessor = s.replicas(wanted)
 	step.ScalesUp, step.InUse = s.scalesUp(wanted), s.View.Used.Has(wanted.Ref) || s.mayUse(wanted.Ref)
+	step.TakesOver = wanted.Ref.Kind().Kind == "StatefulSet" && s.View.Orphans > 0
 	step.HandsOver = !step.ScalesUp && seen.OwnsReplicas && wanted.Stage == render.Workloads && !wanted.SetsReplicas
 	isSame := seen.Hash == wanted.Hash && !step.ScalesUp
 	step.Leaves = wanted.Ref == s.Scaled && !isSame
@@ -190,7 +192,7 @@ func (s *Situation) within(step *apply.Step, found apply.Immutable) (*apply.Step
 			found.Applied = found.Wanted
 		}
 		var err error
-		if step.Object, old, err = claims.Followed(wanted, uid, found); err != nil {
+		if step.Object, old, err = claims.Followed(wanted, uid, found, s.View.Pods); err != nil {
 			return nil, err
 		}
 		if old == nil {

@@ -67,6 +67,9 @@ type Plan struct {
 	// Deletes are done last, when the revision is recorded: nobody needs what they delete, so their refusal takes nothing back.
 	Deletes []apply.Step
 
+	// Renews deletes a pod, after all else: its StatefulSet makes it anew. It is nil if none has to be.
+	Renews *apply.Step
+
 	// Err says why the verdict is Refused, or what an uninstallation waits for.
 	Err error
 
@@ -97,9 +100,9 @@ func (p *Plan) Revises() bool {
 	return p.Verdict == Install || p.Verdict == Upgrade
 }
 
-// does tells whether a step of the plan's groups is about an object.
+// does tells whether a step of the plan's groups, or one that mends, is about an object.
 func (p *Plan) does(what inventory.Reference) bool {
-	return slices.ContainsFunc(p.Groups, func(group []apply.Step) bool {
+	return slices.ContainsFunc(slices.Concat(p.Groups, p.Mends), func(group []apply.Step) bool {
 		return slices.ContainsFunc(group, func(step apply.Step) bool { return step.Ref == what })
 	})
 }

@@ -3,6 +3,7 @@ package release
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,7 +57,7 @@ func (r *reconcile) unchanged() (p plan.Plan, is bool) {
 		return p, false
 	}
 	p, is = plan.Unchanged(r.expected.See(r.found, r.now()), r.toPrune, r.now())
-	if !is || r.mayPrune() {
+	if !is || r.mayPrune() || r.lacksClaims() {
 		return p, false
 	}
 	if r.latest.hash != r.deployed.Hash() { // a change of the operator waits
@@ -106,6 +107,17 @@ func (r *reconcile) mayPrune() bool {
 	return err != nil || plan.MayPrune(r.toPrune, r.found, used)
 }
 
+// lacksClaims tells whether a pod lacks a claim of its StatefulSet, or whether that is not known.
+func (r *reconcile) lacksClaims() bool {
+	for _, object := range r.found {
+		if object.Claims != "" {
+			_, pods, err := r.inventory.Used(r.ctx, r.collector, r.found)
+			return err != nil || slices.ContainsFunc(pods, object.LackedBy)
+		}
+	}
+	return false
+}
+
 // situation returns what a decision looks at.
 func (r *reconcile) situation() (s plan.Situation, err error) {
 	s = plan.Situation{
@@ -138,9 +150,11 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 	for what, seen := range s.View.Objects {
 		needsUsed = needsUsed || s.Want.Has(what) == nil
 		runs = runs || inventory.IsWorkload(what.Kind().Kind) && seen.State != drift.Lost
+		needsUsed = needsUsed || seen.Claims != ""
 	}
 	if needsUsed || !runs { // mostly nothing is left over, and nobody needs to know about pods
-		s.View.Used, s.View.Orphans, err = r.inventory.Used(r.ctx, r.collector, r.found)
+		s.View.Used, s.View.Pods, err = r.inventory.Used(r.ctx, r.collector, r.found)
+		s.View.Orphans = inventory.Orphans(s.View.Pods)
 	}
 	return s, err
 }

@@ -109,6 +109,7 @@ func (r *reconcile) converge() error {
 		}
 		p := r.decision(s)
 		if again, err := r.carryOut(s, p); !again {
+			r.renew(p.Renews)
 			return err
 		}
 	}

@@ -82,10 +82,8 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 	case live != nil && live.kind() == "StatefulSet":
 		size := s.claimSize(wanted)
 		switch before := live.find(simClaims); {
-		case size != "" && before != nil && size < before.value:
+		case size != "" && before != nil && size < before.value && s.holds():
 			return "claims cannot shrink"
-		case before == nil && size != "", before != nil && size == "" && before.owners&simOther == 0:
-			return "claims cannot come and go"
 		}
 	}
 	if wanted.Ref.Kind().Kind == "PersistentVolumeClaim" && live != nil && simShrinks(live, simSizeOf(wanted)) && !s.isSized(wanted) {
@@ -106,6 +104,13 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 		}
 	}
 	return ""
+}
+
+// holds tells whether a claim of a StatefulSet is there.
+func (s *simSpace) holds() bool {
+	return slices.ContainsFunc(s.sorted(), func(o *simObject) bool {
+		return o.kind() == "PersistentVolumeClaim" && strings.HasPrefix(o.ref.Name(), simClaim+"-")
+	})
 }
 
 // claimSize returns the size of the claims of a StatefulSet.

@@ -216,19 +216,21 @@ func (r simReader) Disowned(context.Context, client.Object, []schema.GroupVersio
 	return nil, nil
 }
 
-func (r simReader) Used(_ context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (inventory.Used, int32, error) {
-	s, orphans := r.world.of(collector), int32(0)
+func (r simReader) Used(_ context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (inventory.Used, []inventory.Pod, error) {
+	s := r.world.of(collector)
 	var uses []string
+	var ofSet []inventory.Pod
 	for _, pod := range s.cacheOf {
-		if pod.owner == "" {
-			orphans++
+		if pod.ordinal >= 0 || pod.owner == "" {
+			ofSet = append(ofSet, pod.seen())
 		}
 		uses = append(uses, cache.UsesOf(pod.uses()))
 	}
 	for _, object := range objects {
 		uses = append(uses, object.Uses)
 	}
-	return inventory.UsedBy(uses...), orphans, nil
+	slices.SortFunc(ofSet, func(a, b inventory.Pod) int { return int(a.Ordinal) - int(b.Ordinal) })
+	return inventory.UsedBy(uses...), ofSet, nil
 }
 
 func (s *simSpace) create() {

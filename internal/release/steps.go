@@ -63,6 +63,22 @@ func (r *reconcile) forward(p plan.Plan) error {
 	return nil
 }
 
+// renew deletes a pod, so that its StatefulSet makes it anew, if that is there: the informer cache may not show what has become of it. A
+// refusal keeps nothing away.
+func (r *reconcile) renew(pod *apply.Step) {
+	if pod == nil {
+		return
+	}
+	cluster := r.clusterOf(r.collector)
+	set, err := cluster.Read(r.ctx, pod.Old.Ref)
+	if err == nil && set != nil && set.GetUID() == pod.Old.UID && set.GetDeletionTimestamp() == nil {
+		err = cluster.Delete(r.ctx, pod.Ref, pod.UID, false, false)
+	}
+	if err != nil {
+		log.FromContext(r.ctx).Info("could not delete a pod that lacks a claim", "pod", pod.Ref.Name(), "because", err.Error())
+	}
+}
+
 // deleteOrphans deletes what changes that were never accepted have left. It returns the error if it is not known whether that is done: a
 // refusal keeps nothing away.
 func (r *reconcile) deleteOrphans(orphans []apply.Step) error {

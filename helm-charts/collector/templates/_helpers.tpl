@@ -225,7 +225,7 @@ templates have and no user writes.
 {{- end }}
 {{- end }}
 {{- end }}
-{{- if and $v.updateStrategy.rollingUpdate (ne $v.updateStrategy.type "RollingUpdate") }}
+{{- if and $v.updateStrategy.rollingUpdate (ne ($v.updateStrategy.type | default "RollingUpdate") "RollingUpdate") }}
 {{- fail (printf "updateStrategy.rollingUpdate: not with type %s, which ignores it; remove one of the two" $v.updateStrategy.type) }}
 {{- end }}
 {{- $own := ternary (list "config" "varlogpods" "hostfs") (list "config" "varlogpods") $v.presets.hostMetrics.enabled }}

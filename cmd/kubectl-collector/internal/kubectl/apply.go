@@ -47,6 +47,9 @@ configuration is in a file of its own.`,
 					return err
 				}
 			}
+			if err := foresee(ctx, s, p.ErrOut, before, wanted); err != nil {
+				return err
+			}
 			if err := s.apply(ctx, wanted, m); err != nil {
 				return err
 			}
@@ -74,12 +77,18 @@ func (p *plugin) planCommand() *cobra.Command {
 	return p.ofFile("plan", "Show what a file would change in the cluster's objects",
 		`Show what a file would change: in the Collector, by a dry run on the API server with all
 its policies, and in the objects that the operator makes of it. Nothing is changed.
-A text that may be confidential is "(hidden)", and "(changed)" where it differs.`,
+A text that may be confidential is "(hidden)", and "(changed)" where it differs.
+
+It also says what becomes of claims that are there, and ends with the
+operator's words and the exit code 1 if the operator would refuse the change.`,
 		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured) error {
 			if err := s.apply(ctx, wanted, m, client.DryRunAll); err != nil {
 				return err
 			}
-			return p.plan(ctx, before, wanted)
+			if err := p.plan(ctx, before, wanted); err != nil {
+				return err
+			}
+			return foresee(ctx, s, p.Out, before, wanted)
 		})
 }
 

@@ -1,0 +1,48 @@
+package plan
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/inventory"
+)
+
+// renew has a pod made anew that lacks a claim of its StatefulSet, one after the other. A volume cannot be added to a pod, and the
+// StatefulSet's controller makes no pod after the first one that lacks one. So their order is that of their ordinals. A pod that is not ready
+// serves nobody, and goes at once. Another one goes when all pods before it are there, and all that are there serve.
+func (s *Situation) renew(p *Plan) {
+	for what, seen := range s.View.Objects {
+		next, isFree := nextLacking(seen.Object, s.View.Pods)
+		if next == nil || seen.State == drift.Deleting || s.Deletes {
+			continue
+		}
+		isAsApplied := (seen.State == drift.InOrder || seen.State == drift.Contested) && !p.does(what)
+		if allServe := seen.Available >= int32(len(s.View.Pods)); allServe || !isAsApplied { //nolint:gosec // no namespace has as many
+			p.Sooner(inventory.CacheDelay) // no event tells when the informer cache shows all of it
+		}
+		p.Note("pod %q lacks a claim of %s; the pods that lack it are replaced one after the other", next.Name, what)
+		if isFree && isAsApplied {
+			pod := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("Pod"), next.Name)
+			p.Renews = &apply.Step{Action: apply.Delete, Ref: pod, UID: next.UID, Reason: "it lacks a claim"}
+			p.Renews.Old = &apply.Old{Ref: what, UID: seen.UID} // which makes it anew
+		}
+	}
+}
+
+// nextLacking returns the first pod of a StatefulSet that lacks a claim, or nil, and whether it can go now. pods are in their order.
+func nextLacking(set inventory.Object, pods []inventory.Pod) (next *inventory.Pod, isFree bool) {
+	allServe := set.Available >= int32(len(pods)) //nolint:gosec // no namespace has as many
+	for i := range pods {
+		pod := &pods[i]
+		if next == nil && set.LackedBy(*pod) {
+			next = pod
+			allServe = allServe && uint64(i) == pod.Ordinal //nolint:gosec // it is no negative number
+		}
+		allServe = allServe && pod.Ready && !pod.Deleting
+	}
+	if next == nil || next.Deleting {
+		return next, false
+	}
+	return next, allServe || !next.Ready
+}
