@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-
-	"helm.sh/helm/v3/pkg/chartutil"
 )
 
 const (
@@ -89,7 +87,7 @@ func CheckPart(content []byte) error {
 
 // Prepare checks the configuration in a chart's values, if they have one, and adds to them what its templates need of it: the value
 // healthCheck, as the API's httpGet. The error is an *Error.
-func Prepare(values chartutil.Values) error {
+func Prepare(values map[string]any) error {
 	collector, _ := values["collector"].(map[string]any)
 	decoded, field, err := given(collector)
 	if field == "" {
