@@ -56,9 +56,13 @@ manifests: ## Regenerate the CRD and, from it, the chart's values.schema.json.
 tidy: ## Format the Go files, and tidy every module.
 	gofmt -w $(shell git ls-files '*.go')
 	@for file in $(shell git ls-files '*go.mod'); do echo "go mod tidy: $$file"; go -C $$(dirname $$file) mod tidy; done
-verify: generate catalog chart tidy bundle-validate ## Regenerate, tidy and format all, and fail if that changed a file.
+compare-crd: manifests ## Compare the CRD with that of the last release: no field goes, and nothing gets stricter without a word.
+	@if tag=$$(git describe --tags --abbrev=0 --match='v*' --exclude='*-*' HEAD^ 2>/dev/null); then \
+		git show $$tag:config/crd/bases/kube8.dev_collectors.yaml >config/crd/released/kube8.dev_collectors.yaml; fi
+	go -C tools run ./crdcompare ../config/crd/{released,bases}/kube8.dev_collectors.yaml ../config/crd/released/accepted.yaml ../CHANGELOG.md
+verify: generate compare-crd catalog chart tidy bundle-validate ## Regenerate, tidy and format all, and fail if that changed a file.
 	@if [ -z "$$(git status --porcelain)" ]; then echo "verify: everything generated is up to date"; else git status --short; \
-		git --no-pager diff --stat; echo "verify: commit these files as 'make generate catalog chart tidy bundle-validate' leaves them"; exit 1; fi
+		git --no-pager diff --stat; echo "verify: commit these files as 'make generate compare-crd catalog chart tidy bundle-validate' leaves them"; exit 1; fi
 
 lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promtool where they are installed.
 	@failed=; for module in $(MODULES); do echo "golangci-lint: $$module"; \

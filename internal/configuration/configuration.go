@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/kube8/kube8-operator/internal/syntax"
@@ -96,7 +95,7 @@ func CheckPart(content []byte) error {
 
 // Prepare checks the configuration in a chart's values, if they have one, and adds to them what its templates need of it: the value
 // healthCheck, as the API's httpGet, and arguments that name the files of bases. The error is an *Error.
-func Prepare(values chartutil.Values) error {
+func Prepare(values map[string]any) error {
 	collector, _ := values["collector"].(map[string]any)
 	decoded, field, err := given(collector)
 	if field == "" {

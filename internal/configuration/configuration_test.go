@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"helm.sh/helm/v3/pkg/chartutil"
 )
 
 func TestWhatIsRefused(t *testing.T) {
@@ -63,8 +61,8 @@ func TestWhatIsRefused(t *testing.T) {
 
 func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-func valuesOf(format, configuration string) chartutil.Values {
-	return chartutil.Values{"collector": map[string]any{"format": format, "configuration": configuration}}
+func valuesOf(format, configuration string) map[string]any {
+	return map[string]any{"collector": map[string]any{"format": format, "configuration": configuration}}
 }
 
 func TestATextIsCheckedAsItStands(t *testing.T) {
@@ -79,7 +77,7 @@ func TestATextIsCheckedAsItStands(t *testing.T) {
 		"more bytes than letters":        {"raw", strings.Repeat("é", MaxBytes/2+1), "more than 262144 bytes; shorten it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			values := chartutil.Values{"collector": map[string]any{"format": row.format, "configurationText": row.text}}
+			values := map[string]any{"collector": map[string]any{"format": row.format, "configurationText": row.text}}
 			got := ""
 			if err := Prepare(values); err != nil {
 				got = strings.TrimPrefix(err.Error(), "spec.collector.configurationText: ")
@@ -89,7 +87,7 @@ func TestATextIsCheckedAsItStands(t *testing.T) {
 			}
 		})
 	}
-	health := chartutil.Values{"collector": map[string]any{"format": "yaml", "configurationText": "extensions: {health_check: {endpoint: \"0.0.0.0:9\"}}\n" +
+	health := map[string]any{"collector": map[string]any{"format": "yaml", "configurationText": "extensions: {health_check: {endpoint: \"0.0.0.0:9\"}}\n" +
 		"service: {extensions: [health_check]}\n"}}
 	if err := Prepare(health); err != nil || health["healthCheck"] == nil {
 		t.Errorf("no health check in %v, %v", health, err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/cache"
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 const (
@@ -27,10 +28,6 @@ const (
 	// cacheTimeout is how long a look into the informer cache may take. Only the first look at a kind takes any time.
 	cacheTimeout = 10 * time.Second
 )
-
-// RecordPrefix begins the names of the Secrets of package record, as Helm names them. They are no objects of the chart, whatever labels
-// somebody gives them.
-const RecordPrefix = "sh.helm.release.v1."
 
 // Reader reads what Collectors have.
 type Reader struct {
@@ -76,12 +73,12 @@ func read(
 	return meta.EachListItem(list, keep(kind, collector, into)) //nolint:wrapcheck // fails never
 }
 
-// keep notes the objects of a kind that a Collector controls.
+// keep notes the objects of a kind that a Collector controls. A record of a revision is no object of the chart, even with such a label.
 func keep(kind schema.GroupVersionKind, collector client.Object, into map[Reference]Object) func(runtime.Object) error {
 	return func(item runtime.Object) error {
 		kept, _ := cache.Strip(item)
 		object, ok := kept.(client.Object)
-		isRecord := kind.Kind == "Secret" && strings.HasPrefix(object.GetName(), RecordPrefix)
+		isRecord := kind.Kind == "Secret" && strings.HasPrefix(object.GetName(), helm.RecordPrefix)
 		if ok && metav1.IsControlledBy(object, collector) && !isRecord {
 			into[NewReference(kind, object.GetName())] = Of(object)
 		}

@@ -13,14 +13,12 @@ import (
 	"sync"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/config/crd"
 	"github.com/kube8/kube8-operator/internal/cache"
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/manifest"
 	"github.com/kube8/kube8-operator/internal/operator"
 	"github.com/kube8/kube8-operator/internal/postrender"
@@ -48,7 +46,7 @@ type Renderer struct {
 	schema      *crdSchema
 
 	mutex  sync.Mutex
-	charts map[*chart.Chart]*render.Chart // what is read of those in Watches, each once
+	charts map[*helm.Chart]*render.Chart // what is read of those in Watches, each once
 }
 
 // New returns a Renderer with the charts that the operator has by opts. The cluster is taken to have apiVersions, such as
@@ -113,7 +111,7 @@ func (r *Renderer) one(ctx context.Context, watch *watches.Watch, collector *uns
 }
 
 // read reads a chart, once.
-func (r *Renderer) read(chrt *chart.Chart) (*render.Chart, error) {
+func (r *Renderer) read(chrt *helm.Chart) (*render.Chart, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if known := r.charts[chrt]; known != nil {
@@ -124,7 +122,7 @@ func (r *Renderer) read(chrt *chart.Chart) (*render.Chart, error) {
 		return nil, err
 	}
 	if r.charts == nil {
-		r.charts = map[*chart.Chart]*render.Chart{}
+		r.charts = map[*helm.Chart]*render.Chart{}
 	}
 	r.charts[chrt] = read
 	return read, nil
@@ -141,12 +139,11 @@ func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstruc
 		return nil, err
 	}
 	for key, value := range watch.OverrideValues {
-		if err := strvals.ParseInto(key+"="+value, values); err != nil {
+		if err := helm.Set(key+"="+value, values); err != nil {
 			return nil, fmt.Errorf("apply overrideValues %s of the watches file: %w", key, err)
 		}
 	}
-	served := chartutil.DefaultCapabilities.Copy()
-	served.APIVersions = append(served.APIVersions, r.apiVersions...)
+	served := (&render.Served{Capabilities: helm.DefaultCapabilities}).With(r.apiVersions)
 	read, err := r.read(watch.Chart)
 	if err != nil {
 		return nil, fmt.Errorf("read chart %s: %w", watch.Chart.Name(), err)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	records "github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/test/docs"
 )
 
@@ -281,7 +281,7 @@ func TestASecretThatIsFollowedNoMoreBringsNoBaseThatWaits(t *testing.T) {
 	awaitRevision(t, collector, 2)
 	var told []string
 	for _, recorded := range revisions(t, collector) {
-		revision, err := records.Unpack(recorded.Data["release"])
+		revision, err := helm.Unpack(recorded.Data["release"])
 		g.Expect(err).NotTo(HaveOccurred())
 		told = append(told, revision.Info.Description)
 	}
