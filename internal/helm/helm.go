@@ -35,7 +35,7 @@ type (
 	Capabilities = chartutil.Capabilities
 	// Release is a revision of a release.
 	Release = release.Release
-	// Info says when a revision was deployed, why, and with which result.
+	// Info says when a revision was deployed, why, and what became of it.
 	Info = release.Info
 	// Time is a time in a release.
 	Time = time.Time

@@ -1,5 +1,5 @@
-// Command crdcompare compares a CRD with that of the last release, with crdify. It fails if a field is gone, or if a schema is stricter, unless
-// a list of accepted differences says why, and the changelog tells users.
+// Command crdcompare compares a CRD with that of the last release, with crdify. It fails if a field is gone, or if a schema is stricter,
+// unless a list of accepted differences says why, and the changelog tells users.
 //
 // Usage: crdcompare RELEASED.yaml CRD.yaml ACCEPTED.yaml CHANGELOG.md
 package main
@@ -149,7 +149,7 @@ var registry = func() validations.Registry {
 	return all
 }()
 
-// rules is a validation of crdify that finds rules of CEL. Whether a new one is stricter than an earlier one cannot be told, so each counts.
+// rules is a validation of crdify that finds rules of CEL. It cannot tell whether a new one is stricter, so each counts.
 type rules struct{ enforcement config.EnforcementPolicy }
 
 func (r *rules) Name() string { return "rule" }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -60,7 +61,7 @@ func TestTheCRDDoesNotNarrowWithoutAWord(t *testing.T) {
 			dir := t.TempDir()
 			var paths []string
 			for file, text := range []string{crd("v1", released), crd(row.version, row.schema), "[{" + row.accepted + "}]", row.changelog} {
-				path := filepath.Join(dir, fmt.Sprint(file))
+				path := filepath.Join(dir, strconv.Itoa(file))
 				if text == "[{}]" {
 					text = "[]"
 				}
