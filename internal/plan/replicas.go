@@ -46,11 +46,11 @@ func (s *Situation) replicas(wanted *render.Object) (most int32, of inventory.Re
 			most, of = seen.Replicas, what
 		}
 	}
+	if most == 0 { // nobody knows the one that it comes in place of, which was deleted while no operator ran
+		most, of = s.Pods, wanted.Ref
+	}
 	if s.View.Orphans > most && s.isOrphaned() {
 		return s.View.Orphans, wanted.Ref
-	}
-	if most == 0 { // nobody knows the one that it comes in place of, which was deleted while no operator ran
-		return s.Pods, wanted.Ref
 	}
 	return most, of
 }
