@@ -54,8 +54,8 @@ type WorkloadSpec struct {
 	// extraVolumeMounts mounts them. By default the claims stay when pods are
 	// scaled away, and go when the Collector is deleted or changes its mode;
 	// persistentVolumeClaimRetentionPolicy changes that. Claims grow with
-	// requests.storage, if their StorageClass allows it, and cannot shrink. What
-	// else changes concerns new claims: those that have a volume stay as they are.
+	// requests.storage, if their StorageClass allows it, and cannot shrink. Other
+	// changes are for new claims: those that have a volume stay as they are.
 	// Pods get the claim of another template one after the other.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
@@ -199,9 +199,9 @@ type RollingUpdate struct {
 	// MaxSurge is how many pods, or what percentage, may run beside the wanted
 	// ones during an update. The default is 1 for a deployment, unless its pods
 	// have hostNetwork or a hostPort. It is 1 for a daemonset too, unless
-	// maxUnavailable is set or a node cannot have two of the pods: with
-	// hostNetwork, a hostPort, with a hostPath volume that is mounted to be
-	// written, with a claim that only one pod can have, or with a device in
+	// maxUnavailable is set or a node cannot have two of the pods. That is so with
+	// hostNetwork, a hostPort, a hostPath volume that is mounted to be written, or
+	// a claim that only one pod can have. It is also so with a device in
 	// resources.limits, which is any resource with "/" in its name. A statefulset
 	// has none.
 	// +optional

@@ -77,7 +77,9 @@ func (c *script) Delete(_ context.Context, what inventory.Reference, uid types.U
 	return nil
 }
 
-func (c *script) Claims(context.Context) ([]corev1.PersistentVolumeClaim, error) { return c.claims, nil }
+func (c *script) Claims(context.Context) ([]corev1.PersistentVolumeClaim, error) {
+	return c.claims, nil
+}
 
 func (c *script) Discard(_ context.Context, claim Growth) error {
 	c.asked = append(c.asked, "discard "+claim.Claim)

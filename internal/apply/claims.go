@@ -23,7 +23,7 @@ func IsOfTemplate(claim, template, set string) bool {
 }
 
 // discard deletes the claims of a StatefulSet's templates that have no volume, before the StatefulSet takes pods over: its controller makes
-// them anew by the present templates. Claims that the controller has not made stay. So does one that gets a volume meanwhile.
+// them anew by the present templates. Claims of others stay, and a claim that gets a volume meanwhile stays, too.
 func (a *Applier) discard(ctx context.Context, s Step) {
 	templates, _, _ := unstructured.NestedSlice(s.Object.Content.Object, "spec", "volumeClaimTemplates")
 	if len(templates) == 0 {

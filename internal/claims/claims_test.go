@@ -102,7 +102,7 @@ func TestClaimTemplatesKeepWhatAWebhookHasCompleted(t *testing.T) {
 			labelled(setWith("1", "queue=1Gi")), setWith("", "queue=1Gi"), labelled(setWith("", "queue=2Gi")), "replace 2Gi yes",
 		},
 		"what nobody knows to be a webhook's becomes what is wanted": {setWith("1", "queue=1Gi"), nil, labelled(setWith("", "queue=1Gi")), "replace 1Gi yes"},
-		"a size that a webhook has lowered is no growth":     {setWith("1", "queue=5Gi"), setWith("", "queue=9Gi"), setWith("", "queue=9Gi"), "change 5Gi "},
+		"a size that a webhook has lowered is no growth":             {setWith("1", "queue=5Gi"), setWith("", "queue=9Gi"), setWith("", "queue=9Gi"), "change 5Gi "},
 		"also beside another one that a webhook has added": {
 			setWith("1", "queue=1Gi", "log=1Gi"), setWith("", "queue=1Gi"), setWith("", "queue=1Gi"), "change 1Gi ",
 		},

@@ -24,8 +24,8 @@ import (
 )
 
 // Foresee says what becomes of the claims that a Collector has if its spec changes, a sentence each. The error is what the operator would
-// refuse the change with. It decides by the operator's own code, and asks the API server by dry runs, as the user of cluster. What that user has
-// no right to look at, or to try, is a sentence, too. Nothing is changed.
+// refuse the change with. It decides by the operator's own code, and asks the API server by dry runs, as the user of cluster. A request that
+// the user has no right to becomes a sentence, too. Nothing is changed.
 func Foresee(ctx context.Context, cluster client.Client, before, after *v1alpha1.Collector) (says []string, err error) {
 	said, failed := foreseeSet(ctx, cluster, before, after)
 	shared := foreseeShared(ctx, cluster, before, after)

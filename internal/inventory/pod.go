@@ -18,6 +18,7 @@ type Pod struct {
 	Ordinal  uint64
 	Claims   string // the names of the claim templates that it has volumes of
 	Ready    bool
+	Broken   bool // something keeps it from serving
 	Deleting bool
 	Orphan   bool // nothing controls it
 }
@@ -29,7 +30,7 @@ func PodOfSet(pod *corev1.Pod, set string) (found Pod, is bool) {
 	_, isOrphan := pod.Annotations[cache.OrphanAnnotation]
 	return Pod{
 		Name: pod.Name, UID: pod.UID, Ordinal: ordinal, Claims: pod.Annotations[cache.ClaimsAnnotation],
-		Ready: pod.Status.PodIP != "", Deleting: pod.DeletionTimestamp != nil, Orphan: isOrphan,
+		Ready: pod.Status.PodIP != "", Broken: pod.Status.Phase == corev1.PodFailed, Deleting: pod.DeletionTimestamp != nil, Orphan: isOrphan,
 	}, isNamed && err == nil
 }
 

@@ -10,7 +10,7 @@ import (
 
 // renew has a pod made anew that lacks a claim of its StatefulSet, one after the other. A volume cannot be added to a pod, and the
 // StatefulSet's controller makes no pod after the first one that lacks one. So their order is that of their ordinals. A pod that is not ready
-// serves nobody, and goes at once. Another one goes when all pods before it are there, and all that are there serve.
+// serves nobody, and goes at once. Another one goes when all pods before it are there, and all serve that are there and can.
 func (s *Situation) renew(p *Plan) {
 	for what, seen := range s.View.Objects {
 		next, isFree := nextLacking(seen.Object, s.View.Pods)
@@ -32,17 +32,21 @@ func (s *Situation) renew(p *Plan) {
 
 // nextLacking returns the first pod of a StatefulSet that lacks a claim, or nil, and whether it can go now. pods are in their order.
 func nextLacking(set inventory.Object, pods []inventory.Pod) (next *inventory.Pod, isFree bool) {
-	allServe := set.Available >= int32(len(pods)) //nolint:gosec // no namespace has as many
+	allServe, serve := true, int32(0)
 	for i := range pods {
 		pod := &pods[i]
 		if next == nil && set.LackedBy(*pod) {
 			next = pod
 			allServe = allServe && uint64(i) == pod.Ordinal //nolint:gosec // it is no negative number
 		}
+		if isBeyondHelp := pod.Broken && next != nil && set.LackedBy(*pod); isBeyondHelp { // only a new pod may serve
+			continue
+		}
+		serve++
 		allServe = allServe && pod.Ready && !pod.Deleting
 	}
 	if next == nil || next.Deleting {
 		return next, false
 	}
-	return next, allServe || !next.Ready
+	return next, allServe && set.Available >= serve || !next.Ready
 }

@@ -117,7 +117,9 @@ func (s *simSpace) renews(uid types.UID) {
 	if isIdle := set != nil && !set.lacks(pod); isIdle && pod.owner == set.uid && s.decidedBy != nil {
 		s.world.violates("S3", "%s is deleted, and lacks nothing", pod)
 	}
-	isUnready := func(other *simPod) bool { return other.ordinal >= 0 && !other.ready && slices.Contains(s.decidedBy, other) }
+	isUnready := func(other *simPod) bool {
+		return other.ordinal >= 0 && !other.ready && slices.Contains(s.decidedBy, other) && (set == nil || !set.lacks(other))
+	}
 	if pod.ready && simCount(s.pods, isUnready) > 0 {
 		s.world.violates("S3", "%s is deleted although others are not ready", pod)
 	}

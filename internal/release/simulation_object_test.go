@@ -222,7 +222,7 @@ type simPod struct {
 
 // seen returns what the operator knows of a pod of a StatefulSet.
 func (p *simPod) seen() inventory.Pod {
-	seen := inventory.Pod{Name: p.name, UID: types.UID(p.name), Ordinal: uint64(max(0, p.ordinal)), Ready: p.ready && p.owner != "", Orphan: p.owner == ""}
+	seen := inventory.Pod{Name: p.name, UID: types.UID(p.name), Ordinal: uint64(max(0, p.ordinal)), Ready: p.ready && p.owner != "", Broken: !p.ready, Orphan: p.owner == ""}
 	if p.claims {
 		seen.Claims = simClaim
 	}

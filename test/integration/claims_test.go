@@ -190,7 +190,7 @@ func TestClaimTemplatesChangeWhilePodsServe(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			collector := newSet(t, row.before...)
-			g.Eventually(func() string { return string(condition(t, collector, "Ready").Status) }).WithTimeout(40*time.Second).Should(Equal("True"))
+			g.Eventually(func() string { return string(condition(t, collector, "Ready").Status) }).WithTimeout(40 * time.Second).Should(Equal("True"))
 			set := get(t, collector, "", &appsv1.StatefulSet{})
 			_, claims, pods := claimsAndPods(t, collector.Namespace)
 			g.Expect(pods).To(HaveLen(3))

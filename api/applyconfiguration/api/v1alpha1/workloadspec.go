@@ -42,8 +42,8 @@ type WorkloadSpecApplyConfiguration struct {
 	// extraVolumeMounts mounts them. By default the claims stay when pods are
 	// scaled away, and go when the Collector is deleted or changes its mode;
 	// persistentVolumeClaimRetentionPolicy changes that. Claims grow with
-	// requests.storage, if their StorageClass allows it, and cannot shrink. What
-	// else changes concerns new claims: those that have a volume stay as they are.
+	// requests.storage, if their StorageClass allows it, and cannot shrink. Other
+	// changes are for new claims: those that have a volume stay as they are.
 	// Pods get the claim of another template one after the other.
 	VolumeClaimTemplates []VolumeClaimTemplateApplyConfiguration `json:"volumeClaimTemplates,omitempty"`
 	// PersistentVolumeClaimRetentionPolicy says what happens to the claims of

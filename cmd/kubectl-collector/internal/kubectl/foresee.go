@@ -13,8 +13,8 @@ import (
 	"github.com/kube8/kube8-operator/internal/claims"
 )
 
-// foresee writes what becomes of what a Collector has, and returns a refusedError if the operator would refuse the change of its spec for that.
-// before is nil if there is none yet.
+// foresee writes what becomes of what a Collector has, and returns a refusedError if the operator would refuse the change of its spec for
+// that. before is nil if there is none yet.
 func foresee(ctx context.Context, s *session, out io.Writer, before, after *unstructured.Unstructured) error {
 	if before == nil {
 		return nil
