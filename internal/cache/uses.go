@@ -18,8 +18,8 @@ const (
 	// OrphanAnnotation is where the informer cache keeps that nothing controls a pod. The API server does not have it.
 	OrphanAnnotation = "orphan"
 
-	// ClaimsAnnotation is where the informer cache keeps the names of the claim templates of a StatefulSet, and of those that a pod has a volume
-	// of. The API server does not have it.
+	// ClaimsAnnotation is where the informer cache keeps the names of the claim templates of a StatefulSet, and of those that a pod has a
+	// volume of. The API server does not have it.
 	ClaimsAnnotation = "claims"
 
 	// Everything stands for more uses than are kept.

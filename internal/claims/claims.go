@@ -1,4 +1,5 @@
-// Package claims is about the claims of StatefulSets: how they follow their templates. Claims can grow, and cannot shrink. It sends no request.
+// Package claims is about the claims of StatefulSets: how they follow their templates. Claims can grow, and cannot shrink. It sends no
+// request.
 package claims
 
 import (
@@ -24,8 +25,8 @@ import (
 
 // Followed returns how a StatefulSet that nobody can change becomes what is wanted, or why it cannot. Its claim templates stay as they are
 // where what is wanted has what they have, or what was applied before: a webhook may have completed or changed them. Then the rest can be
-// changed. With other templates, it is replaced by another StatefulSet, which adopts the pods. Claims that have a volume stay, and are expanded
-// if the templates ask for more. pods are those of the StatefulSet.
+// changed. With other templates, it is replaced by another StatefulSet, which adopts the pods. Claims that have a volume stay, and are
+// expanded if the templates ask for more. pods are those of the StatefulSet.
 func Followed(wanted *render.Object, uid types.UID, found apply.Immutable, pods []inventory.Pod) (*render.Object, *apply.Old, error) {
 	if found.Live == nil || found.Live.UID != uid {
 		return nil, nil, found.Err

@@ -24,8 +24,8 @@ import (
 )
 
 // Foresee says what becomes of the claims that a Collector has if its spec changes, a sentence each. The error is what the operator would
-// refuse the change with. It decides by the operator's own code, and asks the API server by dry runs, as the user of cluster. A request that
-// the user has no right to becomes a sentence, too. Nothing is changed.
+// refuse the change with. It decides by the operator's own code, and asks the API server by dry runs, as the user of cluster. A request
+// that the user has no right to becomes a sentence, too. Nothing is changed.
 func Foresee(ctx context.Context, cluster client.Client, before, after *v1alpha1.Collector) (says []string, err error) {
 	said, failed := foreseeSet(ctx, cluster, before, after)
 	shared := foreseeShared(ctx, cluster, before, after)
@@ -91,7 +91,7 @@ func foreseeSet(ctx context.Context, cluster client.Client, before, after *v1alp
 	return c.says(found), nil
 }
 
-// says says what becomes of the claims.
+// says returns what becomes of the claims.
 func (c *change) says(found apply.Immutable) (says []string) {
 	if !c.replaces() {
 		return nil
@@ -127,7 +127,8 @@ func setOf(collector *v1alpha1.Collector) *appsv1.StatefulSet {
 	}
 	for _, template := range collector.Spec.VolumeClaimTemplates {
 		metadata := metav1.ObjectMeta{Name: template.Metadata.Name, Labels: template.Metadata.Labels, Annotations: template.Metadata.Annotations}
-		set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{ObjectMeta: metadata, Spec: template.Spec})
+		claim := corev1.PersistentVolumeClaim{ObjectMeta: metadata, Spec: template.Spec}
+		set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, claim)
 	}
 	return set
 }
@@ -148,7 +149,8 @@ func foreseeShared(ctx context.Context, cluster client.Client, before, after *v1
 		if slices.ContainsFunc(before.Spec.VolumeClaims, isSame) {
 			continue
 		}
-		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: before.Namespace, Name: before.Name + "-" + wanted.Metadata.Name}}
+		claim := &corev1.PersistentVolumeClaim{}
+		claim.Namespace, claim.Name = before.Namespace, before.Name+"-"+wanted.Metadata.Name
 		what := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), claim.Name)
 		err := cluster.Get(ctx, client.ObjectKeyFromObject(claim), claim)
 		if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(claim, before) {

@@ -66,7 +66,8 @@ func readBases(values map[string]any, own []byte) error {
 		words = append(words, textOf(variable, "value"))
 	}
 	texts := append(filesOf(collector), string(own))
-	if collector["configurationSecret"] != nil && slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, ownFile) }) {
+	namesOwn := func(word string) bool { return strings.Contains(word, ownFile) }
+	if collector["configurationSecret"] != nil && slices.ContainsFunc(words, namesOwn) {
 		return nil // the program reads a file that is not in the values, and that may include the bases
 	}
 	for _, base := range bases {

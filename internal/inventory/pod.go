@@ -40,8 +40,8 @@ func (p Pod) Lacks(templates string) bool {
 	return slices.ContainsFunc(strings.Fields(templates), func(name string) bool { return !slices.Contains(has, name) })
 }
 
-// LackedBy tells whether a pod of a StatefulSet lacks one of its claims, and is to stay. The controller can make no other pod then: it tries to
-// add the volume first, and the API server refuses that (k8s.io/kubernetes, pkg/controller/statefulset).
+// LackedBy tells whether a pod of a StatefulSet lacks one of its claims, and is to stay. The controller can make no other pod then: it
+// tries to add the volume first, and the API server refuses that (k8s.io/kubernetes, pkg/controller/statefulset).
 func (o *Object) LackedBy(pod Pod) bool {
 	return pod.Ordinal < uint64(max(0, o.Replicas)) && pod.Lacks(o.Claims)
 }

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Scaler returns the autoscaler of a workload that is not the Collector's, or nothing: a HorizontalPodAutoscaler that has the workload as its
-// target, or the object that it was created for, such as a ScaledObject of KEDA. It asks the API server, because the informer cache has only
-// objects with the operator's label. So it is for a workload whose number of pods another client has set.
+// Scaler returns the autoscaler of a workload that is not the Collector's, or nothing: a HorizontalPodAutoscaler that has the workload as
+// its target, or the object that it was created for, such as a ScaledObject of KEDA. It asks the API server, because the informer cache has
+// only objects with the operator's label. So it is for a workload whose number of pods another client has set.
 func (r *Reader) Scaler(ctx context.Context, collector client.Object, workload Reference) (scaler string, err error) {
 	err = Each(ctx, r.Live, &autoscalingv2.HorizontalPodAutoscalerList{}, func(item runtime.Object) error {
 		found, is := item.(*autoscalingv2.HorizontalPodAutoscaler)

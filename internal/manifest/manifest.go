@@ -74,8 +74,8 @@ func (d document) failed(format string, args ...any) error {
 	return fmt.Errorf("document %d, line %d: "+format, append([]any{d.number, d.line}, args...)...)
 }
 
-// documents returns those that have more than comments. Like kubectl's, a text is a stream of YAML documents. Where one begins as JSON, JSON
-// documents need nothing between them.
+// documents returns those that have more than comments. Like kubectl's, a text is a stream of YAML documents. Where one begins as JSON,
+// JSON documents need nothing between them.
 func documents(text []byte) iter.Seq2[document, error] {
 	return func(yield func(document, error) bool) {
 		text, _, err := transform.Bytes(unicode.BOMOverride(unicode.UTF8.NewDecoder()), text)
@@ -118,7 +118,9 @@ func documents(text []byte) iter.Seq2[document, error] {
 // beginningAt returns the document whose separator is there.
 func beginningAt(text []byte, at int) document {
 	before := text[:at]
-	return document{number: 1 + bytes.Count(before, []byte("\n---")) + min(len(bytes.TrimSpace(before)), 1), line: 1 + bytes.Count(before, []byte("\n"))}
+	return document{
+		number: 1 + bytes.Count(before, []byte("\n---")) + min(len(bytes.TrimSpace(before)), 1), line: 1 + bytes.Count(before, []byte("\n")),
+	}
 }
 
 // badSeparator is what the library refuses.
@@ -136,7 +138,7 @@ func first(part []byte) (asJSON, rest []byte, err error) {
 		}
 	}
 	asJSON, err = yaml.YAMLToJSONStrict(part)
-	return asJSON, nil, err
+	return asJSON, nil, err //nolint:wrapcheck // explain reads it
 }
 
 // twice finds a key that is there twice in what the libraries say.

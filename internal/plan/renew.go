@@ -9,8 +9,8 @@ import (
 )
 
 // renew has a pod made anew that lacks a claim of its StatefulSet, one after the other. A volume cannot be added to a pod, and the
-// StatefulSet's controller makes no pod after the first one that lacks one. So their order is that of their ordinals. A pod that is not ready
-// serves nobody, and goes at once. Another one goes when all pods before it are there, and all serve that are there and can.
+// StatefulSet's controller makes no pod after the first one that lacks one. So their order is that of their ordinals. A pod that is not
+// ready serves nobody, and goes at once. Another one goes when all pods before it are there, and all serve that are there and can.
 func (s *Situation) renew(p *Plan) {
 	for what, seen := range s.View.Objects {
 		next, isFree := nextLacking(seen.Object, s.View.Pods)
@@ -37,7 +37,7 @@ func nextLacking(set inventory.Object, pods []inventory.Pod) (next *inventory.Po
 		pod := &pods[i]
 		if next == nil && set.LackedBy(*pod) {
 			next = pod
-			allServe = allServe && uint64(i) == pod.Ordinal //nolint:gosec // it is no negative number
+			allServe = allServe && uint64(i) == pod.Ordinal
 		}
 		if isBeyondHelp := pod.Broken && next != nil && set.LackedBy(*pod); isBeyondHelp { // only a new pod may serve
 			continue

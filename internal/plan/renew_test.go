@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"fmt"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,7 +29,7 @@ func setPods(texts ...string) (pods []inventory.Pod) {
 
 func TestOrphanedPodsGoWithTheirCollectorIfNobodyTakesThemBack(t *testing.T) {
 	p := Decide(Situation{
-		Deployed: "r1", Deletes: true, Late: true, Unmended: fmt.Errorf("quota"),
+		Deployed: "r1", Deletes: true, Late: true, Unmended: errors.New("quota"),
 		View: drift.View{Objects: having("Service/c=1"), Orphans: 1, Pods: []inventory.Pod{{Name: "c-0", Orphan: true}, {Name: "c-1"}}},
 	})
 	if got := brief(p); got != "Uninstalling\ndelete Pod/c-0\ndelete Service/c" {
@@ -66,7 +66,7 @@ func TestPodsThatLackAClaimAreReplacedOneAfterTheOther(t *testing.T) {
 		view := with(having(strings.TrimSpace("StatefulSet/c=1 "+row.state)), "StatefulSet/c", func(seen *drift.Seen) {
 			seen.Claims, seen.Replicas, seen.Available = row.set, 3, row.available
 		})
-		for _, refused := range []error{nil, fmt.Errorf("no")} {
+		for _, refused := range []error{nil, errors.New("no")} {
 			p := Decide(Situation{
 				Now: noon, Deployed: "r1", Want: wanted("r1", "StatefulSet/c=1"), View: drift.View{Objects: view, Pods: row.pods}, Refusal: refused,
 			})

@@ -102,7 +102,8 @@ func areStopped(view map[inventory.Reference]drift.Seen) bool {
 const ScaledPeriod = time.Minute
 
 // Scaled says that another client's autoscaler sets the number of pods.
-const Scaled = "%[1]s sets the number of pods of %[2]s, so the operator leaves it alone; set spec.autoscaling.external to true, or delete %[1]s"
+const Scaled = "%[1]s sets the number of pods of %[2]s, so the operator leaves it alone; " +
+	"set spec.autoscaling.external to true, or delete %[1]s"
 
 // MayBeScaled returns a workload whose number of pods is set by the revision, and owned by another client, which may be an autoscaler.
 func (s *Situation) MayBeScaled() (workload inventory.Reference, may bool) {

@@ -81,8 +81,7 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 		live = nil // it is created when that has gone
 	case live != nil && live.kind() == "StatefulSet":
 		size := s.claimSize(wanted)
-		switch before := live.find(simClaims); {
-		case size != "" && before != nil && size < before.value && s.holds():
+		if before := live.find(simClaims); size != "" && before != nil && size < before.value && s.holds() {
 			return "claims cannot shrink"
 		}
 	}

@@ -85,8 +85,8 @@ const mostEvents = 48
 // errEnough ends a list.
 var errEnough = errors.New("no more are looked at")
 
-// refusal returns why a DaemonSet, StatefulSet or Job has fewer pods than it should, by its newest event that says so. Only its events do. An
-// event from before the newest pod is over. An operator that may not read events says less.
+// refusal returns why a DaemonSet, StatefulSet or Job has fewer pods than it should, by its newest event that says so. Only its events do.
+// An event from before the newest pod is over. An operator that may not read events says less.
 func (w writer) refusal(ctx context.Context, collector *unstructured.Unstructured, workload *Workload, newest metav1.Time) []string {
 	if workload.teller == "" || workload.Behind || workload.All >= workload.Wanted {
 		return nil

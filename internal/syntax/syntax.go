@@ -2,6 +2,7 @@
 package syntax
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -43,11 +44,10 @@ func Check(text string) error {
 	}
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	for {
-		switch err := decoder.Decode(&yaml.Node{}); err { //nolint:errorlint // the library returns it bare
-		case nil:
-		case io.EOF:
+		switch err := decoder.Decode(&yaml.Node{}); {
+		case errors.Is(err, io.EOF):
 			return nil
-		default:
+		case err != nil:
 			return Explain(text, err)
 		}
 	}
@@ -68,7 +68,10 @@ var faults = []struct{ says, means string }{
 	{"expected ',' or", "has a [ or { that is not closed, or a value in it that needs quotes; close it, or put quotes around the value"},
 	{"unexpected end of stream", "has a quote that is not closed; close it"},
 	{"unexpected document indicator", "has a quote that is not closed; close it"},
-	{"mapping values are not allowed", "has a second colon in a value, or a wrong indentation; put quotes around the value, or correct the indentation"},
+	{
+		"mapping values are not allowed",
+		"has a second colon in a value, or a wrong indentation; put quotes around the value, or correct the indentation",
+	},
 	{"block sequence entries are not allowed", "has a - where a value begins; begin the list on a line of its own"},
 	{"expected key", "does not go on with the lines before it; correct its indentation, its quotes or brackets"},
 	{"expected '-' indicator", "is beside the items of a list, and has no -; correct its indentation"},

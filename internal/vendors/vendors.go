@@ -94,7 +94,8 @@ func (v vendor) readsTwice(container *corev1.Container) (found []string) {
 	for i, file := range files {
 		isIn := func(folder string) bool { return strings.HasPrefix(file, strings.TrimSuffix(folder, "/")+"/") }
 		if slices.Contains(files[:i], file) || slices.ContainsFunc(folders, isIn) {
-			found = append(found, fmt.Sprintf("args: %s reads %s twice, so its parts run twice; name the file once, and for further files a directory "+
+			found = append(found, fmt.Sprintf("args: %s reads %s twice, so its parts run twice; "+
+				"name the file once, and for further files a directory "+
 				"such as /etc/collector/conf.d: collector.files takes conf.d/NAME", v.Name, file))
 		}
 	}
@@ -121,10 +122,11 @@ func (v vendor) writesBelowRoot(container *corev1.Container, text string) []stri
 	if v.Writes == "" || security == nil || security.ReadOnlyRootFilesystem == nil || !*security.ReadOnlyRootFilesystem {
 		return nil
 	}
-	given := strings.Join(append(slices.Concat(container.Command, container.Args), text), " ")
+	words := append(slices.Concat(container.Command, container.Args), text)
 	for _, variable := range container.Env {
-		given += " " + variable.Name
+		words = append(words, variable.Name)
 	}
+	given := strings.Join(words, " ")
 	if slices.ContainsFunc(v.Elsewhere, func(word string) bool { return strings.Contains(given, word) }) {
 		return nil
 	}
@@ -133,7 +135,8 @@ func (v vendor) writesBelowRoot(container *corev1.Container, text string) []stri
 			return nil
 		}
 	}
-	return []string{fmt.Sprintf("extraVolumeMounts: %s writes to %s, unless it is told another directory, and the root file system is read-only; "+
+	return []string{fmt.Sprintf("extraVolumeMounts: %s writes to %s, unless it is told another directory, "+
+		"and the root file system is read-only; "+
 		"mount a volume there, such as an emptyDir", v.Name, v.Writes)}
 }
 
@@ -166,7 +169,8 @@ func (v vendor) heap(container *corev1.Container) []string {
 	if err != nil || limit.Value()-heap.Value() >= beside {
 		return nil
 	}
-	return []string{fmt.Sprintf("resources.limits.memory: GOMEMLIMIT is %d MiB under a limit of %s, and %s needs at least 16 MiB beside its heap, "+
+	return []string{fmt.Sprintf("resources.limits.memory: GOMEMLIMIT is %d MiB under a limit of %s, "+
+		"and %s needs at least 16 MiB beside its heap, "+
 		"or it is killed (OOMKilled); raise the limit, or lower GOMEMLIMIT in env", heap.Value()>>20, limit.String(), v.Name)}
 }
 
@@ -178,7 +182,8 @@ func (v vendor) encoding(text string) (found []string) {
 		found = append(found, "collector.configuration: the file is UTF-16, which most collectors do not read; save it as UTF-8")
 	}
 	if v.Go && version.MatchString(text) {
-		found = append(found, fmt.Sprintf("collector.configuration: the parser of %s refuses the directive %%YAML, except %%YAML 1.1; remove the line", v.Name))
+		found = append(found, fmt.Sprintf(
+			"collector.configuration: the parser of %s refuses the directive %%YAML, except %%YAML 1.1; remove the line", v.Name))
 	}
 	return found
 }

@@ -38,9 +38,15 @@ func runSets(t *testing.T, collector *v1alpha1.Collector) {
 	factory.Start(ctx.Done())
 	go controller.Run(ctx, 1)
 	go func() {
-		for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
 			bindAndStart(ctx, collector.Namespace)
 			collectGarbage(ctx, client.ObjectKeyFromObject(collector))
+			select {
+			case <-ctx.Done():
+			case <-tick.C:
+			}
 		}
 	}()
 }
@@ -58,7 +64,7 @@ func collectGarbage(ctx context.Context, key client.ObjectKey) {
 			for _, owner := range object.GetOwnerReferences() {
 				if owner.UID == set.UID {
 					object.SetOwnerReferences(nil)
-					return plane.client.Update(ctx, object) //nolint:wrapcheck // it is tried again
+					return plane.client.Update(ctx, object)
 				}
 			}
 			return nil

@@ -25,7 +25,7 @@ func TestThePluginSaysWhatBecomesOfClaims(t *testing.T) {
 	claim := func(name, class, size string) string {
 		return `{metadata: {name: ` + name + `}, spec: {accessModes: [ReadWriteOnce], storageClassName: ` + class + `, resources: {requests: {storage: ` + size + `}}}}`
 	}
-	templates := func(all ...string) string { return file("volumeClaimTemplates: [" + strings.Join(all, ", ") + "]") }
+	templates := func(all ...string) { file("volumeClaimTemplates: [" + strings.Join(all, ", ") + "]") }
 	command := func(verb string) []string {
 		p.write("config.yaml", another)
 		return []string{verb, "-f", "gateway.yaml", "--from-file", "config.yaml", "--force-conflicts"}

@@ -13,7 +13,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// kube-logging/logging-operator#1517, fluent/fluent-bit#7308, elastic/cloud-on-k8s#8605
+// kube-logging/logging-operator#1517, fluent/fluent-bit#7308, elastic/cloud-on-k8s#8605.
 func TestThePluginKnowsAReadOnlyRootByTheLog(t *testing.T) {
 	t.Parallel()
 	collector := newCollector(newNamespace(t), "gateway")

@@ -142,7 +142,7 @@ func awaitLeader(t *testing.T, namespace string) {
 }
 
 // running says which pods a Collector has, how often each was restarted, and since when it is ready.
-func running(t *testing.T, namespace string) string { //nolint:unparam // a namespace without its name is hard to read
+func running(t *testing.T, namespace string) string {
 	t.Helper()
 	return must(t, "get", "pods", "-n", namespace, "-l", "kube8.dev/collector="+exampleName, "--sort-by=.metadata.name",
 		"--output=jsonpath={range .items[*]}{.metadata.uid} {.status.containerStatuses[0].restartCount};{end}") +

@@ -81,7 +81,8 @@ func (g *generator) editMounts(draw *rand.Rand) {
 func (g *generator) editClaims(draw *rand.Rand) {
 	collector := draw.IntN(g.schedule.Collectors)
 	at := draw.IntN(1 + len(g.schedule.Events)/2)
-	g.schedule.Events = slices.Insert(g.schedule.Events, at, Event{Action: Edit, Field: "mode", Value: "statefulset", Collector: collector, Rounds: draw.IntN(9)})
+	mode := Event{Action: Edit, Field: "mode", Value: "statefulset", Collector: collector, Rounds: draw.IntN(9)}
+	g.schedule.Events = slices.Insert(g.schedule.Events, at, mode)
 	for range 1 + draw.IntN(5) {
 		edit := Event{Action: Edit, Field: "claim-size", Value: strconv.Itoa(draw.IntN(3)), Collector: collector, Rounds: draw.IntN(9)}
 		if draw.IntN(3) == 0 {

@@ -120,8 +120,8 @@ func Other(revisions []Revision, spec map[string]any) (Revision, error) {
 	return Revision{}, errors.New("no recorded revision differs from the Collector's spec, so there is nothing to roll back to")
 }
 
-// Files returns the configuration and the further files of a revision, by the keys of configuration.FileKey. It reads the Secret that the pods of
-// that revision mounted.
+// Files returns the configuration and the further files of a revision, by the keys of configuration.FileKey. It reads the Secret that the
+// pods of that revision mounted.
 func (r Revision) Files(ctx context.Context, c client.Client, namespace string) (map[string][]byte, error) {
 	if r.Secret == "" {
 		return nil, fmt.Errorf("it is not recorded which Secret has the configuration of revision %d", r.Number)

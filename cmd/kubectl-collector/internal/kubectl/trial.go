@@ -210,7 +210,7 @@ func (s *session) endOfLog(ctx context.Context, pod string, previous bool) (stri
 	text, err := s.rest.Get().AbsPath("/api/v1/namespaces/"+s.namespace+"/pods/"+pod+"/log").
 		Param("container", "collector").Param("tailLines", logLines).Param("limitBytes", logBytes).
 		Param("previous", strconv.FormatBool(previous)).SetHeader("Accept", "*/*").DoRaw(ctx)
-	return string(text), err //nolint:wrapcheck // a log that cannot be read says less
+	return string(text), err
 }
 
 // obstacle says why there is no verdict, by the newest warning about the Job and its pods. The Job's events name the pods, which can be
