@@ -190,7 +190,7 @@ func TestNothingThatWasEditedIsLost(t *testing.T) {
 	screen = p.open(`cp "$1" seen; grep -q '^"' "$1" || printf '\n"\n' >>"$1"`, "config", "edit", "gateway")
 	screen.expect("saved as it was, so nothing was sent: refused")
 	g.Expect(screen.end()).NotTo(Succeed())
-	g.Expect(p.read("seen")).To(And(HavePrefix("# Nothing was changed, because this text is not valid."), ContainSubstring("line 1 has"),
+	g.Expect(p.read("seen")).To(And(HavePrefix("# Nothing was changed, because this text is not valid."), ContainSubstring(" has a quote that is not closed"),
 		HaveSuffix("\n\"\n")))
 	g.Expect(p.read(keptIn(t, screen.text()))).To(And(HaveSuffix("\n\"\n"), Not(ContainSubstring("Nothing was changed"))))
 
