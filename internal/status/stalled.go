@@ -27,7 +27,6 @@ func (s *Seen) describeStalled(after *v1alpha1.CollectorStatus) {
 var reasons = map[string]string{
 	"Initialized True":     "Initialized",
 	"Deployed False":       "NotDeployed",
-	"Deployed Unknown":     "NotKnown",
 	"ReleaseFailed False":  "Succeeded",
 	"Irreconcilable False": "Reconciled",
 	"Paused False":         "NotPaused",
@@ -36,7 +35,12 @@ var reasons = map[string]string{
 // giveReasons gives each condition without a reason one.
 func giveReasons(after *v1alpha1.CollectorStatus) {
 	for i := range after.Conditions {
-		if condition := &after.Conditions[i]; condition.Reason == "" {
+		condition := &after.Conditions[i]
+		switch {
+		case condition.Reason != "":
+		case condition.Status == corev1.ConditionUnknown:
+			condition.Reason = "NotKnown"
+		default:
 			condition.Reason = reasons[condition.Type+" "+string(condition.Status)]
 		}
 	}

@@ -42,3 +42,16 @@ func TestACollectorIsStalledWhileOnlyAChangeHelps(t *testing.T) {
 		}
 	}
 }
+
+func TestEachConditionHasAReason(t *testing.T) {
+	said := &v1alpha1.CollectorStatus{}
+	for _, each := range []string{"Initialized", "Deployed", "ReleaseFailed", "Irreconcilable", "Paused"} {
+		said.Conditions = append(said.Conditions, v1alpha1.Condition{Type: each, Status: corev1.ConditionUnknown})
+	}
+	said.Conditions = append(said.Conditions, v1alpha1.Condition{Type: "Other", Status: corev1.ConditionFalse, Reason: "Given"})
+	for _, condition := range status.Next(status.Seen{Collector: collector(t, "{}")}, &v1alpha1.CollectorStatus{}, said).Conditions {
+		if condition.Reason == "" {
+			t.Errorf("%s is %s without a reason", condition.Type, condition.Status)
+		}
+	}
+}
