@@ -1,5 +1,5 @@
-// Package claims is about the claims of StatefulSets: how they follow their templates. Claims can grow, and cannot shrink. It sends no
-// request.
+// Package claims is about the claims of StatefulSets: how they follow their templates. Claims can grow, and cannot shrink. Only Foresee
+// sends requests.
 package claims
 
 import (

@@ -39,7 +39,8 @@ func Foresee(ctx context.Context, cluster client.Client, before, after *v1alpha1
 	return said, nil
 }
 
-// isOfRights tells whether a user has no right to a request, in contrast to what nobody may do.
+// isOfRights tells whether the API server refused a request because the user has no right to it. A refusal by a policy or a quota is not of
+// this kind.
 func isOfRights(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ")
 }

@@ -34,6 +34,9 @@ func PodOfSet(pod *corev1.Pod, set string) (found Pod, is bool) {
 	}, isNamed && err == nil
 }
 
+// Ref returns the reference of a pod.
+func (p Pod) Ref() Reference { return NewReference(corev1.SchemeGroupVersion.WithKind("Pod"), p.Name) }
+
 // Lacks tells whether a pod has no volume of one of some claim templates, which are given by their names.
 func (p Pod) Lacks(templates string) bool {
 	has := strings.Fields(p.Claims)
@@ -46,7 +49,7 @@ func (o *Object) LackedBy(pod Pod) bool {
 	return pod.Ordinal < uint64(max(0, o.Replicas)) && pod.Lacks(o.Claims)
 }
 
-// Orphans counts the pods that nothing controls and nobody deletes.
+// Orphans counts the pods that nothing controls, without those that are being deleted.
 func Orphans(pods []Pod) (count int32) {
 	for _, pod := range pods {
 		if pod.Orphan && !pod.Deleting {

@@ -148,8 +148,8 @@ func ExitOf(reason, message string) Exit {
 	return Exit{found[1], found[2], found[1] == collectorContainer && err == nil && number < firstSignal}
 }
 
-// Obstacle says why the collector itself has said neither yes nor no.
-func (e Exit) Obstacle() string {
+// Message says why the check has no verdict of the collector itself.
+func (e Exit) Message() string {
 	if e.Container == collectorContainer {
 		return "killed, with exit code " + e.Code
 	}
@@ -166,7 +166,7 @@ func (s *Situation) refusal(job inventory.Reference, seen drift.Seen) error {
 		return &configuration.Error{Field: configuration.Field, Reason: fmt.Sprintf(
 			"check exited with %s; run `kubectl logs -n %s job/%s`", exit.Code, namespace, job.Name())}
 	case exit.Container != "":
-		reason = exit.Obstacle()
+		reason = exit.Message()
 	}
 	if s.Reported == seen.UID {
 		return nil

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube8/kube8-operator/internal/apply"
@@ -247,11 +246,11 @@ func (s *Situation) uninstall() Plan {
 		p.Err = fmt.Errorf("pods run without their StatefulSet, and would stay: %w", s.Unmended)
 		return p
 	}
-	if isOrphaned { // nobody takes them back
+	if isOrphaned { // the StatefulSet does not take its pods back
 		for _, pod := range s.View.Pods {
 			if pod.Orphan && !pod.Deleting {
-				what := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("Pod"), pod.Name)
-				workloads = append(workloads, apply.Step{Action: apply.Delete, Ref: what, UID: pod.UID, Reason: "the Collector is being deleted"})
+				step := apply.Step{Action: apply.Delete, Ref: pod.Ref(), UID: pod.UID, Reason: "the Collector is being deleted"}
+				workloads = append(workloads, step)
 			}
 		}
 	}

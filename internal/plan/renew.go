@@ -1,8 +1,6 @@
 package plan
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -10,7 +8,8 @@ import (
 
 // renew has a pod made anew that lacks a claim of its StatefulSet, one after the other. A volume cannot be added to a pod, and the
 // StatefulSet's controller makes no pod after the first one that lacks one. So their order is that of their ordinals. A pod that is not
-// ready serves nobody, and goes at once. Another one goes when all pods before it are there, and all serve that are there and can.
+// ready takes no data, and goes at once. A ready pod goes when all pods before it are there, and all pods serve except those that only a
+// new pod can mend.
 func (s *Situation) renew(p *Plan) {
 	for what, seen := range s.View.Objects {
 		next, isFree := nextLacking(seen.Object, s.View.Pods)
@@ -23,8 +22,7 @@ func (s *Situation) renew(p *Plan) {
 		}
 		p.Note("pod %q lacks a claim of %s; the pods that lack it are replaced one after the other", next.Name, what)
 		if isFree && isAsApplied {
-			pod := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("Pod"), next.Name)
-			p.Renews = &apply.Step{Action: apply.Delete, Ref: pod, UID: next.UID, Reason: "it lacks a claim"}
+			p.Renews = &apply.Step{Action: apply.Delete, Ref: next.Ref(), UID: next.UID, Reason: "it lacks a claim"}
 			p.Renews.Old = &apply.Old{Ref: what, UID: seen.UID} // which makes it anew
 		}
 	}

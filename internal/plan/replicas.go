@@ -46,7 +46,7 @@ func (s *Situation) replicas(wanted *render.Object) (most int32, of inventory.Re
 			most, of = seen.Replicas, what
 		}
 	}
-	if most == 0 { // nobody knows the one that it comes in place of, which was deleted while no operator ran
+	if most == 0 { // the workload that it comes in place of was deleted while no operator ran
 		most, of = s.Pods, wanted.Ref
 	}
 	if s.View.Orphans > most && s.isOrphaned() {

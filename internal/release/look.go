@@ -126,7 +126,7 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 		History: record.LimitOf(r.collector), View: drift.View{Objects: r.expected.See(r.found, r.now())},
 	}
 	if s.Deletes {
-		s.Late = r.now().Sub(r.collector.GetDeletionTimestamp().Time) >= uninstallTimeout
+		s.Late = r.isLate()
 		if s.Disowned, err = r.inventory.Disowned(r.ctx, r.collector, r.Source.Chart.Kinds); err != nil {
 			return s, err
 		}

@@ -182,7 +182,7 @@ func (t *trial) run(ctx context.Context) (verdict, string) {
 	case exit.Refuses:
 		return fails, oneLine("exit code " + exit.Code + t.said(ctx))
 	case exit.Container != "":
-		return unknown, exit.Obstacle()
+		return unknown, exit.Message()
 	}
 	return unknown, t.obstacle(ctx, ended.Reason)
 }
