@@ -224,8 +224,8 @@ func (r *reconcile) stays(err error) bool {
 
 // settle withdraws what was begun and not accepted, once nothing is left of it that serves. It asks nothing about a bare Collector if the
 // status is of this generation: the operator that wrote it had withdrawn what it had begun. An operator that has started trusts the digest
-// in the status, until the first reconcile that renders and has no change to deploy. Then it asks: a Secret or a base may have changed there
-// and back while no operator ran.
+// in the status, until the first reconcile that renders and has no change to deploy. Then it asks: a Secret or a base may have changed
+// there and back while no operator ran.
 func (r *reconcile) settle() {
 	if r.begun == noneByDigest && (r.outcome.Verdict == plan.Drifted || r.outcome.Verdict == plan.InSync) {
 		r.begun = nil
