@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -120,7 +121,7 @@ func connect(kubeconfig string) (*cluster, string, error) {
 		return nil, "", fmt.Errorf("find the kubeconfig's namespace: %w", err)
 	}
 	scheme := runtime.NewScheme()
-	err = errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme))
+	err = errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme))
 	if err != nil {
 		return nil, "", fmt.Errorf("tell the client about kinds: %w", err)
 	}

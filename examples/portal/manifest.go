@@ -19,7 +19,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/claims"
 	parser "github.com/kube8/kube8-operator/internal/manifest"
+	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
 const (
@@ -65,18 +67,19 @@ func (p *portal) getManifest(w http.ResponseWriter, r *http.Request) error {
 }
 
 // putManifest creates the Collector of a manifest or, with If-Match, makes the one that has this ETag what the manifest says. The answer
-// is the difference. With dryRun=All, all that the API server has against it is found, and nothing is written.
+// is the difference. With dryRun=All, nothing is written: the answer also has what becomes of claims, a sentence each, and the error is what
+// the API server or the operator would refuse it with.
 func (p *portal) putManifest(w http.ResponseWriter, r *http.Request) error {
 	wanted, err := readManifest(w, r)
 	if err != nil {
 		return err
 	}
 	dryRun := r.URL.Query()["dryRun"]
-	text := ""
+	text, foreseen := "", []string(nil)
 	if r.Header.Get("If-Match") == "" {
 		err = p.collectors.Create(r.Context(), wanted, fieldManager, strict, &client.CreateOptions{DryRun: dryRun})
 	} else {
-		text, err = p.update(r, wanted, dryRun)
+		text, foreseen, err = p.update(r, wanted, dryRun)
 	}
 	if err != nil {
 		return fmt.Errorf("write the Collector: %w", err)
@@ -92,20 +95,21 @@ func (p *portal) putManifest(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("compare: %w", err)
 	}
 	w.Header().Set("ETag", tag(after))
-	return answer(w, map[string]string{"name": wanted.GetName(), "difference": difference})
+	return answer(w, map[string]any{"name": wanted.GetName(), "difference": difference, "foreseen": foreseen})
 }
 
-// update makes a Collector what is wanted, if it is what people have seen, and returns it as it was.
-func (p *portal) update(r *http.Request, wanted *unstructured.Unstructured, dryRun []string) (text string, err error) {
+// update makes a Collector what is wanted, if it is what people have seen, and returns it as it was. A dry run also returns what becomes of
+// its claims.
+func (p *portal) update(r *http.Request, wanted *unstructured.Unstructured, dryRun []string) (text string, foreseen []string, err error) {
 	asked := wanted.DeepCopy()
 	for range maxTries {
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(kind)
 		if err := p.collectors.Get(r.Context(), client.ObjectKeyFromObject(asked), live); err != nil {
-			return "", err //nolint:wrapcheck // the caller says what failed
+			return "", nil, err //nolint:wrapcheck // the caller says what failed
 		}
 		if text, err = manifest(live); err != nil {
-			return "", err
+			return "", nil, err
 		}
 		refused := ""
 		if len(dryRun) == 0 {
@@ -115,16 +119,22 @@ func (p *portal) update(r *http.Request, wanted *unstructured.Unstructured, dryR
 			refused = "somebody has changed this Collector since you opened it; copy what you wrote, and open it again"
 		}
 		if refused != "" {
-			return "", conflict(live, refused)
+			return "", nil, conflict(live, refused)
 		}
 		asked.DeepCopyInto(wanted)
 		fill(wanted, live)
 		err = p.collectors.Update(r.Context(), wanted, fieldManager, strict, &client.UpdateOptions{DryRun: dryRun})
+		if err == nil && len(dryRun) > 0 {
+			foreseen, err = claims.Foresee(r.Context(), p.collectors, live, wanted)
+			if _, is := errors.AsType[*specpath.FieldsError](err); is {
+				err = badRequest("the operator would refuse it: " + err.Error())
+			}
+		}
 		if !apierrors.IsConflict(err) {
 			break
 		}
 	}
-	return text, err //nolint:wrapcheck // the caller says what failed
+	return text, foreseen, err //nolint:wrapcheck // the caller says what failed
 }
 
 // fill adds to what is wanted what people do not edit.

@@ -26,9 +26,14 @@ import (
 // Foresee says what becomes of the claims that a Collector has if its spec changes, a sentence each. The error is what the operator would
 // refuse the change with. It decides by the operator's own code, and asks the API server by dry runs, as the user of cluster. A request
 // that the user has no right to becomes a sentence, too. Nothing is changed.
-func Foresee(ctx context.Context, cluster client.Client, before, after *v1alpha1.Collector) (says []string, err error) {
-	said, failed := foreseeSet(ctx, cluster, before, after)
-	shared := foreseeShared(ctx, cluster, before, after)
+func Foresee(ctx context.Context, cluster client.Client, before, after *unstructured.Unstructured) (says []string, err error) {
+	was, is := &v1alpha1.Collector{}, &v1alpha1.Collector{}
+	convert := runtime.DefaultUnstructuredConverter.FromUnstructured
+	if err := errors.Join(convert(before.Object, was), convert(after.Object, is)); err != nil {
+		return nil, fmt.Errorf("read the Collector: %w", err)
+	}
+	said, failed := foreseeSet(ctx, cluster, was, is)
+	shared := foreseeShared(ctx, cluster, was, is)
 	for _, err := range []error{failed, shared} {
 		if isOfRights(err) {
 			said = append(said, "what becomes of claims is not known: "+err.Error())

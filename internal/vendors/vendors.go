@@ -72,7 +72,7 @@ func Warnings(collector *unstructured.Unstructured, objects []*unstructured.Unst
 			collects = of(name)
 		}
 		found = slices.Concat(found, collects.readsTwice(container), collects.writesBelowRoot(container, text), collects.heap(container),
-			collects.encoding(text))
+			collects.encoding(text), together(object, &pod.Spec))
 	}
 	return found
 }
@@ -140,13 +140,18 @@ func (v vendor) writesBelowRoot(container *corev1.Container, text string) []stri
 		"mount a volume there, such as an emptyDir", v.Name, v.Writes)}
 }
 
-// readOnly is what programs of several languages print where they cannot write.
-var readOnly = regexp.MustCompile(`(?i)read-only file ?system|\bEROFS\b|could not find a temporary directory`)
+// What programs of several languages print where they cannot write, and where another program writes.
+var (
+	readOnly = regexp.MustCompile(`(?i)read-only file ?system|\bEROFS\b|could not find a temporary directory`)
+	locked   = regexp.MustCompile(`(?i)\block\b.*resource temporarily unavailable|already locked by another`)
+)
 
 // InLog returns what is known of the end of a log, or "". It has no word of the log.
 func InLog(image, text string) string {
 	collects := of(image)
 	switch {
+	case locked.MatchString(text):
+		return "a folder of the collector is locked by another process"
 	case !readOnly.MatchString(text):
 		return ""
 	case collects.Writes == "":

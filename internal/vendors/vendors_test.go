@@ -43,7 +43,11 @@ func renderer(t *testing.T) *offline.Renderer {
 }
 
 func TestWarnings(t *testing.T) {
-	const twice, root, heap = "so its parts run twice", "root file system is read-only", "beside its heap"
+	const (
+		twice, root, heap = "so its parts run twice", "root file system is read-only", "beside its heap"
+		hostPath          = `, extraVolumes: [{name: a, hostPath: {path: /data}}], extraVolumeMounts: [{name: a, mountPath: /data}`
+		readHostPath      = `, extraVolumes: [{name: a, hostPath: {path: /data}}], extraVolumeMounts: [{name: a, mountPath: /data, readOnly: true}`
+	)
 	raw := func(name, more string) string {
 		return `{collector: {name: ` + name + `, version: "1", format: raw, configurationText: "a hunter2"}` + more + `}`
 	}
@@ -79,8 +83,12 @@ func TestWarnings(t *testing.T) {
 		"enough memory":                          {otel(`"a: b"`, `, resources: {limits: {memory: 128Mi}}`), ""},
 		"no limit":                               {otel(`"a: b"`, `, resources: {requests: {memory: 48Mi}}`), ""},
 		"a limit of 48Mi for a program in C":     {raw("fluent/fluent-bit", `, resources: {limits: {memory: 48Mi}}`), ""},
-		"UTF-16":                                 {`{collector: {name: a/b, version: "1", format: raw, configuration: ` + utf16 + `}}`, "is UTF-16"}, // influxdata/telegraf#1378
-		"a directive that Go's parser refuses":   {otel(`"%YAML 1.2\n---\na: hunter2\n"`, ""), "refuses the directive %YAML"},                        // yaml/go-yaml#85
+		"UTF-16":                                 {`{collector: {name: a/b, version: "1", format: raw, configuration: ` + utf16 + `}}`, "is UTF-16"},                                                         // influxdata/telegraf#1378
+		"a directive that Go's parser refuses":   {otel(`"%YAML 1.2\n---\na: hunter2\n"`, ""), "refuses the directive %YAML"},                                                                                // yaml/go-yaml#85
+		"pods that write one folder at once":     {raw("a/b", hostPath+`], updateStrategy: {type: RollingUpdate}`), "spec.updateStrategy: old and new pods run at once, and can write to /data of one node"}, // VictoriaMetrics/VictoriaMetrics#1146
+		"one after the other, by default":        {raw("a/b", hostPath+"]"), ""},
+		"one after the other, without surge":     {raw("a/b", hostPath+`], updateStrategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}`), ""},
+		"pods that read one folder":              {raw("a/b", readHostPath+`], updateStrategy: {type: RollingUpdate}`), ""},
 		"a directive that it reads":              {otel(`"%YAML 1.1\n---\na: hunter2\n"`, ""), ""},
 		"a directive for a parser that reads it": {`{collector: {name: fluent/fluent-bit, version: "1", configurationText: "%YAML 1.2\n---\na: hunter2\n"}}`, ""},
 	} {
@@ -123,7 +131,12 @@ func TestALogIsReadForWhatIsKnown(t *testing.T) {
 		"EROFS: hunter2": "read-only file system: Filebeat",
 		"error=\"could not find a temporary directory\" hunter2": "read-only file system: Filebeat",
 		"EROFSX, a file system that is read":                     "",
-		"":                                                       "",
+		// prometheus/prometheus#4761, VictoriaMetrics/VictoriaMetrics#1146, elastic/cloud-on-k8s#3485
+		"opening storage failed: lock DB directory: resource temporarily unavailable hunter2":  "a folder of the collector is locked by another process",
+		"cannot acquire lock on file \"hunter2/flock.lock\": resource temporarily unavailable": "a folder of the collector is locked",
+		"Exiting: data path already locked by another beat. hunter2":                           "a folder of the collector is locked",
+		"fork: resource temporarily unavailable":                                               "",
+		"":                                                                                     "",
 	} {
 		got := vendors.InLog("docker.elastic.co/beats/filebeat:9.4.2", text)
 		if !strings.HasPrefix(got, want) || want == "" && got != "" || strings.Contains(got, "hunter2") {

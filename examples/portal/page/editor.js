@@ -19,14 +19,14 @@ export async function call(method, path, body, headers = {}) {
   }
 }
 
-function show(difference) {
+function show(difference, foreseen) {
   const lines = difference.trimEnd().split("\n").slice(2).map((text) => {
     const line = document.createElement("span");
     line.textContent = `${text}\n`;
     line.className = { "+": "added", "-": "removed" }[text[0]] ?? "";
     return line;
   });
-  at("difference").replaceChildren(...(difference ? lines : ["Nothing changes."]));
+  at("difference").replaceChildren(...(difference ? lines : ["Nothing changes."]), ...(foreseen ?? []).map((text) => `\n${text}.`));
   at("difference").hidden = false;
 }
 
@@ -64,14 +64,14 @@ export async function review(namespace, isSaved) {
     save.disabled = reviewed !== form.elements.manifest.value;
     return;
   }
-  const { name, difference } = await response.json();
+  const { name, difference, foreseen } = await response.json();
   if (isSaved) {
     tag = response.headers.get("ETag");
     known = text;
     forget();
     at("saved").textContent = `Sent ${name}. Its state says when it serves, or why it does not.`;
   } else if (text === form.elements.manifest.value) {
-    show(difference);
+    show(difference, foreseen);
     reviewed = text;
     save.disabled = difference === "";
   }

@@ -2,14 +2,11 @@ package kubectl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/claims"
 )
 
@@ -19,12 +16,7 @@ func foresee(ctx context.Context, s *session, out io.Writer, before, after *unst
 	if before == nil {
 		return nil
 	}
-	was, is := &v1alpha1.Collector{}, &v1alpha1.Collector{}
-	convert := runtime.DefaultUnstructuredConverter.FromUnstructured
-	if err := errors.Join(convert(before.Object, was), convert(after.Object, is)); err != nil {
-		return fmt.Errorf("read the Collector: %w", err)
-	}
-	says, err := claims.Foresee(ctx, s.client, was, is)
+	says, err := claims.Foresee(ctx, s.client, before, after)
 	for _, sentence := range says {
 		fmt.Fprintln(out, sentence)
 	}

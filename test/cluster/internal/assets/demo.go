@@ -12,14 +12,14 @@ var (
 // How long the parts of the demo take to compile on two cores, one after the
 // other in this order, when nothing was compiled before.
 const (
-	OperatorTakes = 100 * time.Second
+	OperatorTakes = 120 * time.Second
 	DemoTakes     = 5 * time.Second
 )
 
 // takes goes on with the binaries.
 var takes = map[string]time.Duration{
-	"kube-apiserver":          100 * time.Second,
-	"kubectl":                 10 * time.Second,
+	"kube-apiserver":          200 * time.Second,
+	"kubectl":                 15 * time.Second,
 	"etcd":                    5 * time.Second,
 	"kube-controller-manager": 60 * time.Second,
 	"kube-scheduler":          5 * time.Second,
