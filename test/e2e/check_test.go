@@ -199,3 +199,37 @@ func TestACheckWithoutAVerdictIsNotTakenForARefusal(t *testing.T) {
 		})
 	}
 }
+
+// The containers beside the collector's have no say in what a check finds (kube-logging/logging-operator#2303, #952).
+func TestTheCollectorAloneDecidesACheck(t *testing.T) {
+	t.Parallel()
+	beside := func(name string, args ...string) corev1.Container {
+		return corev1.Container{
+			Name: name, Image: "docker.io/grafana/alloy:v1.21.2", ImagePullPolicy: corev1.PullNever, Args: args,
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: new(bool), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			},
+		}
+	}
+	sidecar := beside("sidecar", "hang")
+	sidecar.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+	collector := newCollector(newNamespace(t, "restricted"), "gateway", printing("basic"))
+	collector.Spec.Check = &v1alpha1.Check{}
+	collector.Spec.InitContainers = []corev1.Container{sidecar}
+	collector.Spec.TerminationGracePeriodSeconds = new(int64(3))
+	create(t, collector)
+	awaitReady(t, collector)
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(refusedByTheCollector()) })
+	awaitReadySays(t, collector, "False ConfigInvalid", "check exited with 1")
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(printing("detailed")) })
+	awaitReady(t, collector)
+
+	before := uids(podsOf(t, collector))
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.InitContainers = append(c.Spec.InitContainers, beside("setup", "no-such-command"))
+	})
+	awaitReadySays(t, collector, "False CheckFailed", `init container "setup" failed, with exit code 1`)
+	NewWithT(t).Expect(uids(podsOf(t, collector))).To(Equal(before), "the pods that serve")
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.InitContainers = c.Spec.InitContainers[:1] })
+	awaitReady(t, collector)
+}

@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/signal"
 	"regexp"
+	"slices"
+	"syscall"
 	"time"
 )
 
@@ -21,8 +24,12 @@ func main() {
 
 // run serves until it fails.
 func run(args []string) error {
+	if slices.Equal(args, []string{"hang"}) { // a sidecar that is slow to end
+		signal.Ignore(syscall.SIGTERM)
+		select {}
+	}
 	if len(args) == 0 || args[0] != "run" {
-		return errors.New("usage: vendor run [flags] FILE")
+		return errors.New("usage: vendor run [flags] FILE, or vendor hang")
 	}
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	address := flags.String("server.http.listen-addr", "127.0.0.1:12345", "where to say that it is ready")
