@@ -28,7 +28,7 @@ type Applier struct {
 	// that was created again as it was is told in the same way. Note is called by one goroutine at a time.
 	Note func(step Step, after *inventory.Object)
 
-	// Lost is told of each step whose answer was lost: nobody knows whether it was done. It is called like Note.
+	// Lost is told of each step whose answer was lost: it may or may not be done. It is called like Note.
 	Lost func(step Step)
 
 	// Together does all of some work, at the same time or in turn.
@@ -131,7 +131,7 @@ func (a *Applier) try(ctx context.Context, s Step) error {
 			return a.refusal(withOwnName(err, request.Name, s.Ref), s)
 		}
 		refused := err
-		found, err := a.find(ctx, s.Ref) // it is somebody else's, or another one than was seen, or has gone
+		found, err := a.find(ctx, s.Ref) // it is another owner's, or another one than was seen, or has gone
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 				continue
 			}
 			if s.Action == Create && inventory.Of(found).Hash != s.Object.Hash {
-				adopted, err := a.label(ctx, found) // it may serve, and nobody has decided to change it
+				adopted, err := a.label(ctx, found) // it may serve, and no plan changes it
 				return adopted, cmp.Or(err, error(&AdoptedError{s.Ref}))
 			}
 			// It may have as many pods as it was created with.
@@ -198,7 +198,7 @@ func (a *Applier) request(s Step, uid types.UID) Request {
 	return request
 }
 
-// find returns the object that is there, or nil. It is a *inventory.ConflictError if that is somebody else's.
+// find returns the object that is there, or nil. It is a *inventory.ConflictError if that has another owner.
 func (a *Applier) find(ctx context.Context, what inventory.Reference) (*unstructured.Unstructured, error) {
 	found, err := a.Cluster.Read(ctx, what)
 	if err != nil || found == nil {
@@ -214,7 +214,7 @@ func (a *Applier) refusal(err error, s Step) error {
 	}
 	explained := specpath.Explain(err, a.Collector, s.Object.Content)
 	if selectsOthers(err) {
-		explained = fmt.Errorf("%w; somebody else has created it for other pods: delete it, and the operator creates it again", explained)
+		explained = fmt.Errorf("%w; another client has created it for other pods: delete it, and the operator creates it again", explained)
 	}
 	return gone(&RefusedError{fmt.Errorf("apply %s: %w", s.Ref, explained), s.Ref})
 }

@@ -19,7 +19,7 @@ import (
 
 const collectorUID = "a-b-c"
 
-// objectOf returns an object of a Collector, or of nobody.
+// objectOf returns an object of a Collector, or of no owner.
 func objectOf(kind, uid string, owned bool) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(4)}}}
 	object.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind})
@@ -108,7 +108,7 @@ func TestSteps(t *testing.T) {
 			refuse: onlyWhen(func(r Request) bool { return r.UID == "" }, conflict),
 			want:   []string{"apply Service/c", "read Service/c", "apply Service/c of 2"},
 		},
-		"an object of somebody else is left alone": {
+		"an object of another owner is left alone": {
 			step: stepOf(Create, "Service", ""), live: []*unstructured.Unstructured{objectOf("Service", "2", false)},
 			refuse: onlyWhen(isReal, conflict), want: []string{"apply Service/c", "read Service/c"}, wantError: `Service "c" exists and has no owner`,
 		},

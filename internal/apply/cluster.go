@@ -64,7 +64,7 @@ type Request struct {
 	Ref     inventory.Reference
 	Content *unstructured.Unstructured
 
-	// Name is the object's, if it is not that of the content: a dry run of a successor has a name that nobody has.
+	// Name is the object's, if it is not that of the content: the dry run of a successor has a name that is free.
 	Name string
 
 	// UID is that of the object to change. Without one, an object is created, and none is changed.

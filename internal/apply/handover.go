@@ -14,7 +14,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/managedfields"
 )
 
-// handOver keeps the number of pods when it is left to an autoscaler: a field that nobody owns is set to its default, and
+// handOver keeps the number of pods when it is left to an autoscaler: a field without an owner is set to its default, and
 // a busy collector would lose its pods until the autoscaler comes to it.
 func (a *Applier) handOver(ctx context.Context, what inventory.Reference, uid types.UID) error {
 	for range 3 {

@@ -80,7 +80,7 @@ func ReportedRefusal(collector *unstructured.Unstructured, among []render.Object
 	return refused
 }
 
-// ImmutableError says that the API server lets nobody change the fields of an object that are to change. Another object has to
+// ImmutableError says that immutable fields of an object are to change. Another object has to
 // take its place.
 type ImmutableError struct {
 	Ref    inventory.Reference
@@ -94,7 +94,7 @@ func (e *ImmutableError) Error() string { return "apply " + e.Ref.String() + ": 
 // Unwrap returns what the API server says.
 func (e *ImmutableError) Unwrap() error { return e.cause }
 
-// Immutable is what is known of an object that the API server lets nobody change as it should.
+// Immutable is what is known of an object whose immutable fields are to change.
 type Immutable struct {
 	// Err is what the API server says.
 	Err error
@@ -109,10 +109,10 @@ type Immutable struct {
 	Before *render.Object
 }
 
-// Immutables are objects that the API server lets nobody change as they should.
+// Immutables are the objects with immutable fields that are to change.
 type Immutables map[inventory.Reference]Immutable
 
-// Learn finds out about an object that nobody can change, if err says that there is one, and tells whether that is news. applied returns
+// Learn finds out about an immutable object, if err says that there is one, and tells whether that is news. applied returns
 // an object as the deployed revision has it, or nil if that has none or is not known.
 func (i Immutables) Learn(
 	ctx context.Context, cluster Cluster, applied func(inventory.Reference) (*render.Object, error), err error,
@@ -170,7 +170,7 @@ func (e *ImmutableError) inspect(
 	return found, err
 }
 
-// immutableFields are how the API server refuses a change of what nobody can change, by kind (k8s.io/kubernetes, pkg/apis/apps/validation
+// immutableFields are how the API server refuses a change of immutable fields, by kind (k8s.io/kubernetes, pkg/apis/apps/validation
 // and pkg/apis/core/validation).
 var immutableFields = map[string][]metav1.StatusCause{
 	"StatefulSet": {
@@ -183,7 +183,7 @@ var immutableFields = map[string][]metav1.StatusCause{
 	"PersistentVolumeClaim": {{Type: metav1.CauseTypeForbidden, Field: "spec.resources.requests.storage"}},
 }
 
-// isImmutable tells whether the API server refuses only changes of what nobody can change. A policy's refusal is of the same category, and
+// isImmutable tells whether the API server refuses only changes of immutable fields. A policy's refusal is of the same category, and
 // names no field.
 func isImmutable(err error, kind string) bool {
 	all := causes(err)
@@ -205,7 +205,7 @@ func lacksDryRun(err error) bool {
 }
 
 // isOfLists tells whether the API server's own validation refuses an object, not a policy. Applying merges lists by keys: where
-// somebody else has edited a key, the result can be invalid, such as two ports of one name.
+// another client has edited a key, the result can be invalid, such as two ports of one name.
 func isOfLists(err error) bool {
 	all := causes(err)
 	return len(all) > 0 && !slices.ContainsFunc(all, func(cause metav1.StatusCause) bool {
@@ -229,7 +229,7 @@ func isOtherUID(err error) bool {
 // isOfWebhook tells whether a webhook refuses a request. It chooses the code of its answer, which means nothing then.
 func isOfWebhook(err error) bool { return strings.Contains(err.Error(), "denied the request") }
 
-// IsLost tells whether the API server's answer was lost, so that nobody knows what was done, in contrast to a refusal.
+// IsLost tells whether the API server's answer was lost, so that what was done is unknown, in contrast to a refusal.
 func IsLost(err error) bool {
 	var transport *url.Error
 	if err == nil || isOfWebhook(err) {

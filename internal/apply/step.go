@@ -2,7 +2,7 @@
 // package that writes what a Collector becomes.
 //
 // Every write is pinned: a change or a deletion to the UID of the object that the Collector controls, a creation to a name that
-// nobody has. Nothing is deleted to make room before a dry run has accepted what comes in its place.
+// is free. Nothing is deleted to make room before a dry run has accepted what comes in its place.
 package apply
 
 import (
@@ -62,7 +62,7 @@ type Step struct {
 	// Leaves tells that the change only leaves the number of pods to the autoscaler that has set it.
 	Leaves bool
 
-	// CoOwned tells that somebody else owns fields of the object that is there, too.
+	// CoOwned tells that another field manager owns fields of the object that is there, too.
 	CoOwned bool
 
 	// ScalesUp tells that the workload is there, and has fewer pods than its predecessor. It gets as many.

@@ -43,11 +43,11 @@ func TestADigestTellsWhatTheOperatorApplied(t *testing.T) {
 		secret *corev1.Secret
 		same   bool
 	}{
-		"somebody else's field is none of it":           {secretWith("x", "1", applied(`{"f:data":{}}`), rival), true},
-		"a field that somebody has taken over is":       {secretWith("x", "1", applied(`{}`), rival), false},
+		"another client's field is none of it":          {secretWith("x", "1", applied(`{"f:data":{}}`), rival), true},
+		"a field that another client has taken over is": {secretWith("x", "1", applied(`{}`), rival), false},
 		"data under the operator's own name is":         {secretWith("y", "1", applied(`{"f:data":{}}`)), false},
 		"another object applied in the same second is":  {secretWith("x", "2", applied(`{"f:data":{}}`)), false},
-		"what nobody has applied has nothing in order":  {secretWith("x", "1", rival), false},
+		"what was never applied has nothing in order":   {secretWith("x", "1", rival), false},
 		"a space in the annotation changes only itself": {secretWith("x", "1 ", applied(`{"f:data":{}}`)), true},
 	} {
 		if got := FieldsOf(test.secret).Digest == inOrder.Digest; got != test.same {

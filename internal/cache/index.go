@@ -17,7 +17,7 @@ const (
 )
 
 // Indexers have the informer cache find what a Collector controls. Unlike client.IndexField they make no key for lists of all
-// namespaces, which nobody asks for: each key takes memory for each object.
+// namespaces, which are not asked for: each key takes memory for each object.
 var Indexers = toolscache.Indexers{fieldIndex + ControllerIndex: byController}
 
 func byController(in any) ([]string, error) {

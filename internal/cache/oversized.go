@@ -154,7 +154,7 @@ func boundMarks(all map[string]string) map[string]string {
 		isOurs := strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/") || strings.HasPrefix(key, "/")
 		return len(value) > longestMark || isMany && !isOurs
 	})
-	if len(all) > maxMarks || len(all) == 0 { // nobody needs as many of the operator's own
+	if len(all) > maxMarks || len(all) == 0 { // no object needs as many of the operator's own
 		return nil
 	}
 	return all

@@ -130,8 +130,8 @@ func TestTheCacheKeepsWhoHasChangedTheSpecOfACollector(t *testing.T) {
 		entries     []metav1.ManagedFieldsEntry
 		want        string
 	}{
-		"nobody is known":    {},
-		"who was the latest": {entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9), entry("kubectl-edit", "", spec, 5)}, want: "flux (field manager)"},
+		"no manager is known": {},
+		"who was the latest":  {entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9), entry("kubectl-edit", "", spec, 5)}, want: "flux (field manager)"},
 		"not who wrote the status or an annotation": {entries: []metav1.ManagedFieldsEntry{
 			entry("kubectl-edit", "", spec, 5), entry("other", "status", spec, 7), entry("label", "", status, 8),
 		}, want: "kubectl-edit (field manager)"},

@@ -43,7 +43,7 @@ func Strip(in any) (any, error) {
 	if len(kept.OwnerReferences) == 0 || kept.OwnerReferences[0].Kind != collectorKind {
 		seen.data = digestOfData(object)
 	}
-	// The fields have the place of one that the API server no longer fills, and lets nobody fill.
+	// The fields have the place of one that the API server no longer fills, and drops.
 	kept.SetSelfLink(fmt.Sprintf("%s %s %t %t %s %s",
 		seen.Digest, bounded(seen.Hash, longestWord), seen.Replicas, seen.CoOwned, seen.data, bounded(seen.Editor, longestName)))
 	if job, marked := object.GetAnnotations()[v1alpha1.CheckedAnnotation]; marked {

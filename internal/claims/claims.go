@@ -23,7 +23,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
-// Followed returns how a StatefulSet that nobody can change becomes what is wanted, or why it cannot. Its claim templates stay as they are
+// Followed returns how a StatefulSet with immutable fields becomes what is wanted, or why it cannot. Its claim templates stay as they are
 // where what is wanted has what they have, or what was applied before: a webhook may have completed or changed them. Then the rest can be
 // changed. With other templates, it is replaced by another StatefulSet, which adopts the pods. Claims that have a volume stay, and are
 // expanded if the templates ask for more. pods are those of the StatefulSet.
@@ -49,7 +49,7 @@ func Followed(wanted *render.Object, uid types.UID, found apply.Immutable, pods 
 }
 
 // Unshrunk returns a claim with the size that it has, or nil if it is another claim: no claim can shrink, so it keeps the size that a
-// refused change or an autoscaler of volumes has given it. isAsked tells whether somebody asks for another size than before.
+// refused change or an autoscaler of volumes has given it. isAsked tells whether the spec asks for another size than before.
 func Unshrunk(wanted *render.Object, uid types.UID, found apply.Immutable) (kept *render.Object, isAsked bool) {
 	for i := range found.Claims {
 		if claim := &found.Claims[i]; claim.UID == uid {

@@ -96,12 +96,12 @@ func TestClaimTemplatesKeepWhatAWebhookHasCompleted(t *testing.T) {
 		"what the owner has changed is not kept": {
 			labelled(setWith("1", "queue=1Gi")), labelled(setWith("", "queue=1Gi")), setWith("", "queue=1Gi"), "replace 1Gi ",
 		},
-		"also if nobody knows what was applied": {labelled(setWith("1", "queue=1Gi")), nil, setWith("", "queue=1Gi"), "change 1Gi yes"},
+		"also if what was applied is unknown": {labelled(setWith("1", "queue=1Gi")), nil, setWith("", "queue=1Gi"), "change 1Gi yes"},
 		"the owner may write down what a webhook has completed": {
 			labelled(setWith("1", "queue=1Gi")), setWith("", "queue=1Gi"), labelled(setWith("", "queue=2Gi")), "replace 2Gi yes",
 		},
-		"what nobody knows to be a webhook's becomes what is wanted": {setWith("1", "queue=1Gi"), nil, labelled(setWith("", "queue=1Gi")), "replace 1Gi yes"},
-		"a size that a webhook has lowered is no growth":             {setWith("1", "queue=5Gi"), setWith("", "queue=9Gi"), setWith("", "queue=9Gi"), "change 5Gi "},
+		"what may not be a webhook's becomes what is wanted": {setWith("1", "queue=1Gi"), nil, labelled(setWith("", "queue=1Gi")), "replace 1Gi yes"},
+		"a size that a webhook has lowered is no growth":     {setWith("1", "queue=5Gi"), setWith("", "queue=9Gi"), setWith("", "queue=9Gi"), "change 5Gi "},
 		"also beside another one that a webhook has added": {
 			setWith("1", "queue=1Gi", "log=1Gi"), setWith("", "queue=1Gi"), setWith("", "queue=1Gi"), "change 1Gi ",
 		},
@@ -158,7 +158,7 @@ func TestAClaimKeepsTheSizeThatItHas(t *testing.T) {
 		before *render.Object
 		want   string // the size, and whether it is asked for
 	}{
-		"which nobody has asked for":        {uid: "2", before: wanted("1024Mi"), want: "2Gi false"},
+		"which is not asked for":            {uid: "2", before: wanted("1024Mi"), want: "2Gi false"},
 		"which its owner asks to be less":   {uid: "2", before: wanted("2Gi"), want: "2Gi true"},
 		"if the revision is not recorded":   {uid: "2", want: "2Gi true"},
 		"which has grown since it is there": {uid: "1", want: "3Gi false"},

@@ -41,7 +41,7 @@ var places = map[string][]string{
 }
 
 // References returns the names of the Secrets and ConfigMaps that the Collector's pods refer to, each with a digest of its
-// content. The digest has the object's UID as its key, so that nobody can guess the data without a right to read the object.
+// content. The digest has the object's UID as its key, so that the data cannot be guessed without a right to read the object.
 // running is the result of References for the pods that run. An object that the informer cache does not have keeps its digest
 // of running: an object that goes, or loses its label, rolls no pod. unfollowed names such objects, each with the field that
 // refers to it.

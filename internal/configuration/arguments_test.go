@@ -32,7 +32,7 @@ func TestArgumentsNameTheFilesOfBases(t *testing.T) {
 		"a variable":                            {"args: [--config=$(FILE)]\nenv: [{name: FILE, value: /etc/collector/config.yaml}]", "", []string{"--config=" + first, "--config=" + own, "--config=" + last}, false},
 		"a variable with a scheme":              {"args: [--config, $(FILE)]\nenv: [{name: FILE, value: 'file:/etc/collector/config.yaml'}]", "", []string{"--config", "file:" + first, "--config", "file:" + own, "--config", "file:" + last}, false},
 		"a variable in a path":                  {"args: [--config=$(DIR)/config.yaml]\nenv: [{name: DIR, value: /etc/collector}]", "", []string{"--config=" + first, "--config=" + own, "--config=" + last}, false},
-		"a variable that nobody knows":          {"args: [--config=$(FILE)]\nenv: [{name: FILE, valueFrom: {}}]", "", nil, true},
+		"a variable that is unknown":            {"args: [--config=$(FILE)]\nenv: [{name: FILE, valueFrom: {}}]", "", nil, true},
 		"all files by hand":                     {"args: [-c, /etc/collector/base-limits.yaml, -c, /etc/collector/base-gateway.yaml]", "", []string{"-c", first, "-c", last}, false},
 		"a pattern":                             {"args: [--config=/etc/collector/*.yaml]", "", []string{"--config=/etc/collector/*.yaml"}, false},
 		"a pattern for other files":             {"args: [--config=/etc/collector/*.toml]", "", nil, true},

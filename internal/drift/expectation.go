@@ -36,16 +36,16 @@ const (
 	// Behind: the informer cache does not show yet what was applied.
 	Behind
 
-	// Changed: somebody has changed what the operator applied, or has replaced the object.
+	// Changed: another client has changed what the operator applied, or has replaced the object.
 	Changed
 
-	// Contested: somebody changes it again and again, and it waits for its next repair.
+	// Contested: another client changes it again and again, and it waits for its next repair.
 	Contested
 
-	// Lost: it was there, and somebody has deleted it.
+	// Lost: it was there, and another client has deleted it.
 	Lost
 
-	// Deleting: somebody has deleted it, and a finalizer keeps it.
+	// Deleting: it is being deleted, and a finalizer keeps it.
 	Deleting
 )
 
@@ -58,7 +58,7 @@ type Expectation struct {
 	Checked string
 	Seen    bool // the informer cache has shown it
 	Pending bool // it was created for a revision that is not accepted yet
-	Edited  bool // somebody may have changed it while nobody wanted it
+	Edited  bool // another client may have changed it while no revision wanted it
 	At      time.Time
 
 	OwnsReplicas bool // of a workload, and how many pods it is to have
@@ -151,7 +151,7 @@ func IsOlder(version, than string) bool {
 // Expectations are those of one Collector's objects.
 type Expectations map[inventory.Reference]*Expectation
 
-// Keep notes that an object that nobody wants now should stay as the informer cache has it, unless something else was applied since.
+// Keep notes that an object that is no longer wanted should stay as the informer cache has it, unless something else was applied since.
 func (e Expectations) Keep(what inventory.Reference, object inventory.Object) {
 	next, known := Expect(object), e[what]
 	if known != nil && known.UID == object.UID && IsOlder(object.Version, known.Version) {

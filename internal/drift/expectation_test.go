@@ -28,9 +28,9 @@ func TestTheStateOfAnObject(t *testing.T) {
 		"nothing is there, and nothing is expected":               {nil, nil, 0, Absent},
 		"it is there, and nothing is known":                       {nil, &object, 0, Unknown},
 		"it is there as it was applied":                           {fresh, &object, 0, InOrder},
-		"somebody else has changed what is theirs":                {fresh, changed(func(o *inventory.Object) { o.Version = "11" }), 0, InOrder},
-		"somebody else has changed what is the operator's":        {fresh, changed(func(o *inventory.Object) { o.Version, o.Digest = "11", "b" }), 0, Changed},
-		"somebody else has applied it in place of the operator":   {fresh, changed(func(o *inventory.Object) { o.Version, o.Digest = "11", "" }), 0, Changed},
+		"another client has changed its own field":                {fresh, changed(func(o *inventory.Object) { o.Version = "11" }), 0, InOrder},
+		"another client has changed the operator's field":         {fresh, changed(func(o *inventory.Object) { o.Version, o.Digest = "11", "b" }), 0, Changed},
+		"another client has applied it in place of the operator":  {fresh, changed(func(o *inventory.Object) { o.Version, o.Digest = "11", "" }), 0, Changed},
 		"another object has its name":                             {fresh, changed(func(o *inventory.Object) { o.UID, o.Version = "2", "11" }), 0, Changed},
 		"the informer cache has it from before":                   {fresh, changed(func(o *inventory.Object) { o.Version, o.Digest = "9", "b" }), 0, Behind},
 		"the informer cache is behind for too long":               {fresh, changed(func(o *inventory.Object) { o.Version, o.Digest = "9", "b" }), inventory.CacheDelay, Changed},
@@ -57,12 +57,12 @@ func TestObjectsAreInOrder(t *testing.T) {
 		object        *inventory.Object
 		inOrder, held bool
 	}{
-		"it is as it was applied":               {"Service", &inventory.Object{UID: "1", Version: "10"}, true, false},
-		"somebody has changed it":               {"Service", &inventory.Object{UID: "1", Version: "11"}, false, false},
-		"somebody has deleted it":               {"Service", nil, false, false},
-		"a finalizer holds it":                  {"Service", &inventory.Object{UID: "1", Version: "11", Deleting: true}, false, true},
-		"a check is on its way":                 {"Job", &inventory.Object{UID: "1", Version: "11"}, true, false},
-		"a check has gone that nobody asks for": {"Job", nil, true, false},
+		"it is as it was applied":                {"Service", &inventory.Object{UID: "1", Version: "10"}, true, false},
+		"another client has changed it":          {"Service", &inventory.Object{UID: "1", Version: "11"}, false, false},
+		"another client has deleted it":          {"Service", nil, false, false},
+		"a finalizer holds it":                   {"Service", &inventory.Object{UID: "1", Version: "11", Deleting: true}, false, true},
+		"a check is on its way":                  {"Job", &inventory.Object{UID: "1", Version: "11"}, true, false},
+		"a check has gone that is not asked for": {"Job", nil, true, false},
 	} {
 		what, found := reference(row.kind), map[inventory.Reference]inventory.Object{}
 		if row.object != nil {

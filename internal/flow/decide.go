@@ -83,7 +83,7 @@ func (m memory) byUID() map[types.UID]pod {
 // While fewer than 4 pods have a verdict, or not all of fewer, the others vote for the condition as it is. After 8 such looks they no
 // longer do.
 func decide(current string, known memory, present []types.UID, answers []answer, now time.Duration) (string, memory) {
-	current = states[codeOf(current)].reason // another version can have written one that nobody knows
+	current = states[codeOf(current)].reason // another version can have written one that is unknown here
 	next := memory{pods: make([]pod, 0, len(present)), looked: now}
 	if len(present) == 0 {
 		next.empty = min(known.empty+1, windows)

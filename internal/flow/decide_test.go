@@ -73,10 +73,10 @@ func TestTheConditionSaysWhetherDataFlows(t *testing.T) {
 		{"pods that come and go keep the condition", "Flowing",
 			"a: in 5 out 5 | a: in 5 out 5 | b: in 5 | b: in 5 out 9 | c: in 5 | c: in 5 out 5",
 			"Flowing | Flowing | Flowing | Flowing | Flowing | Flowing"},
-		{"without a pod that can be asked for two windows nobody knows", "Flowing", "a: in 5 out 5 | | ", "Flowing | Flowing | Unreachable"},
+		{"without a pod that can be asked for two windows, the state is unknown", "Flowing", "a: in 5 out 5 | | ", "Flowing | Flowing | Unreachable"},
 		{"a pod in trouble beside others is a part", "Flowing",
 			"a: in 5 out 5; b: in 5 out 5 | a: in 5 fail 1; b: in 5 out 5 | a: in 5 fail 1; b: in 5 out 5", "Flowing | Flowing | PartlyDropped"},
-		{"one of many that nobody has asked yet counts like the condition", "Flowing",
+		{"one of many that was not asked yet counts like the condition", "Flowing",
 			"a: ; b: ~; c: ~ | a: ; b: ~; c: ~ | a: ; b: ~; c: ~", "Flowing | Flowing | Flowing"},
 		{"all pods in trouble are the worst of them", "Flowing",
 			"a: in 5 out 5; b: in 5 out 5 | a: in 5 fail 1; b: in 5 | a: in 5 fail 1; b: in 5", "Flowing | Flowing | ExportFails"},
@@ -200,7 +200,7 @@ func read(t *testing.T, step string, pages map[string]*Sample) (present []types.
 	return present, answers
 }
 
-// Real collectors, as recorded: with a backend that nobody serves, and with one that answers.
+// Real collectors, as recorded: with a backend that is not there, and with one that answers.
 func TestRecordedCollectorsTellADeadBackend(t *testing.T) {
 	for _, vendor := range []v1alpha1.FlowProfile{v1alpha1.FlowOpenTelemetry, v1alpha1.FlowPrometheus, v1alpha1.FlowTelegraf, v1alpha1.FlowVMAgent} {
 		for state, want := range map[string]string{"dead": v1alpha1.ReasonExportFails, "live": v1alpha1.ReasonFlowing} {

@@ -57,7 +57,7 @@ type Watcher struct {
 	// HostNetwork lets pods be asked that are on the network of their node, or of the operator itself.
 	HostNetwork bool
 
-	began  time.Time // what is remembered has the time since then: it is monotonic, whatever becomes of the clock
+	began  time.Time // what is remembered has the time since then: it is monotonic, also if the clock is set
 	asking chan struct{}
 	silent chan struct{} // asking those that are known not to answer
 	pages  http.Client
@@ -246,7 +246,7 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 		<-slots
 	}
 	if ctx.Err() != nil {
-		return // the operator ends, so nobody could have answered
+		return // the operator ends, so no pod could have answered
 	}
 	reported := v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Reason
 	next := &entry{tenant: source.Tenant}

@@ -211,7 +211,7 @@ func TestNamespacesThatNeverAnswerDelayOnlyThemselves(t *testing.T) {
 		defer mutex.Unlock()
 		for host, times := range asked {
 			for i, at := range times[1:] {
-				// Until each pod has twice not answered, nobody knows which ones do not.
+				// Until each pod has twice not answered, it is unknown which ones do not.
 				if gap := at.Sub(times[i]); gap > Period+answerTimeout && at.Sub(began) > 6*Period {
 					t.Errorf("%s is asked %s after the last time, after %s", host, gap, at.Sub(began))
 				}

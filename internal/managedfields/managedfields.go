@@ -21,11 +21,11 @@ const (
 	Adopter = "kube8-operator-adopt"
 )
 
-// replicas stays with whoever owns it: an autoscaler may come to own it together with the operator.
+// replicas stays with its owner: an autoscaler may come to own it together with the operator.
 var replicas = fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "replicas"))
 
 // WithoutCoOwners returns managedFields without what others own of the fields that the operator has applied, and whether that is less:
-// the API server removes a field that the operator no longer applies only if nobody else owns it.
+// the API server removes a field that the operator no longer applies only if it has no other owner.
 func WithoutCoOwners(entries []metav1.ManagedFieldsEntry) (left []metav1.ManagedFieldsEntry, isLess bool) {
 	at := slices.IndexFunc(entries, IsApplied)
 	if at < 0 || !slices.ContainsFunc(entries, isCoOwner) {
@@ -89,7 +89,7 @@ func IsOfOperator(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == Manager || entry.Manager == Handover || entry.Manager == Adopter
 }
 
-// LatestOf returns the field manager that was the last to change something below a path, or nothing if nobody has it.
+// LatestOf returns the field manager that was the last to change something below a path, or nothing if it has no owner.
 func LatestOf(entries []metav1.ManagedFieldsEntry, path ...string) string {
 	var latest metav1.ManagedFieldsEntry
 	for _, entry := range entries {

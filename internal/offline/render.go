@@ -1,6 +1,6 @@
 // Package offline does the steps from Collector to release offline: it prints what the operator would apply, through the
 // same schema, chart and post-renderer, without a cluster. It leaves out what only a cluster can give: owner references,
-// the check, the hash and the copy of a configuration that is in a Secret of the user, and whatever the API server adds. Pods
+// the check, the hash and the copy of a configuration that is in a Secret of the user, and what the API server adds. Pods
 // then mount that Secret, as without a copy.
 package offline
 

@@ -33,7 +33,7 @@ func protectMetrics(options *server.Options) error {
 		options.FilterProvider = reviewed
 	}
 	if options.CertDir != "" {
-		// Without it the server would sign one itself, and nobody who verifies it could read the metrics.
+		// Without it the server would sign one itself, and clients that verify it could not read the metrics.
 		certificate, key := filepath.Join(options.CertDir, "tls.crt"), filepath.Join(options.CertDir, "tls.key")
 		if _, err := tls.LoadX509KeyPair(certificate, key); err != nil {
 			return fmt.Errorf("load the certificate for metrics, see --metrics-cert-dir: %w", err)

@@ -30,7 +30,7 @@ type leftOut struct {
 }
 
 // leaveOut removes the namespaces from the options whose objects the operator may not list. Its informer cache would wait for them for
-// ever, and nobody in any namespace would be served. It is an error if none is left.
+// ever, and no namespace would be served. It is an error if none is left.
 func leaveOut(ctx context.Context, cfg *rest.Config, options *cache.Options, ws []watches.Watch) (*leftOut, error) {
 	left := &leftOut{kinds: []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Pod")}}
 	if len(options.DefaultNamespaces) == 0 { // it is for all

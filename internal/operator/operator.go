@@ -48,13 +48,13 @@ import (
 )
 
 // deletionWait is how long a reconcile waits until the informer cache no longer has a Collector that was deleted, or shows
-// that only somebody else's finalizer keeps it. A new Collector of that name waits as long for its first reconcile.
+// that only another client's finalizer keeps it. A new Collector of that name waits as long for its first reconcile.
 const deletionWait = 2 * time.Second
 
 // Run runs the operator against the cluster of cfg until ctx ends.
 func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 	limitMemory()
-	// Only net/http writes to this log, and quotes what a server says that nobody has asked.
+	// Only net/http writes to this log, and quotes what a server says unasked.
 	log.SetOutput(io.Discard)
 	opts.findNamespace()
 	ws, err := LoadWatches(opts)

@@ -43,7 +43,7 @@ func (m *measured) Reconcile(ctx context.Context, request reconcile.Request) (re
 	presets := v1alpha1.ConditionOf(collector, v1alpha1.PresetsReady).Status
 	switch {
 	case presets == corev1.ConditionFalse, presets == corev1.ConditionUnknown:
-		// Nothing tells that somebody has bound the role, or that the API server answers again.
+		// No event tells that the role was bound, or that the API server answers again.
 		result.RequeueAfter = earlier(result.RequeueAfter, m.backoff.When(request))
 	case !ended.Verdict.Waits():
 		m.backoff.succeeded(collector)

@@ -56,7 +56,7 @@ func Join(documents []Document) string {
 }
 
 // Finish returns what a manifest has, with the configuration decoded and hashed, in a Secret that is named after its content and that
-// nobody can change. A Job is named after its spec. Other objects that neither have nor mount the configuration come out byte
+// is immutable. A Job is named after its spec. Other objects that neither have nor mount the configuration come out byte
 // for byte as they went in.
 func (r Renderer) Finish(manifest string) ([]Document, error) {
 	all, objects, err := split(manifest)

@@ -50,7 +50,7 @@ type files struct {
 }
 
 // decodeSecret checks and canonicalises the files in a Secret, stamps their hashes, and gives it the name that it has from its
-// content, under which nobody can change it. It returns what pods get to know of the files; nothing for an object that is not
+// content, and makes it immutable. It returns what pods get to know of the files; nothing for an object that is not
 // the chart's Secret of files.
 func decodeSecret(secret *yaml.RNode) (*files, error) {
 	annotations := secret.GetAnnotations()

@@ -1,7 +1,7 @@
 // Package record keeps a Helm release Secret for each deployed revision, as Helm does, for `helm list|status|history|get`.
 //
 // One thing is read back: the manifest of the last accepted revision, to repair it while a newer one is refused or waits. Its hash
-// is in the Collector's status, so nobody who may write Secrets decides what the operator applies.
+// is in the Collector's status, so a client that can write Secrets does not decide what the operator applies.
 package record
 
 import (
@@ -32,7 +32,7 @@ const (
 	// maxRecord is how many bytes of a release a Secret holds, with room for its metadata.
 	maxRecord = corev1.MaxSecretSize - 16<<10
 
-	// maxRevision is more than anybody deploys. Somebody may write a higher one, and the next one must still be a number.
+	// maxRevision is more than is ever deployed. Another client can write a higher one, and the next one must still be a number.
 	maxRevision = 1_000_000_000
 
 	// maxHistory is how many revisions the history tells of while a policy keeps the operator from deleting their records.

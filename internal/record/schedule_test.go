@@ -92,12 +92,12 @@ func newFaulty(seed uint64) *faulty {
 	return f
 }
 
-// take has somebody delete a Secret, and tells whether there was one.
+// take deletes a Secret as another client does, and tells whether there was one.
 func (f *faulty) take(ctx context.Context, secret *corev1.Secret) bool {
 	return f.Get(ctx, client.ObjectKeyFromObject(secret), secret) == nil && f.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}) == nil
 }
 
-// recreate has somebody replace a Secret by an equal one.
+// recreate replaces a Secret by an equal one, as another client does.
 func (f *faulty) recreate(ctx context.Context, secret *corev1.Secret) {
 	if !f.take(ctx, secret) {
 		return
@@ -143,7 +143,7 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 		}
 		start(1 + random.IntN(4))
 		var happened []string
-		isGap := false // somebody has deleted a record
+		isGap := false // another client has deleted a record
 		for range 3 + random.IntN(12) {
 			switch cluster.share = 0; random.IntN(8) {
 			case 0:

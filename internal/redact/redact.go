@@ -1,5 +1,5 @@
 // Package redact takes out of Kubernetes objects what may be confidential, for support bundles and screens. It keeps what it knows to be
-// harmless and hides every other text: a field that a later version adds is hidden until somebody adds it here.
+// harmless and hides every other text: a field that a later version adds is hidden until it is added here.
 package redact
 
 import (

@@ -30,7 +30,7 @@ func TestWhatMayBeConfidentialIsHidden(t *testing.T) {
 			object: "{env: [{name: A, value: secret}, {name: B, valueFrom: {secretKeyRef: {name: s, key: k}}}]}",
 			want:   "{env: [{name: A, value: (hidden)}, {name: B, valueFrom: {secretKeyRef: {name: s, key: k}}}]}",
 		},
-		"a field that nobody knows": {object: "{spec: {later: secret, count: 3, on: true}}", want: "{spec: {later: (hidden), count: 3, on: true}}"},
+		"a field that is unknown": {object: "{spec: {later: secret, count: 3, on: true}}", want: "{spec: {later: (hidden), count: 3, on: true}}"},
 		"annotations that are not the operator's": {
 			object: "{metadata: {annotations: {a: secret, kube8.dev/paused: 'true'}, labels: {a: shown}, managedFields: [{manager: m}]}}",
 			want:   "{metadata: {annotations: {a: (hidden), kube8.dev/paused: 'true'}, labels: {a: shown}}}",
@@ -54,7 +54,7 @@ func TestWhatMayBeConfidentialIsHidden(t *testing.T) {
 			object: "{kind: Event, reason: Unhealthy, message: secret, source: {component: kubelet}}",
 			want:   "{kind: Event, reason: Unhealthy, message: (hidden), source: {component: kubelet}}",
 		},
-		"what somebody unknown tells": {
+		"what an unknown client tells": {
 			object: "{kind: Event, message: secret, source: {component: other}}", want: "{kind: Event, message: (hidden), source: {component: other}}",
 		},
 	} {

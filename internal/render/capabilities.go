@@ -21,7 +21,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/helm"
 )
 
-// interval is how long a change of the APIs that the cluster serves can go unnoticed. Nobody waits longer than a minute for the
+// interval is how long a change of the APIs that the cluster serves can go unnoticed. No Collector waits longer than a minute for the
 // ServiceMonitor of a CRD that has appeared.
 const interval = 30 * time.Second
 

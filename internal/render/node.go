@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// asText is the style of a scalar that is a text, whatever it says.
+	// asText is the style of a scalar that is a text, also if it looks like a number.
 	asText = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
 	// textFor1And2 finds what is a text without quotation marks in YAML 1.1 and 1.2, unless it is a word of otherYAML. Hashes are

@@ -61,7 +61,7 @@ type Object struct {
 	// IsChecked tells that a check has to accept the object: it has files, or it runs pods.
 	IsChecked bool
 
-	// Content is the object, with its owner. Nobody changes it.
+	// Content is the object, with its owner. It is never changed.
 	Content *unstructured.Unstructured
 }
 

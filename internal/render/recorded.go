@@ -11,7 +11,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/configuration"
 )
 
-// maxIndicators is how many characters a recorded manifest may have that can begin a value. Nobody can tell them from those in texts before
+// maxIndicators is how many characters a recorded manifest may have that can begin a value. They cannot be told from those in texts before
 // all is parsed, so Render refuses what has more.
 const maxIndicators = 200000
 

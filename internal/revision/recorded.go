@@ -79,7 +79,7 @@ func (s *Source) secret(
 // order stays, and another one is rendered from the recorded values, unless the revision has its data. lacks says which cannot be
 // rendered.
 //
-// Otherwise nobody knows what is deployed: another version of the operator has recorded it, or somebody has changed the record. Then
+// Otherwise what is deployed is unknown: another version of the operator has recorded it, or another client has changed the record. Then
 // everything stays as it is. It is an error if something is known to be wrong.
 func (r *Revision) Restored(deployed Deployed, s plan.Situation) (want plan.Want, lacks, err error) {
 	want.Hash = deployed.Hash()
@@ -88,7 +88,7 @@ func (r *Revision) Restored(deployed Deployed, s plan.Situation) (want plan.Want
 			return want, nil, nil
 		}
 		return want, nil, fmt.Errorf("the record of revision %d is not what the status says; "+
-			"another version of the operator has written it, or somebody has changed it", deployed.Revision)
+			"another version of the operator has written it, or another client has changed it", deployed.Revision)
 	}
 	for _, object := range r.Objects {
 		if object.Ref.Kind().Kind == "Secret" && r.Secret != nil {

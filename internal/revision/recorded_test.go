@@ -93,7 +93,7 @@ func TestWhatARecordedRevisionRestores(t *testing.T) {
 			deployed: "x",
 			have:     map[string]drift.State{"Service": drift.Deleting, "Deployment": drift.Unknown}, want: -1,
 		},
-		"an error if it has another hash, and somebody has changed something": {
+		"an error if it has another hash, and another client has changed something": {
 			deployed: "x",
 			have:     map[string]drift.State{"Service": drift.Changed, "Deployment": drift.InOrder}, want: -1,
 		},

@@ -197,7 +197,7 @@ func (r *Revision) Attribute(changer string, deployed Deployed, before Inputs, r
 	}
 }
 
-// IsByOperator tells whether a revision differs from the deployed one although nobody else has changed anything: not the spec, and not
+// IsByOperator tells whether a revision differs from the deployed one although no other client has changed anything: not the spec, and not
 // what it refers to. before are the inputs of the deployed one, or nothing if they are not known, and running is as for Render.
 func (r *Revision) IsByOperator(deployed Deployed, before Inputs, running string) bool {
 	if deployed.Revision == 0 || r.Hash == deployed.Hash() || deployed.Generation != r.Inputs.Generation {
@@ -206,7 +206,7 @@ func (r *Revision) IsByOperator(deployed Deployed, before Inputs, running string
 	if before == (Inputs{}) {
 		return r.ConfigHash == deployed.ConfigHash && (running == "" || running == r.References)
 	}
-	// A Secret that is no longer followed has changed for nobody: pods keep the version that they have.
+	// A Secret that is no longer followed does not count: pods keep the version that they have.
 	refersToTheSame := before.References == r.Inputs.References || running != "" && running == r.References
 	return before.Configuration == r.Inputs.Configuration && refersToTheSame
 }

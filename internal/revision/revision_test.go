@@ -36,7 +36,7 @@ func TestTheVersionOfAConfigurationIsTakenBeforeItsContent(t *testing.T) {
 	version, read := "before", ""
 	s.Versions = func(*unstructured.Unstructured) (string, string) { return version, version }
 	s.Configuration = func(context.Context, *unstructured.Unstructured) (postrender.Referenced, error) {
-		version = "after" // somebody writes it while it is read
+		version = "after" // another client writes it while it is read
 		return postrender.Referenced{Version: read}, nil
 	}
 	rendered, err := s.Render(t.Context(), gateway(), map[string]any{}, "")

@@ -22,7 +22,7 @@ type Error struct {
 	// Reason follows the place, as in "line 2 has a tab".
 	Reason string
 
-	// AnyFormat tells that the text is wrong whatever language it is in.
+	// AnyFormat tells that the text is wrong in any language.
 	AnyFormat bool
 }
 

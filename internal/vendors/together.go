@@ -14,7 +14,8 @@ import (
 func together(object *unstructured.Unstructured, pod *corev1.PodSpec) []string {
 	strategy, _, _ := unstructured.NestedString(object.Object, "spec", "strategy", "type")
 	surge, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "strategy", "rollingUpdate", "maxSurge")
-	if isNone := slices.Contains([]string{"0", "0%"}, fmt.Sprint(surge)); isNone || strategy != string(appsv1.RollingUpdateDeploymentStrategyType) {
+	isNone := slices.Contains([]string{"0", "0%"}, fmt.Sprint(surge))
+	if isNone || strategy != string(appsv1.RollingUpdateDeploymentStrategyType) {
 		return nil
 	}
 	for _, volume := range pod.Volumes {

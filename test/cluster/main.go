@@ -103,8 +103,8 @@ func runNode(ctx context.Context, builder *assets.Builder, command string, args 
 }
 
 // withParent returns a context that also ends when the process that started
-// this one goes. `go run` dies of SIGTERM without passing it on, and whoever
-// stops `make demo` that way must not be left with a control plane.
+// this one goes. `go run` dies of SIGTERM without passing it on, and
+// a user who stops `make demo` that way must not be left with a control plane.
 func withParent(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	parent := os.Getppid()

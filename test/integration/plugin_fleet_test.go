@@ -165,6 +165,12 @@ func TestThePluginPlansAndAppliesAFile(t *testing.T) {
 	p.write("gateway.yaml", text)
 	p.write("config.yaml", config)
 	arguments := []string{"-f", "gateway.yaml", "--from-file", "config.yaml"}
+	foreign := createForeign(t, namespace, foreignObjects[0].object)
+	const taken = `the operator would refuse it: Service "gateway" exists and has no owner; delete or rename it, or rename the Collector`
+	p.refuses(taken, append([]string{"plan"}, arguments...)...)
+	p.refuses(taken, append([]string{"apply", "--dry-run=server"}, arguments...)...)
+	p.refuses(taken, "create", "gateway", "--from-file", "config.yaml", "--tenant", "acme", "--cluster", "prod-eu-1")
+	g.Expect(plane.client.Delete(t.Context(), foreign)).To(Succeed())
 	g.Expect(p.run(append([]string{"plan"}, arguments...)...)).To(And(
 		ContainSubstring("+cluster: prod-eu-1\n"), ContainSubstring("+kind: Deployment"), Not(ContainSubstring("receivers"))))
 	g.Expect(list(t, namespace, "kube8.dev/v1alpha1", "Collector")).To(BeEmpty(), "after a plan")

@@ -11,7 +11,7 @@ import (
 	"github.com/kube8/kube8-operator/test/audit"
 )
 
-// account is the name of the operator's ServiceAccount, in whatever namespace it runs.
+// account is the name of the operator's ServiceAccount, in any namespace.
 const account = "kube8-operator-controller-manager"
 
 // Use is a right that was used. A role that names neither objects nor a namespace grants it everywhere.
@@ -20,7 +20,7 @@ type Use struct{ Verb, Group, Resource string }
 // Refusal is an answer 403 to a request that the roles allow: a test has something else in the cluster refuse it.
 type Refusal struct{ Message, Test string }
 
-// OfOperators returns what was answered to operators, whatever their namespace.
+// OfOperators returns what was answered to operators in any namespace.
 func OfOperators(requests []audit.Request) []audit.Request {
 	return slices.DeleteFunc(slices.Clone(requests), func(r audit.Request) bool {
 		return r.Stage != "ResponseComplete" || namespaceOf(r) == ""

@@ -71,7 +71,7 @@ func TestCompare(t *testing.T) {
 		"a part without a descriptor": {
 			paths: "[{path: conditions}, {path: deployedRelease.name}]", fails: "no descriptor for: deployedRelease",
 		},
-		"a descriptor of bases, which nobody has given": {paths: "[{path: conditions}, {path: deployedRelease}, {path: bases}]"},
+		"a descriptor of bases, which is not given": {paths: "[{path: conditions}, {path: deployedRelease}, {path: bases}]"},
 		"a descriptor of what is not there": {
 			paths: "[{path: conditions}, {path: deployedRelease}, {path: version}]", fails: "the status has no version, which has a descriptor",
 		},

@@ -31,10 +31,10 @@ const (
 	Hold    Action = "add a finalizer"
 	Release Action = "remove the finalizer"
 
-	// Scale has an autoscaler, or somebody by hand, set the number of pods to N.
+	// Scale has an autoscaler, or a person, set the number of pods to N.
 	Scale Action = "scale"
 
-	// Occupy creates an object of nobody with the name of one that the Collector may need, and Vacate deletes it.
+	// Occupy creates an object without owner with the name of one that the Collector may need, and Vacate deletes it.
 	Occupy Action = "occupy a name"
 	Vacate Action = "vacate the name"
 
@@ -61,7 +61,7 @@ const (
 	// Restart ends the operator between two reconciles, and starts one with chart N.
 	Restart Action = "restart the operator"
 
-	// Rehash does so, too. That operator hashes otherwise whatever it renders, so it cannot tell what its predecessor has recorded.
+	// Rehash does so, too. That operator hashes otherwise what it renders, so it cannot tell what its predecessor has recorded.
 	Rehash Action = "restart an operator that hashes otherwise"
 
 	// DeleteRecords deletes the records of the last N revisions.

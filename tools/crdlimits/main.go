@@ -1,5 +1,5 @@
 // Command crdlimits limits the lists, maps and 32-bit numbers in the schema of a generated CRD that have no limit of their own. Types of
-// Kubernetes have none, and no marker can give them one. The API server does not look at the format of a number, and whoever reads a
+// Kubernetes have none, and no marker can give them one. The API server does not look at the format of a number, and a reader of a
 // larger one into these types fails. It also limits the digits and exponents of quantities, and the length of blocks of addresses.
 //
 // Usage: crdlimits FILE
@@ -30,8 +30,8 @@ const (
 	// server reckons what a rule costs at most.
 	block = 43
 
-	// amount is what a quantity looks like: 32 digits and two of an exponent. The pattern of Kubernetes allows any number, and whoever
-	// compares 1e100000000 with something takes a minute for it.
+	// amount is what a quantity looks like: 32 digits and two of an exponent. The pattern of Kubernetes allows any number, and a client
+	// that compares 1e100000000 with something takes a minute for it.
 	amount = `^[+-]?([0-9]{1,32}(\.[0-9]{0,32})?|\.[0-9]{1,32})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 )
 

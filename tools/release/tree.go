@@ -32,7 +32,7 @@ func open(dir, version string) (*tree, error) {
 		return nil, err
 	}
 	if changes != "" {
-		return nil, fmt.Errorf("the tree differs from its commit, so nobody could make this release again: commit or remove\n%s", changes)
+		return nil, fmt.Errorf("the tree differs from its commit, so this release could not be made again: commit or remove\n%s", changes)
 	}
 	stamp, err := t.git("show", "--no-patch", "--format=%ct", "HEAD")
 	if err != nil {

@@ -59,7 +59,7 @@ func replace(t *testing.T, tree *tree, name, text string) {
 	}
 }
 
-// git runs git as somebody, without the configuration of this machine.
+// git runs git as a made-up author, without the configuration of this machine.
 func git(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=test", "-c", "user.email=test@example.com"}, args...)...)

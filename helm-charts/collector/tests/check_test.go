@@ -29,7 +29,7 @@ func TestThePodOfACheckWritesToNothingThatOthersUse(t *testing.T) {
 		"a claim that the collector reads": {
 			`{extraVolumes: [{name: v, persistentVolumeClaim: {claimName: c}}], extraVolumeMounts: [{name: v, mountPath: /v, readOnly: true}]}`,
 			`{"persistentVolumeClaim":{"claimName":"c"}}`},
-		"a claim that nobody may write to": {
+		"a claim that is read-only": {
 			`{extraVolumes: [{name: v, persistentVolumeClaim: {claimName: c, readOnly: true}}], extraVolumeMounts: [{name: v, mountPath: /v}]}`,
 			`{"persistentVolumeClaim":{"claimName":"c","readOnly":true}}`},
 		"a claim of each pod": {

@@ -252,7 +252,7 @@ func TestProbesWithoutAReadableConfiguration(t *testing.T) {
 			`collector: {configuration: "` + healthy[:20] + `\r\n` + healthy[20:] + `\n"}`, "/ 13133", "/ 13133",
 		},
 		"raw is not parsed":         {`collector: {format: raw, configuration: ` + healthy + `}`, "", ""},
-		"somebody else's Secret":    {`collector: {configuration: null, configurationSecret: {name: s, key: k}}`, "", ""},
+		"another owner's Secret":    {`collector: {configuration: null, configurationSecret: {name: s, key: k}}`, "", ""},
 		"an empty probe means none": {`{collector: {configuration: ` + healthy + `}, livenessProbe: {}}`, "", "/ 13133"},
 		"a given probe replaces": {
 			`{collector: {configuration: ` + healthy + `}, readinessProbe: {httpGet: {path: /r, port: 2}}}`, "/ 13133", "/r 2",

@@ -71,7 +71,7 @@ func TestRefusals(t *testing.T) {
 			`{ports: {otlp-http: {service: false}}, ingress: {enabled: true, hosts: [{host: a.example.com}]}}`,
 			"ingress: needs the Service and its port otlp-http; enable both, or name another port",
 		},
-		"a daemonset that somebody else scales": {`{mode: daemonset, autoscaling: {external: true}}`, "autoscaling: not with mode daemonset"},
+		"a daemonset that another client scales": {`{mode: daemonset, autoscaling: {external: true}}`, "autoscaling: not with mode daemonset"},
 		"scaling without a limit": {
 			`autoscaling: {enabled: true}`,
 			"autoscaling: maxReplicas is required when enabled",

@@ -9,7 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// The rules that hold for whatever is given.
+// The rules that hold for any values.
 func TestRules(t *testing.T) {
 	for name, values := range cases(t) {
 		t.Run(name, func(t *testing.T) { checkRules(t, name, values) })
@@ -121,7 +121,7 @@ func TestObjectsOfOtherProjectsNeedTheirAPI(t *testing.T) {
 				found = append(found, name)
 			}
 			if o.Kind == "HorizontalPodAutoscaler" || o.Kind == "Deployment" && strings.Contains(o.raw, "replicas:") {
-				t.Errorf("with %q there is somebody beside KEDA to scale:\n%s", api, o.raw)
+				t.Errorf("with %q there is another autoscaler beside KEDA:\n%s", api, o.raw)
 			}
 		}
 		if got := strings.Join(found, " "); got != api {

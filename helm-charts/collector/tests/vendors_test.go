@@ -157,7 +157,7 @@ func ofNode(spec v1alpha1.CollectorSpec) string {
 	return cmp.Or(strings.Join(uses, ", "), "-")
 }
 
-// rights returns what the pods may do beyond what all pods may: the roles that somebody binds, a token and capabilities.
+// rights returns what the pods may do beyond what all pods may: the roles that are bound to them, a token and capabilities.
 func rights(spec v1alpha1.CollectorSpec) string {
 	var has []string
 	if presets := spec.Presets; presets != nil {

@@ -29,7 +29,7 @@ func (r Revision) changesSince(before *Revision) []string {
 		return nil
 	}
 	from, to := normal(before.values), normal(r.values)
-	if !reflect.DeepEqual(normal(before.defaults), normal(r.defaults)) { // of another chart: these nobody has changed
+	if !reflect.DeepEqual(normal(before.defaults), normal(r.defaults)) { // of another chart: these were not changed
 		from, to = without(from, normal(before.defaults), nil), without(to, normal(r.defaults), nil)
 	}
 	changes := changesOfFiles(asMap(from["collector"]), asMap(to["collector"]))

@@ -1,5 +1,5 @@
 // Package history reads which revisions of a Collector were deployed. The operator records them in Helm release Secrets. Their
-// configurations are in Secrets that nobody can change.
+// configurations are in immutable Secrets.
 package history
 
 import (

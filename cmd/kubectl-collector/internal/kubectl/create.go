@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -85,11 +84,19 @@ func (p *plugin) create(ctx context.Context, s *session, name string, c *creatio
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}
-	err = s.client.Create(ctx, object, client.FieldValidation(metav1.FieldValidationStrict))
-	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("there is a Collector %s in namespace %s already; change its configuration by `kubectl collector config set`",
-			name, s.namespace)
+	if p.dryRun != cmdutil.DryRunClient {
+		switch before, err := s.existing(ctx, name); {
+		case err != nil:
+			return err
+		case before != nil:
+			return fmt.Errorf("there is a Collector %s in namespace %s already; change its configuration by `kubectl collector config set`",
+				name, s.namespace)
+		}
+		if err := foresee(ctx, s, p.ErrOut, nil, object); err != nil {
+			return err
+		}
 	}
+	err = s.client.Create(ctx, object, client.FieldValidation(metav1.FieldValidationStrict))
 	if err != nil {
 		return s.failed("create", name, err)
 	}

@@ -2,26 +2,59 @@ package kubectl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/claims"
+	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
 // foresee writes what becomes of what a Collector has, and returns a refusedError if the operator would refuse the change of its spec for
-// that. before is nil if there is none yet.
+// what is in the cluster. before is nil if there is none yet.
 func foresee(ctx context.Context, s *session, out io.Writer, before, after *unstructured.Unstructured) error {
-	if before == nil {
-		return nil
-	}
-	says, err := claims.Foresee(ctx, s.client, before, after)
-	for _, sentence := range says {
-		fmt.Fprintln(out, sentence)
+	err := s.taken(ctx, before, after)
+	if before != nil && err == nil {
+		var says []string
+		says, err = claims.Foresee(ctx, s.client, before, after)
+		for _, sentence := range says {
+			fmt.Fprintln(out, sentence)
+		}
 	}
 	if err != nil {
 		return refusedError{fmt.Errorf("the operator would refuse it: %w", err)}
 	}
 	return nil
+}
+
+// taken returns what the operator would say of objects that the Collector needs and that exist with another owner. It skips objects that
+// the user cannot read.
+func (s *session) taken(ctx context.Context, before, after *unstructured.Unstructured) error {
+	owner := after
+	if before != nil {
+		owner = before
+	}
+	objects, err := rendered(ctx, after, nil)
+	if err != nil {
+		return err
+	}
+	conflicts := make([]error, 0, len(objects))
+	for _, object := range objects {
+		live := &metav1.PartialObjectMetadata{}
+		live.SetGroupVersionKind(object.GroupVersionKind())
+		switch err := s.client.Get(ctx, client.ObjectKeyFromObject(object), live); {
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
+			continue
+		case err != nil:
+			return fmt.Errorf("read %s %q: %w", object.GetKind(), object.GetName(), err)
+		}
+		conflicts = append(conflicts, inventory.Verify(live, owner, inventory.NewReference(object.GroupVersionKind(), object.GetName())))
+	}
+	return errors.Join(conflicts...)
 }

@@ -42,8 +42,8 @@ type demo struct {
 	node     *simulation
 }
 
-// Run runs the demo until the context ends, or until all was shown. Whatever
-// it returns, it has stopped what it started and removed its files.
+// Run runs the demo until the context ends, or until all was shown. At
+// its end, also after an error, it has stopped what it started and removed its files.
 func Run(ctx context.Context, opts Options) (err error) {
 	d := &demo{Options: opts, steps: progress.Steps{Out: opts.Out}}
 	if d.dir, err = os.MkdirTemp("", "kube8-demo-"); err != nil {
