@@ -25,8 +25,10 @@ func main() {
 // run serves until it fails.
 func run(args []string) error {
 	if slices.Equal(args, []string{"hang"}) { // a sidecar that is slow to end
-		signal.Ignore(syscall.SIGTERM)
-		select {}
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, syscall.SIGTERM)
+		for range signals { // each is ignored
+		}
 	}
 	if len(args) == 0 || args[0] != "run" {
 		return errors.New("usage: vendor run [flags] FILE, or vendor hang")
