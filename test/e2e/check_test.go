@@ -224,12 +224,14 @@ func TestTheCollectorAloneDecidesACheck(t *testing.T) {
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(printing("detailed")) })
 	awaitReady(t, collector)
 
+	g := NewWithT(t)
+	g.Eventually(func() []corev1.Pod { return podsOf(t, collector) }).Should(HaveLen(1), "the pods, after the old one has ended")
 	before := uids(podsOf(t, collector))
 	change(t, collector, func(c *v1alpha1.Collector) {
 		c.Spec.InitContainers = append(c.Spec.InitContainers, beside("setup", "no-such-command"))
 	})
 	awaitReadySays(t, collector, "False CheckFailed", `init container "setup" failed, with exit code 1`)
-	NewWithT(t).Expect(uids(podsOf(t, collector))).To(Equal(before), "the pods that serve")
+	g.Expect(uids(podsOf(t, collector))).To(Equal(before), "the pods that serve")
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.InitContainers = c.Spec.InitContainers[:1] })
 	awaitReady(t, collector)
 }
