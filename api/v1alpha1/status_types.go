@@ -51,6 +51,11 @@ type CollectorStatus struct {
 	// +listMapKey=revision
 	History []RecordedRevision `json:"history,omitempty"`
 
+	// Canary is the last change that canary pods had to prove. It is there while the
+	// change proves itself, and while it is rolled back.
+	// +optional
+	Canary *CanaryStatus `json:"canary,omitempty"`
+
 	// BeforeUpdate is what was true of the Collector when its turn came to take a
 	// change that the operator brings. It is there while the condition
 	// UpdatePending has the reason RollingOut, which ends when the same is true
@@ -67,7 +72,7 @@ type CollectorStatus struct {
 	// Conditions are the observations. Ready says whether what the spec asks for
 	// is deployed and its pods serve, with one of the reasons Available,
 	// Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking,
-	// CheckFailed, Conflict, ReleaseFailed and Paused. PresetsReady says whether
+	// CheckFailed, Proving, RolledBack, Conflict, ReleaseFailed and Paused. PresetsReady says whether
 	// the pods may read what their presets read; it is False with the reason
 	// RoleMissing and the command that binds the role. UpdatePending is there
 	// while a change that the operator brings, such as a new chart, is not rolled
@@ -108,6 +113,14 @@ const (
 	// ReasonCheckFailed: a check ended without a verdict, for example because its
 	// image cannot be pulled. It is tried again.
 	ReasonCheckFailed = "CheckFailed"
+
+	// ReasonProving: canary pods prove a change. The other pods still have the last
+	// revision.
+	ReasonProving = "Proving"
+
+	// ReasonRolledBack: canary pods have failed to prove a change, or it was
+	// aborted. The last revision serves again; the message says why.
+	ReasonRolledBack = "RolledBack"
 
 	// ReasonConflict: an object or a Helm release of the Collector's name has
 	// another owner. The operator leaves it alone.
@@ -219,6 +232,11 @@ type DeployedRelease struct {
 	// Generation is the metadata.generation that is deployed.
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
+
+	// Template is the hash of the pod template, where spec.canary is set. A change
+	// with another one has to prove itself.
+	// +optional
+	Template string `json:"template,omitempty"`
 
 	// Digest is a SHA-256, in hex, over the release and all that it was made from.
 	// By it the operator sees after a restart that there is nothing to do.

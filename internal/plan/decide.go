@@ -49,6 +49,11 @@ func (s Situation) next() Plan {
 	if changes && s.loses() {
 		return s.awaitSet()
 	}
+	if changes {
+		if p, isProven := s.prove(); !isProven {
+			return p
+		}
+	}
 	return s.towards(changes)
 }
 

@@ -102,6 +102,9 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 		s.Unmended = r.unmended.err
 	}
 	if r.rendered != nil {
+		if s.Canary, err = r.canary(); err != nil {
+			return s, err
+		}
 		r.situateChange(&s)
 	}
 	needsUsed, runs := s.Deployed != s.Want.Hash, false
@@ -123,7 +126,8 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 		if refused, is := errors.AsType[*apply.RefusedError](r.last.Err); is {
 			s.Refused = refused.Ref
 		}
-		if r.BackingOff(r.collector) {
+		_, isDecided := errors.AsType[*plan.CanaryError](r.last.Err) // until a user promotes it, whatever the delay
+		if !isDecided && r.BackingOff(r.collector) {
 			s.Failed = r.last.Err
 		}
 	case change{}: // an earlier operator may have met it

@@ -81,6 +81,7 @@ func (r *reconcile) run() error {
 		err = r.act()
 		r.summarize(err)
 		r.report(before, err)
+		r.countCanary(err)
 	}
 	r.ends(err)
 	return err
@@ -126,6 +127,7 @@ func (r *reconcile) carryOut(s plan.Situation, p plan.Plan) (again bool, err err
 	if r.outcome.Verdict == "" || r.learned.refused == nil {
 		r.outcome.Verdict = p.Verdict
 	}
+	r.tests(p)
 	if err := r.forward(p); err != nil {
 		again, failed := r.learn(err)
 		switch {
@@ -153,7 +155,9 @@ func (r *reconcile) mendBeside(s plan.Situation, p plan.Plan) (again bool, err e
 		r.unmended = unmended{err, s.Harmed()} // its own writes bring the next reconcile
 	}
 	if err == nil {
-		r.settle()
+		if p.Verdict != plan.Proving { // which goes on
+			r.settle()
+		}
 		return false, p.Err
 	}
 	mayGoOn := p.Verdict == plan.Uninstalling || p.Verdict == plan.Deferred && !apply.IsPassing(err)
@@ -180,7 +184,7 @@ func (r *reconcile) fails(s plan.Situation, err error) {
 // report counts a change, or its refusal, and says what its pods refer to without being rolled.
 func (r *reconcile) report(before revision.Deployed, err error) {
 	isChange := !r.outcome.Fast && (r.rendered == nil || r.rendered.Hash != before.Hash())
-	isOver := r.outcome.Verdict != plan.Deferred && (r.outcome.Verdict != plan.Checking || err != nil)
+	isOver := r.outcome.Verdict != plan.Deferred && (!r.outcome.Verdict.Tests() || err != nil)
 	if !isChange || !isOver {
 		return
 	}

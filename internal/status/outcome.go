@@ -25,6 +25,10 @@ type Outcome struct {
 	// Checking says which Job has not accepted a change yet, or is empty.
 	Checking string
 
+	// Canary is the change that canary pods prove or have failed to prove, or nil. Proof says how far that is, or is empty.
+	Canary *v1alpha1.CanaryStatus
+	Proof  string
+
 	// Update says that a change by the operator is not deployed yet, or is nil.
 	Update *v1alpha1.Condition
 

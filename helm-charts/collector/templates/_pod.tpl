@@ -12,9 +12,14 @@ selector:
     {{- include "collector.selector" . | nindent 4 }}
 template:
   metadata:
-    {{- with include "collector.usersKeys" .Values.podAnnotations }}
+    {{- $annotations := include "collector.usersKeys" .Values.podAnnotations }}
+    {{- if or $annotations (hasKey .Values "canary") }}
     annotations:
-      {{- . | nindent 6 }}
+      {{- with $annotations }}{{ . | nindent 6 }}{{ end }}
+      {{- if hasKey .Values "canary" }}
+      {{- /* The post-renderer writes the hash of the template. */}}
+      kube8.dev/template: ""
+      {{- end }}
     {{- end }}
     labels:
       {{- $labels := include "collector.podLabels" . }}
