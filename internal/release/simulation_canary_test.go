@@ -2,16 +2,188 @@ package release
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/test/simulation"
 )
 
-// Pods returns the pods that the informer cache shows, as they are now.
+// simHold is for how long a canary pod has to be ready. There is one of a Collector.
+const simHold = 30 * time.Second
+
+// simStamp begins the stamp of a template, as the model writes templates.
+const simStamp = "#"
+
+// stamp stamps a template, as the post-renderer does.
+func (in simInputs) stamp(template map[string]any) map[string]any {
+	if in.spec.Canary {
+		sum := sha256.Sum256(fmt.Append(nil, template))
+		_ = unstructured.SetNestedField(template, hex.EncodeToString(sum[:4]), "metadata", "annotations", postrender.TemplateAnnotation)
+	}
+	return template
+}
+
+// stamp returns the stamp of a pod's template, or nothing.
+func (p *simPod) stamp() string {
+	_, after, _ := strings.Cut(p.template, simStamp)
+	stamp, _, _ := strings.Cut(after, "|")
+	return stamp
+}
+
+// Pods returns the pods that the informer cache shows.
 func (r simReader) Pods(_ context.Context, collector client.Object) (found []inventory.Pod, _ error) {
 	for _, pod := range r.world.of(collector).cacheOf {
-		found = append(found, inventory.Pod{Name: pod.name})
+		if stamp := pod.stamp(); stamp != "" {
+			found = append(found, inventory.Pod{Name: pod.name, Template: stamp, Since: pod.since, Ready: pod.ready, Died: pod.died})
+		}
 	}
 	return found, nil
+}
+
+// partition returns from which ordinal on a workload has the changed template, if it has the form of a canary.
+func (o *simObject) partition() (from int, isCanary bool) {
+	_, after, isSet := strings.Cut(o.get("spec.updateStrategy"), "partition:")
+	_, _ = fmt.Sscan(strings.NewReplacer("]", " ", "[", " ").Replace(after), &from)
+	return from, isSet || o.get("spec.minReadySeconds") != ""
+}
+
+// accepted returns the template that a workload has in the accepted revision, or nothing.
+func (s *simSpace) acceptedTemplate(o *simObject) string {
+	accepted := s.accepted.First(render.Workloads)
+	if accepted == nil || accepted.Ref != o.ref {
+		return ""
+	}
+	for _, field := range s.world.charts.flatten(accepted.Content) {
+		if field.name == simTemplate {
+			return field.value
+		}
+	}
+	return ""
+}
+
+// runCanary is the model of the workload controllers for a workload that changes one pod only: that counts as not available.
+func (s *simSpace) runCanary(o *simObject, own []*simPod, wanted, from int) {
+	template, base := o.get(simTemplate), s.acceptedTemplate(o)
+	isNew := func(pod *simPod) bool { return pod.template == template }
+	isOld := func(pod *simPod) bool { return !isNew(pod) }
+	isStale := func(pod *simPod) bool { return isOld(pod) && pod.canary }
+	isNext := func(pod *simPod) bool { return isOld(pod) && pod.ordinal >= from }
+	if i := slices.IndexFunc(own, isOld); i >= 0 && !own[i].canary {
+		base = own[i].template
+	}
+	if base == "" {
+		base = template
+	}
+	old, fresh := simCount(own, isOld), simCount(own, isNew)
+	switch {
+	case simCount(own, isStale) > 0:
+		s.removePod(own, isStale)
+	case o.kind() == "StatefulSet" && len(own) < wanted:
+		s.startCanary(o, own, base)
+		if started := s.pods[len(s.pods)-1]; started.owner == o.uid && started.ordinal >= from && !slices.Contains(own, started) {
+			started.template, started.canary = template, true
+		}
+	case o.kind() == "StatefulSet" && simCount(own, isNext) > 0:
+		s.removePod(own, isNext)
+	case o.kind() == "DaemonSet" && len(own) < wanted, o.kind() == "Deployment" && old >= wanted && fresh == 0:
+		s.startCanary(o, own, template)
+	case o.kind() == "DaemonSet" && fresh == 0, o.kind() != "DaemonSet" && old > wanted:
+		s.removePod(own, isOld)
+	case o.kind() == "Deployment" && old < wanted:
+		s.startCanary(o, own, base)
+	}
+}
+
+// startCanary starts a pod that may be one of a canary.
+func (s *simSpace) startCanary(o *simObject, own []*simPod, template string) {
+	before := len(s.pods)
+	if s.startPod(o, own, template); len(s.pods) > before {
+		s.pods[before].canary = template == o.get(simTemplate)
+	}
+}
+
+// proves notes which templates pods have proven.
+func (s *simSpace) proves() {
+	for _, pod := range s.pods {
+		if pod.ready && s.world.now.Sub(pod.since) >= simHold {
+			s.proven[pod.template] = true
+		}
+	}
+}
+
+// mustBeProven checks that no more than one pod has a template that none has proven, as long as the accepted revision has another one.
+// Somebody who has touched the workload may have taken its pods away.
+func (s *simSpace) mustBeProven(o *simObject, template, what string) {
+	accepted := s.acceptedTemplate(o)
+	isNew := accepted != "" && accepted != template && strings.Contains(template, simStamp)
+	isKnown := o.kind() != "DaemonSet" || strings.Contains(accepted, simStamp)
+	if isNew && isKnown && !s.proven[template] && !s.touched[o.ref] {
+		s.world.violates("S11", "%s of %s, and nothing has proven it", what, o.ref)
+	}
+}
+
+// mustBeAcceptedProven checks a revision that is accepted.
+func (s *simSpace) mustBeAcceptedProven(added plan.Want) {
+	workload := added.First(render.Workloads)
+	if live := s.objects[workload.Ref]; live != nil {
+		s.mustBeProven(live, live.get(simTemplate), "a template is accepted")
+	}
+}
+
+// rolledBack tells which canary has refused what is wanted, or nothing.
+func (s *simSpace) rolledBack(want plan.Want) string {
+	if found := s.state.Canary; found != nil && found.RolledBack != "" && strings.HasPrefix(want.Hash, found.Hash) {
+		return "the canary: " + found.RolledBack
+	}
+	return ""
+}
+
+func TestACanaryOfTheModelProvesAChangeOrTakesItBack(t *testing.T) {
+	begin := []simulation.Event{
+		{Action: simulation.Edit, Field: "canary", Value: "true"}, {Action: simulation.Edit, Field: "replicas", Value: "3"},
+		{Action: simulation.Pass, N: 60},
+	}
+	for name, row := range map[string]struct {
+		events           []simulation.Event
+		pass             time.Duration
+		pods             int // of the change
+		revision         int64
+		verdict          plan.Verdict
+		isReady, isToTry bool
+	}{
+		"one pod has the change at first":  {nil, 20 * time.Second, 1, 1, plan.Proving, false, true},
+		"all pods have it when it is good": {nil, 2 * time.Minute, 3, 2, plan.InSync, true, true},
+		"no pod has what dies":             {[]simulation.Event{{Action: simulation.Pods, N: 2, Value: "dies"}}, time.Minute, 0, 1, plan.Refused, false, false},
+		"no pod has what is never ready":   {[]simulation.Event{{Action: simulation.Pods, N: 2, Value: "never"}}, time.Hour, 0, 1, plan.Refused, false, false},
+	} {
+		for _, mode := range []string{"deployment", "statefulset"} {
+			t.Run(name+", "+mode, func(t *testing.T) {
+				w := newSimWorld(simulation.Schedule{Collectors: 1}, &simCharts{}, newSimRunner(nil).metrics, nil)
+				events := append(slices.Clone(begin), row.events...)
+				events = slices.Insert(events, 0, simulation.Event{Action: simulation.Edit, Field: "mode", Value: mode})
+				for _, event := range append(events, simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "2"}) {
+					w.happen(event)
+				}
+				w.pass(row.pass)
+				s := w.spaces[0]
+				got := simCount(s.pods, func(pod *simPod) bool { return strings.Contains(pod.template, "c-config-2 ") })
+				if got != row.pods || s.state.revision() != row.revision || s.state.verdict != row.verdict || s.state.ready() != row.isReady || w.violation != "" {
+					t.Errorf("%d of %d pods, %s %s, want %d pods, revision %d, %s, ready %t", got, len(s.pods), s.state, w.violation,
+						row.pods, row.revision, row.verdict, row.isReady)
+				}
+			})
+		}
+	}
 }

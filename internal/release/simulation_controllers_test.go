@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -47,6 +48,12 @@ func (s *simSpace) runWorkload(o *simObject) {
 			own = append(own, pod)
 		}
 	}
+	if from, isCanary := o.partition(); isCanary {
+		s.runCanary(o, own, wanted, from)
+		s.becomeReady(own)
+		s.tellStatus(o, wanted, template)
+		return
+	}
 	isNew := func(pod *simPod) bool { return pod.template == template }
 	isReady := func(pod *simPod) bool { return pod.ready }
 	isOld := func(pod *simPod) bool { return !isNew(pod) }
@@ -65,21 +72,45 @@ func (s *simSpace) runWorkload(o *simObject) {
 	case simCount(own, isOld) > 0 && simCount(own, isReady) > wanted:
 		s.removePod(own, isOld)
 	case simCount(own, isNew) < wanted && len(own) < wanted+surge && (o.kind() != "StatefulSet" || simCount(own, isNewUnready) == 0):
+		s.mustBeProven(o, template, "another pod has the template")
 		s.startPod(o, own, template)
 	case simCount(own, isOld) > 0 && replaces && simCount(own, isNewUnready) == 0:
 		s.removePod(own, isOld)
 	}
 	for _, pod := range own {
-		if becomes := s.becomesReady(pod); becomes != pod.ready {
-			pod.ready, s.world.idle = becomes, false
-			break
-		}
+		pod.canary = pod.canary && isOld(pod)
 	}
+	s.becomeReady(own)
 	s.tellStatus(o, wanted, template)
 }
 
+// becomeReady has one pod become ready, if one can, or die.
+func (s *simSpace) becomeReady(own []*simPod) {
+	for _, pod := range own {
+		if dies := !pod.ready && s.has(s.dies, pod.template); dies && !pod.died {
+			pod.died, s.world.idle = true, false
+			s.soon(500 * time.Millisecond)
+		}
+		if becomes := s.becomesReady(pod); becomes != pod.ready {
+			pod.ready, pod.since, s.world.idle = becomes, s.world.now, false
+			break
+		}
+	}
+	s.proves()
+}
+
+// has tells whether pods of a template have one of some configurations.
+func (s *simSpace) has(configurations map[int]bool, template string) bool {
+	for configuration, is := range configurations {
+		if is && strings.Contains(template, fmt.Sprintf("%s-config-%d ", simName, configuration)) {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *simSpace) startPod(o *simObject, own []*simPod, template string) {
-	pod := &simPod{template: template, owner: o.uid, ordinal: -1}
+	pod := &simPod{template: template, owner: o.uid, ordinal: -1, since: s.world.now}
 	uses, _, _ := strings.Cut(template, "|")
 	for use := range strings.FieldsSeq(uses) {
 		if kind, name, _ := strings.Cut(use, "/"); s.objects[simRef(kind, name)] == nil && kind == "ServiceAccount" {
@@ -139,12 +170,7 @@ func (s *simSpace) becomesReady(pod *simPod) bool {
 	}) {
 		return false
 	}
-	for configuration, never := range s.neverReady {
-		if never && strings.Contains(pod.template, fmt.Sprintf("%s-config-%d ", simName, configuration)) {
-			return false
-		}
-	}
-	return true
+	return !pod.died && !s.has(s.neverReady, pod.template)
 }
 
 func (s *simSpace) tellStatus(o *simObject, wanted int, template string) {
@@ -160,6 +186,9 @@ func (s *simSpace) tellStatus(o *simObject, wanted int, template string) {
 		if pod.ready {
 			status.ready++
 		}
+	}
+	if from, _ := o.partition(); from > 0 {
+		status.updated = wanted // nobody waits for the others
 	}
 	if status != o.status {
 		after := o.clone()

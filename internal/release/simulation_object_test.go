@@ -213,7 +213,10 @@ type simPod struct {
 	owner          types.UID
 	ordinal        int
 	ready          bool
-	shown          bool // the informer cache has it
+	shown          bool      // the informer cache has it
+	since          time.Time // when it became ready, or began
+	died           bool
+	canary         bool // it counts as not available
 }
 
 func (p *simPod) uses() []string {

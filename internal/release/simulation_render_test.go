@@ -13,6 +13,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
@@ -136,7 +137,7 @@ func (in simInputs) template() map[string]any {
 		port := map[string]any{"containerPort": int64(4317), "hostPort": int64(4317)}
 		template["spec"] = map[string]any{"containers": []any{map[string]any{"name": "c", "ports": []any{port}}}}
 	}
-	return template
+	return in.stamp(template)
 }
 
 // contents are the objects.
@@ -264,6 +265,9 @@ func simFlatten(content *unstructured.Unstructured) (fields []simField) {
 		case "template":
 			template := value.(map[string]any)
 			pod, _, _ := unstructured.NestedStringMap(template, "metadata", "annotations")
+			if stamp := pod[postrender.TemplateAnnotation]; stamp != "" {
+				pod["image"] += simStamp + stamp
+			}
 			hostPort := ""
 			if template["spec"] != nil {
 				hostPort = "host port"

@@ -42,7 +42,8 @@ type simSpace struct {
 	requests                    int
 	records                     []simRecord
 	refusals                    []simRefusal
-	neverReady                  map[int]bool
+	neverReady, dies            map[int]bool
+	proven                      map[string]bool // templates
 	verdicts                    map[int]string
 	stopped                     map[string]bool // watches
 
