@@ -171,8 +171,7 @@ func TestAChangeThatCrashesGoesBackAndIsDeployedWhenItIsPromoted(t *testing.T) {
 			awaitReady(t, collector, "False", "RolledBack", "pod "+canary.Name)
 			g.Expect(templateOf(t, collector).Annotations).To(Equal(before.Annotations))
 
-			tried := get(t, collector, "", &v1alpha1.Collector{}).Status.Canary
-			change(t, collector, func(c *v1alpha1.Collector) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.PromoteAnnotation, tried.Hash) })
+			g.Expect(pluginIn(t, collector.Namespace).run("promote", "gateway")).To(ContainSubstring("promoted: change "))
 			awaitRevision(t, collector, 2)
 			g.Expect(limits(t, collector)).To(Equal(want[1]))
 			g.Expect(templateOf(t, collector).Annotations[postrender.TemplateAnnotation]).NotTo(Equal(before.Annotations[postrender.TemplateAnnotation]))
@@ -194,6 +193,22 @@ func TestAChangeThatItsPodsHaveProvenReachesAllPods(t *testing.T) {
 	awaitReady(t, collector, "True", "Available", "3/3")
 	g.Expect(events(t, collector)).To(And(HaveKey(ContainSubstring("Proven")), HaveKey(ContainSubstring("Upgraded"))))
 	g.Expect(revisions(t, collector)).To(HaveLen(2))
+}
+
+func TestAChangeThatIsAbortedGoesBack(t *testing.T) {
+	t.Parallel()
+	g, collector := NewWithT(t), withCanary(t, v1alpha1.ModeDeployment, v1alpha1.Canary{Hold: "0s", Approval: v1alpha1.CanaryManual})
+	p := pluginIn(t, collector.Namespace)
+	out, failure := p.try("abort", "gateway")
+	g.Expect(out+failure).To(ContainSubstring("no change of Collector"))
+	reconfigure(t, collector, otherConfig)
+	awaitReady(t, collector, "False", "Proving", "1 of 3 pods: are not there")
+	tell(t, startPod(t, collector, templateOf(t, collector)), readyFor(time.Second))
+	awaitReady(t, collector, "False", "Proving", "1 of 3 pods have proven the change, which waits until you promote it")
+	g.Expect(p.run("abort", "gateway")).To(ContainSubstring("aborted: change "))
+	awaitReady(t, collector, "False", "RolledBack", "the change is aborted")
+	g.Expect(limits(t, collector)).To(Equal(canaries[v1alpha1.ModeDeployment][1]))
+	g.Expect(revisions(t, collector)).To(HaveLen(1))
 }
 
 func TestAnOperatorThatStartsGoesOnWithACanaryAndRepairsTheRest(t *testing.T) {
