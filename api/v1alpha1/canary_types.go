@@ -26,21 +26,21 @@ type Canary struct {
 	// +kubebuilder:validation:XValidation:rule="self != '' && duration(self) <= duration('24h')",message="a duration from 0s to 24h, such as 90s, 10m or 1h30m"
 	Hold string `json:"hold,omitempty"`
 
-	// OnFailure is Rollback (the default), with which the last revision serves
-	// again, or Pause, with which the pods stay as they are until you promote the
-	// change, abort it, or change the spec.
+	// OnFailure is Rollback (the default) or Pause. Rollback has the last revision
+	// serve again. Pause leaves the pods as they are until you promote the change,
+	// abort it, or change the spec.
 	// +optional
 	// +kubebuilder:validation:Enum=Rollback;Pause
 	OnFailure string `json:"onFailure,omitempty"`
 
-	// Approval is Automatic (the default), or Manual, with which a proven change
-	// waits until you promote it.
+	// Approval is Automatic (the default) or Manual. Manual has a proven change wait
+	// until you promote it.
 	// +optional
 	// +kubebuilder:validation:Enum=Automatic;Manual
 	Approval string `json:"approval,omitempty"`
 }
 
-// What spec.canary says.
+// Values of spec.canary that are not the defaults.
 const (
 	CanaryPause  = "Pause"
 	CanaryManual = "Manual"

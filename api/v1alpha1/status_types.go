@@ -70,7 +70,7 @@ type CollectorStatus struct {
 	RefusedObject *RefusedObject `json:"refusedObject,omitempty"`
 
 	// Conditions are the observations. Ready says whether what the spec asks for
-	// is deployed and its pods serve, with one of the reasons Available,
+	// is deployed and its pods serve. Its reasons are Available,
 	// Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking,
 	// CheckFailed, Proving, RolledBack, Conflict, ReleaseFailed and Paused. PresetsReady says whether
 	// the pods may read what their presets read; it is False with the reason

@@ -108,7 +108,7 @@ func (s *Situation) mustProve(workload *render.Object) bool {
 	_, isReplaced := s.Immutable[workload.Ref]
 	kind := workload.Ref.Kind().Kind
 	switch {
-	case TemplateOf(workload) == s.Canary.Template, !isKnown, seen.Replicas == 0:
+	case TemplateOf(workload) == s.Canary.Template, !isKnown, seen.Replicas == 0, seen.Pending: // no accepted pods are there
 		return false
 	case seen.Hash == workload.Hash && seen.IsThere(): // it got its own form because it was proven
 		return false

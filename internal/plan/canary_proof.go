@@ -54,13 +54,14 @@ func (c *Canary) proofOf(template string, pods, all int32, now time.Time) proof 
 		return proof{stage: failed, message: c.Last.RolledBack}
 	}
 	found := c.shown(template, int(pods), now)
+	who := fmt.Sprintf("canary pods (%d of %d) ", pods, all)
 	switch {
+	case found.stage == waiting:
+		found.message = who + found.message
 	case found.stage == failed && c.Pauses:
 		return proof{message: found.message + "; the canary pods stay until you promote or abort the change"}
 	case found.stage == proven && c.IsManual:
-		return proof{message: fmt.Sprintf("%d of %d pods have proven the change, which waits until you promote it", pods, all)}
-	case found.stage == waiting:
-		found.message = fmt.Sprintf("%d of %d pods: %s", pods, all, found.message)
+		return proof{message: who + "have proven the change, which waits until you promote it"}
 	}
 	return found
 }
@@ -68,7 +69,7 @@ func (c *Canary) proofOf(template string, pods, all int32, now time.Time) proof 
 // shown returns what the pods alone show. They must be there, be ready for as long as is asked, and must not have died.
 func (c *Canary) shown(template string, pods int, now time.Time) proof {
 	var ready []time.Time
-	late := proof{until: c.Last.Since.Add(provingDeadline + c.Hold), message: "are not there"}
+	deadline, lack, trouble := c.Last.Since.Add(provingDeadline+c.Hold), "there", ""
 	for _, pod := range c.Seen {
 		switch {
 		case pod.Template != template:
@@ -77,18 +78,16 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 		case pod.Ready && !pod.Ending:
 			ready = append(ready, pod.Since)
 		default:
-			late = proof{until: pod.Since.Add(provingDeadline), message: "are not ready"}
-			if pod.Trouble != "" {
-				late.message += "; pod " + pod.Name + ": " + pod.Trouble
+			if deadline, lack = pod.Since.Add(provingDeadline), "ready"; pod.Trouble != "" {
+				trouble = "; pod " + pod.Name + ": " + pod.Trouble
 			}
 		}
 	}
 	if len(ready) < pods {
-		if now.Before(late.until) {
-			late.message += "; until " + late.until.UTC().Format(time.RFC3339) + " they can become ready"
-			return late
+		if now.Before(deadline) {
+			return proof{until: deadline, message: "are not " + lack + ", and have until " + deadline.UTC().Format(time.RFC3339) + trouble}
 		}
-		return proof{stage: failed, message: fmt.Sprintf("%d of %d canary pods %s in time", pods-len(ready), pods, late.message)}
+		return proof{stage: failed, message: "canary pods were not " + lack + " in time" + trouble}
 	}
 	slices.SortFunc(ready, time.Time.Compare)
 	end := ready[pods-1].Add(c.Hold)

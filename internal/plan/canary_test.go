@@ -38,7 +38,7 @@ func workloadOf(kind, stamp string, fields map[string]any) render.Object {
 	return object
 }
 
-// canaryOf returns a situation in which a changed workload of 4 pods has to prove itself. It began three minutes ago, if it has begun.
+// canaryOf returns a situation: a changed workload of 4 pods has to prove itself. It began three minutes ago, if it has begun.
 func canaryOf(kind string, fields map[string]any, pods ...inventory.Pod) Situation {
 	s := Situation{
 		Now: noon, Deployed: "r1", Want: wanted(changeHash+"cdef", "Secret/c-2=1", "Service/c=2"),
@@ -90,32 +90,32 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		"what pods mount and the workload reach canary pods, and all else is only tried": {
 			canaryOf("Deployment", deployment),
 			"Proving\ntry Service/c\ncreate Secret/c-2\nchange Deployment/c\n" +
-				"proof: 1 of 4 pods: are not there; until 2026-01-02T12:15:00Z they can become ready",
+				"proof: canary pods (1 of 4) are not there, and have until 2026-01-02T12:15:00Z",
 		},
 		"nothing is done while canary pods prove the change": {
-			proving, "Proving\nproof: 1 of 4 pods: prove the change until 2026-01-02T12:03:00Z",
+			proving, "Proving\nproof: canary pods (1 of 4) prove the change until 2026-01-02T12:03:00Z",
 		},
 		"what is proven is deployed as without a canary": {
 			begun(canaryOf("Deployment", deployment, podSince(5*time.Minute))), "Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c",
 		},
 		"a pod of another template proves nothing": {
 			begun(canaryOf("Deployment", deployment, inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Hour), Died: true})),
-			"Proving\nproof: 1 of 4 pods: are not there; until 2026-01-02T12:12:00Z they can become ready",
+			"Proving\nproof: canary pods (1 of 4) are not there, and have until 2026-01-02T12:12:00Z",
 		},
 		"a change whose container has died is refused, and what is deployed is mended": {
 			begun(canaryOf("Deployment", deployment, died)), "Refused, restores\nerror: pod c-x: CrashLoopBackOff, exit code 1",
 		},
 		"a pod that is not ready is waited for": {
 			begun(canaryOf("Deployment", deployment, late)),
-			"Proving\nproof: 1 of 4 pods: are not ready; pod c-x: Unschedulable: no node has room; until 2026-01-02T12:09:00Z they can become ready",
+			"Proving\nproof: canary pods (1 of 4) are not ready, and have until 2026-01-02T12:09:00Z; pod c-x: Unschedulable: no node has room",
 		},
 		"a pod that does not become ready fails": {
 			begun(canaryOf("Deployment", deployment, never)),
-			"Refused, restores\nerror: 1 of 1 canary pods are not ready; pod c-x: Unschedulable: no node has room in time",
+			"Refused, restores\nerror: canary pods were not ready in time; pod c-x: Unschedulable: no node has room",
 		},
 		"a pod that is evicted is waited for": {
 			begun(canaryOf("Deployment", deployment, gone)),
-			"Proving\nproof: 1 of 4 pods: are not ready; until 2026-01-02T12:09:00Z they can become ready",
+			"Proving\nproof: canary pods (1 of 4) are not ready, and have until 2026-01-02T12:09:00Z",
 		},
 		"what was rolled back is not tried again": {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) {
@@ -132,7 +132,7 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 				s.Canary.Last = v1alpha1.CanaryStatus{Hash: "another", RolledBack: "it died"}
 			}),
 			"Proving\ntry Service/c\ncreate Secret/c-2\nchange Deployment/c\n" +
-				"proof: 1 of 4 pods: are not there; until 2026-01-02T12:15:00Z they can become ready",
+				"proof: canary pods (1 of 4) are not there, and have until 2026-01-02T12:15:00Z",
 		},
 		"what is aborted is refused although it is proven": {
 			changed(begun(canaryOf("Deployment", deployment, podSince(time.Hour))), func(s *Situation) { s.Canary.Aborted = changeHash }),
@@ -148,20 +148,20 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		},
 		"what is proven waits for a user, if the user says so": {
 			changed(begun(canaryOf("Deployment", deployment, podSince(time.Hour))), func(s *Situation) { s.Canary.IsManual = true }),
-			"Proving\nproof: 1 of 4 pods have proven the change, which waits until you promote it",
+			"Proving\nproof: canary pods (1 of 4) have proven the change, which waits until you promote it",
 		},
 		"what else is harmed is mended meanwhile": {
 			changed(begun(canaryOf("Deployment", deployment, podSince(time.Minute))), func(s *Situation) {
 				s.View.Objects = with(s.View.Objects, "Service/c", func(seen *drift.Seen) { seen.State = drift.Changed })
 				s.Accepted = &Accepted{Want: wanted("r1", "Secret/c-1=1", "Service/c=1", "Deployment/c=1")}
 			}),
-			"Proving, restores\nmend: change Service/c\nproof: 1 of 4 pods: prove the change until 2026-01-02T12:04:00Z",
+			"Proving, restores\nmend: change Service/c\nproof: canary pods (1 of 4) prove the change until 2026-01-02T12:04:00Z",
 		},
 		"a canary that somebody has changed is applied again": {
 			changed(begun(canaryOf("Deployment", deployment, podSince(time.Minute))), func(s *Situation) {
 				s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *drift.Seen) { seen.State = drift.Changed })
 			}),
-			"Proving\ntry Service/c\nchange Deployment/c\nproof: 1 of 4 pods: prove the change until 2026-01-02T12:04:00Z",
+			"Proving\ntry Service/c\nchange Deployment/c\nproof: canary pods (1 of 4) prove the change until 2026-01-02T12:04:00Z",
 		},
 		"a workload that somebody has deleted comes back as it was before the change goes on": {
 			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) {

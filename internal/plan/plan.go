@@ -86,8 +86,8 @@ type Plan struct {
 	Unmended    error
 	Recalls     bool
 
-	// Canary is the change that canary pods prove or have failed to prove, or nil. Proof says what they have shown so far. What holds has is
-	// not mended meanwhile: it is as the change has it.
+	// Canary is the change that canary pods prove or have failed to prove, or nil. Proof says what they have shown so far. Objects in holds
+	// are as the change has them, so they are not mended meanwhile.
 	Canary *v1alpha1.CanaryStatus
 	Proof  string
 	holds  Want

@@ -52,7 +52,7 @@ func (r simReader) Pods(_ context.Context, collector client.Object) (found []inv
 	return found, nil
 }
 
-// partition returns from which ordinal on a workload has the changed template, if it has the form of a canary.
+// partition returns the first ordinal that has the changed template, if a workload has the form of a canary.
 func (o *simObject) partition() (from int, isCanary bool) {
 	_, after, isSet := strings.Cut(o.get("spec.updateStrategy"), "partition:")
 	_, _ = fmt.Sscan(strings.NewReplacer("]", " ", "[", " ").Replace(after), &from)
@@ -101,7 +101,7 @@ func (s *simSpace) runCanary(o *simObject, own []*simPod, wanted, from int) {
 		s.startCanary(o, own, template)
 	case o.kind() == "DaemonSet" && fresh == 0, o.kind() != "DaemonSet" && old > wanted:
 		s.removePod(own, isOld)
-	case o.kind() == "Deployment" && old < wanted:
+	case o.kind() == "Deployment" && old < wanted && (base != template || fresh < wanted):
 		s.startCanary(o, own, base)
 	}
 }

@@ -32,7 +32,7 @@ func isDeployed(verdict plan.Verdict) bool {
 	return false
 }
 
-// announceCanary tells that a change has begun to prove itself, or is proven. What is rolled back is told as a failure.
+// announceCanary tells that a change has begun to prove itself, or is proven. A failure has its event from the condition.
 func (w writer) announceCanary(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) {
 	was, is := provingIn(before), provingIn(after)
 	if is != "" && is != was {

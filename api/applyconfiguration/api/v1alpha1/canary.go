@@ -22,12 +22,12 @@ type CanaryApplyConfiguration struct {
 	// Hold is for how long these pods have to be ready: 0s to 24h, such as 90s,
 	// 10m or 1h30m. The default is 5m. A pod that is no longer ready begins again.
 	Hold *string `json:"hold,omitempty"`
-	// OnFailure is Rollback (the default), with which the last revision serves
-	// again, or Pause, with which the pods stay as they are until you promote the
-	// change, abort it, or change the spec.
+	// OnFailure is Rollback (the default) or Pause. Rollback has the last revision
+	// serve again. Pause leaves the pods as they are until you promote the change,
+	// abort it, or change the spec.
 	OnFailure *string `json:"onFailure,omitempty"`
-	// Approval is Automatic (the default), or Manual, with which a proven change
-	// waits until you promote it.
+	// Approval is Automatic (the default) or Manual. Manual has a proven change wait
+	// until you promote it.
 	Approval *string `json:"approval,omitempty"`
 }
 
