@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +57,8 @@ func (r simReader) Pods(_ context.Context, collector client.Object) (found []inv
 func (o *simObject) partition() (from int, isCanary bool) {
 	_, after, isSet := strings.Cut(o.get("spec.updateStrategy"), "partition:")
 	_, _ = fmt.Sscan(strings.NewReplacer("]", " ", "[", " ").Replace(after), &from)
-	return from, isSet || o.get("spec.minReadySeconds") != ""
+	ready, _ := strconv.Atoi(o.get("spec.minReadySeconds"))
+	return from, isSet && from >= 0 || ready > 0
 }
 
 // accepted returns the template that a workload has in the accepted revision, or nothing.

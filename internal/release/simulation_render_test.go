@@ -199,6 +199,9 @@ func (in simInputs) workload() map[string]any {
 	if in.spec.Replicas != 0 {
 		spec["replicas"] = int64(in.spec.Replicas)
 	}
+	if in.spec.Canary { // what the form of a canary sets, as without one
+		spec["minReadySeconds"], spec["updateStrategy"] = int64(0), map[string]any{"rollingUpdate": map[string]any{"partition": int64(-1)}}
+	}
 	if in.spec.ClaimSize != 0 {
 		spec["volumeClaimTemplates"] = simClaimTemplates(fmt.Sprintf("%dGi", in.spec.ClaimSize))
 	}

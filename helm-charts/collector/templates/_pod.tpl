@@ -6,6 +6,9 @@ revisionHistoryLimit: 3
 {{- if not (hasKey $probes "readinessProbe") }}
 {{- /* A collector that refuses its configuration looks ready until it exits; a rollout must not believe it. */}}
 minReadySeconds: 10
+{{- else if hasKey .Values "canary" }}
+{{- /* What a canary had set must end, also if another client has made it its own. */}}
+minReadySeconds: 0
 {{- end }}
 selector:
   matchLabels:
