@@ -49,6 +49,9 @@ const hashLength = 12
 // shortHash returns the hash of the wanted revision as people write it.
 func (s *Situation) shortHash() string { return s.Want.Hash[:min(hashLength, len(s.Want.Hash))] }
 
+// IsPromoted tells whether a user has promoted the wanted revision, whatever has failed before.
+func (s *Situation) IsPromoted() bool { return s.Canary != nil && s.Canary.Promoted == s.shortHash() }
+
 // TemplateOf returns the stamp of the pod template of a workload, or an empty one.
 func TemplateOf(workload *render.Object) string {
 	if workload == nil {

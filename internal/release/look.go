@@ -126,8 +126,7 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 		if refused, is := errors.AsType[*apply.RefusedError](r.last.Err); is {
 			s.Refused = refused.Ref
 		}
-		_, isDecided := errors.AsType[*plan.CanaryError](r.last.Err) // until a user promotes it, whatever the delay
-		if !isDecided && r.BackingOff(r.collector) {
+		if !s.IsPromoted() && r.BackingOff(r.collector) {
 			s.Failed = r.last.Err
 		}
 	case change{}: // an earlier operator may have met it
