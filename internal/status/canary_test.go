@@ -30,3 +30,22 @@ func TestTheStatusRemembersAChangeUntilAnotherOneIsDeployed(t *testing.T) {
 		}
 	}
 }
+
+func TestAChangeOfTheOperatorIsOnItsWayUntilItIsProven(t *testing.T) {
+	rolling := []v1alpha1.Condition{{Type: v1alpha1.UpdatePending, Status: "False", Reason: v1alpha1.ReasonRollingOut}}
+	for name, row := range map[string]struct {
+		canary     *v1alpha1.CanaryStatus
+		isOnItsWay bool
+	}{
+		"while it proves itself, also if the Collector was not ready before": {&v1alpha1.CanaryStatus{Hash: "a"}, true},
+		"not when it is rolled back":                                         {&v1alpha1.CanaryStatus{Hash: "a", RolledBack: "it died"}, false},
+		"not when it is deployed":                                            {nil, false},
+	} {
+		before := &v1alpha1.CollectorStatus{Conditions: rolling, BeforeUpdate: &v1alpha1.BeforeUpdate{}}
+		after := before.DeepCopy()
+		after.Canary = row.canary
+		if describeUpdate(before, after, nil, false); isRollingOut(after) != row.isOnItsWay {
+			t.Errorf("%s: on its way %t", name, isRollingOut(after))
+		}
+	}
+}
