@@ -49,7 +49,7 @@ const hashLength = 12
 // shortHash returns the hash of the wanted revision as people write it.
 func (s *Situation) shortHash() string { return s.Want.Hash[:min(hashLength, len(s.Want.Hash))] }
 
-// IsPromoted tells whether a user has promoted the wanted revision, whatever has failed before.
+// IsPromoted tells whether a user has promoted the wanted revision. Then an earlier failure does not count.
 func (s *Situation) IsPromoted() bool { return s.Canary != nil && s.Canary.Promoted == s.shortHash() }
 
 // TemplateOf returns the stamp of the pod template of a workload, or an empty one.
