@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -173,7 +174,12 @@ func (s Situation) canary(workload *render.Object, pods int32, since time.Time) 
 		tries = append(tries, tried)
 	}
 	held, untried := s.tries(steps)
-	if !isApplied {
+	changesUsed := slices.ContainsFunc(steps, func(step apply.Step) bool { return step.InUse })
+	if isApplied && changesUsed { // what pods mount changes now, and must not if the workload is refused later
+		seen := s.View.Objects[form.Ref]
+		tries = append(tries, apply.Step{Action: apply.Try, Ref: form.Ref, Object: &form, UID: seen.UID, CoOwned: seen.CoOwned})
+	}
+	if !isApplied || changesUsed {
 		p.Tries = append(held, tries...)
 	}
 	p.Orphans = s.orphans()

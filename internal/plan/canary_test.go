@@ -163,6 +163,13 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 			}),
 			"Proving\ntry Service/c\nchange Deployment/c\nproof: canary pods (1 of 4) prove the change until 2026-01-02T12:04:00Z",
 		},
+		"what pods mount changes with another change only if the API server accepts all the rest": {
+			changed(begun(canaryOf("Deployment", deployment, podSince(time.Minute))), func(s *Situation) {
+				s.View.Objects = with(s.View.Objects, "Secret/c-2", func(seen *drift.Seen) { seen.Hash = "0" })
+				s.View.Used = used("Secret/c-2")
+			}),
+			"Proving\ntry Service/c, try Deployment/c\nchange Secret/c-2\nproof: canary pods (1 of 4) prove the change until 2026-01-02T12:04:00Z",
+		},
 		"a workload that somebody has deleted comes back as it was before the change goes on": {
 			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) {
 				s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *drift.Seen) { seen.State = drift.Lost })

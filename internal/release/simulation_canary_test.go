@@ -24,6 +24,9 @@ import (
 // simHold is for how long a canary pod has to be ready. There is one of a Collector.
 const simHold = 30 * time.Second
 
+// simMostPods is more than any workload of a schedule has.
+const simMostPods = 30
+
 // simStamp begins the stamp of a template, as the model writes templates.
 const simStamp = "#"
 

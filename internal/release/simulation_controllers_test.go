@@ -128,6 +128,9 @@ func (s *simSpace) startPod(o *simObject, own []*simPod, template string) {
 			}
 		}
 	}
+	if len(own) > simMostPods {
+		panic("the model starts pods without end: " + o.String())
+	}
 	pod.name = fmt.Sprintf("%s-%d", o.kind(), s.world.pods)
 	s.world.pods++
 	s.pods = append(s.pods, pod)
