@@ -40,8 +40,8 @@ help: ## Show this help.
 	@awk 'BEGIN { FS = ":.*## "; print "usage: make TARGET [VARIABLE=value]" } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-zA-Z0-9_-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-demo: build ## Run the operator and its samples on a control plane of this machine; DEMO_EXIT=1 ends it at once.
-	@echo "compiling the demo and, the first time, Kubernetes: that takes minutes"; go -C test/cluster run . demo
+demo: ## Run the operator and its samples on a control plane of this machine; DEMO_EXIT=1 ends it at once.
+	@go -C test/cluster run ./compile && $(MAKE) --silent build plugin && go -C test/cluster run . demo
 
 ##@ Development
 
@@ -56,9 +56,12 @@ manifests: ## Regenerate the CRD and, from it, the chart's values.schema.json.
 tidy: ## Format the Go files, and tidy every module.
 	gofmt -w $(shell git ls-files '*.go')
 	@for file in $(shell git ls-files '*go.mod'); do echo "go mod tidy: $$file"; go -C $$(dirname $$file) mod tidy; done
-verify: generate catalog chart tidy bundle-validate ## Regenerate, tidy and format all, and fail if that changed a file.
+compare-crd: manifests ## Compare the CRD with that of the last release: no field goes, and nothing gets stricter without a word.
+	@if tag=$$(git describe --tags --abbrev=0 --match='v*' --exclude='*-*' HEAD^ 2>/dev/null); then git show $$tag:config/crd/bases/kube8.dev_collectors.yaml >config/crd/released/kube8.dev_collectors.yaml; fi
+	go -C tools run ./crdcompare ../config/crd/{released,bases}/kube8.dev_collectors.yaml ../config/crd/released/accepted.yaml ../CHANGELOG.md
+verify: generate compare-crd catalog chart tidy bundle-validate ## Regenerate, tidy and format all, and fail if that changed a file.
 	@if [ -z "$$(git status --porcelain)" ]; then echo "verify: everything generated is up to date"; else git status --short; \
-		git --no-pager diff --stat; echo "verify: commit these files as 'make generate catalog chart tidy bundle-validate' leaves them"; exit 1; fi
+		git --no-pager diff --stat; echo "verify: commit these files as 'make generate compare-crd catalog chart tidy bundle-validate' leaves them"; exit 1; fi
 
 lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promtool where they are installed.
 	@failed=; for module in $(MODULES); do echo "golangci-lint: $$module"; \
@@ -66,7 +69,6 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 	go -C tools/release tool actionlint
 	@if command -v shellcheck; then shellcheck .ci/run $(shell git ls-files '*.sh'); else echo "shellcheck: not installed, so shell files are not checked"; fi
 	@if command -v promtool; then go test -count=1 -tags=promtool ./test/rules; else echo "promtool: not installed, so alerts are not checked"; fi
-
 UNITS = for module in $(MODULES); do echo "go test: $$module"; GOGC=400 nice -n 10 go -C $$module test -count=1 -timeout=45m $(GOTESTFLAGS) $$(go -C $$module list ./... | grep -v /test/integration); done
 unit: ## Run the tests of all modules that need no operator beside them: units, chart, CRD.
 	@$(ASSETS); $(UNITS)
@@ -80,12 +82,10 @@ test: ## Run every test that needs no root: units, and the operator on a real AP
 		for one in "$${all[@]}"; do wait "$$one" || failed=1; done; [ -z "$$failed" ] # uncached: the operator's binary changes
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.
 	SCHEDULES=$(or $(SCHEDULES),1000000) go test -count=1 -timeout=24h -run '^TestSimulation$$' -v ./internal/release
-
 weight: ## Print the lines of Go and the boolean operators of each package of the operator, without tests and comments.
 	@for dir in $$(go list -f '{{.Dir}}' ./internal/...); do ls $$dir/*.go | grep -v _test.go | xargs sed 's,//.*,,' | \
 		awk -v name="$${dir#$(CURDIR)/}" '{ lines++; count += gsub(/&&|\|\|/, "") } END { printf "%6d %5d %s\n", lines, count, name }'; \
 		done | awk '{ print; lines += $$1; count += $$2 } END { printf "%6d %5d all\n", lines, count }'
-
 chaos: ## Kill and mislead the operator, on a real API server, and print the figures in docs/operations.md.
 tenants: ## Attack the operator as a tenant, on a real API server, and print the figures in docs/security.md.
 walk: ## Walk all values of each field of the CRD, or of those below WALK, with the operator on a real API server.

@@ -40,6 +40,7 @@ type Collector struct {
 	Spec CollectorSpec `json:"spec"`
 
 	// Status is what the operator last observed. Nothing in it is configuration.
+	// +kubebuilder:default={"observedGeneration":-1}
 	// +optional
 	Status CollectorStatus `json:"status,omitzero"`
 }

@@ -5,7 +5,9 @@ package v1alpha1
 // +kubebuilder:validation:XValidation:rule="[has(self.configuration), has(self.configurationText), has(self.configurationSecret)].filter(isSet, isSet).size() <= 1",message="set one of configuration, configurationText and configurationSecret"
 // +kubebuilder:validation:XValidation:rule="!has(self.files) || !(has(self.configuration) || has(self.configurationText) || has(self.configurationSecret)) || !((has(self.fileName) ? self.fileName : 'config.yaml') in self.files)",fieldPath=".files",message="has the name of the configuration's own file; rename it, or set fileName"
 // +kubebuilder:validation:XValidation:rule="!has(self.files) || self.files.map(name, self.files[name].replace('\\r', \"\").replace('\\n', \"\")).map(text, text.size() / 4 * 3 - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0)).sum() <= 262144",fieldPath=".files",message="more than 262144 bytes together when decoded; shorten them"
-// +kubebuilder:validation:XValidation:rule="!has(self.files) || self.files.all(name, name.matches('^[-._a-zA-Z0-9]{1,253}$') && !name.startsWith('..') && name != '.')",fieldPath=".files",message="a file name has letters, digits, '-', '_' and '.', and does not start with '..'"
+// +kubebuilder:validation:XValidation:rule="!has(self.files) || self.files.all(name, name.matches('^[-._a-zA-Z0-9]+(/[-._a-zA-Z0-9]+)*$') && name.replace('/', '..').size() <= 253 && !name.matches('(^|/)[.]([.]|/|$)'))",fieldPath=".files",message="a file name has letters, digits, '-', '_' and '.', and does not start with '..'; '/' is between the names of a folder and of a file in it"
+// +kubebuilder:validation:XValidation:rule="!has(self.files) || self.files.all(name, !name.startsWith((has(self.fileName) ? self.fileName : 'config.yaml') + '/') && !self.files.exists(other, other.startsWith(name + '/')))",fieldPath=".files",message="has a file with the name of another one's folder; rename one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.files) || self.files.all(name, !name.contains('/') || name.matches('(^|/)[.][.]') || !name.contains('..') && !(name.replace('/', '..') in self.files) && name.replace('/', '..') != (has(self.fileName) ? self.fileName : 'config.yaml'))",fieldPath=".files",message="has '..' in a name where another one has '/'; rename the file"
 type CollectorConfig struct {
 	// Name is the collector's distribution, such as opentelemetry-collector. It is
 	// the last part of the image repository, below image.registry; a name that
@@ -56,7 +58,8 @@ type CollectorConfig struct {
 
 	// Files are further files in /etc/collector, such as parsers, scripts or
 	// certificates: file name to base64-encoded content, together at most 256 KiB
-	// when decoded. They are not parsed. A change rolls the pods.
+	// when decoded. A name can have folders, such as conf.d/http.conf. The files
+	// are not parsed. A change rolls the pods.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=6
 	Files map[string]FileContent `json:"files,omitempty"`

@@ -12,7 +12,7 @@ import (
 // server drops it.
 type CollectorStatus struct {
 	// ObservedGeneration is the metadata.generation that the rest of the status is
-	// about.
+	// about. It is -1 until an operator has reconciled the Collector.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -72,7 +72,8 @@ type CollectorStatus struct {
 	// Conditions are the observations. Ready says whether what the spec asks for
 	// is deployed and its pods serve. Its reasons are Available,
 	// Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking,
-	// CheckFailed, Proving, RolledBack, Conflict, ReleaseFailed and Paused. PresetsReady says whether
+	// CheckFailed, Proving, RolledBack, Conflict, ReleaseFailed and Paused. Stalled is there, and True,
+	// while only a change of the Collector or of what it refers to can help. PresetsReady says whether
 	// the pods may read what their presets read; it is False with the reason
 	// RoleMissing and the command that binds the role. UpdatePending is there
 	// while a change that the operator brings, such as a new chart, is not rolled
@@ -158,6 +159,12 @@ const (
 	// ServiceAccount may do.
 	ReasonNotAsked = "NotAsked"
 )
+
+// Stalled is the type of the condition that is True while the operator cannot go
+// on by itself: the Collector, or what it refers to, has to change. Its reason
+// and its message are those of Ready. Otherwise there is no such condition.
+// kstatus of sigs.k8s.io/cli-utils, which Flux uses, takes it for a failure.
+const Stalled = "Stalled"
 
 // UpdatePending is the condition that says where a change is that the operator
 // brings.

@@ -44,16 +44,19 @@ type WorkloadSpec struct {
 	// UpdateStrategy says how changed pods replace old ones. By default a
 	// deployment keeps every old pod until a new one is ready, so that a
 	// configuration that the collector refuses takes no running pods down. A pod
-	// without a readiness probe counts as ready after 10 seconds.
+	// without a readiness probe counts as ready after 10 seconds. Old pods go
+	// first where two cannot be there: with a claim of volumeClaims that only one
+	// pod or one node can have, and with a hostPath volume that is written.
 	// +optional
 	UpdateStrategy *UpdateStrategy `json:"updateStrategy,omitempty"`
 
 	// VolumeClaimTemplates give each pod volumes of its own, for mode statefulset.
 	// extraVolumeMounts mounts them. By default the claims stay when pods are
 	// scaled away, and go when the Collector is deleted or changes its mode;
-	// persistentVolumeClaimRetentionPolicy changes that. Later you can change only
-	// requests.storage, and only to a larger size: the claims grow, if their
-	// StorageClass allows it, and the pods keep running.
+	// persistentVolumeClaimRetentionPolicy changes that. Claims grow with
+	// requests.storage, if their StorageClass allows it, and cannot shrink. Other
+	// changes are for new claims: those that have a volume stay as they are.
+	// Pods get the claim of another template one after the other.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	VolumeClaimTemplates []VolumeClaimTemplate `json:"volumeClaimTemplates,omitempty"`
@@ -174,8 +177,9 @@ type ServiceAccount struct {
 
 // UpdateStrategy says how changed pods replace old ones.
 type UpdateStrategy struct {
-	// Type is RollingUpdate (the default), Recreate (mode deployment) or OnDelete
-	// (modes daemonset and statefulset).
+	// Type is RollingUpdate, Recreate (mode deployment) or OnDelete (modes
+	// daemonset and statefulset). The default is RollingUpdate or, for a
+	// deployment whose pods cannot be two, Recreate.
 	// +optional
 	// +kubebuilder:validation:Enum=RollingUpdate;Recreate;OnDelete
 	Type string `json:"type,omitempty"`
@@ -193,11 +197,13 @@ type RollingUpdate struct {
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
 	// MaxSurge is how many pods, or what percentage, may run beside the wanted
-	// ones during an update. The default is 1 for a deployment. It is 1 for a
-	// daemonset too, unless maxUnavailable is set or a node cannot have two of the
-	// pods: with hostNetwork, with a hostPath volume that is mounted to be
-	// written, or with a device in resources.limits, which is any resource with
-	// "/" in its name. A statefulset has none.
+	// ones during an update. The default is 1 for a deployment, unless its pods
+	// have hostNetwork or a hostPort. It is 1 for a daemonset too, unless
+	// maxUnavailable is set or a node cannot have two of the pods. That is so with
+	// hostNetwork, a hostPort, a hostPath volume that is mounted to be written, or
+	// a claim that only one pod can have. It is also so with a device in
+	// resources.limits, which is any resource with "/" in its name. A statefulset
+	// has none.
 	// +optional
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	parser "github.com/kube8/kube8-operator/internal/manifest"
 )
 
 const (
@@ -186,14 +188,23 @@ func readManifest(w http.ResponseWriter, r *http.Request) (*unstructured.Unstruc
 	if err != nil {
 		return nil, tooLarge(err)
 	}
-	wanted := &unstructured.Unstructured{}
-	if text, err = yaml.YAMLToJSONStrict(text); err == nil {
-		err = wanted.UnmarshalJSON(text)
+	var wanted *unstructured.Unstructured
+	for object, wrong := range parser.Objects(text) {
+		if wanted != nil {
+			wrong = errors.New("there is more than one object; give each Collector a manifest of its own")
+		}
+		if wrong != nil {
+			err = wrong
+			break
+		}
+		wanted = object
 	}
 	namespace := r.PathValue("namespace")
 	switch {
 	case err != nil:
 		return nil, badRequest("this is not the YAML of a Collector: " + err.Error())
+	case wanted == nil:
+		return nil, badRequest("this is not the YAML of a Collector: it has no object with apiVersion and kind")
 	case wanted.GroupVersionKind() != kind:
 		return nil, badRequest("apiVersion, kind: must be " + kind.GroupVersion().String() + ", " + kind.Kind)
 	case wanted.GetName() == "":

@@ -87,6 +87,9 @@ func (a *Applier) step(ctx context.Context, s Step) (after *inventory.Object, er
 		if err := a.recount(ctx, &s); err != nil {
 			return nil, err
 		}
+		if s.Action == Create && s.TakesOver {
+			a.discard(ctx, s)
+		}
 		applied, err := a.apply(ctx, s)
 		return &applied, err
 	case Replace:

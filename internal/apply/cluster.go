@@ -54,6 +54,9 @@ type Cluster interface {
 
 	// Grow expands a claim, or tries that.
 	Grow(ctx context.Context, growth Growth, dryRun bool) error
+
+	// Discard deletes a claim, unless it has changed since it was read. It is no error if it has.
+	Discard(ctx context.Context, claim Growth) error
 }
 
 // Request is an apply.
@@ -264,6 +267,15 @@ func (c cluster) Grow(ctx context.Context, growth Growth, dryRun bool) error {
 		options = append(options, client.DryRunAll)
 	}
 	return c.writer.Patch(ctx, claim, merge, options...) //nolint:wrapcheck // as above
+}
+
+func (c cluster) Discard(ctx context.Context, claim Growth) error {
+	object := c.named(inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), claim.Claim))
+	err := c.writer.Delete(ctx, object, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.Version})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err //nolint:wrapcheck // as above
 }
 
 // named returns an object of the Collector's namespace, without content.

@@ -37,12 +37,15 @@ func gone(err error) error {
 
 // RefusedError says which object the API server does not let the operator apply.
 type RefusedError struct {
-	error
+	Err error
 	Ref inventory.Reference
 }
 
+// Error names the object.
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
 // Unwrap returns what the API server says.
-func (e *RefusedError) Unwrap() error { return e.error }
+func (e *RefusedError) Unwrap() error { return e.Err }
 
 // AdoptedError says that a step could not create an object, which was there as another revision has it, and has adopted it.
 type AdoptedError struct{ Ref inventory.Reference }

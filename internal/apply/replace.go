@@ -44,6 +44,9 @@ func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error)
 		if err := a.awaitGone(ctx, s); err != nil {
 			return inventory.Object{}, err
 		}
+		if s.Old.Orphan {
+			a.discard(ctx, s)
+		}
 		// As many pods as it had: an autoscaler may have changed that since the informer cache was read.
 		if replicas, found := replicasOf(old); found && s.Old.Ref == s.Ref && (!s.ScalesUp || s.Replicas < replicas) {
 			successor.Replicas = replicas

@@ -59,6 +59,9 @@ type Step struct {
 	// HandsOver tells that the number of pods was the operator's, and is an autoscaler's from now on.
 	HandsOver bool
 
+	// Leaves tells that the change only leaves the number of pods to the autoscaler that has set it.
+	Leaves bool
+
 	// CoOwned tells that somebody else owns fields of the object that is there, too.
 	CoOwned bool
 
@@ -67,6 +70,9 @@ type Step struct {
 
 	// InUse tells that pods use the object that is there, or may.
 	InUse bool
+
+	// TakesOver tells that pods are there that the StatefulSet takes over.
+	TakesOver bool
 
 	// Old is what Replace deletes.
 	Old *Old

@@ -66,6 +66,11 @@ func withStatus(kept metav1.ObjectMeta, object client.Object, isMade bool) clien
 		return &appsv1.Deployment{ObjectMeta: kept, Status: status, Spec: appsv1.DeploymentSpec{Replicas: whole.Spec.Replicas}}
 	case *appsv1.StatefulSet:
 		keepTemplate(&kept, &whole.Spec.Template, isMade)
+		var names []string
+		for i := range whole.Spec.VolumeClaimTemplates {
+			names = append(names, whole.Spec.VolumeClaimTemplates[i].Name)
+		}
+		keepClaims(&kept, names)
 		spec := appsv1.StatefulSetSpec{Replicas: whole.Spec.Replicas}
 		spec.UpdateStrategy.Type = whole.Spec.UpdateStrategy.Type
 		if rolling := whole.Spec.UpdateStrategy.RollingUpdate; rolling != nil {

@@ -18,6 +18,10 @@ const (
 	// OrphanAnnotation is where the informer cache keeps that nothing controls a pod. The API server does not have it.
 	OrphanAnnotation = "orphan"
 
+	// ClaimsAnnotation is where the informer cache keeps the names of the claim templates of a StatefulSet, and of those that a pod has a
+	// volume of. The API server does not have it.
+	ClaimsAnnotation = "claims"
+
 	// Everything stands for more uses than are kept.
 	Everything = "*"
 )
@@ -53,6 +57,24 @@ func keepUses(kept *metav1.ObjectMeta, collector string, pod *corev1.PodSpec) {
 		all = Everything
 	}
 	metav1.SetMetaDataAnnotation(kept, UsesAnnotation, all)
+}
+
+// keepClaims keeps the names of claim templates, if there are any. No Collector has more than the API server takes of them.
+func keepClaims(kept *metav1.ObjectMeta, names []string) {
+	if len(names) > 0 {
+		slices.Sort(names)
+		metav1.SetMetaDataAnnotation(kept, ClaimsAnnotation, bounded(strings.Join(names, " "), longestMessage))
+	}
+}
+
+// claimsOf returns the claim templates that a pod of a StatefulSet has volumes of: their claims are named after the volume and the pod.
+func claimsOf(pod *corev1.Pod) (names []string) {
+	for _, volume := range pod.Spec.Volumes {
+		if claim := volume.PersistentVolumeClaim; claim != nil && claim.ClaimName == volume.Name+"-"+pod.Name {
+			names = append(names, volume.Name)
+		}
+	}
+	return names
 }
 
 // UsesOf returns how the informer cache says that objects are used. Each is given by kind and name.

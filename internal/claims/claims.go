@@ -1,11 +1,13 @@
-// Package claims is about the claims of StatefulSets, which can grow and cannot shrink. It sends no request.
+// Package claims is about the claims of StatefulSets: how they follow their templates. Claims can grow, and cannot shrink. Only Foresee
+// sends requests.
 package claims
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
+	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,32 +18,46 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
 // Followed returns how a StatefulSet that nobody can change becomes what is wanted, or why it cannot. Its claim templates stay as they are
 // where what is wanted has what they have, or what was applied before: a webhook may have completed or changed them. Then the rest can be
-// changed. One whose claims grow is replaced by another one, which adopts the pods. Other changes are refused.
-func Followed(wanted *render.Object, uid types.UID, found apply.Immutable) (*render.Object, *apply.Old, error) {
+// changed. With other templates, it is replaced by another StatefulSet, which adopts the pods. Claims that have a volume stay, and are
+// expanded if the templates ask for more. pods are those of the StatefulSet.
+func Followed(wanted *render.Object, uid types.UID, found apply.Immutable, pods []inventory.Pod) (*render.Object, *apply.Old, error) {
 	if found.Live == nil || found.Live.UID != uid {
 		return nil, nil, found.Err
 	}
-	next, larger, err := templates(found)
+	change, err := changeOf(found, pods)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !equality.Semantic.DeepEqual(next, found.Wanted.Spec.VolumeClaimTemplates) {
-		if wanted, err = withTemplates(wanted, next); err != nil {
+	if !equality.Semantic.DeepEqual(change.next, found.Wanted.Spec.VolumeClaimTemplates) {
+		if wanted, err = withTemplates(wanted, change.next); err != nil {
 			return nil, nil, err
 		}
-	} else if len(larger) == 0 {
+	} else if !change.replaces() {
 		return nil, nil, found.Err
 	}
-	if len(larger) == 0 {
+	if !change.replaces() {
 		return wanted, nil, nil
 	}
-	return wanted, &apply.Old{Ref: wanted.Ref, UID: uid, Orphan: true, Grow: grown(found, larger)}, nil
+	return wanted, &apply.Old{Ref: wanted.Ref, UID: uid, Orphan: true, Grow: grown(found, change.larger)}, nil
+}
+
+// TemplatesOf returns the names of the claim templates of a StatefulSet, as the informer cache keeps them. Another object has none.
+func TemplatesOf(set *render.Object) string {
+	var names []string
+	templates, _, _ := unstructured.NestedSlice(set.Content.Object, "spec", "volumeClaimTemplates")
+	for _, template := range templates {
+		fields, _ := template.(map[string]any)
+		name, _, _ := unstructured.NestedString(fields, "metadata", "name")
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
 }
 
 // Unshrunk returns a claim with the size that it has, or nil if it is another claim: no claim can shrink, so it keeps the size that a
@@ -85,28 +101,37 @@ func withTemplates(wanted *render.Object, templates []corev1.PersistentVolumeCla
 	return &with, nil
 }
 
-// templates returns the claim templates that a StatefulSet is to have, and the sizes of the claims that grow, by the names of their
-// templates. Another difference of the templates is an error.
-func templates(found apply.Immutable) (next []corev1.PersistentVolumeClaim, larger map[string]resource.Quantity, err error) {
+// change is how the claim templates of a StatefulSet change.
+type change struct {
+	next   []corev1.PersistentVolumeClaim // that it is to have
+	larger map[string]resource.Quantity   // the sizes of the claims that grow, by the names of their templates
+
+	added, removed, other []string // the names of those that come, that go, and that change otherwise than by growth
+}
+
+// replaces tells whether another StatefulSet has to take the place of the one that is there.
+func (c *change) replaces() bool {
+	return len(c.larger)+len(c.added)+len(c.removed)+len(c.other) > 0
+}
+
+// changeOf compares the claim templates that a StatefulSet has with what is wanted of it.
+func changeOf(found apply.Immutable, pods []inventory.Pod) (c change, err error) {
 	const field = "volumeClaimTemplates"
-	differs := specpath.Refuse(field, "the claims of a StatefulSet that is there can grow, and nothing else of them can change; "+
-		"set them as they were, or create another Collector")
 	wanted, applied := found.Wanted.Spec.VolumeClaimTemplates, []corev1.PersistentVolumeClaim(nil)
 	if found.Applied != nil {
 		applied = found.Applied.Spec.VolumeClaimTemplates
 	}
-	next, larger = found.Live.DeepCopy().Spec.VolumeClaimTemplates, map[string]resource.Quantity{}
-	if slices.ContainsFunc(wanted, func(template corev1.PersistentVolumeClaim) bool { return named(next, template.Name) < 0 }) {
-		return nil, nil, differs
-	}
-	for i := range next {
-		template := &next[i]
+	c.larger = map[string]resource.Quantity{}
+	for _, template := range found.Live.DeepCopy().Spec.VolumeClaimTemplates {
 		at, before := named(wanted, template.Name), named(applied, template.Name)
 		if at < 0 {
-			if isAdded := found.Applied != nil && before < 0; isAdded { // by a webhook
-				continue
+			lacks := slices.ContainsFunc(pods, func(pod inventory.Pod) bool { return pod.Lacks(template.Name) })
+			if found.Applied != nil && before < 0 && !lacks { // a webhook has added it, and no refused change
+				c.next = append(c.next, template)
+			} else {
+				c.removed = append(c.removed, template.Name)
 			}
-			return nil, nil, differs
+			continue
 		}
 		asked, has := wanted[at], template.Spec.Resources.Requests.Storage()
 		size, old := *asked.Spec.Resources.Requests.Storage(), (*corev1.PersistentVolumeClaim)(nil)
@@ -115,20 +140,49 @@ func templates(found apply.Immutable) (next []corev1.PersistentVolumeClaim, larg
 			old = &applied[before]
 			isAsked = !size.Equal(*old.Spec.Resources.Requests.Storage())
 		}
+		isOther := !stays(unsized(&asked), unsized(old), unsized(&template))
 		switch {
-		case isAsked && has.Cmp(size) > 0:
-			return nil, nil, specpath.Refuse(fmt.Sprintf("%s[%d].spec.resources.requests.storage", field, at),
+		case isAsked && has.Cmp(size) > 0 && holds(found, template.Name):
+			return c, specpath.Refuse(fmt.Sprintf("%s[%d].spec.resources.requests.storage", field, at),
 				fmt.Sprintf("%s is less than before, and a claim cannot shrink; set it to %s or more", &size, has))
+		case isAsked && has.Cmp(size) > 0:
+			isOther = true
 		case isAsked && has.Cmp(size) < 0:
-			larger[template.Name] = size
+			c.larger[template.Name] = size
+		}
+		if isAsked {
 			template.Spec.Resources.Requests[corev1.ResourceStorage] = size
 		}
-		if !stays(unsized(&asked), unsized(old), unsized(template)) {
-			return nil, nil, differs
+		if template.TypeMeta = asked.TypeMeta; isOther { // the API server's answer has a type in one encoding only
+			kept := template.Spec.Resources.Requests[corev1.ResourceStorage]
+			template = *asked.DeepCopy()
+			template.Spec.Resources.Requests[corev1.ResourceStorage] = kept
+			c.other = append(c.other, template.Name)
 		}
-		template.TypeMeta = asked.TypeMeta // the API server's answer has it in one encoding only
+		c.next = append(c.next, template)
 	}
-	return next, larger, nil
+	for _, template := range wanted {
+		if named(found.Live.Spec.VolumeClaimTemplates, template.Name) < 0 {
+			c.next, c.added = append(c.next, template), append(c.added, template.Name)
+		}
+	}
+	if isByHand := found.Wanted.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType; isByHand && lack(pods, c.added) {
+		return c, specpath.Refuse(field, fmt.Sprintf("StatefulSet %q has pods without the claim %s, and makes none before they are replaced; "+
+			"set updateStrategy.type to RollingUpdate until they are, or set mode to deployment and back", found.Live.Name, c.added[0]))
+	}
+	return c, nil
+}
+
+// lack tells whether a pod lacks one of some claim templates.
+func lack(pods []inventory.Pod, templates []string) bool {
+	return slices.ContainsFunc(pods, func(pod inventory.Pod) bool { return pod.Lacks(strings.Join(templates, " ")) })
+}
+
+// holds tells whether a claim of a template has a volume.
+func holds(found apply.Immutable, template string) bool {
+	return slices.ContainsFunc(found.Claims, func(claim corev1.PersistentVolumeClaim) bool {
+		return apply.HasVolume(&claim) && apply.IsOfTemplate(claim.Name, template, found.Live.Name)
+	})
 }
 
 func named(templates []corev1.PersistentVolumeClaim, name string) int {
@@ -175,14 +229,14 @@ func stays(wanted, applied, live any) bool {
 	return true
 }
 
-// grown returns the claims of a StatefulSet that are to grow, also those whose pods were scaled away.
+// grown returns the claims of a StatefulSet that are to grow, also those whose pods were scaled away. One without a volume cannot.
 func grown(found apply.Immutable, larger map[string]resource.Quantity) (grow []apply.Growth) {
 	for name, size := range larger {
-		isOfTemplate := regexp.MustCompile("^" + regexp.QuoteMeta(name+"-"+found.Live.Name) + "-[0-9]+$").MatchString
 		for _, claim := range found.Claims {
 			controller := metav1.GetControllerOfNoCopy(&claim)
 			isOther := controller != nil && controller.Kind != "StatefulSet" && controller.Kind != "Pod" // who take their claims with them
-			if isOfTemplate(claim.Name) && !isOther && claim.Spec.Resources.Requests.Storage().Cmp(size) < 0 {
+			isOfTemplate := apply.HasVolume(&claim) && apply.IsOfTemplate(claim.Name, name, found.Live.Name)
+			if isOfTemplate && !isOther && claim.Spec.Resources.Requests.Storage().Cmp(size) < 0 {
 				grow = append(grow, apply.Growth{Claim: claim.Name, UID: claim.UID, Version: claim.ResourceVersion, Size: size.String()})
 			}
 		}

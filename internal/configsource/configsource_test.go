@@ -96,7 +96,8 @@ func TestConfiguration(t *testing.T) {
 			spec: referring,
 			live: reader(secret(labelled, "collector.yaml", "a: [hunter2")),
 			wantError: `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config": ` +
-				`not YAML near line 1; correct it, or set format to raw`,
+				`line 1 has a [ or { that is not closed, or a value in it that needs quotes; close it, or put quotes around the value, ` +
+				`or set format to raw if the file is not YAML`,
 		},
 		"content that is not YAML, where none is asked for": {
 			spec: referringTo("team-config", "raw"),
@@ -109,7 +110,7 @@ func TestConfiguration(t *testing.T) {
 			spec: referring,
 			live: reader(secret(labelled, "collector.yaml", "")),
 			wantError: `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config": ` +
-				`empty when decoded; write a YAML mapping, or set format to raw`,
+				`empty when decoded; write a YAML mapping, or set format to raw if the file is not YAML`,
 		},
 		"content over the limit": {
 			spec: referringTo("team-config", "raw"),

@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
-	"helm.sh/helm/v3/pkg/chartutil"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/kube8/kube8-operator/internal/syntax"
 )
 
 const (
@@ -75,25 +78,28 @@ func Check(decoded []byte, format string) (*HealthCheck, error) {
 		return nil, nil
 	}
 	root, err := parse(string(decoded))
+	if wrong, is := errors.AsType[*syntax.Error](err); is && wrong.AnyFormat {
+		return nil, err
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w, or set format to raw", err)
+		return nil, fmt.Errorf("%w, or set format to raw if the file is not YAML", err)
 	}
 	return healthCheckIn(root), nil
 }
 
 // CheckPart checks a file that a collector merges into its configuration, or includes there: a YAML mapping or list.
 func CheckPart(content []byte) error {
-	_, err := parseAny(string(content))
+	_, err := parseAny(string(content), yaml.MappingNode, yaml.SequenceNode)
 	return err
 }
 
 // Prepare checks the configuration in a chart's values, if they have one, and adds to them what its templates need of it: the value
-// healthCheck, as the API's httpGet. The error is an *Error.
-func Prepare(values chartutil.Values) error {
+// healthCheck, as the API's httpGet, and arguments that name the files of bases. The error is an *Error.
+func Prepare(values map[string]any) error {
 	collector, _ := values["collector"].(map[string]any)
 	decoded, field, err := given(collector)
 	if field == "" {
-		return nil
+		return readBases(values, nil)
 	}
 	format, _ := collector["format"].(string)
 	var found *HealthCheck
@@ -106,7 +112,7 @@ func Prepare(values chartutil.Values) error {
 	if found != nil {
 		values["healthCheck"] = map[string]any{"path": found.Path, "port": found.Port, "scheme": "HTTP"}
 	}
-	return nil
+	return readBases(values, decoded)
 }
 
 // given returns the configuration in a Collector's field collector, and the name of the field. That is empty if there is none.
@@ -129,6 +135,12 @@ func given(collector map[string]any) (content []byte, field string, err error) {
 	content, err = Decode(encoded)
 	return content, Field, err
 }
+
+// FileKey returns the key of a Secret for the file of a path: a key has no "/". The Collector's schema has no two files of one key.
+func FileKey(path string) string { return strings.ReplaceAll(path, "/", "..") }
+
+// FilePath returns the path of the file that has a key in a Secret.
+func FilePath(key string) string { return strings.ReplaceAll(key, "..", "/") }
 
 // HashOf returns the SHA-256 of content as `sha256sum` prints it.
 func HashOf(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }

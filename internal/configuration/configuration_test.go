@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"helm.sh/helm/v3/pkg/chartutil"
 )
 
 func TestWhatIsRefused(t *testing.T) {
@@ -21,26 +19,26 @@ func TestWhatIsRefused(t *testing.T) {
 		"nothing but a line break":           {data: `"\n"`, format: "raw", want: notBase64},
 		"base64 longer than the API allows":  {data: `"` + strings.Repeat("\n", 360<<10) + `YQ=="`, want: "may not be more than 368640 bytes; leave out line breaks"},
 		"base64 in the URL-safe alphabet":    {data: `"YTogYmM_Cg=="`, want: "URL-safe base64; encode the file with `base64 -w0`, which writes + and / for - and _"},
-		"base64 of base64":                   {data: encode(encode("receivers: {}\n")), want: "base64 once more when decoded; encode the file once, or set format to raw"},
-		"base64 of base64 with line breaks":  {data: encode("cmVjZWl2\nZXJzOiB7fQo=\n"), want: "base64 once more when decoded; encode the file once, or set format to raw"},
-		"a configuration of comments":        {data: encode("# receivers: {}\n"), want: "empty when decoded; write a YAML mapping, or set format to raw"},
-		"a list":                             {data: encode("\n- secret\n"), want: `line 2 is not a YAML mapping; start with a key such as "receivers:", or set format to raw`},
-		"a scalar":                           {data: encode("a secret"), want: `line 1 is not a YAML mapping; start with a key such as "receivers:", or set format to raw`},
-		"broken YAML":                        {data: encode("a: 1\nb: [secret\n"), want: "not YAML near line 1; correct it, or set format to raw"},
-		"a tab as indentation":               {data: encode("a:\n\tsecret: c\n"), want: "not YAML near line 2; correct it, or set format to raw"},
-		"a duplicate key":                    {data: encode("exporters:\n  secret: 1\n  secret: 2\n"), want: "duplicate key near line 3; remove it, or set format to raw"},
-		"a value that does not fit its tag":  {data: encode("secret: !!int foo\n"), want: "value or key of the wrong type near line 1; correct it, or set format to raw"},
-		"an unknown anchor":                  {data: encode("a: 1\nb: *secret\n"), want: "line 2 has an alias without its anchor; put quotes around a value that starts with *, or set format to raw"},
-		"two documents":                      {data: encode("a: 1\n---\nsecret: 2\n"), want: "more than one YAML document; keep one, or set format to raw"},
-		"a NUL byte":                         {data: encode("a: 1\nsecret: \x00\n"), want: "line 2 has a NUL byte; remove it, or set format to raw"},
-		"a control character":                {data: encode("a: 1\nsecret: \x1b[0m\n"), want: "line 2 has a control character; remove it, or set format to raw"},
-		"Latin-1":                            {data: encode("a: 1\nb: 2\nsecret: caf\xe9\n"), want: "line 3 is not UTF-8; save the file as UTF-8, or set format to raw"},
-		"UTF-16":                             {data: encode("\xff\xfea\x00:\x00 \x00b\x00\n\x00"), want: "line 1 is not UTF-8; save the file as UTF-8, or set format to raw"},
-		"nesting that is too deep":           {data: encode("a:\n  b: " + strings.Repeat("[", 20000)), want: "nested too deep near line 2; use fewer levels, or set format to raw"},
-		"a template as a value":              {data: encode("a: 1\nb:\n  secret: {{ .Values.secret }}\n"), want: "line 3 has {{ }} without quotes, which YAML reads as a mapping; put quotes around the value, or set format to raw"},
-		"a template as a part of a value":    {data: encode("a: 1\nsecret: {{ .Values.secret }}:4317\n"), want: "line 2 has {{ }} without quotes, which YAML reads as a mapping; put quotes around the value, or set format to raw"},
-		"a template as a line":               {data: encode("a: 1\n{{ if .secret }}\nb: 2\n{{ end }}\n"), want: "line 2 has {{ }} without quotes, which YAML reads as a mapping; put quotes around the value, or set format to raw"},
-		"aliases that expand without an end": {data: encode(bomb()), want: "line 2 has the first of aliases that expand too far; write out what they stand for, or set format to raw"},
+		"base64 of base64":                   {data: encode(encode("receivers: {}\n")), want: "base64 once more when decoded; encode the file once"},
+		"base64 of base64 with line breaks":  {data: encode("cmVjZWl2\nZXJzOiB7fQo=\n"), want: "base64 once more when decoded; encode the file once"},
+		"a configuration of comments":        {data: encode("# receivers: {}\n"), want: "empty when decoded; write a YAML mapping, or set format to raw if the file is not YAML"},
+		"a list":                             {data: encode("\n- secret\n"), want: `line 2 is not a YAML mapping; start with a key such as "receivers:", or set format to raw if the file is not YAML`},
+		"a scalar":                           {data: encode("a secret"), want: `line 1 is not a YAML mapping; start with a key such as "receivers:", or set format to raw if the file is not YAML`},
+		"broken YAML":                        {data: encode("a: 1\nb: [secret\n"), want: "line 2 has a [ or { that is not closed, or a value in it that needs quotes; close it, or put quotes around the value, or set format to raw if the file is not YAML"},
+		"a tab as indentation":               {data: encode("a:\n\tsecret: c\n"), want: "line 2, column 1 has a tab, and YAML is indented by spaces; replace it, or set format to raw if the file is not YAML"},
+		"a duplicate key":                    {data: encode("exporters:\n  secret: 1\n  secret: 2\n"), want: "duplicate key near line 3; remove it, or set format to raw if the file is not YAML"},
+		"a value that does not fit its tag":  {data: encode("secret: !!int foo\n"), want: "value or key of the wrong type near line 1; correct it, or set format to raw if the file is not YAML"},
+		"an unknown anchor":                  {data: encode("a: 1\nb: *secret\n"), want: "line 2 has an alias without its anchor; put quotes around a value that starts with *, or set format to raw if the file is not YAML"},
+		"two documents":                      {data: encode("a: 1\n---\nsecret: 2\n"), want: "more than one YAML document; keep one, or set format to raw if the file is not YAML"},
+		"a NUL byte":                         {data: encode("a: 1\nsecret: \x00\n"), want: "line 2 has a NUL byte; remove it"},
+		"a control character":                {data: encode("a: 1\nsecret: \x1b[0m\n"), want: "line 2, column 9 has a control character; remove it"},
+		"Latin-1":                            {data: encode("a: 1\nb: 2\nsecret: caf\xe9\n"), want: "line 3 is not UTF-8; save the file as UTF-8"},
+		"UTF-16":                             {data: encode("\xff\xfea\x00:\x00 \x00b\x00\n\x00"), want: "line 1 is UTF-16; save the file as UTF-8"},
+		"nesting that is too deep":           {data: encode("a:\n  b: " + strings.Repeat("[", 20000)), want: "line 2 is nested too deep; use fewer levels, or set format to raw if the file is not YAML"},
+		"a template as a value":              {data: encode("a: 1\nb:\n  secret: {{ .Values.secret }}\n"), want: "line 3 has {{ }} without quotes, which YAML reads as a mapping; put quotes around the value"},
+		"a template as a part of a value":    {data: encode("a: 1\nsecret: {{ .Values.secret }}:4317\n"), want: "line 2 has {{ }} without quotes, which YAML reads as a mapping; put quotes around the value"},
+		"a template as a line":               {data: encode("a: 1\n{{ if .secret }}\nb: 2\n{{ end }}\n"), want: "line 2 has a statement of a template, which the operator does not run; write the text that it makes"},
+		"aliases that expand without an end": {data: encode(bomb()), want: "line 2 has the first of aliases that expand too far; write out what they stand for, or set format to raw if the file is not YAML"},
 		"a configuration over the limit, in any format": {
 			format: "raw",
 			data:   encode(strings.Repeat("x", MaxBytes+1)),
@@ -63,8 +61,8 @@ func TestWhatIsRefused(t *testing.T) {
 
 func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-func valuesOf(format, configuration string) chartutil.Values {
-	return chartutil.Values{"collector": map[string]any{"format": format, "configuration": configuration}}
+func valuesOf(format, configuration string) map[string]any {
+	return map[string]any{"collector": map[string]any{"format": format, "configuration": configuration}}
 }
 
 func TestATextIsCheckedAsItStands(t *testing.T) {
@@ -75,11 +73,11 @@ func TestATextIsCheckedAsItStands(t *testing.T) {
 		"base64 in raw":                  {"raw", "cmVjZWl2ZXJzOiB7fQo=", ""},
 		"nothing":                        {"raw", "", "empty; leave the field out, or set it to the content of the file"},
 		"base64":                         {"yaml", "cmVjZWl2\nZXJzOiB7fQo=\n", "base64; set configuration to it instead, or set format to raw"},
-		"broken YAML":                    {"yaml", "a: [secret\n", "not YAML near line 1; correct it, or set format to raw"},
+		"broken YAML":                    {"yaml", "a: [secret\n", "line 1 has a [ or { that is not closed, or a value in it that needs quotes; close it, or put quotes around the value, or set format to raw if the file is not YAML"},
 		"more bytes than letters":        {"raw", strings.Repeat("é", MaxBytes/2+1), "more than 262144 bytes; shorten it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			values := chartutil.Values{"collector": map[string]any{"format": row.format, "configurationText": row.text}}
+			values := map[string]any{"collector": map[string]any{"format": row.format, "configurationText": row.text}}
 			got := ""
 			if err := Prepare(values); err != nil {
 				got = strings.TrimPrefix(err.Error(), "spec.collector.configurationText: ")
@@ -89,7 +87,7 @@ func TestATextIsCheckedAsItStands(t *testing.T) {
 			}
 		})
 	}
-	health := chartutil.Values{"collector": map[string]any{"format": "yaml", "configurationText": "extensions: {health_check: {endpoint: \"0.0.0.0:9\"}}\n" +
+	health := map[string]any{"collector": map[string]any{"format": "yaml", "configurationText": "extensions: {health_check: {endpoint: \"0.0.0.0:9\"}}\n" +
 		"service: {extensions: [health_check]}\n"}}
 	if err := Prepare(health); err != nil || health["healthCheck"] == nil {
 		t.Errorf("no health check in %v, %v", health, err)
@@ -116,6 +114,7 @@ func TestWhatIsAccepted(t *testing.T) {
 		"a quoted template":                         "a: '{{ .x }}'\n",
 		"the largest configuration":                 "a: " + strings.Repeat("?", MaxBytes-4) + "\n",
 		"a document start and end":                  "%YAML 1.1\n---\na: b\n...\n",
+		"a directive of YAML 1.2":                   "\ufeff# a\n%YAML 1.2\n---\na: b\n",
 		"a replacement character of the file's own": "a: \ufffd\n",
 		"a tag that only its collector knows":       "a: !secret b\n",
 	} {

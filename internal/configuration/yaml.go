@@ -6,55 +6,58 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/kube8/kube8-operator/internal/syntax"
 )
 
 // parse reads one YAML document that is a mapping, and checks it. Its errors name the line and never quote the text.
 func parse(text string) (*yaml.Node, error) {
-	root, err := parseAny(text)
-	if err == nil && root.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf(`line %d is not a YAML mapping; start with a key such as "receivers:"`, root.Line)
-	}
-	return root, err
+	return parseAny(text, yaml.MappingNode)
 }
 
-// parseAny parses one YAML document that is a mapping or a list.
-func parseAny(text string) (*yaml.Node, error) {
-	if err := checkCharacters(text); err != nil {
+// parseAny parses one YAML document of one of the kinds.
+func parseAny(text string, kinds ...yaml.Kind) (*yaml.Node, error) {
+	if err := syntax.CheckCharacters(text); err != nil {
 		return nil, err
 	}
 	if line := TagDirective(text); line > 0 {
-		return nil, fmt.Errorf("line %d has the directive %%TAG, which no collector needs; write its tags out", line)
+		return nil, &syntax.Error{Line: line, Reason: "has the directive %TAG, which no collector needs; write its tags out", AnyFormat: true}
 	}
+	text = versionDirective.ReplaceAllString(text, "${1}1.1")
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	var document, next yaml.Node
 	switch err := decoder.Decode(&document); {
 	case errors.Is(err, io.EOF):
 		return nil, errors.New("empty when decoded; write a YAML mapping")
 	case err != nil:
-		return nil, explainSyntax(text, err)
+		return nil, syntax.Explain(text, err)
 	}
 	root := document.Content[0]
 	switch {
-	case root.Kind == yaml.MappingNode, root.Kind == yaml.SequenceNode:
+	case slices.Contains(kinds, root.Kind):
 	case isBase64(root.Value):
-		return nil, errors.New("base64 once more when decoded; encode the file once")
+		return nil, &syntax.Error{Reason: "base64 once more when decoded; encode the file once", AnyFormat: true}
 	default:
 		return nil, fmt.Errorf(`line %d is not a YAML mapping; start with a key such as "receivers:"`, root.Line)
 	}
 	if _, err := (budget{}).check(root); err != nil {
 		return nil, explainValue(root, err)
 	}
-	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
+	switch err := decoder.Decode(&next); {
+	case err == nil:
 		return nil, errors.New("more than one YAML document; keep one")
+	case !errors.Is(err, io.EOF):
+		return nil, syntax.Explain(text, err)
 	}
 	return root, nil
 }
+
+// versionDirective finds the directive of a version of YAML 1. The parser knows only 1.1 by name, and reads 1.2 as well.
+var versionDirective = regexp.MustCompile(`(?m)^(\x{FEFF}*%YAML[ \t]+)1\.[0-9]+`)
 
 // tagDirective finds the directive after each of YAML's line breaks. The parser passes over byte order marks.
 var tagDirective = regexp.MustCompile(`(?:^|[\n\r\x{85}\x{2028}\x{2029}])\x{FEFF}*%TAG[ \t]`)
@@ -69,69 +72,22 @@ func TagDirective(text string) int {
 	return 1 + strings.Count(text[:found[1]], "\n")
 }
 
-// checkCharacters demands UTF-8 without control characters.
-func checkCharacters(text string) error {
-	isControl := func(char rune) bool { return unicode.IsControl(char) && !strings.ContainsRune("\t\r\u0085", char) }
-	for i, line := range strings.Split(text, "\n") {
-		switch {
-		case !utf8.ValidString(line):
-			return fmt.Errorf("line %d is not UTF-8; save the file as UTF-8", i+1)
-		case strings.Contains(line, "\x00"):
-			return fmt.Errorf("line %d has a NUL byte; remove it", i+1)
-		case strings.ContainsFunc(line, isControl):
-			return fmt.Errorf("line %d has a control character; remove it", i+1)
-		}
-	}
-	return nil
-}
-
 // isBase64 tells whether text is the base64 of text, so that a file was most likely encoded twice.
 func isBase64(text string) bool {
 	decoded, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
-	return err == nil && len(decoded) > 0 && checkCharacters(string(decoded)) == nil
-}
-
-var (
-	errorLine     = regexp.MustCompile(`\bline (\d+)`)
-	unknownAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
-)
-
-// explainSyntax says why the parser refused text. The parser's own message can quote the text.
-func explainSyntax(text string, err error) error {
-	if found := unknownAnchor.FindStringSubmatch(err.Error()); found != nil {
-		before, _, _ := strings.Cut(text, "*"+found[1])
-		return fmt.Errorf("line %d has an alias without its anchor; put quotes around a value that starts with *",
-			1+strings.Count(before, "\n"))
-	}
-	if strings.Contains(err.Error(), "exceeded max depth") {
-		return fmt.Errorf("nested too deep%s; use fewer levels", nearLine(err))
-	}
-	if found := errorLine.FindStringSubmatch(err.Error()); found != nil {
-		// The parser counts some lines from zero, and notices some errors late.
-		named, _ := strconv.Atoi(found[1])
-		for i, line := range strings.Split(text, "\n") {
-			if number := i + 1; named-1 <= number && number <= named+1 && strings.Contains(line, "{{") {
-				return unquotedTemplate(number)
-			}
-		}
-	}
-	return fmt.Errorf("not YAML%s; correct it", nearLine(err))
+	return err == nil && len(decoded) > 0 && syntax.CheckCharacters(string(decoded)) == nil
 }
 
 // explainValue says why a check refused what the parser read as root.
 func explainValue(root *yaml.Node, err error) error {
 	if line := lineOf(root, isTemplate); line > 0 {
-		return unquotedTemplate(line)
+		return &syntax.Error{Line: line, Reason: syntax.UnquotedTemplate, AnyFormat: true}
 	}
 	if errors.Is(err, errExpands) {
 		line := lineOf(root, func(node *yaml.Node) bool { return node.Kind == yaml.AliasNode })
 		return fmt.Errorf("line %d has the first of aliases that expand too far; write out what they stand for", line)
 	}
 	return err
-}
-
-func unquotedTemplate(line int) error {
-	return fmt.Errorf("line %d has {{ }} without quotes, which YAML reads as a mapping; put quotes around the value", line)
 }
 
 // isTemplate tells whether node is {{ }}: a mapping that is the key of another one.
@@ -150,13 +106,4 @@ func lineOf(node *yaml.Node, is func(*yaml.Node) bool) int {
 		}
 	}
 	return 0
-}
-
-// nearLine is all of a YAML error that may be shown: " near line N", or nothing. The rest of it can quote the input.
-// "Near", because the parser counts some lines from zero.
-func nearLine(err error) string {
-	if found := errorLine.FindStringSubmatch(err.Error()); found != nil {
-		return " near line " + found[1]
-	}
-	return ""
 }

@@ -30,6 +30,9 @@ type View struct {
 
 	// Orphans is how many of the Collector's pods nothing controls: an operator was killed before it created their StatefulSet again.
 	Orphans int32
+
+	// Pods are those that have names as a StatefulSet gives them, by their ordinals.
+	Pods []inventory.Pod
 }
 
 // See returns what a Collector has: found is what the informer cache has.

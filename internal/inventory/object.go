@@ -32,7 +32,9 @@ type Object struct {
 	Ended      batchv1.JobCondition // how a Job has ended; empty while it runs
 	References string               // which versions of what they refer to a workload's pods have
 	Uses       string               // what a workload's pods use, as hashes of kind and name
+	Claims     string               // the names of a StatefulSet's claim templates; only the informer cache has them
 	Replicas   int32                // how many pods a workload is to have
+	Available  int32                // how many of its pods are available
 	Serves     bool                 // all pods of a workload are as its last change wants them, and at least one is there
 }
 
@@ -59,9 +61,10 @@ func Of(object client.Object) Object {
 		Deleting: object.GetDeletionTimestamp() != nil, Finalizers: object.GetFinalizers(),
 		Hash: fields.Hash, Digest: fields.Digest, OwnsReplicas: fields.Replicas, CoOwned: fields.CoOwned, Editor: fields.Editor,
 		Checked: kept[v1alpha1.CheckedAnnotation], Ended: cache.Ended(object), References: kept[postrender.ReferencesAnnotation],
-		Uses: kept[cache.UsesAnnotation],
+		Uses: kept[cache.UsesAnnotation], Claims: kept[cache.ClaimsAnnotation],
 	}
 	pods := PodsOf(object)
+	o.Available = pods.Available
 	o.Replicas, o.Serves = pods.Wanted, !pods.Behind && pods.Wanted > 0 && pods.Updated >= pods.Wanted && pods.Available >= pods.Wanted
 	return o
 }

@@ -3,7 +3,6 @@ package inventory
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/cache"
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 const (
@@ -26,10 +26,6 @@ const (
 	// cacheTimeout is how long a look into the informer cache may take. Only the first look at a kind takes any time.
 	cacheTimeout = 10 * time.Second
 )
-
-// RecordPrefix begins the names of the Secrets of package record, as Helm names them. They are no objects of the chart, whatever labels
-// somebody gives them.
-const RecordPrefix = "sh.helm.release.v1."
 
 // Reader reads what Collectors have.
 type Reader struct {
@@ -75,12 +71,12 @@ func read(
 	return meta.EachListItem(list, keep(kind, collector, into)) //nolint:wrapcheck // fails never
 }
 
-// keep notes the objects of a kind that a Collector controls.
+// keep notes the objects of a kind that a Collector controls. A record of a revision is no object of the chart, even with such a label.
 func keep(kind schema.GroupVersionKind, collector client.Object, into map[Reference]Object) func(runtime.Object) error {
 	return func(item runtime.Object) error {
 		kept, _ := cache.Strip(item)
 		object, ok := kept.(client.Object)
-		isRecord := kind.Kind == "Secret" && strings.HasPrefix(object.GetName(), RecordPrefix)
+		isRecord := kind.Kind == "Secret" && strings.HasPrefix(object.GetName(), helm.RecordPrefix)
 		if ok && metav1.IsControlledBy(object, collector) && !isRecord {
 			into[NewReference(kind, object.GetName())] = Of(object)
 		}
@@ -114,28 +110,21 @@ func (r *Reader) Disowned(ctx context.Context, collector client.Object, kinds []
 	return disowned, nil
 }
 
-// Used returns what a Collector's pods use, and the pods that its workloads may start. orphans counts the pods that have names as a
-// StatefulSet gives them, and that nothing controls.
-func (r *Reader) Used(
-	ctx context.Context, collector client.Object, objects map[Reference]Object,
-) (used Used, orphans int32, err error) {
+// Used returns what a Collector's pods use, and the pods that its workloads may start. It also returns the pods.
+func (r *Reader) Used(ctx context.Context, collector client.Object, objects map[Reference]Object) (used Used, all []Pod, err error) {
 	var pods corev1.PodList
 	err = r.Cache.List(ctx, &pods, client.InNamespace(collector.GetNamespace()),
 		client.MatchingLabels{v1alpha1.CollectorLabel: collector.GetName()}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return nil, 0, fmt.Errorf("list the Collector's pods in the informer cache: %w", err)
+		return nil, nil, fmt.Errorf("list the Collector's pods in the informer cache: %w", err)
 	}
 	uses := make([]string, 0, len(pods.Items)+len(objects))
 	for i := range pods.Items {
 		uses = append(uses, pods.Items[i].Annotations[cache.UsesAnnotation])
-		ordinal, _ := strings.CutPrefix(pods.Items[i].Name, collector.GetName()+"-")
-		_, notOne := strconv.ParseUint(ordinal, 10, 31)
-		if _, isOrphan := pods.Items[i].Annotations[cache.OrphanAnnotation]; isOrphan && notOne == nil && pods.Items[i].DeletionTimestamp == nil {
-			orphans++
-		}
+		all = append(all, PodOf(&pods.Items[i]))
 	}
 	for _, object := range objects {
 		uses = append(uses, object.Uses)
 	}
-	return UsedBy(uses...), orphans, nil
+	return UsedBy(uses...), all, nil
 }

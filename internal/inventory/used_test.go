@@ -45,10 +45,10 @@ func TestPodsUseWhatTheCollectorHas(t *testing.T) {
 		pod.Spec.Volumes = row.volumes
 		cache.KeepPod(&pod.ObjectMeta, pod)
 		reader := Reader{Cache: fake.NewClientBuilder().WithObjects(pod).Build()}
-		used, orphans, err := reader.Used(t.Context(), collector, row.objects)
+		used, pods, err := reader.Used(t.Context(), collector, row.objects)
 		got := slices.DeleteFunc([]Reference{a, b}, func(what Reference) bool { return !used.Has(what) })
-		if err != nil || !slices.Equal(got, row.want) || orphans != 1 {
-			t.Errorf("%s: used %s, want %s, %d orphans, error %v", name, got, row.want, orphans, err)
+		if err != nil || !slices.Equal(got, row.want) || Orphans(pods) != 1 {
+			t.Errorf("%s: used %s, want %s, pods %v, error %v", name, got, row.want, pods, err)
 		}
 	}
 }

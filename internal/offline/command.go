@@ -24,7 +24,8 @@ comes out. Objects of other kinds are passed over.
 
 Each reason for which the API server or the operator would refuse a Collector is one
 line on standard error, with file, object and field. The exit code is then 1, and no
-manifest is printed.`,
+manifest is printed. A line that begins with "Warning:" is no such reason: it names a
+trap of the collector's vendor.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			paths = append(paths, args...)
 			if len(paths) == 0 && !allowNone {
@@ -38,6 +39,7 @@ manifest is printed.`,
 				return err
 			}
 			renderer.JSON, renderer.AllowNone = output == "json", allowNone
+			renderer.Warn = func(warning string) { fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", warning) }
 			return renderer.Files(cmd.Context(), paths, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}

@@ -5,9 +5,7 @@
 package offline
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,22 +13,19 @@ import (
 	"sync"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/json"
-	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/config/crd"
 	"github.com/kube8/kube8-operator/internal/cache"
+	"github.com/kube8/kube8-operator/internal/helm"
+	"github.com/kube8/kube8-operator/internal/manifest"
 	"github.com/kube8/kube8-operator/internal/operator"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
 	"github.com/kube8/kube8-operator/internal/validation"
+	"github.com/kube8/kube8-operator/internal/vendors"
 )
 
 // Renderer renders Collectors.
@@ -41,6 +36,9 @@ type Renderer struct {
 	// JSON has Files write JSON instead of YAML: one List with the manifests, or the problems.
 	JSON bool
 
+	// Warn gets a line for each trap of a collector's vendor, which nothing refuses. It can be nil.
+	Warn func(warning string)
+
 	// AllowNone has Files take files without a Collector.
 	AllowNone bool
 
@@ -48,7 +46,7 @@ type Renderer struct {
 	schema      *crdSchema
 
 	mutex  sync.Mutex
-	charts map[*chart.Chart]*render.Chart // what is read of those in Watches, each once
+	charts map[*helm.Chart]*render.Chart // what is read of those in Watches, each once
 }
 
 // New returns a Renderer with the charts that the operator has by opts. The cluster is taken to have apiVersions, such as
@@ -65,51 +63,40 @@ func New(opts operator.Options, apiVersions []string) (*Renderer, error) {
 	return &Renderer{Watches: ws, apiVersions: apiVersions, schema: schema}, nil
 }
 
-// Render returns what each Collector in a stream of YAML documents becomes; objects of other kinds are passed over. The
+// Render returns what each Collector in a manifest becomes; objects of other kinds are passed over. The
 // error is a ProblemsError with the problems of all of them.
 func (r *Renderer) Render(ctx context.Context, in io.Reader) ([]*render.Rendered, error) {
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest: %w", err)
+	}
 	var all []*render.Rendered
 	var problems ProblemsError
-	reader := yamlutil.NewYAMLReader(bufio.NewReader(in))
-	for document := 1; ; document++ {
-		text, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return all, problems.asError()
-		}
+	for object, err := range manifest.Objects(text) {
 		if err != nil {
-			return nil, fmt.Errorf("read document %d: %w", document, err)
+			problems = append(problems, problemsOf(err)...)
+			continue
 		}
-		objects, err := parse(text)
-		if err != nil {
-			problems = append(problems, problemsOf(fmt.Errorf("document %d: %w", document, err))...)
+		at := slices.IndexFunc(r.Watches, func(w watches.Watch) bool { return w.GroupVersionKind == object.GroupVersionKind() })
+		if at < 0 {
+			continue
 		}
-		for _, object := range objects {
-			at := slices.IndexFunc(r.Watches, func(w watches.Watch) bool { return w.GroupVersionKind == object.GroupVersionKind() })
-			if at < 0 {
-				continue
-			}
-			rendered, err := r.one(ctx, &r.Watches[at], &object)
-			all = append(all, rendered)
-			problems = append(problems, problemsOf(err).about("", client.ObjectKeyFromObject(&object).String())...)
-		}
+		rendered, err := r.one(ctx, &r.Watches[at], object)
+		r.warn(object, rendered)
+		all = append(all, rendered)
+		problems = append(problems, problemsOf(err).about("", client.ObjectKeyFromObject(object).String())...)
 	}
+	return all, problems.asError()
 }
 
-// parse reads one object, or the items of a list such as `kubectl get -o yaml` prints, as the API server would: duplicate
-// keys are refused, whole numbers are integers.
-func parse(text []byte) ([]unstructured.Unstructured, error) {
-	converted, err := yaml.YAMLToJSONStrict(text)
-	if err != nil {
-		return nil, fmt.Errorf("not valid YAML: %w", err)
+// warn tells of the traps of what was rendered. It is nil for what was refused.
+func (r *Renderer) warn(collector *unstructured.Unstructured, rendered *render.Rendered) {
+	if r.Warn == nil || rendered == nil {
+		return
 	}
-	var object unstructured.Unstructured
-	if err := json.Unmarshal(converted, &object.Object); err != nil {
-		return nil, fmt.Errorf("not a Kubernetes object: %w", err)
+	for _, warning := range vendors.Warnings(collector, rendered.Objects) {
+		r.Warn(fmt.Sprintf("Collector %s: spec.%s", client.ObjectKeyFromObject(collector), warning))
 	}
-	if list, err := object.ToList(); err == nil && object.IsList() {
-		return list.Items, nil
-	}
-	return []unstructured.Unstructured{object}, nil
 }
 
 // one renders one Collector if its schema and the API server accept it.
@@ -124,7 +111,7 @@ func (r *Renderer) one(ctx context.Context, watch *watches.Watch, collector *uns
 }
 
 // read reads a chart, once.
-func (r *Renderer) read(chrt *chart.Chart) (*render.Chart, error) {
+func (r *Renderer) read(chrt *helm.Chart) (*render.Chart, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if known := r.charts[chrt]; known != nil {
@@ -135,7 +122,7 @@ func (r *Renderer) read(chrt *chart.Chart) (*render.Chart, error) {
 		return nil, err
 	}
 	if r.charts == nil {
-		r.charts = map[*chart.Chart]*render.Chart{}
+		r.charts = map[*helm.Chart]*render.Chart{}
 	}
 	r.charts[chrt] = read
 	return read, nil
@@ -152,12 +139,11 @@ func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstruc
 		return nil, err
 	}
 	for key, value := range watch.OverrideValues {
-		if err := strvals.ParseInto(key+"="+value, values); err != nil {
+		if err := helm.Set(key+"="+value, values); err != nil {
 			return nil, fmt.Errorf("apply overrideValues %s of the watches file: %w", key, err)
 		}
 	}
-	served := chartutil.DefaultCapabilities.Copy()
-	served.APIVersions = append(served.APIVersions, r.apiVersions...)
+	served := (&render.Served{Capabilities: helm.DefaultCapabilities}).With(r.apiVersions)
 	read, err := r.read(watch.Chart)
 	if err != nil {
 		return nil, fmt.Errorf("read chart %s: %w", watch.Chart.Name(), err)

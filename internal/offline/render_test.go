@@ -105,7 +105,7 @@ func TestFilesRefuses(t *testing.T) {
 		},
 		"a configuration that is not a mapping, without quoting it": {
 			old: "cmVjZWl2ZXJzOiB7fQo=", new: "LSBzZWNyZXQK",
-			want: object + `spec.collector.configuration: line 1 is not a YAML mapping; start with a key such as "receivers:", or set format to raw`,
+			want: object + `spec.collector.configuration: line 1 is not a YAML mapping; start with a key such as "receivers:", or set format to raw if the file is not YAML`,
 		},
 		"a broken rule of the schema": {
 			old: "cluster: prod", new: "cluster: prod\n  mode: daemonset\n  replicas: 2",
@@ -125,15 +125,15 @@ func TestFilesRefuses(t *testing.T) {
 		},
 		"a file that is not YAML": {
 			old: "kind: Collector", new: "kind: [",
-			want: "document 1: not valid YAML: ",
+			want: "document 1, line 2: has a [ or { that is not closed",
 		},
 		"a key that is there twice": {
 			old: "cluster: prod", new: "cluster: prod\n  cluster: stage",
-			want: `document 1: not valid YAML: yaml: unmarshal errors: line 8: key "cluster" already set in map`,
+			want: `document 1, line 8: key "cluster" already set in map; remove it`,
 		},
 		"a document that is not an object": {
 			old: collector, new: "- text\n",
-			want: "document 1: not a Kubernetes object: ",
+			want: "document 1, line 1: not a Kubernetes object; ",
 		},
 	}
 	renderer := newRenderer(t, operator.Options{})

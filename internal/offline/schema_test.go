@@ -66,7 +66,7 @@ func FuzzConfiguration(f *testing.F) {
 
 const (
 	configurationPrefix = "spec.collector.configuration: "
-	orRaw               = ", or set format to raw"
+	orRaw               = ", or set format to raw if the file is not YAML"
 )
 
 // admitConfiguration returns the API server's answer, and the reason in it in the post-renderer's words.

@@ -17,7 +17,6 @@ import (
 	"github.com/operator-framework/helm-operator-plugins/pkg/values"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	"github.com/prometheus/client_golang/prometheus"
-	"helm.sh/helm/v3/pkg/chartutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -39,6 +38,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/configsource"
 	"github.com/kube8/kube8-operator/internal/flow"
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/queue"
 	"github.com/kube8/kube8-operator/internal/release"
@@ -197,7 +197,7 @@ func newReconciler(
 		reconciler.WithEventRecorder(events),
 		reconciler.WithValueTranslator(values.TranslatorFunc(specOf)),
 		//nolint:staticcheck // deprecated, and needed as long as there is no default without SetupWithManager
-		reconciler.WithValueMapper(values.MapperFunc(func(spec chartutil.Values) chartutil.Values { return spec })),
+		reconciler.WithValueMapper(values.MapperFunc(func(spec helm.Values) helm.Values { return spec })),
 		reconciler.WithMaxReleaseHistory(0), // the action client has its own
 		// The library's handler pauses the deletion too, which then never ends. The reconciler logs an error and goes on.
 		reconciler.WithPauseReconcileHandler(func(_ context.Context, collector *unstructured.Unstructured) (bool, error) {
@@ -208,7 +208,7 @@ func newReconciler(
 }
 
 // specOf returns the values for the chart, which are a Collector's spec.
-func specOf(_ context.Context, collector *unstructured.Unstructured) (chartutil.Values, error) {
+func specOf(_ context.Context, collector *unstructured.Unstructured) (helm.Values, error) {
 	spec, ok := collector.Object["spec"].(map[string]any)
 	if !ok {
 		return nil, errors.New("the Collector has no spec")

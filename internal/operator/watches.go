@@ -4,18 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator"
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 const (
@@ -91,27 +88,11 @@ func loadEmbedded() ([]watches.Watch, error) {
 	}
 	for i := range entries {
 		entry := &entries[i]
-		if entry.Chart, err = embeddedChart(entry.ChartPath); err != nil {
+		if entry.Chart, err = helm.Load(kube8.Files, entry.ChartPath); err != nil {
 			return nil, fmt.Errorf("chart %s: %w", entry.ChartPath, err)
 		}
 		entry.WatchDependentResources = cmp.Or(entry.WatchDependentResources, new(true))
 		entry.Selector = cmp.Or(entry.Selector, &metav1.LabelSelector{})
 	}
 	return entries, nil
-}
-
-func embeddedChart(path string) (*chart.Chart, error) {
-	var files []*loader.BufferedFile
-	err := fs.WalkDir(kube8.Files, path, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		data, err := kube8.Files.ReadFile(name)
-		files = append(files, &loader.BufferedFile{Name: strings.TrimPrefix(name, path+"/"), Data: data})
-		return err //nolint:wrapcheck // it names the file
-	})
-	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the file
-	}
-	return loader.LoadFiles(files) //nolint:wrapcheck // the caller names the chart
 }

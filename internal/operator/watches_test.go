@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
-	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 func TestTheBinaryEmbedsTheWatchesAndChartOfTheRepository(t *testing.T) {
@@ -24,7 +25,7 @@ func TestTheBinaryEmbedsTheWatchesAndChartOfTheRepository(t *testing.T) {
 	}
 	// Raw has the files that Helm makes the rest of, values.schema.json and the like among them.
 	ignored := cmp.Options{
-		cmpopts.IgnoreFields(watches.Watch{}, "ChartPath"), cmpopts.IgnoreFields(chart.Chart{}, "Raw"), cmpopts.IgnoreUnexported(chart.Chart{}),
+		cmpopts.IgnoreFields(watches.Watch{}, "ChartPath"), cmpopts.IgnoreFields(helm.Chart{}, "Raw"), cmpopts.IgnoreUnexported(helm.Chart{}),
 	}
 	if diff := cmp.Diff(fromDisk, embedded, ignored); diff != "" {
 		t.Errorf("the embedded watches differ from those on disk; does embed.go name all files? (-disk +embedded)\n%s", diff)

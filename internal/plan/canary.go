@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/claims"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/postrender"
@@ -38,6 +40,13 @@ type Canary struct {
 	Seen []inventory.Pod
 }
 
+// See has a proof look at pods. Those without a stamp prove nothing.
+func (c *Canary) See(pods []inventory.Pod) {
+	if c != nil {
+		c.Seen = slices.DeleteFunc(slices.Clone(pods), func(pod inventory.Pod) bool { return pod.Template == "" })
+	}
+}
+
 // CanaryError says why a change is rolled back. The same change is not tried again, unless it is promoted.
 type CanaryError struct{ message string }
 
@@ -64,8 +73,15 @@ func TemplateOf(workload *render.Object) string {
 
 // prove returns the plan for a change that canary pods have to prove, and whether there is nothing to prove, or nothing any more.
 func (s Situation) prove() (p Plan, isProven bool) {
+	left := Plan{}
+	if err := s.leaveReplicas(&left); err != nil {
+		return Plan{Verdict: Refused, Err: err}, false
+	}
 	workload := s.Want.First(render.Workloads)
 	if !s.mustProve(workload) {
+		return p, true
+	}
+	if p.Unproven = s.unprovable(workload); p.Unproven != "" {
 		return p, true
 	}
 	seen := s.View.Objects[workload.Ref]
@@ -93,6 +109,10 @@ func (s Situation) prove() (p Plan, isProven bool) {
 		return p, false
 	}
 	p = s.canary(workload, pods, told.Since.Time)
+	p.Message = cmp.Or(left.Message, p.Message)
+	if left.After > 0 {
+		p.Sooner(left.After)
+	}
 	if p.Verdict != Proving {
 		return p, false
 	}
@@ -122,6 +142,19 @@ func (s *Situation) mustProve(workload *render.Object) bool {
 		return s.Canary.Template != ""
 	}
 	return true
+}
+
+// unprovable says why no canary can prove a changed workload, or nothing.
+func (s *Situation) unprovable(workload *render.Object) string {
+	strategy, _, _ := unstructured.NestedString(workload.Content.Object, "spec", "strategy", "type")
+	templates := claims.TemplatesOf(workload) + " " + s.View.Objects[workload.Ref].Claims
+	switch {
+	case strategy == "Recreate":
+		return "pods of " + workload.Ref.String() + " cannot run beside each other"
+	case slices.ContainsFunc(s.View.Pods, func(pod inventory.Pod) bool { return pod.Lacks(templates) }):
+		return "pods of " + workload.Ref.String() + " lack a claim, and are replaced one after the other"
+	}
+	return ""
 }
 
 // awaitWorkload returns the plan while the deployed workload has gone, or goes: it comes back before the change is proven. If it cannot, no

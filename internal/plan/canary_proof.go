@@ -75,7 +75,7 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 		case pod.Template != template:
 		case pod.Died:
 			return proof{stage: failed, message: "pod " + pod.Name + ": " + cmp.Or(pod.Trouble, "a container has restarted or failed")}
-		case pod.Ready && !pod.Ending:
+		case pod.Ready && !pod.Deleting:
 			ready = append(ready, pod.Since)
 		default:
 			if deadline, lack = pod.Since.Add(provingDeadline), "ready"; pod.Trouble != "" {
@@ -100,7 +100,7 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 // youngest returns when the last of the pods of other templates became ready. It is zero without one.
 func (c *Canary) youngest(template string) (last time.Time) {
 	for _, pod := range c.Seen {
-		if isOld := pod.Template != template && pod.Ready && !pod.Ending; isOld && pod.Since.After(last) {
+		if isOld := pod.Template != template && pod.Ready && !pod.Deleting; isOld && pod.Since.After(last) {
 			last = pod.Since
 		}
 	}

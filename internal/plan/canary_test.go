@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/postrender"
@@ -79,7 +77,7 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 	died, late, gone := podSince(time.Minute), podSince(time.Minute), podSince(time.Minute)
 	died.Died, died.Trouble = true, "CrashLoopBackOff, exit code 1"
 	late.Ready, late.Trouble = false, "Unschedulable: no node has room"
-	gone.Ending = true
+	gone.Deleting = true
 	never := late
 	never.Since = noon.Add(-provingDeadline)
 	proving := begun(canaryOf("Deployment", deployment, podSince(2*time.Minute)))
@@ -193,6 +191,27 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 				s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *drift.Seen) { seen.Replicas = 0 })
 			}), "Upgrade\ntry Deployment/c\ncreate Secret/c-2\nchange Service/c\nchange Deployment/c",
 		},
+		"pods that cannot run beside each other are no canary": {
+			canaryOf("Deployment", map[string]any{"strategy": map[string]any{"type": "Recreate"}}),
+			"Upgrade\ntry Deployment/c with 4 pods\ncreate Secret/c-2\nchange Service/c\nchange Deployment/c with 4 pods\n" +
+				`unproven: pods of Deployment "c" cannot run beside each other`,
+		},
+		"pods that get a claim one after the other are no canary": {
+			changed(canaryOf("StatefulSet", map[string]any{"volumeClaimTemplates": []any{
+				map[string]any{"metadata": map[string]any{"name": "log"}}, map[string]any{"metadata": map[string]any{"name": "queue"}},
+			}}), func(s *Situation) { s.View.Pods = setPods("0 log queue", "1 log") }),
+			"Upgrade\ntry StatefulSet/c with 4 pods\ncreate Secret/c-2\nchange Service/c\nchange StatefulSet/c with 4 pods\n" +
+				`unproven: pods of StatefulSet "c" lack a claim, and are replaced one after the other`,
+		},
+		"the number of pods stays left to another client's autoscaler": {
+			changed(canaryOf("Deployment", deployment), func(s *Situation) {
+				s.Want.Objects[2].SetsReplicas, s.ScaledBy, s.Scaled = true, "HorizontalPodAutoscaler \"own\"", ref("Deployment/c")
+			}),
+			"Proving\ntry Service/c\ncreate Secret/c-2\nchange Deployment/c with 4 pods, leaving replicas\n" +
+				`message: HorizontalPodAutoscaler "own" sets the number of pods of Deployment "c", so the operator leaves it alone; ` +
+				`set spec.autoscaling.external to true, or delete HorizontalPodAutoscaler "own"` +
+				"\nproof: canary pods (1 of 4) are not there, and have until 2026-01-02T12:15:00Z",
+		},
 		"a workload of another kind is no canary": {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) {
 				s.View.Objects = with(having("Service/c=2", "StatefulSet/c=1"), "StatefulSet/c", func(seen *drift.Seen) { seen.Replicas = 4 })
@@ -214,6 +233,9 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 			if p.Proof != "" {
 				got += "\nproof: " + p.Proof
 			}
+			if p.Unproven != "" {
+				got += "\nunproven: " + p.Unproven
+			}
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
@@ -226,70 +248,5 @@ func TestACanaryIsLookedAtAgainWhenItsProofCanEnd(t *testing.T) {
 	want := v1alpha1.CanaryStatus{Hash: changeHash, Since: metav1.NewTime(noon.Add(-before))}
 	if p.After != 3*time.Minute || *p.Canary != want {
 		t.Errorf("after %s, %+v, want 3m, %+v", p.After, p.Canary, want)
-	}
-}
-
-func TestTheFormOfACanaryChangesSomePodsOnly(t *testing.T) {
-	surging := map[string]any{"updateStrategy": map[string]any{"rollingUpdate": map[string]any{"maxSurge": "20%"}}}
-	old := inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-2 * time.Hour)}
-	for name, row := range map[string]struct {
-		kind   string
-		fields map[string]any
-		pods   intstr.IntOrString
-		want   string
-	}{
-		"a Deployment has more pods, and none of them is ever available": {
-			"Deployment", map[string]any{"replicas": int64(9), "minReadySeconds": int64(10)}, intstr.FromString("26%"),
-			`{"minReadySeconds":3000000,"progressDeadlineSeconds":2147483647,"replicas":4,` +
-				`"strategy":{"rollingUpdate":{"maxSurge":2,"maxUnavailable":0},"type":"RollingUpdate"}}`,
-		},
-		"the number of pods is left to an autoscaler": {
-			"Deployment", nil, intstr.FromInt32(1), `{"minReadySeconds":3000000,"progressDeadlineSeconds":2147483647,` +
-				`"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":0},"type":"RollingUpdate"}}`,
-		},
-		"the last pods of a StatefulSet change": {
-			"StatefulSet", map[string]any{"updateStrategy": map[string]any{"rollingUpdate": map[string]any{"maxUnavailable": int64(3)}}}, intstr.FromInt32(1),
-			`{"updateStrategy":{"rollingUpdate":{"maxUnavailable":3,"partition":3},"type":"RollingUpdate"}}`,
-		},
-		"there are no more canary pods than pods": {
-			"StatefulSet", nil, intstr.FromInt32(9), `{"updateStrategy":{"rollingUpdate":{"partition":0},"type":"RollingUpdate"}}`,
-		},
-		"a DaemonSet that surges has pods beside the others, which count as available as long as they were ready": {
-			"DaemonSet", surging, intstr.FromInt32(2),
-			`{"minReadySeconds":7020,"updateStrategy":{"rollingUpdate":{"maxSurge":2,"maxUnavailable":0},"type":"RollingUpdate"}}`,
-		},
-		"another DaemonSet ends pods": {
-			"DaemonSet", nil, intstr.FromInt32(1),
-			`{"minReadySeconds":7020,"updateStrategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1},"type":"RollingUpdate"}}`,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := canaryOf(row.kind, row.fields, old)
-			s.Canary.Pods = row.pods
-			workload := s.Want.First(render.Workloads)
-			form, err := s.form(workload, s.Canary.count(4), noon.Add(-before))
-			if err != nil {
-				t.Fatal(err)
-			}
-			spec, _ := form.Content.Object["spec"].(map[string]any)
-			delete(spec, "template")
-			got, _ := json.Marshal(spec)
-			if string(got) != row.want || form.Hash == workload.Hash {
-				t.Errorf("hash %s, %s, want %s", form.Hash, got, row.want)
-			}
-		})
-	}
-}
-
-func TestACanaryFollowsTheNumberOfPods(t *testing.T) {
-	s := begun(canaryOf("StatefulSet", nil, podSince(time.Minute)))
-	s.View.Objects = with(s.View.Objects, "StatefulSet/c", func(seen *drift.Seen) { seen.Replicas = 6 })
-	p := Decide(s)
-	if len(p.Groups) != 1 || p.Groups[0][0].Action != apply.Change {
-		t.Fatalf("plan %s", brief(p))
-	}
-	partition, _, _ := unstructured.NestedInt64(p.Groups[0][0].Object.Content.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
-	if partition != 5 {
-		t.Errorf("partition %d, want 5", partition)
 	}
 }

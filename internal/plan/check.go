@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -93,39 +94,79 @@ func (s *Situation) check(job render.Object) Plan {
 		p.contest(job.Ref, seen, s.Now)
 	case seen.State == drift.Behind:
 		p.Sooner(inventory.CacheDelay)
+	default:
+		p.awaitCheck(seen, s.Now)
 	}
 	return p
 }
 
-// exitCode is in what the job controller says of a pod that its failure policy ends the Job for
+const (
+	// slowCheck is how long a Job has before it is asked what keeps its pod from running.
+	slowCheck = 3 * time.Second
+
+	// checkPeriod is how often it is asked then.
+	checkPeriod = 10 * time.Second
+)
+
+// awaitCheck has a Job that runs looked at again: nothing else tells what keeps its pod from running.
+func (p *Plan) awaitCheck(job drift.Seen, now time.Time) {
+	age := now.Sub(job.Created)
+	if age < slowCheck {
+		p.Sooner(slowCheck - age)
+		return
+	}
+	p.SlowCheck = job.UID
+	p.Sooner(checkPeriod)
+}
+
+// exited is in what the job controller says of a pod that its failure policy ends the Job for
 // (k8s.io/kubernetes, pkg/controller/job, pod_failure_policy.go).
-var exitCode = regexp.MustCompile(`exit code (\d+)`)
+var exited = regexp.MustCompile(`Container (\S+) for pod \S+ failed with exit code (\d+)`)
 
 // firstSignal is the first exit code that is not the collector's own: 128 is the runtime's, when it cannot start a container, and
 // more is a signal, such as that of the kernel when memory is short.
 const firstSignal = 128
 
-// RefusedWith returns the exit code that ended a Job by its failure policy, and whether it is the collector's own: that is a refusal.
-func RefusedWith(reason, message string) (code string, refused bool) {
-	found := exitCode.FindStringSubmatch(message)
+// collectorContainer is the container that runs the collector.
+const collectorContainer = "collector"
+
+// Exit is a container that ended a Job by its failure policy. It is zero if none did.
+type Exit struct {
+	Container, Code string
+
+	// Refuses tells that the collector itself says no.
+	Refuses bool
+}
+
+// ExitOf returns the container that ended a Job, by the Job's condition.
+func ExitOf(reason, message string) Exit {
+	found := exited.FindStringSubmatch(message)
 	if found == nil || reason != batchv1.JobReasonPodFailurePolicy {
-		return "", false
+		return Exit{}
 	}
-	number, err := strconv.Atoi(found[1])
-	return found[1], err == nil && number < firstSignal
+	number, err := strconv.Atoi(found[2])
+	return Exit{found[1], found[2], found[1] == collectorContainer && err == nil && number < firstSignal}
+}
+
+// Message says why the check has no verdict of the collector itself.
+func (e Exit) Message() string {
+	if e.Container == collectorContainer {
+		return "killed, with exit code " + e.Code
+	}
+	return fmt.Sprintf("init container %q failed, with exit code %s", e.Container, e.Code)
 }
 
 // refusal returns the error of a Job that has not accepted the change, or nil if it must be tried again now.
 func (s *Situation) refusal(job inventory.Reference, seen drift.Seen) error {
 	namespace := s.Want.Has(job).Content.GetNamespace()
 	reason := seen.Ended.Reason
-	code, refused := RefusedWith(reason, seen.Ended.Message)
-	if refused {
+	exit := ExitOf(reason, seen.Ended.Message)
+	switch {
+	case exit.Refuses:
 		return &configuration.Error{Field: configuration.Field, Reason: fmt.Sprintf(
-			"check exited with %s; run `kubectl logs -n %s job/%s`", code, namespace, job.Name())}
-	}
-	if code != "" {
-		reason = "killed, with exit code " + code
+			"check exited with %s; run `kubectl logs -n %s job/%s`", exit.Code, namespace, job.Name())}
+	case exit.Container != "":
+		reason = exit.Message()
 	}
 	if s.Reported == seen.UID {
 		return nil

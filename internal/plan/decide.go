@@ -20,6 +20,7 @@ func Decide(s Situation) Plan {
 	if p.Restores {
 		s.mend(&p)
 	}
+	s.renew(&p)
 	return p
 }
 
@@ -49,17 +50,24 @@ func (s Situation) next() Plan {
 	if changes && s.loses() {
 		return s.awaitSet()
 	}
+	proof, isProven := Plan{}, true
 	if changes {
-		if p, isProven := s.prove(); !isProven {
-			return p
-		}
+		proof, isProven = s.prove()
 	}
-	return s.towards(changes)
+	if !isProven {
+		return proof
+	}
+	p := s.towards(changes)
+	p.Unproven = proof.Unproven
+	return p
 }
 
 // towards goes to what is wanted.
 func (s *Situation) towards(changes bool) Plan {
 	p := Plan{}
+	if err := s.leaveReplicas(&p); err != nil {
+		return Plan{Verdict: Refused, Err: err}
+	}
 	var steps []apply.Step
 	for i := range s.Want.Objects {
 		step, refusal := s.step(&s.Want.Objects[i], &p)
@@ -131,11 +139,13 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	step := &apply.Step{Action: apply.Change, Ref: wanted.Ref, Object: wanted, UID: seen.UID, CoOwned: seen.CoOwned}
 	step.Replicas, step.Predecessor = s.replicas(wanted)
 	step.ScalesUp, step.InUse = s.scalesUp(wanted), s.View.Used.Has(wanted.Ref) || s.mayUse(wanted.Ref)
+	step.TakesOver = wanted.Ref.Kind().Kind == "StatefulSet" && s.View.Orphans > 0
 	step.HandsOver = !step.ScalesUp && seen.OwnsReplicas && wanted.Stage == render.Workloads && !wanted.SetsReplicas
 	isSame := seen.Hash == wanted.Hash && !step.ScalesUp
+	step.Leaves = wanted.Ref == s.Scaled && !isSame
 	switch seen.State {
 	case drift.Absent, drift.Lost:
-		step.Action, step.UID, step.InUse, step.Reason = apply.Create, "", false, "it is not there"
+		step.Action, step.UID, step.InUse, step.Leaves, step.Reason = apply.Create, "", false, false, "it is not there"
 		if seen.State == drift.Lost {
 			step.Reason = "somebody has deleted it"
 		}
@@ -191,7 +201,7 @@ func (s *Situation) within(step *apply.Step, found apply.Immutable) (*apply.Step
 			found.Applied = found.Wanted
 		}
 		var err error
-		if step.Object, old, err = claims.Followed(wanted, uid, found); err != nil {
+		if step.Object, old, err = claims.Followed(wanted, uid, found, s.View.Pods); err != nil {
 			return nil, err
 		}
 		if old == nil {

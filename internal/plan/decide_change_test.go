@@ -228,12 +228,22 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 			},
 			"Drifted\nchange StatefulSet/c",
 		},
-		"another revision cannot have smaller claims": {
+		"another revision can have smaller claims if none of them has a volume": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "StatefulSet/c=1"),
 				View: drift.View{Objects: with(having("StatefulSet/c=2"), "StatefulSet/c", func(seen *drift.Seen) { seen.UID = "1" })},
 				Immutable: apply.Immutables{
 					ref("StatefulSet/c"): {Live: setOf("1", "2Gi"), Wanted: setOf("", "1Gi"), Err: errors.New("forbidden")},
+				},
+			},
+			"Upgrade\nreplace StatefulSet/c without its pods",
+		},
+		"another revision cannot have smaller claims": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "StatefulSet/c=1"),
+				View: drift.View{Objects: with(having("StatefulSet/c=2"), "StatefulSet/c", func(seen *drift.Seen) { seen.UID = "1" })},
+				Immutable: apply.Immutables{
+					ref("StatefulSet/c"): {Live: setOf("1", "2Gi"), Wanted: setOf("", "1Gi"), Err: errors.New("forbidden"), Claims: claimsOf("queue--0")},
 				},
 			},
 			"Refused\nerror: spec.volumeClaimTemplates[0].spec.resources.requests.storage: " +
@@ -283,13 +293,4 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 			"Drifted\nchange Deployment/c",
 		},
 	}.run(t)
-}
-
-func TestWhatIsRememberedNamesTheSameObstacleAsADecision(t *testing.T) {
-	view := held(having("StatefulSet/c=1", "Service/c=1", "Deployment/c=1 deleting"), "Deployment/c")
-	decided := Decide(Situation{Deployed: "r1", Want: wanted("r1", "StatefulSet/c=1", "Service/c=1"), View: drift.View{Objects: view}})
-	remembered, isUnchanged := Unchanged(view, decided.ToPrune, noon)
-	if !isUnchanged || decided.Message == "" || remembered.Message != decided.Message {
-		t.Errorf("unchanged %t, remembered %q, decided %q", isUnchanged, remembered.Message, decided.Message)
-	}
 }

@@ -171,6 +171,15 @@ func TestDecideWhatWaits(t *testing.T) {
 			},
 			"Refused\nerror: the check has no verdict: killed, with exit code 137; the operator tries it again; see `kubectl describe -n acme job/c-check`",
 		},
+		"a check whose init container fails has no verdict": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
+				View: drift.View{Objects: with(having("Job/c-check=1", "Deployment/c=1"), "Job/c-check",
+					ended(batchv1.JobFailed, batchv1.JobReasonPodFailurePolicy, "Container setup for pod a/b failed with exit code 3 matching FailJob rule at index 2"))},
+			},
+			"Refused\nerror: the check has no verdict: init container \"setup\" failed, with exit code 3; the operator tries it again; " +
+				"see `kubectl describe -n acme job/c-check`",
+		},
 		"a check without a verdict waits for the delay": {
 			Situation{
 				Deployed: "r1", Failed: errors.New("no verdict"), Reported: "uid-of-Job/c-check", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),

@@ -96,6 +96,16 @@ func setOf(uid types.UID, size string) *appsv1.StatefulSet {
 	return set
 }
 
+// claimsOf returns claims that have a volume.
+func claimsOf(names ...string) (claims []corev1.PersistentVolumeClaim) {
+	for _, name := range names {
+		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		claim.Spec.VolumeName = "pv"
+		claims = append(claims, claim)
+	}
+	return claims
+}
+
 func used(names ...string) inventory.Used { return inventory.UsedBy(cache.UsesOf(names)) }
 
 // brief writes a plan: the verdict, and a line for each group of steps.
@@ -136,6 +146,9 @@ func told(prefix string, groups ...[]apply.Step) (lines []string) {
 			}
 			if step.HandsOver {
 				line += ", handing over replicas"
+			}
+			if step.Leaves {
+				line += ", leaving replicas"
 			}
 			if step.Old != nil && step.Old.Ref != step.Ref {
 				line += " in place of " + step.Old.Ref.Use()

@@ -74,6 +74,9 @@ type Plan struct {
 	// Deletes are done last, when the revision is recorded: nobody needs what they delete, so their refusal takes nothing back.
 	Deletes []apply.Step
 
+	// Renews deletes a pod, after all else: its StatefulSet makes it anew. It is nil if none has to be.
+	Renews *apply.Step
+
 	// Err says why the verdict is Refused, or what an uninstallation waits for.
 	Err error
 
@@ -92,8 +95,14 @@ type Plan struct {
 	Proof  string
 	holds  Want
 
+	// Unproven says why no canary can prove the change, which is deployed without. It is empty if one could, or if none is asked for.
+	Unproven string
+
 	// ToPrune are objects that are pruned later: once pods have gone, or others serve.
 	ToPrune map[inventory.Reference]bool
+
+	// SlowCheck is a Job whose pod may be kept from running, or empty.
+	SlowCheck types.UID
 
 	// Message says what keeps objects from being as they should, or is empty.
 	Message string
@@ -110,9 +119,9 @@ func (p *Plan) Revises() bool {
 	return p.Verdict == Install || p.Verdict == Upgrade
 }
 
-// does tells whether a step of the plan's groups is about an object.
+// does tells whether a step of the plan's groups, or one that mends, is about an object.
 func (p *Plan) does(what inventory.Reference) bool {
-	return slices.ContainsFunc(p.Groups, func(group []apply.Step) bool {
+	return slices.ContainsFunc(slices.Concat(p.Groups, p.Mends), func(group []apply.Step) bool {
 		return slices.ContainsFunc(group, func(step apply.Step) bool { return step.Ref == what })
 	})
 }
@@ -199,6 +208,11 @@ type Situation struct {
 
 	// Pods is how many pods the Collector's status tells of.
 	Pods int32
+
+	// ScaledBy is another client's autoscaler. It sets the number of pods of the workload Scaled, although the revision has one, too. Both
+	// are empty without such an autoscaler.
+	Scaled   inventory.Reference
+	ScaledBy string
 
 	// Reported is the Job whose end without a verdict the last reconcile has reported.
 	Reported types.UID

@@ -246,6 +246,14 @@ func (s *Situation) uninstall() Plan {
 		p.Err = fmt.Errorf("pods run without their StatefulSet, and would stay: %w", s.Unmended)
 		return p
 	}
+	if isOrphaned { // the StatefulSet does not take its pods back
+		for _, pod := range s.View.Pods {
+			if pod.Orphan && !pod.Deleting {
+				step := apply.Step{Action: apply.Delete, Ref: pod.Ref(), UID: pod.UID, Reason: "the Collector is being deleted"}
+				workloads = append(workloads, step)
+			}
+		}
+	}
 	p.add(sorted(workloads))
 	p.add(sorted(others))
 	return p

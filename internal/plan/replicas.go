@@ -1,6 +1,10 @@
 package plan
 
 import (
+	"fmt"
+	"slices"
+	"time"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/internal/apply"
@@ -42,11 +46,11 @@ func (s *Situation) replicas(wanted *render.Object) (most int32, of inventory.Re
 			most, of = seen.Replicas, what
 		}
 	}
+	if most == 0 { // the workload that it comes in place of was deleted while no operator ran
+		most, of = s.Pods, wanted.Ref
+	}
 	if s.View.Orphans > most && s.isOrphaned() {
 		return s.View.Orphans, wanted.Ref
-	}
-	if most == 0 { // nobody knows the one that it comes in place of, which was deleted while no operator ran
-		return s.Pods, wanted.Ref
 	}
 	return most, of
 }
@@ -92,6 +96,47 @@ func areStopped(view map[inventory.Reference]drift.Seen) bool {
 		autoscaled = autoscaled || what.Kind().Kind == "HorizontalPodAutoscaler"
 	}
 	return stopped && autoscaled
+}
+
+// ScaledPeriod is how often it is looked whether another client's autoscaler is still there.
+const ScaledPeriod = time.Minute
+
+// Scaled says that another client's autoscaler sets the number of pods.
+const Scaled = "%[1]s sets the number of pods of %[2]s, so the operator leaves it alone; " +
+	"set spec.autoscaling.external to true, or delete %[1]s"
+
+// MayBeScaled returns a workload whose number of pods is set by the revision, and owned by another client, which may be an autoscaler.
+func (s *Situation) MayBeScaled() (workload inventory.Reference, may bool) {
+	objects := s.Want.Objects
+	if s.Accepted != nil {
+		objects = slices.Concat(objects, s.Accepted.Want.Objects)
+	}
+	for i := range objects {
+		seen, isThere := s.View.Objects[objects[i].Ref]
+		if isThere && objects[i].SetsReplicas && !seen.OwnsReplicas {
+			return objects[i].Ref, true
+		}
+	}
+	return workload, false
+}
+
+// leaveReplicas leaves the number of pods to the autoscaler that sets it, and says so.
+func (s *Situation) leaveReplicas(p *Plan) error {
+	objects := slices.Clone(s.Want.Objects)
+	for i := range objects {
+		if s.ScaledBy == "" || objects[i].Ref != s.Scaled {
+			continue
+		}
+		left, err := objects[i].WithoutReplicas()
+		if err != nil {
+			return fmt.Errorf("leave the number of pods of %s to %s: %w", s.Scaled, s.ScaledBy, err)
+		}
+		objects[i] = left
+		p.Note(Scaled, s.ScaledBy, s.Scaled)
+		p.Sooner(ScaledPeriod)
+	}
+	s.Want.Objects = objects
+	return nil
 }
 
 // scales tells whether an autoscaler can set the number of pods of a workload.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/kube8/kube8-operator/internal/drift"
@@ -115,6 +116,108 @@ func TestAWorkloadThatWasScaledToZeroIsLookedAtIfItHasAnAutoscaler(t *testing.T)
 	} {
 		if _, got := Unchanged(pods(having(row.objects...), "Deployment/c", row.number), nil, noon); got != row.want {
 			t.Errorf("%s: unchanged %t, want %t", name, got, row.want)
+		}
+	}
+}
+
+func TestDecideAboutAnAutoscalerOfAnotherClient(t *testing.T) {
+	const by = `HorizontalPodAutoscaler "own"`
+	const told = "\n" + `message: HorizontalPodAutoscaler "own" sets the number of pods of Deployment "c", so the operator leaves it alone; ` +
+		`set spec.autoscaling.external to true, or delete HorizontalPodAutoscaler "own"`
+	sets := wanted("r1", "Deployment/c=1+replicas")
+	left, err := sets.Objects[0].WithoutReplicas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scaled := func(deployment, more string) map[inventory.Reference]drift.Seen {
+		view := pods(having(deployment), "Deployment/c", 5)
+		return with(view, "Deployment/c", func(seen *drift.Seen) {
+			if seen.OwnsReplicas = false; more == "left" {
+				seen.Hash = left.Hash
+			}
+		})
+	}
+	decisions{
+		"the number of pods is left to it": {
+			Situation{
+				Deployed: "r1", Want: sets, ScaledBy: by, Scaled: ref("Deployment/c"),
+				View: drift.View{Objects: scaled("Deployment/c=1 changed", "")},
+			},
+			"Drifted\nchange Deployment/c with 5 pods, leaving replicas" + told,
+		},
+		"also of a workload that was fought over": {
+			Situation{
+				Now: noon, Deployed: "r1", Want: sets, ScaledBy: by, Scaled: ref("Deployment/c"),
+				View: drift.View{Objects: scaled("Deployment/c=1 contested", "")},
+			},
+			"Drifted\nchange Deployment/c with 5 pods, leaving replicas" + told,
+		},
+		"and stays left to it": {
+			Situation{
+				Deployed: "r1", Want: sets, ScaledBy: by, Scaled: ref("Deployment/c"),
+				View: drift.View{Objects: scaled("Deployment/c", "left")},
+			},
+			"InSync" + told,
+		},
+		"another change is brought back": {
+			Situation{
+				Deployed: "r1", Want: sets, ScaledBy: by, Scaled: ref("Deployment/c"),
+				View: drift.View{Objects: scaled("Deployment/c changed", "left")},
+			},
+			"Drifted\nchange Deployment/c with 5 pods" + told,
+		},
+		"another revision leaves it, too": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Deployment/c=2+replicas"), ScaledBy: by, Scaled: ref("Deployment/c"),
+				View: drift.View{Objects: scaled("Deployment/c=1", "")},
+			},
+			"Upgrade\nchange Deployment/c with 5 pods, leaving replicas" + told,
+		},
+		"a workload that was deleted gets the pods that it had": {
+			Situation{
+				Deployed: "r1", Want: sets, ScaledBy: by, Scaled: ref("Deployment/c"),
+				View: drift.View{Objects: scaled("Deployment/c lost", "left")},
+			},
+			"Drifted\ncreate Deployment/c with 5 pods" + told,
+		},
+		"the deployed revision is mended without it": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Deployment/c=2+replicas"), Refusal: errors.New("exceeded quota"),
+				ScaledBy: by, Scaled: ref("Deployment/c"), Accepted: &Accepted{Want: sets, Recorded: sets},
+				View: drift.View{Objects: scaled("Deployment/c=1 changed", "")},
+			},
+			"Refused, restores\nmend: change Deployment/c with 5 pods, leaving replicas" + told + "\nerror: exceeded quota",
+		},
+		"once it is gone, the number is brought back": {
+			Situation{Deployed: "r1", Want: sets, View: drift.View{Objects: scaled("Deployment/c", "left")}},
+			"Drifted\nchange Deployment/c",
+		},
+		"a workload of another kind is not its target": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "StatefulSet/c=1+replicas"), ScaledBy: by, Scaled: ref("Deployment/c"),
+				View: drift.View{Objects: scaled("Deployment/c", "left")},
+			},
+			"Upgrade\ncreate StatefulSet/c\n" + `message: Deployment "c" serves until StatefulSet "c" does`,
+		},
+	}.run(t)
+}
+
+func TestOnlyAWorkloadWhosePodsAnotherClientCountsMayHaveAnAutoscaler(t *testing.T) {
+	owned := with(having("Deployment/c=1"), "Deployment/c", func(seen *drift.Seen) { seen.OwnsReplicas = true })
+	sets, leaves := wanted("r1", "Deployment/c=1+replicas"), wanted("r1", "Deployment/c=1")
+	for name, row := range map[string]struct {
+		s    Situation
+		want bool
+	}{
+		"another client has set the number":          {Situation{Want: sets, View: drift.View{Objects: having("Deployment/c=1 changed")}}, true},
+		"the operator has set it":                    {Situation{Want: sets, View: drift.View{Objects: owned}}, false},
+		"the revision leaves it to an autoscaler":    {Situation{Want: leaves, View: drift.View{Objects: having("Deployment/c=1")}}, false},
+		"there is no workload yet":                   {Situation{Want: sets}, false},
+		"nothing is rendered, and nothing recalled":  {Situation{View: drift.View{Objects: having("Deployment/c=1 changed")}}, false},
+		"only the deployed revision sets the number": {Situation{Accepted: &Accepted{Want: sets}, View: drift.View{Objects: having("Deployment/c=1 changed")}}, true},
+	} {
+		if _, may := row.s.MayBeScaled(); may != row.want {
+			t.Errorf("%s: %t", name, may)
 		}
 	}
 }

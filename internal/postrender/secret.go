@@ -25,7 +25,7 @@ const (
 	ConfigHashAnnotation = "kube8.dev/config-sha256"
 
 	// FilesHashAnnotation does the same for further files: it is the SHA-256 of what `sha256sum` prints of them, in the
-	// order of their names.
+	// order of their keys.
 	FilesHashAnnotation = "kube8.dev/files-sha256"
 
 	// BaseFilesAnnotation names the files of that Secret that are bases, with spaces between them.
@@ -64,7 +64,7 @@ func decodeSecret(secret *yaml.RNode) (*files, error) {
 	baseFiles := strings.Fields(annotations[BaseFilesAnnotation])
 	data := secret.GetDataMap()
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		field := filesField + "[" + name + "]"
+		field := filesField + "[" + configuration.FilePath(name) + "]"
 		if name == file {
 			field = configuration.Field
 		}

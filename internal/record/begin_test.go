@@ -3,10 +3,10 @@ package record
 import (
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chart"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 // gateway returns a Collector as the API server has it.
@@ -23,7 +23,7 @@ func TestARevisionIsBegunOnce(t *testing.T) {
 	cluster := newFaulty(1)
 	begin := func(manifest string) v1alpha1.RecordedRevision {
 		records := &Records{
-			Cluster: cluster, Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 3,
+			Cluster: cluster, Live: cluster, Collector: collector, Chart: &helm.Chart{Metadata: &helm.Metadata{}}, Limit: 3,
 			History: []v1alpha1.RecordedRevision{{Revision: 4, UID: "other"}},
 		}
 		begun, err := records.Begin(t.Context(), Content{Manifest: manifest, Hash: manifest, Generation: 7})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 func TestAQuotaSaysHowManySecretsAreTooMany(t *testing.T) {
@@ -66,7 +66,7 @@ func TestAQuotaTakesAsManyOldRecordsAsItNeeds(t *testing.T) {
 			},
 		})
 		records := &Records{
-			Cluster: cluster, Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 10, Deployed: 4,
+			Cluster: cluster, Live: cluster, Collector: collector, Chart: &helm.Chart{Metadata: &helm.Metadata{}}, Limit: 10, Deployed: 4,
 			History: []v1alpha1.RecordedRevision{},
 		}
 		hard := row.hard

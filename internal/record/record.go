@@ -14,9 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/release"
-	helmtime "helm.sh/helm/v3/pkg/time"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/redact"
 )
@@ -53,7 +51,7 @@ type Records struct {
 	Live    client.Reader
 
 	Collector client.Object
-	Chart     *chart.Chart
+	Chart     *helm.Chart
 
 	// Deployed is the last accepted revision, by the status. 0 says that there is none.
 	Deployed int
@@ -96,7 +94,7 @@ func (r *Records) list(ctx context.Context) ([]v1alpha1.RecordedRevision, error)
 			return r.foreign(secret)
 		}
 		return nil
-	}, client.InNamespace(r.Collector.GetNamespace()), client.MatchingLabels{"owner": "helm", "name": r.Collector.GetName()})
+	}, client.InNamespace(r.Collector.GetNamespace()), client.MatchingLabels(helm.Selector(r.Collector.GetName())))
 	if _, isTooMany := errors.AsType[*inventory.TooManyError](err); isTooMany && r.Collector.GetDeletionTimestamp() != nil {
 		err = nil // the garbage collector deletes the others
 	}
@@ -127,7 +125,7 @@ func (r *Records) secretOf(revision int) *corev1.Secret {
 }
 
 // prefixOf returns what the names of a release's Secrets have before the revision.
-func prefixOf(release string) string { return inventory.RecordPrefix + release + ".v" }
+func prefixOf(release string) string { return helm.RecordPrefix + release + ".v" }
 
 // RevisionOf returns the revision that a Secret records, by the Secret's name.
 func RevisionOf(secret, release string) (int, bool) {
@@ -163,7 +161,7 @@ func (r *Records) Begin(ctx context.Context, content Content) (v1alpha1.Recorded
 		if unread != nil {
 			return begun, unread
 		}
-		if rel, err := Unpack(secret.Data["release"]); err == nil && rel.Manifest == content.Manifest {
+		if rel, err := helm.Unpack(secret.Data["release"]); err == nil && rel.Manifest == content.Manifest {
 			begun = recordedIn(secret, next)
 			begun.Hash = content.Hash
 			return begun, nil
@@ -217,12 +215,12 @@ func (r *Records) drop(revision v1alpha1.RecordedRevision) {
 // create creates the record of a revision.
 func (r *Records) create(ctx context.Context, revision int, of Content) (created v1alpha1.RecordedRevision, err error) {
 	created.Revision = int64(revision) // all that is known of it if the answer is lost
-	rel := &release.Release{
+	rel := &helm.Release{
 		Name: r.Collector.GetName(), Namespace: r.Collector.GetNamespace(), Version: revision,
-		Chart:  &chart.Chart{Metadata: r.Chart.Metadata, Values: r.Chart.Values},
+		Chart:  &helm.Chart{Metadata: r.Chart.Metadata, Values: r.Chart.Values},
 		Config: of.Values, Manifest: of.Manifest,
-		Info: &release.Info{
-			FirstDeployed: helmtime.Time{Time: r.Collector.GetCreationTimestamp().Time}, LastDeployed: helmtime.Now(),
+		Info: &helm.Info{
+			FirstDeployed: helm.Time{Time: r.Collector.GetCreationTimestamp().Time}, LastDeployed: helm.Time{Time: time.Now()},
 			Description: description(of.ChangedBy),
 		},
 	}
@@ -231,11 +229,9 @@ func (r *Records) create(ctx context.Context, revision int, of Content) (created
 		return created, fmt.Errorf("pack the record of revision %d: %w", revision, err)
 	}
 	secret := r.secretOf(revision)
-	secret.Type, secret.Data = "helm.sh/release.v1", content
-	secret.Labels = map[string]string{
-		"name": rel.Name, "owner": "helm", "status": release.StatusDeployed.String(), "version": strconv.Itoa(revision),
-		"createdAt": strconv.FormatInt(time.Now().Unix(), 10), generationLabel: strconv.FormatInt(of.Generation, 10),
-	}
+	secret.Type, secret.Data = helm.RecordType, content
+	secret.Labels = helm.LabelsOf(rel)
+	secret.Labels[generationLabel] = strconv.FormatInt(of.Generation, 10)
 	owner := metav1.NewControllerRef(r.Collector, r.Collector.GetObjectKind().GroupVersionKind())
 	secret.OwnerReferences = []metav1.OwnerReference{*owner}
 	if err := r.Cluster.Create(ctx, secret); err != nil {
@@ -261,7 +257,7 @@ func (r *Records) get(ctx context.Context, revision int) (*corev1.Secret, error)
 // supersede notes in a record that there is a later one. The Secret has had the text for that since it was
 // created, so nothing is read. Where it has none, only its label says so: in a very large record, and a damaged one.
 func (r *Records) supersede(ctx context.Context, known v1alpha1.RecordedRevision) error {
-	secret, status := r.secretOf(int(known.Revision)), release.StatusSuperseded.String()
+	secret, status := r.secretOf(int(known.Revision)), helm.Superseded.String()
 	note := fmt.Sprintf(`{"op": "test", "path": "/metadata/ownerReferences/0/uid", "value": %q},
 		{"op": "add", "path": "/metadata/labels/status", "value": %q},
 		{"op": "add", "path": "/metadata/labels/modifiedAt", "value": "%d"}`, r.Collector.GetUID(), status, time.Now().Unix())

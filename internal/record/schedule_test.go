@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 // faulty is a cluster in memory. It gives UIDs, looks at those of preconditions, and refuses what a schedule says.
@@ -119,7 +119,7 @@ func TestNoScheduleLeavesOldRecords(t *testing.T) {
 		start := func(limit int) {
 			cluster.left, cluster.isDown = -1, false
 			records = &Records{
-				Cluster: cluster, Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}},
+				Cluster: cluster, Live: cluster, Collector: collector, Chart: &helm.Chart{Metadata: &helm.Metadata{}},
 				Limit: limit, Deployed: deployed, History: told,
 			}
 		}
@@ -199,7 +199,7 @@ func TestANumberThatSomebodyForgesCostsNoRecord(t *testing.T) {
 		cluster := newFaulty(1)
 		next := func(deployed int) int {
 			records := &Records{
-				Cluster: cluster, Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 10, Deployed: deployed,
+				Cluster: cluster, Live: cluster, Collector: collector, Chart: &helm.Chart{Metadata: &helm.Metadata{}}, Limit: 10, Deployed: deployed,
 			}
 			if err := records.Prepare(t.Context()); err != nil {
 				t.Fatal(err)
@@ -237,7 +237,7 @@ func TestARefusalThatLooksLikeAnotherRecordIsTold(t *testing.T) {
 	collector := &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "1"}}
 	cluster := newFaulty(1)
 	records := &Records{
-		Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 3,
+		Live: cluster, Collector: collector, Chart: &helm.Chart{Metadata: &helm.Metadata{}}, Limit: 3,
 		Cluster: interceptor.NewClient(cluster, interceptor.Funcs{
 			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 				return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, "no records on Fridays")
@@ -260,7 +260,7 @@ func TestWhoTakesTheNamesOfManyRecordsCostsFewRequests(t *testing.T) {
 		}
 	}
 	records := &Records{
-		Live: cluster, Collector: collector, Chart: &chart.Chart{Metadata: &chart.Metadata{}}, Limit: 3,
+		Live: cluster, Collector: collector, Chart: &helm.Chart{Metadata: &helm.Metadata{}}, Limit: 3,
 		History: []v1alpha1.RecordedRevision{{Revision: 1}},
 		Cluster: interceptor.NewClient(cluster, interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -19,7 +20,7 @@ import (
 // defaultHold is for how long canary pods have to be ready, if spec.canary does not say.
 const defaultHold = "5m"
 
-// canary returns what spec.canary says and what is known of the change, or nil without spec.canary. It reads pods from the informer cache.
+// canary returns what spec.canary says and what is known of the change, or nil without spec.canary.
 func (r *reconcile) canary() (*plan.Canary, error) {
 	fields, isSet, _ := unstructured.NestedMap(r.collector.Object, "spec", "canary")
 	if !isSet {
@@ -42,8 +43,7 @@ func (r *reconcile) canary() (*plan.Canary, error) {
 	if asked.Pods != nil {
 		c.Pods = *asked.Pods
 	}
-	c.Seen, err = r.inventory.Pods(r.ctx, r.collector)
-	return c, err
+	return c, nil
 }
 
 // reportedCanary returns the change that the status tells of, or an empty one.
@@ -53,10 +53,18 @@ func (r *reconcile) reportedCanary() (reported v1alpha1.CanaryStatus) {
 	return reported
 }
 
-// tests tells the status which change is tested, and how far that is.
+// tests tells the status which change is tested, and how far that is, or why it cannot be.
 func (r *reconcile) tests(p plan.Plan) {
+	r.unproven = p.Unproven
 	if r.outcome.Canary, r.outcome.Proof = p.Canary, p.Proof; p.Proof != "" {
 		r.outcome.Proof += fmt.Sprintf("; the other pods serve revision %d", r.deployed.Revision)
+	}
+}
+
+// reportUnproven tells that a change was deployed although no canary could prove it, and why.
+func (r *reconcile) reportUnproven(err error) {
+	if err == nil && r.unproven != "" {
+		r.Events.Eventf(r.collector, corev1.EventTypeWarning, "NotProven", "the change is deployed without a canary: %s", r.unproven)
 	}
 }
 

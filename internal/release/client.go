@@ -8,22 +8,21 @@ package release
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/metrics"
 )
 
 // actionClient is what the stock reconciler has of one reconcile. Get and the dry run answer the same release, installed or not, so the
 // stock reconciler has nothing to decide. It brings the values with the dry run, and calls Reconcile.
-type actionClient struct{ *reconcile }
+type actionClient struct {
+	*reconcile
+	helmclient.ActionInterface // nil, for the methods that the stock reconciler does not call: Install, History and Config
+}
 
 // ActionClientFor returns the action client for one reconcile of collector, which must be unstructured.
 func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) (helmclient.ActionInterface, error) {
@@ -31,31 +30,31 @@ func (c *Clients) ActionClientFor(ctx context.Context, collector client.Object) 
 	if !ok {
 		return nil, errors.New("a Collector must be unstructured")
 	}
-	return &actionClient{c.newReconcile(ctx, parsed)}, nil
+	return &actionClient{reconcile: c.newReconcile(ctx, parsed)}, nil
 }
 
 // Get answers the release.
-func (a *actionClient) Get(string, ...helmclient.GetOption) (*release.Release, error) {
+func (a *actionClient) Get(string, ...helmclient.GetOption) (*helm.Release, error) {
 	return a.answer(), nil
 }
 
 // Upgrade takes the values. It is only asked for a dry run.
 func (a *actionClient) Upgrade(
-	_, _ string, _ *chart.Chart, values map[string]any, _ ...helmclient.UpgradeOption,
-) (*release.Release, error) {
+	_, _ string, _ *helm.Chart, values map[string]any, _ ...helmclient.UpgradeOption,
+) (*helm.Release, error) {
 	a.values = values
 	return a.answer(), nil
 }
 
 // Reconcile installs, changes or repairs what the Collector has. It says in the release which revision is deployed then.
-func (a *actionClient) Reconcile(of *release.Release) error {
+func (a *actionClient) Reconcile(of *helm.Release) error {
 	err := a.run()
 	of.Version = a.deployed.Revision
 	return err
 }
 
 // Uninstall deletes all that the Collector controls. It is an error if that has not gone then.
-func (a *actionClient) Uninstall(string, ...helmclient.UninstallOption) (*release.UninstallReleaseResponse, error) {
+func (a *actionClient) Uninstall(string, ...helmclient.UninstallOption) (*helm.Uninstalled, error) {
 	found, err := a.uninstall()
 	a.Metrics.Acted(metrics.Uninstall, err)
 	a.ends(err)
@@ -64,31 +63,16 @@ func (a *actionClient) Uninstall(string, ...helmclient.UninstallOption) (*releas
 	}
 	a.memories.Delete(client.ObjectKeyFromObject(a.collector))
 	if !found {
-		return nil, driver.ErrReleaseNotFound
+		return nil, helm.ErrNotFound
 	}
-	return &release.UninstallReleaseResponse{Release: a.answer()}, nil
+	return &helm.Uninstalled{Release: a.answer()}, nil
 }
-
-// Install is for what the stock reconciler does not do: there is always a release.
-func (a *actionClient) Install(
-	name, _ string, _ *chart.Chart, _ map[string]any, _ ...helmclient.InstallOption,
-) (*release.Release, error) {
-	return nil, fmt.Errorf("release %s is installed by a reconcile", name)
-}
-
-// History is for what the stock reconciler does not do.
-func (a *actionClient) History(string, ...helmclient.HistoryOption) ([]*release.Release, error) {
-	return nil, errors.New("the operator does not read the history of releases; `helm history` does")
-}
-
-// Config is for what the stock reconciler does not do.
-func (a *actionClient) Config() *action.Configuration { return &action.Configuration{} }
 
 // answer returns what the stock reconciler needs of a release. It has the status written only if it has changed something of it. The status
 // has no manifest, so a manifest that is not empty always does.
-func (a *actionClient) answer() *release.Release {
-	return &release.Release{
+func (a *actionClient) answer() *helm.Release {
+	return &helm.Release{
 		Name: a.collector.GetName(), Namespace: a.collector.GetNamespace(), Version: a.deployed.Revision,
-		Info: &release.Info{Status: release.StatusDeployed}, Manifest: "# see the record of the revision\n",
+		Info: &helm.Info{Status: helm.Deployed}, Manifest: "# see the record of the revision\n",
 	}
 }

@@ -87,8 +87,10 @@ func New(cluster client.Client, live client.Reader, options Options) *Clients {
 type reader interface {
 	Of(ctx context.Context, of client.Object, kinds, optional []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error)
 	Disowned(ctx context.Context, of client.Object, kinds []schema.GroupVersionKind) ([]inventory.Reference, error)
-	Pods(ctx context.Context, collector client.Object) ([]inventory.Pod, error)
-	Used(ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (inventory.Used, int32, error)
+	Scaler(ctx context.Context, of client.Object, workload inventory.Reference) (string, error)
+	Used(
+		ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object,
+	) (inventory.Used, []inventory.Pod, error)
 }
 
 // revisions renders a Collector's revision now, or returns it as its record has it.

@@ -3,6 +3,7 @@ package release
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,8 +53,11 @@ func (r *reconcile) unchanged() (p plan.Plan, is bool) {
 	if !isKnown || r.latest.Inputs != now || !r.now().Before(r.until) {
 		return p, false
 	}
+	if r.scaled.by != "" && !r.now().Before(r.scaled.until) {
+		return p, false
+	}
 	p, is = plan.Unchanged(r.expected.See(r.found, r.now()), r.toPrune, r.now())
-	if !is || r.mayPrune() {
+	if !is || r.mayPrune() || r.lacksClaims() {
 		return p, false
 	}
 	if r.latest.hash != r.deployed.Hash() { // a change of the operator waits
@@ -61,7 +65,31 @@ func (r *reconcile) unchanged() (p plan.Plan, is bool) {
 		is = r.refused.hash != r.latest.hash || !r.BackingOff(r.collector)
 	}
 	p.Sooner(r.until.Sub(r.now()))
+	if r.scaled.by != "" {
+		p.Note(plan.Scaled, r.scaled.by, r.scaled.what)
+		p.Sooner(r.scaled.until.Sub(r.now()))
+	}
 	return p, is
+}
+
+// findScaler looks for an autoscaler of another client, once in a reconcile that sees its trace.
+func (r *reconcile) findScaler(s *plan.Situation) error {
+	r.scaled = scaled{}
+	workload, may := s.MayBeScaled()
+	if !may {
+		return nil
+	}
+	if r.learned.scaler == nil {
+		found, err := r.inventory.Scaler(r.ctx, r.collector, workload)
+		if err != nil {
+			return err
+		}
+		r.learned.scaler = &found
+	}
+	if s.ScaledBy = *r.learned.scaler; s.ScaledBy != "" {
+		s.Scaled, r.scaled = workload, scaled{s.ScaledBy, workload, r.now().Add(plan.ScaledPeriod)}
+	}
+	return nil
 }
 
 // awaitsTurn asks for the Collector's turn to take a change of the operator, and tells whether it has not come.
@@ -79,6 +107,17 @@ func (r *reconcile) mayPrune() bool {
 	return err != nil || plan.MayPrune(r.toPrune, r.found, used)
 }
 
+// lacksClaims tells whether a pod lacks a claim of its StatefulSet, or whether that is not known.
+func (r *reconcile) lacksClaims() bool {
+	for _, object := range r.found {
+		if object.Claims != "" {
+			_, pods, err := r.inventory.Used(r.ctx, r.collector, r.found)
+			return err != nil || slices.ContainsFunc(inventory.OfSet(pods), object.LackedBy)
+		}
+	}
+	return false
+}
+
 // situation returns what a decision looks at.
 func (r *reconcile) situation() (s plan.Situation, err error) {
 	s = plan.Situation{
@@ -87,7 +126,7 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 		History: record.LimitOf(r.collector), View: drift.View{Objects: r.expected.See(r.found, r.now())},
 	}
 	if s.Deletes {
-		s.Late = r.now().Sub(r.collector.GetDeletionTimestamp().Time) >= uninstallTimeout
+		s.Late = r.isLate()
 		if s.Disowned, err = r.inventory.Disowned(r.ctx, r.collector, r.Source.Chart.Kinds); err != nil {
 			return s, err
 		}
@@ -107,13 +146,21 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 		}
 		r.situateChange(&s)
 	}
+	if err := r.findScaler(&s); err != nil {
+		return s, err
+	}
 	needsUsed, runs := s.Deployed != s.Want.Hash, false
 	for what, seen := range s.View.Objects {
 		needsUsed = needsUsed || s.Want.Has(what) == nil
 		runs = runs || inventory.IsWorkload(what.Kind().Kind) && seen.State != drift.Lost
+		needsUsed = needsUsed || seen.Claims != ""
 	}
 	if needsUsed || !runs { // mostly nothing is left over, and nobody needs to know about pods
-		s.View.Used, s.View.Orphans, err = r.inventory.Used(r.ctx, r.collector, r.found)
+		var all []inventory.Pod
+		s.View.Used, all, err = r.inventory.Used(r.ctx, r.collector, r.found)
+		s.View.Pods = inventory.OfSet(all)
+		s.View.Orphans = inventory.Orphans(s.View.Pods)
+		s.Canary.See(all)
 	}
 	return s, err
 }
@@ -174,7 +221,8 @@ func (r *reconcile) summarize(err error) {
 		})
 	}
 	// While a change waits or is refused, it is not known which of the objects wait to be pruned.
-	isOfDeployed := r.outcome.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.deployed.Hash())
+	// An operator that starts asks again who scales.
+	isOfDeployed := r.scaled.by == "" && r.outcome.Verdict != plan.Deferred && (r.rendered == nil || r.rendered.Hash == r.deployed.Hash())
 	if isInOrder && !r.isUnknown && !r.hasBegun() && isOfDeployed && err == nil { // what was refused is not in order
 		r.deployed.Seen(r.found, r.toPrune)
 	}

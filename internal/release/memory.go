@@ -25,6 +25,7 @@ type memory struct {
 	begun    *v1alpha1.RecordedRevision // and not accepted yet; of revision 0 if there is none, and nil until it is known
 	touched  bool                       // something may have been written since it began
 	unmended unmended
+	scaled   scaled
 	lacked   string // what was last said of references that are not followed
 	last     status.Outcome
 	refused  change // what the last error is about, if it is a change that is refused
@@ -34,6 +35,13 @@ type memory struct {
 type unmended struct {
 	err    error
 	harmed map[inventory.Reference]bool
+}
+
+// scaled says that another client's autoscaler sets the number of pods of a workload, and when to look for the autoscaler again.
+type scaled struct {
+	by    string
+	what  inventory.Reference
+	until time.Time
 }
 
 // change is what a Collector was rendered to, and from what.

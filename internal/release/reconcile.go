@@ -38,7 +38,8 @@ type reconcile struct {
 	values    map[string]any
 	rendered  *revision.Revision
 	learned   learned
-	wrote     bool // steps were done since the last decision so that the message may be out of date
+	wrote     bool   // steps were done since the last decision so that the message may be out of date
+	unproven  string // why the change is deployed without a canary that the spec asks for
 	outcome   status.Outcome
 }
 
@@ -48,6 +49,7 @@ type learned struct {
 	accepted  *plan.Accepted   // what must serve, once that was read
 	unmended  error            // why that cannot be mended
 	immutable apply.Immutables // of what is wanted
+	scaler    *string          // what sets the number of pods, if anything does
 	created   []apply.Step     // deletions of what was created, in the order of their creation
 }
 
@@ -109,6 +111,7 @@ func (r *reconcile) converge() error {
 		}
 		p := r.decision(s)
 		if again, err := r.carryOut(s, p); !again {
+			r.renew(p.Renews)
 			return err
 		}
 	}
@@ -194,6 +197,7 @@ func (r *reconcile) report(before revision.Deployed, err error) {
 	}
 	r.Metrics.Acted(action, err)
 	r.reportUnfollowed(err)
+	r.reportUnproven(err)
 }
 
 // ends keeps the memory for the next reconcile, and how this one ended, for the status.
@@ -225,9 +229,11 @@ func (r *reconcile) stays(err error) bool {
 }
 
 // settle withdraws what was begun and not accepted, once nothing is left of it that serves. It asks nothing about a bare Collector if the
-// status is of this generation: the operator that wrote it had withdrawn what it had begun.
+// status is of this generation: the operator that wrote it had withdrawn what it had begun. An operator that has started trusts the digest
+// in the status, until the first reconcile that renders and has no change to deploy. Then it asks: a Secret or a base may have changed
+// there and back while no operator ran.
 func (r *reconcile) settle() {
-	if r.begun == noneByDigest && r.outcome.Verdict == plan.Drifted {
+	if r.begun == noneByDigest && (r.outcome.Verdict == plan.Drifted || r.outcome.Verdict == plan.InSync) {
 		r.begun = nil
 	}
 	reported, _, _ := unstructured.NestedInt64(r.collector.Object, "status", "observedGeneration")

@@ -1,7 +1,6 @@
 package release
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -12,9 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -44,16 +41,6 @@ func (p *simPod) stamp() string {
 	_, after, _ := strings.Cut(p.template, simStamp)
 	stamp, _, _ := strings.Cut(after, "|")
 	return stamp
-}
-
-// Pods returns the pods that the informer cache shows.
-func (r simReader) Pods(_ context.Context, collector client.Object) (found []inventory.Pod, _ error) {
-	for _, pod := range r.world.of(collector).cacheOf {
-		if stamp := pod.stamp(); stamp != "" {
-			found = append(found, inventory.Pod{Name: pod.name, Template: stamp, Since: pod.since, Ready: pod.ready, Died: pod.died})
-		}
-	}
-	return found, nil
 }
 
 // partition returns the first ordinal that has the changed template, if a workload has the form of a canary.

@@ -139,7 +139,7 @@ func (c simCluster) apply(r apply.Request) (*simObject, error) {
 // admit returns the API server's own refusals, and those of others.
 func (c simCluster) admit(before, after *simObject, isDryRun bool) error {
 	if before != nil {
-		if kind := after.kind(); kind == "StatefulSet" && before.get(simClaims) != after.get(simClaims) {
+		if kind := after.kind(); kind == "StatefulSet" && (before.get(simClaims) != after.get(simClaims) || before.get(simClass) != after.get(simClass)) {
 			return c.world.refusesClaimTemplates(after.ref)
 		} else if kind == "Secret" && before.get(simData) != after.get(simData) {
 			return simInvalid(after.ref, metav1.CauseTypeForbidden, "data", "data: Forbidden: field is immutable when `immutable` is set")
@@ -236,6 +236,10 @@ func (c simCluster) Delete(_ context.Context, what inventory.Reference, uid type
 	if !effect {
 		return lost
 	}
+	if what.Kind().Kind == "Pod" {
+		c.renews(uid)
+		return lost
+	}
 	live := c.objects[what]
 	if live == nil || live.uid != uid || dryRun {
 		return lost
@@ -263,11 +267,16 @@ func (c simCluster) Claims(context.Context) (claims []corev1.PersistentVolumeCla
 				Name: object.ref.Name(), UID: object.uid, ResourceVersion: strconv.Itoa(object.version),
 				Annotations: map[string]string{v1alpha1.AppliedAnnotation: object.get(simApplied)},
 			}}
+			claim.Spec.VolumeName = "a"
 			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
 			claims = append(claims, claim)
 		}
 	}
 	return claims, nil
+}
+
+func (c simCluster) Discard(context.Context, apply.Growth) error {
+	return errors.New("each claim of the model has a volume")
 }
 
 func (c simCluster) Grow(_ context.Context, growth apply.Growth, dryRun bool) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
 )
@@ -55,6 +56,7 @@ func (s *simSpace) runWorkload(o *simObject) {
 		return
 	}
 	isNew := func(pod *simPod) bool { return pod.template == template }
+	isCondemned := func(pod *simPod) bool { return o.kind() == "StatefulSet" && pod.ordinal >= wanted }
 	isReady := func(pod *simPod) bool { return pod.ready }
 	isOld := func(pod *simPod) bool { return !isNew(pod) }
 	isNewUnready := func(pod *simPod) bool { return isNew(pod) && !pod.ready }
@@ -64,7 +66,20 @@ func (s *simSpace) runWorkload(o *simObject) {
 	if replaces {
 		surge = 0
 	}
+	slices.SortStableFunc(own, func(a, b *simPod) int { return a.ordinal - b.ordinal }) // the last one goes first
+	firstLacking := len(own) + wanted
+	for _, pod := range own {
+		if o.lacks(pod) && pod.ordinal < wanted {
+			firstLacking = min(firstLacking, pod.ordinal)
+		}
+	}
 	switch {
+	case firstLacking < len(own)+wanted: // no volume can be added to a pod, and nothing else is done
+		if firstFree(own) < min(firstLacking, wanted) {
+			s.startPod(o, own, template)
+		}
+	case simCount(own, isCondemned) > 0:
+		s.removePod(own, isCondemned)
 	case simCount(own, isNew) > wanted:
 		s.removePod(own, isNew)
 	case simCount(own, isOldUnready) > 0:
@@ -109,6 +124,39 @@ func (s *simSpace) has(configurations map[int]bool, template string) bool {
 	return false
 }
 
+// lacks tells whether a pod has no volume of the claim of a StatefulSet.
+func (o *simObject) lacks(pod *simPod) bool {
+	return o.kind() == "StatefulSet" && o.get(simClaims) != "" && !pod.claims
+}
+
+// firstFree returns the lowest ordinal that no pod has.
+func firstFree(pods []*simPod) (ordinal int) {
+	for slices.ContainsFunc(pods, func(pod *simPod) bool { return pod.ordinal == ordinal }) {
+		ordinal++
+	}
+	return ordinal
+}
+
+// renews deletes a pod for the operator.
+func (s *simSpace) renews(uid types.UID) {
+	at := slices.IndexFunc(s.pods, func(pod *simPod) bool { return types.UID(pod.name) == uid })
+	if at < 0 {
+		return
+	}
+	pod := s.pods[at]
+	set := s.objects[simRef("StatefulSet", simName)]
+	if isIdle := set != nil && !set.lacks(pod); isIdle && pod.owner == set.uid && s.decidedBy != nil {
+		s.world.violates("S3", "%s is deleted, and lacks nothing", pod)
+	}
+	isUnready := func(other *simPod) bool {
+		return other.ordinal >= 0 && !other.ready && slices.Contains(s.decidedBy, other) && (set == nil || !set.lacks(other))
+	}
+	if pod.ready && simCount(s.pods, isUnready) > 0 {
+		s.world.violates("S3", "%s is deleted although others are not ready", pod)
+	}
+	s.pods, s.world.idle = slices.Delete(s.pods, at, at+1), false
+}
+
 func (s *simSpace) startPod(o *simObject, own []*simPod, template string) {
 	pod := &simPod{template: template, owner: o.uid, ordinal: -1, since: s.world.now}
 	uses, _, _ := strings.Cut(template, "|")
@@ -118,9 +166,7 @@ func (s *simSpace) startPod(o *simObject, own []*simPod, template string) {
 		}
 	}
 	if o.kind() == "StatefulSet" {
-		for pod.ordinal = 0; slices.ContainsFunc(own, func(other *simPod) bool { return other.ordinal == pod.ordinal }); {
-			pod.ordinal++
-		}
+		pod.ordinal, pod.claims = firstFree(own), o.get(simClaims) != ""
 		if size := o.get(simClaims); size != "" {
 			claim := simRef("PersistentVolumeClaim", fmt.Sprintf("data-%s-%d", simName, pod.ordinal))
 			if s.objects[claim] == nil {

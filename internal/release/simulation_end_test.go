@@ -56,7 +56,7 @@ func (s *simSpace) differs(want plan.Want) string {
 			}
 		}
 		for _, field := range live.fields {
-			if field.name == simClaims { // nobody can change them of a StatefulSet that a refused change had to create
+			if field.name == simClaims || field.name == simClass { // nobody can change them of a StatefulSet that a refused change had to create
 				continue
 			}
 			if field.owners&simOperator != 0 && field.name != simReplicas && !strings.HasPrefix(field.name, "annotations.") && !s.hasField(wanted, field.name) {
@@ -107,6 +107,9 @@ func (s *simSpace) surplus(want plan.Want) string {
 		return "there are too many Secrets"
 	}
 	for _, pod := range s.pods {
+		if set := s.objects[simRef("StatefulSet", simName)]; set != nil && set.lacks(pod) && pod.owner == set.uid {
+			return "a pod lacks a claim: " + pod.String()
+		}
 		if pod.owner == "" {
 			return "an orphaned pod runs: " + pod.String()
 		}
@@ -229,6 +232,9 @@ func (s *simSpace) showsDeployed(when string) {
 	isDeployed := func(known simRecord) bool { return int64(known.revision) == s.state.revision() }
 	if when != "in the end" || len(s.refusals) > 0 || s.state.update() != "" || !slices.ContainsFunc(s.records, isLast) {
 		return
+	}
+	if s.world.pass(simPeriod); !slices.ContainsFunc(s.records, isLast) {
+		return // an operator that starts asks at its next periodic reconcile
 	}
 	deployed := slices.IndexFunc(s.records, isDeployed)
 	canRestore := deployed >= 0 && s.records[deployed].of.hashes == s.world.hashes

@@ -138,7 +138,7 @@ func (s *simSpace) disturb(e simulation.Event) {
 	case simulation.EditApplied:
 		var names []string
 		for _, field := range object.fields {
-			if field.owners&simOperator != 0 && !slices.Contains([]string{simTemplate, simClaims, simReplicas, simData}, field.name) {
+			if field.owners&simOperator != 0 && !slices.Contains([]string{simTemplate, simClaims, simClass, simReplicas, simData}, field.name) {
 				names = append(names, field.name)
 			}
 		}

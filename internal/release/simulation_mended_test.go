@@ -33,6 +33,13 @@ func TestTheSimulationFindsNoDefectThatWasMended(t *testing.T) {
 			return killedWithChart2(n, simulation.Event{Action: simulation.Edit, Field: "image", Value: "2", Rounds: 1},
 				simulation.Event{Action: simulation.Delete, Target: "ServiceAccount", Rounds: 9})
 		},
+		"a record of a change there and back is not withdrawn": func(n int) []simulation.Event { // S10
+			return append(begin,
+				simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "0", Rounds: 9},
+				simulation.Event{Action: simulation.Kill, Field: "1", N: n, Value: "after"},
+				simulation.Event{Action: simulation.RewriteSecret, N: 1, Rounds: 1},
+				simulation.Event{Action: simulation.RewriteSecret, N: -1, Rounds: 9})
+		},
 		"a repair that fails is not tried again": func(n int) []simulation.Event { // S6
 			return append(begin,
 				simulation.Event{Action: simulation.Refuse, Target: "HorizontalPodAutoscaler", Value: simulation.BlindWebhook},

@@ -170,6 +170,10 @@ func (o *simObject) seen() inventory.Object {
 	if o.isWorkload() {
 		seen.Uses, seen.Replicas = cache.UsesOf(strings.Fields(o.uses())), int32(o.replicas())
 		s := o.status
+		seen.Available = int32(s.ready)
+		if o.get(simClaims) != "" {
+			seen.Claims = simClaim
+		}
 		seen.Serves = !s.behind && s.wanted > 0 && s.updated >= s.wanted && s.ready >= s.wanted
 	}
 	return seen
@@ -195,7 +199,7 @@ func (o *simObject) whole(namespace string) *unstructured.Unstructured {
 		case simReplicas:
 			spec["replicas"] = int64(o.replicas())
 		case simClaims:
-			spec["volumeClaimTemplates"] = simClaimTemplates(field.value)
+			spec["volumeClaimTemplates"] = simClaimTemplates(field.value, o.get(simClass))
 		}
 	}
 	if o.kind() == "StatefulSet" {
@@ -212,11 +216,23 @@ type simPod struct {
 	name, template string
 	owner          types.UID
 	ordinal        int
-	ready          bool
+	ready, claims  bool
 	shown          bool      // the informer cache has it
 	since          time.Time // when it became ready, or began
 	died           bool
 	canary         bool // it counts as not available
+}
+
+// seen returns what the operator knows of a pod.
+func (p *simPod) seen() inventory.Pod {
+	seen := inventory.Pod{
+		Name: p.name, UID: types.UID(p.name), Since: p.since, Ready: p.ready && p.owner != "", Broken: !p.ready, Orphan: p.owner == "",
+		IsOfSet: p.ordinal >= 0 || p.owner == "", Ordinal: uint64(max(0, p.ordinal)), Template: p.stamp(), Died: p.died,
+	}
+	if p.claims {
+		seen.Claims = simClaim
+	}
+	return seen
 }
 
 func (p *simPod) uses() []string {

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"time"
 
-	"helm.sh/helm/v3/pkg/storage/driver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/status"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
@@ -129,7 +129,7 @@ func (o *simOperatorProcess) act(s *simSpace, collector *unstructured.Unstructur
 			s.exists = false
 			return nil
 		}
-		if _, err := actions.Uninstall(simName); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
+		if _, err := actions.Uninstall(simName); err != nil && !errors.Is(err, helm.ErrNotFound) {
 			return err
 		}
 		if effect, lost := s.request("remove the finalizer"); !effect || lost != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
@@ -43,7 +43,7 @@ type simRecords struct {
 func (s *simSpace) recordsOf(r *reconcile) records {
 	secrets := simSecrets{simSpace: s}
 	return simRecords{&record.Records{
-		Cluster: secrets, Live: secrets, Collector: r.collector, Chart: &chart.Chart{Metadata: &chart.Metadata{Name: "collector"}},
+		Cluster: secrets, Live: secrets, Collector: r.collector, Chart: &helm.Chart{Metadata: &helm.Metadata{Name: "collector"}},
 		Limit: record.LimitOf(r.collector), Deployed: r.deployed.Revision, History: r.deployed.History,
 	}, s}
 }
@@ -93,6 +93,10 @@ func (s simSecrets) Get(_ context.Context, key client.ObjectKey, object client.O
 	if effect, lost := s.request("read %s", key.Name); !effect || lost != nil {
 		return lost
 	}
+	if !s.recalled {
+		s.recalled = true
+		s.world.reads++
+	}
 	i, err := s.find(key.Name, nil)
 	if secret, is := object.(*corev1.Secret); is && err == nil {
 		s.records[i].DeepCopyInto(secret)
@@ -113,7 +117,7 @@ func (s simSecrets) Create(_ context.Context, object client.Object, _ ...client.
 	if _, err := s.find(secret.Name, nil); err == nil {
 		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, secret.Name)
 	}
-	of, err := record.Unpack(secret.Data["release"])
+	of, err := helm.Unpack(secret.Data["release"])
 	if err != nil {
 		return err
 	}

@@ -203,7 +203,7 @@ func (in simInputs) workload() map[string]any {
 		spec["minReadySeconds"], spec["updateStrategy"] = int64(0), map[string]any{"rollingUpdate": map[string]any{"partition": int64(-1)}}
 	}
 	if in.spec.ClaimSize != 0 {
-		spec["volumeClaimTemplates"] = simClaimTemplates(fmt.Sprintf("%dGi", in.spec.ClaimSize))
+		spec["volumeClaimTemplates"] = simClaimTemplates(fmt.Sprintf("%dGi", in.spec.ClaimSize), in.spec.ClaimClass)
 	}
 	if in.spec.Mode == "statefulset" {
 		spec["selector"] = map[string]any{"matchLabels": map[string]any{v1alpha1.CollectorLabel: simName}}
@@ -211,12 +211,16 @@ func (in simInputs) workload() map[string]any {
 	return spec
 }
 
-// simClaimTemplates are those of a StatefulSet whose claims have a size.
-func simClaimTemplates(size string) []any {
-	return []any{map[string]any{
-		"metadata": map[string]any{"name": "data"},
-		"spec":     map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": size}}},
-	}}
+// simClaim is the name of the one claim template.
+const simClaim = "data"
+
+// simClaimTemplates are those of a StatefulSet whose claims have a size and a class.
+func simClaimTemplates(size, class string) []any {
+	spec := map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": size}}}
+	if class != "" {
+		spec["storageClassName"] = class
+	}
+	return []any{map[string]any{"metadata": map[string]any{"name": simClaim}, "spec": spec}}
 }
 
 // simField is a field of an object: its value, and who owns it.
@@ -236,6 +240,7 @@ const (
 const (
 	simReplicas = "spec.replicas"
 	simClaims   = "spec.volumeClaimTemplates"
+	simClass    = "spec.claimClass"
 	simTemplate = "spec.template"
 	simData     = "spec.data"
 	simSize     = "spec.size"
@@ -262,6 +267,9 @@ func simFlatten(content *unstructured.Unstructured) (fields []simField) {
 		case "volumeClaimTemplates":
 			size, _, _ := unstructured.NestedString(value.([]any)[0].(map[string]any), "spec", "resources", "requests", "storage")
 			add(simClaims, size)
+			if class, _, _ := unstructured.NestedString(value.([]any)[0].(map[string]any), "spec", "storageClassName"); class != "" {
+				add(simClass, class)
+			}
 		case "resources":
 			size, _, _ := unstructured.NestedString(spec, "resources", "requests", "storage")
 			add(simSize, size)

@@ -81,11 +81,8 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 		live = nil // it is created when that has gone
 	case live != nil && live.kind() == "StatefulSet":
 		size := s.claimSize(wanted)
-		switch before := live.find(simClaims); {
-		case size != "" && before != nil && size < before.value:
+		if before := live.find(simClaims); size != "" && before != nil && size < before.value && s.holds() {
 			return "claims cannot shrink"
-		case before == nil && size != "", before != nil && size == "" && before.owners&simOther == 0:
-			return "claims cannot come and go"
 		}
 	}
 	if wanted.Ref.Kind().Kind == "PersistentVolumeClaim" && live != nil && simShrinks(live, simSizeOf(wanted)) && !s.isSized(wanted) {
@@ -106,6 +103,13 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 		}
 	}
 	return ""
+}
+
+// holds tells whether a claim of a StatefulSet is there.
+func (s *simSpace) holds() bool {
+	return slices.ContainsFunc(s.sorted(), func(o *simObject) bool {
+		return o.kind() == "PersistentVolumeClaim" && strings.HasPrefix(o.ref.Name(), simClaim+"-")
+	})
 }
 
 // claimSize returns the size of the claims of a StatefulSet.

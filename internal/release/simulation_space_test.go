@@ -41,6 +41,7 @@ type simSpace struct {
 	backoffOf                   int64
 	requests                    int
 	records                     []simRecord
+	recalled                    bool // a record was read since the operator started
 	refusals                    []simRefusal
 	neverReady, dies            map[int]bool
 	proven                      map[string]bool // templates
@@ -206,24 +207,28 @@ func (r simReader) Of(_ context.Context, collector client.Object, _, _ []schema.
 	return found, nil
 }
 
+// Scaler finds none: in the model, autoscalers are the Collector's own.
+func (r simReader) Scaler(context.Context, client.Object, inventory.Reference) (string, error) {
+	return "", nil
+}
+
 // Disowned finds none: in the model, no client takes an owner reference away.
 func (r simReader) Disowned(context.Context, client.Object, []schema.GroupVersionKind) ([]inventory.Reference, error) {
 	return nil, nil
 }
 
-func (r simReader) Used(_ context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (inventory.Used, int32, error) {
-	s, orphans := r.world.of(collector), int32(0)
+func (r simReader) Used(_ context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (inventory.Used, []inventory.Pod, error) {
+	s := r.world.of(collector)
 	var uses []string
+	var all []inventory.Pod
 	for _, pod := range s.cacheOf {
-		if pod.owner == "" {
-			orphans++
-		}
+		all = append(all, pod.seen())
 		uses = append(uses, cache.UsesOf(pod.uses()))
 	}
 	for _, object := range objects {
 		uses = append(uses, object.Uses)
 	}
-	return inventory.UsedBy(uses...), orphans, nil
+	return inventory.UsedBy(uses...), all, nil
 }
 
 func (s *simSpace) create() {

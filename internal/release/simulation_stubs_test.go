@@ -77,13 +77,13 @@ type simUnshown struct{ simReader }
 
 func (r simUnshown) Used(
 	ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object,
-) (inventory.Used, int32, error) {
-	used, orphans, err := r.simReader.Used(ctx, collector, objects)
+) (inventory.Used, []inventory.Pod, error) {
+	used, pods, err := r.simReader.Used(ctx, collector, objects)
 	var shown []string
 	for what := range objects {
 		if used.Has(what) {
 			shown = append(shown, what.Use())
 		}
 	}
-	return inventory.UsedBy(cache.UsesOf(shown)), orphans, err
+	return inventory.UsedBy(cache.UsesOf(shown)), pods, err
 }

@@ -54,7 +54,7 @@ type simWorld struct {
 	idle      bool
 	pods      int
 	requests  int
-	reads     int    // of users' Secrets
+	reads     int    // of users' Secrets, and the first one of a record since the operator started
 	told      int    // how often a status was written
 	refused   int    // how often a broken configuration was rendered
 	nextChart string // of the operator that comes after a kill, or empty for the same
@@ -98,10 +98,13 @@ func (w *simWorld) start() {
 	w.killed, w.faults, w.nextChart = false, [2]simFault{}, ""
 	w.operator = w.newOperator()
 	for _, s := range w.spaces {
-		s.dirty, s.backoff = s.exists, 0
+		s.dirty, s.backoff, s.recalled = s.exists, 0, false
 		s.recalls()
 	}
 }
+
+// simPeriod is how often a Collector is reconciled although nothing happens.
+const simPeriod = 3 * time.Hour
 
 func (w *simWorld) newOperator() *simOperatorProcess {
 	o := &simOperatorProcess{chart: w.chart}
@@ -132,7 +135,7 @@ func (w *simWorld) newOperator() *simOperatorProcess {
 	}
 	o.clients = &Clients{
 		Options: Options{
-			Source: source, Events: simEvents{}, Metrics: w.metrics, Waves: waves, Period: 3 * time.Hour,
+			Source: source, Events: simEvents{}, Metrics: w.metrics, Waves: waves, Period: simPeriod,
 			BackingOff: func(collector client.Object) bool { return w.of(collector).isBackingOff() },
 		},
 		now:       func() time.Time { return w.now },

@@ -50,6 +50,7 @@ func (r *reconcile) forward(p plan.Plan) error {
 		return nil
 	}
 	if p.Verdict == plan.Checking { // what is deployed still replaces the same objects
+		r.outcome.SlowCheck = p.SlowCheck
 		r.outcome.Checking = fmt.Sprintf("Job %q checks the change", r.rendered.First(render.Checks).Ref.Name())
 		if r.deployed.Revision > 0 {
 			r.outcome.Checking += "; pods of the last revision still serve"
@@ -64,6 +65,22 @@ func (r *reconcile) forward(p plan.Plan) error {
 	r.toPrune = toPrune
 	r.expects().KeepRest(r.found, r.rendered.Keeps, r.now())
 	return nil
+}
+
+// renew deletes a pod, so that its StatefulSet makes it anew, if that is there: the informer cache may not show what has become of it. A
+// refusal keeps nothing away.
+func (r *reconcile) renew(pod *apply.Step) {
+	if pod == nil {
+		return
+	}
+	cluster := r.clusterOf(r.collector)
+	set, err := cluster.Read(r.ctx, pod.Old.Ref)
+	if err == nil && set != nil && set.GetUID() == pod.Old.UID && set.GetDeletionTimestamp() == nil {
+		err = cluster.Delete(r.ctx, pod.Ref, pod.UID, false, false)
+	}
+	if err != nil {
+		log.FromContext(r.ctx).Info("could not delete a pod that lacks a claim", "pod", pod.Ref.Name(), "because", err.Error())
+	}
 }
 
 // deleteOrphans deletes what changes that were never accepted have left. It returns the error if it is not known whether that is done: a
@@ -154,6 +171,7 @@ func (r *reconcile) do(mends bool, groups ...[]apply.Step) error {
 // note notes what a step has done. It tells whether that has mended something.
 func (r *reconcile) note(step apply.Step, after *inventory.Object, mends bool) bool {
 	expected := r.expects()
+	mends = mends && !step.Leaves
 	if step.Old != nil && step.Old.Ref != step.Ref {
 		delete(expected, step.Old.Ref)
 		delete(r.found, step.Old.Ref)

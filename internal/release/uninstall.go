@@ -43,7 +43,7 @@ func (r *reconcile) uninstall() (found bool, err error) {
 		return r.found, err
 	})
 	if err != nil {
-		if isLate := r.now().Sub(r.collector.GetDeletionTimestamp().Time) >= uninstallTimeout; !isLate {
+		if !r.isLate() {
 			return found, fmt.Errorf("%w; the Collector goes when they are gone, or after %s", err, uninstallTimeout)
 		}
 		r.tellLeft(err.Error())
@@ -53,6 +53,11 @@ func (r *reconcile) uninstall() (found bool, err error) {
 	}
 	areRecorded, err := r.records.Forget(r.ctx, r.begun == nil || !r.Alone)
 	return found || areRecorded, err
+}
+
+// isLate tells whether a Collector that is being deleted waits no longer for its objects.
+func (r *reconcile) isLate() bool {
+	return r.now().Sub(r.collector.GetDeletionTimestamp().Time) >= uninstallTimeout
 }
 
 // tellLeft tells what stays when the Collector goes.

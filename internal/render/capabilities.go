@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"helm.sh/helm/v3/pkg/chartutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
+
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 // interval is how long a change of the APIs that the cluster serves can go unnoticed. Nobody waits longer than a minute for the
@@ -41,14 +43,14 @@ type Capabilities struct {
 	// Changed is told when another answer than the first counts, and which kinds it lacks.
 	Changed func(ctx context.Context, vanished []schema.GroupVersionKind)
 
-	current  atomic.Pointer[Served]
-	asking   sync.Mutex // held while the API server is asked
-	standard *chartutil.Capabilities
+	current    atomic.Pointer[Served]
+	asking     sync.Mutex // held while the API server is asked
+	kubernetes *version.Info
 }
 
 // Served is what the API server answered. It is not changed.
 type Served struct {
-	*chartutil.Capabilities
+	*helm.Capabilities
 
 	// Kinds are those that are served beyond those that every cluster has.
 	Kinds []schema.GroupVersionKind
@@ -61,7 +63,7 @@ type Served struct {
 }
 
 // With returns the same with further names of kinds.
-func (o *Served) With(names []string) *chartutil.Capabilities {
+func (o *Served) With(names []string) *helm.Capabilities {
 	more := *o.Capabilities
 	more.APIVersions = slices.Concat(more.APIVersions, names)
 	return &more
@@ -130,15 +132,12 @@ func without(some, others []schema.GroupVersionKind) []schema.GroupVersionKind {
 
 // read asks the API server. An API that does not answer counts as it did before.
 func (c *Capabilities) read(before *Served) (*Served, error) {
-	if c.standard == nil {
+	if c.kubernetes == nil {
 		kubernetes, err := c.Client.ServerVersion()
 		if err != nil {
 			return nil, fmt.Errorf("read the version of Kubernetes: %w", err)
 		}
-		c.standard = &chartutil.Capabilities{
-			KubeVersion: chartutil.KubeVersion{Version: kubernetes.GitVersion, Major: kubernetes.Major, Minor: kubernetes.Minor},
-			HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
-		}
+		c.kubernetes = kubernetes
 	}
 	type answer struct {
 		resources []metav1.APIResource
@@ -177,8 +176,6 @@ func (c *Capabilities) read(before *Served) (*Served, error) {
 			found.Version += " " + name + "?"
 		}
 	}
-	capabilities := *c.standard
-	capabilities.APIVersions = append(slices.Clone(chartutil.DefaultVersionSet), names...)
-	found.Capabilities = &capabilities
+	found.Capabilities = helm.CapabilitiesOf(c.kubernetes, names)
 	return found, nil
 }

@@ -9,13 +9,14 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 // Chart is a chart, and what its templates tell about the objects that it can render.
 type Chart struct {
-	*chart.Chart
+	*helm.Chart
 
 	// Kinds are those that every cluster has.
 	Kinds []schema.GroupVersionKind
@@ -36,7 +37,7 @@ var (
 
 // NewChart reads the templates of a chart. It is an error if one of them does not say in so many words which kind it
 // renders: the operator watches, prunes and owns by kind.
-func NewChart(chrt *chart.Chart) (*Chart, error) {
+func NewChart(chrt *helm.Chart) (*Chart, error) {
 	c := &Chart{Chart: chrt, Optional: map[string]schema.GroupVersionKind{}, Digest: digestOf(chrt), templates: parseTemplates(chrt)}
 	tested := map[string]bool{}
 	for _, template := range chrt.Templates {
@@ -68,7 +69,7 @@ func (c *Chart) Renders(kind schema.GroupVersionKind) bool {
 }
 
 // digestOf returns a hash over what a chart renders from.
-func digestOf(chrt *chart.Chart) string {
+func digestOf(chrt *helm.Chart) string {
 	sum := sha256.New()
 	for _, file := range chrt.Raw {
 		write(sum, []byte(file.Name))

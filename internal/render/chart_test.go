@@ -6,18 +6,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube8/kube8-operator"
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
 // collectorsChart returns the operator's own chart.
 func collectorsChart(tb testing.TB) *Chart {
 	tb.Helper()
-	loaded, err := loader.Load("../../helm-charts/collector")
+	loaded, err := helm.Load(kube8.Files, "helm-charts/collector")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -54,10 +53,10 @@ func TestTheKindsOfTheCollectorsChart(t *testing.T) {
 	}
 }
 
-func chartOf(templates ...string) *chart.Chart {
-	made := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "collector", Version: "0.1.0"}}
+func chartOf(templates ...string) *helm.Chart {
+	made := &helm.Chart{Metadata: &helm.Metadata{APIVersion: "v2", Name: "collector", Version: "0.1.0"}}
 	for _, template := range templates {
-		made.Templates = append(made.Templates, &chart.File{Name: "templates/a.yaml", Data: []byte(template)})
+		made.Templates = append(made.Templates, &helm.File{Name: "templates/a.yaml", Data: []byte(template)})
 	}
 	return made
 }
@@ -74,7 +73,7 @@ func TestRenderRefusesHooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Render(types.NamespacedName{Namespace: "acme", Name: "gateway"}, map[string]any{}, chartutil.DefaultCapabilities,
+	_, err = c.Render(types.NamespacedName{Namespace: "acme", Name: "gateway"}, map[string]any{}, helm.DefaultCapabilities,
 		postrender.Renderer{})
 	if err == nil || !strings.Contains(err.Error(), "renders a Helm hook") {
 		t.Errorf("error %v", err)

@@ -12,9 +12,9 @@ import (
 	"unicode/utf8"
 
 	goyaml "go.yaml.in/yaml/v2"
-	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
@@ -86,8 +86,8 @@ func convert(value any, floats bool) (converted any, isKnown bool) {
 	})
 }
 
-// coalesce is chartutil.CoalesceValues for a chart that has no others in it. That one copies by reflection, which takes some times as much.
-func (c *Chart) coalesce(given map[string]any) chartutil.Values {
+// coalesce is helm.Coalesce for a chart that has no others in it. That one copies by reflection, which takes some times as much.
+func (c *Chart) coalesce(given map[string]any) helm.Values {
 	same := func(leaf any) (any, bool) { return leaf, true }
 	copied, _ := walk(given, same)
 	coalesced, _ := copied.(map[string]any)
@@ -105,7 +105,7 @@ func (c *Chart) coalesce(given map[string]any) chartutil.Values {
 		case found == nil:
 			delete(coalesced, field)
 		case isTable && hasDefaults:
-			chartutil.CoalesceTables(table, defaults)
+			helm.CoalesceTables(table, defaults)
 		}
 	}
 	return coalesced
@@ -148,7 +148,7 @@ func isPrintable(text string) bool {
 // walk returns a copy of a value, with what a function makes of each key and of what is neither a map nor a list, if it knows them.
 func walk(value any, leaf func(any) (any, bool)) (copied any, isKnown bool) {
 	switch v := value.(type) {
-	case chartutil.Values:
+	case helm.Values:
 		return walkFields(v, leaf)
 	case map[string]any:
 		return walkFields(v, leaf)

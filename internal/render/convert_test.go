@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 func TestWhatLeavesOutJSONIsAsWithJSON(t *testing.T) {
@@ -17,7 +18,7 @@ func TestWhatLeavesOutJSONIsAsWithJSON(t *testing.T) {
 		nil, true, "", "yes", "1e3", "0x1", "012", "null", "~", "- a", "a: b", "# a", " a ", "a\nb\n", "\ta", "a\r\nb", "<&>", "\u2028", "\u00a0", "é", "😀",
 		"2020-01-01", "a\x7f", "a\xff", "\x00", "=", "<<", "*a", 1, int64(-2), 3.0, 3.5, math.Copysign(0, -1), 1e6, 1e20, 1e21, 1e300,
 		int64(1<<53 + 1), int64(math.MaxInt64), uint64(math.MaxUint64), json.Number("1.0"), math.Inf(1), []string{"a"}, []any{}, []any(nil),
-		map[string]any{}, map[string]any(nil), chartutil.Values(nil), chartutil.Values{"a": 1.0}, map[string]string{"b": "1"},
+		map[string]any{}, map[string]any(nil), helm.Values(nil), helm.Values{"a": 1.0}, map[string]string{"b": "1"},
 		map[string]any{"b": 1, "a10": 2, "a9": 3, "y": 4, "1": 5, "\x7f": 6}, struct {
 			A int `json:"b"`
 		}{1},
@@ -68,11 +69,11 @@ func TestValuesAreCoalescedAsHelmDoes(t *testing.T) {
 		"", "a: null", "a: {b: 1}", "b: null", "b: 1", "b: {c: null}", "b: {d: {e: null, g: null}, h: null}", "b: {d: {e: []}}", "b: {d: 1}", "n: null", "n: 1",
 		"z: {y: null, x: [1]}", "z: null",
 	} {
-		given, err := chartutil.ReadValues([]byte(text))
-		if err != nil {
+		var given helm.Values
+		if err := yaml.Unmarshal([]byte(text), &given); err != nil {
 			t.Fatal(err)
 		}
-		want, err := chartutil.CoalesceValues(made, given)
+		want, err := helm.Coalesce(made, given)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +92,7 @@ func TestValuesAreCoalescedAsHelmDoes(t *testing.T) {
 // spoil changes all maps in a value.
 func spoil(value any) {
 	switch v := value.(type) {
-	case chartutil.Values:
+	case helm.Values:
 		spoil(map[string]any(v))
 	case map[string]any:
 		for _, field := range v {

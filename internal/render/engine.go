@@ -13,9 +13,9 @@ import (
 	"text/template"
 
 	"github.com/Masterminds/sprig/v3"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 // maxDepth is how often a template may include itself. Helm's engine has the same limit.
@@ -29,12 +29,12 @@ type templates struct {
 
 // parseTemplates parses the templates of a chart. It returns nil for a chart that needs what only Helm's engine has: charts of its own,
 // files beside the templates, and the functions tpl and lookup.
-func parseTemplates(chrt *chart.Chart) *templates {
+func parseTemplates(chrt *helm.Chart) *templates {
 	if len(chrt.Dependencies()) > 0 || strings.EqualFold(chrt.Metadata.Type, "library") {
 		return nil
 	}
 	all, found := template.New("chart").Option("missingkey=zero").Funcs(functions()), &templates{}
-	ordered := slices.SortedFunc(slices.Values(chrt.Templates), func(a, b *chart.File) int { // a later definition wins
+	ordered := slices.SortedFunc(slices.Values(chrt.Templates), func(a, b *helm.File) int { // a later definition wins
 		if byDepth := strings.Count(b.Name, "/") - strings.Count(a.Name, "/"); byDepth != 0 {
 			return byDepth
 		}
@@ -63,7 +63,7 @@ func parseTemplates(chrt *chart.Chart) *templates {
 }
 
 // render returns what each file of the chart renders to, as Helm's engine does. Its errors are not made for users.
-func (t *templates) render(chrt *chart.Chart, input chartutil.Values) (rendered map[string]string, err error) {
+func (t *templates) render(chrt *helm.Chart, input helm.Values) (rendered map[string]string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("a template panics: %v", cause)
@@ -75,14 +75,14 @@ func (t *templates) render(chrt *chart.Chart, input chartutil.Values) (rendered 
 	}
 	values := map[string]any{
 		"Chart": struct {
-			chart.Metadata
+			helm.Metadata
 			IsRoot bool
 		}{*chrt.Metadata, chrt.IsRoot()},
 		"Release": input["Release"], "Capabilities": input["Capabilities"], "Values": input["Values"],
 	}
 	rendered = make(map[string]string, len(t.files))
 	for _, file := range t.files {
-		values["Template"] = chartutil.Values{"Name": file, "BasePath": path.Join(chrt.ChartFullPath(), "templates")}
+		values["Template"] = helm.Values{"Name": file, "BasePath": path.Join(chrt.ChartFullPath(), "templates")}
 		text, err := execute(parsed, file, values)
 		if err != nil {
 			return nil, fmt.Errorf("execute %s: %w", file, err)

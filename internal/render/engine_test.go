@@ -11,27 +11,24 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/internal/configuration"
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 // inputOf returns what templates are rendered with, for the values of a Collector.
-func inputOf(t *testing.T, c *Chart, values map[string]any) (chartutil.Values, error) {
+func inputOf(t *testing.T, c *Chart, values map[string]any) (helm.Values, error) {
 	t.Helper()
-	capabilities := chartutil.DefaultCapabilities.Copy()
-	for name := range c.Optional {
-		capabilities.APIVersions = append(capabilities.APIVersions, name)
-	}
-	options := chartutil.ReleaseOptions{Name: "gateway", Namespace: "acme", Revision: 1, IsInstall: true}
-	input, err := chartutil.ToRenderValuesWithSchemaValidation(c.Chart, values, options, capabilities, true)
+	served := &Served{Capabilities: helm.DefaultCapabilities}
+	input, err := helm.Input(c.Chart, types.NamespacedName{Namespace: "acme", Name: "gateway"}, values,
+		served.With(slices.Collect(maps.Keys(c.Optional))))
 	if err != nil {
 		return nil, err
 	}
-	if err := configuration.Prepare(input["Values"].(chartutil.Values)); err != nil {
+	if err := configuration.Prepare(input["Values"].(helm.Values)); err != nil {
 		return nil, err
 	}
 	return input, nil
@@ -54,8 +51,8 @@ func TestTemplatesThatAreParsedOnceRenderAsHelmsEngineDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		values, err := chartutil.ReadValues(text)
-		if err != nil {
+		var values map[string]any
+		if err := yaml.Unmarshal(text, &values); err != nil {
 			t.Fatal(err)
 		}
 		cases = append(cases, values)
@@ -68,7 +65,7 @@ func TestTemplatesThatAreParsedOnceRenderAsHelmsEngineDoes(t *testing.T) {
 		}
 		got, failed := c.templates.render(c.Chart, input)
 		input, _ = inputOf(t, c, values)
-		want, err := engine.Render(c.Chart, input)
+		want, err := helm.Execute(c.Chart, input)
 		switch {
 		case (err == nil) != (failed == nil):
 			t.Errorf("%s: error %v, want %v", name, failed, err)
@@ -122,12 +119,12 @@ func TestChartsThatNeedHelmsEngineHaveIt(t *testing.T) {
 		if got := c.templates != nil; got != row.isOwn {
 			t.Errorf("%s: %t", name, got)
 		}
-		if _, err := c.files(chartutil.Values{"Values": map[string]any{}}); err != nil {
+		if _, err := c.files(helm.Values{"Values": map[string]any{}}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	parent := chartOf("a: b")
-	parent.AddDependency(&chart.Chart{Metadata: &chart.Metadata{Name: "child"}})
+	parent.AddDependency(&helm.Chart{Metadata: &helm.Metadata{Name: "child"}})
 	if parseTemplates(parent) != nil {
 		t.Error("a chart of charts")
 	}
@@ -139,7 +136,7 @@ func TestATemplateThatIncludesItselfEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := c.files(chartutil.Values{}); err == nil || !strings.Contains(err.Error(), "nested reference name: b") {
+		if _, err := c.files(helm.Values{}); err == nil || !strings.Contains(err.Error(), "nested reference name: b") {
 			t.Errorf("error %v, want Helm's", err)
 		}
 	}
@@ -151,17 +148,16 @@ func BenchmarkRender(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	values, err := chartutil.ReadValues(text)
-	if err != nil {
+	var values map[string]any
+	if err := yaml.Unmarshal(text, &values); err != nil {
 		b.Fatal(err)
 	}
-	options := chartutil.ReleaseOptions{Name: "gateway", Namespace: "acme", Revision: 1, IsInstall: true}
-	input, err := chartutil.ToRenderValues(c.Chart, values, options, nil)
+	input, err := helm.Input(c.Chart, types.NamespacedName{Namespace: "acme", Name: "gateway"}, values, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for name, render := range map[string]func() (map[string]string, error){
-		"helm": func() (map[string]string, error) { return engine.Render(c.Chart, input) },
+		"helm": func() (map[string]string, error) { return helm.Execute(c.Chart, input) },
 		"own":  func() (map[string]string, error) { return c.templates.render(c.Chart, input) },
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -88,6 +88,13 @@ func (o Object) Accepted(job string) (Object, error) {
 	return o, o.seal()
 }
 
+// WithoutReplicas returns a copy of the object that leaves the number of pods to another client.
+func (o Object) WithoutReplicas() (Object, error) {
+	o.Content, o.SetsReplicas = o.Content.DeepCopy(), false
+	unstructured.RemoveNestedField(o.Content.Object, "spec", "replicas")
+	return o, o.seal()
+}
+
 // seal computes the hash.
 func (o *Object) seal() error {
 	annotations := o.Content.GetAnnotations()

@@ -12,14 +12,11 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
-	"helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/configuration"
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/specpath"
@@ -46,7 +43,7 @@ type Rendered struct {
 // Render renders the chart, has the post-renderer finish the manifest, and parses that. Hooks are an error: nothing would run them. A
 // configuration that is refused is a *configuration.Error, and what the values have otherwise a *specpath.FieldsError.
 func (c *Chart) Render(
-	name types.NamespacedName, values map[string]any, capabilities *chartutil.Capabilities, finish postrender.Renderer,
+	name types.NamespacedName, values map[string]any, capabilities *helm.Capabilities, finish postrender.Renderer,
 ) (*Rendered, error) {
 	text, err := c.Template(name, values, capabilities)
 	if err != nil {
@@ -61,7 +58,7 @@ func (c *Chart) Render(
 		return nil, err
 	}
 	for _, object := range rendered.Objects {
-		if object.GetAnnotations()[release.HookAnnotation] != "" {
+		if object.GetAnnotations()[helm.HookAnnotation] != "" {
 			return nil, fmt.Errorf("chart %s renders a Helm hook, %s; nothing runs hooks, so remove it", c.Name(), inventory.ReferenceTo(object))
 		}
 	}
@@ -73,24 +70,20 @@ func (c *Chart) Render(
 }
 
 // Template checks the configuration in the values, and renders a chart as Helm does for a first release.
-func (c *Chart) Template(name types.NamespacedName, values map[string]any, capabilities *chartutil.Capabilities) (string, error) {
-	if err := chartutil.ProcessDependencies(c.Chart, values); err != nil {
-		return "", fmt.Errorf("read the dependencies of chart %s: %w", c.Name(), err)
-	}
-	options := chartutil.ReleaseOptions{Name: name.Name, Namespace: name.Namespace, Revision: 1, IsInstall: true}
-	bare, given := *c.Chart, values
+func (c *Chart) Template(name types.NamespacedName, values map[string]any, capabilities *helm.Capabilities) (string, error) {
+	of, given := c.Chart, values
 	isPlain := c.templates != nil && c.Schema == nil // so coalesce does what Helm does by reflection
 	if isPlain {
-		bare.Values, given = nil, nil
+		of, given = &helm.Chart{Metadata: c.Metadata}, nil
 	}
-	input, err := chartutil.ToRenderValues(&bare, given, options, capabilities)
+	input, err := helm.Input(of, name, given, capabilities)
 	if err != nil {
 		return "", fmt.Errorf("render chart %s: %w", c.Name(), err)
 	}
 	if isPlain {
 		input["Values"] = c.coalesce(values)
 	}
-	if coalesced, ok := input["Values"].(chartutil.Values); ok {
+	if coalesced, ok := input["Values"].(helm.Values); ok {
 		if err := cmp.Or(checkKeys(coalesced), configuration.Prepare(coalesced)); err != nil {
 			return "", err
 		}
@@ -112,23 +105,23 @@ func (c *Chart) Template(name types.NamespacedName, values map[string]any, capab
 }
 
 // files returns what each file of the templates renders to. Helm's engine does what they cannot, and says what is wrong in its own words.
-func (c *Chart) files(input chartutil.Values) (map[string]string, error) {
+func (c *Chart) files(input helm.Values) (map[string]string, error) {
 	if c.templates != nil {
 		if files, err := c.templates.render(c.Chart, input); err == nil {
 			return files, nil
 		}
 	}
-	return engine.Render(c.Chart, input) //nolint:wrapcheck // the caller does
+	return helm.Execute(c.Chart, input)
 }
 
 // placeOf returns where the kind of a file's first object is in Helm's order of installing.
 func placeOf(content string) int {
 	if kind := kindInTemplate.FindStringSubmatch(content); kind != nil {
-		if at := slices.Index(releaseutil.InstallOrder, kind[2]); at >= 0 {
+		if at := slices.Index(helm.Kinds, kind[2]); at >= 0 {
 			return at
 		}
 	}
-	return len(releaseutil.InstallOrder)
+	return len(helm.Kinds)
 }
 
 // Parse reads the objects of a manifest.

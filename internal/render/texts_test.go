@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
@@ -21,7 +21,7 @@ func renderWith(c *Chart, fields map[string]any) (*Rendered, error) {
 	c.Schema = nil
 	fields["collector"] = map[string]any{"name": "x/y", "version": "1"}
 	fields["tenant"], fields["cluster"] = map[string]any{"id": "1", "reference": "a"}, "c"
-	return c.Render(types.NamespacedName{Namespace: "acme", Name: "gateway"}, fields, chartutil.DefaultCapabilities, postrender.Renderer{})
+	return c.Render(types.NamespacedName{Namespace: "acme", Name: "gateway"}, fields, helm.DefaultCapabilities, postrender.Renderer{})
 }
 
 // TestTextsComeOutAsTheSpecHasThem has texts of any kind where the spec takes any, as values and as keys: what is rendered has them, and

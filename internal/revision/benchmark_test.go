@@ -6,16 +6,16 @@ import (
 	"os"
 	"testing"
 
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
+	"github.com/kube8/kube8-operator"
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/base"
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -34,7 +34,7 @@ func (accepting) Patch(context.Context, client.Object, client.Patch, ...client.P
 // BenchmarkInstall is what an install costs the operator beside requests: from the values of a Collector to its objects, as they
 // are sent, and to its record.
 func BenchmarkInstall(b *testing.B) {
-	loaded, err := loader.Load("../../helm-charts/collector")
+	loaded, err := helm.Load(kube8.Files, "helm-charts/collector")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -47,8 +47,8 @@ func BenchmarkInstall(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	spec, err := chartutil.ReadValues(text)
-	if err != nil {
+	var spec helm.Values
+	if err := yaml.Unmarshal(text, &spec); err != nil {
 		b.Fatal(err)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -58,7 +58,7 @@ func BenchmarkInstall(b *testing.B) {
 	source := &revision.Source{
 		Chart: chart, Mapper: mapper,
 		Served: func(context.Context) (*render.Served, error) {
-			return &render.Served{Capabilities: chartutil.DefaultCapabilities}, nil
+			return &render.Served{Capabilities: helm.DefaultCapabilities}, nil
 		},
 		Configuration: func(context.Context, *unstructured.Unstructured) (none postrender.Referenced, _ error) {
 			return none, nil
@@ -73,10 +73,10 @@ func BenchmarkInstall(b *testing.B) {
 	collector.SetName("gateway")
 	collector.SetUID("a-b-c")
 	cluster := apply.NewCluster(accepting{}, nil, collector)
-	bare := &helmchart.Chart{Metadata: loaded.Metadata}
+	bare := &helm.Chart{Metadata: loaded.Metadata}
 	b.ReportAllocs()
 	for b.Loop() {
-		values, err := chartutil.CoalesceValues(bare, maps.Clone(spec)) // as the stock reconciler does
+		values, err := helm.Coalesce(bare, maps.Clone(spec)) // as the stock reconciler does
 		if err != nil {
 			b.Fatal(err)
 		}

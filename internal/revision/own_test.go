@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,15 +13,16 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/base"
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
 // sourceOf returns what revisions are made from, with a chart that has some templates.
 func sourceOf(t *testing.T, templates ...string) *Source {
 	t.Helper()
-	made := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "collector", Version: "0.1.0"}}
+	made := &helm.Chart{Metadata: &helm.Metadata{APIVersion: "v2", Name: "collector", Version: "0.1.0"}}
 	for _, template := range templates {
-		made.Templates = append(made.Templates, &chart.File{Name: "templates/a.yaml", Data: []byte(template)})
+		made.Templates = append(made.Templates, &helm.File{Name: "templates/a.yaml", Data: []byte(template)})
 	}
 	chrt, err := render.NewChart(made)
 	if err != nil {

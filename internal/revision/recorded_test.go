@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chartutil"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
@@ -37,7 +37,7 @@ func TestARecordedRevisionHasOnlyKindsOfTheClusterAndOfTheChart(t *testing.T) {
 		mapper.Add(scaled, meta.RESTScopeNamespace) // for as long as the operator runs
 		mapper.Add(corev1.SchemeGroupVersion.WithKind("Service"), meta.RESTScopeNamespace)
 		s.Served = func(context.Context) (*render.Served, error) {
-			return &render.Served{Capabilities: chartutil.DefaultCapabilities, Kinds: row.served}, nil
+			return &render.Served{Capabilities: helm.DefaultCapabilities, Kinds: row.served}, nil
 		}
 		found, err := s.Recorded(t.Context(), gateway(), record.Content{Manifest: manifest, Generation: 7}, nil)
 		if err != nil || len(found.Objects) != row.want || found.Deployed(2).Generation != 7 {

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -21,7 +21,7 @@ func rendering(t *testing.T, unreadable map[string]error) *Source {
 		`{{ if .Capabilities.APIVersions.Has "keda.sh/v1alpha1/ScaledObject" }}{{ if .Values.scaled }}`+
 		"\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: b\n{{ end }}{{ end }}\n")
 	s.Served = func(context.Context) (*render.Served, error) {
-		return &render.Served{Capabilities: chartutil.DefaultCapabilities, Unreadable: unreadable}, nil
+		return &render.Served{Capabilities: helm.DefaultCapabilities, Unreadable: unreadable}, nil
 	}
 	s.References = func(*unstructured.Unstructured, string) (string, []string) { return "", nil }
 	s.Versions = func(*unstructured.Unstructured) (string, string) { return "", "" }

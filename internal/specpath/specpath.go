@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/internal/configuration"
 )
 
 // Of returns the field of collector that path, a field of the rendered obj, comes from. It names a field that has no
@@ -77,8 +79,11 @@ func given(name string) origin {
 // files are the configuration and the further files of the Collector, which the chart puts into one Secret.
 func files(p place) string {
 	given, _ := at(p.collector, "spec.collector.files").(map[string]any)
-	if _, further := given[strings.Trim(p.rest, "[]")]; further {
-		return "spec.collector.files" + p.rest
+	key := strings.Trim(p.rest, "[]")
+	for name := range given {
+		if configuration.FileKey(name) == key {
+			return "spec.collector.files[" + name + "]"
+		}
 	}
 	if at(p.collector, "spec.collector.configurationText") != nil {
 		return "spec.collector.configurationText"

@@ -14,7 +14,7 @@ const collector = `
 kind: Collector
 metadata: {name: gateway}
 spec:
-  collector: {files: {a.lua: e30=}}
+  collector: {files: {a.lua: e30=, conf.d/a.lua: e30=}}
   image: {tag: latest}
   env: [{name: CLUSTER_NAME}, {name: TOKEN}, {name: TOKEN}]
   extraVolumes: [{name: a}, {name: b}]
@@ -125,7 +125,7 @@ func TestOf(t *testing.T) {
 			"spec.resources.requests.storage": "spec.volumeClaims[1].spec.resources.requests.storage",
 			"metadata.labels":                 "spec.volumeClaims[1].metadata.labels",
 		},
-		"Secret": {"data[config.yaml]": "spec.collector.configuration", "data[a.lua]": "spec.collector.files[a.lua]"},
+		"Secret": {"data[config.yaml]": "spec.collector.configuration", "data[a.lua]": "spec.collector.files[a.lua]", "data[conf.d..a.lua]": "spec.collector.files[conf.d/a.lua]"},
 		"HorizontalPodAutoscaler": {
 			"spec.minReplicas": "spec.autoscaling.minReplicas",
 			"spec.maxReplicas": "spec.autoscaling.maxReplicas",

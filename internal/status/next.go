@@ -56,6 +56,7 @@ func Next(seen Seen, before, said *v1alpha1.CollectorStatus) *v1alpha1.Collector
 	}
 	ready := seen.readiness(after)
 	set(after, v1alpha1.Condition{Type: "Ready", Status: ready.status, Reason: ready.reason, Message: ready.message})
+	seen.describeStalled(after)
 	seen.describeFlow(before, after)
 	describeUpdate(before, after, seen.Outcome.Update, seen.Flow.isAwaited(before, after))
 	for i, condition := range after.Conditions {
@@ -63,6 +64,7 @@ func Next(seen Seen, before, said *v1alpha1.CollectorStatus) *v1alpha1.Collector
 			after.Conditions[i].Message = strings.ToValidUTF8(condition.Message[:longestMessage], "") + "…"
 		}
 	}
+	giveReasons(after)
 	setTransitionTimes(before, after, seen.Now)
 	if update := find(after, v1alpha1.UpdatePending); update != nil && isTrue(before, paused) && !isTrue(after, paused) {
 		update.LastTransitionTime = seen.Now // it has had no time to become ready

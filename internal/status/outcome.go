@@ -1,7 +1,10 @@
 package status
 
 import (
+	"errors"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/plan"
@@ -25,6 +28,9 @@ type Outcome struct {
 	// Checking says which Job has not accepted a change yet, or is empty.
 	Checking string
 
+	// SlowCheck is that Job once it takes long, or empty.
+	SlowCheck types.UID
+
 	// Canary is the change that canary pods prove or have failed to prove, or nil. Proof says how far that is, or is empty.
 	Canary *v1alpha1.CanaryStatus
 	Proof  string
@@ -40,4 +46,12 @@ type Outcome struct {
 
 	// Requeue is when to reconcile again although nothing happens; 0 leaves it to the period.
 	Requeue time.Duration
+}
+
+// obstructed returns the Job of a check whose pod may be kept from running, or nothing.
+func (o Outcome) obstructed() types.UID {
+	if failed, is := errors.AsType[*plan.CheckError](o.Err); is {
+		return failed.Job
+	}
+	return o.SlowCheck
 }

@@ -11,10 +11,12 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -52,6 +54,30 @@ func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructur
 	return troubles, nil
 }
 
+// troublesOfCheck says what keeps the pod of a Job from running. The informer cache does not have this pod.
+func (w writer) troublesOfCheck(ctx context.Context, collector *unstructured.Unstructured, job types.UID) ([]string, error) {
+	var troubles []string
+	var newest metav1.Time
+	err := inventory.Each(ctx, w.live, &corev1.PodList{}, func(item runtime.Object) error {
+		pod, is := item.(*corev1.Pod)
+		if !is {
+			return nil
+		}
+		if newest.Before(&pod.CreationTimestamp) {
+			newest = pod.CreationTimestamp
+		}
+		if trouble := troubleOf(pod); trouble != "" && len(troubles) < maxTroubles {
+			troubles = append(troubles, "pod "+pod.Name+": "+cache.BoundedMessage(trouble))
+		}
+		return nil
+	}, client.InNamespace(collector.GetNamespace()), client.MatchingLabels{batchv1.ControllerUidLabel: string(job)})
+	if err != nil {
+		return nil, fmt.Errorf("list pods of the check of %s: %w", collector.GetName(), err)
+	}
+	wanted := &Workload{Pods: inventory.Pods{Wanted: 1}, teller: job}
+	return append(w.refusal(ctx, collector, wanted, newest), troubles...), nil
+}
+
 // mostEvents is how many events about a workload are looked at, however many a tenant has created. client-go tells at most 25 of an object
 // at once, and one more every 5 minutes. The API server keeps events for an hour: that are 37.
 const mostEvents = 48
@@ -59,8 +85,8 @@ const mostEvents = 48
 // errEnough ends a list.
 var errEnough = errors.New("no more are looked at")
 
-// refusal returns why a DaemonSet or StatefulSet has fewer pods than it should, by its newest event that says so. Only its events do. An
-// event from before the newest pod is over. An operator that may not read events says less.
+// refusal returns why a DaemonSet, StatefulSet or Job has fewer pods than it should, by its newest event that says so. Only its events do.
+// An event from before the newest pod is over. An operator that may not read events says less.
 func (w writer) refusal(ctx context.Context, collector *unstructured.Unstructured, workload *Workload, newest metav1.Time) []string {
 	if workload.teller == "" || workload.Behind || workload.All >= workload.Wanted {
 		return nil

@@ -62,7 +62,7 @@ type answers struct{ sync.Map }
 // areOld tells whether to ask again. After a start of the operator, an answer counts as given at any time of the last hour: an operator
 // that starts does not ask about a whole fleet at once.
 func (a *answers) areOld(collector client.ObjectKey, now time.Time) bool {
-	again, _ := a.LoadOrStore(collector, now.Add(rand.N(allowedFor)))
+	again, _ := a.LoadOrStore(collector, now.Add(rand.N(allowedFor))) //nolint:gosec // it only spreads requests
 	at, _ := again.(time.Time)
 	return !now.Before(at)
 }

@@ -186,7 +186,7 @@ func TestWhatPresetsMayDoIsAskedAgainAfterAnHour(t *testing.T) {
 			{59 * time.Minute, false, 1, "Allowed"},
 			{time.Minute, false, 2, "RoleMissing"},
 		} {
-			time.Sleep(row.after)
+			time.Sleep(row.after) //nolint:forbidigo // of the bubble's clock
 			allows = row.allows
 			updated := stored.DeepCopy()
 			if err := writer.Update(t.Context(), updated); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,16 +59,24 @@ func (s *Seen) readiness(after *v1alpha1.CollectorStatus) readiness {
 func (s *Seen) undeployed(status *v1alpha1.CollectorStatus) *readiness {
 	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
 		if isTrue(status, conditionType) {
-			return new(failure(s.Outcome.Err, find(status, conditionType).Message).with(s.Outcome.Message))
+			return new(failure(s.Outcome.Err, find(status, conditionType).Message).with(s.ofCheck()).with(s.Outcome.Message))
 		}
 	}
 	if s.Outcome.Checking != "" {
-		return new(readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, s.Outcome.Checking}.with(s.Outcome.Message))
+		return new(readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, s.Outcome.Checking}.with(s.ofCheck()).with(s.Outcome.Message))
 	}
 	if s.Outcome.Proof != "" {
 		return new(readiness{corev1.ConditionFalse, v1alpha1.ReasonProving, s.Outcome.Proof}.with(s.Outcome.Message))
 	}
 	return nil
+}
+
+// ofCheck says what keeps the pod of a check from running, or nothing.
+func (s *Seen) ofCheck() string {
+	if s.Outcome.obstructed() == "" {
+		return ""
+	}
+	return strings.Join(s.Troubles, "; ")
 }
 
 // pods says whether the pods serve, and are as many as the spec asks for.

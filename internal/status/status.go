@@ -227,6 +227,10 @@ func (w writer) look(
 		seen.Presets = w.presetsOf(ctx, collector, before, seen.Now.Time)
 	}
 	seen.Workload, err = w.workloadOf(ctx, collector)
+	if job := seen.Outcome.obstructed(); err == nil && job != "" {
+		seen.Troubles, err = w.troublesOfCheck(ctx, collector, job)
+		return seen, err
+	}
 	if err == nil && seen.Workload != nil && (isPaused || seen.undeployed(said) == nil) {
 		seen.Troubles, err = w.troubles(ctx, collector, seen.Workload)
 	}

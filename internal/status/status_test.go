@@ -32,7 +32,7 @@ readyReplicas: 1
 deployedRelease: {name: gateway, revision: 2, digest: d1}
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Irreconcilable, status: "False", reason: Reconciled, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Ready, status: "True", reason: Available, message: 1/1 available, lastTransitionTime: "2026-01-01T00:00:00Z"}
 `
 
@@ -49,7 +49,7 @@ func TestUpdate(t *testing.T) {
 			update: `
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Irreconcilable, status: "False", reason: Reconciled, lastTransitionTime: "2026-01-01T00:00:00Z"}
 deployedRelease: {name: gateway, manifest: secret}
 `,
 		},
@@ -58,7 +58,7 @@ deployedRelease: {name: gateway, manifest: secret}
 			update: `
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Irreconcilable, status: "False", lastTransitionTime: "2026-02-02T00:00:00Z"}
+- {type: Irreconcilable, status: "False", reason: Reconciled, lastTransitionTime: "2026-02-02T00:00:00Z"}
 deployedRelease: {name: gateway, manifest: secret}
 `,
 		},
@@ -67,7 +67,7 @@ deployedRelease: {name: gateway, manifest: secret}
 			update: `
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-02-02T00:00:00Z"}
-- {type: Irreconcilable, status: "False", lastTransitionTime: "2026-02-02T00:00:00Z"}
+- {type: Irreconcilable, status: "False", reason: Reconciled, lastTransitionTime: "2026-02-02T00:00:00Z"}
 deployedRelease: {name: gateway, manifest: secret}
 `,
 			written: `
@@ -79,7 +79,7 @@ readyReplicas: 1
 deployedRelease: {name: gateway, revision: 3, digest: d2}
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Irreconcilable, status: "False", reason: Reconciled, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Ready, status: "False", reason: Progressing, message: "applied, but the informer cache does not have all objects yet"}
 `,
 			events: []string{"Normal Upgraded to revision 3, version 0.150.0 → 0.151.0, configuration changed"},
@@ -123,6 +123,7 @@ conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "True", message: "post render: spec.f: line 2", lastTransitionTime: "2026-02-02T00:00:00Z"}
 - {type: Ready, status: "False", reason: ConfigInvalid, message: "spec.f: line 2"}
+- {type: Stalled, status: "True", reason: ConfigInvalid, message: "spec.f: line 2"}
 `,
 			events: []string{"Warning Refused spec.f: line 2"},
 		},
@@ -137,6 +138,7 @@ readyReplicas: 1
 conditions:
 - {type: Irreconcilable, status: "True", message: m, lastTransitionTime: "2026-02-02T00:00:00Z"}
 - {type: Ready, status: "False", reason: ConfigMissing, message: "spec.f: no Secret"}
+- {type: Stalled, status: "True", reason: ConfigMissing, message: "spec.f: no Secret"}
 `,
 			events: []string{"Warning Refused spec.f: no Secret"},
 		},
@@ -154,9 +156,10 @@ observedGeneration: 3
 replicas: 1
 readyReplicas: 1
 conditions:
-- {type: Deployed, status: "False", lastTransitionTime: "2026-02-02T00:00:00Z"}
+- {type: Deployed, status: "False", reason: NotDeployed, lastTransitionTime: "2026-02-02T00:00:00Z"}
 - {type: Ready, status: "False", reason: ReleaseFailed, message: refused}
 - {type: ReleaseFailed, status: "True", reason: UpgradeError, message: refused, lastTransitionTime: "2026-02-02T00:00:00Z"}
+- {type: Stalled, status: "True", reason: ReleaseFailed, message: refused}
 `,
 			events: []string{"Warning ReleaseFailed refused"},
 		},
@@ -178,6 +181,7 @@ conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "True", message: refused, lastTransitionTime: "2026-02-02T00:00:00Z"}
 - {type: Ready, status: "False", reason: ReleaseFailed, message: "refused; repair revision 2 meanwhile: exceeded quota"}
+- {type: Stalled, status: "True", reason: ReleaseFailed, message: "refused; repair revision 2 meanwhile: exceeded quota"}
 `,
 			events: []string{"Warning ReleaseFailed refused; repair revision 2 meanwhile: exceeded quota"},
 		},
@@ -199,6 +203,7 @@ readyReplicas: 1
 conditions:
 - {type: Irreconcilable, status: "True", message: stream 7 was reset, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Ready, status: "False", reason: ReleaseFailed, message: stream 7 was reset, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Stalled, status: "True", reason: ReleaseFailed, message: stream 7 was reset}
 `,
 			events: []string{"Warning ReleaseFailed stream 7 was reset"},
 		},
@@ -219,7 +224,7 @@ conditions:
 			update: `
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Irreconcilable, status: "False", reason: Reconciled, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Paused, status: "False", lastTransitionTime: "2026-02-03T00:00:00Z"}
 - {type: UpdatePending, status: "True", reason: RollingOut, lastTransitionTime: "2026-01-01T00:00:00Z"}
 deployedRelease: {name: gateway, manifest: secret}
@@ -233,8 +238,8 @@ readyReplicas: 1
 deployedRelease: {name: gateway, revision: 2, digest: d1}
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Paused, status: "False"}
+- {type: Irreconcilable, status: "False", reason: Reconciled, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Paused, status: "False", reason: NotPaused}
 - {type: Ready, status: "False", reason: Progressing, message: "applied, but the informer cache does not have all objects yet"}
 - {type: UpdatePending, status: "True", reason: RollingOut}
 `,
@@ -257,7 +262,7 @@ readyReplicas: 1
 deployedRelease: {name: gateway, revision: 2, digest: d1}
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Irreconcilable, status: "False", reason: Reconciled, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Paused, status: "True", reason: PauseReconcileAnnotationTrue}
 - {type: Ready, status: Unknown, reason: Paused, message: "annotation kube8.dev/paused is true: the operator does not follow the spec; 1/1 available"}
 `,

@@ -22,7 +22,7 @@ readyReplicas: 1
 deployedRelease: {name: gateway, revision: 2, digest: d1}
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Irreconcilable, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Irreconcilable, status: "False", reason: Reconciled, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Ready, status: "False", reason: ReleaseFailed, lastTransitionTime: "2026-02-02T00:00:00Z"}
 - {type: UpdatePending, status: "False", reason: RollingOut, lastTransitionTime: "2026-02-02T00:00:05Z"}
 `

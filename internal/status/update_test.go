@@ -77,7 +77,7 @@ func TestTheStatusSaysWhichObjectWasRefused(t *testing.T) {
 		err             error
 		want            any
 	}{
-		"while it is refused": {"{}", failed, &apply.RefusedError{Ref: service}, named},
+		"while it is refused": {"{}", failed, &apply.RefusedError{Ref: service, Err: errors.New("refused")}, named},
 		"not when something else is wrong": {
 			"refusedObject: {kind: Service, name: gateway}", failed, errors.New("no record"), nil,
 		},

@@ -113,7 +113,7 @@ func (p *pacer) podNews() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
 			ask(ctx, q, e.Object)
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
-			if troubleOf(e.ObjectOld) != troubleOf(e.ObjectNew) || !inventory.SaysTheSame(e.ObjectOld, e.ObjectNew) {
+			if troubleOf(e.ObjectOld) != troubleOf(e.ObjectNew) || !inventory.ProvesTheSame(e.ObjectOld, e.ObjectNew) {
 				ask(ctx, q, e.ObjectNew)
 			}
 		},

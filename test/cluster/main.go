@@ -52,15 +52,10 @@ func run(command string, args []string) error {
 	if err != nil {
 		return err
 	}
-	kubernetes, err := assets.KubernetesModule(module, os.Getenv("KUBERNETES"))
+	builder, err := assets.NewBuilder(module, os.Getenv("KUBERNETES"), os.Stderr)
 	if err != nil {
 		return fmt.Errorf("%w (run it as `go -C test/cluster run .`)", err)
 	}
-	versions, err := assets.ReadVersions(module, kubernetes)
-	if err != nil {
-		return err
-	}
-	builder := &assets.Builder{Module: module, Kubernetes: kubernetes, Versions: versions, Progress: os.Stderr}
 
 	switch command {
 	case "assets":

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	records "github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/test/docs"
 )
 
@@ -105,6 +105,47 @@ func TestACollectorHasTheBasesThatItAndItsNamespaceName(t *testing.T) {
 	})
 }
 
+// The spellings are those of opentelemetry-collector#8754, of sumologic-otel-collector#708 and of the OpenTelemetry Collector's own
+// documents; signoz-otel-collector#816 is of a program that reads the last file only.
+func TestNoBaseIsLostInSilence(t *testing.T) {
+	t.Parallel()
+	newBase(t, "t-read", "first", "processors: {read: {}}\n")
+	const file, own = "/etc/collector/base-t-read.yaml", "/etc/collector/config.yaml"
+	for name, row := range map[string]struct{ args, want []string }{
+		"two words":               {[]string{"--config", own}, []string{"--config", file, "--config", own}},
+		"a scheme":                {[]string{"--config=file:" + own}, []string{"--config=file:" + file, "--config=file:" + own}},
+		"two words with a scheme": {[]string{"--config", "file:" + own}, []string{"--config", "file:" + file, "--config", "file:" + own}},
+		"a variable":              {[]string{"--config=$(OWN)"}, []string{"--config=" + file, "--config=" + own}},
+		"a pattern":               {[]string{"--config=/etc/collector/*.yaml"}, []string{"--config=/etc/collector/*.yaml"}},
+		"another option":          {[]string{"-c", own}, nil},
+		"another source":          {[]string{"--config=env:OWN"}, nil},
+		"no file":                 {[]string{"--set=processors::batch=null"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			collector := newCollector(newNamespace(t), "gateway")
+			collector.Spec.Env = []corev1.EnvVar{{Name: "OWN", Value: own}}
+			create(t, collector)
+			before := get(t, collector, "", &appsv1.Deployment{})
+			change(t, collector, func(c *v1alpha1.Collector) {
+				c.Spec.Args, c.Spec.Collector.Bases = row.args, []v1alpha1.Base{named("t-read", "")}
+			})
+			if row.want == nil {
+				awaitReady(t, collector, "False", "ConfigInvalid", `spec.args: the collector would not read base "t-read": no argument names `+file+
+					"; add --config="+own+", or name the base's file in args or, where the program includes files, in the configuration")
+				expectUntouched(t, before)
+				g.Expect(get(t, collector, "", &v1alpha1.Collector{}).Status.Bases).To(BeEmpty())
+				return
+			}
+			g.Eventually(func() []string {
+				return get(t, collector, "", &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Args
+			}).Should(Equal(row.want))
+			g.Eventually(func() []string { return get(t, collector, "", &v1alpha1.Collector{}).Status.Bases }).Should(HaveLen(1))
+		})
+	}
+}
+
 func TestABaseThatCannotBeUsedHarmsNoPod(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -133,7 +174,7 @@ func TestABaseThatCannotBeUsedHarmsNoPod(t *testing.T) {
 		},
 		{
 			name: "no yaml", spoil: func(base *corev1.ConfigMap) { base.Data["part.yaml"] = "a: [" + secret }, reason: "ConfigInvalid",
-			want: `spec.collector.bases: base "BASE" in namespace kube8-operator-system: key "part.yaml": not YAML near line 1; correct it`,
+			want: `spec.collector.bases: base "BASE" in namespace kube8-operator-system: key "part.yaml": line 1 has a [ or { that is not closed, or a value in it that needs quotes; close it, or put quotes around the value`,
 		},
 		{
 			name:  "too large",
@@ -240,7 +281,7 @@ func TestASecretThatIsFollowedNoMoreBringsNoBaseThatWaits(t *testing.T) {
 	awaitRevision(t, collector, 2)
 	var told []string
 	for _, recorded := range revisions(t, collector) {
-		revision, err := records.Unpack(recorded.Data["release"])
+		revision, err := helm.Unpack(recorded.Data["release"])
 		g.Expect(err).NotTo(HaveOccurred())
 		told = append(told, revision.Info.Description)
 	}

@@ -9,7 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	records "github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 func TestAChangedBaseReachesTheFleetInWaves(t *testing.T) {
@@ -83,7 +83,7 @@ func TestAChangedBaseReachesTheFleetInWaves(t *testing.T) {
 	t.Run("and is told apart from what others change", func(t *testing.T) {
 		told := map[string]bool{}
 		for _, secret := range revisions(t, w.fleet["d-zero"]) {
-			recorded, err := records.Unpack(secret.Data["release"])
+			recorded, err := helm.Unpack(secret.Data["release"])
 			if err != nil {
 				t.Fatal(err)
 			}

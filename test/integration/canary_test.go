@@ -40,6 +40,7 @@ func startPod(t *testing.T, collector *v1alpha1.Collector, of corev1.PodTemplate
 	case v1alpha1.ModeDeployment:
 	}
 	pod := &corev1.Pod{ObjectMeta: *of.ObjectMeta.DeepCopy(), Spec: *of.Spec.DeepCopy()}
+	pod.Labels["pod-template-hash"] = "1"
 	pod.Namespace, pod.GenerateName, pod.OwnerReferences = collector.Namespace, collector.Name+"-", []metav1.OwnerReference{owner}
 	if err := plane.client.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
@@ -59,7 +60,7 @@ func tell(t *testing.T, pod *corev1.Pod, change func(*corev1.PodStatus)) {
 // readyFor returns a status of a pod that has been ready for so long.
 func readyFor(d time.Duration) func(*corev1.PodStatus) {
 	return func(status *corev1.PodStatus) {
-		status.Phase = corev1.PodRunning
+		status.Phase, status.PodIP, status.PodIPs = corev1.PodRunning, "10.0.0.1", []corev1.PodIP{{IP: "10.0.0.1"}}
 		status.Conditions = []corev1.PodCondition{{
 			Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-d)),
 		}}

@@ -6,40 +6,19 @@ import (
 	. "github.com/onsi/gomega"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// forgetRule removes a rule from the CRD, as a version had it that did not know the rule yet. The returned function puts it back. The test
-// must not be parallel.
-func forgetRule(t *testing.T, path string) (restore func()) {
-	t.Helper()
-	crd := &unstructured.Unstructured{}
-	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-	if err := plane.client.Get(t.Context(), client.ObjectKey{Name: "collectors.kube8.dev"}, crd); err != nil {
-		t.Fatal(err)
-	}
-	before := crd.DeepCopy()
-	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/`+path+`"}]`))
-	if err := plane.client.Patch(t.Context(), crd, patch); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		before.SetResourceVersion(crd.GetResourceVersion())
-		if err := plane.client.Update(t.Context(), before, client.FieldOwner("test")); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // Since version 1.36, the API server refuses a new NetworkPolicy of 10.0.0.1/8, and keeps one that is there. A Collector that has such a
 // block can be changed further: the rule is for changed lists.
 func TestACollectorWithABlockOfMoreBitsSaysSoAndCanBeChanged(t *testing.T) {
 	g := NewWithT(t)
-	restore := forgetRule(t, "properties/networkPolicy/properties/ingressFrom/items/x-kubernetes-validations")
+	restore := withSpecSchema(t, func(spec map[string]any) map[string]any { // as a version had it that did not know the rule yet
+		unstructured.RemoveNestedField(spec, "properties", "networkPolicy", "properties", "ingressFrom", "items", "x-kubernetes-validations")
+		return spec
+	})
 	block := func(cidr string) networkingv1.NetworkPolicyPeer {
 		return networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: cidr}}
 	}

@@ -59,7 +59,7 @@ func TestEachThingThatHappensToACollectorIsToldOnce(t *testing.T) {
 
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("- " + secret) })
 	expect("Warning Refused: spec.collector.configuration: line 1 is not a YAML mapping; " +
-		"start with a key such as \"receivers:\", or set format to raw")
+		"start with a key such as \"receivers:\", or set format to raw if the file is not YAML")
 	touch(t, collector) // the same failure is no news
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte("fixed: " + secret) })
 	expect("Normal Upgraded: to revision 4, configuration changed")
@@ -135,7 +135,7 @@ func TestAPolicyThatRefusesTheStatusIsTold(t *testing.T) {
 	g.Expect(plane.client.Create(t.Context(), collector)).To(Succeed())
 	g.Eventually(func() int { return len(shared.log.reconciles(mark, client.ObjectKeyFromObject(collector))) }).Should(BeNumerically(">=", 3))
 	g.Expect(get(t, collector, "", &appsv1.Deployment{}).Generation).To(BeEquivalentTo(1), "it is deployed nevertheless")
-	g.Expect(get(t, collector, "", &v1alpha1.Collector{}).Status).To(Equal(v1alpha1.CollectorStatus{}))
+	g.Expect(get(t, collector, "", &v1alpha1.Collector{}).Status).To(Equal(v1alpha1.CollectorStatus{ObservedGeneration: -1}))
 	refusal := fmt.Sprintf("collectors.kube8.dev %[2]q is forbidden: ValidatingAdmissionPolicy '%[1]s' with binding '%[1]s' denied request: "+
 		"not in this test", namespace+"-collectors-status", collector.Name)
 	g.Expect(events(t, collector)).To(Equal(map[string]int{

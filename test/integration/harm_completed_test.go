@@ -101,11 +101,11 @@ func TestClaimTemplatesThatAWebhookCompletesKeepThatAndCanGrow(t *testing.T) {
 	})
 	completed("2Gi")
 
-	change(t, collector, func(c *v1alpha1.Collector) {
-		c.Spec.VolumeClaimTemplates[0].Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
-	})
-	awaitFailed(t, collector, "can grow, and nothing else of them can change")
+	orphanPods(t.Context(), t, collector)
+	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates[0].Spec.AccessModes = modes })
 	completed("2Gi")
+	g.Expect(get(t, collector, "", &appsv1.StatefulSet{}).Spec.VolumeClaimTemplates[0].Spec.AccessModes).To(Equal(modes))
 }
 
 func TestCompletedClaimTemplatesThatNoRecordHasCanBeChanged(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/helm"
 	recorded "github.com/kube8/kube8-operator/internal/record"
 )
 
@@ -17,7 +18,7 @@ func TestTheHistoryKeepsWhatTheSpecSaysAndWhoChangedIt(t *testing.T) {
 	becomeReady(t, collector)
 	g := NewWithT(t)
 	g.Expect(configurationsOf(t, collector)).To(ConsistOf(filesOf(config), second, third))
-	release, err := recorded.Unpack(record(t, collector).Data["release"])
+	release, err := helm.Unpack(record(t, collector).Data["release"])
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(release.Info.Description).To(Equal(recorded.ChangedByPrefix + "integration.test (field manager)"))
 

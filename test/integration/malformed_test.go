@@ -7,6 +7,7 @@ import (
 
 const (
 	notBase64 = "not base64, or base64 with spaces or cut off; encode the file with `base64 -w0`"
+	fileNames = "a file name has letters, digits, '-', '_' and '.', and does not start with '..'; '/' is between the names of a folder and of a file in it"
 	belongs   = "keys below helm.sh/ and kube8.dev/ belong to Helm and to the operator; remove them"
 )
 
@@ -63,20 +64,36 @@ var malformed = []manifestRow{
 	{name: "base64 as text", patch: withText("ZXhwb3J0ZXJzOiB7fQo="),
 		offline: "spec.collector.configurationText: base64; set configuration to it instead, or set format to raw"},
 	{name: "text that is not YAML", patch: withText(`a: 1\na: hunter2-is-my-password\n`),
-		offline: "spec.collector.configurationText: duplicate key near line 2; remove it, or set format to raw"},
+		offline: "spec.collector.configurationText: duplicate key near line 2; remove it, or set format to raw if the file is not YAML"},
 	{name: "more lists in a list than 64", patch: `{spec: {extraVolumes: [` + strings.Repeat("{name: a}, ", 65) + `]}}`,
 		refusal: "spec.extraVolumes: Too many: 65: must have at most 64 items",
 		offline: "spec.extraVolumes: Too many: must have at most 64 items"},
 	{name: "base64 with line breaks", patch: configured(`ZXhwb3J0\nZXJz\r\nOiB7fQo=\n`)},
 	{name: "base64 of base64", patch: configured(base64.StdEncoding.EncodeToString([]byte("ZXhwb3J0ZXJzOiB7fQo="))),
-		offline: "spec.collector.configuration: base64 once more when decoded; encode the file once, or set format to raw"},
+		offline: "spec.collector.configuration: base64 once more when decoded; encode the file once"},
 	forbidden("a file that is not base64", `{spec: {collector: {files: {parsers.conf: "[PARSER]"}}}}`, "spec.collector.files[parsers.conf]", notBase64),
 	invalid("files that are too large together", `{spec: {collector: {files: {a: `+encoded(200<<10)+`, b: `+encoded(200<<10)+`}}}}`,
 		"spec.collector.files", "", "more than 262144 bytes together when decoded; shorten them"),
 	invalid("a file with the name of the configuration's", `{spec: {collector: {files: {config.yaml: e30=}}}}`,
 		"spec.collector.files", "", "has the name of the configuration's own file; rename it, or set fileName"),
 	invalid("a file outside of the folder", `{spec: {collector: {files: {../passwd: e30=}}}}`,
-		"spec.collector.files", "", "a file name has letters, digits, '-', '_' and '.', and does not start with '..'"),
+		"spec.collector.files", "", fileNames),
+	// fluent/fluentd-kubernetes-daemonset#1334, kubernetes/community#818, and Datadog's conf.d/NAME.d/conf.yaml
+	{name: "files in folders", patch: `{spec: {collector: {files: {conf.d/http.conf: e30=, conf.d/http.d/conf.yaml: e30=, a..b: e30=, .a/.b: e30=}}}}`},
+	invalid("an absolute path", `{spec: {collector: {files: {/etc/passwd: e30=}}}}`, "spec.collector.files", "", fileNames),
+	invalid("a path that leaves the folder", `{spec: {collector: {files: {a/../../b: e30=}}}}`, "spec.collector.files", "", fileNames),
+	invalid("a path with the folder itself", `{spec: {collector: {files: {a/./b: e30=}}}}`, "spec.collector.files", "", fileNames),
+	invalid("a path with an empty name", `{spec: {collector: {files: {a//b: e30=}}}}`, "spec.collector.files", "", fileNames),
+	invalid("a path that ends in a folder", `{spec: {collector: {files: {a/: e30=}}}}`, "spec.collector.files", "", fileNames),
+	invalid("a path that is too long", `{spec: {collector: {files: {"`+strings.Repeat("a/", 90)+`a": e30=}}}}`, "spec.collector.files", "", fileNames),
+	invalid("a file that is a folder", `{spec: {collector: {files: {conf.d: e30=, conf.d/a: e30=}}}}`,
+		"spec.collector.files", "", "has a file with the name of another one's folder; rename one of them"),
+	invalid("a folder with the name of the configuration's file", `{spec: {collector: {files: {config.yaml/a: e30=}}}}`,
+		"spec.collector.files", "", "has a file with the name of another one's folder; rename one of them"),
+	invalid("two files of one key", `{spec: {collector: {files: {a/b: e30=, a..b: e30=}}}}`,
+		"spec.collector.files", "", "has '..' in a name where another one has '/'; rename the file"),
+	invalid("a file of the key of the configuration", `{spec: {collector: {fileName: a..b, files: {a/b: e30=}}}}`,
+		"spec.collector.files", "", "has '..' in a name where another one has '/'; rename the file"),
 	invalid("a configuration outside of the folder", `{spec: {collector: {fileName: a/b}}}`,
 		"spec.collector.fileName", `"a/b"`, "a file name has letters, digits, '-', '_' and '.', and does not start with '..'"),
 

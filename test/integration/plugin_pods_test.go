@@ -23,14 +23,20 @@ import (
 // returns the name of its node.
 func newKubelet(t *testing.T) string {
 	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return newKubeletOf(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "log of %s, follow %q, previous %q, tail %q", strings.TrimPrefix(r.URL.Path, "/containerLogs/"),
 			r.URL.Query().Get("follow"), r.URL.Query().Get("previous"), r.URL.Query().Get("tailLines"))
 		if bytes := r.URL.Query().Get("limitBytes"); bytes != "" {
 			fmt.Fprintf(w, ", at most %q bytes", bytes)
 		}
 		fmt.Fprintln(w)
-	}))
+	})
+}
+
+// newKubeletOf starts a kubelet that answers requests for logs so, and returns the name of its node.
+func newKubeletOf(t *testing.T, logs http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(logs)
 	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	t.Cleanup(server.Close)

@@ -16,7 +16,7 @@ import (
 var notDeployable = []struct{ name, config, want string }{
 	{"a list", "# a comment\n- " + secret, "spec.collector.configuration: line 2 is not a YAML mapping"},
 	{"a word", secret, "spec.collector.configuration: line 1 is not a YAML mapping"},
-	{"not YAML", "receivers: {}\nexporters: [" + secret, "spec.collector.configuration: not YAML near line"},
+	{"not YAML", "receivers: {}\nexporters: [" + secret, "spec.collector.configuration: line 2 has a [ or { that is not closed"},
 	{"a key twice", secret + ": 1\n" + secret + ": 2", "spec.collector.configuration: duplicate key near line 2"},
 	{"an unknown alias", "a: *" + secret, "spec.collector.configuration: line 1 has an alias without its anchor"},
 	{"a tag that does not fit", "a: 1\nb: !!int " + secret, "spec.collector.configuration: value or key of the wrong type"},

@@ -57,7 +57,7 @@ func (s *space) undecided() string {
 // refused says why the last spec may never be deployed. Nobody has to deploy it then.
 func (s *space) refused() string {
 	spec := s.spec.Effective()
-	accepted, isKnown := s.accepted()
+	_, isKnown := s.accepted()
 	s.mutex.Lock()
 	verdict := s.verdicts["c"+filesOf(contentOf(spec.Configuration, -1))]
 	s.mutex.Unlock()
@@ -67,14 +67,13 @@ func (s *space) refused() string {
 	collector := s.status()
 	isDeployed := isKnown && collector.Status.DeployedRelease.Generation == collector.Generation
 	message := conditionOf(collector, "Ready").Message
-	comesOrGoes := (accepted.Effective().ClaimSize == 0) != (spec.ClaimSize == 0) // claims of a StatefulSet
 	switch {
 	case spec.Configuration == simulation.Broken:
 		return "the configuration is broken"
 	case spec.Check != 0 && verdict != "" && !isDeployed:
 		return "the check is " + verdict
 	case isDeployed:
-	case strings.Contains(message, "cannot shrink"), strings.Contains(message, "nothing else of them can change") && comesOrGoes:
+	case strings.Contains(message, "cannot shrink"):
 		return message
 	}
 	return ""

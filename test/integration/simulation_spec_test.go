@@ -43,6 +43,9 @@ func realSpec(s simulation.Spec) v1alpha1.CollectorSpec {
 	}
 	if s.ClaimSize != 0 {
 		spec.VolumeClaimTemplates = []v1alpha1.VolumeClaimTemplate{claimOf("data", fmt.Sprintf("%dGi", s.ClaimSize))}
+		if s.ClaimClass != "" {
+			spec.VolumeClaimTemplates[0].Spec.StorageClassName = &s.ClaimClass
+		}
 	}
 	for bit := range 2 {
 		if s.Volumes&(1<<bit) != 0 {

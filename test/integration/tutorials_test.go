@@ -11,7 +11,9 @@ import (
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/test/docs"
@@ -102,4 +104,17 @@ func TestARepositoryOfCollectors(t *testing.T) {
 	script, err = docs.Script("docs/gitops.md", "Clean up")
 	p.follow(namespace, script, err)
 	g.Eventually(func() int { return len(list(t, namespace, "apps/v1", "Deployment")) }).Should(BeZero())
+}
+
+func TestTheHealthCheckIsAddedToTheSettingsOfArgoCD(t *testing.T) {
+	t.Parallel()
+	settings := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(t), Name: "argocd-cm"}, Data: map[string]string{"url": "https://argocd.example.com"},
+	}
+	g := NewWithT(t)
+	g.Expect(plane.client.Create(t.Context(), settings)).To(Succeed())
+	script, err := docs.Script("docs/gitops.md", "Argo CD")
+	runScript(t, ".", strings.ReplaceAll(script, "-n argocd", "-n "+settings.Namespace), err)
+	g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(settings), settings)).To(Succeed())
+	g.Expect(settings.Data).To(And(HaveKey("url"), HaveKeyWithValue("resource.customizations.health.kube8.dev_Collector", ContainSubstring("Stalled"))))
 }

@@ -31,6 +31,11 @@ func runPodAs(t *testing.T, collector *v1alpha1.Collector, name string, volume c
 			Volumes:            []corev1.Volume{{Name: "config", VolumeSource: volume}},
 		},
 	}
+	for _, template := range collector.Spec.VolumeClaimTemplates {
+		claim := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: template.Metadata.Name + "-" + name}
+		volume := corev1.Volume{Name: template.Metadata.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: claim}}
+		pod.Spec.Volumes = append(pod.Spec.Volumes, volume)
+	}
 	if err := plane.client.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}

@@ -128,15 +128,22 @@ func build(t *testing.T, image, dockerfile, dir string, args ...string) {
 // load takes an image to the nodes.
 func load(t *testing.T, image string) {
 	t.Helper()
-	if load, tool := os.Getenv("E2E_LOAD"), os.Getenv("CONTAINER_TOOL"); load != "" {
-		archive := filepath.Join(t.TempDir(), "image.tar")
-		save := []string{"save", "--output", archive, image}
-		if strings.HasSuffix(tool, "buildah") {
-			save = []string{"push", "--quiet", image, "docker-archive:" + archive + ":" + image}
-		}
-		command(t, tool, save...)
-		command(t, "bash", "-c", load+" "+archive)
+	if load := os.Getenv("E2E_LOAD"); load != "" {
+		command(t, "bash", "-c", load+" "+save(t, image))
 	}
+}
+
+// save writes an image to an archive, and returns its path.
+func save(t *testing.T, image string) (archive string) {
+	t.Helper()
+	tool := os.Getenv("CONTAINER_TOOL")
+	archive = filepath.Join(t.TempDir(), "image.tar")
+	args := []string{"save", "--output", archive, image}
+	if strings.HasSuffix(tool, "buildah") {
+		args = []string{"push", "--quiet", image, "docker-archive:" + archive + ":" + image}
+	}
+	command(t, tool, args...)
+	return archive
 }
 
 // digest returns the name by digest of an image that was loaded: what has only a tag, OLM would pull.
@@ -199,6 +206,7 @@ func dumpOnFailure(t *testing.T, namespaces ...string) {
 				{"get", "events", "-n", namespace, "--sort-by=.metadata.creationTimestamp"},
 				{"describe", "pods,collectors", "-n", namespace},
 				{"logs", "-n", namespace, "-l", "app in (olm-operator, catalog-operator)", "--tail=60", "--prefix"},
+				{"logs", "-n", namespace, "-l", "app.kubernetes.io/part-of=olm", "--tail=60", "--prefix"},
 				{"logs", "-n", namespace, "deployment/" + operatorName, "--tail=60"},
 			} {
 				out, err := kubectl(ctx, args...)

@@ -30,13 +30,10 @@ func images(t *testing.T) (olm, first, second string) {
 	t.Helper()
 	this := version(t)
 	olm = olmImage + suffix
-	built := programs(t, "olm", "catalog", "copy-content", "cpb", "cp", "opm", "grpc_health_probe")
+	built := prepare(t)
 	build(t, olm, "test/olm/Dockerfile", built, "--target=olm")
-	copyTree(t)
-	makePrevious(t, previous, "docker-build", "bundle")
-	build(t, bundleImage+previous+suffix, previousTree+"/bundle.Dockerfile", previousTree)
-	build(t, bundleImage+this+suffix, "bundle.Dockerfile", ".")
-	for _, image := range []string{olm, registry + ":v" + previous, bundleImage + previous + suffix, bundleImage + this + suffix} {
+	bundles(t)
+	for _, image := range []string{olm, bundleImage + previous + suffix, bundleImage + this + suffix} {
 		load(t, image)
 	}
 	// The second adds to the first what `make catalog` adds to the catalog of a release.
@@ -46,6 +43,31 @@ func images(t *testing.T) (olm, first, second string) {
 		load(t, catalogImage+version+suffix)
 	}
 	return digest(t, olm), digest(t, catalogImage+previous+suffix), digest(t, catalogImage+this+suffix)
+}
+
+var prepared bool
+
+// prepare makes what the tests of both OLMs need, once, because each has to wait for its turn: their programs, whose folder it returns, and
+// the previous version.
+func prepare(t *testing.T) (dir string) {
+	t.Helper()
+	dir = programs(t, "olm", "catalog", "copy-content", "cpb", "cp", "opm", "grpc_health_probe", "catalogd", "operator-controller")
+	if prepared {
+		return dir
+	}
+	copyTree(t)
+	makePrevious(t, previous, "docker-build", "bundle")
+	load(t, registry+":v"+previous)
+	prepared = true
+	return dir
+}
+
+// bundles builds the images of both versions' bundles.
+func bundles(t *testing.T) {
+	t.Helper()
+	makePrevious(t, previous, "bundle")
+	build(t, bundleImage+previous+suffix, previousTree+"/bundle.Dockerfile", previousTree)
+	build(t, bundleImage+version(t)+suffix, "bundle.Dockerfile", ".")
 }
 
 func makePrevious(t *testing.T, version string, args ...string) {

@@ -113,7 +113,7 @@ func TestValidateForOLMv1(t *testing.T) {
 		}
 	}
 	csv, err := os.ReadFile("bundle/manifests/kube8-operator.clusterserviceversion.yaml")
-	if err != nil || strings.Contains(string(csv), "webhookdefinitions:") {
-		t.Errorf("the bundle has webhooks, %v", err)
+	if err != nil || strings.Contains(string(csv), "webhookdefinitions:") || !strings.Contains(string(csv), "apiservicedefinitions: {}") {
+		t.Errorf("the bundle has webhooks or API services, %v", err)
 	}
 }

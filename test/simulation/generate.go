@@ -37,6 +37,7 @@ func New(seed uint64) Schedule {
 	g.sometimes(30, 8, g.rehash)
 	g.sometimes(31, 8, g.deleteRecords)
 	g.sometimes(32, 4, g.editMounts)
+	g.sometimes(51, 4, g.editClaims)
 	g.sometimes(33, 4, g.canaries)
 	return g.schedule
 }
@@ -92,6 +93,21 @@ func (g *generator) editMounts(draw *rand.Rand) {
 			edit.Field = []string{"volume-size", "volume-size", "volumes"}[draw.IntN(3)]
 		}
 		g.insert(draw, 0, edit)
+	}
+}
+
+// editClaims adds edits of the claim templates of a StatefulSet.
+func (g *generator) editClaims(draw *rand.Rand) {
+	collector := draw.IntN(g.schedule.Collectors)
+	at := draw.IntN(1 + len(g.schedule.Events)/2)
+	mode := Event{Action: Edit, Field: "mode", Value: "statefulset", Collector: collector, Rounds: draw.IntN(9)}
+	g.schedule.Events = slices.Insert(g.schedule.Events, at, mode)
+	for range 1 + draw.IntN(5) {
+		edit := Event{Action: Edit, Field: "claim-size", Value: strconv.Itoa(draw.IntN(3)), Collector: collector, Rounds: draw.IntN(9)}
+		if draw.IntN(3) == 0 {
+			edit.Field, edit.Value = "claim-class", []string{"", "fast", "slow"}[draw.IntN(3)]
+		}
+		g.insert(draw, at+1, edit)
 	}
 }
 

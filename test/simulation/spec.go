@@ -31,6 +31,9 @@ type Spec struct {
 	// ClaimSize is the size in Gi of the claims of a StatefulSet; 0 is for none.
 	ClaimSize int
 
+	// ClaimClass is the StorageClass of these.
+	ClaimClass string
+
 	// Volumes are the shared volumeClaims: a bit for each.
 	Volumes int
 
@@ -86,6 +89,8 @@ func (s Spec) With(field, value string) Spec {
 		s.Check = number
 	case "claim-size":
 		s.ClaimSize = number
+	case "claim-class":
+		s.ClaimClass = value
 	case "volumes":
 		s.Volumes = number
 	case "volume-size":
@@ -126,6 +131,9 @@ func (s Spec) Effective() Spec {
 	}
 	if s.Mode != "statefulset" {
 		s.ClaimSize = 0
+	}
+	if s.ClaimSize == 0 {
+		s.ClaimClass = ""
 	}
 	return s
 }

@@ -46,27 +46,7 @@ and leaves a Secret of the same name alone that values refer to.
 {{- .Values.collector.configuration | default (.Values.collector.configurationText | default "" | b64enc) }}
 {{- end }}
 
-{{/*
-Arguments as JSON, {"args": […]}. The one that names the configuration becomes one for each file where there are bases: the collector merges
-them, and the last one wins.
-*/}}
-{{- define "collector.args" -}}
-{{- $collector := .root.Values.collector }}
-{{- $own := printf "--config=/etc/collector/%s" $collector.fileName }}
-{{- $files := dict "first" list "last" list }}
-{{- range .root.Values.bases }}{{ $_ := set $files .position (append (get $files .position) (print "--config=/etc/collector/" .file)) }}{{ end }}
-{{- if or $collector.configuration $collector.configurationText $collector.configurationSecret }}
-{{- $_ := set $files "own" (list $own) }}
-{{- end }}
-{{- $all := concat $files.first ($files.own | default list) $files.last }}
-{{- $args := list }}
-{{- range $arg := ternary .given (ternary list (list $own) (empty $all)) (hasKey . "given") }}
-{{- $args = ternary (concat $args $all) (append $args $arg) (and (eq $arg $own) (gt (len $all) 0)) }}
-{{- end }}
-{{- dict "args" $args | toJson }}
-{{- end }}
-
-{{/* The files in the release's own Secret, as items of a volume; nothing where there are none. */}}
+{{/* The files in the release's own Secret, as items of a volume; nothing where there are none. A key has no "/". */}}
 {{- define "collector.ownFiles" -}}
 {{- $names := keys (.Values.collector.files | default dict) | sortAlpha }}
 {{- range .Values.bases }}{{ $names = append $names .file }}{{ end }}
@@ -74,7 +54,7 @@ them, and the last one wins.
 {{- with $names }}
 items:
   {{- range . }}
-  - key: {{ . | quote }}
+  - key: {{ replace "/" ".." . | quote }}
     path: {{ . | quote }}
   {{- end }}
 {{- end }}

@@ -169,9 +169,11 @@ templates have and no user writes.
 {{- if and $given (hasKey ($v.collector.files | default dict) $v.collector.fileName) }}
 {{- fail "collector.files: has the name of the configuration's own file; rename it, or set fileName" }}
 {{- end }}
-{{- range $v.bases }}
-{{- if or (eq .file $v.collector.fileName) (hasKey ($v.collector.files | default dict) .file) }}
-{{- fail (printf "collector.files: %s is the file of the base %s; rename yours" .file .name) }}
+{{- range $base := $v.bases }}
+{{- range prepend (keys ($v.collector.files | default dict)) $v.collector.fileName }}
+{{- if or (hasPrefix (print $base.file "/") (print . "/")) (eq $base.file (replace "/" ".." .)) }}
+{{- fail (printf "collector.files: %s is the file of the base %s; rename yours" $base.file $base.name) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- range $v.extraVolumeMounts }}
@@ -223,7 +225,7 @@ templates have and no user writes.
 {{- end }}
 {{- end }}
 {{- end }}
-{{- if and $v.updateStrategy.rollingUpdate (ne $v.updateStrategy.type "RollingUpdate") }}
+{{- if and $v.updateStrategy.rollingUpdate (ne ($v.updateStrategy.type | default "RollingUpdate") "RollingUpdate") }}
 {{- fail (printf "updateStrategy.rollingUpdate: not with type %s, which ignores it; remove one of the two" $v.updateStrategy.type) }}
 {{- end }}
 {{- $own := ternary (list "config" "varlogpods" "hostfs") (list "config" "varlogpods") $v.presets.hostMetrics.enabled }}

@@ -73,7 +73,10 @@ dnsPolicy: {{ . }}
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
-{{- if hasKey $v "terminationGracePeriodSeconds" }}
+{{- if $checks }}
+{{- /* The collector has said yes or no by then: only sidecars are still to end. */}}
+terminationGracePeriodSeconds: 2
+{{- else if hasKey $v "terminationGracePeriodSeconds" }}
 terminationGracePeriodSeconds: {{ $v.terminationGracePeriodSeconds | int64 }}
 {{- end }}
 {{- $windows := eq (get ($v.os | default dict) "name" | toString) "windows" }}
@@ -100,7 +103,9 @@ topologySpreadConstraints:
   - {{ ternary . (set (deepCopy .) "labelSelector" $selector) (hasKey . "labelSelector") | toYaml | nindent 4 | trim }}
   {{- end }}
 {{- end }}
-{{- with $v.initContainers }}
+{{- $initContainers := $v.initContainers }}
+{{- if $checks }}{{ $initContainers = (include "collector.checkInitContainers" .root | fromJson).all }}{{ end }}
+{{- with $initContainers }}
 initContainers:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -113,9 +118,12 @@ containers:
     command:
       {{- toYaml . | nindent 6 }}
     {{- end }}
-    {{- $args := (include "collector.args" (ternary (dict "root" .root "given" $v.args) (dict "root" .root) (hasKey $v "args")) | fromJson).args }}
+    {{- /* internal/configuration has the arguments name the files of bases. */}}
+    {{- $hasOwn := or $v.collector.configuration $v.collector.configurationText $v.collector.configurationSecret }}
+    {{- $args := ternary (list (print "--config=/etc/collector/" $v.collector.fileName)) list (not (empty $hasOwn)) }}
+    {{- $args = ternary $v.args $args (hasKey $v "args") }}
     {{- if $check.args }}
-    {{- $args = (include "collector.args" (dict "root" .root "given" $check.args) | fromJson).args }}
+    {{- $args = $check.args }}
     {{- else if $checks }}
     {{- $args = prepend $args "validate" }}
     {{- end }}
@@ -226,7 +234,9 @@ volumes:
       path: /
       type: ""
   {{- end }}
-  {{- with $v.extraVolumes }}
+  {{- $extraVolumes := $v.extraVolumes }}
+  {{- if $checks }}{{ $extraVolumes = (include "collector.checkVolumes" .root | fromJson).all }}{{ end }}
+  {{- with $extraVolumes }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- if $checks }}
@@ -235,6 +245,39 @@ volumes:
     emptyDir: {}
   {{- end }}
   {{- end }}
+{{- end }}
+
+{{/* The init containers of a check, as JSON: its claims are no devices, and its grace period is too short for a preStop hook. */}}
+{{- define "collector.checkInitContainers" -}}
+{{- $all := list }}
+{{- range .Values.initContainers }}
+{{- $container := omit . "volumeDevices" }}
+{{- if hasKey . "lifecycle" }}{{ $container = set $container "lifecycle" (omit .lifecycle "preStop") }}{{ end }}
+{{- $all = append $all $container }}
+{{- end }}
+{{- dict "all" $all | toJson }}
+{{- end }}
+
+{{/*
+The extra volumes of a check, as JSON. One that is not the pod's own, and that a container could write to, is an empty folder: the change may
+never be accepted, and pods of the last revision use the volume.
+*/}}
+{{- define "collector.checkVolumes" -}}
+{{- $mounts := .Values.extraVolumeMounts | default list }}
+{{- range .Values.initContainers }}{{ $mounts = concat $mounts (.volumeMounts | default list) }}{{ end }}
+{{- $written := list }}
+{{- range $mounts }}{{ if not .readOnly }}{{ $written = append $written .name }}{{ end }}{{ end }}
+{{- $all := list }}
+{{- range $volume := .Values.extraVolumes }}
+{{- $kind := omit $volume "name" | keys | first | default "emptyDir" }}
+{{- $source := get $volume $kind | default dict }}
+{{- $own := has $kind (list "emptyDir" "secret" "configMap" "projected" "downwardAPI" "image") }}
+{{- $creates := hasSuffix "OrCreate" (toString $source.type) }}
+{{- $isWritten := and (has $volume.name $written) (not $source.readOnly) }}
+{{- $empty := dict "name" $volume.name "emptyDir" dict }}
+{{- $all = append $all (ternary $volume $empty (or $own (not (or $isWritten $creates)))) }}
+{{- end }}
+{{- dict "all" $all | toJson }}
 {{- end }}
 
 {{/* A given variable replaces the chart's own of the same name. */}}

@@ -32,6 +32,12 @@ func TestFiles(t *testing.T) {
 				`{"key":"z.conf","path":"z.conf"}],"defaultMode":420}}`,
 			secret: "config.yaml a.lua z.conf",
 		},
+		"files in folders": {
+			over: `collector: {files: {conf.d/http.d/conf.yaml: e30=}}`, args: "--config=/etc/collector/config.yaml",
+			volume: `{"secret":{"secretName":"edge-config","items":[{"key":"config.yaml","path":"config.yaml"},` +
+				`{"key":"conf.d..http.d..conf.yaml","path":"conf.d/http.d/conf.yaml"}],"defaultMode":420}}`,
+			secret: "config.yaml conf.d..http.d..conf.yaml",
+		},
 		"files alone": {
 			over:   `collector: {configuration: null, files: {mapping.yml: e30=}}`,
 			volume: `{"secret":{"secretName":"edge-config","items":[{"key":"mapping.yml","path":"mapping.yml"}],"defaultMode":420}}`,

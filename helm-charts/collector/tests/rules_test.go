@@ -175,6 +175,9 @@ func TestADaemonSetSurges(t *testing.T) {
 		"with a directory of the node that it reads": {
 			`{extraVolumes: [{name: sys, hostPath: {path: /sys}}], extraVolumeMounts: [{name: sys, mountPath: /sys, readOnly: true}]}`, "1", "0",
 		},
+		"not with a claim of one pod": {
+			`volumeClaims: [{metadata: {name: q}, spec: {accessModes: [ReadWriteOncePod], resources: {requests: {storage: 1Gi}}}}]`, "0", "1",
+		},
 		"not with one that it writes": {
 			`{extraVolumes: [{name: queue, hostPath: {path: /q}}], extraVolumeMounts: [{name: queue, mountPath: /q}]}`, "0", "1",
 		},
@@ -186,6 +189,52 @@ func TestADaemonSetSurges(t *testing.T) {
 			}
 			if want := "maxSurge: " + row.surge + "\n      maxUnavailable: " + row.unavailable + "\n"; !strings.Contains(manifest, want) {
 				t.Errorf("no %q in\n%s", want, manifest)
+			}
+		})
+	}
+}
+
+// A surge of pods that cannot be two waits for ever, or has two pods write one folder: VictoriaMetrics/VictoriaMetrics#1146,
+// grafana/grafana-operator#660, mattermost/mattermost-helm#283.
+func TestThePodsOfADeploymentThatCannotBeTwo(t *testing.T) {
+	claim := func(mode string) string {
+		return `volumeClaims: [{metadata: {name: q}, spec: {accessModes: [` + mode + `], resources: {requests: {storage: 1Gi}}}}]`
+	}
+	const folder = `extraVolumes: [{name: q, hostPath: {path: /q}}], `
+	const pinned = `nodeSelector: {kubernetes.io/hostname: a}`
+	const recreate, surge, replace = "Recreate", "maxSurge: 1\n      maxUnavailable: 0", "maxSurge: 0\n      maxUnavailable: 1"
+	for name, row := range map[string]struct{ over, want string }{
+		"nothing says so":                     {`{}`, surge},
+		"a claim of one pod":                  {claim("ReadWriteOncePod"), recreate},
+		"a claim of one pod, on one node":     {claim("ReadWriteOncePod") + "\n" + pinned, recreate},
+		"a claim of one node":                 {claim("ReadWriteOnce"), recreate},
+		"a claim of one node, on that node":   {claim("ReadWriteOnce") + "\n" + pinned, surge},
+		"a claim of one node, not beside it":  {claim("ReadWriteOnce") + "\n" + pinned + "\naffinity: {podAntiAffinity: {}}", recreate},
+		"a claim of many nodes":               {claim("ReadWriteMany"), surge},
+		"a claim of one node, or of many":     {claim("ReadWriteOnce, ReadWriteMany"), surge},
+		"a volume of each pod":                {`extraVolumes: [{name: q, ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOncePod]}}}}]`, surge},
+		"a folder of the node":                {`{` + folder + `extraVolumeMounts: [{name: q, mountPath: /q}]}`, recreate},
+		"a folder of the node that it reads":  {`{` + folder + `extraVolumeMounts: [{name: q, mountPath: /q, readOnly: true}]}`, surge},
+		"a folder that a sidecar writes":      {`{` + folder + `extraContainers: [{name: a, image: a, volumeMounts: [{name: q, mountPath: /q}]}]}`, recreate},
+		"a folder that an init container has": {`{` + folder + `initContainers: [{name: a, image: a, volumeMounts: [{name: q, mountPath: /q}]}]}`, recreate},
+		"a port of the node":                  {`ports: {otlp: {hostPort: 4317}}`, replace},
+		"a port of the node of a sidecar": {
+			`extraContainers: [{name: a, image: a, ports: [{containerPort: 1, hostPort: 1}]}]`, replace,
+		},
+		"the node's network":               {`hostNetwork: true`, replace},
+		"the owner wants another strategy": {claim("ReadWriteOncePod") + "\nupdateStrategy: {type: RollingUpdate}", surge},
+		"the owner wants a surge":          {claim("ReadWriteOncePod") + "\nupdateStrategy: {rollingUpdate: {maxSurge: 1}}", surge},
+		"the owner wants no surge":         {`updateStrategy: {rollingUpdate: {maxSurge: 0}}`, replace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			manifest, err := render(t, "edge", smallest(t, row.over))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, strategy, _ := strings.Cut(manifest, "strategy:\n")
+			strategy, _, _ = strings.Cut(strategy, "revisionHistoryLimit")
+			if !strings.Contains(strategy, row.want) {
+				t.Errorf("no %q in\n%s", row.want, strategy)
 			}
 		})
 	}

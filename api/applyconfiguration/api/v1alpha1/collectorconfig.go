@@ -39,7 +39,8 @@ type CollectorConfigApplyConfiguration struct {
 	FileName *string `json:"fileName,omitempty"`
 	// Files are further files in /etc/collector, such as parsers, scripts or
 	// certificates: file name to base64-encoded content, together at most 256 KiB
-	// when decoded. They are not parsed. A change rolls the pods.
+	// when decoded. A name can have folders, such as conf.d/http.conf. The files
+	// are not parsed. A change rolls the pods.
 	Files map[string]apiv1alpha1.FileContent `json:"files,omitempty"`
 	// Bases are parts of the configuration that the platform keeps for many
 	// Collectors, in the operator's namespace. Each becomes a further file,

@@ -11,7 +11,7 @@ package v1alpha1
 // server drops it.
 type CollectorStatusApplyConfiguration struct {
 	// ObservedGeneration is the metadata.generation that the rest of the status is
-	// about.
+	// about. It is -1 until an operator has reconciled the Collector.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// Version is the image's digest or tag that was last deployed, or the
 	// collector's version where the spec sets neither.
@@ -46,7 +46,8 @@ type CollectorStatusApplyConfiguration struct {
 	// Conditions are the observations. Ready says whether what the spec asks for
 	// is deployed and its pods serve. Its reasons are Available,
 	// Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking,
-	// CheckFailed, Proving, RolledBack, Conflict, ReleaseFailed and Paused. PresetsReady says whether
+	// CheckFailed, Proving, RolledBack, Conflict, ReleaseFailed and Paused. Stalled is there, and True,
+	// while only a change of the Collector or of what it refers to can help. PresetsReady says whether
 	// the pods may read what their presets read; it is False with the reason
 	// RoleMissing and the command that binds the role. UpdatePending is there
 	// while a change that the operator brings, such as a new chart, is not rolled

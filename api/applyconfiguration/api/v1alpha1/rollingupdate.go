@@ -15,11 +15,13 @@ type RollingUpdateApplyConfiguration struct {
 	// an update. The default is 0 where maxSurge is not, and else 1.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// MaxSurge is how many pods, or what percentage, may run beside the wanted
-	// ones during an update. The default is 1 for a deployment. It is 1 for a
-	// daemonset too, unless maxUnavailable is set or a node cannot have two of the
-	// pods: with hostNetwork, with a hostPath volume that is mounted to be
-	// written, or with a device in resources.limits, which is any resource with
-	// "/" in its name. A statefulset has none.
+	// ones during an update. The default is 1 for a deployment, unless its pods
+	// have hostNetwork or a hostPort. It is 1 for a daemonset too, unless
+	// maxUnavailable is set or a node cannot have two of the pods. That is so with
+	// hostNetwork, a hostPort, a hostPath volume that is mounted to be written, or
+	// a claim that only one pod can have. It is also so with a device in
+	// resources.limits, which is any resource with "/" in its name. A statefulset
+	// has none.
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 	// Partition keeps pods with a lower ordinal at the old version, for mode
 	// statefulset.

@@ -7,8 +7,9 @@ package v1alpha1
 //
 // UpdateStrategy says how changed pods replace old ones.
 type UpdateStrategyApplyConfiguration struct {
-	// Type is RollingUpdate (the default), Recreate (mode deployment) or OnDelete
-	// (modes daemonset and statefulset).
+	// Type is RollingUpdate, Recreate (mode deployment) or OnDelete (modes
+	// daemonset and statefulset). The default is RollingUpdate or, for a
+	// deployment whose pods cannot be two, Recreate.
 	Type *string `json:"type,omitempty"`
 	// RollingUpdate tunes type RollingUpdate.
 	RollingUpdate *RollingUpdateApplyConfiguration `json:"rollingUpdate,omitempty"`

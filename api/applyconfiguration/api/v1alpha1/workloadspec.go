@@ -34,14 +34,17 @@ type WorkloadSpecApplyConfiguration struct {
 	// UpdateStrategy says how changed pods replace old ones. By default a
 	// deployment keeps every old pod until a new one is ready, so that a
 	// configuration that the collector refuses takes no running pods down. A pod
-	// without a readiness probe counts as ready after 10 seconds.
+	// without a readiness probe counts as ready after 10 seconds. Old pods go
+	// first where two cannot be there: with a claim of volumeClaims that only one
+	// pod or one node can have, and with a hostPath volume that is written.
 	UpdateStrategy *UpdateStrategyApplyConfiguration `json:"updateStrategy,omitempty"`
 	// VolumeClaimTemplates give each pod volumes of its own, for mode statefulset.
 	// extraVolumeMounts mounts them. By default the claims stay when pods are
 	// scaled away, and go when the Collector is deleted or changes its mode;
-	// persistentVolumeClaimRetentionPolicy changes that. Later you can change only
-	// requests.storage, and only to a larger size: the claims grow, if their
-	// StorageClass allows it, and the pods keep running.
+	// persistentVolumeClaimRetentionPolicy changes that. Claims grow with
+	// requests.storage, if their StorageClass allows it, and cannot shrink. Other
+	// changes are for new claims: those that have a volume stay as they are.
+	// Pods get the claim of another template one after the other.
 	VolumeClaimTemplates []VolumeClaimTemplateApplyConfiguration `json:"volumeClaimTemplates,omitempty"`
 	// PersistentVolumeClaimRetentionPolicy says what happens to the claims of
 	// volumeClaimTemplates when the Collector is deleted (whenDeleted, Delete by

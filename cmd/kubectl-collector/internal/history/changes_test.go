@@ -4,8 +4,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/release"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 func TestWhatHasChangedIsSaidInWords(t *testing.T) {
@@ -80,7 +81,7 @@ func TestWhoChangedARevisionIsWhatItsRecordSays(t *testing.T) {
 	for description, want := range map[string]string{
 		"changed by jane@example.com": "jane@example.com", "deployed by kube8-operator": "", "": "",
 	} {
-		rel := &release.Release{Version: 2, Info: &release.Info{Description: description}}
+		rel := &helm.Release{Version: 2, Info: &helm.Info{Description: description}}
 		if got := revisionOf(rel, "deployed").ChangedBy; got != want {
 			t.Errorf("%q says %q, not %q", description, got, want)
 		}
@@ -93,7 +94,7 @@ func TestBasesArePartOfTheHistoryAndNotOfTheSpec(t *testing.T) {
 		if bases != nil {
 			config["bases"] = bases
 		}
-		return revisionOf(&release.Release{Version: number, Config: config}, "deployed")
+		return revisionOf(&helm.Release{Version: number, Config: config}, "deployed")
 	}
 	base := func(name, version string) any {
 		return map[string]any{"name": name, "version": version, "content": "aHVudGVyMg=="}

@@ -13,12 +13,12 @@ import (
 	"strings"
 	"time"
 
-	"helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -65,7 +65,7 @@ func Of(ctx context.Context, c client.Client, collector metav1.Object) ([]Revisi
 	secrets := &metav1.PartialObjectMetadataList{} // without their content, because anybody can have written many
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	if err := c.List(ctx, secrets, client.InNamespace(collector.GetNamespace()),
-		client.MatchingLabels{"owner": "helm", "name": collector.GetName()}); err != nil {
+		client.MatchingLabels(helm.Selector(collector.GetName()))); err != nil {
 		return nil, fmt.Errorf("list the Secrets of release %s: %w", collector.GetName(), err)
 	}
 	recorded := map[int]string{}
@@ -84,7 +84,7 @@ func Of(ctx context.Context, c client.Client, collector metav1.Object) ([]Revisi
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("read the record of revision %d: %w", number, err)
 		}
-		if rel, err := record.Unpack(secret.Data["release"]); err == nil && rel.Version == number {
+		if rel, err := helm.Unpack(secret.Data["release"]); err == nil && rel.Version == number {
 			found = append(found, revisionOf(rel, secret.Labels["status"]))
 		}
 	}
@@ -120,8 +120,8 @@ func Other(revisions []Revision, spec map[string]any) (Revision, error) {
 	return Revision{}, errors.New("no recorded revision differs from the Collector's spec, so there is nothing to roll back to")
 }
 
-// Files returns the configuration and the further files of a revision, by file name. It reads the Secret that the pods of
-// that revision mounted.
+// Files returns the configuration and the further files of a revision, by the keys of configuration.FileKey. It reads the Secret that the
+// pods of that revision mounted.
 func (r Revision) Files(ctx context.Context, c client.Client, namespace string) (map[string][]byte, error) {
 	if r.Secret == "" {
 		return nil, fmt.Errorf("it is not recorded which Secret has the configuration of revision %d", r.Number)
@@ -146,7 +146,7 @@ func (r Revision) Base(name string) []byte {
 	return nil
 }
 
-func revisionOf(rel *release.Release, status string) Revision {
+func revisionOf(rel *helm.Release, status string) Revision {
 	found := Revision{Number: rel.Version, Status: status, values: maps.Clone(rel.Config), bases: rel.Config["bases"]}
 	delete(found.values, "bases")
 	if rel.Chart != nil && rel.Config != nil {

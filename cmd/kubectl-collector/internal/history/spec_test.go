@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/release"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 func TestTheSpecOfARevisionHasNoDefaultsThatTheSpecDoesNotHave(t *testing.T) {
@@ -40,7 +40,7 @@ func TestTheSpecOfARevisionHasNoDefaultsThatTheSpecDoesNotHave(t *testing.T) {
 			}
 			// Earlier operators recorded the defaults, too.
 			for recorded, values := range map[string]map[string]any{"without": read(row.values), "with": with(read(row.values), read(defaults))} {
-				rel := &release.Release{Config: values, Chart: &chart.Chart{Values: read(defaults)}}
+				rel := &helm.Release{Config: values, Chart: &helm.Chart{Values: read(defaults)}}
 				if difference := cmp.Diff(read(row.want), revisionOf(rel, "deployed").Spec(read(row.current))); difference != "" {
 					t.Errorf("recorded %s defaults: %s", recorded, difference)
 				}

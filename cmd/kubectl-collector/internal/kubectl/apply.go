@@ -1,26 +1,23 @@
 package kubectl
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	manifests "github.com/kube8/kube8-operator/internal/manifest"
 )
 
 // manifest is a Collector in a file, and where its configuration may be.
@@ -50,6 +47,9 @@ configuration is in a file of its own.`,
 					return err
 				}
 			}
+			if err := foresee(ctx, s, p.ErrOut, before, wanted); err != nil {
+				return err
+			}
 			if err := s.apply(ctx, wanted, m); err != nil {
 				return err
 			}
@@ -77,12 +77,18 @@ func (p *plugin) planCommand() *cobra.Command {
 	return p.ofFile("plan", "Show what a file would change in the cluster's objects",
 		`Show what a file would change: in the Collector, by a dry run on the API server with all
 its policies, and in the objects that the operator makes of it. Nothing is changed.
-A text that may be confidential is "(hidden)", and "(changed)" where it differs.`,
+A text that may be confidential is "(hidden)", and "(changed)" where it differs.
+
+It also says what becomes of claims that are there, and ends with the
+operator's words and the exit code 1 if the operator would refuse the change.`,
 		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured) error {
 			if err := s.apply(ctx, wanted, m, client.DryRunAll); err != nil {
 				return err
 			}
-			return p.plan(ctx, before, wanted)
+			if err := p.plan(ctx, before, wanted); err != nil {
+				return err
+			}
+			return foresee(ctx, s, p.Out, before, wanted)
 		})
 }
 
@@ -97,30 +103,43 @@ func (p *plugin) ofFile(
 			if err != nil {
 				return err
 			}
-			wanted, err := p.wanted(*m, s.namespace)
+			all, err := p.wanted(*m, s.namespace)
 			if err != nil {
 				return err
 			}
-			s.namespace = wanted.GetNamespace()
-			before, err := s.existing(cmd.Context(), wanted.GetName())
-			if err != nil {
-				return err
+			before := make([]*unstructured.Unstructured, len(all))
+			for i, wanted := range all { // none is changed if one of them is wrong
+				if before[i], err = s.in(wanted).existing(cmd.Context(), wanted.GetName()); err != nil {
+					return err
+				}
+				if err := p.addConfiguration(*m, before[i], wanted); err != nil {
+					return err
+				}
+				if _, err := rendered(cmd.Context(), wanted, p.warn); err != nil {
+					return err
+				}
 			}
-			if err := p.addConfiguration(*m, before, wanted); err != nil {
-				return err
+			for i, wanted := range all {
+				if err := run(cmd.Context(), s.in(wanted), before[i], wanted); err != nil {
+					return err
+				}
 			}
-			if _, err := rendered(cmd.Context(), wanted); err != nil {
-				return err
-			}
-			return run(cmd.Context(), s, before, wanted)
+			return nil
 		},
 	}
 	m.addFlags(cmd.Flags())
 	return cmd
 }
 
-// wanted returns the Collector of a file, without what only the API server writes.
-func (p *plugin) wanted(m manifest, namespace string) (*unstructured.Unstructured, error) {
+// in returns the session in the namespace of an object.
+func (s *session) in(object *unstructured.Unstructured) *session {
+	there := *s
+	there.namespace = object.GetNamespace()
+	return &there
+}
+
+// wanted returns the Collectors of a file, without what only the API server writes.
+func (p *plugin) wanted(m manifest, namespace string) (all []*unstructured.Unstructured, err error) {
 	if m.file == "" {
 		return nil, errors.New("name the file of the Collector by -f, or - for standard input")
 	}
@@ -128,37 +147,48 @@ func (p *plugin) wanted(m manifest, namespace string) (*unstructured.Unstructure
 	if err != nil {
 		return nil, err
 	}
-	var wanted *unstructured.Unstructured
-	reader := yamlutil.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-	for {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		one := &unstructured.Unstructured{}
-		if err := errors.Join(err, yaml.UnmarshalStrict(document, &one.Object)); err != nil {
+	other, names := "", sets.New[client.ObjectKey]()
+	for object, err := range manifests.Objects(text) {
+		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", m.file, err)
 		}
-		if len(one.Object) == 0 {
+		if object.GroupVersionKind() != v1alpha1.GroupVersion.WithKind("Collector") {
+			other = object.GetKind()
 			continue
 		}
-		if wanted != nil {
-			return nil, fmt.Errorf("%s has more than one object; give each Collector a file of its own", m.file)
+		if err := p.prepare(object, namespace); err != nil {
+			return nil, err
 		}
-		wanted = one
+		names.Insert(client.ObjectKeyFromObject(object))
+		all = append(all, object)
 	}
-	if wanted == nil || wanted.GroupVersionKind() != v1alpha1.GroupVersion.WithKind("Collector") || wanted.GetName() == "" {
+	switch {
+	case len(all) == 0:
 		return nil, fmt.Errorf("%s has no Collector; it needs apiVersion kube8.dev/v1alpha1, kind Collector and a name", m.file)
+	case other != "":
+		return nil, fmt.Errorf("%s has more than Collectors: leave out the %s, or use `kubectl apply` for all of it", m.file, other)
+	case len(names) < len(all):
+		return nil, fmt.Errorf("%s has more than one object of the same name; keep one", m.file)
+	case m.from != "" && len(all) > 1:
+		return nil, fmt.Errorf("%s has more than one Collector, and --from-file is for one; give that a file of its own", m.file)
+	}
+	return all, nil
+}
+
+// prepare gives a Collector of a file its namespace, and takes out what only the API server writes.
+func (p *plugin) prepare(wanted *unstructured.Unstructured, namespace string) error {
+	if wanted.GetName() == "" {
+		return errors.New("a Collector of the file has no name; set metadata.name")
 	}
 	if given := *p.flags.Namespace; given != "" && wanted.GetNamespace() != "" && given != wanted.GetNamespace() {
-		return nil, fmt.Errorf("the Collector is for namespace %s, and --namespace says %s", wanted.GetNamespace(), given)
+		return fmt.Errorf("the Collector is for namespace %s, and --namespace says %s", wanted.GetNamespace(), given)
 	}
 	wanted.SetNamespace(cmp.Or(wanted.GetNamespace(), namespace))
 	delete(wanted.Object, "status")
 	for _, field := range []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"} {
 		unstructured.RemoveNestedField(wanted.Object, "metadata", field)
 	}
-	return wanted, nil
+	return nil
 }
 
 // addConfiguration puts the configuration of a file of its own into a Collector, in the field that the present one has.
@@ -217,7 +247,7 @@ func (s *session) apply(ctx context.Context, wanted *unstructured.Unstructured, 
 }
 
 // rendered returns what the operator makes of a Collector, as render does.
-func rendered(ctx context.Context, collector *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+func rendered(ctx context.Context, collector *unstructured.Unstructured, warn func(string)) ([]*unstructured.Unstructured, error) {
 	bare := collector.DeepCopy()
 	delete(bare.Object, "status")
 	bare.SetManagedFields(nil)
@@ -225,7 +255,7 @@ func rendered(ctx context.Context, collector *unstructured.Unstructured) ([]*uns
 	if err != nil {
 		return nil, fmt.Errorf("write the Collector: %w", err)
 	}
-	return render(ctx, text)
+	return render(ctx, text, warn)
 }
 
 // plan prints what changes between two Collectors. before is nil if there is none yet.
@@ -236,9 +266,9 @@ func (p *plugin) plan(ctx context.Context, before, after *unstructured.Unstructu
 	if before != nil {
 		was, _ = before.Object["spec"].(map[string]any)
 		// This version may refuse the present Collector. All of the objects are new then.
-		objects, _ = rendered(ctx, before)
+		objects, _ = rendered(ctx, before, nil)
 	}
-	planned, err := rendered(ctx, after)
+	planned, err := rendered(ctx, after, nil)
 	if err != nil {
 		return err
 	}

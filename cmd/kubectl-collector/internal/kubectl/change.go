@@ -98,16 +98,21 @@ func check(ctx context.Context, collector *v1alpha1.Collector) error {
 	if err != nil {
 		return fmt.Errorf("write the Collector: %w", err)
 	}
-	_, err = render(ctx, text)
+	_, err = render(ctx, text, nil)
 	return err
 }
 
-// render returns what the operator makes of a Collector. The error is a refusedError if it makes nothing.
-func render(ctx context.Context, collector []byte) (objects []*unstructured.Unstructured, err error) {
+// warn tells of a trap of a collector's vendor, which nothing refuses.
+func (p *plugin) warn(warning string) { fmt.Fprintln(p.ErrOut, "Warning:", warning) }
+
+// render returns what the operator makes of a Collector, and gives warnings to warn, unless that is nil. The error is a refusedError if the
+// operator makes nothing.
+func render(ctx context.Context, collector []byte, warn func(string)) (objects []*unstructured.Unstructured, err error) {
 	renderer, err := offline.New(operator.Options{}, nil)
 	if err != nil {
 		return nil, err
 	}
+	renderer.Warn = warn
 	all, err := renderer.Render(ctx, bytes.NewReader(collector))
 	if err != nil {
 		return nil, refusedError{fmt.Errorf("refused, and not sent:\n%w", err)}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/history"
+	"github.com/kube8/kube8-operator/internal/configuration"
 )
 
 func (p *plugin) configCommand() *cobra.Command {
@@ -75,7 +76,7 @@ func (s *session) configurationOf(ctx context.Context, collector *v1alpha1.Colle
 		return nil, err
 	}
 	f := fileOf(collector, fileName)
-	content, found := files[f.name]
+	content, found := files[configuration.FileKey(f.name)]
 	if !found {
 		return nil, fmt.Errorf("revision %d has no file %s; name another by --file", number, f.name)
 	}
@@ -151,7 +152,7 @@ func (s *session) lastOther(ctx context.Context, collector *v1alpha1.Collector, 
 		return 0, err
 	}
 	for _, revision := range revisions {
-		if files, err := revision.Files(ctx, s.client, s.namespace); err == nil && string(files[file]) != content {
+		if files, err := revision.Files(ctx, s.client, s.namespace); err == nil && string(files[configuration.FileKey(file)]) != content {
 			return revision.Number, nil
 		}
 	}

@@ -147,9 +147,10 @@ func (p *plugin) collector(ctx context.Context, namespace, name string, c *creat
 	if err != nil {
 		return nil, fmt.Errorf("write the Collector: %w", err)
 	}
-	object, checked := &unstructured.Unstructured{}, &collectors.Collector{}
-	if err := errors.Join(json.Unmarshal(text, &object.Object), json.Unmarshal(text, checked)); err != nil {
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal(text, &object.Object); err != nil {
 		return nil, fmt.Errorf("write the Collector: %w", err)
 	}
-	return object, check(ctx, checked)
+	_, err = rendered(ctx, object, p.warn)
+	return object, err
 }

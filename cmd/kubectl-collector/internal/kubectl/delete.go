@@ -12,10 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/cache"
 )
-
-// uninstallFinalizer is the operator's: the stock reconciler of helm-operator-plugins adds it.
-const uninstallFinalizer = "uninstall-helm-release"
 
 // awaited is for how long after the deletion of a Collector an operator may leave it alone. An operator that is at work writes the status
 // within seconds, if only to say what the Collector waits for.
@@ -41,7 +39,7 @@ objects of the Collector. It does the same for a Collector that is being deleted
 		func(ctx context.Context, s *session, name string) error { return p.delete(ctx, s, name, d) })
 	d.consent.addFlags(cmd.Flags())
 	d.waiting.addFlags(cmd.Flags(), "wait until it has gone", true)
-	cmd.Flags().BoolVar(&d.withoutOperator, "without-operator", false, "remove the operator's finalizer if no operator reconciles the deletion")
+	cmd.Flags().BoolVar(&d.withoutOperator, "without-operator", false, "remove the finalizer if no operator reconciles the deletion")
 	p.mayBeDry(cmd)
 	return cmd
 }
@@ -83,15 +81,15 @@ func (p *plugin) delete(ctx context.Context, s *session, name string, d deletion
 func isAbandoned(collector *v1alpha1.Collector, now time.Time) bool {
 	deleted := collector.DeletionTimestamp
 	return deleted != nil && collector.Status.ObservedGeneration < collector.Generation && now.Sub(deleted.Time) >= awaited &&
-		slices.Contains(collector.Finalizers, uninstallFinalizer)
+		slices.Contains(collector.Finalizers, cache.UninstallFinalizer)
 }
 
 // letGo removes the operator's finalizer.
 func (s *session) letGo(ctx context.Context, collector *v1alpha1.Collector) error {
-	others := slices.DeleteFunc(slices.Clone(collector.Finalizers), func(name string) bool { return name == uninstallFinalizer })
+	others := slices.DeleteFunc(slices.Clone(collector.Finalizers), func(name string) bool { return name == cache.UninstallFinalizer })
 	err := s.send(ctx, collector, map[string]any{"metadata": map[string]any{"finalizers": others}})
 	if err != nil {
-		return fmt.Errorf("remove the finalizer %s: %w", uninstallFinalizer, err)
+		return fmt.Errorf("remove the finalizer %s: %w", cache.UninstallFinalizer, err)
 	}
 	return nil
 }

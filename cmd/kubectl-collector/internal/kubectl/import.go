@@ -12,16 +12,15 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/helm"
+	manifests "github.com/kube8/kube8-operator/internal/manifest"
 )
 
 // imported is what a Collector is written from: a release of the chart opentelemetry-collector, or its values in a file.
@@ -98,8 +97,8 @@ func (i *imported) read(ctx context.Context, s *session) (values map[string]any,
 		if err != nil {
 			return nil, nil, fmt.Errorf("read --values: %w", err)
 		}
-		if err := yaml.Unmarshal(text, &values); err != nil {
-			return nil, nil, fmt.Errorf("read --values %s as YAML: %w", i.file, err)
+		if values, err = manifests.Mapping(text); err != nil {
+			return nil, nil, fmt.Errorf("read --values %s: %w", i.file, err)
 		}
 		return values, nil, nil
 	}
@@ -107,34 +106,34 @@ func (i *imported) read(ctx context.Context, s *session) (values map[string]any,
 	if err != nil {
 		return nil, nil, err
 	}
-	if values, err = chartutil.CoalesceValues(found.Chart, found.Config); err != nil {
+	if values, err = helm.Coalesce(found.Chart, found.Config); err != nil {
 		return nil, nil, fmt.Errorf("merge the values of release %s: %w", i.release, err)
 	}
 	i.version = cmp.Or(i.version, fmt.Sprint(cmp.Or(at(values, "image", "tag"), any(""))), found.Chart.AppVersion())
-	objects := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(found.Manifest)), 4096)
-	for {
-		var object corev1.ConfigMap
-		if err := objects.Decode(&object); err != nil {
-			return values, nil, nil //nolint:nilerr // the manifest has ended: the chart does not make the configuration
+	for object, err := range manifests.Objects([]byte(found.Manifest)) {
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the manifest of release %s: %w", i.release, err)
 		}
-		if text, has := object.Data["relay"]; has && object.Kind == "ConfigMap" { // the chart's name for it
+		text, has, _ := unstructured.NestedString(object.Object, "data", "relay") // the chart's name for it
+		if has && object.GetKind() == "ConfigMap" {
 			return values, []byte(text), nil
 		}
 	}
+	return values, nil, nil // the chart does not make the configuration
 }
 
 // release reads the newest revision of a Helm release.
-func (s *session) release(ctx context.Context, name string) (*release.Release, error) {
+func (s *session) release(ctx context.Context, name string) (*helm.Release, error) {
 	var secrets corev1.SecretList
 	err := s.client.List(ctx, &secrets, client.InNamespace(s.namespace),
-		client.MatchingLabels{"owner": "helm", "name": name, "status": "deployed"})
+		client.MatchingLabels(helm.Selector(name)), client.MatchingLabels{"status": helm.Deployed.String()})
 	if err != nil {
 		return nil, fmt.Errorf("list the Secrets of release %s: %w", name, err)
 	}
 	if len(secrets.Items) == 0 {
 		return nil, fmt.Errorf("namespace %s has no deployed release %s; `helm list` lists them", s.namespace, name)
 	}
-	found, err := record.Unpack(secrets.Items[len(secrets.Items)-1].Data["release"])
+	found, err := helm.Unpack(secrets.Items[len(secrets.Items)-1].Data["release"])
 	if err != nil {
 		return nil, fmt.Errorf("release %s: %w", name, err)
 	}

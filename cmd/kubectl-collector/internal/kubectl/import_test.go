@@ -10,14 +10,14 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 var update = flag.Bool("update", false, "write testdata/imported.yaml")
@@ -37,7 +37,7 @@ func values(t *testing.T) map[string]any {
 }
 
 // importing runs the import in a namespace that has a release.
-func importing(t *testing.T, i imported, found *release.Release) (out, left string, err error) {
+func importing(t *testing.T, i imported, found *helm.Release) (out, left string, err error) {
 	t.Helper()
 	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
 	s := &session{namespace: "tenant-acme", client: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(recorded(t, found)).Build()}
@@ -47,7 +47,7 @@ func importing(t *testing.T, i imported, found *release.Release) (out, left stri
 }
 
 // recorded is the Secret that Helm writes for a release.
-func recorded(t *testing.T, found *release.Release) *corev1.Secret {
+func recorded(t *testing.T, found *helm.Release) *corev1.Secret {
 	t.Helper()
 	text, err := json.Marshal(found)
 	if err != nil {
@@ -71,11 +71,11 @@ func recorded(t *testing.T, found *release.Release) *corev1.Secret {
 }
 
 // otel is a release whose values are partly the chart's.
-func otel(t *testing.T) *release.Release {
+func otel(t *testing.T) *helm.Release {
 	t.Helper()
-	return &release.Release{
+	return &helm.Release{
 		Name: "otel", Config: map[string]any{"image": map[string]any{"tag": ""}},
-		Chart: &chart.Chart{Metadata: &chart.Metadata{Name: "opentelemetry-collector", Version: "0.130.0", AppVersion: "0.149.0"}, Values: values(t)},
+		Chart: &helm.Chart{Metadata: &helm.Metadata{Name: "opentelemetry-collector", Version: "0.130.0", AppVersion: "0.149.0"}, Values: values(t)},
 		Manifest: "---\napiVersion: v1\nkind: Service\nmetadata: {name: otel}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: otel}\n" +
 			"data:\n  relay: |\n    receivers: {filelog: {}} # as rendered\n",
 	}
@@ -122,7 +122,7 @@ func TestWhatCannotBeImportedSaysWhy(t *testing.T) {
 	for _, row := range []struct {
 		name, words string
 		i           imported
-		found       *release.Release
+		found       *helm.Release
 		values      string
 	}{
 		{name: "a release that is not there", words: "has no deployed release web", i: imported{release: "web"}},

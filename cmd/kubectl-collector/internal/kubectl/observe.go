@@ -27,6 +27,7 @@ type observed struct {
 	checks    []batchv1.Job
 	events    []corev1.Event // newest first
 	troubles  []string       // what the events of pods that do not serve say, and what its Service lacks
+	logged    string         // what is known of the end of a log
 	unseen    []string       // what the account may not read
 }
 

@@ -111,6 +111,11 @@ func (s *session) whole(ctx context.Context, name string) (*unstructured.Unstruc
 func (p *plugin) replace(
 	ctx context.Context, s *session, read *v1alpha1.Collector, whole *unstructured.Unstructured, number int, spec map[string]any,
 ) error {
+	after := whole.DeepCopy()
+	after.Object["spec"] = spec
+	if err := foresee(ctx, s, p.ErrOut, whole, after); err != nil {
+		return err
+	}
 	for {
 		if whole.GetUID() != read.UID || whole.GetGeneration() != read.Generation {
 			return changedError{read.Namespace, read.Name}

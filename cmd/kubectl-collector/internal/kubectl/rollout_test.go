@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"helm.sh/helm/v3/pkg/release"
-	helmtime "helm.sh/helm/v3/pkg/time"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,6 +24,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	platform "github.com/kube8/kube8-operator/internal/base"
+	"github.com/kube8/kube8-operator/internal/helm"
 )
 
 func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
@@ -107,8 +106,8 @@ func withHistory(t *testing.T, namespace string, contents map[int]string) (objec
 	for _, at := range slices.Sorted(maps.Keys(contents)) { // at minute
 		content := contents[at]
 		c.Status.Bases = []string{"limits@" + platform.VersionOf([]byte(content))}
-		secret := recorded(t, &release.Release{
-			Version: at, Info: &release.Info{LastDeployed: helmtime.Unix(int64(60*at), 0)},
+		secret := recorded(t, &helm.Release{
+			Version: at, Info: &helm.Info{LastDeployed: helm.Time{Time: time.Unix(int64(60*at), 0)}},
 			Config: map[string]any{"bases": []any{map[string]any{
 				"name": "limits", "version": "forged", "content": base64.StdEncoding.EncodeToString([]byte(content)),
 			}}},

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	cmdeditor "k8s.io/kubectl/pkg/cmd/util/editor"
 	"k8s.io/kubectl/pkg/util/term"
-	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -76,9 +75,6 @@ func (p *plugin) write(ctx context.Context, s *session, read *v1alpha1.Collector
 	}
 	changed, patch := f.put(read, content)
 	if err := check(ctx, changed); err != nil {
-		if reason := syntaxError(content); f.configuration && read.Spec.Collector.Format != v1alpha1.FormatRaw && reason != nil {
-			return refusedError{fmt.Errorf("%w\nthe YAML parser says: %w", err, reason)}
-		}
 		return err
 	}
 	if err := p.paint(difference, diffColour); err != nil {
@@ -91,11 +87,6 @@ func (p *plugin) write(ctx context.Context, s *session, read *v1alpha1.Collector
 		return err
 	}
 	return p.done(read.Name, "configured")
-}
-
-// syntaxError returns why a text is not YAML, in the parser's words. These can quote the text, which is the user's own.
-func syntaxError(text []byte) error {
-	return kyaml.Unmarshal(text, &kyaml.Node{})
 }
 
 func (p *plugin) configEditCommand() *cobra.Command {
@@ -134,7 +125,7 @@ func (p *plugin) edit(ctx context.Context, s *session, read *v1alpha1.Collector,
 	if err != nil {
 		return fmt.Errorf("make a folder for the text: %w", err)
 	}
-	path := filepath.Join(dir, f.name) // editors know the syntax by the name
+	path := filepath.Join(dir, filepath.Base(f.name)) // editors know the syntax by the name
 	content, comment, refusal := before, "", error(nil)
 	for {
 		if err := os.WriteFile(path, append([]byte(comment), content...), 0o600); err != nil {

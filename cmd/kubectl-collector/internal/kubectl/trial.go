@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -176,12 +177,12 @@ func (t *trial) run(ctx context.Context) (verdict, string) {
 	case ended.Type == batchv1.JobComplete:
 		return passes, ""
 	}
-	code, refused := plan.RefusedWith(ended.Reason, ended.Message)
+	exit := plan.ExitOf(ended.Reason, ended.Message)
 	switch {
-	case refused:
-		return fails, oneLine("exit code " + code + t.said(ctx))
-	case code != "":
-		return unknown, "killed, with exit code " + code
+	case exit.Refuses:
+		return fails, oneLine("exit code " + exit.Code + t.said(ctx))
+	case exit.Container != "":
+		return unknown, exit.Message()
 	}
 	return unknown, t.obstacle(ctx, ended.Reason)
 }
@@ -193,9 +194,8 @@ func (t *trial) said(ctx context.Context) string {
 	if err != nil || len(pods.Items) == 0 {
 		return ""
 	}
-	text, err := t.rest.Get().AbsPath("/api/v1/namespaces/"+t.namespace+"/pods/"+pods.Items[0].Name+"/log").
-		Param("container", "collector").Param("tailLines", logLines).Param("limitBytes", logBytes).SetHeader("Accept", "*/*").DoRaw(ctx)
-	lines := strings.TrimSpace(string(text))
+	text, err := t.endOfLog(ctx, pods.Items[0].Name, false)
+	lines := strings.TrimSpace(text)
 	if err != nil || lines == "" {
 		return ""
 	}
@@ -203,6 +203,14 @@ func (t *trial) said(ctx context.Context) string {
 		return ": " + reason
 	}
 	return ": " + lines[strings.LastIndex(lines, "\n")+1:]
+}
+
+// endOfLog returns the last lines of what the collector of a pod prints, or of what it printed before it was started again.
+func (s *session) endOfLog(ctx context.Context, pod string, previous bool) (string, error) {
+	text, err := s.rest.Get().AbsPath("/api/v1/namespaces/"+s.namespace+"/pods/"+pod+"/log").
+		Param("container", "collector").Param("tailLines", logLines).Param("limitBytes", logBytes).
+		Param("previous", strconv.FormatBool(previous)).SetHeader("Accept", "*/*").DoRaw(ctx)
+	return string(text), err
 }
 
 // obstacle says why there is no verdict, by the newest warning about the Job and its pods. The Job's events name the pods, which can be

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/explain"
+	"github.com/kube8/kube8-operator/internal/vendors"
 )
 
 func (p *plugin) whyCommand() *cobra.Command {
@@ -35,6 +37,7 @@ func (p *plugin) tell(ctx context.Context, s *session, name string, output forma
 	if err != nil {
 		return err
 	}
+	s.addLogged(ctx, o)
 	if !forPrograms {
 		var screen strings.Builder
 		if err := show(o, &screen); err != nil {
@@ -47,6 +50,28 @@ func (p *plugin) tell(ctx context.Context, s *session, name string, output forma
 		return err
 	}
 	return p.writeAs(output, told)
+}
+
+// logTime is how long why waits for a log: the kubelet of a node that is gone does not answer.
+const logTime = 5 * time.Second
+
+// addLogged notes what is known of the log of the newest pod whose collector ended. The note has none of the log's words.
+func (s *session) addLogged(ctx context.Context, o *observed) {
+	ctx, cancel := context.WithTimeout(ctx, logTime)
+	defer cancel()
+	for i := range o.pods {
+		for _, container := range o.pods[i].Status.ContainerStatuses {
+			last, now := container.LastTerminationState.Terminated, container.State.Terminated
+			if container.Name != "collector" || container.Ready || last == nil && now == nil {
+				continue
+			}
+			text, err := s.endOfLog(ctx, o.pods[i].Name, now == nil)
+			if err == nil {
+				o.logged = vendors.InLog(container.Image, text)
+			}
+			return
+		}
+	}
 }
 
 // explain prints why the Collector is not ready.
@@ -75,6 +100,7 @@ func (o *observed) explain(out io.Writer) error {
 	}
 	if o.ready.Reason != v1alpha1.ReasonAvailable {
 		o.explainPods(out)
+		paragraph(out, "The log has", o.logged)
 	}
 	o.explainConditions(out)
 	causes, err := o.causes()
@@ -126,7 +152,7 @@ func (o *observed) others() (found []v1alpha1.Condition) {
 
 // causes returns what keeps the Collector, or a part of it, from serving.
 func (o *observed) causes() ([]explain.Cause, error) {
-	messages := []string{o.ready.Message}
+	messages := []string{o.logged, o.ready.Message}
 	for _, condition := range o.others() {
 		messages = append(messages, condition.Message)
 	}

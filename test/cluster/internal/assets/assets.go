@@ -1,18 +1,13 @@
 package assets
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/kube8/kube8-operator/test/cluster/internal/progress"
 )
@@ -67,6 +62,8 @@ func binaries(v Versions, kubernetesModule string) []binary {
 		{"cpb", olm + "/util/cpb", "olm", v.OLM, ldflags, openpgp},
 		{"cp", "./cp", ".", v.OLM, ldflags, ""},
 		{"grpc_health_probe", "github.com/grpc-ecosystem/grpc-health-probe", "olm", v.OLM, ldflags, openpgp},
+		{"catalogd", olmV1 + "/cmd/catalogd", "olmv1", v.OLMv1, ldflags, openpgp},
+		{"operator-controller", olmV1 + "/cmd/operator-controller", "olmv1", v.OLMv1, ldflags, openpgp},
 		{"opm", opm + "/cmd/opm", tools, v.OPM, ldflags, openpgp},
 		{"operator-sdk", operatorSDK + "/cmd/operator-sdk", tools, v.OperatorSDK, ldflags, openpgp},
 		{"helm-operator", operatorSDK + "/cmd/helm-operator", "helm-operator", v.OperatorSDK, ldflags, openpgp},
@@ -90,41 +87,85 @@ type Builder struct {
 	Progress   io.Writer // gets one line for each binary that is built
 }
 
-// Ensure makes sure that the named binaries exist and returns the one folder
-// that has them all: KUBEBUILDER_ASSETS if it does, else the cache.
-func (b *Builder) Ensure(ctx context.Context, names ...string) (string, error) {
+// NewBuilder returns a builder, given the folder of this program's module, and
+// a minor version of Kubernetes as KubernetesModule takes it.
+func NewBuilder(module, minor string, progress io.Writer) (*Builder, error) {
+	kubernetes, err := KubernetesModule(module, minor)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := ReadVersions(module, kubernetes)
+	if err != nil {
+		return nil, err
+	}
+	return &Builder{Module: module, Kubernetes: kubernetes, Versions: versions, Progress: progress}, nil
+}
+
+// Plan is what there is and what is missing of some binaries.
+type Plan struct {
+	Dir string // the one folder that has them all, once the missing ones are built
+
+	builder *Builder
+	missing []binary
+}
+
+// Plan looks for the named binaries in KUBEBUILDER_ASSETS, and if that does not
+// have them all, in the cache.
+func (b *Builder) Plan(names ...string) (Plan, error) {
 	known := binaries(b.Versions, b.Kubernetes)
 	for _, name := range names {
 		if !slices.ContainsFunc(known, func(k binary) bool { return k.name == name }) {
-			return "", fmt.Errorf("no binary is called %q, choose from: %s", name, strings.Join(Names(), " "))
+			return Plan{}, fmt.Errorf("no binary is called %q, choose from: %s", name, strings.Join(Names(), " "))
 		}
 	}
 	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
 		lacking := missing(dir, names)
 		if len(lacking) == 0 {
-			return filepath.Abs(dir)
+			dir, err := filepath.Abs(dir)
+			return Plan{Dir: dir}, err
 		}
 		fmt.Fprintf(b.Progress, "KUBEBUILDER_ASSETS has no %s: using the cache\n", strings.Join(lacking, ", "))
 	}
-
 	dir, err := b.cache()
+	if err != nil {
+		return Plan{}, err
+	}
+	wanted := missing(dir, names)
+	return Plan{Dir: dir, builder: b, missing: slices.DeleteFunc(known, func(k binary) bool { return !slices.Contains(wanted, k.name) })}, nil
+}
+
+// Ensure makes sure that the named binaries exist and returns the one folder
+// that has them all: KUBEBUILDER_ASSETS if it does, else the cache.
+func (b *Builder) Ensure(ctx context.Context, names ...string) (string, error) {
+	plan, err := b.Plan(names...)
 	if err != nil {
 		return "", err
 	}
-	wanted := missing(dir, names)
-	for _, k := range known {
-		if !slices.Contains(wanted, k.name) {
-			continue
-		}
-		fmt.Fprintf(b.Progress, "building %s %s …", k.name, k.version)
-		start := time.Now()
-		if err := b.build(ctx, k, dir); err != nil {
-			fmt.Fprintln(b.Progress, " not built")
-			return "", err
-		}
-		fmt.Fprintf(b.Progress, " %s\n", progress.Duration(time.Since(start)))
+	return plan.Dir, progress.Compile(b.Progress, plan.Programs(ctx))
+}
+
+// Programs are the binaries that are missing.
+func (p Plan) Programs(ctx context.Context) []progress.Program {
+	var out []progress.Program
+	for _, k := range p.missing {
+		out = append(out, progress.Program{
+			Name: k.name + " " + k.version, Takes: takes[k.name], Build: func() error { return p.builder.build(ctx, k, p.Dir) },
+		})
 	}
-	return dir, nil
+	return out
+}
+
+// Download gets the modules that the missing binaries are built from. Building
+// them does so as well: this is to be done while something else is compiled.
+func (p Plan) Download(ctx context.Context) {
+	packages := map[string][]string{}
+	for _, k := range p.missing {
+		packages[k.dir] = append(packages[k.dir], k.pkg)
+	}
+	for dir, names := range packages {
+		// What fails here fails there, which says so.
+		_ = compiler(ctx, filepath.Join(p.builder.Module, dir), append([]string{"list", "-deps"}, names...)...).Run()
+	}
 }
 
 // cache returns the folder for binaries of these versions, which exists then.
@@ -157,19 +198,9 @@ func (b *Builder) build(ctx context.Context, k binary, dir string) error {
 	defer os.RemoveAll(aside)
 	built := filepath.Join(aside, k.name)
 
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", k.ldflags, "-tags", k.tags, "-o", built, k.pkg)
-	cmd.Dir = filepath.Join(b.Module, k.dir)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	// The go command stops its compilers when it is interrupted, not when it is killed.
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-	cmd.WaitDelay = 10 * time.Second
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return errors.New("interrupted; the next run continues from here")
-		}
-		return fmt.Errorf("build %s: %w\n%s", k.name, err, bytes.TrimSpace(output.Bytes()))
+	if err := run(ctx, compiler(ctx, filepath.Join(b.Module, k.dir),
+		"build", "-trimpath", "-ldflags", k.ldflags, "-tags", k.tags, "-o", built, k.pkg)); err != nil {
+		return fmt.Errorf("build %s: %w", k.name, err)
 	}
 	return os.Rename(built, filepath.Join(dir, k.name))
 }

@@ -6,8 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/modfile"
 )
 
 func TestRequirements(t *testing.T) {
@@ -104,6 +107,33 @@ func TestHelmOperatorIsOfTheVersionThatTheKeyNames(t *testing.T) {
 	}
 }
 
+func TestModulesAreOfTheVersionsThatTheOperatorHas(t *testing.T) {
+	versions := func(path string) map[string]string {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := modfile.Parse(path, content, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]string{}
+		for _, r := range file.Require {
+			out[r.Mod.Path] = r.Mod.Version
+		}
+		return out
+	}
+	module := filepath.Join("..", "..")
+	operator := versions(filepath.Join(module, "..", "..", "go.mod"))
+	for path, version := range versions(filepath.Join(module, "go.mod")) {
+		if want, both := operator[path]; both && version != want {
+			t.Errorf("test/cluster/go.mod has %s %s: what depends on it is compiled twice, "+
+				"once for the operator and once for the control plane; require %s, as go.mod does, "+
+				"also where a replace directive names that version", path, version, want)
+		}
+	}
+}
+
 func TestKeyChangesWithEachVersion(t *testing.T) {
 	v := Versions{Kubernetes: "v1.35.4", Etcd: "v3.6.5"}
 	for i, field := range reflect.VisibleFields(reflect.TypeFor[Versions]()) {
@@ -163,6 +193,26 @@ func TestEnsureLeavesNothingOfABuildThatFails(t *testing.T) {
 	left, err := os.ReadDir(filepath.Join(base, b.Versions.key()))
 	if err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestEachProgramOfTheDemoHasAnEstimate(t *testing.T) {
+	t.Setenv("KUBEBUILDER_ASSETS", "")
+	t.Setenv("KUBE8_CACHE_DIR", t.TempDir())
+	b := &Builder{Module: t.TempDir(), Progress: io.Discard}
+	names := append(slices.Clone(API), Controllers...)
+	plan, err := b.Plan(names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := plan.Programs(context.Background())
+	if len(programs) != len(names) {
+		t.Errorf("%d programs are missing of %d", len(programs), len(names))
+	}
+	for _, p := range programs {
+		if p.Takes == 0 {
+			t.Errorf("nothing is known of how long %s takes", p.Name)
+		}
 	}
 }
 

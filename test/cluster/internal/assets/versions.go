@@ -20,13 +20,14 @@ const (
 	kwok        = "sigs.k8s.io/kwok"
 	coredns     = "github.com/coredns/coredns"
 	olm         = "github.com/operator-framework/operator-lifecycle-manager"
+	olmV1       = "github.com/operator-framework/operator-controller"
 	opm         = "github.com/operator-framework/operator-registry"
 	operatorSDK = "github.com/operator-framework/operator-sdk"
 )
 
 // Versions of the modules that the binaries are built from, such as "v1.35.4".
 type Versions struct {
-	Kubernetes, Etcd, Kwok, CoreDNS, OLM, OPM, OperatorSDK string
+	Kubernetes, Etcd, Kwok, CoreDNS, OLM, OLMv1, OPM, OperatorSDK string
 }
 
 // KubernetesModule returns the folder, below the folder of this program's
@@ -74,6 +75,7 @@ func ReadVersions(module, kubernetesModule string) (Versions, error) {
 		{filepath.Join(module, "kwok", "go.mod"), map[string]*string{kwok: &v.Kwok}},
 		{filepath.Join(module, "coredns", "go.mod"), map[string]*string{coredns: &v.CoreDNS}},
 		{filepath.Join(module, "olm", "go.mod"), map[string]*string{olm: &v.OLM}},
+		{filepath.Join(module, "olmv1", "go.mod"), map[string]*string{olmV1: &v.OLMv1}},
 		{filepath.Join(module, "..", "..", "tools", "go.mod"), map[string]*string{opm: &v.OPM, operatorSDK: &v.OperatorSDK}},
 	} {
 		content, err := os.ReadFile(file.path)
@@ -111,7 +113,7 @@ func requirements(path string, content []byte, want map[string]*string) error {
 func (v Versions) key() string {
 	return strings.Join([]string{
 		"kubernetes-" + v.Kubernetes, "etcd-" + v.Etcd, "kwok-" + v.Kwok, "coredns-" + v.CoreDNS,
-		"olm-" + v.OLM, "opm-" + v.OPM, "operator-sdk-" + v.OperatorSDK,
+		"olm-" + v.OLM, "olmv1-" + v.OLMv1, "opm-" + v.OPM, "operator-sdk-" + v.OperatorSDK,
 		runtime.GOOS, runtime.GOARCH,
 	}, "_")
 }

@@ -65,7 +65,7 @@ func (d *demo) changeBase(ctx context.Context) (string, error) {
 		if after[0] == 0 && after[1] > 0 {
 			return false, fmt.Errorf("the base reached %s before %s", rings[1], rings[0])
 		}
-		return after[0] > 0 && after[1] > 0, d.plane.Err()
+		return after[0] > 0 && after[1] > 0, d.ended()
 	})
 	return fmt.Sprintf("ring 0 has it after %s, ring 1 after %s", progress.Duration(after[0]), progress.Duration(after[1])), err
 }
@@ -73,8 +73,7 @@ func (d *demo) changeBase(ctx context.Context) (string, error) {
 // bases returns the bases that the tenants' Collectors have, by namespace. They are read at once.
 func (d *demo) bases(ctx context.Context) (map[string]string, error) {
 	collectors := &unstructured.UnstructuredList{}
-	collectors.SetAPIVersion("kube8.dev/v1alpha1")
-	collectors.SetKind("CollectorList")
+	collectors.SetGroupVersionKind(collectorList)
 	if err := d.client.List(ctx, collectors, client.MatchingLabels(sharing)); err != nil {
 		return nil, err
 	}

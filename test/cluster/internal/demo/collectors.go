@@ -7,7 +7,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
+
+var collectorList = schema.GroupVersionKind{Group: "kube8.dev", Version: "v1alpha1", Kind: "CollectorList"}
 
 // label is on every object that a Collector became; its value is the name.
 const label = "kube8.dev/collector"
@@ -17,12 +24,36 @@ func (d *demo) applySamples(ctx context.Context) (string, error) {
 	return "config/samples", err
 }
 
-// waitForCollectors waits until every Collector of the samples is ready, and so are its pods.
+// waitForCollectors waits until every Collector is ready, those with the changed base as well, and so are their pods.
 func (d *demo) waitForCollectors(ctx context.Context) (string, error) {
-	if err := d.wait(ctx, "collectors", "-A", "--selector=demo!=base", "--for=condition=Ready", "--timeout=90s"); err != nil {
-		return "", fmt.Errorf("%w%s%s", err, d.reasons(ctx), d.warnings(ctx))
+	var ready, all int
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 90*time.Second, true, func(ctx context.Context) (bool, error) {
+		collectors := &unstructured.UnstructuredList{}
+		collectors.SetGroupVersionKind(collectorList)
+		if err := d.client.List(ctx, collectors); err != nil {
+			return false, err
+		}
+		ready, all = 0, len(collectors.Items)
+		for _, collector := range collectors.Items {
+			if isReady(collector) {
+				ready++
+			}
+		}
+		return ready == all, d.ended()
+	})
+	if err != nil {
+		return "", fmt.Errorf("%d of %d: %w%s%s", ready, all, err, d.reasons(ctx), d.warnings(ctx))
 	}
-	return "and their pods", nil
+	return fmt.Sprintf("all %d, and their pods", all), nil
+}
+
+// isReady says whether a Collector's condition Ready is true.
+func isReady(collector unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(collector.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(condition any) bool {
+		fields, _ := condition.(map[string]any)
+		return fields["type"] == "Ready" && fields["status"] == "True"
+	})
 }
 
 // reasons are what the Collectors say of themselves.

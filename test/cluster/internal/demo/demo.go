@@ -34,12 +34,12 @@ type demo struct {
 	Options
 	dir      string // of everything that is removed at the end
 	steps    progress.Steps
-	kwok     string
 	binaries controlplane.Binaries
 	plane    *controlplane.ControlPlane
 	kubectl  controlplane.Kubectl
 	client   client.Client
 	operator *process.Process
+	node     *simulation
 }
 
 // Run runs the demo until the context ends, or until all was shown. Whatever
@@ -78,7 +78,7 @@ func (d *demo) run(ctx context.Context) error {
 	}{
 		{"etcd, kube-apiserver", d.startAPI},
 		{"controllers, scheduler", d.startControllers},
-		{"node, simulated by kwok", d.startNode},
+		{"node, simulated", d.startNode},
 		{"CRD", d.installCRD},
 		{"the operator's RBAC", d.installRBAC},
 		{"operator", d.startOperator},
@@ -99,13 +99,13 @@ func (d *demo) run(ctx context.Context) error {
 // folders: KUBEBUILDER_ASSETS has only the first.
 func (d *demo) findBinaries(ctx context.Context) error {
 	if _, err := os.Stat(d.operatorPath()); err != nil {
-		return fmt.Errorf("%w (run `make build`)", err)
+		return fmt.Errorf("%w (run `make build plugin`)", err)
 	}
-	api, err := d.Builder.Ensure(ctx, "kube-apiserver", "kubectl", "etcd")
+	api, err := d.Builder.Ensure(ctx, assets.API...)
 	if err != nil {
 		return err
 	}
-	rest, err := d.Builder.Ensure(ctx, "kube-controller-manager", "kube-scheduler", "kwok")
+	rest, err := d.Builder.Ensure(ctx, assets.Controllers...)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,6 @@ func (d *demo) findBinaries(ctx context.Context) error {
 		ControllerManager: filepath.Join(rest, "kube-controller-manager"),
 		Scheduler:         filepath.Join(rest, "kube-scheduler"),
 	}
-	d.kwok = filepath.Join(rest, "kwok")
 	d.kubectl = controlplane.Kubectl{Path: filepath.Join(api, "kubectl"), CacheDir: filepath.Join(d.dir, "kubectl-cache")}
 	return nil
 }
@@ -154,22 +153,28 @@ func (d *demo) stayUp(ctx context.Context) error {
 			fmt.Fprintln(d.Out)
 			return nil
 		case <-tick.C:
-			if err := d.plane.Err(); err != nil {
+			if err := d.ended(); err != nil {
 				return err
 			}
 		}
 	}
 }
 
+// ended says what ended by itself, if something did.
+func (d *demo) ended() error { return errors.Join(d.plane.Err(), d.node.Err()) }
+
 func (d *demo) stop() error {
 	if d.plane == nil {
 		return nil
 	}
-	return d.steps.Do("stop everything", func() (string, error) { return "", d.plane.Stop() })
+	return d.steps.Do("stop everything", func() (string, error) {
+		d.node.Stop()
+		return "", d.plane.Stop()
+	})
 }
 
 // wait has kubectl wait for something, unless a process ends.
 func (d *demo) wait(ctx context.Context, args ...string) error {
 	_, err := d.kubectl.Run(ctx, nil, append([]string{"wait"}, args...)...)
-	return errors.Join(err, d.plane.Err())
+	return errors.Join(err, d.ended())
 }

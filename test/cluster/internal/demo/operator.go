@@ -115,13 +115,16 @@ func (d *demo) served(ctx context.Context, address string) error {
 	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
 		response, err := probe.Get(address)
 		if err != nil {
-			return false, d.plane.Err()
+			return false, d.ended()
 		}
 		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})
 }
 
-func (d *demo) operatorPath() string { return filepath.Join(d.Root, "bin", "kube8-operator") }
+// bin is the folder of what `make build plugin` builds.
+func (d *demo) bin() string { return filepath.Join(d.Root, "bin") }
+
+func (d *demo) operatorPath() string { return filepath.Join(d.bin(), "kube8-operator") }
 
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -56,12 +56,19 @@ func (d *demo) report(ctx context.Context) error {
 		return nil
 	}
 	d.heading("up until Ctrl-C; in another terminal")
-	fmt.Fprintf(d.Out, `export KUBECONFIG=%s
-export PATH="$PATH:%s"
-kubectl describe collector -n %s %s
-tail -f %s
-`, d.plane.Kubeconfig, filepath.Dir(d.kubectl.Path), first.Namespace, first.Name, d.operator.Log)
+	fmt.Fprint(d.Out, d.next(first))
 	return nil
+}
+
+// next is what to type next. The folders come first in PATH, so that kubectl is of the version of the control plane.
+func (d *demo) next(c types.NamespacedName) string {
+	return fmt.Sprintf(`export KUBECONFIG=%s
+export PATH="%s:%s:$PATH"
+kubectl collector list -A
+kubectl collector status %[5]s -n %[4]s
+kubectl collector config edit %[5]s -n %[4]s
+tail -f %[6]s
+`, d.plane.Kubeconfig, d.bin(), filepath.Dir(d.kubectl.Path), c.Namespace, c.Name, d.operator.Log)
 }
 
 func (d *demo) heading(text string) {

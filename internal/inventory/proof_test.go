@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
@@ -44,7 +45,10 @@ func TestAPodInTheCacheKeepsWhatItProves(t *testing.T) {
 	} {
 		stripped := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: row.annotations}}
 		KeepProof(stripped, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: row.annotations}, Status: row.status})
-		if got := podOf(stripped); got != row.want {
+		if stripped.Labels = map[string]string{v1alpha1.CollectorLabel: "c"}; row.want.Ready { // as StripPod does
+			stripped.Status.PodIP = "10.0.0.1"
+		}
+		if got := PodOf(stripped); got != row.want {
 			t.Errorf("%s: %+v, want %+v", name, got, row.want)
 		}
 	}

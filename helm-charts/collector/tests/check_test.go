@@ -1,0 +1,88 @@
+package tests
+
+import (
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// The pod of a check must change nothing that pods of the last revision use (VictoriaMetrics/operator#1146), and must end with the collector
+// (logging-operator#2303, #952, #462, #1497).
+func TestThePodOfACheckWritesToNothingThatOthersUse(t *testing.T) {
+	const empty = `{"emptyDir":{}}`
+	for name, row := range map[string]struct{ over, volume string }{
+		"a folder of the node that the collector writes to": {
+			`{extraVolumes: [{name: v, hostPath: {path: /data, type: ""}}], extraVolumeMounts: [{name: v, mountPath: /v}]}`, empty},
+		"a folder of the node that the collector reads": {
+			`{extraVolumes: [{name: v, hostPath: {path: /data, type: ""}}], extraVolumeMounts: [{name: v, mountPath: /v, readOnly: true}]}`,
+			`{"hostPath":{"path":"/data","type":""}}`},
+		"a folder that an init container writes to": {
+			`{extraVolumes: [{name: v, hostPath: {path: /data}}], extraVolumeMounts: [{name: v, mountPath: /v, readOnly: true}],
+			  initContainers: [{name: i, image: i, volumeMounts: [{name: v, mountPath: /v}]}]}`, empty},
+		"a folder that mounting it would create": {
+			`{extraVolumes: [{name: v, hostPath: {path: /data, type: DirectoryOrCreate}}], extraVolumeMounts: [{name: v, mountPath: /v, readOnly: true}]}`,
+			empty},
+		"a claim that the collector writes to": {
+			`{extraVolumes: [{name: v, persistentVolumeClaim: {claimName: c}}], extraVolumeMounts: [{name: v, mountPath: /v}]}`, empty},
+		"a claim that the collector reads": {
+			`{extraVolumes: [{name: v, persistentVolumeClaim: {claimName: c}}], extraVolumeMounts: [{name: v, mountPath: /v, readOnly: true}]}`,
+			`{"persistentVolumeClaim":{"claimName":"c"}}`},
+		"a claim that nobody may write to": {
+			`{extraVolumes: [{name: v, persistentVolumeClaim: {claimName: c, readOnly: true}}], extraVolumeMounts: [{name: v, mountPath: /v}]}`,
+			`{"persistentVolumeClaim":{"claimName":"c","readOnly":true}}`},
+		"a claim of each pod": {
+			`{extraVolumes: [{name: v, ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}}],
+			  extraVolumeMounts: [{name: v, mountPath: /v}]}`, empty},
+		"a Secret": {
+			`{extraVolumes: [{name: v, secret: {secretName: s}}], extraVolumeMounts: [{name: v, mountPath: /v}]}`, `{"secret":{"secretName":"s"}}`},
+		"an empty folder with a limit": {
+			`{extraVolumes: [{name: v, emptyDir: {sizeLimit: 1Gi}}], extraVolumeMounts: [{name: v, mountPath: /v}]}`, `{"emptyDir":{"sizeLimit":"1Gi"}}`},
+	} {
+		if got := volume(t, jobOf(t, row.over).Spec.Template.Spec.Volumes, "v"); got != row.volume {
+			t.Errorf("%s: %s, want %s", name, got, row.volume)
+		}
+	}
+}
+
+func TestThePodOfACheckEndsWithTheCollector(t *testing.T) {
+	spec := jobOf(t, `{terminationGracePeriodSeconds: 600, initContainers: [
+	  {name: setup, image: i, volumeDevices: [{name: d, devicePath: /d}]},
+	  {name: proxy, image: i, restartPolicy: Always, lifecycle: {postStart: {sleep: {seconds: 1}}, preStop: {sleep: {seconds: 30}}}}]}`).Spec
+	pod := spec.Template.Spec
+	if grace := pod.TerminationGracePeriodSeconds; grace == nil || *grace != 2 {
+		t.Errorf("a sidecar that does not end has %v seconds", grace)
+	}
+	if got := marshal(t, pod.InitContainers[1].Lifecycle); got != `{"postStart":{"sleep":{"seconds":1}}}` {
+		t.Errorf("lifecycle %s", got)
+	}
+	if devices := pod.InitContainers[0].VolumeDevices; len(devices) > 0 {
+		t.Errorf("devices %v", devices)
+	}
+	var named []string
+	for _, rule := range spec.PodFailurePolicy.Rules {
+		if rule.OnExitCodes != nil {
+			named = append(named, *rule.OnExitCodes.ContainerName)
+		}
+	}
+	if got := strings.Join(named, " "); got != "collector setup" {
+		t.Errorf("the exit codes of %s end the check", got)
+	}
+}
+
+func jobOf(t *testing.T, over string) (job batchv1.Job) {
+	t.Helper()
+	manifest, err := render(t, "edge", smallest(t, "{check: {}, "+strings.TrimPrefix(over, "{")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects(t, manifest) {
+		if o.Kind == "Job" {
+			if err := yaml.UnmarshalStrict([]byte(o.raw), &job); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return job
+}

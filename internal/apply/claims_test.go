@@ -1,0 +1,33 @@
+package apply
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// A claim that waits for a StorageClass that is not there keeps its pod from starting, whatever the template says now.
+func TestClaimsWithoutAVolumeMakeRoomForThoseOfTheTemplates(t *testing.T) {
+	claim := func(name, of, volume string, phase corev1.PersistentVolumeClaimPhase) corev1.PersistentVolumeClaim {
+		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.CollectorLabel: of}}}
+		claim.Spec.VolumeName, claim.Status.Phase = volume, phase
+		return claim
+	}
+	cluster := &script{claims: []corev1.PersistentVolumeClaim{
+		claim("queue-c-0", "c", "", corev1.ClaimPending), claim("queue-c-1", "c", "pv", corev1.ClaimPending),
+		claim("queue-c-2", "c", "", corev1.ClaimBound), claim("queue-c-3", "c", "pv", corev1.ClaimLost), claim("queue-c-4", "", "", corev1.ClaimPending),
+		claim("log-c-0", "c", "", corev1.ClaimPending), claim("queue-c", "c", "", corev1.ClaimPending), claim("queue-c-11", "c", "", ""),
+	}}
+	templates := []any{map[string]any{"metadata": map[string]any{"name": "queue"}}}
+	set := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"volumeClaimTemplates": templates}}}
+	(&Applier{Cluster: cluster}).discard(t.Context(), Step{Ref: refTo("StatefulSet"), Object: &render.Object{Content: set}})
+	if want := []string{"discard queue-c-0", "discard queue-c-11"}; !slices.Equal(cluster.asked, want) {
+		t.Errorf("asked %q, want %q", cluster.asked, want)
+	}
+}

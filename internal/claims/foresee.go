@@ -1,0 +1,173 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/cache"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// Foresee says what becomes of the claims that a Collector has if its spec changes, a sentence each. The error is what the operator would
+// refuse the change with. It decides by the operator's own code, and asks the API server by dry runs, as the user of cluster. A request
+// that the user has no right to becomes a sentence, too. Nothing is changed.
+func Foresee(ctx context.Context, cluster client.Client, before, after *v1alpha1.Collector) (says []string, err error) {
+	said, failed := foreseeSet(ctx, cluster, before, after)
+	shared := foreseeShared(ctx, cluster, before, after)
+	for _, err := range []error{failed, shared} {
+		if isOfRights(err) {
+			said = append(said, "what becomes of claims is not known: "+err.Error())
+		} else if err != nil {
+			return said, err
+		}
+	}
+	return said, nil
+}
+
+// isOfRights tells whether the API server refused a request because the user has no right to it. A refusal by a policy or a quota is not of
+// this kind.
+func isOfRights(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ")
+}
+
+// foreseeSet is Foresee for the claims of a StatefulSet.
+func foreseeSet(ctx context.Context, cluster client.Client, before, after *v1alpha1.Collector) (says []string, err error) {
+	was, is := setOf(before), setOf(after)
+	isSame := equality.Semantic.DeepEqual(was.Spec.VolumeClaimTemplates, is.Spec.VolumeClaimTemplates)
+	if after.Spec.Mode != v1alpha1.ModeStatefulSet || isSame {
+		return nil, nil
+	}
+	found := apply.Immutable{Live: &appsv1.StatefulSet{}, Wanted: is, Applied: was}
+	var claims corev1.PersistentVolumeClaimList
+	var pods corev1.PodList
+	inNamespace := client.InNamespace(before.Namespace)
+	switch err := cluster.Get(ctx, client.ObjectKeyFromObject(before), found.Live); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the StatefulSet: %w", err)
+	case !metav1.IsControlledBy(found.Live, before):
+		return nil, nil
+	}
+	err = cluster.List(ctx, &claims, inNamespace)
+	if err == nil {
+		err = cluster.List(ctx, &pods, inNamespace, client.MatchingLabels{v1alpha1.CollectorLabel: before.Name})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the claims and the pods of the StatefulSet: %w", err)
+	}
+	var all []inventory.Pod
+	for i := range pods.Items {
+		cache.KeepPod(&pods.Items[i].ObjectMeta, &pods.Items[i])
+		all = append(all, inventory.PodOf(&pods.Items[i]))
+	}
+	found.Claims = claims.Items
+	c, err := changeOf(found, inventory.OfSet(all))
+	if err != nil {
+		return nil, err
+	}
+	tries := apply.NewCluster(cluster, cluster, before)
+	for _, growth := range grown(found, c.larger) {
+		if err := tries.Grow(ctx, growth, true); err != nil {
+			return c.says(found), fmt.Errorf("expand PersistentVolumeClaim %q for spec.volumeClaimTemplates: %w", growth.Claim, err)
+		}
+	}
+	return c.says(found), nil
+}
+
+// says returns what becomes of the claims.
+func (c *change) says(found apply.Immutable) (says []string) {
+	if !c.replaces() {
+		return nil
+	}
+	says = append(says, fmt.Sprintf("StatefulSet %q is replaced, and its pods keep running", found.Live.Name))
+	for _, template := range c.next {
+		size, grows := c.larger[template.Name]
+		isOther := slices.Contains(c.other, template.Name)
+		switch {
+		case slices.Contains(c.added, template.Name):
+			says = append(says, fmt.Sprintf("pods without a claim of %s are replaced one after the other, to get one", template.Name))
+		case (grows || isOther) && !holds(found, template.Name):
+			says = append(says, fmt.Sprintf("claims of %s have no volume yet, and are made anew", template.Name))
+		case grows:
+			says = append(says, fmt.Sprintf("claims of %s grow to %s", template.Name, &size))
+		}
+		if isOther && holds(found, template.Name) {
+			says = append(says, fmt.Sprintf("claims of %s that are there keep their StorageClass, access modes, labels and data; "+
+				"only claims of new pods follow the template", template.Name))
+		}
+	}
+	for _, name := range c.removed {
+		says = append(says, fmt.Sprintf("claims of %s stay, and no pod mounts them", name))
+	}
+	return says
+}
+
+// setOf returns what a Collector's claim templates become, without defaults.
+func setOf(collector *v1alpha1.Collector) *appsv1.StatefulSet {
+	set := &appsv1.StatefulSet{}
+	if collector.Spec.UpdateStrategy != nil {
+		set.Spec.UpdateStrategy.Type = appsv1.StatefulSetUpdateStrategyType(collector.Spec.UpdateStrategy.Type)
+	}
+	for _, template := range collector.Spec.VolumeClaimTemplates {
+		metadata := metav1.ObjectMeta{Name: template.Metadata.Name, Labels: template.Metadata.Labels, Annotations: template.Metadata.Annotations}
+		claim := corev1.PersistentVolumeClaim{ObjectMeta: metadata, Spec: template.Spec}
+		set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, claim)
+	}
+	return set
+}
+
+// foreseeShared is Foresee for the claims that all pods share. Each that changes is tried as the operator tries it.
+func foreseeShared(ctx context.Context, cluster client.Client, before, after *v1alpha1.Collector) error {
+	whole, err := runtime.DefaultUnstructuredConverter.ToUnstructured(after)
+	if err != nil {
+		return fmt.Errorf("write the Collector: %w", err)
+	}
+	applier := apply.Applier{
+		Cluster: apply.NewCluster(cluster, cluster, before), Collector: &unstructured.Unstructured{Object: whole}, Together: apply.Concurrently,
+	}
+	applier.Collector.SetUID(before.UID)
+	var failed []error
+	for _, wanted := range after.Spec.VolumeClaims {
+		isSame := func(template v1alpha1.VolumeClaimTemplate) bool { return equality.Semantic.DeepEqual(template, wanted) }
+		if slices.ContainsFunc(before.Spec.VolumeClaims, isSame) {
+			continue
+		}
+		claim := &corev1.PersistentVolumeClaim{}
+		claim.Namespace, claim.Name = before.Namespace, before.Name+"-"+wanted.Metadata.Name
+		what := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), claim.Name)
+		err := cluster.Get(ctx, client.ObjectKeyFromObject(claim), claim)
+		if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(claim, before) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", what, err)
+		}
+		spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&wanted.Spec)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", what, err)
+		}
+		content := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+		content.SetGroupVersionKind(what.Kind())
+		content.SetNamespace(claim.Namespace)
+		content.SetName(claim.Name)
+		step := apply.Step{Action: apply.Try, Ref: what, UID: claim.UID, Object: &render.Object{Ref: what, Content: content}}
+		failed = append(failed, applier.Do(ctx, [][]apply.Step{{step}}))
+	}
+	return errors.Join(failed...)
+}

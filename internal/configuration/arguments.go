@@ -1,0 +1,164 @@
+package configuration
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// directory is where pods have the configuration, further files and bases.
+const directory = "/etc/collector/"
+
+var (
+	// configFlag is an option of programs that merge what is given with each of several.
+	configFlag = regexp.MustCompile(`^--?config(-(yaml|toml|json))?$`)
+
+	// wholeDirectory is a word of a command line that names all files.
+	wholeDirectory = regexp.MustCompile(`(^|[=:,])/etc/collector/?$`)
+
+	// glob is a pattern for names of files.
+	glob = regexp.MustCompile(`[-\w./?*]*\*[-\w./?*]*`)
+)
+
+// readBases has a collector's arguments name the files of its bases, where the argument that names the collector's own file is: programs
+// merge the files, and the last one wins. Bases that own, the configuration, or another text of the pods names are included by the
+// program itself. The error is an *Error that names a base which the collector would not read.
+func readBases(values map[string]any, own []byte) error {
+	bases := asMaps(values["bases"])
+	if len(bases) == 0 {
+		return nil
+	}
+	collector, _ := values["collector"].(map[string]any)
+	ownFile := directory + textOf(collector, "fileName")
+	var first, last, ownFiles []string
+	for _, base := range bases {
+		if file := directory + textOf(base, "file"); textOf(base, "position") == "last" {
+			last = append(last, file)
+		} else {
+			first = append(first, file)
+		}
+	}
+	if collector["configuration"] != nil || collector["configurationText"] != nil || collector["configurationSecret"] != nil {
+		ownFiles = []string{ownFile}
+	}
+	a := arguments{ownFile, slices.Concat(first, ownFiles, last), variables(values)}
+	given, isSet := values["args"].([]any)
+	if !isSet {
+		given = []any{"--config=" + ownFile}
+	}
+	args := a.expand(given)
+	values["args"] = args
+	if check, hasOwn := values["check"].(map[string]any); hasOwn && check["args"] != nil {
+		check = maps.Clone(check)
+		checked, _ := check["args"].([]any)
+		check["args"], values["check"] = a.expand(checked), check
+	}
+	command, _ := values["command"].([]any)
+	words := make([]string, 0, len(command)+len(args))
+	for _, word := range slices.Concat(command, args) {
+		words = append(words, a.variables.Replace(fmt.Sprint(word)))
+	}
+	for _, variable := range asMaps(values["env"]) {
+		words = append(words, textOf(variable, "value"))
+	}
+	texts := append(filesOf(collector), string(own))
+	namesOwn := func(word string) bool { return strings.Contains(word, ownFile) }
+	if collector["configurationSecret"] != nil && slices.ContainsFunc(words, namesOwn) {
+		return nil // the program reads a file that is not in the values, and that may include the bases
+	}
+	for _, base := range bases {
+		if file := textOf(base, "file"); !names(words, texts, file) {
+			return &Error{Field: "spec.args", Reason: fmt.Sprintf("the collector would not read base %q: no argument names %s%s; "+
+				"add --config=%s, or name the base's file in args or, where the program includes files, in the configuration",
+				textOf(base, "name"), directory, file, ownFile)}
+		}
+	}
+	return nil
+}
+
+// arguments are those of a container.
+type arguments struct {
+	own       string   // the file of the collector's own configuration
+	files     []string // all files that the collector reads, in their order
+	variables *strings.Replacer
+}
+
+// expand returns arguments with one for each file in place of the one that names the collector's own, and in the same spelling.
+func (a arguments) expand(given []any) (args []any) {
+	for i := 0; i < len(given); i++ {
+		arg := fmt.Sprint(given[i])
+		flag, value, isOne := strings.Cut(arg, "=")
+		isFlag := configFlag.MatchString(flag)
+		if isFlag && !isOne && i+1 < len(given) {
+			value = fmt.Sprint(given[i+1])
+		}
+		value = a.variables.Replace(value)
+		file := strings.TrimPrefix(value, "file:")
+		switch {
+		case !isFlag || path.Clean(file) != a.own:
+			args = append(args, arg)
+			continue
+		case !isOne:
+			i++
+		}
+		scheme := strings.TrimSuffix(value, file)
+		for _, file := range a.files {
+			if isOne {
+				args = append(args, flag+"="+scheme+file)
+			} else {
+				args = append(args, flag, scheme+file)
+			}
+		}
+	}
+	return args
+}
+
+// variables replaces the variables in arguments that a container's environment has as text.
+func variables(values map[string]any) *strings.Replacer {
+	var pairs []string
+	for _, variable := range asMaps(values["env"]) {
+		if value, isText := variable["value"].(string); isText {
+			pairs = append(pairs, "$("+textOf(variable, "name")+")", value)
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// names tells whether one of the words of a command line, or of texts, names a file: by its name, a pattern or the directory.
+func names(words, texts []string, file string) bool {
+	return slices.ContainsFunc(words, wholeDirectory.MatchString) || slices.ContainsFunc(slices.Concat(words, texts), func(text string) bool {
+		return strings.Contains(text, file) || slices.ContainsFunc(glob.FindAllString(text, -1), func(pattern string) bool {
+			isNamed, _ := path.Match(path.Base(pattern), file)
+			return isNamed
+		})
+	})
+}
+
+// filesOf returns the decoded further files of a collector.
+func filesOf(collector map[string]any) (texts []string) {
+	files, _ := collector["files"].(map[string]any)
+	for _, encoded := range files {
+		decoded, _ := base64.StdEncoding.DecodeString(fmt.Sprint(encoded)) // as far as it is base64; the schema demands that
+		texts = append(texts, string(decoded))
+	}
+	return texts
+}
+
+func textOf(fields map[string]any, name string) string {
+	text, _ := fields[name].(string)
+	return text
+}
+
+func asMaps(value any) (maps []map[string]any) {
+	list, _ := value.([]any)
+	for _, item := range list {
+		if fields, is := item.(map[string]any); is {
+			maps = append(maps, fields)
+		}
+	}
+	return maps
+}

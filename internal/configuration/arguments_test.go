@@ -1,0 +1,136 @@
+package configuration
+
+import (
+	"encoding/base64"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// The spellings are those of https://opentelemetry.io/docs/collector/configuration/, opentelemetry-collector#8754 and
+// sumologic-otel-collector#708, https://docs.influxdata.com/telegraf/, https://vector.dev/docs/reference/cli/ and the vendors of
+// docs/bases.md.
+func TestArgumentsNameTheFilesOfBases(t *testing.T) {
+	const own, first, last = "/etc/collector/config.yaml", "/etc/collector/base-limits.yaml", "/etc/collector/base-gateway.yaml"
+	for name, row := range map[string]struct {
+		values string // beside collector and bases
+		own    string // the configuration
+		want   []string
+		lost   bool
+	}{
+		"there are none":                        {"", "", []string{"--config=" + first, "--config=" + own, "--config=" + last}, false},
+		"one word":                              {"args: [a, --config=/etc/collector/config.yaml, b]", "", []string{"a", "--config=" + first, "--config=" + own, "--config=" + last, "b"}, false},
+		"two words":                             {"args: [a, --config, /etc/collector/config.yaml, b]", "", []string{"a", "--config", first, "--config", own, "--config", last, "b"}, false},
+		"one dash":                              {"args: [-config, /etc/collector/config.yaml]", "", []string{"-config", first, "-config", own, "-config", last}, false},
+		"one word with a scheme":                {"args: ['--config=file:/etc/collector/config.yaml']", "", []string{"--config=file:" + first, "--config=file:" + own, "--config=file:" + last}, false},
+		"two words with a scheme":               {"args: [--config, 'file:/etc/collector/config.yaml']", "", []string{"--config", "file:" + first, "--config", "file:" + own, "--config", "file:" + last}, false},
+		"a path that is not the shortest":       {"args: [--config=/etc//collector/./config.yaml]", "", []string{"--config=" + first, "--config=" + own, "--config=" + last}, false},
+		"a format of Vector":                    {"args: [--config-yaml, /etc/collector/config.yaml]", "", []string{"--config-yaml", first, "--config-yaml", own, "--config-yaml", last}, false},
+		"a variable":                            {"args: [--config=$(FILE)]\nenv: [{name: FILE, value: /etc/collector/config.yaml}]", "", []string{"--config=" + first, "--config=" + own, "--config=" + last}, false},
+		"a variable with a scheme":              {"args: [--config, $(FILE)]\nenv: [{name: FILE, value: 'file:/etc/collector/config.yaml'}]", "", []string{"--config", "file:" + first, "--config", "file:" + own, "--config", "file:" + last}, false},
+		"a variable in a path":                  {"args: [--config=$(DIR)/config.yaml]\nenv: [{name: DIR, value: /etc/collector}]", "", []string{"--config=" + first, "--config=" + own, "--config=" + last}, false},
+		"a variable that nobody knows":          {"args: [--config=$(FILE)]\nenv: [{name: FILE, valueFrom: {}}]", "", nil, true},
+		"all files by hand":                     {"args: [-c, /etc/collector/base-limits.yaml, -c, /etc/collector/base-gateway.yaml]", "", []string{"-c", first, "-c", last}, false},
+		"a pattern":                             {"args: [--config=/etc/collector/*.yaml]", "", []string{"--config=/etc/collector/*.yaml"}, false},
+		"a pattern for other files":             {"args: [--config=/etc/collector/*.toml]", "", nil, true},
+		"the directory":                         {"args: [run, /etc/collector]", "", []string{"run", "/etc/collector"}, false},
+		"the directory in a variable":           {"args: []\nenv: [{name: VECTOR_CONFIG_DIR, value: /etc/collector/}]", "", nil, false},
+		"files in a variable":                   {"args: []\nenv: [{name: VECTOR_CONFIG, value: '/etc/collector/base-limits.yaml,/etc/collector/base-gateway.yaml'}]", "", nil, false},
+		"the own file in a variable":            {"args: []\nenv: [{name: VECTOR_CONFIG, value: /etc/collector/config.yaml}]", "", nil, true},
+		"none at all":                           {"args: []", "", nil, true},
+		"another file":                          {"args: [--config=/conf/other.yaml]", "", nil, true},
+		"a file that begins as the own one":     {"args: [--config=/etc/collector/config.yaml.bak]", "", nil, true},
+		"another source":                        {"args: ['--config=yaml:{}']", "", nil, true},
+		"another option of Prometheus":          {"args: [--config.file=/etc/collector/config.yaml]", "", nil, true},
+		"only the last base is named":           {"args: [--config=/etc/collector/base-gateway.yaml]", "", nil, true},
+		"an own file that includes nothing":     {"args: [-c, /etc/collector/config.yaml]", "a: b", nil, true},
+		"an own file that includes the bases":   {"args: [-c, /etc/collector/config.yaml]", "includes: [base-limits.yaml, base-gateway.yaml]", []string{"-c", own}, false},
+		"an own file that includes one of two":  {"args: [-c, /etc/collector/config.yaml]", "includes: [base-limits.yaml]", nil, true},
+		"an own file that includes a pattern":   {"args: [-promscrape.config=/etc/collector/config.yaml]", "scrape_config_files: ['base-*.yaml']", []string{"-promscrape.config=" + own}, false},
+		"the command of an image":               {"args: []\ncommand: [/run, --all, /etc/collector]", "", nil, false},
+		"two options with the own file":         {"args: [--config=/etc/collector/config.yaml, --log.config, /etc/collector/config.yaml]", "", []string{"--config=" + first, "--config=" + own, "--config=" + last, "--log.config", own}, false},
+		"an option without its value":           {"args: [--config]", "", nil, true},
+		"a word that only looks like an option": {"args: [--configuration=/etc/collector/config.yaml]", "", nil, true},
+	} {
+		values := withBases(t, row.values, row.own)
+		err := Prepare(values)
+		if isLost := err != nil; isLost != row.lost {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if row.lost && !strings.HasPrefix(err.Error(), "spec.args: the collector would not read base ") {
+			t.Errorf("%s: the refusal %q does not name the field", name, err)
+		}
+		if got := wordsOf(values["args"]); !row.lost && !reflect.DeepEqual(got, row.want) {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
+	}
+}
+
+func withBases(t *testing.T, given, own string) map[string]any {
+	t.Helper()
+	values := map[string]any{}
+	if err := yaml.Unmarshal([]byte(given), &values); err != nil {
+		t.Fatal(err)
+	}
+	if own == "" {
+		own = "a: b"
+	}
+	values["collector"] = map[string]any{"fileName": "config.yaml", "configurationText": own}
+	values["bases"] = []any{
+		map[string]any{"name": "limits", "file": "base-limits.yaml", "position": "first"},
+		map[string]any{"name": "gateway", "file": "base-gateway.yaml", "position": "last"},
+	}
+	return values
+}
+
+func wordsOf(args any) (words []string) {
+	list, _ := args.([]any)
+	for _, word := range list {
+		words = append(words, fmt.Sprint(word))
+	}
+	return words
+}
+
+func TestArgumentsOfACheckNameTheFilesOfBasesToo(t *testing.T) {
+	values := withBases(t, "check: {args: [check, --config, /etc/collector/config.yaml]}", "")
+	if err := Prepare(values); err != nil {
+		t.Fatal(err)
+	}
+	check, _ := values["check"].(map[string]any)
+	if got := strings.Join(wordsOf(check["args"]), " "); got != "check --config /etc/collector/base-limits.yaml "+
+		"--config /etc/collector/config.yaml --config /etc/collector/base-gateway.yaml" {
+		t.Errorf("the check has the arguments %s", got)
+	}
+}
+
+func TestBasesCanBeIncludedByAFurtherFileOrByASecretThatIsNotSeen(t *testing.T) {
+	const includes = "includes: [base-limits.yaml, base-gateway.yaml]"
+	further := withBases(t, "args: [-c, /etc/collector/config.yaml]", "")
+	collector, _ := further["collector"].(map[string]any)
+	collector["files"] = map[string]any{"more.yaml": base64.StdEncoding.EncodeToString([]byte(includes))}
+	if err := Prepare(further); err != nil {
+		t.Error(err)
+	}
+	for args, wantErr := range map[string]bool{"[-c, /etc/collector/config.yaml]": false, "[-c, /other.yaml]": true} {
+		secret := withBases(t, "args: "+args, "")
+		secret["collector"] = map[string]any{"fileName": "config.yaml", "configurationSecret": map[string]any{"name": "own"}}
+		if err := Prepare(secret); (err != nil) != wantErr {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
+func TestACollectorWithoutAConfigurationReadsItsBases(t *testing.T) {
+	values := withBases(t, "", "")
+	values["collector"] = map[string]any{"fileName": "config.yaml"}
+	if err := Prepare(values); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(wordsOf(values["args"]), " "); got != "--config=/etc/collector/base-limits.yaml --config=/etc/collector/base-gateway.yaml" {
+		t.Errorf("the arguments are %s", got)
+	}
+}

@@ -1,0 +1,83 @@
+package inventory
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/cache"
+	"github.com/kube8/kube8-operator/internal/postrender"
+)
+
+// Pod is a pod of a Collector, as the informer cache has the pod.
+type Pod struct {
+	Name     string
+	UID      types.UID
+	Since    time.Time // when it became ready, or not ready; when it was created, if the informer cache does not tell
+	Ready    bool
+	Broken   bool   // something keeps it from serving
+	Trouble  string // what that is, in the kubelet's words
+	Deleting bool
+	Orphan   bool // nothing controls it
+
+	// Of a StatefulSet. Claims are the names of the claim templates that the pod has volumes of.
+	IsOfSet bool // it has a name as a StatefulSet gives it
+	Ordinal uint64
+	Claims  string
+
+	// Template is the stamp of the pod's template, or empty. Only with a stamp, the informer cache tells whether a container has restarted
+	// or failed, which is Died.
+	Template string
+	Died     bool
+}
+
+// PodOf returns what is known of a pod of the Collector in its label.
+func PodOf(pod *corev1.Pod) Pod {
+	suffix, isNamed := strings.CutPrefix(pod.Name, pod.Labels[v1alpha1.CollectorLabel]+"-")
+	ordinal, err := strconv.ParseUint(suffix, 10, 31)
+	_, isOrphan := pod.Annotations[cache.OrphanAnnotation]
+	return Pod{
+		Name: pod.Name, UID: pod.UID, Since: readySince(pod), Ready: pod.Status.PodIP != "", Broken: pod.Status.Phase == corev1.PodFailed,
+		Trouble: pod.Status.Reason, Deleting: pod.DeletionTimestamp != nil, Orphan: isOrphan,
+		IsOfSet: isNamed && err == nil, Ordinal: ordinal, Claims: pod.Annotations[cache.ClaimsAnnotation],
+		Template: pod.Annotations[postrender.TemplateAnnotation], Died: deaths(pod) > 0,
+	}
+}
+
+// Ref returns the reference of a pod.
+func (p Pod) Ref() Reference { return NewReference(corev1.SchemeGroupVersion.WithKind("Pod"), p.Name) }
+
+// Lacks tells whether a pod has no volume of one of some claim templates, which are given by their names.
+func (p Pod) Lacks(templates string) bool {
+	has := strings.Fields(p.Claims)
+	return slices.ContainsFunc(strings.Fields(templates), func(name string) bool { return !slices.Contains(has, name) })
+}
+
+// LackedBy tells whether a pod of a StatefulSet lacks one of its claims, and is to stay. The controller can make no other pod then: it
+// tries to add the volume first, and the API server refuses that (k8s.io/kubernetes, pkg/controller/statefulset).
+func (o *Object) LackedBy(pod Pod) bool {
+	return pod.Ordinal < uint64(max(0, o.Replicas)) && pod.Lacks(o.Claims)
+}
+
+// OfSet returns the pods that have names as a StatefulSet gives them, by their ordinals.
+func OfSet(pods []Pod) []Pod {
+	ofSet := slices.DeleteFunc(slices.Clone(pods), func(pod Pod) bool { return !pod.IsOfSet })
+	slices.SortFunc(ofSet, func(a, b Pod) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	return ofSet
+}
+
+// Orphans counts the pods of a StatefulSet that nothing controls, without those that are being deleted.
+func Orphans(ofSet []Pod) (count int32) {
+	for _, pod := range ofSet {
+		if pod.Orphan && !pod.Deleting {
+			count++
+		}
+	}
+	return count
+}

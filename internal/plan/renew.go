@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/inventory"
+)
+
+// renew has a pod made anew that lacks a claim of its StatefulSet, one after the other. A volume cannot be added to a pod, and the
+// StatefulSet's controller makes no pod after the first one that lacks one. So their order is that of their ordinals. A pod that is not
+// ready takes no data, and goes at once. A ready pod goes when all pods before it are there, and all pods serve except those that only a
+// new pod can mend.
+func (s *Situation) renew(p *Plan) {
+	for what, seen := range s.View.Objects {
+		next, isFree := nextLacking(seen.Object, s.View.Pods)
+		if next == nil || seen.State == drift.Deleting || s.Deletes {
+			continue
+		}
+		isAsApplied := (seen.State == drift.InOrder || seen.State == drift.Contested) && !p.does(what)
+		if allServe := seen.Available >= int32(len(s.View.Pods)); allServe || !isAsApplied { //nolint:gosec // no namespace has as many
+			p.Sooner(inventory.CacheDelay) // no event tells when the informer cache shows all of it
+		}
+		p.Note("pod %q lacks a claim of %s; the pods that lack it are replaced one after the other", next.Name, what)
+		if isFree && isAsApplied {
+			p.Renews = &apply.Step{Action: apply.Delete, Ref: next.Ref(), UID: next.UID, Reason: "it lacks a claim"}
+			p.Renews.Old = &apply.Old{Ref: what, UID: seen.UID} // which makes it anew
+		}
+	}
+}
+
+// nextLacking returns the first pod of a StatefulSet that lacks a claim, or nil, and whether it can go now. pods are in their order.
+func nextLacking(set inventory.Object, pods []inventory.Pod) (next *inventory.Pod, isFree bool) {
+	allServe, serve := true, int32(0)
+	for i := range pods {
+		pod := &pods[i]
+		if next == nil && set.LackedBy(*pod) {
+			next = pod
+			allServe = allServe && uint64(i) == pod.Ordinal
+		}
+		if isBeyondHelp := pod.Broken && next != nil && set.LackedBy(*pod); isBeyondHelp { // only a new pod may serve
+			continue
+		}
+		serve++
+		allServe = allServe && pod.Ready && !pod.Deleting
+	}
+	if next == nil || next.Deleting {
+		return next, false
+	}
+	return next, allServe && set.Available >= serve || !next.Ready
+}

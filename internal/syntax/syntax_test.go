@@ -1,0 +1,74 @@
+package syntax
+
+import (
+	"strings"
+	"testing"
+)
+
+// Each text has the word hunter2, which no message may have.
+func TestWhereAndWhyATextIsNotYAML(t *testing.T) {
+	for name, row := range map[string]struct {
+		text, want string
+		anyFormat  bool // so that raw is no way out
+	}{
+		"a variable in a list":             {"a: [${hunter2}]\n", "line 1, column 5 has a variable", true}, // elastic/elastic-agent#108
+		"a variable in a list, below":      {"a: 1\nb: 2\nc: [\"${hunter2}\", ${hunter2}]\nd: 4\n", "line 3, column 6 has a variable", true},
+		"a variable as a key":              {"a: 1\nb: {${hunter2}: 1}\n", "line 2, column 5 has a variable", true},
+		"a statement on the first line":    {"{{- if hunter2 }}\na: b\n{{- end }}\n", "line 1 has a statement of a template", true},
+		"a statement below":                {"a: 1\n\n{{- range hunter2 }}\n", "line 3 has a statement of a template", true},
+		"a statement of Jinja":             {"{% if hunter2 %}\na: b\n", "line 1 has a statement of a template", true},
+		"a template with text beside it":   {"a: {{ hunter2 }}b{{ c }}\n", "line 1 has {{ }} without quotes", true},
+		"UTF-16 of PowerShell":             {"\xff\xfeh\x00u\x00", "line 1 is UTF-16", true}, // influxdata/telegraf#1378
+		"UTF-16, the other way round":      {"\xfe\xff\x00h\x00u", "line 1 is UTF-16", true},
+		"UTF-16 without a byte order mark": {"h\x00u\x00", "line 1 is UTF-16", true},
+		"Latin-1":                          {"a: b\nhunter2: \xe9\n", "line 2 is not UTF-8", true},
+		"a control character":              {"a: b\nhunter2: \x1b[0m\n", "line 2, column 10 has a control character", true},
+		"a directive of YAML 2":            {"# a\n%YAML 2.0\n---\nhunter2: a\n", "line 2 has a directive", true},
+		"a directive without ---":          {"%YAML 1.1\nhunter2: b\n", "line 1 has a directive", true},
+		"another directive":                {"%FOO hunter2\n---\na: b\n", "line 1 has a directive", true},
+
+		"a tab as indentation":           {"a:\n\thunter2: b\n", "line 2, column 1 has a tab", false}, // istio/istio#13691
+		"a tab after spaces":             {"a:\n  b: c\n  \thunter2: d\n", "line 3, column 3 has a tab", false},
+		"a list that is not closed":      {"a: 1\nb: [hunter2\n", "line 2 has a [ or {", false},
+		"a list that is not closed, far": {"x: 1\na: [b,\nc: d\ne: f\n\n\nhunter2: 1\n", "line 2 has a [ or {", false},
+		"a list that is not begun":       {"a: [\n", "line 1 has a [ or {", false},
+		"a bracket too many":             {"a: 1\nb: ]\n", "line 2 has a bracket or a comma", false},
+		"a quote that is not closed":     {"a: 1\nb: \"hunter2\nc: d\ne: f\n", "line 2 has a quote that is not closed", false},
+		"an apostrophe":                  {"a: 'hunter2\nc: d\n", "line 1 has a quote that is not closed", false},
+		"text after a quote":             {"a: 1\nb: \"c\" hunter2\n", "line 2 does not go on", false},
+		"two colons":                     {"a: 1\nb: hunter2: c\n", "line 2 has a second colon", false}, // open-telemetry/opentelemetry-operator#3508
+		"a key below a value":            {"a:\n  b: 1\n   hunter2: 2\n", "line 3 has a second colon", false},
+		"a key that is indented less":    {"x: 1\na:\n  b: 1\n  c: 2\n hunter2: 3\ne: 4\n", "line 5 does not go on", false},
+		"a key among items":              {"a:\n  - b\n  hunter2: 2\n", "line 3 is beside the items", false},
+		"a line without a colon":         {"a: 1\nhunter2\nc: d\n", "line 2 is a key without a colon", false}, // helm/helm#2004
+		"a reserved character":           {"a: 1\nb: @hunter2\n", "line 2 has a value that starts with", false},
+		"a star":                         {"a: 1\nb: * hunter2\n", "line 2 has a value that starts with * or &", false}, // DandyDeveloper/charts#188
+		"an alias without its anchor":    {"a: 1\nb: *hunter2\n", "line 2 has an alias", false},
+		"a backslash":                    {"a: 1\nb: \"\\hunter2\"\n", "line 2 has a backslash", false},
+		"text beside a block":            {"a: 1\nb: |hunter2\n  c\n", "line 2 has text after | or >", false},
+		"a list on the line of its key":  {"a: 1\nb: - hunter2\n", "line 2 has a - where a value begins", false},
+		"a file of TOML":                 {"[agent]\n  hunter2 = \"10s\"\n", "line 2 has text after the end", false},
+		"line ends of Windows":           {"a: 1\r\nb: [hunter2\r\n", "line 2 has a [ or {", false},
+		"a byte order mark":              {"\ufeffa: 1\nb: [hunter2\n", "line 2 has a [ or {", false},
+		"levels without an end":          {"a:\n  b: " + strings.Repeat("[", 20000), "line 2 is nested too deep", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Check(row.text)
+			wrong, is := err.(*Error) //nolint:errorlint // it is not wrapped
+			if !is {
+				t.Fatalf("got %v", err)
+			}
+			if !strings.HasPrefix(err.Error(), row.want) || wrong.AnyFormat != row.anyFormat || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("got  %s (in any format: %t)\nwant %s (%t)", err, wrong.AnyFormat, row.want, row.anyFormat)
+			}
+		})
+	}
+}
+
+func TestWhatIsYAML(t *testing.T) {
+	for _, text := range []string{"", "# a\n", "a: b\n---\nc: d\n", "\ufeffa: b\r\n", "%YAML 1.1\n---\na: b\n...\n", "a\tb: c\t# d\n"} {
+		if err := Check(text); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

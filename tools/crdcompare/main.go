@@ -1,0 +1,171 @@
+// Command crdcompare compares a CRD with that of the last release, with crdify. It fails if a field is gone, or if a schema is stricter,
+// unless a list of accepted differences says why, and the changelog tells users.
+//
+// Usage: crdcompare RELEASED.yaml CRD.yaml ACCEPTED.yaml CHANGELOG.md
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/crdify/pkg/config"
+	"sigs.k8s.io/crdify/pkg/runner"
+	"sigs.k8s.io/crdify/pkg/validations"
+	"sigs.k8s.io/yaml"
+)
+
+// accepted is a difference that is no mistake.
+type accepted struct {
+	// Property and Says are where the difference is and what it is, as crdcompare prints it.
+	Property string `json:"property"`
+	Says     string `json:"says"`
+
+	// Harmless says why the CRD refuses no object that the release took.
+	Harmless string `json:"harmless"`
+
+	// Reason says why it has to refuse one, and Changelog is a part of the changelog that tells users.
+	Reason    string `json:"reason"`
+	Changelog string `json:"changelog"`
+
+	// Stored are fields of a spec that the release took, and Refused is the refusal. An integration test has an API server store such an
+	// object. Unrelated says whether another field of that object can be changed.
+	Stored    map[string]any `json:"stored"`
+	Refused   string         `json:"refused"`
+	Unrelated bool           `json:"unrelated"`
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "crdcompare:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 4 {
+		return errors.New("usage: crdcompare RELEASED.yaml CRD.yaml ACCEPTED.yaml CHANGELOG.md")
+	}
+	var released, crd apiextensionsv1.CustomResourceDefinition
+	var known []accepted
+	if err := errors.Join(read(args[0], &released), read(args[1], &crd), read(args[2], &known)); err != nil {
+		return err
+	}
+	changelog, err := os.ReadFile(args[3])
+	if err != nil {
+		return fmt.Errorf("read the changelog: %w", err)
+	}
+	found, err := differences(&released, &crd)
+	if err != nil {
+		return err
+	}
+	return judge(found, known, string(changelog))
+}
+
+func read(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	if err := yaml.UnmarshalStrict(text, into); err != nil {
+		return fmt.Errorf("parse %s: %w", path, err)
+	}
+	return nil
+}
+
+// differences returns what crdify finds, with Property and Says only.
+func differences(released, crd *apiextensionsv1.CustomResourceDefinition) ([]accepted, error) {
+	released.Status.StoredVersions = nil
+	for _, version := range released.Spec.Versions {
+		released.Status.StoredVersions = append(released.Status.StoredVersions, version.Name) // none of them may go
+	}
+	settings := &config.Config{Validations: []config.ValidationConfig{{Name: "description", Enforcement: config.EnforcementPolicyNone}}}
+	if err := config.ValidateConfig(settings); err != nil {
+		return nil, fmt.Errorf("configure crdify: %w", err)
+	}
+	compare, err := runner.New(settings, registry)
+	if err != nil {
+		return nil, fmt.Errorf("configure crdify: %w", err)
+	}
+	results, found := compare.Run(released, crd), []accepted(nil)
+	add := func(property string, result validations.ComparisonResult) {
+		for _, said := range result.Errors {
+			found = append(found, accepted{Property: property, Says: result.Name + ": " + strings.TrimSpace(said)})
+		}
+	}
+	for _, result := range results.CRDValidation {
+		add("", result)
+	}
+	for _, version := range slices.Concat(results.SameVersionValidation, results.ServedVersionValidation) {
+		for _, property := range version.PropertyComparisons {
+			for _, result := range property.ComparisonResults {
+				add(property.Property, result)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b accepted) int { return strings.Compare(a.Property+a.Says, b.Property+b.Says) })
+	return found, nil
+}
+
+// judge returns an error that names each difference that is not accepted, and each accepted one that has a part missing or is not there.
+func judge(found, known []accepted, changelog string) error {
+	isSame := func(a accepted) func(accepted) bool {
+		return func(b accepted) bool { return a.Property == b.Property && a.Says == b.Says }
+	}
+	var wrong []error
+	for _, one := range found {
+		if !slices.ContainsFunc(known, isSame(one)) {
+			wrong = append(wrong, fmt.Errorf("%s: %s; take it back, or add it to accepted.yaml", one.Property, one.Says))
+		}
+	}
+	for _, one := range known {
+		missing := ""
+		switch isStricter := one.Harmless == ""; {
+		case !slices.ContainsFunc(found, isSame(one)):
+			missing = "the CRD has no such difference from the last release; remove it from accepted.yaml"
+		case isStricter && (one.Reason == "" || one.Refused == "" || len(one.Stored) == 0):
+			missing = "say in accepted.yaml why it is harmless, or set reason, changelog, stored and refused"
+		case isStricter && !strings.Contains(plain(changelog), plain(one.Changelog)), isStricter && one.Changelog == "":
+			missing = "the changelog does not say so; set changelog in accepted.yaml to a part of it"
+		}
+		if missing != "" {
+			wrong = append(wrong, fmt.Errorf("%s: %s: %s", one.Property, one.Says, missing))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// plain returns a text without its line breaks.
+func plain(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// registry has the validations of crdify, and rules.
+var registry = func() validations.Registry {
+	all := runner.DefaultRegistry()
+	all.Register("rule", func(map[string]any) (validations.Validation, error) { return &rules{}, nil })
+	return all
+}()
+
+// rules is a validation of crdify that finds rules of CEL. It cannot tell whether a new one is stricter, so each counts.
+type rules struct{ enforcement config.EnforcementPolicy }
+
+func (r *rules) Name() string { return "rule" }
+
+func (r *rules) SetEnforcement(policy config.EnforcementPolicy) { r.enforcement = policy }
+
+// Compare finds rules that are in b only, and takes all of them out: what is left is compared by others.
+func (r *rules) Compare(a, b *apiextensionsv1.JSONSchemaProps) validations.ComparisonResult {
+	var added []error
+	for _, rule := range b.XValidations {
+		isIt := func(known apiextensionsv1.ValidationRule) bool { return known.Rule == rule.Rule }
+		if !slices.ContainsFunc(a.XValidations, isIt) {
+			// The hash tells another rule with the same message.
+			added = append(added, fmt.Errorf("%.8x: %s", sha256.Sum256([]byte(rule.Rule)), rule.Message))
+		}
+	}
+	a.XValidations, b.XValidations = nil, nil
+	return validations.HandleErrors(r.Name(), r.enforcement, added...)
+}
