@@ -72,7 +72,8 @@ type CollectorStatus struct {
 	// Conditions are the observations. Ready says whether what the spec asks for
 	// is deployed and its pods serve. Its reasons are Available,
 	// Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking,
-	// CheckFailed, Proving, RolledBack, Conflict, ReleaseFailed and Paused. Stalled is there, and True,
+	// CheckFailed, Proving, CanaryPaused, RolledBack, Conflict, ReleaseFailed and
+	// Paused. Stalled is there, and True,
 	// while only a change of the Collector or of what it refers to can help. PresetsReady says whether
 	// the pods may read what their presets read; it is False with the reason
 	// RoleMissing and the command that binds the role. UpdatePending is there
@@ -118,6 +119,10 @@ const (
 	// ReasonProving: canary pods prove a change. The other pods still have the last
 	// revision.
 	ReasonProving = "Proving"
+
+	// ReasonCanaryPaused: canary pods have failed, and stay as they are, because
+	// canary.onFailure is Pause. They wait until the change is promoted or aborted.
+	ReasonCanaryPaused = "CanaryPaused"
 
 	// ReasonRolledBack: canary pods have failed to prove a change, or it was
 	// aborted. The last revision serves again; the message says why.

@@ -101,7 +101,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	case failed:
 		told.RolledBack = found.message
 		return Plan{Verdict: Refused, Err: &CanaryError{found.message}, Canary: &told, Restores: s.Drifts()}, false
-	case waiting:
+	case waiting, paused:
 	}
 	if begins := c.begins(workload); s.Canary.Last.Hash != told.Hash && s.Now.Before(begins) {
 		p = Plan{Verdict: Deferred, Restores: s.Drifts(), After: begins.Sub(s.Now)}
@@ -116,7 +116,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	if p.Verdict != Proving {
 		return p, false
 	}
-	p.Canary, p.Proof = &told, found.message
+	p.Canary, p.Proof, p.IsPaused = &told, found.message, found.stage == paused
 	if !found.until.IsZero() {
 		p.Sooner(found.until.Sub(s.Now))
 	}
@@ -147,7 +147,7 @@ func (s *Situation) mustProve(workload *render.Object) bool {
 // unprovable says why no canary can prove a changed workload, or nothing.
 func (s *Situation) unprovable(workload *render.Object) string {
 	strategy, _, _ := unstructured.NestedString(workload.Content.Object, "spec", "strategy", "type")
-	templates := claims.TemplatesOf(workload) + " " + s.View.Objects[workload.Ref].Claims
+	templates := claims.TemplatesOf(workload)
 	switch {
 	case strategy == "Recreate":
 		return "pods of " + workload.Ref.String() + " cannot run beside each other"

@@ -23,6 +23,7 @@ const (
 	waiting stage = iota // for pods, for time, or for a user
 	proven
 	failed
+	paused // failed, and left to a user
 )
 
 // proof is what canary pods have shown of a change.
@@ -59,7 +60,7 @@ func (c *Canary) proofOf(template string, pods, all int32, now time.Time) proof 
 	case found.stage == waiting:
 		found.message = who + found.message
 	case found.stage == failed && c.Pauses:
-		return proof{message: found.message + "; the canary pods stay until you promote or abort the change"}
+		return proof{stage: paused, message: found.message + "; the canary pods stay until you promote or abort the change"}
 	case found.stage == proven && c.IsManual:
 		return proof{message: who + "have proven the change, which waits until you promote it"}
 	}

@@ -142,7 +142,7 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		},
 		"a failure leaves canary pods alone, if the user says so": {
 			changed(begun(canaryOf("Deployment", deployment, died)), func(s *Situation) { s.Canary.Pauses = true }),
-			"Proving\nproof: pod c-x: CrashLoopBackOff, exit code 1; the canary pods stay until you promote or abort the change",
+			"Proving\nproof: pod c-x: CrashLoopBackOff, exit code 1; the canary pods stay until you promote or abort the change\npaused",
 		},
 		"what is proven waits for a user, if the user says so": {
 			changed(begun(canaryOf("Deployment", deployment, podSince(time.Hour))), func(s *Situation) { s.Canary.IsManual = true }),
@@ -232,6 +232,9 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 			got := brief(p)
 			if p.Proof != "" {
 				got += "\nproof: " + p.Proof
+			}
+			if p.IsPaused {
+				got += "\npaused"
 			}
 			if p.Unproven != "" {
 				got += "\nunproven: " + p.Unproven

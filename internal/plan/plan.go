@@ -90,10 +90,11 @@ type Plan struct {
 	Recalls     bool
 
 	// Canary is the change that canary pods prove or have failed to prove, or nil. Proof says what they have shown so far. Objects in holds
-	// are as the change has them, so they are not mended meanwhile.
-	Canary *v1alpha1.CanaryStatus
-	Proof  string
-	holds  Want
+	// are as the change has them, so they are not mended meanwhile. IsPaused tells that the pods have failed, and wait for a user.
+	Canary   *v1alpha1.CanaryStatus
+	Proof    string
+	IsPaused bool
+	holds    Want
 
 	// Unproven says why no canary can prove the change, which is deployed without. It is empty if one could, or if none is asked for.
 	Unproven string

@@ -56,7 +56,7 @@ func (r *reconcile) reportedCanary() (reported v1alpha1.CanaryStatus) {
 // tests tells the status which change is tested, and how far that is, or why it cannot be.
 func (r *reconcile) tests(p plan.Plan) {
 	r.unproven = p.Unproven
-	if r.outcome.Canary, r.outcome.Proof = p.Canary, p.Proof; p.Proof != "" {
+	if r.outcome.Canary, r.outcome.Proof, r.outcome.IsPaused = p.Canary, p.Proof, p.IsPaused; p.Proof != "" {
 		r.outcome.Proof += fmt.Sprintf("; the other pods serve revision %d", r.deployed.Revision)
 	}
 }

@@ -83,8 +83,7 @@ func (s *simSpace) runCanary(o *simObject, own []*simPod, wanted, from int) {
 	case simCount(own, isStale) > 0:
 		s.removePod(own, isStale)
 	case o.kind() == "StatefulSet" && len(own) < wanted:
-		s.startCanary(o, own, base)
-		if started := s.pods[len(s.pods)-1]; started.owner == o.uid && started.ordinal >= from && !slices.Contains(own, started) {
+		if started := s.startCanary(o, own, base); started != nil && started.ordinal >= from {
 			started.template, started.canary = template, true
 		}
 	case o.kind() == "StatefulSet" && simCount(own, isNext) > 0:
@@ -98,12 +97,14 @@ func (s *simSpace) runCanary(o *simObject, own []*simPod, wanted, from int) {
 	}
 }
 
-// startCanary starts a pod that may be one of a canary.
-func (s *simSpace) startCanary(o *simObject, own []*simPod, template string) {
+// startCanary starts a pod that may be one of a canary, and returns it, or nil if the API server refuses it.
+func (s *simSpace) startCanary(o *simObject, own []*simPod, template string) *simPod {
 	before := len(s.pods)
-	if s.startPod(o, own, template); len(s.pods) > before {
-		s.pods[before].canary = template == o.get(simTemplate)
+	if s.startPod(o, own, template); len(s.pods) == before {
+		return nil
 	}
+	s.pods[before].canary = template == o.get(simTemplate)
+	return s.pods[before]
 }
 
 // proves notes which templates pods have proven.
@@ -115,9 +116,17 @@ func (s *simSpace) proves() {
 	}
 }
 
+// needsNoProof notes a template of a StatefulSet whose pods lack a claim, or did when that was decided: they are replaced one after the other.
+func (s *simSpace) needsNoProof(o *simObject, template string) {
+	if slices.ContainsFunc(slices.Concat(s.pods, s.decidedBy), func(pod *simPod) bool { return pod.ordinal >= 0 && o.lacks(pod) }) {
+		s.proven[template] = true
+	}
+}
+
 // mustBeProven checks that no more than one pod has a template that none has proven, as long as the accepted revision has another one.
 // Somebody who has touched the workload may have taken its pods away.
 func (s *simSpace) mustBeProven(o *simObject, template, what string) {
+	s.needsNoProof(o, template)
 	accepted := s.acceptedTemplate(o)
 	isNew := accepted != "" && accepted != template && strings.Contains(template, simStamp)
 	isKnown := o.kind() != "DaemonSet" || strings.Contains(accepted, simStamp)

@@ -67,6 +67,7 @@ func (s *simSpace) runWorkload(o *simObject) {
 		surge = 0
 	}
 	slices.SortStableFunc(own, func(a, b *simPod) int { return a.ordinal - b.ordinal }) // the last one goes first
+	s.needsNoProof(o, template)
 	firstLacking := len(own) + wanted
 	for _, pod := range own {
 		if o.lacks(pod) && pod.ordinal < wanted {

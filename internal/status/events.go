@@ -53,6 +53,7 @@ var failed = map[string]string{
 	v1alpha1.ReasonConflict:      "Refused",
 	v1alpha1.ReasonCheckFailed:   "CheckFailed",
 	v1alpha1.ReasonRolledBack:    "RolledBack",
+	v1alpha1.ReasonCanaryPaused:  "CanaryPaused",
 	v1alpha1.ReasonRoleMissing:   "RoleMissing",
 
 	v1alpha1.ReasonAnnotationInvalid: "AnnotationInvalid",

@@ -66,7 +66,8 @@ func (s *Seen) undeployed(status *v1alpha1.CollectorStatus) *readiness {
 		return new(readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, s.Outcome.Checking}.with(s.ofCheck()).with(s.Outcome.Message))
 	}
 	if s.Outcome.Proof != "" {
-		return new(readiness{corev1.ConditionFalse, v1alpha1.ReasonProving, s.Outcome.Proof}.with(s.Outcome.Message))
+		reason := map[bool]string{true: v1alpha1.ReasonCanaryPaused, false: v1alpha1.ReasonProving}[s.Outcome.IsPaused]
+		return new(readiness{corev1.ConditionFalse, reason, s.Outcome.Proof}.with(s.Outcome.Message))
 	}
 	return nil
 }

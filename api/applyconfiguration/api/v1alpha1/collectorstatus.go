@@ -46,7 +46,8 @@ type CollectorStatusApplyConfiguration struct {
 	// Conditions are the observations. Ready says whether what the spec asks for
 	// is deployed and its pods serve. Its reasons are Available,
 	// Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking,
-	// CheckFailed, Proving, RolledBack, Conflict, ReleaseFailed and Paused. Stalled is there, and True,
+	// CheckFailed, Proving, CanaryPaused, RolledBack, Conflict, ReleaseFailed and
+	// Paused. Stalled is there, and True,
 	// while only a change of the Collector or of what it refers to can help. PresetsReady says whether
 	// the pods may read what their presets read; it is False with the reason
 	// RoleMissing and the command that binds the role. UpdatePending is there
