@@ -32,6 +32,14 @@ The spec stays as it is.`,
 	return cmd
 }
 
+// describeCanary says which change canary pods prove, or have failed to prove, for status.
+func describeCanary(change *v1alpha1.CanaryStatus) string {
+	if change.RolledBack != "" {
+		return "change " + change.Hash + " has failed; `kubectl collector promote` deploys it nevertheless"
+	}
+	return "change " + change.Hash + ", for " + ago(change.Since.Time) + "; `kubectl collector promote` and `abort` decide at once"
+}
+
 // decide writes what a user has decided about the change of a Collector's canary.
 func (p *plugin) decide(ctx context.Context, s *session, name, verb, says, unsays string) error {
 	read, err := s.read(ctx, name)
