@@ -22,6 +22,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BaseApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BeforeUpdate"):
 		return &apiv1alpha1.BeforeUpdateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Canary"):
+		return &apiv1alpha1.CanaryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CanaryStatus"):
+		return &apiv1alpha1.CanaryStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Check"):
 		return &apiv1alpha1.CheckApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClaimMetadata"):

@@ -31,6 +31,12 @@ const (
 	// revert to what was checked needs no other check as long as the Secret is there.
 	CheckedAnnotation = "kube8.dev/checked"
 
+	// PromoteAnnotation on a Collector has the hash of a change in status.canary. The change counts as proven.
+	PromoteAnnotation = "kube8.dev/promote"
+
+	// AbortAnnotation on a Collector has the hash of a change in status.canary. The change counts as failed.
+	AbortAnnotation = "kube8.dev/abort"
+
 	// RolloutNow lets a change in at once, before all rings and beyond the budget.
 	RolloutNow = "now"
 

@@ -79,6 +79,8 @@ type CollectorList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.service) || !has(self.service.clusterIP) || self.service.clusterIP != 'None' || (has(self.service.enabled) && !self.service.enabled) || (has(oldSelf.service) && ((has(oldSelf.service.clusterIP) && oldSelf.service.clusterIP == 'None') || (has(oldSelf.service.headless) && oldSelf.service.headless) || (has(oldSelf.service.enabled) && !oldSelf.service.enabled)))",message="service.clusterIP: it cannot become None as long as there is the Service; set service.enabled to false before"
 // +kubebuilder:validation:XValidation:rule="!has(self.flow) || has(self.flow.port) || ((!self.collector.name.contains('/') || (has(self.ports) && 'metrics' in self.ports)) && !(has(self.ports) && 'metrics' in self.ports && has(self.ports['metrics'].enabled) && !self.ports['metrics'].enabled))",message="flow: the port of the metrics is not known; set flow.port, or name a port metrics"
 // +kubebuilder:validation:XValidation:rule="!has(self.flow) || has(self.flow.profile) || has(self.flow.metrics) || !self.collector.name.contains('/') || self.collector.name.matches('opentelemetry|otel|alloy|fluent-bit|vector|telegraf|prometheus|vmagent')",message="flow: no profile is for a collector of this name; set flow.profile or flow.metrics"
+// +kubebuilder:validation:XValidation:rule="!has(self.canary) || !has(self.updateStrategy) || !has(self.updateStrategy.type) || self.updateStrategy.type == 'RollingUpdate'",message="canary: only with updateStrategy.type RollingUpdate; Recreate ends all old pods first, and with OnDelete you decide which pods change"
+// +kubebuilder:validation:XValidation:rule="!has(self.canary) || !has(self.updateStrategy) || !has(self.updateStrategy.rollingUpdate) || !has(self.updateStrategy.rollingUpdate.partition)",message="canary: not with updateStrategy.rollingUpdate.partition, which the operator sets for canary pods; remove one of them"
 type CollectorSpec struct {
 	// Collector names the collector and carries its configuration.
 	// +required
@@ -116,6 +118,11 @@ type CollectorSpec struct {
 	// change reaches the pods. The default is no check.
 	// +optional
 	Check *Check `json:"check,omitempty"`
+
+	// Canary has a change of the pods prove itself on some of them before the
+	// others get it. The default is no canary.
+	// +optional
+	Canary *Canary `json:"canary,omitempty"`
 
 	// RevisionHistoryLimit is how many revisions the operator records, 10 by
 	// default: the deployed one, and those that you can go back to. As many Secrets

@@ -51,6 +51,11 @@ type CollectorStatus struct {
 	// +listMapKey=revision
 	History []RecordedRevision `json:"history,omitempty"`
 
+	// Canary is the last change that canary pods had to prove. It is there while the
+	// change proves itself, and while it is rolled back.
+	// +optional
+	Canary *CanaryStatus `json:"canary,omitempty"`
+
 	// BeforeUpdate is what was true of the Collector when its turn came to take a
 	// change that the operator brings. It is there while the condition
 	// UpdatePending has the reason RollingOut, which ends when the same is true
@@ -65,9 +70,10 @@ type CollectorStatus struct {
 	RefusedObject *RefusedObject `json:"refusedObject,omitempty"`
 
 	// Conditions are the observations. Ready says whether what the spec asks for
-	// is deployed and its pods serve, with one of the reasons Available,
+	// is deployed and its pods serve. Its reasons are Available,
 	// Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking,
-	// CheckFailed, Conflict, ReleaseFailed and Paused. Stalled is there, and True,
+	// CheckFailed, Proving, CanaryPaused, RolledBack, Conflict, ReleaseFailed and
+	// Paused. Stalled is there, and True,
 	// while only a change of the Collector or of what it refers to can help. PresetsReady says whether
 	// the pods may read what their presets read; it is False with the reason
 	// RoleMissing and the command that binds the role. UpdatePending is there
@@ -109,6 +115,18 @@ const (
 	// ReasonCheckFailed: a check ended without a verdict, for example because its
 	// image cannot be pulled. It is tried again.
 	ReasonCheckFailed = "CheckFailed"
+
+	// ReasonProving: canary pods prove a change. The other pods still have the last
+	// revision.
+	ReasonProving = "Proving"
+
+	// ReasonCanaryPaused: canary pods have failed, and stay as they are, because
+	// canary.onFailure is Pause. They wait until the change is promoted or aborted.
+	ReasonCanaryPaused = "CanaryPaused"
+
+	// ReasonRolledBack: canary pods have failed to prove a change, or it was
+	// aborted. The last revision serves again; the message says why.
+	ReasonRolledBack = "RolledBack"
 
 	// ReasonConflict: an object or a Helm release of the Collector's name has
 	// another owner. The operator leaves it alone.
@@ -226,6 +244,11 @@ type DeployedRelease struct {
 	// Generation is the metadata.generation that is deployed.
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
+
+	// Template is the hash of the pod template, where spec.canary is set. A change
+	// with another one has to prove itself.
+	// +optional
+	Template string `json:"template,omitempty"`
 
 	// Digest is a SHA-256, in hex, over the release and all that it was made from.
 	// By it the operator sees after a restart that there is nothing to do.

@@ -45,6 +45,9 @@ func TestTheHealthOfEachState(t *testing.T) {
 		{name: "with a wrong configuration", status: stalled(v1alpha1.ReasonConfigInvalid), argo: "Degraded", flux: kstatus.FailedStatus},
 		{name: "without its configuration", status: stalled(v1alpha1.ReasonConfigMissing), argo: "Degraded", flux: kstatus.FailedStatus},
 		{name: "in conflict", status: stalled(v1alpha1.ReasonConflict), argo: "Degraded", flux: kstatus.FailedStatus},
+		{name: "whose change proves itself", status: ready(2, corev1.ConditionFalse, v1alpha1.ReasonProving), argo: "Progressing", flux: kstatus.InProgressStatus},
+		{name: "whose change has failed on canary pods", status: stalled(v1alpha1.ReasonRolledBack), argo: "Degraded", flux: kstatus.FailedStatus},
+		{name: "whose canary pods have failed, and stay", status: stalled(v1alpha1.ReasonCanaryPaused), argo: "Degraded", flux: kstatus.FailedStatus},
 		{name: "that is paused", status: ready(2, corev1.ConditionUnknown, v1alpha1.ReasonPaused), argo: "Suspended", flux: kstatus.InProgressStatus},
 		{name: "that is deleted", status: ready(2, corev1.ConditionTrue, v1alpha1.ReasonAvailable), isDeleted: true, argo: "Healthy", flux: kstatus.TerminatingStatus},
 	} {

@@ -48,6 +48,18 @@ func Followed(wanted *render.Object, uid types.UID, found apply.Immutable, pods 
 	return wanted, &apply.Old{Ref: wanted.Ref, UID: uid, Orphan: true, Grow: grown(found, change.larger)}, nil
 }
 
+// TemplatesOf returns the names of the claim templates of a StatefulSet, as the informer cache keeps them. Another object has none.
+func TemplatesOf(set *render.Object) string {
+	var names []string
+	templates, _, _ := unstructured.NestedSlice(set.Content.Object, "spec", "volumeClaimTemplates")
+	for _, template := range templates {
+		fields, _ := template.(map[string]any)
+		name, _, _ := unstructured.NestedString(fields, "metadata", "name")
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
 // Unshrunk returns a claim with the size that it has, or nil if it is another claim: no claim can shrink, so it keeps the size that a
 // refused change or an autoscaler of volumes has given it. isAsked tells whether the spec asks for another size than before.
 func Unshrunk(wanted *render.Object, uid types.UID, found apply.Immutable) (kept *render.Object, isAsked bool) {

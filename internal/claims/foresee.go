@@ -76,15 +76,13 @@ func foreseeSet(ctx context.Context, cluster client.Client, before, after *v1alp
 	if err != nil {
 		return nil, fmt.Errorf("list the claims and the pods of the StatefulSet: %w", err)
 	}
-	var ofSet []inventory.Pod
+	var all []inventory.Pod
 	for i := range pods.Items {
 		cache.KeepPod(&pods.Items[i].ObjectMeta, &pods.Items[i])
-		if pod, is := inventory.PodOfSet(&pods.Items[i], before.Name); is {
-			ofSet = append(ofSet, pod)
-		}
+		all = append(all, inventory.PodOf(&pods.Items[i]))
 	}
 	found.Claims = claims.Items
-	c, err := changeOf(found, ofSet)
+	c, err := changeOf(found, inventory.OfSet(all))
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ var runbooks = map[string]string{
 	v1alpha1.ReasonPodsNotReady:  "Kube8CollectorNotReady",
 	v1alpha1.ReasonConflict:      "Kube8CollectorNotReady",
 	v1alpha1.ReasonCheckFailed:   "Kube8CollectorNotReady",
+	v1alpha1.ReasonRolledBack:    "Kube8CanaryFailed",
+	v1alpha1.ReasonCanaryPaused:  "Kube8CanaryFailed",
 	v1alpha1.ReasonConfigInvalid: "Kube8ConfigRejected",
 	v1alpha1.ReasonConfigMissing: "Kube8ConfigRejected",
 	v1alpha1.ReasonReleaseFailed: "Kube8ReleasesFailing",

@@ -11,7 +11,7 @@ func TestEachReasonIsExplainedByTheDocuments(t *testing.T) {
 	for _, reason := range []string{
 		v1alpha1.ReasonAvailable, v1alpha1.ReasonProgressing, v1alpha1.ReasonPodsNotReady, v1alpha1.ReasonConfigInvalid,
 		v1alpha1.ReasonConfigMissing, v1alpha1.ReasonChecking, v1alpha1.ReasonCheckFailed, v1alpha1.ReasonConflict,
-		v1alpha1.ReasonReleaseFailed, v1alpha1.ReasonPaused, Unknown,
+		v1alpha1.ReasonReleaseFailed, v1alpha1.ReasonPaused, v1alpha1.ReasonProving, v1alpha1.ReasonRolledBack, v1alpha1.ReasonCanaryPaused, Unknown,
 	} {
 		found, err := Reason(reason, "tenant-acme", "gateway")
 		if err != nil {

@@ -1,37 +1,53 @@
 package inventory
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/cache"
+	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
-// Pod is a pod that has a name as a StatefulSet gives it, as the informer cache has the pod.
+// Pod is a pod of a Collector, as the informer cache has the pod.
 type Pod struct {
 	Name     string
 	UID      types.UID
-	Ordinal  uint64
-	Claims   string // the names of the claim templates that it has volumes of
+	Since    time.Time // when it became ready, or not ready; when it was created, if the informer cache does not tell
 	Ready    bool
-	Broken   bool // something keeps it from serving
+	Broken   bool   // something keeps it from serving
+	Trouble  string // what that is, in the kubelet's words
 	Deleting bool
 	Orphan   bool // nothing controls it
+
+	// Of a StatefulSet. Claims are the names of the claim templates that the pod has volumes of.
+	IsOfSet bool // it has a name as a StatefulSet gives it
+	Ordinal uint64
+	Claims  string
+
+	// Template is the stamp of the pod's template, or empty. Only with a stamp, the informer cache tells whether a container has restarted
+	// or failed, which is Died.
+	Template string
+	Died     bool
 }
 
-// PodOfSet returns a pod of the StatefulSet of a name, and whether it has the name of one.
-func PodOfSet(pod *corev1.Pod, set string) (found Pod, is bool) {
-	suffix, isNamed := strings.CutPrefix(pod.Name, set+"-")
+// PodOf returns what is known of a pod of the Collector in its label.
+func PodOf(pod *corev1.Pod) Pod {
+	suffix, isNamed := strings.CutPrefix(pod.Name, pod.Labels[v1alpha1.CollectorLabel]+"-")
 	ordinal, err := strconv.ParseUint(suffix, 10, 31)
 	_, isOrphan := pod.Annotations[cache.OrphanAnnotation]
 	return Pod{
-		Name: pod.Name, UID: pod.UID, Ordinal: ordinal, Claims: pod.Annotations[cache.ClaimsAnnotation],
-		Ready: pod.Status.PodIP != "", Broken: pod.Status.Phase == corev1.PodFailed, Deleting: pod.DeletionTimestamp != nil, Orphan: isOrphan,
-	}, isNamed && err == nil
+		Name: pod.Name, UID: pod.UID, Since: readySince(pod), Ready: pod.Status.PodIP != "", Broken: pod.Status.Phase == corev1.PodFailed,
+		Trouble: pod.Status.Reason, Deleting: pod.DeletionTimestamp != nil, Orphan: isOrphan,
+		IsOfSet: isNamed && err == nil, Ordinal: ordinal, Claims: pod.Annotations[cache.ClaimsAnnotation],
+		Template: pod.Annotations[postrender.TemplateAnnotation], Died: deaths(pod) > 0,
+	}
 }
 
 // Ref returns the reference of a pod.
@@ -49,9 +65,16 @@ func (o *Object) LackedBy(pod Pod) bool {
 	return pod.Ordinal < uint64(max(0, o.Replicas)) && pod.Lacks(o.Claims)
 }
 
-// Orphans counts the pods that nothing controls, without those that are being deleted.
-func Orphans(pods []Pod) (count int32) {
-	for _, pod := range pods {
+// OfSet returns the pods that have names as a StatefulSet gives them, by their ordinals.
+func OfSet(pods []Pod) []Pod {
+	ofSet := slices.DeleteFunc(slices.Clone(pods), func(pod Pod) bool { return !pod.IsOfSet })
+	slices.SortFunc(ofSet, func(a, b Pod) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	return ofSet
+}
+
+// Orphans counts the pods of a StatefulSet that nothing controls, without those that are being deleted.
+func Orphans(ofSet []Pod) (count int32) {
+	for _, pod := range ofSet {
 		if pod.Orphan && !pod.Deleting {
 			count++
 		}

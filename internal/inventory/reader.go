@@ -1,10 +1,8 @@
 package inventory
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -112,9 +110,8 @@ func (r *Reader) Disowned(ctx context.Context, collector client.Object, kinds []
 	return disowned, nil
 }
 
-// Used returns what a Collector's pods use, and the pods that its workloads may start. It also returns the pods that have names as a
-// StatefulSet gives them, by their ordinals.
-func (r *Reader) Used(ctx context.Context, collector client.Object, objects map[Reference]Object) (used Used, ofSet []Pod, err error) {
+// Used returns what a Collector's pods use, and the pods that its workloads may start. It also returns the pods.
+func (r *Reader) Used(ctx context.Context, collector client.Object, objects map[Reference]Object) (used Used, all []Pod, err error) {
 	var pods corev1.PodList
 	err = r.Cache.List(ctx, &pods, client.InNamespace(collector.GetNamespace()),
 		client.MatchingLabels{v1alpha1.CollectorLabel: collector.GetName()}, client.UnsafeDisableDeepCopy)
@@ -124,13 +121,10 @@ func (r *Reader) Used(ctx context.Context, collector client.Object, objects map[
 	uses := make([]string, 0, len(pods.Items)+len(objects))
 	for i := range pods.Items {
 		uses = append(uses, pods.Items[i].Annotations[cache.UsesAnnotation])
-		if pod, is := PodOfSet(&pods.Items[i], collector.GetName()); is {
-			ofSet = append(ofSet, pod)
-		}
+		all = append(all, PodOf(&pods.Items[i]))
 	}
 	for _, object := range objects {
 		uses = append(uses, object.Uses)
 	}
-	slices.SortFunc(ofSet, func(a, b Pod) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
-	return UsedBy(uses...), ofSet, nil
+	return UsedBy(uses...), all, nil
 }

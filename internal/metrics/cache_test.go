@@ -76,6 +76,7 @@ func TestCollectorsByReadiness(t *testing.T) {
 # HELP kube8_collectors Collectors by status and reason of their condition Ready.
 # TYPE kube8_collectors gauge
 kube8_collectors{reason="Available",status="True"} 1
+kube8_collectors{reason="CanaryPaused",status="False"} 0
 kube8_collectors{reason="CheckFailed",status="False"} 0
 kube8_collectors{reason="Checking",status="False"} 0
 kube8_collectors{reason="ConfigInvalid",status="False"} 0
@@ -84,7 +85,9 @@ kube8_collectors{reason="Conflict",status="False"} 0
 kube8_collectors{reason="Paused",status="Unknown"} 1
 kube8_collectors{reason="PodsNotReady",status="False"} 2
 kube8_collectors{reason="Progressing",status="False"} 0
+kube8_collectors{reason="Proving",status="False"} 0
 kube8_collectors{reason="ReleaseFailed",status="False"} 0
+kube8_collectors{reason="RolledBack",status="False"} 0
 kube8_collectors{reason="Unknown",status="Unknown"} 2
 # HELP kube8_collectors_unready_since_timestamp_seconds Since when the Collector is not ready that has not been for the longest time, by reason.
 # TYPE kube8_collectors_unready_since_timestamp_seconds gauge

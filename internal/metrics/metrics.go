@@ -25,6 +25,9 @@ const (
 	// success and failure are how an action of a release ends; it is rejected if the configuration is.
 	success, failure, rejected = "success", "failure", "rejected"
 
+	// Proven and RolledBack are how a canary ends.
+	Proven, RolledBack = "proven", "rolled_back"
+
 	// A reconcile is fast if nothing was to do by what is remembered, or else full, unless it ends with an error.
 	fast, full, failed = "fast", "full", "error"
 )
@@ -39,6 +42,7 @@ type Metrics struct {
 	reconciles *prometheus.HistogramVec
 	repairs    prometheus.Counter
 	rollout    *prometheus.GaugeVec
+	canaries   *prometheus.CounterVec
 }
 
 // New returns the metrics of an operator, and panics if registry has such already. All counters begin with 0, so that
@@ -59,6 +63,12 @@ func New(registry prometheus.Registerer) *Metrics {
 		rollout: register.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kube8_rollout_collectors", Help: "Collectors that a change by the operator is yet to reach, by where it is.",
 		}, []string{"state"}),
+		canaries: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "kube8_canaries_total", Help: "Changes that canary pods had to prove, by how that ended.",
+		}, []string{"result"}),
+	}
+	for _, result := range []string{Proven, RolledBack} {
+		m.canaries.WithLabelValues(result)
 	}
 	for _, action := range []string{Install, Upgrade, Uninstall} {
 		for _, result := range []string{success, failure, rejected} {
@@ -112,3 +122,6 @@ func (m *Metrics) RolledOut() func(rollout.Counts) {
 
 // Repaired counts a reconcile that brought objects back to what their release says.
 func (m *Metrics) Repaired() { m.repairs.Inc() }
+
+// Proved counts a change that canary pods had to prove, by how that ended.
+func (m *Metrics) Proved(result string) { m.canaries.WithLabelValues(result).Inc() }

@@ -50,7 +50,16 @@ func (s Situation) next() Plan {
 	if changes && s.loses() {
 		return s.awaitSet()
 	}
-	return s.towards(changes)
+	proof, isProven := Plan{}, true
+	if changes {
+		proof, isProven = s.prove()
+	}
+	if !isProven {
+		return proof
+	}
+	p := s.towards(changes)
+	p.Unproven = proof.Unproven
+	return p
 }
 
 // towards goes to what is wanted.

@@ -21,7 +21,7 @@ func (s Situation) mend(p *Plan) {
 		p.Unmended = accepted.Err
 	default:
 		want, err := accepted.Want.Accepted(accepted.Want.First(render.Checks))
-		s.Want, s.Immutable, s.Restores = want, accepted.Immutable, true
+		s.Want, s.Immutable, s.Restores = want.without(p.holds), accepted.Immutable, true
 		mended := s.towards(false)
 		p.Mends, p.MendDeletes, p.Unmended = mended.Groups, mended.Deletes, cmp.Or(err, mended.Err)
 		p.Message = cmp.Or(p.Message, mended.Message)

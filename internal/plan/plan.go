@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -38,6 +39,9 @@ const (
 	// Checking: a Job has not accepted another revision yet.
 	Checking Verdict = "Checking"
 
+	// Proving: canary pods have another revision, and have not proven it yet.
+	Proving Verdict = "Proving"
+
 	// Refused: another revision cannot be deployed.
 	Refused Verdict = "Refused"
 
@@ -45,8 +49,11 @@ const (
 	Uninstalling Verdict = "Uninstalling"
 )
 
-// Waits tells whether another revision waits for a check or for its turn.
-func (v Verdict) Waits() bool { return v == Checking || v == Deferred }
+// Waits tells whether another revision waits for a check, for its turn or for its proof.
+func (v Verdict) Waits() bool { return v.Tests() || v == Deferred }
+
+// Tests tells whether another revision is tested, and nothing of it is accepted.
+func (v Verdict) Tests() bool { return v == Checking || v == Proving }
 
 // IsOfChange tells whether another revision is refused if a step fails: then what is deployed may have to be mended.
 func (v Verdict) IsOfChange() bool { return v != Drifted && v != Deferred && v != Uninstalling }
@@ -82,6 +89,16 @@ type Plan struct {
 	Unmended    error
 	Recalls     bool
 
+	// Canary is the change that canary pods prove or have failed to prove, or nil. Proof says what they have shown so far. Objects in holds
+	// are as the change has them, so they are not mended meanwhile. IsPaused tells that the pods have failed, and wait for a user.
+	Canary   *v1alpha1.CanaryStatus
+	Proof    string
+	IsPaused bool
+	holds    Want
+
+	// Unproven says why no canary can prove the change, which is deployed without. It is empty if one could, or if none is asked for.
+	Unproven string
+
 	// ToPrune are objects that are pruned later: once pods have gone, or others serve.
 	ToPrune map[inventory.Reference]bool
 
@@ -94,6 +111,9 @@ type Plan struct {
 	// After is when to look again although nothing happens; 0 is never.
 	After time.Duration
 }
+
+// Begins tells whether the plan begins another revision.
+func (p *Plan) Begins() bool { return p.Revises() || p.Verdict == Proving }
 
 // Revises tells whether the plan brings another revision.
 func (p *Plan) Revises() bool {
@@ -178,6 +198,9 @@ type Situation struct {
 	// Failed says why the same change has failed, as long as the delay after that is not over.
 	Failed error
 
+	// Canary is what spec.canary says, or nil without it.
+	Canary *Canary
+
 	// Refused is the object that the last reconcile could not apply for the same change.
 	Refused inventory.Reference
 
@@ -234,6 +257,15 @@ func (w Want) Has(what inventory.Reference) *render.Object {
 		}
 	}
 	return nil
+}
+
+// without returns what is wanted without the objects of something else.
+func (w Want) without(others Want) Want {
+	if len(others.Objects) == 0 {
+		return w
+	}
+	isOther := func(object render.Object) bool { return others.Has(object.Ref) != nil }
+	return Want{w.Hash, slices.DeleteFunc(slices.Clone(w.Objects), isOther)}
 }
 
 // Keeps tells whether an object of a reference is wanted as long as the revision is deployed. A check is not.

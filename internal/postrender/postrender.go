@@ -202,7 +202,7 @@ func (o *object) stamp(secrets map[reference]*files, references string) error {
 			}
 		}
 	}
-	return stamped.on(o.node, "spec", "template")
+	return errors.Join(stamped.on(o.node, "spec", "template"), o.stampTemplate())
 }
 
 // nameBySpec adds a hash of the spec to the name of a Job: what has to be checked anew is another Job.

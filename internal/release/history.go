@@ -103,8 +103,11 @@ func (r *reconcile) begin(p plan.Plan) error {
 	content := r.rendered.Content()
 	content.Secrets = p.Creates("Secret")
 	begun, err := r.records.Begin(r.ctx, content)
-	if err == nil || apply.IsLost(err) {
+	switch {
+	case err == nil || apply.IsLost(err):
 		r.begun, r.touched = &begun, wasBegun && r.touched
+	case wasBegun && r.touched: // no record tells of what the change before has left, such as a canary
+		r.isUnknown, r.expected = true, nil
 	}
 	return err
 }

@@ -112,7 +112,7 @@ func (r *reconcile) lacksClaims() bool {
 	for _, object := range r.found {
 		if object.Claims != "" {
 			_, pods, err := r.inventory.Used(r.ctx, r.collector, r.found)
-			return err != nil || slices.ContainsFunc(pods, object.LackedBy)
+			return err != nil || slices.ContainsFunc(inventory.OfSet(pods), object.LackedBy)
 		}
 	}
 	return false
@@ -141,6 +141,9 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 		s.Unmended = r.unmended.err
 	}
 	if r.rendered != nil {
+		if s.Canary, err = r.canary(); err != nil {
+			return s, err
+		}
 		r.situateChange(&s)
 	}
 	if err := r.findScaler(&s); err != nil {
@@ -153,8 +156,11 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 		needsUsed = needsUsed || seen.Claims != ""
 	}
 	if needsUsed || !runs { // mostly nothing is left over, and nobody needs to know about pods
-		s.View.Used, s.View.Pods, err = r.inventory.Used(r.ctx, r.collector, r.found)
+		var all []inventory.Pod
+		s.View.Used, all, err = r.inventory.Used(r.ctx, r.collector, r.found)
+		s.View.Pods = inventory.OfSet(all)
 		s.View.Orphans = inventory.Orphans(s.View.Pods)
+		s.Canary.See(all)
 	}
 	return s, err
 }
@@ -167,7 +173,7 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 		if refused, is := errors.AsType[*apply.RefusedError](r.last.Err); is {
 			s.Refused = refused.Ref
 		}
-		if r.BackingOff(r.collector) {
+		if !s.IsPromoted() && r.BackingOff(r.collector) {
 			s.Failed = r.last.Err
 		}
 	case change{}: // an earlier operator may have met it

@@ -38,7 +38,8 @@ type reconcile struct {
 	values    map[string]any
 	rendered  *revision.Revision
 	learned   learned
-	wrote     bool // steps were done since the last decision so that the message may be out of date
+	wrote     bool   // steps were done since the last decision so that the message may be out of date
+	unproven  string // why the change is deployed without a canary that the spec asks for
 	outcome   status.Outcome
 }
 
@@ -82,6 +83,7 @@ func (r *reconcile) run() error {
 		err = r.act()
 		r.summarize(err)
 		r.report(before, err)
+		r.countCanary(err)
 	}
 	r.ends(err)
 	return err
@@ -128,6 +130,7 @@ func (r *reconcile) carryOut(s plan.Situation, p plan.Plan) (again bool, err err
 	if r.outcome.Verdict == "" || r.learned.refused == nil {
 		r.outcome.Verdict = p.Verdict
 	}
+	r.tests(p)
 	if err := r.forward(p); err != nil {
 		again, failed := r.learn(err)
 		switch {
@@ -155,7 +158,9 @@ func (r *reconcile) mendBeside(s plan.Situation, p plan.Plan) (again bool, err e
 		r.unmended = unmended{err, s.Harmed()} // its own writes bring the next reconcile
 	}
 	if err == nil {
-		r.settle()
+		if p.Verdict != plan.Proving { // which goes on
+			r.settle()
+		}
 		return false, p.Err
 	}
 	mayGoOn := p.Verdict == plan.Uninstalling || p.Verdict == plan.Deferred && !apply.IsPassing(err)
@@ -182,7 +187,7 @@ func (r *reconcile) fails(s plan.Situation, err error) {
 // report counts a change, or its refusal, and says what its pods refer to without being rolled.
 func (r *reconcile) report(before revision.Deployed, err error) {
 	isChange := !r.outcome.Fast && (r.rendered == nil || r.rendered.Hash != before.Hash())
-	isOver := r.outcome.Verdict != plan.Deferred && (r.outcome.Verdict != plan.Checking || err != nil)
+	isOver := r.outcome.Verdict != plan.Deferred && (!r.outcome.Verdict.Tests() || err != nil)
 	if !isChange || !isOver {
 		return
 	}
@@ -192,6 +197,7 @@ func (r *reconcile) report(before revision.Deployed, err error) {
 	}
 	r.Metrics.Acted(action, err)
 	r.reportUnfollowed(err)
+	r.reportUnproven(err)
 }
 
 // ends keeps the memory for the next reconcile, and how this one ended, for the status.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,6 +49,12 @@ func (s *simSpace) runWorkload(o *simObject) {
 			own = append(own, pod)
 		}
 	}
+	if from, isCanary := o.partition(); isCanary {
+		s.runCanary(o, own, wanted, from)
+		s.becomeReady(own)
+		s.tellStatus(o, wanted, template)
+		return
+	}
 	isNew := func(pod *simPod) bool { return pod.template == template }
 	isCondemned := func(pod *simPod) bool { return o.kind() == "StatefulSet" && pod.ordinal >= wanted }
 	isReady := func(pod *simPod) bool { return pod.ready }
@@ -60,6 +67,7 @@ func (s *simSpace) runWorkload(o *simObject) {
 		surge = 0
 	}
 	slices.SortStableFunc(own, func(a, b *simPod) int { return a.ordinal - b.ordinal }) // the last one goes first
+	s.needsNoProof(o, template)
 	firstLacking := len(own) + wanted
 	for _, pod := range own {
 		if o.lacks(pod) && pod.ordinal < wanted {
@@ -80,17 +88,41 @@ func (s *simSpace) runWorkload(o *simObject) {
 	case simCount(own, isOld) > 0 && simCount(own, isReady) > wanted:
 		s.removePod(own, isOld)
 	case simCount(own, isNew) < wanted && len(own) < wanted+surge && (o.kind() != "StatefulSet" || simCount(own, isNewUnready) == 0):
+		s.mustBeProven(o, template, "another pod has the template")
 		s.startPod(o, own, template)
 	case simCount(own, isOld) > 0 && replaces && simCount(own, isNewUnready) == 0:
 		s.removePod(own, isOld)
 	}
 	for _, pod := range own {
+		pod.canary = pod.canary && isOld(pod)
+	}
+	s.becomeReady(own)
+	s.tellStatus(o, wanted, template)
+}
+
+// becomeReady has one pod become ready, if one can, or die.
+func (s *simSpace) becomeReady(own []*simPod) {
+	for _, pod := range own {
+		if dies := !pod.ready && s.has(s.dies, pod.template); dies && !pod.died {
+			pod.died, s.world.idle = true, false
+			s.soon(500 * time.Millisecond)
+		}
 		if becomes := s.becomesReady(pod); becomes != pod.ready {
-			pod.ready, s.world.idle = becomes, false
+			pod.ready, pod.since, s.world.idle = becomes, s.world.now, false
 			break
 		}
 	}
-	s.tellStatus(o, wanted, template)
+	s.proves()
+}
+
+// has tells whether pods of a template have one of some configurations.
+func (s *simSpace) has(configurations map[int]bool, template string) bool {
+	for configuration, is := range configurations {
+		if is && strings.Contains(template, fmt.Sprintf("%s-config-%d ", simName, configuration)) {
+			return true
+		}
+	}
+	return false
 }
 
 // lacks tells whether a pod has no volume of the claim of a StatefulSet.
@@ -127,7 +159,7 @@ func (s *simSpace) renews(uid types.UID) {
 }
 
 func (s *simSpace) startPod(o *simObject, own []*simPod, template string) {
-	pod := &simPod{template: template, owner: o.uid, ordinal: -1}
+	pod := &simPod{template: template, owner: o.uid, ordinal: -1, since: s.world.now}
 	uses, _, _ := strings.Cut(template, "|")
 	for use := range strings.FieldsSeq(uses) {
 		if kind, name, _ := strings.Cut(use, "/"); s.objects[simRef(kind, name)] == nil && kind == "ServiceAccount" {
@@ -142,6 +174,9 @@ func (s *simSpace) startPod(o *simObject, own []*simPod, template string) {
 				s.store(&simObject{ref: claim, uid: s.newUID(), created: s.world.now, fields: []simField{{"spec.size", size, simOther}}})
 			}
 		}
+	}
+	if len(own) > simMostPods {
+		panic("the model starts pods without end: " + o.String())
 	}
 	pod.name = fmt.Sprintf("%s-%d", o.kind(), s.world.pods)
 	s.world.pods++
@@ -185,12 +220,7 @@ func (s *simSpace) becomesReady(pod *simPod) bool {
 	}) {
 		return false
 	}
-	for configuration, never := range s.neverReady {
-		if never && strings.Contains(pod.template, fmt.Sprintf("%s-config-%d ", simName, configuration)) {
-			return false
-		}
-	}
-	return true
+	return !pod.died && !s.has(s.neverReady, pod.template)
 }
 
 func (s *simSpace) tellStatus(o *simObject, wanted int, template string) {
@@ -206,6 +236,9 @@ func (s *simSpace) tellStatus(o *simObject, wanted int, template string) {
 		if pod.ready {
 			status.ready++
 		}
+	}
+	if from, _ := o.partition(); from > 0 {
+		status.updated = wanted // nobody waits for the others
 	}
 	if status != o.status {
 		after := o.clone()

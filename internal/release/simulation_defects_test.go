@@ -221,6 +221,12 @@ var simDefects = []simDefect{
 		recordsOf := c.recordsOf
 		c.recordsOf = func(r *reconcile) records { return simUnfinished{records: recordsOf(r), neverGoes: true} }
 	}},
+	{"a change needs no proof", "S11", situate(func(s *plan.Situation) { s.Canary = nil })},
+	{"a canary pod proves a change as soon as it is ready", "S11", situate(func(s *plan.Situation) {
+		if s.Canary != nil {
+			s.Canary.Hold = 0
+		}
+	})},
 	{"what pods mount is pruned at once", "S1", situate(func(s *plan.Situation) { s.View.Used = nil })},
 }
 

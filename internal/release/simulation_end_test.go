@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -193,7 +194,7 @@ func (s *simSpace) converges(when string) {
 		want = w.charts.render(in)
 	}
 	s.want = want
-	why := s.refusal()
+	why := cmp.Or(s.refusal(), s.rolledBack(want))
 	s.showsDeployed(when)
 	_, job := s.markedAs(want)
 	switch {
@@ -286,7 +287,9 @@ func (w *simWorld) isHeld() bool {
 }
 
 // isNeverReady tells whether pods with the Collector's configuration cannot become ready.
-func (s *simSpace) isNeverReady() bool { return s.neverReady[s.current.configuration()] }
+func (s *simSpace) isNeverReady() bool {
+	return s.neverReady[s.current.configuration()] || s.dies[s.current.configuration()]
+}
 
 // mustBeReady checks that Ready says so, unless pods cannot become ready.
 func (s *simSpace) mustBeReady(when string) {

@@ -64,7 +64,7 @@ func (w *simWorld) happen(e simulation.Event) {
 	case simulation.ChangeBase:
 		w.changeBase(e.N)
 	case simulation.Pods:
-		s.neverReady[e.N] = e.Value == "never"
+		s.neverReady[e.N], s.dies[e.N] = e.Value == "never", e.Value == "dies"
 	case simulation.Verdict:
 		s.verdicts[e.N] = e.Value
 	case simulation.Pass:

@@ -217,12 +217,18 @@ type simPod struct {
 	owner          types.UID
 	ordinal        int
 	ready, claims  bool
-	shown          bool // the informer cache has it
+	shown          bool      // the informer cache has it
+	since          time.Time // when it became ready, or began
+	died           bool
+	canary         bool // it counts as not available
 }
 
-// seen returns what the operator knows of a pod of a StatefulSet.
+// seen returns what the operator knows of a pod.
 func (p *simPod) seen() inventory.Pod {
-	seen := inventory.Pod{Name: p.name, UID: types.UID(p.name), Ordinal: uint64(max(0, p.ordinal)), Ready: p.ready && p.owner != "", Broken: !p.ready, Orphan: p.owner == ""}
+	seen := inventory.Pod{
+		Name: p.name, UID: types.UID(p.name), Since: p.since, Ready: p.ready && p.owner != "", Broken: !p.ready, Orphan: p.owner == "",
+		IsOfSet: p.ordinal >= 0 || p.owner == "", Ordinal: uint64(max(0, p.ordinal)), Template: p.stamp(), Died: p.died,
+	}
 	if p.claims {
 		seen.Claims = simClaim
 	}

@@ -54,6 +54,9 @@ func (s *simSpace) collector() *unstructured.Unstructured {
 		}
 		spec["autoscaling"] = scaling
 	}
+	if s.spec.Canary {
+		spec["canary"] = map[string]any{"hold": simHold.String()}
+	}
 	u.Object["status"], u.Object["spec"] = said, spec
 	return u
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
@@ -136,7 +137,7 @@ func (in simInputs) template() map[string]any {
 		port := map[string]any{"containerPort": int64(4317), "hostPort": int64(4317)}
 		template["spec"] = map[string]any{"containers": []any{map[string]any{"name": "c", "ports": []any{port}}}}
 	}
-	return template
+	return in.stamp(template)
 }
 
 // contents are the objects.
@@ -197,6 +198,9 @@ func (in simInputs) workload() map[string]any {
 	spec := map[string]any{"template": in.template()}
 	if in.spec.Replicas != 0 {
 		spec["replicas"] = int64(in.spec.Replicas)
+	}
+	if in.spec.Canary { // what the form of a canary sets, as without one
+		spec["minReadySeconds"], spec["updateStrategy"] = int64(0), map[string]any{"rollingUpdate": map[string]any{"partition": int64(-1)}}
 	}
 	if in.spec.ClaimSize != 0 {
 		spec["volumeClaimTemplates"] = simClaimTemplates(fmt.Sprintf("%dGi", in.spec.ClaimSize), in.spec.ClaimClass)
@@ -272,6 +276,9 @@ func simFlatten(content *unstructured.Unstructured) (fields []simField) {
 		case "template":
 			template := value.(map[string]any)
 			pod, _, _ := unstructured.NestedStringMap(template, "metadata", "annotations")
+			if stamp := pod[postrender.TemplateAnnotation]; stamp != "" {
+				pod["image"] += simStamp + stamp
+			}
 			hostPort := ""
 			if template["spec"] != nil {
 				hostPort = "host port"

@@ -43,7 +43,8 @@ type simSpace struct {
 	records                     []simRecord
 	recalled                    bool // a record was read since the operator started
 	refusals                    []simRefusal
-	neverReady                  map[int]bool
+	neverReady, dies            map[int]bool
+	proven                      map[string]bool // templates
 	verdicts                    map[int]string
 	stopped                     map[string]bool // watches
 
@@ -219,18 +220,15 @@ func (r simReader) Disowned(context.Context, client.Object, []schema.GroupVersio
 func (r simReader) Used(_ context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object) (inventory.Used, []inventory.Pod, error) {
 	s := r.world.of(collector)
 	var uses []string
-	var ofSet []inventory.Pod
+	var all []inventory.Pod
 	for _, pod := range s.cacheOf {
-		if pod.ordinal >= 0 || pod.owner == "" {
-			ofSet = append(ofSet, pod.seen())
-		}
+		all = append(all, pod.seen())
 		uses = append(uses, cache.UsesOf(pod.uses()))
 	}
 	for _, object := range objects {
 		uses = append(uses, object.Uses)
 	}
-	slices.SortFunc(ofSet, func(a, b inventory.Pod) int { return int(a.Ordinal) - int(b.Ordinal) })
-	return inventory.UsedBy(uses...), ofSet, nil
+	return inventory.UsedBy(uses...), all, nil
 }
 
 func (s *simSpace) create() {

@@ -28,6 +28,7 @@ func (s *simSpace) accepts(added simRecord) {
 	if why := s.refusal(); why != "" && s.fresh && added.want.Hash == s.want.Hash {
 		s.world.violates("S1", "the change is accepted although %s refuses it", why)
 	}
+	s.mustBeAcceptedProven(added.want)
 	before, isKnown := s.known[s.acceptedAs]
 	if !isKnown || len(s.refusals) > 0 || !s.fresh || !s.isHeld || !s.isRecorded() {
 		return

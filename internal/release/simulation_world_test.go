@@ -80,7 +80,8 @@ func newSimWorld(schedule simulation.Schedule, charts *simCharts, metered *metri
 		mutate: mutate, chart: 1,
 	}
 	for i := range schedule.Collectors {
-		s := &simSpace{world: w, number: i, completed: map[string]bool{}, neverReady: map[int]bool{}, verdicts: map[int]string{}}
+		s := &simSpace{world: w, number: i, completed: map[string]bool{}, neverReady: map[int]bool{}, verdicts: map[int]string{}, dies: map[int]bool{}}
+		s.proven = map[string]bool{}
 		s.stopped, s.objects, s.cache = map[string]bool{}, map[inventory.Reference]*simObject{}, map[inventory.Reference]*simObject{}
 		s.create()
 		w.spaces = append(w.spaces, s)

@@ -34,7 +34,7 @@ func (r *reconcile) forward(p plan.Plan) error {
 	if err := r.deleteOrphans(p.Orphans); err != nil {
 		toPrune = with(toPrune, refsOf(p.Orphans))
 	}
-	if p.Revises() {
+	if p.Begins() {
 		if err := r.do(false, p.Tries); err != nil {
 			return err
 		}
@@ -42,8 +42,12 @@ func (r *reconcile) forward(p plan.Plan) error {
 			return err
 		}
 	}
-	if err := r.do(!p.Revises() && p.Verdict != plan.Checking, p.Groups...); err != nil {
+	if err := r.do(!p.Begins() && !p.Verdict.Tests(), p.Groups...); err != nil {
 		return err
+	}
+	if p.Verdict == plan.Proving { // what is not mended beside it was just applied
+		r.isUnknown = r.isUnknown && p.Restores
+		return nil
 	}
 	if p.Verdict == plan.Checking { // what is deployed still replaces the same objects
 		r.outcome.SlowCheck = p.SlowCheck

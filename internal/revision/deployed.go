@@ -16,6 +16,8 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/render"
 )
 
 // Deployed says what a deployed revision is, without its content. The zero value says that there is none.
@@ -34,6 +36,9 @@ type Deployed struct {
 
 	// Bases are the bases, as the status tells them, with spaces between them.
 	Bases string
+
+	// Template is the stamp of the pod template. It is empty without spec.canary.
+	Template string
 
 	// Digest has three parts, of 20, 20 and 24 letters: what the revision was rendered from, what was rendered, and the objects. By
 	// it an operator that has just started knows that there is nothing to do, and does not even render.
@@ -62,6 +67,7 @@ func Recall(collector *unstructured.Unstructured) (reported Deployed) {
 	number, _, _ := unstructured.NestedInt64(status, "deployedRelease", "revision")
 	reported.Revision = int(number)
 	reported.Digest, _, _ = unstructured.NestedString(status, "deployedRelease", "digest")
+	reported.Template, _, _ = unstructured.NestedString(status, "deployedRelease", "template")
 	reported.Generation, _, _ = unstructured.NestedInt64(status, "deployedRelease", "generation")
 	reported.Version, _, _ = unstructured.NestedString(status, "version")
 	reported.ConfigHash, _, _ = unstructured.NestedString(status, "configHash")
@@ -91,7 +97,7 @@ func history(status map[string]any) (reported []v1alpha1.RecordedRevision) {
 func (r *Revision) Deployed(number int) Deployed {
 	return Deployed{
 		Revision: number, Generation: r.Inputs.Generation, Version: versionOf(r.Values), ConfigHash: r.ConfigHash, Bases: r.Bases,
-		Digest: r.Inputs.digest() + r.Hash + unseen,
+		Digest: r.Inputs.digest() + r.Hash + unseen, Template: plan.TemplateOf(r.First(render.Workloads)),
 	}
 }
 

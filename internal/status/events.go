@@ -36,6 +36,7 @@ func (w writer) announce(collector *unstructured.Unstructured, before, after *v1
 	default:
 		w.events.Event(collector, corev1.EventTypeNormal, "Upgraded", upgrade(before, after))
 	}
+	w.announceCanary(collector, before, after)
 	for _, conditionType := range []string{v1alpha1.PresetsReady, "Ready", "Paused"} {
 		old, news := find(before, conditionType), find(after, conditionType)
 		if news != nil && failed[news.Reason] != "" && (old == nil || old.Reason != news.Reason || old.Message != news.Message) {
@@ -51,6 +52,8 @@ var failed = map[string]string{
 	v1alpha1.ReasonConfigMissing: "Refused",
 	v1alpha1.ReasonConflict:      "Refused",
 	v1alpha1.ReasonCheckFailed:   "CheckFailed",
+	v1alpha1.ReasonRolledBack:    "RolledBack",
+	v1alpha1.ReasonCanaryPaused:  "CanaryPaused",
 	v1alpha1.ReasonRoleMissing:   "RoleMissing",
 
 	v1alpha1.ReasonAnnotationInvalid: "AnnotationInvalid",

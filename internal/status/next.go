@@ -43,6 +43,7 @@ func Next(seen Seen, before, said *v1alpha1.CollectorStatus) *v1alpha1.Collector
 		describePause(seen.Collector, after)
 		describeRelease(seen.Collector.GetName(), before, after, seen.Outcome.Deployed)
 		describeFailure(before, after)
+		describeCanary(before, after, seen.Outcome)
 		after.ObservedGeneration = seen.Collector.GetGeneration()
 		after.RefusedObject = apply.RefusedIn(seen.Outcome.Err)
 		if unset(after, v1alpha1.PresetsReady); seen.Presets != nil {
@@ -78,7 +79,7 @@ func describeRelease(name string, before, after *v1alpha1.CollectorStatus, deplo
 	after.Bases, after.History = before.Bases, before.History
 	if deployed.Revision != 0 {
 		after.DeployedRelease = &v1alpha1.DeployedRelease{
-			Name: name, Revision: int64(deployed.Revision), Generation: deployed.Generation, Digest: deployed.Digest,
+			Name: name, Revision: int64(deployed.Revision), Generation: deployed.Generation, Digest: deployed.Digest, Template: deployed.Template,
 		}
 		after.History = deployed.History
 		after.Version, after.ConfigHash, after.Bases = deployed.Version, deployed.ConfigHash, strings.Fields(deployed.Bases)

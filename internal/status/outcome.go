@@ -31,6 +31,12 @@ type Outcome struct {
 	// SlowCheck is that Job once it takes long, or empty.
 	SlowCheck types.UID
 
+	// Canary is the change that canary pods prove or have failed to prove, or nil. Proof says how far that is, or is empty.
+	// IsPaused tells that they have failed, and wait for a user.
+	Canary   *v1alpha1.CanaryStatus
+	Proof    string
+	IsPaused bool
+
 	// Update says that a change by the operator is not deployed yet, or is nil.
 	Update *v1alpha1.Condition
 

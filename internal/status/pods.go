@@ -206,6 +206,7 @@ func StripPod(obj any) (any, error) {
 	stripped.CreationTimestamp, stripped.DeletionTimestamp = pod.CreationTimestamp, pod.DeletionTimestamp
 	stripped.Labels = map[string]string{v1alpha1.CollectorLabel: pod.Labels[v1alpha1.CollectorLabel]}
 	cache.KeepPod(&stripped.ObjectMeta, pod)
+	inventory.KeepProof(stripped, pod)
 	if serves(pod) {
 		stripped.Spec.HostNetwork, stripped.Status.PodIP = pod.Spec.HostNetwork, pod.Status.PodIP
 	}

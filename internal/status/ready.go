@@ -65,6 +65,10 @@ func (s *Seen) undeployed(status *v1alpha1.CollectorStatus) *readiness {
 	if s.Outcome.Checking != "" {
 		return new(readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, s.Outcome.Checking}.with(s.ofCheck()).with(s.Outcome.Message))
 	}
+	if s.Outcome.Proof != "" {
+		reason := map[bool]string{true: v1alpha1.ReasonCanaryPaused, false: v1alpha1.ReasonProving}[s.Outcome.IsPaused]
+		return new(readiness{corev1.ConditionFalse, reason, s.Outcome.Proof}.with(s.Outcome.Message))
+	}
 	return nil
 }
 
@@ -96,6 +100,8 @@ func failure(err error, message string) readiness {
 		reason, message = v1alpha1.ReasonConflict, conflict.Error()
 	} else if checked, ok := errors.AsType[*plan.CheckError](err); ok {
 		reason, message = v1alpha1.ReasonCheckFailed, checked.Error()
+	} else if canary, ok := errors.AsType[*plan.CanaryError](err); ok {
+		reason, message = v1alpha1.ReasonRolledBack, canary.Error()
 	} else if fields, ok := errors.AsType[*specpath.FieldsError](err); ok {
 		message = fields.Error()
 	} else if refused, ok := errors.AsType[*configuration.Error](err); ok {

@@ -15,6 +15,7 @@ func describeUpdate(before, after *v1alpha1.CollectorStatus, update *v1alpha1.Co
 		if isRollingOut(after) {
 			after.BeforeUpdate = &v1alpha1.BeforeUpdate{Ready: isTrue(before, "Ready"), DataFlowing: isTrue(before, v1alpha1.DataFlowing)}
 		}
+	case isRollingOut(before) && provingIn(after) != "": // it is on its way until it is proven
 	case !isRollingOut(before) || !wasBefore(before).Ready || !awaits:
 		unset(after, v1alpha1.UpdatePending)
 		after.BeforeUpdate = nil

@@ -38,7 +38,26 @@ func New(seed uint64) Schedule {
 	g.sometimes(31, 8, g.deleteRecords)
 	g.sometimes(32, 4, g.editMounts)
 	g.sometimes(51, 4, g.editClaims)
+	g.sometimes(33, 4, g.canaries)
 	return g.schedule
+}
+
+// canaries adds changes that have to prove themselves, and pods that die.
+func (g *generator) canaries(draw *rand.Rand) {
+	collector := draw.IntN(g.schedule.Collectors)
+	for range 2 + draw.IntN(4) {
+		e := Event{Action: Pass, N: []int{10, 40, 400}[draw.IntN(3)], Collector: collector, Rounds: draw.IntN(4)}
+		switch draw.IntN(4) {
+		case 0:
+			e.Action, e.N, e.Value = Pods, draw.IntN(6), "dies"
+		case 1:
+			e = Event{Action: Edit, Field: "image", Value: strconv.Itoa(1 + draw.IntN(3)), Collector: collector, Rounds: 5}
+		case 2:
+			e = Event{Action: Edit, Field: "configuration", Value: strconv.Itoa(1 + draw.IntN(5)), Collector: collector, Rounds: 5}
+		}
+		g.insert(draw, 0, e)
+	}
+	g.schedule.Events = slices.Insert(g.schedule.Events, draw.IntN(3), Event{Action: Edit, Field: "canary", Value: "true", Collector: collector})
 }
 
 // sometimes adds events to one schedule in some. They have a stream of random numbers of their own, so that the others stay as they were.

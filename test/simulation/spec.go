@@ -55,6 +55,9 @@ type Spec struct {
 	// Role is what the annotations of the Collector's ServiceAccount say.
 	Role int
 
+	// Canary says that a changed template has to prove itself. Only the model has it.
+	Canary bool
+
 	// HostPort has pods take a port of their node.
 	HostPort bool
 }
@@ -104,6 +107,8 @@ func (s Spec) With(field, value string) Spec {
 		s.Policy = value == "true"
 	case "account":
 		s.Account = value
+	case "canary":
+		s.Canary = value == "true"
 	case "host-port":
 		s.HostPort = value == "true"
 	}

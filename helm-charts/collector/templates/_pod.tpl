@@ -6,15 +6,23 @@ revisionHistoryLimit: 3
 {{- if not (hasKey $probes "readinessProbe") }}
 {{- /* A collector that refuses its configuration looks ready until it exits; a rollout must not believe it. */}}
 minReadySeconds: 10
+{{- else if hasKey .Values "canary" }}
+{{- /* What a canary had set must end, also if another client has made it its own. */}}
+minReadySeconds: 0
 {{- end }}
 selector:
   matchLabels:
     {{- include "collector.selector" . | nindent 4 }}
 template:
   metadata:
-    {{- with include "collector.usersKeys" .Values.podAnnotations }}
+    {{- $annotations := include "collector.usersKeys" .Values.podAnnotations }}
+    {{- if or $annotations (hasKey .Values "canary") }}
     annotations:
-      {{- . | nindent 6 }}
+      {{- with $annotations }}{{ . | nindent 6 }}{{ end }}
+      {{- if hasKey .Values "canary" }}
+      {{- /* The post-renderer writes the hash of the template. */}}
+      kube8.dev/template: ""
+      {{- end }}
     {{- end }}
     labels:
       {{- $labels := include "collector.podLabels" . }}

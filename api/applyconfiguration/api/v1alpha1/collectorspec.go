@@ -34,6 +34,9 @@ type CollectorSpecApplyConfiguration struct {
 	// Check lets the collector itself check each change in a Job, before the
 	// change reaches the pods. The default is no check.
 	Check *CheckApplyConfiguration `json:"check,omitempty"`
+	// Canary has a change of the pods prove itself on some of them before the
+	// others get it. The default is no canary.
+	Canary *CanaryApplyConfiguration `json:"canary,omitempty"`
 	// RevisionHistoryLimit is how many revisions the operator records, 10 by
 	// default: the deployed one, and those that you can go back to. As many Secrets
 	// with configurations stay, and what is in them. A lower limit counts for
@@ -122,6 +125,14 @@ func (b *CollectorSpecApplyConfiguration) WithReplicas(value int32) *CollectorSp
 // If called multiple times, the Check field is set to the value of the last call.
 func (b *CollectorSpecApplyConfiguration) WithCheck(value *CheckApplyConfiguration) *CollectorSpecApplyConfiguration {
 	b.Check = value
+	return b
+}
+
+// WithCanary sets the Canary field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Canary field is set to the value of the last call.
+func (b *CollectorSpecApplyConfiguration) WithCanary(value *CanaryApplyConfiguration) *CollectorSpecApplyConfiguration {
+	b.Canary = value
 	return b
 }
 

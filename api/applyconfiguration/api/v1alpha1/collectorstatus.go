@@ -31,6 +31,9 @@ type CollectorStatusApplyConfiguration struct {
 	// History are the revisions that have a record, a Secret of the Helm release:
 	// the deployed one is the last. spec.revisionHistoryLimit says how many stay.
 	History []RecordedRevisionApplyConfiguration `json:"history,omitempty"`
+	// Canary is the last change that canary pods had to prove. It is there while the
+	// change proves itself, and while it is rolled back.
+	Canary *CanaryStatusApplyConfiguration `json:"canary,omitempty"`
 	// BeforeUpdate is what was true of the Collector when its turn came to take a
 	// change that the operator brings. It is there while the condition
 	// UpdatePending has the reason RollingOut, which ends when the same is true
@@ -41,9 +44,10 @@ type CollectorStatusApplyConfiguration struct {
 	// it, also that of an operator that has just started.
 	RefusedObject *RefusedObjectApplyConfiguration `json:"refusedObject,omitempty"`
 	// Conditions are the observations. Ready says whether what the spec asks for
-	// is deployed and its pods serve, with one of the reasons Available,
+	// is deployed and its pods serve. Its reasons are Available,
 	// Progressing, PodsNotReady, ConfigInvalid, ConfigMissing, Checking,
-	// CheckFailed, Conflict, ReleaseFailed and Paused. Stalled is there, and True,
+	// CheckFailed, Proving, CanaryPaused, RolledBack, Conflict, ReleaseFailed and
+	// Paused. Stalled is there, and True,
 	// while only a change of the Collector or of what it refers to can help. PresetsReady says whether
 	// the pods may read what their presets read; it is False with the reason
 	// RoleMissing and the command that binds the role. UpdatePending is there
@@ -130,6 +134,14 @@ func (b *CollectorStatusApplyConfiguration) WithHistory(values ...*RecordedRevis
 		}
 		b.History = append(b.History, *values[i])
 	}
+	return b
+}
+
+// WithCanary sets the Canary field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Canary field is set to the value of the last call.
+func (b *CollectorStatusApplyConfiguration) WithCanary(value *CanaryStatusApplyConfiguration) *CollectorStatusApplyConfiguration {
+	b.Canary = value
 	return b
 }
 

@@ -13,6 +13,9 @@ type DeployedReleaseApplyConfiguration struct {
 	Revision *int64 `json:"revision,omitempty"`
 	// Generation is the metadata.generation that is deployed.
 	Generation *int64 `json:"generation,omitempty"`
+	// Template is the hash of the pod template, where spec.canary is set. A change
+	// with another one has to prove itself.
+	Template *string `json:"template,omitempty"`
 	// Digest is a SHA-256, in hex, over the release and all that it was made from.
 	// By it the operator sees after a restart that there is nothing to do.
 	Digest *string `json:"digest,omitempty"`
@@ -45,6 +48,14 @@ func (b *DeployedReleaseApplyConfiguration) WithRevision(value int64) *DeployedR
 // If called multiple times, the Generation field is set to the value of the last call.
 func (b *DeployedReleaseApplyConfiguration) WithGeneration(value int64) *DeployedReleaseApplyConfiguration {
 	b.Generation = &value
+	return b
+}
+
+// WithTemplate sets the Template field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Template field is set to the value of the last call.
+func (b *DeployedReleaseApplyConfiguration) WithTemplate(value string) *DeployedReleaseApplyConfiguration {
+	b.Template = &value
 	return b
 }
 

@@ -73,7 +73,7 @@ not become ready.`,
 	})
 	root.AddCommand(p.listCommand(), p.createCommand(), p.applyCommand(), p.planCommand(), p.deleteCommand(), p.importCommand(),
 		p.configCommand(), p.statusCommand(), p.whyCommand(), p.historyCommand(), p.rollbackCommand(), p.restartCommand(),
-		p.pauseCommand(), p.resumeCommand(), p.logsCommand(), p.reportCommand(), p.preflightCommand(), p.topCommand(),
+		p.pauseCommand(), p.resumeCommand(), p.promoteCommand(), p.abortCommand(), p.logsCommand(), p.reportCommand(), p.preflightCommand(), p.topCommand(),
 		p.rolloutCommand(), offline.NewCommand(),
 		p.versionCommand())
 	p.completions(root)

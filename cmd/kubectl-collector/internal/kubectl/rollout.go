@@ -218,7 +218,7 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 	for _, ready := range c.Status.Conditions {
 		isRefusal := slices.Contains([]string{
 			v1alpha1.ReasonConfigInvalid, v1alpha1.ReasonConfigMissing, v1alpha1.ReasonCheckFailed, v1alpha1.ReasonConflict,
-			v1alpha1.ReasonReleaseFailed,
+			v1alpha1.ReasonReleaseFailed, v1alpha1.ReasonRolledBack, v1alpha1.ReasonCanaryPaused,
 		}, ready.Reason)
 		if ready.Type == "Ready" && isRefusal {
 			return "refused", since

@@ -93,6 +93,9 @@ func (o *observed) print(to io.Writer) error {
 	row("Revision", "%s", revisionOf(o.collector))
 	row("Pods", "%d of %d ready, mode %s", status.ReadyReplicas, status.Replicas, cmp.Or(string(spec.Mode), "deployment"))
 	row("Check", "%s", o.check())
+	if change := status.Canary; change != nil {
+		row("Canary", "%s", describeCanary(change))
+	}
 	names := map[string]string{v1alpha1.UpdatePending: "Update", v1alpha1.PresetsReady: "Presets", v1alpha1.DataFlowing: "Data"}
 	for _, condition := range o.others() {
 		row(names[condition.Type], "%s: %s", condition.Reason, condition.Message)

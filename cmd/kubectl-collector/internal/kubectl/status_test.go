@@ -18,6 +18,7 @@ func TestTheScreenHasWhatTheStatusSays(t *testing.T) {
 	}
 	for name, row := range map[string]struct {
 		ready, update v1alpha1.Condition
+		canary        *v1alpha1.CanaryStatus
 		behind        bool
 		want, wantNot string
 	}{
@@ -36,9 +37,18 @@ func TestTheScreenHasWhatTheStatusSays(t *testing.T) {
 			ready:  condition("Ready", "True", "Available", "1/1 available"),
 			update: condition(v1alpha1.UpdatePending, "False", "RollingOut", ""), want: "Next: Nothing.", wantNot: "Update",
 		},
+		"a change that canary pods prove": {
+			ready: condition("Ready", "False", "Proving", "until noon"), canary: &v1alpha1.CanaryStatus{Hash: "0123456789ab", Since: metav1.Now()},
+			want: "Canary          change 0123456789ab, for 0s; `kubectl collector promote` and `abort` decide at once",
+		},
+		"a change that canary pods have failed to prove": {
+			ready:  condition("Ready", "False", "RolledBack", "pod c-x: Error"),
+			canary: &v1alpha1.CanaryStatus{Hash: "0123456789ab", RolledBack: "pod c-x: Error"}, want: "Canary          change 0123456789ab has failed",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			collector := &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-acme", Name: "gateway", Generation: 1}}
+			collector.Status.Canary = row.canary
 			collector.Status.Conditions = []v1alpha1.Condition{row.update}
 			if !row.behind {
 				collector.Status.ObservedGeneration = 1

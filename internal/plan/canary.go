@@ -1,0 +1,224 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/claims"
+	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// Canary is what spec.canary says, and what is known of the change that has to prove itself.
+type Canary struct {
+	// Pods is how many pods get the change first, or what percentage, and Hold for how long they have to be ready.
+	Pods intstr.IntOrString
+	Hold time.Duration
+
+	// Pauses leaves canary pods as they are after a failure. IsManual has a proven change wait until it is promoted.
+	Pauses, IsManual bool
+
+	// Promoted and Aborted are hashes of changes that a user has decided about, as Hash has them.
+	Promoted, Aborted string
+
+	// Template is the stamp of the pod template of the deployed revision. It is empty if that has none.
+	Template string
+
+	// Last is the last change that the status tells of.
+	Last v1alpha1.CanaryStatus
+
+	// Seen are the pods with a stamp.
+	Seen []inventory.Pod
+}
+
+// See has a proof look at pods. Those without a stamp prove nothing.
+func (c *Canary) See(pods []inventory.Pod) {
+	if c != nil {
+		c.Seen = slices.DeleteFunc(slices.Clone(pods), func(pod inventory.Pod) bool { return pod.Template == "" })
+	}
+}
+
+// CanaryError says why a change is rolled back. The same change is not tried again, unless it is promoted.
+type CanaryError struct{ message string }
+
+// Error says what has happened to the canary pods.
+func (e *CanaryError) Error() string { return e.message }
+
+// hashLength is how many digits of the hash of a revision tell changes apart for people.
+const hashLength = 12
+
+// shortHash returns the hash of the wanted revision as people write it.
+func (s *Situation) shortHash() string { return s.Want.Hash[:min(hashLength, len(s.Want.Hash))] }
+
+// IsPromoted tells whether a user has promoted the wanted revision. Then an earlier failure does not count.
+func (s *Situation) IsPromoted() bool { return s.Canary != nil && s.Canary.Promoted == s.shortHash() }
+
+// TemplateOf returns the stamp of the pod template of a workload, or an empty one.
+func TemplateOf(workload *render.Object) string {
+	if workload == nil {
+		return ""
+	}
+	stamp, _, _ := unstructured.NestedString(workload.Content.Object, "spec", "template", "metadata", "annotations", postrender.TemplateAnnotation)
+	return stamp
+}
+
+// prove returns the plan for a change that canary pods have to prove, and whether there is nothing to prove, or nothing any more.
+func (s Situation) prove() (p Plan, isProven bool) {
+	left := Plan{}
+	if err := s.leaveReplicas(&left); err != nil {
+		return Plan{Verdict: Refused, Err: err}, false
+	}
+	workload := s.Want.First(render.Workloads)
+	if !s.mustProve(workload) {
+		return p, true
+	}
+	if p.Unproven = s.unprovable(workload); p.Unproven != "" {
+		return p, true
+	}
+	seen := s.View.Objects[workload.Ref]
+	if !seen.IsThere() {
+		return s.awaitWorkload(workload.Ref, seen)
+	}
+	c := *s.Canary
+	if c.Last.Hash != s.shortHash() {
+		now := metav1.NewTime(s.Now.UTC().Truncate(time.Second)) // as a status has it
+		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: now}
+	}
+	pods, told := c.count(seen.Replicas), c.Last
+	found := c.proofOf(TemplateOf(workload), pods, seen.Replicas, s.Now)
+	switch found.stage {
+	case proven:
+		return p, true
+	case failed:
+		told.RolledBack = found.message
+		return Plan{Verdict: Refused, Err: &CanaryError{found.message}, Canary: &told, Restores: s.Drifts()}, false
+	case waiting, paused:
+	}
+	if begins := c.begins(workload); s.Canary.Last.Hash != told.Hash && s.Now.Before(begins) {
+		p = Plan{Verdict: Deferred, Restores: s.Drifts(), After: begins.Sub(s.Now)}
+		p.Note("the change begins to prove itself at %s, when all pods have been ready for %s", begins.UTC().Format(time.RFC3339), c.least())
+		return p, false
+	}
+	p = s.canary(workload, pods, told.Since.Time)
+	p.Message = cmp.Or(left.Message, p.Message)
+	if left.After > 0 {
+		p.Sooner(left.After)
+	}
+	if p.Verdict != Proving {
+		return p, false
+	}
+	p.Canary, p.Proof, p.IsPaused = &told, found.message, found.stage == paused
+	if !found.until.IsZero() {
+		p.Sooner(found.until.Sub(s.Now))
+	}
+	return p, false
+}
+
+// mustProve tells whether a changed workload has to prove itself: it has pods of another template, and was not proven before.
+func (s *Situation) mustProve(workload *render.Object) bool {
+	if s.Canary == nil || s.Deployed == "" || workload == nil {
+		return false
+	}
+	seen, isKnown := s.View.Objects[workload.Ref]
+	_, isReplaced := s.Immutable[workload.Ref]
+	kind := workload.Ref.Kind().Kind
+	switch {
+	case TemplateOf(workload) == s.Canary.Template, !isKnown, seen.Replicas == 0, seen.Pending: // no accepted pods are there
+		return false
+	case seen.Hash == workload.Hash && seen.IsThere(): // it got its own form because it was proven
+		return false
+	case isReplaced: // the Deployment or DaemonSet goes with its pods
+		return kind == "StatefulSet"
+	case kind == "DaemonSet": // without stamps, nobody knows since when its pods are ready
+		return s.Canary.Template != ""
+	}
+	return true
+}
+
+// unprovable says why no canary can prove a changed workload, or nothing.
+func (s *Situation) unprovable(workload *render.Object) string {
+	strategy, _, _ := unstructured.NestedString(workload.Content.Object, "spec", "strategy", "type")
+	templates := claims.TemplatesOf(workload)
+	switch {
+	case strategy == "Recreate":
+		return "pods of " + workload.Ref.String() + " cannot run beside each other"
+	case slices.ContainsFunc(s.View.Pods, func(pod inventory.Pod) bool { return pod.Lacks(templates) }):
+		return "pods of " + workload.Ref.String() + " lack a claim, and are replaced one after the other"
+	}
+	return ""
+}
+
+// awaitWorkload returns the plan while the deployed workload has gone, or goes: it comes back before the change is proven. If it cannot, no
+// pods are there that a proof could protect.
+func (s *Situation) awaitWorkload(what inventory.Reference, seen drift.Seen) (p Plan, isProven bool) {
+	if s.Unmended != nil {
+		return p, true
+	}
+	p = Plan{Verdict: Deferred, Restores: true}
+	p.Note("%s of the deployed revision comes back before the change is proven", what)
+	if seen.State == drift.Lost {
+		p.After = inventory.CacheDelay
+	}
+	return p, false
+}
+
+// canary returns the plan that has the change reach some pods: what pods mount is created or changed, and the workload has a form that
+// changes no more pods. Everything else is only tried. Nothing is deleted or accepted.
+func (s Situation) canary(workload *render.Object, pods int32, since time.Time) Plan {
+	form, err := s.form(workload, pods, since)
+	if err != nil {
+		return Plan{Verdict: Refused, Err: err, Restores: s.Drifts()}
+	}
+	p := Plan{Verdict: Proving}
+	var steps, tries []apply.Step
+	isApplied := true
+	for i := range s.Want.Objects {
+		wanted, isHeld, noted := &s.Want.Objects[i], s.Want.Objects[i].Stage == render.Mounts, &Plan{}
+		if wanted.Ref == form.Ref {
+			wanted, isHeld = &form, true
+		}
+		if isHeld {
+			p.holds.Objects, noted = append(p.holds.Objects, *wanted), &p
+		}
+		step, refusal := s.step(wanted, noted)
+		switch {
+		case refusal != nil:
+			return Plan{Verdict: Refused, Err: refusal, Restores: s.Drifts()}
+		case step == nil:
+			continue
+		case wanted == &form:
+			isApplied = false
+		}
+		if isHeld && s.stageOf(*step) != growing {
+			steps = append(steps, *step)
+			continue
+		}
+		tried := *step
+		tried.Action = apply.Try
+		tries = append(tries, tried)
+	}
+	held, untried := s.tries(steps)
+	changesUsed := slices.ContainsFunc(steps, func(step apply.Step) bool { return step.InUse })
+	if isApplied && changesUsed { // what pods mount changes now, and must not if the workload is refused later
+		seen := s.View.Objects[form.Ref]
+		tries = append(tries, apply.Step{Action: apply.Try, Ref: form.Ref, Object: &form, UID: seen.UID, CoOwned: seen.CoOwned})
+	}
+	if !isApplied || changesUsed {
+		p.Tries = append(held, tries...)
+	}
+	p.Orphans = s.orphans()
+	s.order(steps, untried, &p)
+	for what := range s.Harmed() {
+		p.Restores = p.Restores || p.holds.Has(what) == nil
+	}
+	return p
+}

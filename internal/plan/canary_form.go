@@ -1,0 +1,65 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// endless is a number of seconds, 34 days. No canary pod counts as available to the Deployment controller for so long, so the other pods stay.
+// It has to outlast every proof, also while no operator runs. progressDeadlineSeconds must be greater.
+const endless = 3_000_000
+
+// form returns the wanted workload in a form that changes no more than some pods, and keeps the number of pods as it is. None of these
+// fields is in the pod template, so the workload's own form rolls no pod again.
+//
+// A DaemonSet's controller replaces each old pod at once that has not been ready for minReadySeconds. So these are as long as the old pods had
+// been ready when the proof began.
+func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (render.Object, error) {
+	content, live := workload.Content.DeepCopy(), s.View.Objects[workload.Ref].Replicas
+	fields := map[string]any{}
+	switch workload.Ref.Kind().Kind {
+	case "Deployment":
+		fields["strategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": limits(pods, surges(content, "strategy"))}
+		fields["minReadySeconds"], fields["progressDeadlineSeconds"] = int64(endless), int64(math.MaxInt32)
+	case "StatefulSet":
+		rolling, _, _ := unstructured.NestedMap(content.Object, "spec", "updateStrategy", "rollingUpdate")
+		if rolling == nil {
+			rolling = map[string]any{}
+		}
+		rolling["partition"] = int64(live - pods)
+		fields["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": rolling}
+	case "DaemonSet":
+		fields["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": limits(pods, surges(content, "updateStrategy"))}
+		ready := since.Sub(s.Canary.youngest(TemplateOf(workload)))
+		fields["minReadySeconds"] = int64(min(max(ready, s.Canary.least()).Seconds(), endless))
+	}
+	if workload.SetsReplicas {
+		fields["replicas"] = int64(live)
+	}
+	for name, value := range fields {
+		if err := unstructured.SetNestedField(content.Object, value, "spec", name); err != nil {
+			return render.Object{}, fmt.Errorf("limit the canary pods of %s: %w", workload.Ref, err)
+		}
+	}
+	return render.NewObject(content)
+}
+
+// surges tells whether a workload starts pods beside the others. The chart has it do so where two pods can be on one node.
+func surges(content *unstructured.Unstructured, strategy string) bool {
+	surge, _, _ := unstructured.NestedFieldNoCopy(content.Object, "spec", strategy, "rollingUpdate", "maxSurge")
+	return !slices.Contains([]string{"<nil>", "0", "0%"}, fmt.Sprint(surge))
+}
+
+// limits returns the limits of a rolling update that changes some pods: beside the others, or in their place.
+func limits(pods int32, isSurging bool) map[string]any {
+	if isSurging {
+		return map[string]any{"maxSurge": int64(pods), "maxUnavailable": int64(0)}
+	}
+	return map[string]any{"maxSurge": int64(0), "maxUnavailable": int64(pods)}
+}

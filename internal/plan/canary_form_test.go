@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+func TestTheFormOfACanaryChangesSomePodsOnly(t *testing.T) {
+	surging := map[string]any{"updateStrategy": map[string]any{"rollingUpdate": map[string]any{"maxSurge": "20%"}}}
+	beside := map[string]any{"rollingUpdate": map[string]any{"maxSurge": int64(1)}}
+	instead := map[string]any{"rollingUpdate": map[string]any{"maxSurge": int64(0), "maxUnavailable": int64(1)}}
+	old := inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-2 * time.Hour)}
+	for name, row := range map[string]struct {
+		kind   string
+		fields map[string]any
+		pods   intstr.IntOrString
+		want   string
+	}{
+		"a Deployment has more pods, and none of them is ever available": {
+			"Deployment", map[string]any{"replicas": int64(9), "minReadySeconds": int64(10), "strategy": beside}, intstr.FromString("26%"),
+			`{"minReadySeconds":3000000,"progressDeadlineSeconds":2147483647,"replicas":4,` +
+				`"strategy":{"rollingUpdate":{"maxSurge":2,"maxUnavailable":0},"type":"RollingUpdate"}}`,
+		},
+		"the number of pods is left to an autoscaler": {
+			"Deployment", map[string]any{"strategy": beside}, intstr.FromInt32(1), `{"minReadySeconds":3000000,"progressDeadlineSeconds":2147483647,` +
+				`"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":0},"type":"RollingUpdate"}}`,
+		},
+		"with host ports, no pod can be beside another one": {
+			"Deployment", map[string]any{"strategy": instead}, intstr.FromInt32(2), `{"minReadySeconds":3000000,"progressDeadlineSeconds":2147483647,` +
+				`"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":2},"type":"RollingUpdate"}}`,
+		},
+		"the last pods of a StatefulSet change": {
+			"StatefulSet", map[string]any{"updateStrategy": map[string]any{"rollingUpdate": map[string]any{"maxUnavailable": int64(3)}}}, intstr.FromInt32(1),
+			`{"updateStrategy":{"rollingUpdate":{"maxUnavailable":3,"partition":3},"type":"RollingUpdate"}}`,
+		},
+		"there are no more canary pods than pods": {
+			"StatefulSet", nil, intstr.FromInt32(9), `{"updateStrategy":{"rollingUpdate":{"partition":0},"type":"RollingUpdate"}}`,
+		},
+		"a DaemonSet that surges has pods beside the others, which count as available as long as they were ready": {
+			"DaemonSet", surging, intstr.FromInt32(2),
+			`{"minReadySeconds":7020,"updateStrategy":{"rollingUpdate":{"maxSurge":2,"maxUnavailable":0},"type":"RollingUpdate"}}`,
+		},
+		"another DaemonSet ends pods": {
+			"DaemonSet", nil, intstr.FromInt32(1),
+			`{"minReadySeconds":7020,"updateStrategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1},"type":"RollingUpdate"}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := canaryOf(row.kind, row.fields, old)
+			s.Canary.Pods = row.pods
+			workload := s.Want.First(render.Workloads)
+			form, err := s.form(workload, s.Canary.count(4), noon.Add(-before))
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec, _ := form.Content.Object["spec"].(map[string]any)
+			delete(spec, "template")
+			got, _ := json.Marshal(spec)
+			if string(got) != row.want || form.Hash == workload.Hash {
+				t.Errorf("hash %s, %s, want %s", form.Hash, got, row.want)
+			}
+		})
+	}
+}
+
+func TestACanaryFollowsTheNumberOfPods(t *testing.T) {
+	s := begun(canaryOf("StatefulSet", nil, podSince(time.Minute)))
+	s.View.Objects = with(s.View.Objects, "StatefulSet/c", func(seen *drift.Seen) { seen.Replicas = 6 })
+	p := Decide(s)
+	if len(p.Groups) != 1 || p.Groups[0][0].Action != apply.Change {
+		t.Fatalf("plan %s", brief(p))
+	}
+	partition, _, _ := unstructured.NestedInt64(p.Groups[0][0].Object.Content.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
+	if partition != 5 {
+		t.Errorf("partition %d, want 5", partition)
+	}
+}

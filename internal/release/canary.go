@@ -1,0 +1,82 @@
+package release
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/metrics"
+	"github.com/kube8/kube8-operator/internal/plan"
+)
+
+// defaultHold is for how long canary pods have to be ready, if spec.canary does not say.
+const defaultHold = "5m"
+
+// canary returns what spec.canary says and what is known of the change, or nil without spec.canary.
+func (r *reconcile) canary() (*plan.Canary, error) {
+	fields, isSet, _ := unstructured.NestedMap(r.collector.Object, "spec", "canary")
+	if !isSet {
+		return nil, nil
+	}
+	asked := v1alpha1.Canary{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &asked); err != nil {
+		return nil, fmt.Errorf("read spec.canary: %w", err)
+	}
+	hold, err := time.ParseDuration(cmp.Or(asked.Hold, defaultHold))
+	if err != nil {
+		return nil, fmt.Errorf("read spec.canary.hold: %w", err)
+	}
+	annotations := r.collector.GetAnnotations()
+	c := &plan.Canary{
+		Pods: intstr.FromInt32(1), Hold: hold, Pauses: asked.OnFailure == v1alpha1.CanaryPause, IsManual: asked.Approval == v1alpha1.CanaryManual,
+		Promoted: annotations[v1alpha1.PromoteAnnotation], Aborted: annotations[v1alpha1.AbortAnnotation],
+		Template: r.deployed.Template, Last: r.reportedCanary(),
+	}
+	if asked.Pods != nil {
+		c.Pods = *asked.Pods
+	}
+	return c, nil
+}
+
+// reportedCanary returns the change that the status tells of, or an empty one.
+func (r *reconcile) reportedCanary() (reported v1alpha1.CanaryStatus) {
+	fields, _, _ := unstructured.NestedMap(r.collector.Object, "status", "canary")
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &reported) // what cannot be read was never written
+	return reported
+}
+
+// tests tells the status which change is tested, and how far that is, or why it cannot be.
+func (r *reconcile) tests(p plan.Plan) {
+	r.unproven = p.Unproven
+	if r.outcome.Canary, r.outcome.Proof, r.outcome.IsPaused = p.Canary, p.Proof, p.IsPaused; p.Proof != "" {
+		r.outcome.Proof += fmt.Sprintf("; the other pods serve revision %d", r.deployed.Revision)
+	}
+}
+
+// reportUnproven tells that a change was deployed although no canary could prove it, and why.
+func (r *reconcile) reportUnproven(err error) {
+	if err == nil && r.unproven != "" {
+		r.Events.Eventf(r.collector, corev1.EventTypeWarning, "NotProven", "the change is deployed without a canary: %s", r.unproven)
+	}
+}
+
+// countCanary counts a canary that has ended in this reconcile.
+func (r *reconcile) countCanary(err error) {
+	before := r.reportedCanary()
+	wasProving := before.Hash != "" && before.RolledBack == ""
+	_, isRolledBack := errors.AsType[*plan.CanaryError](err)
+	switch {
+	case isRolledBack && before.RolledBack == "":
+		r.Metrics.Proved(metrics.RolledBack)
+	case wasProving && r.outcome.Verdict == plan.Upgrade && strings.HasPrefix(r.deployed.Hash(), before.Hash):
+		r.Metrics.Proved(metrics.Proven)
+	}
+}

@@ -1,0 +1,190 @@
+package release
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/test/simulation"
+)
+
+// simHold is for how long a canary pod has to be ready. There is one of a Collector.
+const simHold = 30 * time.Second
+
+// simMostPods is more than any workload of a schedule has.
+const simMostPods = 30
+
+// simStamp begins the stamp of a template, as the model writes templates.
+const simStamp = "#"
+
+// stamp stamps a template, as the post-renderer does.
+func (in simInputs) stamp(template map[string]any) map[string]any {
+	if in.spec.Canary {
+		sum := sha256.Sum256(fmt.Append(nil, template))
+		_ = unstructured.SetNestedField(template, hex.EncodeToString(sum[:4]), "metadata", "annotations", postrender.TemplateAnnotation)
+	}
+	return template
+}
+
+// stamp returns the stamp of a pod's template, or nothing.
+func (p *simPod) stamp() string {
+	_, after, _ := strings.Cut(p.template, simStamp)
+	stamp, _, _ := strings.Cut(after, "|")
+	return stamp
+}
+
+// partition returns the first ordinal that has the changed template, if a workload has the form of a canary.
+func (o *simObject) partition() (from int, isCanary bool) {
+	_, after, isSet := strings.Cut(o.get("spec.updateStrategy"), "partition:")
+	_, _ = fmt.Sscan(strings.NewReplacer("]", " ", "[", " ").Replace(after), &from)
+	ready, _ := strconv.Atoi(o.get("spec.minReadySeconds"))
+	return from, isSet && from >= 0 || ready > 0
+}
+
+// accepted returns the template that a workload has in the accepted revision, or nothing.
+func (s *simSpace) acceptedTemplate(o *simObject) string {
+	accepted := s.accepted.First(render.Workloads)
+	if accepted == nil || accepted.Ref != o.ref {
+		return ""
+	}
+	for _, field := range s.world.charts.flatten(accepted.Content) {
+		if field.name == simTemplate {
+			return field.value
+		}
+	}
+	return ""
+}
+
+// runCanary is the model of the workload controllers for a workload that changes one pod only: that counts as not available.
+func (s *simSpace) runCanary(o *simObject, own []*simPod, wanted, from int) {
+	template, base := o.get(simTemplate), s.acceptedTemplate(o)
+	isNew := func(pod *simPod) bool { return pod.template == template }
+	isOld := func(pod *simPod) bool { return !isNew(pod) }
+	isStale := func(pod *simPod) bool { return isOld(pod) && pod.canary }
+	isNext := func(pod *simPod) bool { return isOld(pod) && pod.ordinal >= from }
+	if i := slices.IndexFunc(own, isOld); i >= 0 && !own[i].canary {
+		base = own[i].template
+	}
+	if base == "" {
+		base = template
+	}
+	old, fresh := simCount(own, isOld), simCount(own, isNew)
+	switch {
+	case simCount(own, isStale) > 0:
+		s.removePod(own, isStale)
+	case o.kind() == "StatefulSet" && len(own) < wanted:
+		if started := s.startCanary(o, own, base); started != nil && started.ordinal >= from {
+			started.template, started.canary = template, true
+		}
+	case o.kind() == "StatefulSet" && simCount(own, isNext) > 0:
+		s.removePod(own, isNext)
+	case o.kind() == "DaemonSet" && len(own) < wanted, o.kind() == "Deployment" && old >= wanted && fresh == 0:
+		s.startCanary(o, own, template)
+	case o.kind() == "DaemonSet" && fresh == 0, o.kind() != "DaemonSet" && old > wanted:
+		s.removePod(own, isOld)
+	case o.kind() == "Deployment" && old < wanted && (base != template || fresh < wanted):
+		s.startCanary(o, own, base)
+	}
+}
+
+// startCanary starts a pod that may be one of a canary, and returns it, or nil if the API server refuses it.
+func (s *simSpace) startCanary(o *simObject, own []*simPod, template string) *simPod {
+	before := len(s.pods)
+	if s.startPod(o, own, template); len(s.pods) == before {
+		return nil
+	}
+	s.pods[before].canary = template == o.get(simTemplate)
+	return s.pods[before]
+}
+
+// proves notes which templates pods have proven.
+func (s *simSpace) proves() {
+	for _, pod := range s.pods {
+		if pod.ready && s.world.now.Sub(pod.since) >= simHold {
+			s.proven[pod.template] = true
+		}
+	}
+}
+
+// needsNoProof notes a template of a StatefulSet whose pods lack a claim, or did when that was decided: they are replaced one after the other.
+func (s *simSpace) needsNoProof(o *simObject, template string) {
+	if slices.ContainsFunc(slices.Concat(s.pods, s.decidedBy), func(pod *simPod) bool { return pod.ordinal >= 0 && o.lacks(pod) }) {
+		s.proven[template] = true
+	}
+}
+
+// mustBeProven checks that no more than one pod has a template that none has proven, as long as the accepted revision has another one.
+// Somebody who has touched the workload may have taken its pods away.
+func (s *simSpace) mustBeProven(o *simObject, template, what string) {
+	s.needsNoProof(o, template)
+	accepted := s.acceptedTemplate(o)
+	isNew := accepted != "" && accepted != template && strings.Contains(template, simStamp)
+	isKnown := o.kind() != "DaemonSet" || strings.Contains(accepted, simStamp)
+	if isNew && isKnown && !s.proven[template] && !s.touched[o.ref] {
+		s.world.violates("S11", "%s of %s, and nothing has proven it", what, o.ref)
+	}
+}
+
+// mustBeAcceptedProven checks a revision that is accepted.
+func (s *simSpace) mustBeAcceptedProven(added plan.Want) {
+	workload := added.First(render.Workloads)
+	if live := s.objects[workload.Ref]; live != nil {
+		s.mustBeProven(live, live.get(simTemplate), "a template is accepted")
+	}
+}
+
+// rolledBack tells which canary has refused what is wanted, or nothing.
+func (s *simSpace) rolledBack(want plan.Want) string {
+	if found := s.state.Canary; found != nil && found.RolledBack != "" && strings.HasPrefix(want.Hash, found.Hash) {
+		return "the canary: " + found.RolledBack
+	}
+	return ""
+}
+
+func TestACanaryOfTheModelProvesAChangeOrTakesItBack(t *testing.T) {
+	begin := []simulation.Event{
+		{Action: simulation.Edit, Field: "canary", Value: "true"}, {Action: simulation.Edit, Field: "replicas", Value: "3"},
+		{Action: simulation.Pass, N: 60},
+	}
+	for name, row := range map[string]struct {
+		events           []simulation.Event
+		pass             time.Duration
+		pods             int // of the change
+		revision         int64
+		verdict          plan.Verdict
+		isReady, isToTry bool
+	}{
+		"one pod has the change at first":  {nil, 20 * time.Second, 1, 1, plan.Proving, false, true},
+		"all pods have it when it is good": {nil, 2 * time.Minute, 3, 2, plan.InSync, true, true},
+		"no pod has what dies":             {[]simulation.Event{{Action: simulation.Pods, N: 2, Value: "dies"}}, time.Minute, 0, 1, plan.Refused, false, false},
+		"no pod has what is never ready":   {[]simulation.Event{{Action: simulation.Pods, N: 2, Value: "never"}}, time.Hour, 0, 1, plan.Refused, false, false},
+	} {
+		for _, mode := range []string{"deployment", "statefulset"} {
+			t.Run(name+", "+mode, func(t *testing.T) {
+				w := newSimWorld(simulation.Schedule{Collectors: 1}, &simCharts{}, newSimRunner(nil).metrics, nil)
+				events := append(slices.Clone(begin), row.events...)
+				events = slices.Insert(events, 0, simulation.Event{Action: simulation.Edit, Field: "mode", Value: mode})
+				for _, event := range append(events, simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "2"}) {
+					w.happen(event)
+				}
+				w.pass(row.pass)
+				s := w.spaces[0]
+				got := simCount(s.pods, func(pod *simPod) bool { return strings.Contains(pod.template, "c-config-2 ") })
+				if got != row.pods || s.state.revision() != row.revision || s.state.verdict != row.verdict || s.state.ready() != row.isReady || w.violation != "" {
+					t.Errorf("%d of %d pods, %s %s, want %d pods, revision %d, %s, ready %t", got, len(s.pods), s.state, w.violation,
+						row.pods, row.revision, row.verdict, row.isReady)
+				}
+			})
+		}
+	}
+}
