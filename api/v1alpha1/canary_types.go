@@ -7,7 +7,8 @@ import (
 
 // Canary has a change of the pods prove itself. It reaches as many pods as pods
 // says. They have proven it when they have been ready for hold, and no container
-// of them has restarted or failed. Then the change reaches the other pods.
+// of them has restarted or failed. With spec.flow, data must also flow no worse
+// through them than through the others. Then the change reaches the other pods.
 // Otherwise the last revision serves again, whose pods the change has not
 // touched. canary: {} is enough.
 type Canary struct {

@@ -222,7 +222,7 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 	if !has {
 		return
 	}
-	var present []types.UID
+	var present, canaries []types.UID
 	addresses := map[types.UID]string{}
 	for _, key := range of.pods {
 		pod := &corev1.Pod{}
@@ -231,12 +231,15 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 		}
 		if address := w.addressOf(pod, source); address != "" {
 			present, addresses[pod.UID] = append(present, pod.UID), address
+			if isOfCanary(collector, pod) {
+				canaries = append(canaries, pod.UID)
+			}
 		}
 	}
 	known := w.entryOf(collector)
 	var answers []answer
 	before := known.byUID()
-	for _, uid := range known.next(present) {
+	for _, uid := range known.next(present, canaries...) {
 		slots := w.slot(ctx, before[uid].silent == windows)
 		if slots == nil {
 			continue // it has its turn at the next look

@@ -135,20 +135,20 @@ func addReconciler(
 	if err != nil {
 		return fmt.Errorf("create action clients: %w", err)
 	}
+	flows := &flow.Watcher{
+		Collectors: f.collectors, Find: find, Pods: mgr.GetCache(), Requeue: func(collector client.Object) { own.ask(ctx, collector, 0) },
+		Period: max(opts.FlowPeriod, time.Second), Await: opts.RolloutFlow, HostNetwork: opts.FlowHostNetwork,
+	}
 	clients := release.New(mgr.GetClient(), mgr.GetAPIReader(), release.Options{
 		Source: &revision.Source{
 			Chart: f.chart, Build: opts.Build, Mapper: mgr.GetRESTMapper(), Served: f.capabilities.Get,
 			Configuration: configurations.Configuration, Versions: configurations.Versions, References: configurations.References,
 			Bases: shared.Of,
 		},
-		Discover: f.capabilities.Discover, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting,
+		Discover: f.capabilities.Discover, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, Flows: flows.Verdicts,
 		Alone: opts.Manager.LeaderElection, Period: period,
 	})
 	f.knows = clients.Knows
-	flows := &flow.Watcher{
-		Collectors: f.collectors, Find: find, Pods: mgr.GetCache(), Requeue: func(collector client.Object) { own.ask(ctx, collector, 0) },
-		Period: max(opts.FlowPeriod, time.Second), Await: opts.RolloutFlow, HostNetwork: opts.FlowHostNetwork,
-	}
 	err = runtimemetrics.Registry.Register(flows)
 	if _, isAnother := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !isAnother {
 		return fmt.Errorf("register the metrics of flows: %w", err)

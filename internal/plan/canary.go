@@ -13,6 +13,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/claims"
 	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/flow"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -38,6 +39,9 @@ type Canary struct {
 
 	// Seen are the pods with a stamp.
 	Seen []inventory.Pod
+
+	// Flow is how data flows through the pods with the change, beside the others. It is nil where the spec has no flow.
+	Flow *flow.Comparison
 }
 
 // See has a proof look at pods. Those without a stamp prove nothing.
@@ -119,6 +123,9 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	p.Canary, p.Proof, p.IsPaused = &told, found.message, found.stage == paused
 	if !found.until.IsZero() {
 		p.Sooner(found.until.Sub(s.Now))
+	}
+	if c.Flow != nil && found.stage == waiting {
+		p.Sooner(flow.Period) // no event tells of a verdict
 	}
 	return p, false
 }

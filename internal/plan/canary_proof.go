@@ -84,6 +84,9 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 			}
 		}
 	}
+	if c.Flow != nil && c.Flow.Worse != "" {
+		return proof{stage: failed, message: "data flows worse through canary pods than through the others: " + c.Flow.Worse}
+	}
 	if len(ready) < pods {
 		if now.Before(deadline) {
 			return proof{until: deadline, message: "are not " + lack + ", and have until " + deadline.UTC().Format(time.RFC3339) + trouble}
@@ -94,6 +97,20 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 	end := ready[pods-1].Add(c.Hold)
 	if now.Before(end) {
 		return proof{until: end, message: "prove the change until " + end.UTC().Format(time.RFC3339)}
+	}
+	return c.flowed(end, now)
+}
+
+// flowed returns what the data shows of pods that have been ready for as long as is asked. Where no pod with the change has a verdict in
+// time, data has no say.
+func (c *Canary) flowed(end, now time.Time) proof {
+	deadline := end.Add(provingDeadline)
+	switch {
+	case c.Flow == nil:
+	case c.Flow.IsSilent:
+		return proof{stage: failed, message: "nothing flows through canary pods, and data flows through the others"}
+	case !c.Flow.IsKnown && now.Before(deadline):
+		return proof{until: deadline, message: "are ready, and wait until it is known how their data flows, or until " + deadline.UTC().Format(time.RFC3339)}
 	}
 	return proof{stage: proven}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/flow"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -65,6 +66,13 @@ func begun(s Situation) Situation {
 // changed changes a situation.
 func changed(s Situation, change func(*Situation)) Situation {
 	change(&s)
+	return s
+}
+
+// flowing returns a situation whose canary pod has been ready for so long, where the spec has a flow.
+func flowing(ready time.Duration, found flow.Comparison) Situation {
+	s := begun(canaryOf("Deployment", map[string]any{"replicas": int64(4)}, podSince(ready)))
+	s.Canary.Flow = &found
 	return s
 }
 
@@ -135,6 +143,28 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		"what is aborted is refused although it is proven": {
 			changed(begun(canaryOf("Deployment", deployment, podSince(time.Hour))), func(s *Situation) { s.Canary.Aborted = changeHash }),
 			"Refused, restores\nerror: the change is aborted by annotation kube8.dev/abort",
+		},
+		"data that canary pods lose, and others do not, is a failure": {
+			flowing(time.Minute, flow.Comparison{IsKnown: true, Worse: "a part is lost"}),
+			"Refused, restores\nerror: data flows worse through canary pods than through the others: a part is lost",
+		},
+		"pods that are ready for long enough wait for the verdict of their data": {
+			flowing(5*time.Minute, flow.Comparison{}), "Proving\n" +
+				"proof: canary pods (1 of 4) are ready, and wait until it is known how their data flows, or until 2026-01-02T12:10:00Z",
+		},
+		"data that never has a verdict has no say": {
+			flowing(15*time.Minute, flow.Comparison{}), "Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c",
+		},
+		"data may be silent at first": {
+			flowing(time.Minute, flow.Comparison{IsKnown: true, IsSilent: true}),
+			"Proving\nproof: canary pods (1 of 4) prove the change until 2026-01-02T12:04:00Z",
+		},
+		"silence at the end is a failure where data flows through others": {
+			flowing(5*time.Minute, flow.Comparison{IsKnown: true, IsSilent: true}),
+			"Refused, restores\nerror: nothing flows through canary pods, and data flows through the others",
+		},
+		"data that flows as before is proven": {
+			flowing(5*time.Minute, flow.Comparison{IsKnown: true}), "Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c",
 		},
 		"what is promoted is deployed at once": {
 			changed(begun(canaryOf("Deployment", deployment, died)), func(s *Situation) { s.Canary.Promoted = changeHash }),

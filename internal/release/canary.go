@@ -13,8 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/flow"
+	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/render"
 )
 
 // defaultHold is for how long canary pods have to be ready, if spec.canary does not say.
@@ -44,6 +47,26 @@ func (r *reconcile) canary() (*plan.Canary, error) {
 		c.Pods = *asked.Pods
 	}
 	return c, nil
+}
+
+// compare has a proof look at pods. Where the spec has a flow, the proof also knows how data flows through the canary pods, beside the others.
+func (r *reconcile) compare(s *plan.Situation, pods []inventory.Pod) {
+	s.Canary.See(pods)
+	if _, has, _ := unstructured.NestedFieldNoCopy(r.collector.Object, "spec", "flow"); !has || s.Canary == nil || r.Flows == nil {
+		return
+	}
+	wanted, verdicts := plan.TemplateOf(s.Want.First(render.Workloads)), r.Flows(r.collector)
+	var canaries, others []string
+	for _, pod := range s.Canary.Seen {
+		switch verdict, isKnown := verdicts[pod.UID]; {
+		case !isKnown:
+		case pod.Template == wanted:
+			canaries = append(canaries, verdict)
+		default:
+			others = append(others, verdict)
+		}
+	}
+	s.Canary.Flow = new(flow.Compare(canaries, others))
 }
 
 // reportedCanary returns the change that the status tells of, or an empty one.

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	events "k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,6 +41,9 @@ type Options struct {
 
 	// BackingOff tells whether the delay after a Collector's last failure is not over.
 	BackingOff func(collector client.Object) bool
+
+	// Flows returns what is known of the data that flows through a Collector's pods: reasons of the condition DataFlowing.
+	Flows func(collector client.Object) map[types.UID]string
 
 	// Alone says that no other operator works on the same Collectors.
 	Alone bool

@@ -160,7 +160,7 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 		s.View.Used, all, err = r.inventory.Used(r.ctx, r.collector, r.found)
 		s.View.Pods = inventory.OfSet(all)
 		s.View.Orphans = inventory.Orphans(s.View.Pods)
-		s.Canary.See(all)
+		r.compare(&s, all)
 	}
 	return s, err
 }
