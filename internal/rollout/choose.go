@@ -44,8 +44,9 @@ type candidate struct {
 
 // choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for. Each Collector
 // that is on its way or overdue takes a place of the budget, so a change breaks no more of them. Namespaces share the places. A namespace
-// with a Collector that is overdue gets no more of them as long as others wait: so no tenant takes all. A percentage is of the Collectors
-// that the change concerns, or a change of few would break all of these, and one that takes no change adds nothing.
+// with a Collector that is overdue gets no more of them as long as others wait. If all that are overdue are of one namespace, one place is
+// left for others: so no tenant holds the change for them, and it breaks at most one Collector more. A percentage is of the Collectors that
+// the change concerns, or a change of few would break all of these, and one that takes no change adds nothing.
 func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) choice {
 	var chosen choice
 	var waiting []candidate
@@ -92,16 +93,20 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		return chosen
 	}
 	budget := w.budgetFor(min(takers, max(len(w.line), chosen.Waiting+chosen.RollingOut+chosen.Overdue)))
-	waiting, first := inTurn(waiting, taken, isStuck)
+	waiting, first, areOthers := inTurn(waiting, taken, isStuck)
 	open = min(open, first)
+	overdue := chosen.Overdue
+	if areOthers && len(isStuck) == 1 {
+		overdue = min(overdue, max(1, budget-1))
+	}
 	for _, next := range waiting {
-		if next.isNow || next.ring <= open && chosen.RollingOut+chosen.Overdue < budget {
+		if next.isNow || next.ring <= open && chosen.RollingOut+overdue < budget {
 			chosen.admitted = append(chosen.admitted, next.collector)
 			chosen.Waiting--
 			chosen.RollingOut++
 		}
 	}
-	if chosen.Overdue >= budget {
+	if overdue >= budget {
 		chosen.Held, chosen.Waiting = chosen.Waiting, 0
 	}
 	return chosen
@@ -110,7 +115,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 // budgetFor returns how many may be on their way of so many Collectors that a change concerns.
 func (w *Waves) budgetFor(concerned int) int {
 	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, concerned, false)
-	return max(1, budget) // the error is about a flag that the operator has checked
+	return max(1, w.Least, budget) // the error is about a flag that the operator has checked
 }
 
 func isInstalled(collector *unstructured.Unstructured) bool {
@@ -128,11 +133,12 @@ func (w *Waves) isLate(collector *unstructured.Unstructured, at place, now time.
 }
 
 // inTurn sorts those who may be admitted by their turn, and returns their lowest ring. taken says how many places a namespace has,
-// and isStuck whether one of these is overdue.
-func inTurn(waiting []candidate, taken map[string]int, isStuck map[string]bool) (inTurn []candidate, first int) {
+// and isStuck whether one of these is overdue. areOthers tells whether Collectors of other namespaces wait.
+func inTurn(waiting []candidate, taken map[string]int, isStuck map[string]bool) (inTurn []candidate, first int, areOthers bool) {
 	first = LastRing
 	inStuck := func(c candidate) bool { return isStuck[c.collector.GetNamespace()] }
-	if slices.ContainsFunc(waiting, func(c candidate) bool { return !inStuck(c) }) {
+	areOthers = slices.ContainsFunc(waiting, func(c candidate) bool { return !inStuck(c) })
+	if areOthers {
 		waiting = slices.DeleteFunc(waiting, func(c candidate) bool { return inStuck(c) && !c.isNow })
 	}
 	slices.SortFunc(waiting, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.ring, b.ring), cmp.Compare(a.number, b.number)) })
@@ -144,7 +150,7 @@ func inTurn(waiting []candidate, taken map[string]int, isStuck map[string]bool) 
 	slices.SortFunc(waiting, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.ring, b.ring), cmp.Compare(a.rank, b.rank), cmp.Compare(a.number, b.number))
 	})
-	return waiting, first
+	return waiting, first, areOthers
 }
 
 // onItsWaySince returns since when a Collector is on its way: by its status or, until that says so, by its place. It is zero for

@@ -35,10 +35,20 @@ const (
 	idleInterval = 5 * time.Second
 )
 
+// DefaultBudget is the budget of an operator that is given none. It then lets DefaultLeast Collectors go in any case, so that one that
+// does not become ready keeps the change from nobody else.
+var DefaultBudget = intstr.FromString("5%")
+
+// DefaultLeast is how many Collectors DefaultBudget lets go in any case.
+const DefaultLeast = 2
+
 // Waves decides which Collectors may take a change that the operator brings.
 type Waves struct {
-	// Budget is how many Collectors may be on their way at once: a number, or a percentage of those that the change concerns. One always may.
+	// Budget is how many Collectors may be on their way at once: a number, or a percentage of those that the change concerns.
 	Budget intstr.IntOrString
+
+	// Least is how many may be in any case. One always may.
+	Least int
 
 	// Deadline is how long a Collector may take to become ready. Then it is overdue. It is also how long others wait for one that
 	// the operator does not get to reconcile.
