@@ -207,6 +207,8 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 		case pending.Type != v1alpha1.UpdatePending:
 		case isPaused || isHeld || pending.Reason == v1alpha1.ReasonLeftOut: // nobody waits for it
 			return "left out", since
+		case pending.Reason == v1alpha1.ReasonBaseRefused:
+			return "refused", since
 		case pending.Reason != v1alpha1.ReasonRollingOut:
 			return "waiting", since
 		case since.Time.Before(before):
