@@ -56,8 +56,8 @@ type Reader struct {
 	Namespaces bool
 }
 
-// Of returns the bases of a Collector. One that is refused is there in the version that the Collector has deployed, see Restore. The error
-// is a *configuration.Error if the platform or the user has to mend something. It has no content.
+// Of returns the bases of a Collector. A refused base is there in the version that the Collector has deployed, see Restore. The error is a
+// *configuration.Error if the platform or the user has to mend something. It has no content.
 func (r *Reader) Of(ctx context.Context, collector *unstructured.Unstructured) (Bases, error) {
 	var bases Bases
 	total, files := 0, map[string]string{}

@@ -117,8 +117,8 @@ func addReconciler(
 		return err
 	}
 	waves := &rollout.Waves{
-		Budget: budget, Least: least, Deadline: opts.RolloutDeadline, Namespace: opts.namespace(), Events: events, Now: time.Now,
-		Count: metered.RolledOut(),
+		Budget: budget, Least: least, Deadline: opts.RolloutDeadline, Soak: opts.RolloutSoak, Namespace: opts.namespace(),
+		Events: events, Now: time.Now, Count: metered.RolledOut(),
 	}
 	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
 		waves.Live = mgr.GetAPIReader()

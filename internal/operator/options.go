@@ -42,6 +42,9 @@ type Options struct {
 	// RolloutDeadline is how long a Collector may take to become ready with such a change.
 	RolloutDeadline time.Duration
 
+	// RolloutSoak is how long lower rings must have been done with such a change before a ring begins.
+	RolloutSoak time.Duration
+
 	// RolloutFlow has such a change wait until data flows again through a Collector with spec.flow, where it did before.
 	RolloutFlow bool
 
@@ -78,6 +81,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 			"default is 5%, and at least 2")
 	flags.DurationVar(&o.RolloutDeadline, "rollout-deadline", 10*time.Minute,
 		"how long a resource may take to become ready with it; the rollout stops when as many resources as the budget allows are late")
+	flags.DurationVar(&o.RolloutSoak, "rollout-soak", 0,
+		"how long lower rings must have been done with it before a ring begins")
 	flags.BoolVar(&o.RolloutFlow, "rollout-flow", false,
 		"have a resource with spec.flow become ready with it only when data flows again where it did before")
 	flags.StringVar(&o.BasesNamespace, "bases-namespace", "",

@@ -3,9 +3,7 @@ package rollout
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,9 +12,6 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
-
-// LastRing is that of Collectors without the label.
-const LastRing = math.MaxInt
 
 // place is where a Collector is. It is empty for one that has nothing to wait for.
 type place struct {
@@ -31,6 +26,7 @@ type place struct {
 type choice struct {
 	Counts
 	admitted, overdue []*unstructured.Unstructured
+	busy              map[int]bool // rings with Collectors that are on their way, or admitted now
 }
 
 // candidate is a Collector that waits.
@@ -42,13 +38,13 @@ type candidate struct {
 	rank  int // how many Collectors of its namespace come before it, or are on their way
 }
 
-// choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for. Each Collector
-// that is on its way or overdue takes a place of the budget, so a change breaks no more of them. Namespaces share the places. A namespace
-// with a Collector that is overdue gets no more of them as long as others wait. If all that are overdue are of one namespace, one place is
-// left for others: so no tenant holds the change for them, and it breaks at most one Collector more. A percentage is of the Collectors that
-// the change concerns, or a change of few would break all of these, and one that takes no change adds nothing.
+// choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for, and mayBegin
+// agrees. Each Collector that is on its way or overdue takes a place of the budget, so a change breaks no more of them. Namespaces share
+// the places. A namespace with a Collector that is overdue gets no more of them as long as others wait. If all that are overdue are of one
+// namespace, one place is left for others: so no tenant holds the change for them, and it breaks at most one Collector more. A percentage
+// is of the Collectors that the change concerns, or a change of few would break all of these, and one that takes no change adds nothing.
 func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) choice {
-	var chosen choice
+	chosen, ready := choice{busy: map[int]bool{}}, newest{}
 	var waiting []candidate
 	open, taken, isStuck, takers := LastRing, map[string]int{}, map[string]bool{}, 0 // two of them by namespace
 	for i := range collectors {
@@ -59,6 +55,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		isHeld := wish == v1alpha1.RolloutHold
 		if collector.GetDeletionTimestamp() == nil && !isPaused && !isHeld {
 			takers++
+			ready.note(ring, collector)
 		}
 		switch {
 		case collector.GetDeletionTimestamp() != nil || isPaused || isHeld && !since.IsZero():
@@ -72,6 +69,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 				continue
 			}
 			chosen.RollingOut++
+			chosen.busy[ring] = true
 		case !isKnown, !at.expected.IsZero():
 			if isHeld || !isInstalled(collector) || w.isLate(collector, at, now) { // an installation takes what is there now
 				continue
@@ -95,12 +93,11 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 	budget := w.budgetFor(min(takers, max(len(w.line), chosen.Waiting+chosen.RollingOut+chosen.Overdue)))
 	waiting, first, areOthers := inTurn(waiting, taken, isStuck)
 	open = min(open, first)
-	overdue := chosen.Overdue
-	if areOthers && len(isStuck) == 1 {
-		overdue = min(overdue, max(1, budget-1))
-	}
+	overdue := placesOf(chosen.Overdue, len(isStuck), areOthers, budget)
+	begins := w.mayBegin(open, ready, now)
 	for _, next := range waiting {
-		if next.isNow || next.ring <= open && chosen.RollingOut+overdue < budget {
+		if next.isNow || begins && next.ring <= open && chosen.RollingOut+overdue < budget {
+			chosen.busy[next.ring] = true
 			chosen.admitted = append(chosen.admitted, next.collector)
 			chosen.Waiting--
 			chosen.RollingOut++
@@ -110,6 +107,14 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		chosen.Held, chosen.Waiting = chosen.Waiting, 0
 	}
 	return chosen
+}
+
+// placesOf returns how many places of the budget overdue Collectors of some namespaces take. Those of one namespace leave one for others.
+func placesOf(overdue, namespaces int, areOthers bool, budget int) int {
+	if areOthers && namespaces == 1 {
+		return min(overdue, max(1, budget-1))
+	}
+	return overdue
 }
 
 // budgetFor returns how many may be on their way of so many Collectors that a change concerns.
@@ -187,26 +192,14 @@ func (w *Waves) turnOf(at place, ring int) string {
 	case ring == LastRing:
 		turn = fmt.Sprintf("after all rings, place %d", at.number)
 	}
+	if w.Soak > 0 {
+		turn += fmt.Sprintf(", %s after lower rings", w.Soak)
+	}
+	if w.isGated() {
+		turn += ", once `kubectl collector rollout continue` lets its ring begin"
+	}
 	if w.isPaused() {
 		turn += fmt.Sprintf(", once label %s of namespace %s no longer pauses all of them", v1alpha1.RolloutLabel, w.Namespace)
 	}
 	return turn
-}
-
-// ringOf returns the ring of a Collector's namespace.
-func (w *Waves) ringOf(collector client.Object) int {
-	labels := w.namespaces[collector.GetNamespace()]
-	if w.Live == nil {
-		labels = collector.GetLabels()
-	}
-	return RingOf(labels)
-}
-
-// RingOf returns the ring that labels say. A value that is not a number counts as no label.
-func RingOf(labels map[string]string) int {
-	ring, err := strconv.ParseUint(labels[v1alpha1.RingLabel], 10, 31)
-	if err != nil {
-		return LastRing
-	}
-	return int(ring)
 }

@@ -45,7 +45,7 @@ type fleet struct {
 
 // newFleet returns a fleet without Collectors, which has a deadline of a minute. An empty budget is the default.
 func newFleet(budget string, began time.Time) *fleet {
-	w := &Waves{places: map[client.ObjectKey]place{}, line: sets.New[client.ObjectKey](), began: began, Deadline: time.Minute}
+	w := &Waves{places: map[client.ObjectKey]place{}, ends: map[int]time.Time{}, line: sets.New[client.ObjectKey](), began: began, Deadline: time.Minute}
 	if w.Budget, w.Least = intstr.Parse(budget), 1; budget == "" {
 		w.Budget, w.Least = DefaultBudget, DefaultLeast
 	}

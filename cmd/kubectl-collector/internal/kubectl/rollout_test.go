@@ -97,6 +97,10 @@ func TestThoseThatAreOverdueAreShownUpToTen(t *testing.T) {
 	if got := strings.Join(lines, "|"); !strings.HasPrefix(got, "Changes are paused; ") || !strings.HasSuffix(got, want) {
 		t.Errorf("it shows\n%s", out.String())
 	}
+	out.Reset()
+	if err := (&progress{IsGated: true}).print(&out); err != nil || !strings.HasPrefix(out.String(), "Each ring after the first waits for ") {
+		t.Errorf("%v, it shows\n%s", err, out.String())
+	}
 }
 
 // withHistory returns a Collector that has a base, whose revisions had it with contents, and when they were deployed.
