@@ -42,4 +42,10 @@ const (
 
 	// RolloutHold keeps a change out, and nobody waits for it.
 	RolloutHold = "hold"
+
+	// RolloutGate, on the operator's namespace only, has each ring wait until a person lets it begin, see ContinuedAnnotation.
+	RolloutGate = "gate"
+
+	// ContinuedAnnotation on the operator's namespace is when a person has last let the next ring begin, as in RFC 3339.
+	ContinuedAnnotation = "kube8.dev/rollout-continued"
 )

@@ -6,6 +6,7 @@
 package base
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -31,6 +32,13 @@ type Base struct {
 	Version  string // of its content, see v1alpha1.CollectorStatus
 	File     string // its name in /etc/collector
 	content  []byte // of the informer cache
+
+	// Refused says what is wrong with the base as it is now, or is empty. Then the version is the deployed one, and Restore has the rest.
+	// Without a version, the Collector has no such base deployed, and stays without it.
+	Refused string
+
+	outside bool // of what the Collector names
+	number  int  // of the name, among all that are named
 }
 
 // Bases are those of one Collector, as it reads them one after the other. Its own configuration comes between the first and the last ones.
@@ -48,15 +56,24 @@ type Reader struct {
 	Namespaces bool
 }
 
-// Of returns the bases of a Collector. The error is a *configuration.Error if the platform or the user has to mend something. It has no
-// content.
+// Of returns the bases of a Collector. A refused base is there in the version that the Collector has deployed, see Restore. The error is a
+// *configuration.Error if the platform or the user has to mend something. It has no content.
 func (r *Reader) Of(ctx context.Context, collector *unstructured.Unstructured) (Bases, error) {
-	var sorted [4]Bases
+	var bases Bases
 	total, files := 0, map[string]string{}
-	for _, named := range r.named(ctx, collector) {
+	for number, named := range r.named(ctx, collector) {
 		found, err := r.find(ctx, named)
 		if err != nil {
+			found, err = found.asDeployed(collector, named, err)
+		}
+		if err != nil {
 			return nil, err
+		}
+		if found.outside, found.number = named.outside, number; named.position != "" {
+			found.Position = named.position
+		}
+		if bases = append(bases, found); found.Refused != "" {
+			continue
 		}
 		if total += len(found.content); total > configuration.MaxBytes {
 			return nil, &configuration.Error{Field: named.by, Reason: fmt.Sprintf(
@@ -67,18 +84,26 @@ func (r *Reader) Of(ctx context.Context, collector *unstructured.Unstructured) (
 				"bases %q and %q both have the file %s; rename one", other, found.Name, found.File)}
 		}
 		files[found.File] = found.Name
-		at := 1
-		switch {
-		case found.Position == v1alpha1.BaseFirst && named.outside:
-			at = 0
-		case found.Position == v1alpha1.BaseLast && named.outside:
-			at = 3
-		case found.Position == v1alpha1.BaseLast:
-			at = 2
-		}
-		sorted[at] = append(sorted[at], found)
 	}
-	return slices.Concat(sorted[:]...), nil
+	return bases.inOrder(), nil
+}
+
+// inOrder returns the bases as a Collector reads them.
+func (b Bases) inOrder() Bases {
+	place := func(base Base) int {
+		switch {
+		case base.Position == v1alpha1.BaseFirst && base.outside:
+			return 0
+		case base.Position == v1alpha1.BaseLast && base.outside:
+			return 3
+		case base.Position == v1alpha1.BaseLast:
+			return 2
+		}
+		return 1
+	}
+	return slices.SortedFunc(slices.Values(b), func(a, b Base) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.number, b.number))
+	})
 }
 
 // names tells whether a Collector has a base of a name.
@@ -143,9 +168,6 @@ func (r *Reader) find(ctx context.Context, named named) (found Base, err error) 
 	if reason != "" {
 		return found, &configuration.Error{Field: named.by, Reason: fmt.Sprintf("base %q in namespace %s: %s", named.name, r.Namespace, reason)}
 	}
-	if named.position != "" {
-		found.Position = named.position
-	}
 	return found, nil
 }
 
@@ -160,11 +182,11 @@ func Described(values map[string]any) string {
 	return strings.Join(told, " ")
 }
 
-// Inputs tells apart all that the chart renders of the bases.
+// Inputs tells apart all that the chart renders of the bases, and why some are refused.
 func (b Bases) Inputs() string {
 	var told []string
 	for _, base := range b {
-		told = append(told, base.Name+"@"+base.Version+" "+string(base.Position)+" "+base.File)
+		told = append(told, base.Name+"@"+base.Version+" "+string(base.Position)+" "+cmp.Or(base.Refused, base.File))
 	}
 	return strings.Join(told, "\n")
 }

@@ -93,7 +93,7 @@ func checked(object client.Object) (file string, content []byte, reason string) 
 		return file, nil, fmt.Sprintf("has more than %d bytes; shorten it", configuration.MaxBytes)
 	case len(file) > longestFile:
 		return file, nil, "the extension of its key is too long; shorten it"
-	case position != v1alpha1.BaseFirst && position != v1alpha1.BaseLast:
+	case !isPosition(position):
 		return file, nil, fmt.Sprintf("the label %s is neither %s nor %s; set it to one of them",
 			v1alpha1.BaseLabel, v1alpha1.BaseFirst, v1alpha1.BaseLast)
 	}

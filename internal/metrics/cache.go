@@ -22,6 +22,8 @@ var (
 		"Since when the Collector is not ready that has not been for the longest time, by reason.", []string{"reason"}, nil)
 	flowingDesc = prometheus.NewDesc("kube8_flow_collectors",
 		"Collectors with spec.flow by status and reason of their condition DataFlowing.", []string{"status", "reason"}, nil)
+	baseRefusedDesc = prometheus.NewDesc("kube8_base_refused_collectors",
+		"Collectors that keep the version of a base that they have deployed, because the base is refused.", nil, nil)
 	cachedDesc = prometheus.NewDesc("kube8_cache_objects",
 		"Objects in the informer cache by kind.", []string{"kind"}, nil)
 )
@@ -89,11 +91,13 @@ func (*Cache) Describe(to chan<- *prometheus.Desc) {
 	to <- readyDesc
 	to <- unreadySinceDesc
 	to <- flowingDesc
+	to <- baseRefusedDesc
 	to <- cachedDesc
 }
 
 // Collect sends the values of all metrics, as of now.
 func (c *Cache) Collect(to chan<- prometheus.Metric) {
+	baseRefused := 0
 	cached, ready, flowing, unreadySince := map[string]int{}, map[string]int{}, map[string]int{}, map[string]time.Time{}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -111,11 +115,15 @@ func (c *Cache) Collect(to chan<- prometheus.Metric) {
 			reason, changed := readinessOf(collector)
 			ready[reason]++
 			flowing[v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Reason]++
+			if v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonBaseRefused {
+				baseRefused++
+			}
 			if first, found := unreadySince[reason]; reason != v1alpha1.ReasonAvailable && (!found || changed.Before(first)) {
 				unreadySince[reason] = changed
 			}
 		}
 	}
+	to <- prometheus.MustNewConstMetric(baseRefusedDesc, prometheus.GaugeValue, float64(baseRefused))
 	for kind, count := range cached {
 		to <- prometheus.MustNewConstMetric(cachedDesc, prometheus.GaugeValue, float64(count), kind)
 	}

@@ -145,3 +145,19 @@ func TestNamesFollowTheConventions(t *testing.T) {
 		t.Errorf("%s: %s", problem.Metric, problem.Text)
 	}
 }
+
+func TestCollectorsWhoseBaseIsRefused(t *testing.T) {
+	pending := func(name, reason string) *unstructured.Unstructured {
+		made := collector(name, "True", "Available", "1970-01-01T00:00:01Z")
+		_ = unstructured.SetNestedSlice(made.Object, []any{map[string]any{"type": "UpdatePending", "status": "True", "reason": reason}},
+			"status", "conditions")
+		return made
+	}
+	c := &Cache{}
+	cached(t, c, example(), pending("a", v1alpha1.ReasonBaseRefused), pending("b", v1alpha1.ReasonBaseRefused), pending("c", v1alpha1.ReasonWaiting))
+	expect(t, c, `
+# HELP kube8_base_refused_collectors Collectors that keep the version of a base that they have deployed, because the base is refused.
+# TYPE kube8_base_refused_collectors gauge
+kube8_base_refused_collectors 2
+`, "kube8_base_refused_collectors")
+}

@@ -19,7 +19,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
@@ -113,12 +112,13 @@ func addReconciler(
 ) error {
 	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
 	events := mgr.GetEventRecorderFor("kube8-operator") //nolint:staticcheck // the stock reconciler takes no other recorder
-	budget := intstr.Parse(opts.RolloutBudget)
-	if scaled, err := intstr.GetScaledValueFromIntOrPercent(&budget, 100, false); err != nil || scaled < 0 {
-		return fmt.Errorf("--rollout-budget: %q is neither a number nor a percentage", opts.RolloutBudget)
+	budget, least, err := opts.rolloutBudget()
+	if err != nil {
+		return err
 	}
 	waves := &rollout.Waves{
-		Budget: budget, Deadline: opts.RolloutDeadline, Namespace: opts.namespace(), Events: events, Now: time.Now, Count: metered.RolledOut(),
+		Budget: budget, Least: least, Deadline: opts.RolloutDeadline, Soak: opts.RolloutSoak, Namespace: opts.namespace(),
+		Events: events, Now: time.Now, Count: metered.RolledOut(),
 	}
 	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
 		waves.Live = mgr.GetAPIReader()

@@ -4,16 +4,19 @@ package operator
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"runtime"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/flow"
+	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 // Options are the operator's flags. Flags that the stock helm-operator has, too, have its names.
@@ -33,11 +36,14 @@ type Options struct {
 	MaxConcurrentReconciles int
 
 	// RolloutBudget is how many Collectors may be on their way at once with a change that the operator brings: a number, or a
-	// percentage of the fleet.
+	// percentage of those that the change concerns, and at least 1. Empty means 5%, and at least 2.
 	RolloutBudget string
 
 	// RolloutDeadline is how long a Collector may take to become ready with such a change.
 	RolloutDeadline time.Duration
+
+	// RolloutSoak is how long lower rings must have been done with such a change before a ring begins.
+	RolloutSoak time.Duration
 
 	// RolloutFlow has such a change wait until data flows again through a Collector with spec.flow, where it did before.
 	RolloutFlow bool
@@ -70,10 +76,13 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	// Two for each CPU, because each waits for the API server most of the time.
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 2*runtime.GOMAXPROCS(0),
 		"how many resources are reconciled at a time; maxConcurrentReconciles in the watches file takes precedence")
-	flags.StringVar(&o.RolloutBudget, "rollout-budget", "5%",
-		"how many resources may roll out a change of the operator at once, a number or a percentage; at least one may")
+	flags.StringVar(&o.RolloutBudget, "rollout-budget", "",
+		"how many resources may roll out a change of the operator at once, a number or a percentage, and at least 1; "+
+			"default is 5%, and at least 2")
 	flags.DurationVar(&o.RolloutDeadline, "rollout-deadline", 10*time.Minute,
 		"how long a resource may take to become ready with it; the rollout stops when as many resources as the budget allows are late")
+	flags.DurationVar(&o.RolloutSoak, "rollout-soak", 0,
+		"how long lower rings must have been done with it before a ring begins")
 	flags.BoolVar(&o.RolloutFlow, "rollout-flow", false,
 		"have a resource with spec.flow become ready with it only when data flows again where it did before")
 	flags.StringVar(&o.BasesNamespace, "bases-namespace", "",
@@ -125,3 +134,15 @@ func (o *Options) namespace() string {
 
 // basesNamespace returns where the bases are.
 func (o *Options) basesNamespace() string { return cmp.Or(o.BasesNamespace, o.namespace()) }
+
+// rolloutBudget returns how many Collectors may be on their way at once, and how many of them in any case.
+func (o *Options) rolloutBudget() (budget intstr.IntOrString, least int, err error) {
+	if o.RolloutBudget == "" {
+		return rollout.DefaultBudget, rollout.DefaultLeast, nil
+	}
+	budget = intstr.Parse(o.RolloutBudget)
+	if scaled, err := intstr.GetScaledValueFromIntOrPercent(&budget, 100, false); err != nil || scaled < 0 {
+		return budget, 0, fmt.Errorf("--rollout-budget: %q is neither a number nor a percentage", o.RolloutBudget)
+	}
+	return budget, 1, nil
+}

@@ -75,6 +75,9 @@ func New(cluster client.Client, live client.Reader, options Options) *Clients {
 		Options: options, now: time.Now, inventory: &inventory.Reader{Cache: cluster, Live: live}, revisions: options.Source,
 		decision: plan.Decide, cacheWait: cacheWait, goneWait: goneWait, together: apply.Concurrently,
 	}
+	c.Source.Record = func(ctx context.Context, of *unstructured.Unstructured, number int) (record.Content, error) {
+		return (&record.Records{Live: live, Collector: of}).Read(ctx, number)
+	}
 	c.clusterOf = func(collector *unstructured.Unstructured) apply.Cluster {
 		return apply.NewCluster(cluster, live, collector)
 	}

@@ -72,6 +72,15 @@ func (r *reconcile) unchanged() (p plan.Plan, is bool) {
 	return p, is
 }
 
+// refusedBases says which bases are refused and stay as they are deployed, or nothing.
+func (r *reconcile) refusedBases() string {
+	now, _, err := r.revisions.Inputs(r.ctx, r.collector)
+	if err != nil {
+		return "" // nothing is known
+	}
+	return now.Refused
+}
+
 // findScaler looks for an autoscaler of another client, once in a reconcile that sees its trace.
 func (r *reconcile) findScaler(s *plan.Situation) error {
 	r.scaled = scaled{}

@@ -80,6 +80,7 @@ func (r *reconcile) run() error {
 	before := r.deployed
 	err := r.look()
 	if err == nil {
+		r.outcome.Refused = r.refusedBases()
 		err = r.act()
 		r.summarize(err)
 		r.report(before, err)

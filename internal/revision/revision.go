@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/base"
 	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -44,6 +45,9 @@ type Source struct {
 	// Bases returns the bases of a Collector.
 	Bases func(ctx context.Context, collector *unstructured.Unstructured) (base.Bases, error)
 
+	// Record returns the record of a Collector's revision. The action clients set it.
+	Record func(ctx context.Context, collector *unstructured.Unstructured, revision int) (record.Content, error)
+
 	// Versions tell versions of that, and of what a Collector's pods refer to, apart, by what the informer cache has.
 	Versions func(*unstructured.Unstructured) (configuration, references string)
 
@@ -57,6 +61,9 @@ type Inputs struct {
 
 	Collector  types.UID
 	Generation int64
+
+	// Refused says which bases are refused and stay as they are deployed, or is empty. Bases tells it apart, too.
+	Refused string
 }
 
 // RenderError says that nothing can be rendered from inputs. It is so until they change.
@@ -107,9 +114,10 @@ func (s *Source) Inputs(ctx context.Context, collector *unstructured.Unstructure
 	}
 	configuration, references := s.Versions(collector)
 	found, err := s.Bases(ctx, collector)
-	bases := inputsOf(found, err)
-	now := Inputs{s.Build, s.Chart.Digest, served.Version, configuration, references, bases, collector.GetUID(), collector.GetGeneration()}
-	return now, served, nil
+	return Inputs{
+		Build: s.Build, Chart: s.Chart.Digest, Served: served.Version, Configuration: configuration, References: references,
+		Bases: inputsOf(found, err), Collector: collector.GetUID(), Generation: collector.GetGeneration(), Refused: found.Refusals(),
+	}, served, nil
 }
 
 // inputsOf tells bases apart, or errors of reading them: a refused one is tried again when it is another one, or none.
@@ -140,7 +148,14 @@ func (s *Source) Render(
 		return nil, err
 	}
 	bases, err := s.Bases(ctx, collector)
-	if now.Bases = inputsOf(bases, err); err != nil {
+	now.Bases, now.Refused = inputsOf(bases, err), bases.Refusals()
+	if err == nil && now.Refused != "" {
+		bases, err = s.restored(ctx, collector, bases)
+	}
+	if apply.IsPassing(err) {
+		return nil, err
+	}
+	if err != nil {
 		return nil, &RenderError{now, err}
 	}
 	references, unfollowed := s.References(collector, running)
@@ -168,6 +183,15 @@ func (s *Source) Render(
 		Want: want, Values: values, ConfigHash: found.ConfigHash(), Inputs: now, Manifest: found.Public,
 		References: references, Unfollowed: strings.Join(unfollowed, ", "), Bases: base.Described(values),
 	}, err
+}
+
+// restored returns bases with those that are refused as the record of the deployed revision has them.
+func (s *Source) restored(ctx context.Context, collector *unstructured.Unstructured, bases base.Bases) (base.Bases, error) {
+	recorded, err := s.Record(ctx, collector, Recall(collector).Revision)
+	if apply.IsPassing(err) {
+		return nil, err
+	}
+	return bases.Restore(recorded.Values)
 }
 
 // own returns what was rendered as the Collector's own objects.

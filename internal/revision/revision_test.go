@@ -2,15 +2,19 @@ package revision
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube8/kube8-operator/internal/base"
 	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
+	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -80,6 +84,41 @@ func TestAHistoryTellsWhoseChangeLedToARevision(t *testing.T) {
 		rendered := &Revision{Want: plan.Want{Hash: "new"}, Inputs: now}
 		if rendered.Attribute("alice", row.deployed, row.before, ""); rendered.ChangedBy != row.want {
 			t.Errorf("%s: %q, want %q", name, rendered.ChangedBy, row.want)
+		}
+	}
+}
+
+func TestABaseThatIsRefusedIsRenderedAsTheRecordHasIt(t *testing.T) {
+	const content = "a: {}\n"
+	refused := base.Bases{{Name: "a", Version: base.VersionOf([]byte(content)), Position: "last", Refused: "no YAML"}}
+	values := map[string]any{"bases": []any{map[string]any{
+		"name": "a", "version": refused[0].Version, "position": "last", "file": "base-a.yaml", "content": base64.StdEncoding.EncodeToString([]byte(content)),
+	}}}
+	for name, row := range map[string]struct {
+		recorded  record.Content
+		err       error
+		isRefused bool // a *RenderError, which lasts until the inputs change
+		wantErr   string
+	}{
+		"with the content of the record":   {recorded: record.Content{Values: values}},
+		"not without a record":             {err: errors.New("it has gone"), isRefused: true, wantErr: "is not in the record of the deployed revision"},
+		"not while the API server is down": {err: apierrors.NewServiceUnavailable("starting"), wantErr: "starting"},
+	} {
+		s := rendering(t, nil)
+		s.Bases = func(context.Context, *unstructured.Unstructured) (base.Bases, error) { return refused, nil }
+		s.Record = func(context.Context, *unstructured.Unstructured, int) (record.Content, error) {
+			return row.recorded, row.err
+		}
+		now, _, _ := s.Inputs(t.Context(), gateway())
+		rendered, err := s.Render(t.Context(), gateway(), map[string]any{}, "")
+		switch {
+		case row.wantErr == "" && (err != nil || rendered.Bases != "a@"+refused[0].Version || rendered.Inputs != now):
+			t.Errorf("%s: rendered %+v of %+v, %v", name, rendered, now, err)
+		case row.wantErr != "" && (err == nil || !strings.Contains(err.Error(), row.wantErr) || errors.As(err, new(*RenderError)) != row.isRefused):
+			t.Errorf("%s: %v", name, err)
+		}
+		if !strings.Contains(now.Refused, "no YAML") {
+			t.Errorf("%s: the inputs tell %q", name, now.Refused)
 		}
 	}
 }

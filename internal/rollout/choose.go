@@ -3,9 +3,7 @@ package rollout
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,9 +12,6 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
-
-// LastRing is that of Collectors without the label.
-const LastRing = math.MaxInt
 
 // place is where a Collector is. It is empty for one that has nothing to wait for.
 type place struct {
@@ -31,6 +26,7 @@ type place struct {
 type choice struct {
 	Counts
 	admitted, overdue []*unstructured.Unstructured
+	busy              map[int]bool // rings with Collectors that are on their way, or admitted now
 }
 
 // candidate is a Collector that waits.
@@ -42,12 +38,13 @@ type candidate struct {
 	rank  int // how many Collectors of its namespace come before it, or are on their way
 }
 
-// choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for. Each Collector
-// that is on its way or overdue takes a place of the budget, so a change breaks no more of them. Namespaces share the places. A namespace
-// with a Collector that is overdue gets no more of them as long as others wait: so no tenant takes all. A percentage is of the Collectors
-// that the change concerns, or a change of few would break all of these, and one that takes no change adds nothing.
+// choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for, and mayBegin
+// agrees. Each Collector that is on its way or overdue takes a place of the budget, so a change breaks no more of them. Namespaces share
+// the places. A namespace with a Collector that is overdue gets no more of them as long as others wait. If all that are overdue are of one
+// namespace, one place is left for others: so no tenant holds the change for them, and it breaks at most one Collector more. A percentage
+// is of the Collectors that the change concerns, or a change of few would break all of these, and one that takes no change adds nothing.
 func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) choice {
-	var chosen choice
+	chosen, ready := choice{busy: map[int]bool{}}, newest{}
 	var waiting []candidate
 	open, taken, isStuck, takers := LastRing, map[string]int{}, map[string]bool{}, 0 // two of them by namespace
 	for i := range collectors {
@@ -58,6 +55,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		isHeld := wish == v1alpha1.RolloutHold
 		if collector.GetDeletionTimestamp() == nil && !isPaused && !isHeld {
 			takers++
+			ready.note(ring, collector)
 		}
 		switch {
 		case collector.GetDeletionTimestamp() != nil || isPaused || isHeld && !since.IsZero():
@@ -71,6 +69,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 				continue
 			}
 			chosen.RollingOut++
+			chosen.busy[ring] = true
 		case !isKnown, !at.expected.IsZero():
 			if isHeld || !isInstalled(collector) || w.isLate(collector, at, now) { // an installation takes what is there now
 				continue
@@ -92,25 +91,36 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		return chosen
 	}
 	budget := w.budgetFor(min(takers, max(len(w.line), chosen.Waiting+chosen.RollingOut+chosen.Overdue)))
-	waiting, first := inTurn(waiting, taken, isStuck)
+	waiting, first, areOthers := inTurn(waiting, taken, isStuck)
 	open = min(open, first)
+	overdue := placesOf(chosen.Overdue, len(isStuck), areOthers, budget)
+	begins := w.mayBegin(open, ready, now)
 	for _, next := range waiting {
-		if next.isNow || next.ring <= open && chosen.RollingOut+chosen.Overdue < budget {
+		if next.isNow || begins && next.ring <= open && chosen.RollingOut+overdue < budget {
+			chosen.busy[next.ring] = true
 			chosen.admitted = append(chosen.admitted, next.collector)
 			chosen.Waiting--
 			chosen.RollingOut++
 		}
 	}
-	if chosen.Overdue >= budget {
+	if overdue >= budget {
 		chosen.Held, chosen.Waiting = chosen.Waiting, 0
 	}
 	return chosen
 }
 
+// placesOf returns how many places of the budget overdue Collectors of some namespaces take. Those of one namespace leave one for others.
+func placesOf(overdue, namespaces int, areOthers bool, budget int) int {
+	if areOthers && namespaces == 1 {
+		return min(overdue, max(1, budget-1))
+	}
+	return overdue
+}
+
 // budgetFor returns how many may be on their way of so many Collectors that a change concerns.
 func (w *Waves) budgetFor(concerned int) int {
 	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, concerned, false)
-	return max(1, budget) // the error is about a flag that the operator has checked
+	return max(1, w.Least, budget) // the error is about a flag that the operator has checked
 }
 
 func isInstalled(collector *unstructured.Unstructured) bool {
@@ -128,11 +138,12 @@ func (w *Waves) isLate(collector *unstructured.Unstructured, at place, now time.
 }
 
 // inTurn sorts those who may be admitted by their turn, and returns their lowest ring. taken says how many places a namespace has,
-// and isStuck whether one of these is overdue.
-func inTurn(waiting []candidate, taken map[string]int, isStuck map[string]bool) (inTurn []candidate, first int) {
+// and isStuck whether one of these is overdue. areOthers tells whether Collectors of other namespaces wait.
+func inTurn(waiting []candidate, taken map[string]int, isStuck map[string]bool) (inTurn []candidate, first int, areOthers bool) {
 	first = LastRing
 	inStuck := func(c candidate) bool { return isStuck[c.collector.GetNamespace()] }
-	if slices.ContainsFunc(waiting, func(c candidate) bool { return !inStuck(c) }) {
+	areOthers = slices.ContainsFunc(waiting, func(c candidate) bool { return !inStuck(c) })
+	if areOthers {
 		waiting = slices.DeleteFunc(waiting, func(c candidate) bool { return inStuck(c) && !c.isNow })
 	}
 	slices.SortFunc(waiting, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.ring, b.ring), cmp.Compare(a.number, b.number)) })
@@ -144,7 +155,7 @@ func inTurn(waiting []candidate, taken map[string]int, isStuck map[string]bool) 
 	slices.SortFunc(waiting, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.ring, b.ring), cmp.Compare(a.rank, b.rank), cmp.Compare(a.number, b.number))
 	})
-	return waiting, first
+	return waiting, first, areOthers
 }
 
 // onItsWaySince returns since when a Collector is on its way: by its status or, until that says so, by its place. It is zero for
@@ -181,26 +192,14 @@ func (w *Waves) turnOf(at place, ring int) string {
 	case ring == LastRing:
 		turn = fmt.Sprintf("after all rings, place %d", at.number)
 	}
+	if w.Soak > 0 {
+		turn += fmt.Sprintf(", %s after lower rings", w.Soak)
+	}
+	if w.isGated() {
+		turn += ", once `kubectl collector rollout continue` lets its ring begin"
+	}
 	if w.isPaused() {
 		turn += fmt.Sprintf(", once label %s of namespace %s no longer pauses all of them", v1alpha1.RolloutLabel, w.Namespace)
 	}
 	return turn
-}
-
-// ringOf returns the ring of a Collector's namespace.
-func (w *Waves) ringOf(collector client.Object) int {
-	labels := w.namespaces[collector.GetNamespace()]
-	if w.Live == nil {
-		labels = collector.GetLabels()
-	}
-	return RingOf(labels)
-}
-
-// RingOf returns the ring that labels say. A value that is not a number counts as no label.
-func RingOf(labels map[string]string) int {
-	ring, err := strconv.ParseUint(labels[v1alpha1.RingLabel], 10, 31)
-	if err != nil {
-		return LastRing
-	}
-	return int(ring)
 }

@@ -43,9 +43,13 @@ type fleet struct {
 	collectors []unstructured.Unstructured
 }
 
-// newFleet returns a fleet without Collectors, which has a deadline of a minute.
+// newFleet returns a fleet without Collectors, which has a deadline of a minute. An empty budget is the default.
 func newFleet(budget string, began time.Time) *fleet {
-	return &fleet{Waves: &Waves{places: map[client.ObjectKey]place{}, line: sets.New[client.ObjectKey](), began: began, Budget: intstr.Parse(budget), Deadline: time.Minute}}
+	w := &Waves{places: map[client.ObjectKey]place{}, ends: map[int]time.Time{}, line: sets.New[client.ObjectKey](), began: began, Deadline: time.Minute}
+	if w.Budget, w.Least = intstr.Parse(budget), 1; budget == "" {
+		w.Budget, w.Least = DefaultBudget, DefaultLeast
+	}
+	return &fleet{Waves: w}
 }
 
 // add adds a Collector of a line such as "name@namespace ring=1 rollout=now waits". Its status says that it is on its way since a moment
@@ -140,7 +144,14 @@ func TestWhoIsAdmitted(t *testing.T) {
 		"the next ring when the lower one is unseen, held":       {"9", []string{"a ring=0 rollout=hold unseen", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1}},
 		"who is to be now, in any ring, beyond the budget":       {"1", []string{"a overdue", "b waits", "c ring=7 rollout=now waits"}, []string{"c"}, Counts{Held: 1, RollingOut: 1, Overdue: 1}},
 		"nobody when those that are overdue use the budget":      {"2", []string{"a@one overdue", "b@two overdue", "c waits"}, nil, Counts{Held: 1, Overdue: 2}},
-		"nobody when those of one namespace use the budget":      {"2", []string{"a@one overdue", "b@one overdue", "c waits"}, nil, Counts{Held: 1, Overdue: 2}},
+		"another when those of one namespace use the budget":     {"2", []string{"a@one overdue", "b@one overdue", "c waits"}, []string{"c"}, Counts{RollingOut: 1, Overdue: 2}},
+		"one other at a time beside those of one namespace":      {"3", []string{"a@one overdue", "b@one overdue", "c@one overdue", "d rolls", "e waits"}, nil, Counts{Waiting: 1, RollingOut: 1, Overdue: 3}},
+		"nobody when those of one namespace and another use it":  {"2", []string{"a@one overdue", "b@one overdue", "c@two overdue", "d waits"}, nil, Counts{Held: 1, Overdue: 3}},
+		"no more of a namespace whose own use the budget":        {"2", []string{"a@one overdue", "b@one overdue", "c@one waits", "d"}, nil, Counts{Held: 1, Overdue: 2}},
+		"nobody when one is overdue, and the budget is one":      {"1", []string{"a@one overdue", "b waits"}, nil, Counts{Held: 1, Overdue: 1}},
+		"two by default, of a few":                               {"", []string{"a@one waits", "b@two waits", "c waits"}, []string{"a", "b"}, Counts{Waiting: 1, RollingOut: 2}},
+		"another by default, when one is overdue":                {"", []string{"a@one overdue", "b@two waits", "c waits"}, []string{"b"}, Counts{Waiting: 1, RollingOut: 1, Overdue: 1}},
+		"nobody by default, when those of two namespaces are":    {"", []string{"a@one overdue", "b@two overdue", "c waits"}, nil, Counts{Held: 1, Overdue: 2}},
 		"others before more of a namespace that is overdue":      {"3", []string{"a@one overdue", "b@one waits", "c ring=7 waits"}, []string{"c"}, Counts{Waiting: 1, RollingOut: 1, Overdue: 1}},
 		"in any lower ring, which others do not wait for":        {"3", []string{"a@one ring=0 overdue", "b@one ring=0 waits", "c ring=7 waits"}, []string{"c"}, Counts{Waiting: 1, RollingOut: 1, Overdue: 1}},
 		"more of a namespace that is overdue, if alone":          {"3", []string{"a@one overdue", "b@one waits", "c"}, []string{"b"}, Counts{RollingOut: 1, Overdue: 1}},

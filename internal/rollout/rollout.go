@@ -35,14 +35,27 @@ const (
 	idleInterval = 5 * time.Second
 )
 
+// DefaultBudget is the budget of an operator that is given none. It then lets DefaultLeast Collectors go in any case, so that one that
+// does not become ready keeps the change from nobody else.
+var DefaultBudget = intstr.FromString("5%")
+
+// DefaultLeast is how many Collectors DefaultBudget lets go in any case.
+const DefaultLeast = 2
+
 // Waves decides which Collectors may take a change that the operator brings.
 type Waves struct {
-	// Budget is how many Collectors may be on their way at once: a number, or a percentage of those that the change concerns. One always may.
+	// Budget is how many Collectors may be on their way at once: a number, or a percentage of those that the change concerns.
 	Budget intstr.IntOrString
+
+	// Least is how many may be in any case. One always may.
+	Least int
 
 	// Deadline is how long a Collector may take to become ready. Then it is overdue. It is also how long others wait for one that
 	// the operator does not get to reconcile.
 	Deadline time.Duration
+
+	// Soak is how long lower rings must have been done before a ring begins.
+	Soak time.Duration
 
 	// Fleet returns the operator's Collectors as the informer cache has them. They must not be changed.
 	Fleet func(context.Context) ([]unstructured.Unstructured, error)
@@ -54,7 +67,7 @@ type Waves struct {
 	// by the labels of Collectors.
 	Live client.Reader
 
-	// Namespace is the operator's. RolloutHold as its label pauses all changes that the operator brings.
+	// Namespace is the operator's. RolloutHold as its label pauses all changes that the operator brings, and RolloutGate has each ring wait.
 	Namespace string
 
 	// Events takes the event RolloutHeld.
@@ -70,7 +83,8 @@ type Waves struct {
 	places     map[client.ObjectKey]place   // of those that were reconciled since the change began
 	last       int                          // the number of the last place
 	line       sets.Set[client.ObjectKey]   // of Collectors that have begun to wait, since nobody waited
-	namespaces map[string]map[string]string // labels of those that have RingLabel or RolloutLabel; nil until they are read
+	namespaces map[string]map[string]string // labels and ContinuedAnnotation of those with RingLabel or RolloutLabel; nil until they are read
+	ends       map[int]time.Time            // when Collectors of a ring were last on their way, since the operator started
 	read       time.Time                    // when they were
 	began      time.Time                    // when the operator began to bring the change
 	due        *time.Time                   // when to look at the fleet again; nil while there is nothing to see
@@ -151,7 +165,7 @@ func (w *Waves) Forget(collector client.ObjectKey) {
 func (w *Waves) Reset() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.places = map[client.ObjectKey]place{}
+	w.places, w.ends = map[client.ObjectKey]place{}, map[int]time.Time{}
 	w.startLine()
 	w.began, w.due = w.Now(), &time.Time{}
 }
@@ -212,6 +226,9 @@ func (w *Waves) Look(ctx context.Context) {
 		w.places[key] = at
 		w.Requeue(collector)
 	}
+	for ring := range chosen.busy {
+		w.ends[ring] = now
+	}
 	w.tellHeld(chosen)
 	w.Count(chosen.Counts)
 	if chosen.Waiting+chosen.Held+chosen.RollingOut == 0 && !w.isPaused() {
@@ -263,8 +280,12 @@ func (w *Waves) labelledNamespaces(ctx context.Context) (map[string]map[string]s
 		if err := w.Live.List(ctx, found, client.HasLabels{label}); err != nil {
 			return nil, fmt.Errorf("list namespaces with the label %s: %w", label, err)
 		}
-		for _, namespace := range found.Items {
+		for i := range found.Items {
+			namespace := &found.Items[i]
 			labelled[namespace.Name] = namespace.Labels
+			if continued := namespace.Annotations[v1alpha1.ContinuedAnnotation]; continued != "" {
+				labelled[namespace.Name][v1alpha1.ContinuedAnnotation] = continued
+			}
 		}
 	}
 	return labelled, nil

@@ -58,7 +58,7 @@ func Next(seen Seen, before, said *v1alpha1.CollectorStatus) *v1alpha1.Collector
 	set(after, v1alpha1.Condition{Type: "Ready", Status: ready.status, Reason: ready.reason, Message: ready.message})
 	seen.describeStalled(after)
 	seen.describeFlow(before, after)
-	describeUpdate(before, after, seen.Outcome.Update, seen.Flow.isAwaited(before, after))
+	describeUpdate(before, after, seen.Outcome, seen.Flow.isAwaited(before, after))
 	for i, condition := range after.Conditions {
 		if len(condition.Message) > longestMessage {
 			after.Conditions[i].Message = strings.ToValidUTF8(condition.Message[:longestMessage], "") + "…"

@@ -40,6 +40,9 @@ type Outcome struct {
 	// Update says that a change by the operator is not deployed yet, or is nil.
 	Update *v1alpha1.Condition
 
+	// Refused says which bases are refused and stay as they are deployed, or is empty.
+	Refused string
+
 	// Err is the error that ended the reconcile, or nil.
 	Err error
 

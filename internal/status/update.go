@@ -1,16 +1,21 @@
 package status
 
-import "github.com/kube8/kube8-operator/api/v1alpha1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
 
 // describeUpdate says where a change is that the operator brings. It is on its way from before it is applied until the
-// Collector is ready with it and, if that counts, data flows. A Collector that was not ready before the change is not waited for.
-func describeUpdate(before, after *v1alpha1.CollectorStatus, update *v1alpha1.Condition, awaitsFlow bool) {
+// Collector is ready with it and, if that counts, data flows. A Collector that was not ready before the change is not waited for. The
+// change of a base that is refused reaches nobody.
+func describeUpdate(before, after *v1alpha1.CollectorStatus, outcome Outcome, awaitsFlow bool) {
 	after.BeforeUpdate = before.BeforeUpdate
 	awaits := !isTrue(after, "Ready") || awaitsFlow
 	switch {
 	case isTrue(after, "Paused"):
-	case update != nil:
-		set(after, *update)
+	case outcome.Update != nil:
+		set(after, *outcome.Update)
 		after.BeforeUpdate = nil
 		if isRollingOut(after) {
 			after.BeforeUpdate = &v1alpha1.BeforeUpdate{Ready: isTrue(before, "Ready"), DataFlowing: isTrue(before, v1alpha1.DataFlowing)}
@@ -19,6 +24,11 @@ func describeUpdate(before, after *v1alpha1.CollectorStatus, update *v1alpha1.Co
 	case !isRollingOut(before) || !wasBefore(before).Ready || !awaits:
 		unset(after, v1alpha1.UpdatePending)
 		after.BeforeUpdate = nil
+		if outcome.Refused != "" {
+			set(after, v1alpha1.Condition{
+				Type: v1alpha1.UpdatePending, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonBaseRefused, Message: outcome.Refused,
+			})
+		}
 	}
 }
 

@@ -68,6 +68,36 @@ func TestTheStatusSaysWhatWasTrueBeforeAChangeOfTheOperator(t *testing.T) {
 	}
 }
 
+func TestTheStatusSaysWhichBaseIsRefusedWhenNoOtherChangeIsOnItsWay(t *testing.T) {
+	const (
+		ready    = `{type: Ready, status: "True", lastTransitionTime: "2026-02-01T00:00:00Z"}`
+		notReady = `{type: Ready, status: "False", lastTransitionTime: "2026-02-01T00:00:00Z"}`
+		refused  = `{type: UpdatePending, status: "True", reason: BaseRefused, message: no YAML, lastTransitionTime: "2026-02-01T00:00:00Z"}`
+	)
+	waits := &v1alpha1.Condition{Type: v1alpha1.UpdatePending, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonWaiting}
+	for name, row := range map[string]struct {
+		stored, said, refusal string
+		update                *v1alpha1.Condition
+		want                  string // the reason
+	}{
+		"nothing else is on its way":                       {ready, "", "no YAML", nil, "BaseRefused"},
+		"the last change has come":                         {notReady + "," + onItsWay, onItsWay + "," + ready, "no YAML", nil, "BaseRefused"},
+		"not while a change of the operator waits":         {ready, "", "no YAML", waits, "Waiting"},
+		"not once the base is mended":                      {ready + "," + refused, refused, "", nil, ""},
+		"not of a base that is not refused":                {ready, "", "", nil, ""},
+		"not of a Collector that is paused, but of before": {ready + "," + refused, `{type: Paused, status: "True"}`, "", nil, "BaseRefused"},
+	} {
+		written := update(t, "conditions: ["+row.stored+"]", "conditions: ["+row.said+"]",
+			outcome{Deployed: deployed, InOrder: true, Update: row.update, Refused: row.refusal}, record.NewFakeRecorder(9))
+		if written == nil {
+			t.Fatalf("%s: nothing is written", name)
+		}
+		if got := v1alpha1.ConditionOf(written, v1alpha1.UpdatePending); got.Reason != row.want {
+			t.Errorf("%s: %+v, want %q", name, got, row.want)
+		}
+	}
+}
+
 func TestTheStatusSaysWhichObjectWasRefused(t *testing.T) {
 	const failed = `conditions: [{type: ReleaseFailed, status: "True", message: refused}]`
 	service := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("Service"), "gateway")

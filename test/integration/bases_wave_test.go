@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/helm"
@@ -63,6 +64,26 @@ func TestAChangedBaseReachesTheFleetInWaves(t *testing.T) {
 		writeBase(t, base, before)
 		w.awaitReady(t, stamp(before), moved...)
 		NewWithT(t).Expect(w.have(t, stamp(broken))).To(BeEmpty())
+	})
+	t.Run("and is refused in no ring", func(t *testing.T) {
+		g := NewWithT(t)
+		writeBase(t, base, "exporters: [")
+		for _, name := range all { // also the one that waits for its first base
+			g.Eventually(func() v1alpha1.Condition { return condition(t, w.fleet[name], v1alpha1.UpdatePending) }).Should(
+				HaveField("Reason", v1alpha1.ReasonBaseRefused))
+			g.Expect(condition(t, w.fleet[name], "Ready").Status).To(Equal(corev1.ConditionTrue))
+		}
+		g.Expect(w.have(t, stamp(before))).To(ConsistOf(moved))
+		g.Eventually(func() float64 { return value(t, `kube8_base_refused_collectors`) }).Should(BeEquivalentTo(len(all)))
+		restart(t, shared.args) // an operator that starts finds the refusal in no memory
+		g.Eventually(func() float64 { return value(t, `kube8_base_refused_collectors`) }).Should(BeEquivalentTo(len(all)))
+		change(t, w.fleet["c-one"], func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
+		g.Eventually(func() string {
+			return get(t, w.fleet["c-one"], "", &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Image
+		}).Should(HaveSuffix(":0.151.0"), "the owner's change goes on")
+		g.Expect(w.have(t, stamp(before))).To(ConsistOf(moved))
+		writeBase(t, base, before+"# mended\n")
+		w.awaitReady(t, stamp(before+"# mended\n"), moved...)
 	})
 	t.Run("and waits while all is paused", func(t *testing.T) {
 		g := NewWithT(t)

@@ -34,7 +34,7 @@ func TestThePluginShowsPausesAndUndoesARollout(t *testing.T) {
 		t.Fatal(err)
 	}
 	commands := strings.Split(strings.TrimSpace(strings.ReplaceAll(script, "limits", "t-rollout")), "\n")
-	NewWithT(t).Expect(commands).To(HaveLen(4), "status, pause, resume and undo")
+	NewWithT(t).Expect(commands).To(HaveLen(5), "status, pause, resume, undo and continue")
 	p := pluginIn(t, "default").in(t)
 	shown := func() string {
 		out, _ := p.try("rollout", "status", "--deadline=2s")
@@ -128,5 +128,26 @@ func TestThePluginShowsPausesAndUndoesARollout(t *testing.T) {
 		g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(base), after)).To(Succeed())
 		g.Expect(after.Data).To(Equal(map[string]string{"part.yaml": good}))
 		g.Expect(after.Labels).To(HaveKeyWithValue(v1alpha1.BaseLabel, "last"))
+	})
+	t.Run("at a gate", func(t *testing.T) {
+		g := NewWithT(t)
+		setLabel(t, systemNamespace, v1alpha1.RolloutLabel, v1alpha1.RolloutGate)
+		defer setLabel(t, systemNamespace, v1alpha1.RolloutLabel, "")
+		g.Eventually(func() string { // the labels of namespaces are believed for a while
+			writeBase(t, base, good+"# "+time.Now().String()+"\n")
+			return condition(t, w.fleet["b-one"], v1alpha1.UpdatePending).Message
+		}).WithPolling(2 * time.Second).WithTimeout(time.Minute).Should(HaveSuffix("once `kubectl collector rollout continue` lets its ring begin"))
+		const next = good + "# next\n"
+		writeBase(t, base, next)
+		for i, name := range moved {
+			w.awaitReady(t, stamp(next), moved[:i+1]...)
+			if i+1 == len(moved) {
+				break
+			}
+			g.Expect(shown()).To(HavePrefix("Each ring after the first waits for "))
+			g.Consistently(func() []string { return w.have(t, stamp(next)) }, 3*time.Second).Should(ConsistOf(moved[:i+1]), "after %s", name)
+			screen := p.in(t).shell("true", commands[4])
+			g.Expect(screen.end()).To(Succeed(), screen.text())
+		}
 	})
 }

@@ -32,6 +32,7 @@ const maxOverdue = 10
 // progress is where the changes are that the operator brings.
 type progress struct {
 	IsPaused bool                      `json:"isPaused"`
+	IsGated  bool                      `json:"isGated"`
 	Rings    map[string]map[string]int `json:"rings"` // Collectors by ring and state
 	Bases    map[string]map[string]int `json:"bases"` // Collectors by base and version
 	Now      map[string]string         `json:"now"`   // versions of those bases that the account may read
@@ -49,15 +50,21 @@ type late struct {
 
 func (p *plugin) rolloutCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rollout", Short: "Show, pause and undo changes that reach the fleet in waves",
-		Long: `Show, pause and undo changes that reach the fleet in waves: a changed base, or what
-another version of the operator changes.`,
+		Use: "rollout", Short: "Show, pause, continue and undo changes that reach the fleet in waves",
+		Long: `Show, pause, continue and undo changes that reach the fleet in waves: a changed base, or
+what another version of the operator changes.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(p.progressCommand(), p.holdCommand("pause", "Have changes reach no further Collector", `"hold"`,
+	label := func(value string) func() string {
+		return func() string { return fmt.Sprintf(`{"labels": {%q: %s}}`, v1alpha1.RolloutLabel, value) }
+	}
+	cmd.AddCommand(p.progressCommand(), p.namespaceCommand("pause", "Have changes reach no further Collector", label(`"hold"`),
 		"paused: changes reach no further Collector until `kubectl collector rollout resume`; those on their way go on"),
-		p.holdCommand("resume", "Have changes go on after pause", "null", "resumed: changes reach Collectors again"), p.undoCommand())
+		p.namespaceCommand("resume", "Have changes go on after pause", label("null"), "resumed: changes reach Collectors again"),
+		p.namespaceCommand("continue", "Have the next ring begin, where each waits for a person", func() string {
+			return fmt.Sprintf(`{"annotations": {%q: %q}}`, v1alpha1.ContinuedAnnotation, time.Now().UTC().Format(time.RFC3339))
+		}, "continued: the next ring begins, if the rings before it are done"), p.undoCommand())
 	return cmd
 }
 
@@ -87,19 +94,19 @@ func addSelector(flags *pflag.FlagSet) {
 	flags.StringP("selector", "l", "", "Collectors with such labels: with several operators, those of the one that has the bases")
 }
 
-// holdCommand writes the label of the operator's namespace that pauses all changes.
-func (p *plugin) holdCommand(use, short, value, said string) *cobra.Command {
-	long := short + ". It writes a label of the operator's namespace.\nOwners' own changes go at once in any case."
+// namespaceCommand writes metadata of the operator's namespace, to pause or continue all changes.
+func (p *plugin) namespaceCommand(use, short string, metadata func() string, said string) *cobra.Command {
+	long := short + ". It writes to the operator's namespace.\nOwners' own changes go at once in any case."
 	cmd := p.ofFleet(&cobra.Command{Use: use, Short: short, Long: long, Args: cobra.NoArgs},
 		func(ctx context.Context, s *session, operators string, _ []string) error {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operators}}
-			patch := fmt.Appendf(nil, `{"metadata": {"labels": {%q: %s}}}`, v1alpha1.RolloutLabel, value)
+			patch := fmt.Appendf(nil, `{"metadata": %s}`, metadata())
 			err := s.client.Patch(ctx, namespace, client.RawPatch(types.MergePatchType, patch))
 			if apierrors.IsNotFound(err) {
 				return fmt.Errorf("there is no namespace %s; name the operator's by --operator-namespace", operators)
 			}
 			if err != nil {
-				return fmt.Errorf("label namespace %s: %w", operators, err)
+				return fmt.Errorf("write to namespace %s: %w", operators, err)
 			}
 			return p.did("namespace/"+operators, said)
 		})
@@ -145,6 +152,7 @@ func (s *session) progress(ctx context.Context, operators string, before time.Ti
 	}
 	told := &progress{Rings: map[string]map[string]int{}, Bases: map[string]map[string]int{}, Now: map[string]string{}}
 	told.IsPaused = namespaces[operators][v1alpha1.RolloutLabel] == v1alpha1.RolloutHold
+	told.IsGated = namespaces[operators][v1alpha1.RolloutLabel] == v1alpha1.RolloutGate
 	add := func(counts map[string]map[string]int, row, column string) {
 		if counts[row] == nil {
 			counts[row] = map[string]int{}
@@ -207,6 +215,8 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 		case pending.Type != v1alpha1.UpdatePending:
 		case isPaused || isHeld || pending.Reason == v1alpha1.ReasonLeftOut: // nobody waits for it
 			return "left out", since
+		case pending.Reason == v1alpha1.ReasonBaseRefused:
+			return "refused", since
 		case pending.Reason != v1alpha1.ReasonRollingOut:
 			return "waiting", since
 		case since.Time.Before(before):
@@ -252,6 +262,9 @@ func (s *session) causeOf(ctx context.Context, overdue late) string {
 func (told *progress) print(to io.Writer) error {
 	if told.IsPaused {
 		fmt.Fprint(to, "Changes are paused; `kubectl collector rollout resume` has them go on.\n\n")
+	}
+	if told.IsGated {
+		fmt.Fprint(to, "Each ring after the first waits for `kubectl collector rollout continue`.\n\n")
 	}
 	out, columns := printers.GetNewTabWriter(to), []string{"up to date", "waiting", "left out", "on their way", "overdue", "refused"}
 	fmt.Fprintln(out, strings.ToUpper("ring\t"+strings.Join(columns, "\t")))

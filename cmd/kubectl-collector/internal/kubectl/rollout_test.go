@@ -52,6 +52,7 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 		"one that waits for nothing":      {&v1alpha1.Collector{}, hold, "up to date"},
 		"one whose turn comes":            {pending(v1alpha1.ReasonWaiting, time.Hour), nil, "waiting"},
 		"one that is left out":            {pending(v1alpha1.ReasonLeftOut, time.Hour), nil, "left out"},
+		"one whose base is refused":       {pending(v1alpha1.ReasonBaseRefused, time.Hour), nil, "refused"},
 		"one that became ready not yet":   {pending(v1alpha1.ReasonRollingOut, time.Minute), nil, "on their way"},
 		"one that did not in time":        {pending(v1alpha1.ReasonRollingOut, time.Hour), nil, "overdue"},
 		"one that is paused on its way":   {paused, nil, "left out"},
@@ -95,6 +96,10 @@ func TestThoseThatAreOverdueAreShownUpToTen(t *testing.T) {
 		"acme/gateway, for unknown: It crashes.|and 2 more"
 	if got := strings.Join(lines, "|"); !strings.HasPrefix(got, "Changes are paused; ") || !strings.HasSuffix(got, want) {
 		t.Errorf("it shows\n%s", out.String())
+	}
+	out.Reset()
+	if err := (&progress{IsGated: true}).print(&out); err != nil || !strings.HasPrefix(out.String(), "Each ring after the first waits for ") {
+		t.Errorf("%v, it shows\n%s", err, out.String())
 	}
 }
 

@@ -1,0 +1,95 @@
+package base
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/configuration"
+)
+
+// asDeployed returns a base that is refused in the version that the Collector has deployed, by its status. Of the base as it is now, only
+// the position counts, if that is one. A base that its namespace names has no version if the Collector is deployed without it. Otherwise
+// the refusal is the error.
+func (b Base) asDeployed(collector *unstructured.Unstructured, named named, refusal error) (Base, error) {
+	refused, is := errors.AsType[*configuration.Error](refusal)
+	if !is {
+		return b, refusal
+	}
+	told, _, _ := unstructured.NestedStringSlice(collector.Object, "status", "bases")
+	for _, entry := range told {
+		if version, isIt := strings.CutPrefix(entry, named.name+"@"); isIt {
+			kept := Base{Name: named.name, Version: version, Refused: refused.Error()}
+			if isPosition(b.Position) {
+				kept.Position = b.Position
+			}
+			return kept, nil
+		}
+	}
+	if _, isDeployed, _ := unstructured.NestedFieldNoCopy(collector.Object, "status", "deployedRelease"); isDeployed && named.outside {
+		return Base{Name: named.name, Refused: refused.Error()}, nil
+	}
+	return b, refusal
+}
+
+// isPosition tells whether a base can have a position.
+func isPosition(position v1alpha1.BasePosition) bool {
+	return position == v1alpha1.BaseFirst || position == v1alpha1.BaseLast
+}
+
+// Refusals says which bases are refused, and why, and which versions stay. It is empty if none is refused.
+func (b Bases) Refusals() string {
+	var told []string
+	for _, base := range b {
+		switch {
+		case base.Refused == "":
+		case base.Version == "":
+			told = append(told, fmt.Sprintf("%s; the Collector stays without base %q", base.Refused, base.Name))
+		default:
+			told = append(told, fmt.Sprintf("%s; version %s of base %q stays deployed", base.Refused, base.Version, base.Name))
+		}
+	}
+	return strings.Join(told, ". ")
+}
+
+// Restore returns the bases with those that are refused as the values of the deployed revision have them. A tenant may have written these
+// values, so a content counts only if it has the version that the status tells. A base without a version is left out. The error is a
+// *configuration.Error with the refusal of a base that cannot be restored.
+func (b Bases) Restore(values map[string]any) (Bases, error) {
+	restored := slices.DeleteFunc(slices.Clone(b), func(base Base) bool { return base.Version == "" })
+	for i := range restored {
+		base := &restored[i]
+		if base.Refused != "" && !base.restore(values) {
+			return nil, &configuration.Error{Field: field, Reason: fmt.Sprintf(
+				"%s; version %s, which is deployed, is not in the record of the deployed revision", base.Refused, base.Version)}
+		}
+	}
+	return restored.inOrder(), nil
+}
+
+// restore completes a base from a chart's values, and tells whether they have it.
+func (b *Base) restore(values map[string]any) bool {
+	recorded, _ := values["bases"].([]any)
+	for _, item := range recorded {
+		fields, _ := item.(map[string]any)
+		text, _ := fields["content"].(string)
+		content, err := base64.StdEncoding.DecodeString(text)
+		if fields["name"] != b.Name || err != nil || VersionOf(content) != b.Version {
+			continue
+		}
+		file, _ := fields["file"].(string)
+		position, _ := fields["position"].(string)
+		b.content, b.File = content, "base-"+b.Name+path.Ext(file)
+		if b.Position == "" {
+			b.Position = v1alpha1.BasePosition(position)
+		}
+		return len(b.File) <= longestFile && isPosition(b.Position)
+	}
+	return false
+}

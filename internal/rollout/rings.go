@@ -1,0 +1,89 @@
+package rollout
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+)
+
+// LastRing is that of Collectors without the label.
+const LastRing = math.MaxInt
+
+// newest is when the last Collector of each ring became ready. It has each ring with Collectors that take changes.
+type newest map[int]time.Time
+
+// note notes a Collector of a ring.
+func (n newest) note(ring int, collector *unstructured.Unstructured) {
+	if !isInstalled(collector) {
+		return
+	}
+	since := time.Time{}
+	if ready := v1alpha1.ConditionOf(collector, "Ready"); ready.Status == corev1.ConditionTrue {
+		since = ready.LastTransitionTime.Time
+	}
+	if since.After(n[ring]) || n[ring].IsZero() {
+		n[ring] = since
+	}
+}
+
+// mayBegin tells whether a ring may begin, or go on: lower rings have been done for as long as Soak says. At a gate, a person has said so
+// since. A ring without lower ones may always begin.
+func (w *Waves) mayBegin(ring int, ready newest, now time.Time) bool {
+	var ended time.Time
+	for lower := range ready {
+		if end := w.endOf(lower, ready); lower < ring && end.After(ended) {
+			ended = end
+		}
+	}
+	if ended.IsZero() {
+		return true
+	}
+	return now.Sub(ended) >= w.Soak && (!w.isGated() || !w.continued().Before(ended))
+}
+
+// endOf returns when a ring was done. An operator that has started goes by when the last Collector of the ring became ready, if that was
+// before the start: no Collector of the ring was on its way then.
+func (w *Waves) endOf(ring int, ready newest) time.Time {
+	if ended, isKnown := w.ends[ring]; isKnown {
+		return ended
+	}
+	if last := ready[ring]; !last.IsZero() && last.Before(w.began) {
+		return last
+	}
+	return w.began
+}
+
+// isGated tells whether each ring waits for a person.
+func (w *Waves) isGated() bool {
+	return w.namespaces[w.Namespace][v1alpha1.RolloutLabel] == v1alpha1.RolloutGate
+}
+
+// continued returns when a person has last let the next ring begin. A text that is no time counts as never.
+func (w *Waves) continued() time.Time {
+	at, _ := time.Parse(time.RFC3339, w.namespaces[w.Namespace][v1alpha1.ContinuedAnnotation])
+	return at
+}
+
+// ringOf returns the ring of a Collector's namespace.
+func (w *Waves) ringOf(collector client.Object) int {
+	labels := w.namespaces[collector.GetNamespace()]
+	if w.Live == nil {
+		labels = collector.GetLabels()
+	}
+	return RingOf(labels)
+}
+
+// RingOf returns the ring that labels say. A value that is not a number counts as no label.
+func RingOf(labels map[string]string) int {
+	ring, err := strconv.ParseUint(labels[v1alpha1.RingLabel], 10, 31)
+	if err != nil {
+		return LastRing
+	}
+	return int(ring)
+}
