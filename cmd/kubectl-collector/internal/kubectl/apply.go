@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,15 +25,14 @@ import (
 
 // manifest is a Collector in a file, and where its configuration may be.
 type manifest struct {
-	file, from, owner string
-	force             bool
+	file, from string
+	force      bool
 }
 
 func (m *manifest) addFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&m.file, "filename", "f", "", "the file with the Collector, or - for standard input")
 	flags.StringVar(&m.from, "from-file", "", "a file with its configuration, if that is not in the Collector")
-	flags.BoolVar(&m.force, "force-conflicts", false, "take over fields that somebody else owns")
-	flags.StringVar(&m.owner, "field-manager", "kubectl", "who owns the fields; the default is that of kubectl apply --server-side")
+	flags.BoolVar(&m.force, "force-conflicts", false, "take over fields that another client owns")
 }
 
 func (p *plugin) applyCommand() *cobra.Command {
@@ -50,16 +52,12 @@ configuration is in a file of its own.`,
 			if err := foresee(ctx, s, p.ErrOut, before, wanted); err != nil {
 				return err
 			}
-			if err := s.apply(ctx, wanted, m); err != nil {
-				return err
+			what, err := s.becomes(ctx, before, wanted, m)
+			if err == nil && what != "unchanged" {
+				err = s.apply(ctx, wanted, m)
 			}
-			what := "configured"
-			switch {
-			case before == nil:
-				what = "created"
-			case before.GetGeneration() == wanted.GetGeneration() && maps.Equal(before.GetLabels(), wanted.GetLabels()) &&
-				maps.Equal(before.GetAnnotations(), wanted.GetAnnotations()):
-				what = "unchanged"
+			if err != nil {
+				return err
 			}
 			if err := p.done(wanted.GetName(), what); err != nil {
 				return err
@@ -229,21 +227,74 @@ func (s *session) existing(ctx context.Context, name string) (*unstructured.Unst
 	return found, err
 }
 
-// apply has the API server merge a Collector, which becomes what that answers.
+// becomes says what an apply does to a Collector, by a dry run, and marks one whose spec it changes. before is nil if there is none yet.
+func (s *session) becomes(ctx context.Context, before, wanted *unstructured.Unstructured, m manifest) (what string, err error) {
+	if before == nil {
+		s.mark(ctx, wanted, 1)
+		return "created", nil
+	}
+	if mark, isMarked := before.GetAnnotations()[v1alpha1.WrittenByAnnotation]; isMarked { // it stays as long as the spec does
+		annotate(wanted, v1alpha1.WrittenByAnnotation, mark)
+	}
+	tried := wanted.DeepCopy()
+	if err := s.apply(ctx, tried, m, client.DryRunAll); err != nil {
+		return "", err
+	}
+	switch {
+	case tried.GetGeneration() != before.GetGeneration():
+		s.mark(ctx, wanted, before.GetGeneration()+1)
+	case maps.Equal(before.GetLabels(), tried.GetLabels()) && maps.Equal(before.GetAnnotations(), tried.GetAnnotations()):
+		return "unchanged", nil
+	}
+	return "configured", nil
+}
+
+// mark notes in a Collector who wrote that generation of it.
+func (s *session) mark(ctx context.Context, collector *unstructured.Unstructured, generation int64) {
+	name, value := s.markOf(ctx, generation)
+	annotate(collector, name, value)
+}
+
+func annotate(collector *unstructured.Unstructured, name, value string) {
+	annotations := maps.Clone(collector.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[name] = value
+	collector.SetAnnotations(annotations)
+}
+
+// apply has the API server merge a Collector, which becomes what that answers. It takes over fields that other commands of the plugin have
+// written: to the API server, these are the fields of another manager, of the same name.
 func (s *session) apply(ctx context.Context, wanted *unstructured.Unstructured, m manifest, options ...client.ApplyOption) error {
-	options = append(options, client.FieldOwner(m.owner))
 	if m.force {
 		options = append(options, client.ForceOwnership)
 	}
 	err := s.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), options...)
+	if isOwnConflict(err) {
+		err = s.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), append(options, client.ForceOwnership)...)
+	}
 	if apierrors.IsConflict(err) {
-		return fmt.Errorf("somebody else owns a field of Collector %s/%s; leave the field out, or take it over by --force-conflicts: %w",
+		return fmt.Errorf("another client owns a field of Collector %s/%s; leave the field out, or take it over by --force-conflicts: %w",
 			s.namespace, wanted.GetName(), err)
 	}
 	if err != nil {
 		return s.failed("apply", wanted.GetName(), err)
 	}
 	return nil
+}
+
+// isOwnConflict tells whether only fields of the plugin's own manager are in the way of an apply.
+func isOwnConflict(err error) bool {
+	refusal, is := errors.AsType[*apierrors.StatusError](err)
+	if !is || !apierrors.IsConflict(err) || refusal.ErrStatus.Details == nil {
+		return false
+	}
+	causes := refusal.ErrStatus.Details.Causes
+	return len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
+		isOfManager := cause.Type == metav1.CauseTypeFieldManagerConflict && strings.HasPrefix(cause.Message, fmt.Sprintf("conflict with %q", manager))
+		return !isOfManager
+	})
 }
 
 // rendered returns what the operator makes of a Collector, as render does.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -178,7 +179,7 @@ func (p *plugin) rows(ctx context.Context, s *session, l listing) (rows []row, e
 	for {
 		table, err := readTable(ctx, s.rest, path, options)
 		if err != nil {
-			return nil, s.failed("list", "", err)
+			return nil, l.failed(s, err)
 		}
 		for i := range table.Rows {
 			r := row{}
@@ -212,9 +213,9 @@ func readTable(ctx context.Context, client rest.Interface, path string, options 
 			request.Param(name, value)
 		}
 	}
-	text, err := request.DoRaw(ctx)
+	text, err := raw(ctx, request)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says what was read
+		return nil, err
 	}
 	table := &metav1.Table{}
 	if err := json.Unmarshal(text, table); err != nil {
@@ -224,6 +225,28 @@ func readTable(ctx context.Context, client rest.Interface, path string, options 
 		return nil, errors.New("the API server did not answer with a table")
 	}
 	return table, nil
+}
+
+// raw sends a request, and returns the body of the answer. The error is the API server's, in its own words: DoRaw of the request would
+// return an error that says only "unknown".
+func raw(ctx context.Context, request *rest.Request) ([]byte, error) {
+	answer := request.Do(ctx)
+	if err := answer.Error(); err != nil {
+		return nil, err //nolint:wrapcheck // the caller says what was read
+	}
+	return answer.Raw() //nolint:wrapcheck // as above
+}
+
+// selectable are the fields that Collectors can be selected by.
+const selectable = "metadata.name, metadata.namespace, spec.tenant.id, spec.tenant.reference and spec.cluster"
+
+// failed says what the API server refused of a list, and what to do.
+func (l listing) failed(s *session, err error) error {
+	if l.fields != "" && apierrors.IsBadRequest(err) {
+		return fmt.Errorf("--field-selector %s: %w; Collectors are selected by the fields %s. To find them by their state: "+
+			"kubectl collector list --sort-by status", l.fields, err, selectable)
+	}
+	return s.failed("list", "", err)
 }
 
 // listWhole prints Collectors with their configurations, as `kubectl get` does.

@@ -207,9 +207,9 @@ func (t *trial) said(ctx context.Context) string {
 
 // endOfLog returns the last lines of what the collector of a pod prints, or of what it printed before it was started again.
 func (s *session) endOfLog(ctx context.Context, pod string, previous bool) (string, error) {
-	text, err := s.rest.Get().AbsPath("/api/v1/namespaces/"+s.namespace+"/pods/"+pod+"/log").
+	text, err := raw(ctx, s.rest.Get().AbsPath("/api/v1/namespaces/"+s.namespace+"/pods/"+pod+"/log").
 		Param("container", "collector").Param("tailLines", logLines).Param("limitBytes", logBytes).
-		Param("previous", strconv.FormatBool(previous)).SetHeader("Accept", "*/*").DoRaw(ctx)
+		Param("previous", strconv.FormatBool(previous)).SetHeader("Accept", "*/*"))
 	return string(text), err
 }
 

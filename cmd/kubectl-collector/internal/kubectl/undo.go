@@ -94,7 +94,7 @@ With --yes, name the version by --to.`,
 		return names, err
 	})
 	addSelector(cmd.Flags())
-	cmd.Flags().StringVar(&to, "to", "", "the version, as `rollout status` and `history` show it")
+	cmd.Flags().StringVar(&to, "to", "", "the version, as 'rollout status' and 'history' show it")
 	given.addFlags(cmd.Flags())
 	p.ofFleet(cmd, func(ctx context.Context, s *session, operators string, args []string) error {
 		if given.yes && to == "" {
