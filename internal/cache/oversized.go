@@ -94,8 +94,8 @@ func ChangerOf(collector client.Object) string {
 	return string(letters[:min(len(letters), longestChanger)])
 }
 
-// writerOf returns who wrote the present generation of a spec, where no policy tells: the kubectl plugin marks what it writes. The owners of
-// fields say only who created a Collector. A client that removes fields owns nothing for it, so later the latest owner can be another one.
+// writerOf returns who wrote the present generation of a spec, where no policy tells: the kubectl plugin marks what it writes. The owners
+// of fields say only who created a Collector. A client that removes fields owns nothing for it, so later the latest owner can be another.
 func writerOf(collector client.Object) string {
 	of, account, isMarked := strings.Cut(collector.GetAnnotations()[v1alpha1.WrittenByAnnotation], " ")
 	manager := managedfields.OnlyOf(collector.GetManagedFields(), "f:spec")

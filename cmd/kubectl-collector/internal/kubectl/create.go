@@ -101,7 +101,7 @@ func (s *session) create(ctx context.Context, object *unstructured.Unstructured)
 	object.SetResourceVersion("1") // which no object has, so none is changed
 	err := s.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object))
 	if apierrors.IsConflict(err) {
-		return fmt.Errorf("there is a Collector %s in namespace %s already; change it by `kubectl collector set` or `kubectl collector config set`",
+		return fmt.Errorf("there is a Collector %s in namespace %s already; change it by `kubectl collector set` or `config set`",
 			object.GetName(), s.namespace)
 	}
 	if err != nil {

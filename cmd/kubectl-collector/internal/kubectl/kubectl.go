@@ -104,7 +104,7 @@ func (p *plugin) about(use, short, long string, run func(context.Context, *sessi
 			if len(args) == 1 {
 				return nil
 			}
-			return fmt.Errorf("name one Collector, such as: kubectl collector %s gateway; `kubectl collector list` lists those of the namespace", use)
+			return fmt.Errorf("name one Collector, such as: kubectl collector %s gateway; `kubectl collector list` shows which there are", use)
 		},
 		ValidArgsFunction: completion.ResourceNameCompletionFunc(p.factory, "collectors.kube8.dev"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -131,6 +131,7 @@ func (p *plugin) versionCommand() *cobra.Command {
 type session struct {
 	client    client.Client
 	rest      rest.Interface
+	mapper    func() (meta.RESTMapper, error)
 	pages     *pages // what pods answer
 	namespace string
 	chosen    labels.Selector // of the Collectors of a fleet; nil is for all
@@ -164,7 +165,9 @@ func (p *plugin) connect() (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up a client: %w", err)
 	}
-	return &session{client: client.WithFieldOwner(p.writes(c), manager), rest: raw, pages: pages, namespace: namespace}, nil
+	return &session{
+		client: client.WithFieldOwner(p.writes(c), manager), rest: raw, mapper: p.factory.ToRESTMapper, pages: pages, namespace: namespace,
+	}, nil
 }
 
 // read reads a Collector.

@@ -19,6 +19,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/rest"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 // asTable asks the API server for the columns of the CRD in place of whole Collectors, which have their configurations.
@@ -63,7 +65,8 @@ func (p *plugin) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "Show the fleet, one line for each Collector, and a summary",
 		Long: `Show the fleet: one line for each Collector of the namespace, or of all with -A, and a
-summary. UPDATE says that a change of the operator waits for its turn, or rolls out.`,
+summary. UPDATE says that a change of the platform, a base or another version of the
+operator, waits for its turn, is left out, or rolls out.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.list(cmd.Context(), l) },
 	}
@@ -148,23 +151,27 @@ func (l listing) print(to io.Writer, rows []row) error {
 
 // summary counts Collectors by what they say of themselves, and those that are not up to date.
 func summary(rows []row) string {
-	ready, pending, others := 0, 0, map[string]int{}
+	ready, others, updates := 0, map[string]int{}, map[string]int{}
 	for _, r := range rows {
 		if r["ready"] == "True" {
 			ready++
 		} else {
 			others[cmp.Or(r["status"], "Unknown")]++
 		}
-		if r["update"] != "" {
-			pending++
-		}
+		updates[r["update"]]++
 	}
 	said := []string{fmt.Sprintf("%d of %d ready", ready, len(rows))}
 	for _, reason := range slices.Sorted(maps.Keys(others)) {
 		said = append(said, fmt.Sprintf("%d %s", others[reason], reason))
 	}
-	if pending > 0 {
-		said = append(said, fmt.Sprintf("a change of the operator is on its way to %d", pending))
+	for _, update := range []struct{ reason, pattern string }{
+		{v1alpha1.ReasonRollingOut, "a change of the platform is on its way to %d"},
+		{v1alpha1.ReasonWaiting, "%d wait for a change of the platform"},
+		{v1alpha1.ReasonLeftOut, "%d are left out of a change of the platform"},
+	} {
+		if n := updates[update.reason]; n > 0 {
+			said = append(said, fmt.Sprintf(update.pattern, n))
+		}
 	}
 	return strings.Join(said, ", ")
 }
