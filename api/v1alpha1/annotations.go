@@ -24,6 +24,10 @@ const (
 	// The history of revisions tells it.
 	ChangedByAnnotation = "kube8.dev/changed-by"
 
+	// WrittenByAnnotation on a Collector has a generation of its spec and the account that wrote that generation by the kubectl plugin,
+	// such as "7 jane". It counts only while the Collector has this generation, and no policy has stamped ChangedByAnnotation.
+	WrittenByAnnotation = "kube8.dev/written-by"
+
 	// AppliedAnnotation is on each object that the operator has applied: the hash of the object as it was rendered.
 	AppliedAnnotation = "kube8.dev/applied"
 

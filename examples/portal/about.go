@@ -25,6 +25,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/explain"
+	"github.com/kube8/kube8-operator/internal/managedfields"
 )
 
 // maxTroubled is how many pods are asked why they do not serve: those of one Collector mostly have the same cause.
@@ -68,7 +69,9 @@ func (p *portal) about(w http.ResponseWriter, r *http.Request) error {
 		spec, _, _ := unstructured.NestedMap(live.Object, "spec")
 		s.HasBefore, s.Changes = true, differences(was, spec)
 	}
-	s.Managers = slices.DeleteFunc(s.Managers, func(m metav1.ManagedFieldsEntry) bool { return m.Subresource != "" || m.Time == nil })
+	s.Managers = slices.DeleteFunc(s.Managers, func(m metav1.ManagedFieldsEntry) bool { // the operator writes a finalizer, and no spec
+		return m.Subresource != "" || m.Time == nil || m.FieldsV1 == nil || !managedfields.Has(m, "f:spec")
+	})
 	slices.SortFunc(s.Managers, func(a, b metav1.ManagedFieldsEntry) int { return b.Time.Compare(a.Time.Time) })
 	if err := p.observe(r.Context(), s); err != nil {
 		return err

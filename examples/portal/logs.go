@@ -54,9 +54,13 @@ func (p *portal) logs(w http.ResponseWriter, r *http.Request) error {
 func (p *portal) log(ctx context.Context, pod *metav1.PartialObjectMetadata) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, logWithin)
 	defer cancel()
-	text, err := p.pods.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+	answer := p.pods.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
 		Container: "collector", TailLines: new(int64(maxLogLines)), LimitBytes: new(int64(maxLogBytes)),
-	}).DoRaw(ctx)
+	}).Do(ctx)
+	text, err := answer.Raw()
+	if refused := answer.Error(); refused != nil { // in the API server's words; the error of Raw says only "unknown"
+		err = refused
+	}
 	refusal, is := errors.AsType[*apierrors.StatusError](err)
 	switch {
 	case apierrors.IsForbidden(err):

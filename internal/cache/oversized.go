@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -31,7 +32,7 @@ const (
 	// does not have all finalizers. The API server accepts no such names from anybody.
 	oversizedAnnotation, finalizersAnnotation = "/oversized", "/finalizers"
 
-	// changerAnnotation is where the informer cache keeps who was the last to change the spec, and longestChanger how many letters of it.
+	// changerAnnotation is where the informer cache keeps who wrote the spec, and longestChanger how many letters of it.
 	changerAnnotation, longestChanger = "/changer", 128
 
 	// UninstallFinalizer is the stock reconciler's.
@@ -76,17 +77,14 @@ func CheckSize(collector *unstructured.Unstructured) error {
 		"most of a spec that has more than %d values or %d bytes of text; shorten it", maxValues, maxText)}
 }
 
-// ChangerOf returns who has changed the spec of a Collector, as the informer cache or as the API server has it: the user, where a policy
-// stamps who it was, or the field manager. It is fit for a line of text.
+// ChangerOf returns who wrote the spec of a Collector, as the informer cache or as the API server has it, or nothing if that is not known.
+// It is fit for a line of text.
 func ChangerOf(collector client.Object) string {
 	annotations := collector.GetAnnotations()
 	if known := annotations[changerAnnotation]; known != "" {
 		return known
 	}
-	found := annotations[v1alpha1.ChangedByAnnotation]
-	if manager := managedfields.LatestOf(collector.GetManagedFields(), "f:spec"); found == "" && manager != "" {
-		found = manager + " (field manager)"
-	}
+	found := cmp.Or(annotations[v1alpha1.ChangedByAnnotation], writerOf(collector))
 	letters := []rune(strings.Map(func(letter rune) rune {
 		if unicode.IsPrint(letter) {
 			return letter
@@ -94,6 +92,20 @@ func ChangerOf(collector client.Object) string {
 		return '?'
 	}, found))
 	return string(letters[:min(len(letters), longestChanger)])
+}
+
+// writerOf returns who wrote the present generation of a spec, where no policy tells: the kubectl plugin marks what it writes. The owners
+// of fields say only who created a Collector. A client that removes fields owns nothing for it, so later the latest owner can be another.
+func writerOf(collector client.Object) string {
+	of, account, isMarked := strings.Cut(collector.GetAnnotations()[v1alpha1.WrittenByAnnotation], " ")
+	manager := managedfields.OnlyOf(collector.GetManagedFields(), "f:spec")
+	switch {
+	case isMarked && of == strconv.FormatInt(collector.GetGeneration(), 10):
+		return strings.TrimSpace(account + " (kubectl collector)")
+	case collector.GetGeneration() == 1 && manager != "":
+		return manager + " (field manager)"
+	}
+	return ""
 }
 
 // CheckFinalizers demands that the informer cache has all finalizers of a Collector. The error is a *configuration.Error.
@@ -120,6 +132,7 @@ func bound(collector *unstructured.Unstructured) {
 	collector.SetLabels(boundMarks(collector.GetLabels()))
 	annotations := boundMarks(collector.GetAnnotations())
 	delete(annotations, v1alpha1.ChangedByAnnotation)
+	delete(annotations, v1alpha1.WrittenByAnnotation)
 	mark := func(name, value string) {
 		if annotations == nil {
 			annotations = map[string]string{}

@@ -127,24 +127,37 @@ func TestTheCacheKeepsWhoHasChangedTheSpecOfACollector(t *testing.T) {
 	}
 	for name, row := range map[string]struct {
 		annotations map[string]string
+		generation  int64
 		entries     []metav1.ManagedFieldsEntry
 		want        string
 	}{
-		"no manager is known": {},
-		"who was the latest":  {entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9), entry("kubectl-edit", "", spec, 5)}, want: "flux (field manager)"},
-		"not who wrote the status or an annotation": {entries: []metav1.ManagedFieldsEntry{
+		"no manager is known":        {},
+		"who created it":             {generation: 1, entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9)}, want: "flux (field manager)"},
+		"one of two may have":        {generation: 1, entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9), entry("kubectl-edit", "", spec, 5)}},
+		"an owner may not be latest": {generation: 2, entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9)}},
+		"the account that the plugin marks": {
+			generation: 7, annotations: map[string]string{v1alpha1.WrittenByAnnotation: "7 jane"}, want: "jane (kubectl collector)",
+		},
+		"the plugin, whose account is not known": {
+			generation: 7, annotations: map[string]string{v1alpha1.WrittenByAnnotation: "7 "}, want: "(kubectl collector)",
+		},
+		"a mark of another generation": {generation: 8, annotations: map[string]string{v1alpha1.WrittenByAnnotation: "7 jane"}},
+		"a policy rather than a mark": {generation: 7, want: "alice", annotations: map[string]string{
+			v1alpha1.WrittenByAnnotation: "7 jane", v1alpha1.ChangedByAnnotation: "alice",
+		}},
+		"not who wrote the status or an annotation": {generation: 1, entries: []metav1.ManagedFieldsEntry{
 			entry("kubectl-edit", "", spec, 5), entry("other", "status", spec, 7), entry("label", "", status, 8),
 		}, want: "kubectl-edit (field manager)"},
 		"the user, also among many marks": {annotations: hidden, entries: []metav1.ManagedFieldsEntry{entry("jane", "", spec, 9)}, want: "alice"},
 		"a name in one short line": {
 			annotations: map[string]string{v1alpha1.ChangedByAnnotation: "a\nb" + strings.Repeat("x", 2000)}, want: "a?b" + strings.Repeat("x", 125),
 		},
-		"an entry without a time says nothing": {entries: []metav1.ManagedFieldsEntry{{Manager: "jane", FieldsV1: metav1.NewFieldsV1(spec)}}},
-		"the user, where a policy tells":       {annotations: stamped, entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9)}, want: "alice"},
+		"the user, where a policy tells": {annotations: stamped, entries: []metav1.ManagedFieldsEntry{entry("flux", "", spec, 9)}, want: "alice"},
 	} {
 		collector := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
 		collector.SetAnnotations(row.annotations)
 		collector.SetManagedFields(row.entries)
+		collector.SetGeneration(row.generation)
 		if _, err := StripCollectors()(collector); err != nil {
 			t.Fatal(err)
 		}

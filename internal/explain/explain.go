@@ -52,6 +52,7 @@ func (e Explanation) URL() string {
 // Reason returns what the documents say of a reason, about the Collector of that namespace and name.
 func Reason(reason, namespace, name string) (Explanation, error) {
 	found := Explanation{Runbook: runbooks[reason]}
+	names := strings.NewReplacer("NAMESPACE", namespace, "NAME", name)
 	if reason != Unknown {
 		page, err := docs.Files.ReadFile("operations.md")
 		if err != nil {
@@ -60,6 +61,7 @@ func Reason(reason, namespace, name string) (Explanation, error) {
 		if found.Meaning, found.Action, err = row(section(string(page), "What to look at"), reason); err != nil {
 			return found, err
 		}
+		found.Action = names.Replace(found.Action)
 	}
 	if found.Runbook == "" {
 		return found, nil
@@ -68,7 +70,6 @@ func Reason(reason, namespace, name string) (Explanation, error) {
 	if err != nil {
 		return found, fmt.Errorf("read the runbook: %w", err)
 	}
-	names := strings.NewReplacer("NAMESPACE", namespace, "NAME", name)
 	for line := range strings.Lines(section(string(page), "Diagnosis")) {
 		if command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ "); ok {
 			found.Commands = append(found.Commands, names.Replace(command))

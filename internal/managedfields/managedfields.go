@@ -89,15 +89,18 @@ func IsOfOperator(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == Manager || entry.Manager == Handover || entry.Manager == Adopter
 }
 
-// LatestOf returns the field manager that was the last to change something below a path, or nothing if it has no owner.
-func LatestOf(entries []metav1.ManagedFieldsEntry, path ...string) string {
-	var latest metav1.ManagedFieldsEntry
+// OnlyOf returns the field manager that owns all that is owned below a path, or nothing if there are several, or none.
+func OnlyOf(entries []metav1.ManagedFieldsEntry, path ...string) (only string) {
 	for _, entry := range entries {
-		if entry.Subresource == "" && entry.FieldsV1 != nil && entry.Time != nil && !entry.Time.Before(latest.Time) && Has(entry, path...) {
-			latest = entry
+		switch {
+		case entry.Subresource != "" || entry.FieldsV1 == nil || !Has(entry, path...):
+		case only != "" && only != entry.Manager:
+			return ""
+		default:
+			only = entry.Manager
 		}
 	}
-	return latest.Manager
+	return only
 }
 
 // Has tells whether an entry has the field at a path.

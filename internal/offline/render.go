@@ -39,6 +39,9 @@ type Renderer struct {
 	// Warn gets a line for each trap of a collector's vendor, which nothing refuses. It can be nil.
 	Warn func(warning string)
 
+	// Bases are those of the platform that Collectors are rendered with, as a record of a revision has them. There are none by default.
+	Bases []any
+
 	// AllowNone has Files take files without a Collector.
 	AllowNone bool
 
@@ -137,6 +140,9 @@ func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstruc
 	}
 	if err := cache.CheckSize(collector); err != nil {
 		return nil, err
+	}
+	if len(r.Bases) > 0 {
+		values["bases"] = r.Bases
 	}
 	for key, value := range watch.OverrideValues {
 		if err := helm.Set(key+"="+value, values); err != nil {

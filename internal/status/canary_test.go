@@ -44,7 +44,7 @@ func TestAChangeOfTheOperatorIsOnItsWayUntilItIsProven(t *testing.T) {
 		before := &v1alpha1.CollectorStatus{Conditions: rolling, BeforeUpdate: &v1alpha1.BeforeUpdate{}}
 		after := before.DeepCopy()
 		after.Canary = row.canary
-		if describeUpdate(before, after, nil, false); isRollingOut(after) != row.isOnItsWay {
+		if describeUpdate(before, after, Outcome{}, false); isRollingOut(after) != row.isOnItsWay {
 			t.Errorf("%s: on its way %t", name, isRollingOut(after))
 		}
 	}

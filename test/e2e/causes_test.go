@@ -101,8 +101,8 @@ func TestWhyTellsTheCause(t *testing.T) {
 		"more CPU than there is": {edit: func(c *v1alpha1.Collector) {
 			c.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}
 		}, why: `No node has as much CPU, memory or devices free as the pod requests\.`},
-		"a quota":                  {object: noPods, why: `The namespace may not have more of this\.`},
-		"a quota, for a DaemonSet": {object: noPods, edit: asDaemonSet(func(*v1alpha1.Collector) {}), why: `The namespace may not have more of this\.`},
+		"a quota":                  {object: noPods, why: `The namespace has as many pods as its quota allows\.`},
+		"a quota, for a DaemonSet": {object: noPods, edit: asDaemonSet(func(*v1alpha1.Collector) {}), why: `The namespace has as many pods as its quota allows\.`},
 		"no ServiceAccount":        {edit: withoutAccount, why: `The pods' ServiceAccount is not there\.`},
 		"none of a DaemonSet":      {edit: asDaemonSet(withoutAccount), why: `The pods' ServiceAccount is not there\.`},
 		"no PriorityClass": {

@@ -85,7 +85,7 @@ func TestWhyTellsWhatRefusesACollector(t *testing.T) {
 				quota(t, namespace, "count/deployments.apps")
 				return func() {}
 			},
-			"exceeded quota: limit", "The namespace may not have more of this.",
+			"exceeded quota: limit", "The namespace has as many objects of this kind as its quota allows.",
 		},
 		"a policy": {
 			func(t *testing.T, namespace string) (allow func()) {

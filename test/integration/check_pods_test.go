@@ -53,7 +53,7 @@ func TestReadyTellsWhatKeepsThePodOfACheckFromRunning(t *testing.T) {
 		"its Secret is not there": {status: waiting("CreateContainerConfigError", `secret "backend" not found`), message: `secret "backend" not found`,
 			next: "takes its value from a Secret"},
 		"a quota refuses it": {refusal: `pods "c" is forbidden: exceeded quota: small, requested: pods=1`, message: "exceeded quota: small",
-			next: "The namespace may not have more of this."},
+			next: "The namespace has as many pods as its quota allows."},
 		"Pod Security refuses it": {refusal: `pods "c" is forbidden: violates PodSecurity "restricted:latest": hostPath volumes`,
 			message: `violates PodSecurity "restricted:latest"`, next: "Pod Security level refuses the pods"},
 		"a policy refuses it": {refusal: `pods "c" is forbidden: ValidatingAdmissionPolicy 'p' denied request`, message: "ValidatingAdmissionPolicy",

@@ -248,7 +248,7 @@ func TestThePluginOverwritesNobodysChange(t *testing.T) {
 	reconfigure(t, collector, config+" # theirs")
 	screen.answer("y")
 	g.Expect(screen.end()).NotTo(Succeed())
-	g.Expect(screen.text()).To(ContainSubstring("somebody else has changed Collector " + collector.Namespace + "/gateway meanwhile"))
+	g.Expect(screen.text()).To(ContainSubstring("another client has changed Collector " + collector.Namespace + "/gateway meanwhile"))
 	g.Expect(p.read(keptIn(t, screen.text()))).To(HaveSuffix("# mine too\n"))
 	g.Expect(string(specOf(t, collector).Collector.Configuration)).To(Equal(config + " # theirs"))
 }

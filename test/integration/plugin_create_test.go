@@ -60,11 +60,12 @@ func TestThePluginCreatesNothingThatIsWrong(t *testing.T) {
 	p.write("bad.yaml", "a: *nobody\n")
 	p.write("empty.yaml", "")
 	for _, row := range []struct{ name, arguments, words string }{
-		{"no file", "gateway --tenant acme --cluster c", "--from-file is missing"},
-		{"no tenant", "gateway --from-file config.yaml --cluster c", "--tenant is missing"},
-		{"no cluster", "gateway --from-file config.yaml --tenant acme", "--cluster is missing"},
+		{"no file", "gateway --tenant acme --cluster c", "missing: --from-file;"},
+		{"no tenant", "gateway --from-file config.yaml --cluster c", "missing: --tenant;"},
+		{"no cluster", "gateway --from-file config.yaml --tenant acme", "missing: --cluster;"},
+		{"nothing at all", "gateway --collector grafana/alloy", "missing: --from-file, --tenant, --cluster, --version (only"},
 		{"no name", "--from-file config.yaml --tenant acme --cluster c", "name one Collector"},
-		{"no version of another collector", "gateway --from-file config.yaml --tenant acme --cluster c --collector grafana/alloy", "--version is missing"},
+		{"no version of another collector", "gateway --from-file config.yaml --tenant acme --cluster c --collector grafana/alloy", "missing: --version ("},
 		{"a configuration that cannot be right", "gateway --from-file bad.yaml --tenant acme --cluster c", "line 1 has an alias without its anchor"},
 		{"an empty configuration", "gateway --from-file empty.yaml --tenant acme --cluster c", "empty.yaml is empty"},
 		{"a tenant that is no label", "gateway --from-file config.yaml --tenant a/b --cluster c", "spec.tenant.id"},

@@ -27,9 +27,10 @@ func TestEachTaskOfTheDocumentIsOneCommandOfThePlugin(t *testing.T) {
 	want := map[string][]string{
 		"create": {"collector.kube8.dev/gateway created"}, "config edit": {"+# edited", asked, "configured"},
 		"config set": {"-# edited", asked, "configured"}, "config set --dry-run": {"-# edited", "configured (server dry run)"},
+		"set":       {"+  version: 0.161.0", asked, "configured"},
 		"preflight": {"1 of 1: " + namespace + "/gateway passes", "1 of 1 pass"}, "config get": {"receivers:"}, "config diff": {"-# edited"},
 		"status": {"Next: "}, "why": {"Collector " + namespace + "/gateway is not ready"}, "history": {"REVISION"},
-		"rollback": {"SHA-256", asked, "rolled back to the spec of revision 2"}, "restart": {"restarted"}, "pause": {"paused"}, "resume": {"resumed"},
+		"rollback": {"SHA-256", asked, "rolled back to the spec of revision 3"}, "restart": {"restarted"}, "pause": {"paused"}, "resume": {"resumed"},
 		"logs": {"log of " + namespace + "/gateway-a/collector"}, "report": {".tar.gz"},
 		"plan": {"+replicas: 2"}, "apply": {"configured"}, "list": {"NAMESPACE", " ready"}, "top": {"No Collectors with spec.flow found."}, "delete": {asked, "deleted"},
 	}

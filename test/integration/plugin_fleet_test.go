@@ -186,8 +186,10 @@ func TestThePluginPlansAndAppliesAFile(t *testing.T) {
 		ContainSubstring("-cluster: prod-eu-1\n+cluster: prod-eu-2\n"), MatchRegexp(`\+ +replicas: 3`), ContainSubstring("kube8.dev/cluster: prod-eu-2"),
 		MatchRegexp(`(?m)^\+- name: TOKEN\n\+  value: \(hidden\)$`), Not(ContainSubstring("hunter2"))))
 	g.Expect(p.run(append([]string{"apply"}, arguments...)...)).To(Equal("collector.kube8.dev/gateway configured\n"))
-	p.refuses("somebody else owns a field", append([]string{"apply", "--field-manager", "other"},
-		"-f", p.write("other.yaml", strings.Replace(text, "prod-eu-1", "moon", 1)))...)
+	other := newCollector(namespace, "gateway")
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"cluster": "prod-eu-3"}}`))
+	g.Expect(plane.client.Patch(t.Context(), other, patch, client.FieldOwner("other"))).To(Succeed())
+	p.refuses("another client owns a field", "apply", "-f", p.write("other.yaml", strings.Replace(text, "prod-eu-1", "moon", 1)))
 	p.refuses("spec.tenat: unknown field", "plan", "-f", p.write("bad.yaml", strings.Replace(text, "tenant:", "tenat:", 1)))
 	p.refuses("has no Collector", "apply", "-f", p.write("none.yaml", "kind: ConfigMap\n"))
 	p.refuses("by -f", "plan")
@@ -196,7 +198,7 @@ func TestThePluginPlansAndAppliesAFile(t *testing.T) {
 		p.write("elsewhere.yaml", strings.Replace(text, "name: gateway", "name: gateway, namespace: other", 1)))
 	p.refuses("there is no namespace nowhere", "apply", "-f",
 		p.write("nowhere.yaml", strings.Replace(text, "name: gateway", "name: gateway, namespace: nowhere", 1)))
-	g.Expect(p.run("apply", "--field-manager", "other", "--force-conflicts", "-f", "other.yaml")).To(ContainSubstring("configured"))
+	g.Expect(p.run("apply", "--force-conflicts", "-f", "other.yaml")).To(ContainSubstring("configured"))
 
 	defer forbid(t, namespace, "kube8.dev", "collectors", "object.spec.cluster != 'moon'", registrationv1.Create, registrationv1.Update)()
 	p.write("gateway.yaml", strings.Replace(text, "prod-eu-1", "moon", 1))

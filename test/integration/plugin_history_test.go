@@ -22,7 +22,7 @@ func TestThePluginRollsBack(t *testing.T) {
 	})
 	second := specOf(t, collector)
 	g.Expect(p.run("history", "gateway")).To(And(MatchRegexp(`(?m)^2 +\w+ +deployed +0\.151\.0 +`+sha256Of(another)[:10]+
-		` +integration\.test \(field manager\) +configuration changed \(\d lines\); collector.version: 0\.150\.0 → 0\.151\.0$`),
+		` +unknown +configuration changed \(\d lines\); collector.version: 0\.150\.0 → 0\.151\.0$`),
 		MatchRegexp(`(?m)^1 +\w+ +superseded +0\.150\.0 +`+sha256Of(config)[:10]+` +integration\.test \(field manager\) +created$`), Not(ContainSubstring(secret))))
 
 	p.refuses("add --yes", "rollback", "gateway")
@@ -65,7 +65,7 @@ func TestARollbackOverwritesNobodysChange(t *testing.T) {
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.152.0" })
 	screen.answer("y")
 	g.Expect(screen.end()).NotTo(Succeed())
-	g.Expect(screen.text()).To(ContainSubstring("somebody else has changed"))
+	g.Expect(screen.text()).To(ContainSubstring("another client has changed"))
 	g.Expect(specOf(t, collector).Collector.Version).To(Equal("0.152.0"))
 }
 

@@ -117,7 +117,7 @@ func TestThePluginShowsPausesAndUndoesARollout(t *testing.T) {
 		g.Expect(plane.client.Update(t.Context(), base)).To(Succeed())
 		screen.answer("y")
 		g.Expect(screen.end()).NotTo(Succeed())
-		g.Expect(screen.text()).To(ContainSubstring("somebody else has changed base configmap/t-rollout"))
+		g.Expect(screen.text()).To(ContainSubstring("another client has changed base configmap/t-rollout"))
 
 		screen = p.shell("true", commands[3])
 		screen.expect("[y/N]")

@@ -122,7 +122,7 @@ func TestThePluginSaysWhatAViewerDoesNotSee(t *testing.T) {
 	g.Expect(p.run("why", "gateway")).To(And(HavePrefix("Collector "+collector.Namespace+"/gateway is not ready"), ContainSubstring(unseen)))
 	g.Expect(p.run("config", "get", "gateway")).To(Equal(config))
 	for _, command := range [][]string{{"restart", "gateway"}, {"pause", "gateway"}, {"config", "set", "gateway", "--yes", "--from-file", p.write("new.yaml", another)}} {
-		p.refuses("your account may not change Collector "+collector.Namespace+"/gateway; ask for one of the roles", command...)
+		p.refuses("your account may not change Collector "+collector.Namespace+"/gateway; ask for a binding of the ClusterRole kube8-operator-collector-editor", command...)
 	}
 	for _, command := range [][]string{{"config", "get", "gateway", "--revision", "1"}, {"rollback", "gateway", "--yes"}, {"config", "diff", "gateway"}} {
 		p.refuses("ask for the verbs get and list on secrets", command...)

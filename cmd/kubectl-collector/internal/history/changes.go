@@ -36,7 +36,7 @@ func (r Revision) changesSince(before *Revision) []string {
 	if len(changes) == 0 && before.ConfigHash != r.ConfigHash {
 		changes = []string{"configuration changed in its Secret"}
 	}
-	changes = append(changes, changesOfBases(before.bases, r.bases)...)
+	changes = append(append(changes, changesOfBases(before.bases, r.bases)...), r.changesOfChart(before)...)
 	if changes = append(changes, changesOf("", nil, from, to)...); len(changes) == 0 {
 		changes = []string{"nothing in the spec"}
 	}

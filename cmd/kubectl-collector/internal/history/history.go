@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/helm"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/record"
@@ -57,6 +58,8 @@ type Revision struct {
 
 	values, defaults map[string]any // the spec with the chart's defaults in it, and these
 	bases            any            // what it had of the platform's
+	chart            string         // the version of the operator's chart
+	template         Template       // of its pods
 }
 
 // Of returns the newest recorded revisions of a Collector, as many as one can keep, newest first. A Secret that is damaged, or that the
@@ -137,6 +140,27 @@ func (r Revision) Files(ctx context.Context, c client.Client, namespace string) 
 	return secret.Data, nil
 }
 
+// Bases returns the platform's bases of a revision, as values for the chart. The content of one that was too large to be recorded is in the
+// Secret that the pods of the revision mounted.
+func (r Revision) Bases(ctx context.Context, c client.Client, namespace string) (bases []any, err error) {
+	recorded, _ := r.bases.([]any)
+	for _, base := range recorded {
+		fields := maps.Clone(asMap(base))
+		if file, _ := fields["file"].(string); fields["content"] == nil {
+			files, err := r.Files(ctx, c, namespace)
+			if err != nil {
+				return nil, err
+			}
+			fields["content"] = base64.StdEncoding.EncodeToString(files[configuration.FileKey(file)])
+		}
+		bases = append(bases, fields)
+	}
+	return bases, nil
+}
+
+// HasBase tells whether a revision has a base of that name.
+func (r Revision) HasBase(name string) bool { return byName(r.bases)[name] != nil }
+
 // Base returns the content that a base of the platform had, or nil if that is not recorded.
 func (r Revision) Base(name string) []byte {
 	text, _ := asMap(byName(r.bases)[name])["content"].(string)
@@ -159,10 +183,16 @@ func revisionOf(rel *helm.Release, status string) Revision {
 			found.ChangedBy = who
 		}
 	}
+	if rel.Chart != nil && rel.Chart.Metadata != nil {
+		found.chart = rel.Chart.Metadata.Version
+	}
 	found.Version = versionOf(rel.Config)
 	if rendered, err := render.ParseRecorded(rel.Manifest); err == nil {
 		found.ConfigHash = rendered.ConfigHash()
 		for _, object := range rendered.Objects {
+			if made := templateIn(object); made != (Template{}) {
+				found.template = made
+			}
 			if _, files := object.GetAnnotations()[postrender.ConfigurationAnnotation]; files && object.GetKind() == "Secret" {
 				found.Secret = object.GetName()
 			}

@@ -7,11 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,15 +20,14 @@ import (
 
 // manifest is a Collector in a file, and where its configuration may be.
 type manifest struct {
-	file, from, owner string
-	force             bool
+	file, from string
+	force      bool
 }
 
 func (m *manifest) addFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&m.file, "filename", "f", "", "the file with the Collector, or - for standard input")
 	flags.StringVar(&m.from, "from-file", "", "a file with its configuration, if that is not in the Collector")
-	flags.BoolVar(&m.force, "force-conflicts", false, "take over fields that somebody else owns")
-	flags.StringVar(&m.owner, "field-manager", "kubectl", "who owns the fields; the default is that of kubectl apply --server-side")
+	flags.BoolVar(&m.force, "force-conflicts", false, "take over fields that another client owns")
 }
 
 func (p *plugin) applyCommand() *cobra.Command {
@@ -50,16 +47,12 @@ configuration is in a file of its own.`,
 			if err := foresee(ctx, s, p.ErrOut, before, wanted); err != nil {
 				return err
 			}
-			if err := s.apply(ctx, wanted, m); err != nil {
-				return err
+			what, err := s.becomes(ctx, before, wanted, m)
+			if err == nil && what != "unchanged" {
+				err = s.apply(ctx, wanted, m)
 			}
-			what := "configured"
-			switch {
-			case before == nil:
-				what = "created"
-			case before.GetGeneration() == wanted.GetGeneration() && maps.Equal(before.GetLabels(), wanted.GetLabels()) &&
-				maps.Equal(before.GetAnnotations(), wanted.GetAnnotations()):
-				what = "unchanged"
+			if err != nil {
+				return err
 			}
 			if err := p.done(wanted.GetName(), what); err != nil {
 				return err
@@ -227,23 +220,6 @@ func (s *session) existing(ctx context.Context, name string) (*unstructured.Unst
 		return nil, nil
 	}
 	return found, err
-}
-
-// apply has the API server merge a Collector, which becomes what that answers.
-func (s *session) apply(ctx context.Context, wanted *unstructured.Unstructured, m manifest, options ...client.ApplyOption) error {
-	options = append(options, client.FieldOwner(m.owner))
-	if m.force {
-		options = append(options, client.ForceOwnership)
-	}
-	err := s.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), options...)
-	if apierrors.IsConflict(err) {
-		return fmt.Errorf("somebody else owns a field of Collector %s/%s; leave the field out, or take it over by --force-conflicts: %w",
-			s.namespace, wanted.GetName(), err)
-	}
-	if err != nil {
-		return s.failed("apply", wanted.GetName(), err)
-	}
-	return nil
 }
 
 // rendered returns what the operator makes of a Collector, as render does.

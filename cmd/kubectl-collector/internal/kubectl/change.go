@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -123,22 +124,34 @@ func render(ctx context.Context, collector []byte, warn func(string)) (objects [
 	return objects, nil
 }
 
-// changedError says that somebody else has changed a Collector.
+// changedError says that another client has changed a Collector.
 type changedError struct{ namespace, name string }
 
 // Error says what to do.
 func (e changedError) Error() string {
-	return fmt.Sprintf("somebody else has changed Collector %s/%s meanwhile, so nothing was changed; look at it, and try again",
+	return fmt.Sprintf("another client has changed Collector %s/%s meanwhile, so nothing was changed; look at it, and try again",
 		e.namespace, e.name)
 }
 
-// send changes what a JSON merge patch says of a Collector, unless somebody has changed its spec since it was read. A status
+// markOf returns the annotation that tells the history who wrote a generation of a Collector's spec.
+func (s *session) markOf(ctx context.Context, generation int64) (name, value string) {
+	review := &authenticationv1.SelfSubjectReview{}
+	_ = s.client.Create(ctx, review) // an account that may not ask stays unknown
+	return v1alpha1.WrittenByAnnotation, fmt.Sprintf("%d %s", generation, review.Status.UserInfo.Username)
+}
+
+// send changes what a JSON merge patch says of a Collector, unless another client has changed its spec since it was read. A status
 // that was written since is no obstacle.
 func (s *session) send(ctx context.Context, read *v1alpha1.Collector, patch map[string]any) error {
 	metadata, _ := patch["metadata"].(map[string]any)
 	if metadata == nil {
 		metadata = map[string]any{}
 		patch["metadata"] = metadata
+	}
+	_, changesSpec := patch["spec"]
+	if changesSpec {
+		name, value := s.markOf(ctx, read.Generation+1)
+		metadata["annotations"] = map[string]any{name: value}
 	}
 	for {
 		now, err := s.read(ctx, read.Name)
@@ -160,8 +173,23 @@ func (s *session) send(ctx context.Context, read *v1alpha1.Collector, patch map[
 		if err != nil {
 			return s.failed("change", read.Name, err)
 		}
+		if !changesSpec {
+			return nil
+		}
+		return s.unmark(ctx, now, read.Generation)
+	}
+}
+
+// unmark removes the mark of a generation that a write has not made, because the API server made the same spec of it.
+func (s *session) unmark(ctx context.Context, written client.Object, before int64) error {
+	if _, isMarked := written.GetAnnotations()[v1alpha1.WrittenByAnnotation]; !isMarked || written.GetGeneration() != before {
 		return nil
 	}
+	patch := fmt.Appendf(nil, `{"metadata": {"annotations": {%q: null}}}`, v1alpha1.WrittenByAnnotation)
+	if err := s.client.Patch(ctx, written, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return s.failed("change", written.GetName(), err)
+	}
+	return nil
 }
 
 // done says what was done to a Collector, as kubectl does.

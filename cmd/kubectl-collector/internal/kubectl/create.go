@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -84,40 +84,59 @@ func (p *plugin) create(ctx context.Context, s *session, name string, c *creatio
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}
-	if p.dryRun != cmdutil.DryRunClient {
-		switch before, err := s.existing(ctx, name); {
-		case err != nil:
-			return err
-		case before != nil:
-			return fmt.Errorf("there is a Collector %s in namespace %s already; change its configuration by `kubectl collector config set`",
-				name, s.namespace)
+	if p.dryRun != cmdutil.DryRunClient { // a manifest for people has no mark
+		before, err := s.existing(ctx, name)
+		if err == nil && before == nil {
+			err = foresee(ctx, s, p.ErrOut, nil, object)
 		}
-		if err := foresee(ctx, s, p.ErrOut, nil, object); err != nil {
+		if err != nil {
+			return err
+		}
+		if err := s.create(ctx, object); err != nil {
 			return err
 		}
 	}
-	err = s.client.Create(ctx, object, client.FieldValidation(metav1.FieldValidationStrict))
-	if err != nil {
-		return s.failed("create", name, err)
-	}
-	object.SetManagedFields(nil)
 	if err := printer.PrintObj(object, p.Out); err != nil {
 		return err //nolint:wrapcheck // of standard output
 	}
 	return p.until(ctx, s, name, c.waiting)
 }
 
-// collector returns the Collector to create, checked, with no field that nobody has asked for.
-func (p *plugin) collector(ctx context.Context, namespace, name string, c *creation) (*unstructured.Unstructured, error) {
+// create creates a Collector by a server-side apply, so that a later apply of a file changes and removes what it has.
+func (s *session) create(ctx context.Context, object *unstructured.Unstructured) error {
+	s.mark(ctx, object, 1)
+	object.SetResourceVersion("1") // which no object has, so none is changed
+	err := s.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object))
+	if apierrors.IsConflict(err) {
+		return fmt.Errorf("there is a Collector %s in namespace %s already; change it by `kubectl collector set` or `config set`",
+			object.GetName(), s.namespace)
+	}
+	if err != nil {
+		return s.failed("create", object.GetName(), err)
+	}
+	object.SetManagedFields(nil)
+	return nil
+}
+
+// missing returns the flags that a Collector cannot do without and that have no value.
+func (c *creation) missing() (flags []string) {
 	for _, required := range []struct{ flag, value string }{
-		{"from-file", c.from}, {"tenant", c.tenant}, {"cluster", c.cluster},
+		{"--from-file", c.from}, {"--tenant", c.tenant}, {"--cluster", c.cluster},
 	} {
 		if required.value == "" {
-			return nil, fmt.Errorf("--%s is missing; see `kubectl collector create --help`", required.flag)
+			flags = append(flags, required.flag)
 		}
 	}
 	if c.version == "" && c.collector != "opentelemetry-collector" {
-		return nil, errors.New("--version is missing; only the OpenTelemetry Collector has a default")
+		flags = append(flags, "--version (only opentelemetry-collector has a default)")
+	}
+	return flags
+}
+
+// collector returns the Collector to create, checked, with no field that nobody has asked for.
+func (p *plugin) collector(ctx context.Context, namespace, name string, c *creation) (*unstructured.Unstructured, error) {
+	if missing := c.missing(); len(missing) > 0 {
+		return nil, fmt.Errorf("missing: %s; see `kubectl collector create --help`", strings.Join(missing, ", "))
 	}
 	content, err := p.input(c.from)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -54,7 +55,7 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 
 Only the commands below config, import, render, create -o yaml, rollout undo, and list
 with -o json or yaml print a configuration. A reason of preflight can quote one, and so can logs.
-The role collector-viewer suffices for what only reads Collectors. Each command says what it leaves out because
+The ClusterRole kube8-operator-collector-viewer suffices for what only reads Collectors. Each command says what it leaves out because
 your account may not read it. All of kubectl's own flags work, too: kubectl options
 lists them.
 
@@ -71,11 +72,27 @@ not become ready.`,
 	root.PersistentFlags().VisitAll(func(flag *pflag.Flag) {
 		flag.Hidden = !slices.Contains([]string{"context", "kubeconfig", "namespace"}, flag.Name)
 	})
-	root.AddCommand(p.listCommand(), p.createCommand(), p.applyCommand(), p.planCommand(), p.deleteCommand(), p.importCommand(),
-		p.configCommand(), p.statusCommand(), p.whyCommand(), p.historyCommand(), p.rollbackCommand(), p.restartCommand(),
-		p.pauseCommand(), p.resumeCommand(), p.promoteCommand(), p.abortCommand(), p.logsCommand(), p.reportCommand(), p.preflightCommand(), p.topCommand(),
-		p.rolloutCommand(), offline.NewCommand(),
-		p.versionCommand())
+	root.AddGroup(&cobra.Group{ID: "change", Title: "Change a Collector:"}, &cobra.Group{ID: "look", Title: "Look at it:"},
+		&cobra.Group{ID: "fleet", Title: "Look after a fleet:"})
+	for id, group := range map[string][]*cobra.Command{
+		"change": {p.createCommand(), p.setCommand(), p.configCommand(), p.planCommand(), p.applyCommand(), p.importCommand(),
+			p.rollbackCommand(), p.restartCommand(), p.pauseCommand(), p.resumeCommand(), p.promoteCommand(),
+			p.abortCommand(), p.deleteCommand()},
+		"look":  {p.statusCommand(), p.whyCommand(), p.historyCommand(), p.logsCommand()},
+		"fleet": {p.listCommand(), p.topCommand(), p.preflightCommand(), p.rolloutCommand(), p.reportCommand()},
+	} {
+		for _, cmd := range group {
+			cmd.GroupID = id
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(offline.NewCommand(), p.versionCommand())
+	for _, cmd := range commandsOf(root) {
+		arguments := examples[strings.TrimPrefix(cmd.CommandPath(), root.CommandPath()+" ")]
+		if !cmd.HasSubCommands() {
+			cmd.Example = "  " + strings.TrimSpace(cmd.CommandPath()+" "+arguments)
+		}
+	}
 	p.completions(root)
 	return root
 }
@@ -85,10 +102,10 @@ func (p *plugin) about(use, short, long string, run func(context.Context, *sessi
 	return &cobra.Command{
 		Use: use + " NAME", Short: short, Long: long,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("name one Collector; `kubectl get collectors` lists those of the namespace, got %d names", len(args))
+			if len(args) == 1 {
+				return nil
 			}
-			return nil
+			return fmt.Errorf("name one Collector, such as: kubectl collector %s gateway; `kubectl collector list` shows which there are", use)
 		},
 		ValidArgsFunction: completion.ResourceNameCompletionFunc(p.factory, "collectors.kube8.dev"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -115,6 +132,7 @@ func (p *plugin) versionCommand() *cobra.Command {
 type session struct {
 	client    client.Client
 	rest      rest.Interface
+	mapper    func() (meta.RESTMapper, error)
 	pages     *pages // what pods answer
 	namespace string
 	chosen    labels.Selector // of the Collectors of a fleet; nil is for all
@@ -148,7 +166,9 @@ func (p *plugin) connect() (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up a client: %w", err)
 	}
-	return &session{client: client.WithFieldOwner(p.writes(c), manager), rest: raw, pages: pages, namespace: namespace}, nil
+	return &session{
+		client: client.WithFieldOwner(p.writes(c), manager), rest: raw, mapper: p.factory.ToRESTMapper, pages: pages, namespace: namespace,
+	}, nil
 }
 
 // read reads a Collector.
@@ -177,9 +197,17 @@ func (s *session) failed(verb, name string, err error) error {
 	case isByAdmission(err):
 		return fmt.Errorf("the platform refuses to %s %s: %w", verb, what, err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("your account may not %s %s; ask for one of the roles collector-viewer and collector-editor: %w", verb, what, err)
+		return fmt.Errorf("your account may not %s %s; ask for a binding of the ClusterRole %s: %w", verb, what, roleTo(verb), err)
 	}
 	return fmt.Errorf("%s %s: %w", verb, what, err)
+}
+
+// roleTo returns the ClusterRole that allows a verb on Collectors, by the name that all installations of the operator have.
+func roleTo(verb string) string {
+	if verb == "read" || verb == "list" {
+		return "kube8-operator-collector-viewer"
+	}
+	return "kube8-operator-collector-editor"
 }
 
 // kindOf returns the resource that the API server's answer is about.

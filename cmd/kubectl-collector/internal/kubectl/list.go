@@ -14,10 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/rest"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 // asTable asks the API server for the columns of the CRD in place of whole Collectors, which have their configurations.
@@ -62,7 +65,8 @@ func (p *plugin) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "Show the fleet, one line for each Collector, and a summary",
 		Long: `Show the fleet: one line for each Collector of the namespace, or of all with -A, and a
-summary. UPDATE says that a change of the operator waits for its turn, or rolls out.`,
+summary. UPDATE says that a change of the platform, a base or another version of the
+operator, waits for its turn, is left out, or rolls out.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.list(cmd.Context(), l) },
 	}
@@ -147,23 +151,27 @@ func (l listing) print(to io.Writer, rows []row) error {
 
 // summary counts Collectors by what they say of themselves, and those that are not up to date.
 func summary(rows []row) string {
-	ready, pending, others := 0, 0, map[string]int{}
+	ready, others, updates := 0, map[string]int{}, map[string]int{}
 	for _, r := range rows {
 		if r["ready"] == "True" {
 			ready++
 		} else {
 			others[cmp.Or(r["status"], "Unknown")]++
 		}
-		if r["update"] != "" {
-			pending++
-		}
+		updates[r["update"]]++
 	}
 	said := []string{fmt.Sprintf("%d of %d ready", ready, len(rows))}
 	for _, reason := range slices.Sorted(maps.Keys(others)) {
 		said = append(said, fmt.Sprintf("%d %s", others[reason], reason))
 	}
-	if pending > 0 {
-		said = append(said, fmt.Sprintf("a change of the operator is on its way to %d", pending))
+	for _, update := range []struct{ reason, pattern string }{
+		{v1alpha1.ReasonRollingOut, "a change of the platform is on its way to %d"},
+		{v1alpha1.ReasonWaiting, "%d wait for a change of the platform"},
+		{v1alpha1.ReasonLeftOut, "%d are left out of a change of the platform"},
+	} {
+		if n := updates[update.reason]; n > 0 {
+			said = append(said, fmt.Sprintf(update.pattern, n))
+		}
 	}
 	return strings.Join(said, ", ")
 }
@@ -178,7 +186,7 @@ func (p *plugin) rows(ctx context.Context, s *session, l listing) (rows []row, e
 	for {
 		table, err := readTable(ctx, s.rest, path, options)
 		if err != nil {
-			return nil, s.failed("list", "", err)
+			return nil, l.failed(s, err)
 		}
 		for i := range table.Rows {
 			r := row{}
@@ -212,9 +220,9 @@ func readTable(ctx context.Context, client rest.Interface, path string, options 
 			request.Param(name, value)
 		}
 	}
-	text, err := request.DoRaw(ctx)
+	text, err := raw(ctx, request)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says what was read
+		return nil, err
 	}
 	table := &metav1.Table{}
 	if err := json.Unmarshal(text, table); err != nil {
@@ -224,6 +232,28 @@ func readTable(ctx context.Context, client rest.Interface, path string, options 
 		return nil, errors.New("the API server did not answer with a table")
 	}
 	return table, nil
+}
+
+// raw sends a request, and returns the body of the answer. The error is the API server's, in its own words: DoRaw of the request would
+// return an error that says only "unknown".
+func raw(ctx context.Context, request *rest.Request) ([]byte, error) {
+	answer := request.Do(ctx)
+	if err := answer.Error(); err != nil {
+		return nil, err //nolint:wrapcheck // the caller says what was read
+	}
+	return answer.Raw() //nolint:wrapcheck // as above
+}
+
+// selectable are the fields that Collectors can be selected by.
+const selectable = "metadata.name, metadata.namespace, spec.tenant.id, spec.tenant.reference and spec.cluster"
+
+// failed says what the API server refused of a list, and what to do.
+func (l listing) failed(s *session, err error) error {
+	if l.fields != "" && apierrors.IsBadRequest(err) {
+		return fmt.Errorf("--field-selector %s: %w; Collectors are selected by the fields %s. To find them by their state: "+
+			"kubectl collector list --sort-by status", l.fields, err, selectable)
+	}
+	return s.failed("list", "", err)
 }
 
 // listWhole prints Collectors with their configurations, as `kubectl get` does.

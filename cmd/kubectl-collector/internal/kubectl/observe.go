@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/history"
 	"github.com/kube8/kube8-operator/internal/explain"
 )
 
@@ -24,11 +25,13 @@ type observed struct {
 	collector *v1alpha1.Collector
 	ready     v1alpha1.Condition // its reason is explain.Unknown if there is no such condition
 	pods      []corev1.Pod       // newest first
+	revisions []history.Revision // newest first; only of a Collector that is not ready, and if the account may read the records
 	checks    []batchv1.Job
-	events    []corev1.Event // newest first
-	troubles  []string       // what the events of pods that do not serve say, and what its Service lacks
-	logged    string         // what is known of the end of a log
-	unseen    []string       // what the account may not read
+	events    []corev1.Event            // newest first
+	troubles  []string                  // what the events of pods that do not serve say, and what its Service lacks
+	logged    string                    // what is known of the end of a log
+	unseen    []string                  // what the account may not read
+	may       func(command string) bool // whether the account may run a command; nil is for all
 }
 
 // observe reads all that the account may read about a Collector.
@@ -38,6 +41,7 @@ func (s *session) observe(ctx context.Context, name string) (*observed, error) {
 		return nil, err
 	}
 	o := &observed{collector: collector, ready: v1alpha1.Condition{Reason: explain.Unknown}}
+	o.may = func(command string) bool { return s.mayRun(ctx, command) }
 	for _, condition := range collector.Status.Conditions {
 		if condition.Type == "Ready" {
 			o.ready = condition
@@ -153,7 +157,7 @@ func (o *observed) state() string {
 	case o.isDeleted():
 		return "Terminating: " + o.terminating()
 	case o.ready.Reason == explain.Unknown:
-		return "Unknown: the operator has not reconciled it yet"
+		return "Unknown: no operator has reconciled it yet"
 	case o.isBehind():
 		return "Progressing: the operator has not reconciled the last change yet; before it: " + o.ready.Reason
 	}

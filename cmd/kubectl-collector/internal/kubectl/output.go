@@ -22,6 +22,8 @@ type account struct {
 	Ready      v1alpha1.Condition   `json:"ready"`
 	Conditions []v1alpha1.Condition `json:"conditions,omitempty"` // others that are not as they should be
 	Causes     []explain.Cause      `json:"causes,omitempty"`
+	Serving    string               `json:"serving,omitempty"`
+	Change     string               `json:"change,omitempty"` // who brought the last one, and what it is
 	Pods       []podAccount         `json:"pods,omitempty"`
 	Unseen     []string             `json:"unseen,omitempty"` // what the account may not read
 }
@@ -36,9 +38,12 @@ type podAccount struct {
 
 func (o *observed) account() (account, error) {
 	causes, err := o.causes()
+	for i := range causes {
+		causes[i].Command = o.command(causes[i].Command)
+	}
 	a := account{
 		Namespace: o.collector.Namespace, Name: o.collector.Name, Ready: o.ready, Conditions: o.others(), Causes: causes, Unseen: o.unseen,
-		Current: o.ready.Reason != explain.Unknown && !o.isBehind(),
+		Current: o.ready.Reason != explain.Unknown && !o.isBehind(), Serving: o.serving(), Change: o.change(),
 	}
 	for i := range o.pods {
 		pod := &o.pods[i]

@@ -57,8 +57,11 @@ is deployed: the collector of that version checks each configuration in a Job, a
 spec.check has it checked, beside what serves. Jobs and their Secrets are removed at
 the end, also on Ctrl-C, and by Kubernetes if the command is killed.
 
+Bases of the platform are those of the deployed revision, so your account needs the
+rights of the command history for Collectors that have some.
+
 A check that cannot start, by a quota or without the image, is "unknown". So is one of
-a Collector that is refused with its present version, too, or that has bases.
+a Collector that is refused with its present version, too.
 
 The reason has what the collector says when it refuses, which can quote the
 configuration. The exit code is 2 if a Collector would fail, 1 if one is unknown.`,

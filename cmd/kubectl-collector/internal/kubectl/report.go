@@ -209,7 +209,7 @@ func (b *bundle) operatorLogs(ctx context.Context) error {
 	for i := range pods.Items {
 		name := pods.Items[i].Name
 		lines := int64(operatorLogLines)
-		text, err := b.clients.CoreV1().Pods(b.operators).GetLogs(name, &corev1.PodLogOptions{TailLines: &lines}).DoRaw(ctx)
+		text, err := raw(ctx, b.clients.CoreV1().Pods(b.operators).GetLogs(name, &corev1.PodLogOptions{TailLines: &lines}))
 		if err != nil {
 			b.unread = append(b.unread, fmt.Sprintf("log of pod %s/%s: %v", b.operators, name, err))
 			continue

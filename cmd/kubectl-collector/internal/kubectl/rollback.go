@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -73,23 +71,12 @@ func (p *plugin) rollback(ctx context.Context, s *session, read *v1alpha1.Collec
 		return fmt.Errorf("the spec of revision %d was too large to be recorded; its configuration is there: "+
 			"kubectl collector config get %s -n %s --revision %[1]d", revision.Number, read.Name, s.namespace)
 	}
-	if history.Same(spec, current) {
-		return p.done(read.Name, fmt.Sprintf("unchanged: its spec is that of revision %d", revision.Number))
+	if reference, found, _ := unstructured.NestedString(spec, "collector", "configurationSecret", "name"); found {
+		fmt.Fprintf(p.ErrOut, "The configuration is in Secret %s, which a rollback does not change.\n", reference)
 	}
-	if err := p.compareSpecs(read, revision.Number, current, spec); err != nil {
-		return err
-	}
-	back := read.DeepCopy()
-	if back.Spec, err = typed(spec); err != nil {
-		return fmt.Errorf("read the spec of revision %d: %w", revision.Number, err)
-	}
-	if err := check(ctx, back); err != nil {
-		return err
-	}
-	if err := p.confirm(ctx, given, read); err != nil {
-		return err
-	}
-	return p.replace(ctx, s, read, whole, revision.Number, spec)
+	return p.propose(ctx, s, whole, spec, given, proposal{
+		as: revision.String(), same: "its spec is that of " + revision.String(), done: "rolled back to the spec of " + revision.String(),
+	})
 }
 
 func typed(spec map[string]any) (read v1alpha1.CollectorSpec, err error) {
@@ -105,43 +92,4 @@ func (s *session) whole(ctx context.Context, name string) (*unstructured.Unstruc
 		return nil, s.failed("read", name, err)
 	}
 	return whole, nil
-}
-
-// replace writes the spec of a revision, unless somebody has changed the Collector's meanwhile.
-func (p *plugin) replace(
-	ctx context.Context, s *session, read *v1alpha1.Collector, whole *unstructured.Unstructured, number int, spec map[string]any,
-) error {
-	after := whole.DeepCopy()
-	after.Object["spec"] = spec
-	if err := foresee(ctx, s, p.ErrOut, whole, after); err != nil {
-		return err
-	}
-	for {
-		if whole.GetUID() != read.UID || whole.GetGeneration() != read.Generation {
-			return changedError{read.Namespace, read.Name}
-		}
-		whole.Object["spec"] = spec
-		err := s.client.Update(ctx, whole, client.FieldValidation(metav1.FieldValidationStrict))
-		if err == nil {
-			return p.done(read.Name, fmt.Sprintf("rolled back to the spec of revision %d", number))
-		}
-		if !apierrors.IsConflict(err) {
-			return s.failed("change", read.Name, err)
-		}
-		if whole, err = s.whole(ctx, read.Name); err != nil {
-			return err
-		}
-	}
-}
-
-// compareSpecs prints what a rollback changes, without what may be confidential, and what it cannot bring back.
-func (p *plugin) compareSpecs(read *v1alpha1.Collector, number int, current, spec map[string]any) error {
-	text, err := differenceOf(read.Name+"/spec", fmt.Sprintf("%s/spec (revision %d)", read.Name, number), current, spec)
-	if err != nil {
-		return err
-	}
-	if reference, found, _ := unstructured.NestedString(spec, "collector", "configurationSecret", "name"); found {
-		fmt.Fprintf(p.ErrOut, "The configuration is in Secret %s, which a rollback does not change.\n", reference)
-	}
-	return p.paint(text, diffColour)
 }

@@ -1,11 +1,8 @@
 package kubectl
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -26,8 +22,8 @@ import (
 	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
-// maxOverdue is how many Collectors are shown that are overdue, because each costs some requests.
-const maxOverdue = 10
+// maxNamed is how many Collectors of a state are shown by name, because each costs some requests.
+const maxNamed = 10
 
 // progress is where the changes are that the operator brings.
 type progress struct {
@@ -38,6 +34,8 @@ type progress struct {
 	Now      map[string]string         `json:"now"`   // versions of those bases that the account may read
 	Overdue  []late                    `json:"overdue,omitempty"`
 	More     int                       `json:"moreOverdue,omitempty"`
+	OnTheWay []late                    `json:"onTheirWay,omitempty"` // at most maxNamed
+	Refused  []late                    `json:"refused,omitempty"`    // at most maxNamed
 }
 
 // late is a Collector that has not become ready with a change in time.
@@ -118,9 +116,10 @@ func (p *plugin) progressCommand() *cobra.Command {
 	var deadline time.Duration
 	var output format
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show ring by ring where changes are, and who is overdue", Args: cobra.NoArgs,
-		Long: `Show ring by ring where changes are, who is overdue and why, and which versions of
-bases are deployed: of all namespaces, or of that of -n.`,
+		Use: "status", Short: "Show ring by ring where changes are, and which Collectors others wait for", Args: cobra.NoArgs,
+		Long: `Show ring by ring where changes are, and which versions of bases are deployed: of all
+namespaces, or of that of -n. It names the Collectors that are on their way, overdue or
+refused, and says why.`,
 	}
 	addSelector(cmd.Flags())
 	cmd.Flags().DurationVar(&deadline, "deadline", 10*time.Minute, "the operator's --rollout-deadline")
@@ -163,8 +162,14 @@ func (s *session) progress(ctx context.Context, operators string, before time.Ti
 		labels, isKnown := namespaces[c.Namespace]
 		state, since := stateOf(c, labels, before)
 		add(told.Rings, ringOf(labels, isKnown), state)
-		if state == "overdue" {
-			told.Overdue = append(told.Overdue, late{Namespace: c.Namespace, Name: c.Name, Since: since})
+		one := late{Namespace: c.Namespace, Name: c.Name, Since: since}
+		switch state {
+		case "overdue":
+			told.Overdue = append(told.Overdue, one)
+		case "on their way":
+			told.OnTheWay = append(told.OnTheWay, one)
+		case "refused":
+			told.Refused = append(told.Refused, one)
 		}
 		for _, base := range c.Status.Bases {
 			name, version, _ := strings.Cut(base, "@")
@@ -179,11 +184,13 @@ func (s *session) progress(ctx context.Context, operators string, before time.Ti
 			told.Now[name] = platform.VersionOf(b.content)
 		}
 	}
-	slices.SortFunc(told.Overdue, func(a, b late) int { return a.Since.Compare(b.Since.Time) })
-	told.More = max(0, len(told.Overdue)-maxOverdue)
-	told.Overdue = told.Overdue[:len(told.Overdue)-told.More]
-	for i := range told.Overdue {
-		told.Overdue[i].Cause = s.causeOf(ctx, told.Overdue[i])
+	told.More = max(0, len(told.Overdue)-maxNamed)
+	for _, list := range []*[]late{&told.Overdue, &told.OnTheWay, &told.Refused} {
+		slices.SortFunc(*list, func(a, b late) int { return a.Since.Compare(b.Since.Time) })
+		*list = (*list)[:min(len(*list), maxNamed)]
+		for i := range *list {
+			(*list)[i].Cause = s.causeOf(ctx, (*list)[i])
+		}
 	}
 	return told, nil
 }
@@ -231,7 +238,7 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 			v1alpha1.ReasonReleaseFailed, v1alpha1.ReasonRolledBack, v1alpha1.ReasonCanaryPaused,
 		}, ready.Reason)
 		if ready.Type == "Ready" && isRefusal {
-			return "refused", since
+			return "refused", ready.LastTransitionTime
 		}
 	}
 	return "up to date", since
@@ -257,42 +264,4 @@ func (s *session) causeOf(ctx context.Context, overdue late) string {
 		return causes[0].Happened + " " + causes[0].Action
 	}
 	return oneLine(o.state())
-}
-
-func (told *progress) print(to io.Writer) error {
-	if told.IsPaused {
-		fmt.Fprint(to, "Changes are paused; `kubectl collector rollout resume` has them go on.\n\n")
-	}
-	if told.IsGated {
-		fmt.Fprint(to, "Each ring after the first waits for `kubectl collector rollout continue`.\n\n")
-	}
-	out, columns := printers.GetNewTabWriter(to), []string{"up to date", "waiting", "left out", "on their way", "overdue", "refused"}
-	fmt.Fprintln(out, strings.ToUpper("ring\t"+strings.Join(columns, "\t")))
-	for _, ring := range slices.SortedFunc(maps.Keys(told.Rings), compare) {
-		fmt.Fprint(out, ring)
-		for _, state := range columns {
-			fmt.Fprintf(out, "\t%d", told.Rings[ring][state])
-		}
-		fmt.Fprintln(out)
-	}
-	if len(told.Bases) > 0 {
-		fmt.Fprintln(out, "\nBASE\tNOW\tDEPLOYED")
-	}
-	for _, name := range slices.Sorted(maps.Keys(told.Bases)) {
-		var deployed []string
-		for _, version := range slices.Sorted(maps.Keys(told.Bases[name])) {
-			deployed = append(deployed, fmt.Sprintf("%s: %d", version, told.Bases[name][version]))
-		}
-		fmt.Fprintf(out, "%s\t%s\t%s\n", name, cmp.Or(told.Now[name], "unknown"), strings.Join(deployed, ", "))
-	}
-	for i, late := range told.Overdue {
-		if i == 0 {
-			fmt.Fprintln(out, "\nOverdue:")
-		}
-		fmt.Fprintf(out, "  %s/%s, for %s: %s\n", late.Namespace, late.Name, ago(late.Since.Time), late.Cause)
-	}
-	if told.More > 0 {
-		fmt.Fprintf(out, "  and %d more\n", told.More)
-	}
-	return out.Flush() //nolint:wrapcheck // of standard output
 }

@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +19,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	platform "github.com/kube8/kube8-operator/internal/base"
@@ -82,7 +80,11 @@ func TestThoseThatAreOverdueAreShownUpToTen(t *testing.T) {
 	var out strings.Builder
 	told := &progress{
 		IsPaused: true, More: 2, Overdue: []late{{Namespace: "acme", Name: "gateway", Cause: "It crashes."}},
-		Rings: map[string]map[string]int{"last": {"waiting": 7}, "10": {"overdue": 1}, "9": {"up to date": 3}},
+		OnTheWay: []late{{Namespace: "acme", Name: "agent", Cause: "Pods start."}},
+		Refused:  []late{{Namespace: "zeta", Name: "agent", Cause: "A quota refuses it."}},
+		Rings: map[string]map[string]int{
+			"last": {"waiting": 7, "refused": 1}, "10": {"overdue": 3}, "9": {"up to date": 3, "on their way": 1},
+		},
 		Bases: map[string]map[string]int{"a": {"2222": 3, "1111": 8}, "b": {"3333": 1}}, Now: map[string]string{"a": "2222"},
 	}
 	if err := told.print(&out); err != nil {
@@ -92,8 +94,9 @@ func TestThoseThatAreOverdueAreShownUpToTen(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
 	}
-	const want = "9 3 0 0 0 0 0|10 0 0 0 0 1 0|last 0 7 0 0 0 0||BASE NOW DEPLOYED|a 2222 1111: 8, 2222: 3|b unknown 3333: 1||Overdue:|" +
-		"acme/gateway, for unknown: It crashes.|and 2 more"
+	const want = "9 3 0 0 1 0 0|10 0 0 0 0 3 0|last 0 7 0 0 0 1||BASE NOW DEPLOYED|a 2222 1111: 8, 2222: 3|b unknown 3333: 1||Overdue:|" +
+		"acme/gateway, for unknown: It crashes.|and 2 more||On their way, and others wait until they are ready:|" +
+		"acme/agent, for unknown: Pods start.||Refused:|zeta/agent, for unknown: A quota refuses it."
 	if got := strings.Join(lines, "|"); !strings.HasPrefix(got, "Changes are paused; ") || !strings.HasSuffix(got, want) {
 		t.Errorf("it shows\n%s", out.String())
 	}
@@ -242,22 +245,6 @@ func TestALabelSaysWhoseBaseAnUndoIsAbout(t *testing.T) {
 	}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(ours), ours); err != nil || ours.Data["part.yaml"] != "before" {
 		t.Errorf("it has the content %q (%v), want that of our Collectors", ours.Data["part.yaml"], err)
-	}
-}
-
-func TestNoPreflightSpeaksForACollectorWithBases(t *testing.T) {
-	for text, want := range map[string]bool{
-		`{}`: false,
-		`{spec: {collector: {bases: [{name: limits}]}}}`: true,
-		`{status: {bases: [limits@1111]}}`:               true, // its namespace names it
-	} {
-		collector := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(text), &collector.Object); err != nil {
-			t.Fatal(err)
-		}
-		if got := hasBases(collector); got != want {
-			t.Errorf("%s has bases: %t, want %t", text, got, want)
-		}
 	}
 }
 

@@ -92,6 +92,9 @@ func (o *observed) print(to io.Writer) error {
 	row("Configuration", "%s", o.configuration())
 	row("Revision", "%s", revisionOf(o.collector))
 	row("Pods", "%d of %d ready, mode %s", status.ReadyReplicas, status.Replicas, cmp.Or(string(spec.Mode), "deployment"))
+	if change := o.change(); o.ready.Reason != v1alpha1.ReasonAvailable && change != "" {
+		row("Change", "%s", change)
+	}
 	row("Check", "%s", o.check())
 	if change := status.Canary; change != nil {
 		row("Canary", "%s", describeCanary(change))
@@ -174,6 +177,10 @@ func (o *observed) next() string {
 	if o.isBehind() {
 		return "Wait. If it lasts, the operator does not run or does not watch this namespace."
 	}
+	if o.ready.Reason == explain.Unknown {
+		advice, _ := o.unreconciled()
+		return strings.ReplaceAll(advice, "\n", "\n      ")
+	}
 	found, err := explain.Reason(o.ready.Reason, o.collector.Namespace, o.collector.Name)
 	if err != nil {
 		return err.Error()
@@ -182,7 +189,7 @@ func (o *observed) next() string {
 	switch {
 	case err != nil:
 		return err.Error()
-	case len(causes) > 0:
+	case len(causes) > 0 && o.ready.Reason != v1alpha1.ReasonPaused: // nothing else helps while it is paused
 		found.Action = causes[0].Action
 	case found.Runbook == "":
 		return found.Action

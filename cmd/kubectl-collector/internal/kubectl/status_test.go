@@ -23,7 +23,7 @@ func TestTheScreenHasWhatTheStatusSays(t *testing.T) {
 		want, wantNot string
 	}{
 		"a Collector that was not reconciled yet": {
-			ready: v1alpha1.Condition{Reason: explain.Unknown}, want: "Ready           Unknown: the operator has not reconciled it yet",
+			ready: v1alpha1.Condition{Reason: explain.Unknown}, want: "Ready           Unknown: no operator has reconciled it yet",
 		},
 		"a change that was not reconciled yet": {
 			ready: condition("Ready", "True", "Available", "1/1 available"), behind: true, want: "has not reconciled the last change yet; before it: Available",

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/history"
 	"github.com/kube8/kube8-operator/internal/offline"
 	"github.com/kube8/kube8-operator/internal/plan"
 )
@@ -65,8 +66,8 @@ func (s *session) prepare(ctx context.Context, renderer *offline.Renderer, one *
 		one.Reason = "spec.check does not say how " + name + " checks its configuration"
 		return nil
 	}
-	if hasBases(present) {
-		one.Reason = "it has bases, which no preflight reads, so its collector starts with more than its own files"
+	if renderer.Bases, err = s.basesOf(ctx, present); err != nil {
+		one.Reason = oneLine("its collector starts with bases of the platform, too, and these are not known: " + err.Error())
 		return nil
 	}
 	before, _, err := checkOf(ctx, renderer, present, one.Version)
@@ -102,11 +103,26 @@ func (s *session) prepare(ctx context.Context, renderer *offline.Renderer, one *
 	return t
 }
 
-// hasBases tells whether a Collector or its namespace names bases, as far as the Collector says so.
-func hasBases(collector *unstructured.Unstructured) bool {
+// basesOf returns the bases that a Collector or its namespace names, with the content that they have in the deployed revision.
+func (s *session) basesOf(ctx context.Context, collector *unstructured.Unstructured) ([]any, error) {
 	named, _, _ := unstructured.NestedSlice(collector.Object, "spec", "collector", "bases")
 	deployed, _, _ := unstructured.NestedSlice(collector.Object, "status", "bases")
-	return len(named)+len(deployed) > 0
+	if len(named)+len(deployed) == 0 {
+		return nil, nil
+	}
+	revisions, err := history.Of(ctx, s.client, collector)
+	if err != nil {
+		return nil, fmt.Errorf("read the records of its revisions: %w", err)
+	}
+	if len(revisions) == 0 {
+		return nil, errors.New("nothing is deployed")
+	}
+	for _, base := range named {
+		if name, _ := at(base, "name").(string); !revisions[0].HasBase(name) {
+			return nil, fmt.Errorf("%s is without base %s", revisions[0], name)
+		}
+	}
+	return revisions[0].Bases(ctx, s.client, s.namespace)
 }
 
 // rename gives Job and Secret a name and labels of their own, so that neither the operator nor a NetworkPolicy takes them for the
@@ -207,9 +223,9 @@ func (t *trial) said(ctx context.Context) string {
 
 // endOfLog returns the last lines of what the collector of a pod prints, or of what it printed before it was started again.
 func (s *session) endOfLog(ctx context.Context, pod string, previous bool) (string, error) {
-	text, err := s.rest.Get().AbsPath("/api/v1/namespaces/"+s.namespace+"/pods/"+pod+"/log").
+	text, err := raw(ctx, s.rest.Get().AbsPath("/api/v1/namespaces/"+s.namespace+"/pods/"+pod+"/log").
 		Param("container", "collector").Param("tailLines", logLines).Param("limitBytes", logBytes).
-		Param("previous", strconv.FormatBool(previous)).SetHeader("Accept", "*/*").DoRaw(ctx)
+		Param("previous", strconv.FormatBool(previous)).SetHeader("Accept", "*/*"))
 	return string(text), err
 }
 

@@ -2,7 +2,9 @@ package kubectl
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,12 +15,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/offline"
 	"github.com/kube8/kube8-operator/internal/operator"
 )
@@ -127,6 +133,41 @@ func TestAPreflightSaysWhatItDidNotDelete(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), words) {
 				t.Errorf("%s: %v, want %q", name, err, words)
 			}
+		}
+	}
+}
+
+func TestAPreflightHasTheBasesOfTheDeployedRevision(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	objects := withHistory(t, "acme", map[int]string{1: "older", 2: "now"})
+	s := &session{client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), namespace: "acme"}
+	for text, want := range map[string]string{
+		`{}`: "", `{spec: {collector: {bases: [{name: limits}]}}}`: "now",
+		`{status: {bases: [limits@1111]}}`:              "now", // its namespace names it
+		`{spec: {collector: {bases: [{name: other}]}}}`: "revision 2 is without base other",
+	} {
+		collector := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &collector.Object); err != nil {
+			t.Fatal(err)
+		}
+		collector.SetNamespace("acme")
+		collector.SetName("gateway")
+		collector.SetUID("acme")
+		bases, err := s.basesOf(t.Context(), collector)
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = ""
+			for _, base := range bases {
+				content, _ := at(base, "content").(string)
+				decoded, _ := base64.StdEncoding.DecodeString(content)
+				got += string(decoded)
+			}
+		}
+		if got != want {
+			t.Errorf("%s has the bases %q, want %q", text, got, want)
 		}
 	}
 }

@@ -94,7 +94,7 @@ With --yes, name the version by --to.`,
 		return names, err
 	})
 	addSelector(cmd.Flags())
-	cmd.Flags().StringVar(&to, "to", "", "the version, as `rollout status` and `history` show it")
+	cmd.Flags().StringVar(&to, "to", "", "the version, as 'rollout status' and 'history' show it")
 	given.addFlags(cmd.Flags())
 	p.ofFleet(cmd, func(ctx context.Context, s *session, operators string, args []string) error {
 		if given.yes && to == "" {
@@ -132,7 +132,7 @@ func (p *plugin) undo(ctx context.Context, s *session, namespace, name, to strin
 	b.put(content)
 	err = s.client.Update(ctx, b.Object) // of the version that was read
 	if apierrors.IsConflict(err) {
-		return fmt.Errorf("somebody else has changed base %s meanwhile, so nothing was changed; look at it, and try again", b.what)
+		return fmt.Errorf("another client has changed base %s meanwhile, so nothing was changed; look at it, and try again", b.what)
 	}
 	if err != nil {
 		return fmt.Errorf("change base %s: %w", b.what, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,9 @@ func (p *plugin) tell(ctx context.Context, s *session, name string, output forma
 		return err
 	}
 	s.addLogged(ctx, o)
+	if o.ready.Reason != v1alpha1.ReasonAvailable {
+		o.revisions, _ = s.revisions(ctx, o.collector) // without the rights for it, the status says less
+	}
 	if !forPrograms {
 		var screen strings.Builder
 		if err := show(o, &screen); err != nil {
@@ -88,34 +92,45 @@ func (o *observed) explain(out io.Writer) error {
 			return nil // what the conditions say is from before the deletion
 		}
 	case o.ready.Reason == explain.Unknown:
-		fmt.Fprintf(out, "The operator has not reconciled Collector %s yet.\n", name)
+		fmt.Fprintf(out, "No operator has reconciled Collector %s yet, %s after its creation.\n", name, ago(o.collector.CreationTimestamp.Time))
+		advice, commands := o.unreconciled()
+		paragraph(out, "What to do", advice)
+		paragraph(out, "Look at", o.command(commands...))
+		return nil
 	case o.isBehind():
 		fmt.Fprintf(out, "The operator has not reconciled the last change of Collector %s yet: its status is about generation %d, "+
 			"and the Collector is at %d.\nBefore the change it said:\n", name, o.collector.Status.ObservedGeneration, o.collector.Generation)
 	}
-	if o.ready.Reason != explain.Unknown {
-		fmt.Fprintf(out, "%s, for %s: %s\n", o.verdict(name), ago(o.ready.LastTransitionTime.Time), o.ready.Reason)
-		paragraph(out, "", o.ready.Message)
-		paragraph(out, "What it means", found.Meaning)
-	}
-	if o.ready.Reason != v1alpha1.ReasonAvailable {
-		o.explainPods(out)
-		paragraph(out, "The log has", o.logged)
-	}
-	o.explainConditions(out)
 	causes, err := o.causes()
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(out, "%s, for %s: %s\n", o.verdict(name), ago(o.ready.LastTransitionTime.Time), o.ready.Reason)
+	paragraph(out, "", o.ready.Message)
+	if o.ready.Reason == v1alpha1.ReasonAvailable {
+		paragraph(out, "What it means", found.Meaning)
+	} else {
+		if len(causes) == 0 { // a cause says more, and can be another one than the reason mostly has
+			paragraph(out, "What it means", found.Meaning)
+		}
+		paragraph(out, "What serves meanwhile", o.serving())
+		paragraph(out, "Who brought the change", o.change())
+		o.explainPods(out)
+		paragraph(out, "The log has", o.logged)
+	}
+	o.explainConditions(out)
+	if o.ready.Reason == v1alpha1.ReasonPaused {
+		paragraph(out, "What to do first", found.Action)
+	}
 	for _, cause := range causes {
 		paragraph(out, "What happened", cause.Happened)
 		paragraph(out, "What to do", cause.Action)
-		paragraph(out, "Look at", cause.Command)
+		paragraph(out, "Look at", o.command(cause.Command))
 	}
-	if len(causes) == 0 {
+	if len(causes) == 0 && o.ready.Reason != v1alpha1.ReasonPaused {
 		paragraph(out, "What to do", found.Action)
 		if found.Runbook != "" {
-			paragraph(out, "Look at", strings.Join(found.Commands, "\n"))
+			paragraph(out, "Look at", o.command(found.Commands...))
 			paragraph(out, "From the runbook "+found.Runbook, found.Mitigation)
 		}
 	}
@@ -134,7 +149,27 @@ func (o *observed) explainConditions(out io.Writer) {
 	for _, condition := range o.others() {
 		since := ago(condition.LastTransitionTime.Time)
 		paragraph(out, fmt.Sprintf("%s is %s, for %s: %s", condition.Type, condition.Status, since, condition.Reason), condition.Message)
+		if condition.Type == v1alpha1.UpdatePending {
+			paragraph(out, "Who brings that change, and what it waits for", o.waits(condition.Reason))
+		}
 	}
+}
+
+// waits says whose change waits to be deployed, and for what.
+func (o *observed) waits(reason string) string {
+	said := "The platform: another version of the operator"
+	if bases := o.collector.Status.Bases; len(bases) > 0 {
+		said += ", or another version of a base. Deployed are " + strings.Join(bases, ", ")
+	}
+	if reason == v1alpha1.ReasonLeftOut {
+		return said + ".\nIt waits until the label is removed."
+	}
+	said += ".\nIt waits until the Collectors of lower rings, and those before this one in its ring, are ready with it."
+	const command = "kubectl collector rollout status"
+	if o.may == nil || o.may(command) {
+		return said + " To see which these are: " + command
+	}
+	return said + " The platform's team can see which these are."
 }
 
 // others returns the conditions beside Ready that are not as they should be.
@@ -150,14 +185,50 @@ func (o *observed) others() (found []v1alpha1.Condition) {
 	return found
 }
 
+// unreconciled says what to do about a Collector that no operator has reconciled, and what to look at.
+func (o *observed) unreconciled() (advice string, commands []string) {
+	if time.Since(o.collector.CreationTimestamp.Time) < awaited {
+		return "Wait: an operator reconciles a new Collector within seconds.", nil
+	}
+	found, err := explain.Reason(explain.Unknown, o.collector.Namespace, o.collector.Name)
+	if err != nil {
+		return err.Error(), nil
+	}
+	return fmt.Sprintf("No operator runs, or none watches namespace %s. Ask the platform's team, which has a runbook for that:\n%s",
+		o.collector.Namespace, found.URL()), found.Commands
+}
+
+// command returns the first of some commands that the account may run. It may run `status`: that reads what was read here.
+func (o *observed) command(commands ...string) string {
+	for _, command := range commands {
+		if o.may == nil || o.may(command) {
+			return command
+		}
+	}
+	return fmt.Sprintf("kubectl collector status %s -n %s --watch", o.collector.Name, o.collector.Namespace)
+}
+
 // causes returns what keeps the Collector, or a part of it, from serving.
 func (o *observed) causes() ([]explain.Cause, error) {
-	messages := []string{o.logged, o.ready.Message}
+	messages := []string{o.logged, o.ofPresentPods(o.ready.Message)}
 	for _, condition := range o.others() {
 		messages = append(messages, condition.Message)
 	}
 	messages = append(messages, o.troubles...)
 	return explain.Causes(o.collector.Namespace, o.collector.Name, messages...)
+}
+
+// ofPresentPods returns a message without what it says of pods that are gone: the status can be older than the list of pods.
+func (o *observed) ofPresentPods(message string) string {
+	if slices.Contains(o.unseen, "pods") {
+		return message
+	}
+	parts := slices.DeleteFunc(strings.Split(message, "; "), func(part string) bool {
+		of, _, _ := strings.Cut(part, ": ")
+		name, isOfPod := strings.CutPrefix(of, "pod ")
+		return isOfPod && !slices.ContainsFunc(o.pods, func(pod corev1.Pod) bool { return pod.Name == name })
+	})
+	return strings.Join(parts, "; ")
 }
 
 func (o *observed) verdict(name string) string {

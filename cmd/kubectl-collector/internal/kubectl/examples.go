@@ -1,0 +1,32 @@
+package kubectl
+
+// examples are the arguments of one call of each command, by the command. A command that is missing here is called without any.
+var examples = map[string]string{
+	"abort":          "gateway -n tenant-acme",
+	"apply":          "-f gateway.yaml -n tenant-acme",
+	"config diff":    "gateway -n tenant-acme --revision 3",
+	"config edit":    "gateway -n tenant-acme",
+	"config get":     "gateway -n tenant-acme",
+	"config set":     "gateway -n tenant-acme --from-file config.yaml --wait",
+	"create":         "gateway -n tenant-acme --from-file config.yaml --tenant acme --cluster prod-eu-1",
+	"delete":         "gateway -n tenant-acme",
+	"history":        "gateway -n tenant-acme",
+	"import":         "gateway --values values.yaml --tenant acme --cluster prod-eu-1",
+	"list":           "-A --sort-by status",
+	"logs":           "gateway -n tenant-acme --tail=50",
+	"pause":          "gateway -n tenant-acme",
+	"plan":           "-f gateway.yaml -n tenant-acme",
+	"preflight":      "-n tenant-acme --version 0.161.0",
+	"promote":        "gateway -n tenant-acme",
+	"render":         "gateway.yaml",
+	"report":         "-n tenant-acme",
+	"restart":        "gateway -n tenant-acme --wait",
+	"resume":         "gateway -n tenant-acme",
+	"rollback":       "gateway -n tenant-acme --revision 3",
+	"rollout status": "-l team=payments",
+	"rollout undo":   "limits",
+	"set":            "gateway -n tenant-acme version=0.161.0 replicas=3 resources.limits.memory=1Gi --wait",
+	"status":         "gateway -n tenant-acme --watch",
+	"top":            "-n tenant-acme",
+	"why":            "gateway -n tenant-acme",
+}
