@@ -109,7 +109,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 	return chosen
 }
 
-// placesOf returns how many places of the budget overdue Collectors of some namespaces take. Those of one namespace leave one for others.
+// placesOf returns how many places of a budget overdue Collectors of some namespaces take. If they are of one namespace, one is for others.
 func placesOf(overdue, namespaces int, areOthers bool, budget int) int {
 	if areOthers && namespaces == 1 {
 		return min(overdue, max(1, budget-1))
