@@ -44,7 +44,7 @@ const (
 	// RolloutNow lets a change in at once, before all rings and beyond the budget.
 	RolloutNow = "now"
 
-	// RolloutHold keeps a change out, and nobody waits for it.
+	// RolloutHold keeps a change out, and no wave waits for it.
 	RolloutHold = "hold"
 
 	// RolloutGate, on the operator's namespace only, has each ring wait until a person lets it begin, see ContinuedAnnotation.

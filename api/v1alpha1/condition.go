@@ -9,7 +9,7 @@ import (
 )
 
 // ConditionOf returns a condition of a Collector, or an empty one if the status has none of that type. It
-// copies no part of the Collector, so that whoever looks at a whole fleet can afford it.
+// copies no part of the Collector, so that a client can look at a whole fleet.
 func ConditionOf(collector *unstructured.Unstructured, conditionType string) (found Condition) {
 	status, _ := collector.Object["status"].(map[string]any)
 	conditions, _ := status["conditions"].([]any)

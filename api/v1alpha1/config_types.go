@@ -42,7 +42,7 @@ type CollectorConfig struct {
 	ConfigurationText FileText `json:"configurationText,omitempty"`
 
 	// ConfigurationSecret takes the configuration from a Secret in the Collector's
-	// namespace that somebody else keeps. The Secret needs the label
+	// namespace that another team keeps. The Secret needs the label
 	// kube8.dev/collector.
 	// +optional
 	ConfigurationSecret *ConfigurationSecret `json:"configurationSecret,omitempty"`
@@ -139,7 +139,7 @@ type ConfigurationSecret struct {
 	Key string `json:"key"`
 
 	// Copy has the operator copy the configuration, once it is checked, into a
-	// Secret of the Collector that nobody can change, which pods mount; true by
+	// immutable Secret of the Collector, which pods mount; true by
 	// default. If it is false, pods mount the Secret itself: a pod that starts
 	// again gets what is in it then, even if the operator refuses to deploy it.
 	// +optional

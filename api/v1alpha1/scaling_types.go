@@ -6,7 +6,7 @@ import (
 )
 
 // Autoscaling says who sets the number of pods, for the modes deployment and
-// statefulset: a HorizontalPodAutoscaler, KEDA, or somebody else.
+// statefulset: a HorizontalPodAutoscaler, KEDA, or another client.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",message="autoscaling: minReplicas must not be larger than maxReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || has(self.maxReplicas)",message="autoscaling: maxReplicas is required when enabled"

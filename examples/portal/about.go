@@ -237,7 +237,7 @@ func addresses(services []corev1.Service) (found []address) {
 	return found
 }
 
-// fields returns the names of the spec's fields, as a hint for whoever edits one.
+// fields returns the names of the spec's fields, as a hint for the editor.
 func fields() (names []string) {
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[v1alpha1.CollectorSpec]()) {
 		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {

@@ -25,7 +25,7 @@ var sources = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("spec", "collector", "configurationSecret"),
 )
 
-// apply is a conflict if somebody changes the Collector after it was read.
+// apply is a conflict if the Collector changes after it was read.
 func (p *portal) apply(r *http.Request, c *wanted) error {
 	before, err := p.seen(r)
 	if client.IgnoreNotFound(err) != nil {
@@ -39,7 +39,7 @@ func (p *portal) apply(r *http.Request, c *wanted) error {
 	case source != nil:
 		config.WithConfigurationSecret(apply.ConfigurationSecret().WithName(source.Name).WithKey(source.Key))
 	case c.Configuration == "": // some collectors need none
-	case len(before.Spec.Collector.Configuration) > 0: // somebody else can own that field, so it stays the one that is set
+	case len(before.Spec.Collector.Configuration) > 0: // another field manager can own that field, so it stays the one that is set
 		config.WithConfiguration([]byte(c.Configuration))
 	default:
 		config.WithConfigurationText(v1alpha1.FileText(c.Configuration))
@@ -51,11 +51,11 @@ func (p *portal) apply(r *http.Request, c *wanted) error {
 	if before.UID != "" {
 		collector.WithUID(before.UID).WithResourceVersion(before.ResourceVersion)
 	}
-	// The portal overwrites a value of somebody else in one of these fields: they are set here.
+	// The portal overwrites the value of another field manager in one of these fields: they are set here.
 	return p.collectors.Apply(r.Context(), collector, fieldManager, client.ForceOwnership) //nolint:wrapcheck // the caller says what failed
 }
 
-// seen returns the Collector that a request changes. It is an error that says so if a GitOps tool manages it, and nobody has confirmed.
+// seen returns the Collector that a request changes. It is an error that says so if a GitOps tool manages it, and the request does not confirm the change.
 func (p *portal) seen(r *http.Request) (*v1alpha1.Collector, error) {
 	live := &v1alpha1.Collector{}
 	key := client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// beforeAnnotation has the spec that a Collector had before somebody saved it here last. The operator's own records of revisions are
+	// beforeAnnotation has the spec that a Collector had before it was last saved here. The operator's own records of revisions are
 	// Secrets, which the portal may not read.
 	beforeAnnotation = "portal.kube8.dev/before"
 

@@ -21,7 +21,7 @@ const settleEvery = 20 * time.Millisecond
 // pageSize is how many Collectors a request lists.
 const pageSize = 20
 
-// feeds are the namespaces that somebody reads. However many read one, the portal watches it once.
+// feeds are the namespaces that browsers read. However many read one, the portal watches it once.
 type feeds struct {
 	collectors  client.WithWatch
 	mutex       sync.Mutex

@@ -63,7 +63,7 @@ func TestAnyFieldIsEditedAsYAML(t *testing.T) {
 	g.Expect(difference).To(And(ContainSubstring("\n+  replicas: 3\n"), Not(ContainSubstring("\n-"))))
 	g.Expect(get(t).Spec.Replicas).To(BeNil(), "a dry run writes nothing")
 
-	observe(t, corev1.ConditionTrue, "Available") // a new status is no change of somebody
+	observe(t, corev1.ConditionTrue, "Available") // a new status is no change by a user
 	code, difference = save(t, "", text, "If-Match", tag)
 	g.Expect(code).To(Equal(http.StatusOK), difference)
 	saved := get(t)

@@ -228,7 +228,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		// The API server writes "<nil>" for the field of a rule on the whole object. The rule's message names the field.
 		http.Error(w, strings.ReplaceAll(message, "<nil>: ", ""), int(refusal.ErrStatus.Code))
-	} else if err != nil { // not the fault of whoever asks
+	} else if err != nil { // not the fault of the request
 		http.Error(w, "the Kubernetes API server does not answer as it should; try again", http.StatusBadGateway)
 	}
 	if err != nil && !isRefusal {

@@ -12,7 +12,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
-// A claim that waits for a StorageClass that is not there keeps its pod from starting, whatever the template says now.
+// A claim that waits for a StorageClass that is not there keeps its pod from starting, also if the template is corrected.
 func TestClaimsWithoutAVolumeMakeRoomForThoseOfTheTemplates(t *testing.T) {
 	claim := func(name, of, volume string, phase corev1.PersistentVolumeClaimPhase) corev1.PersistentVolumeClaim {
 		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.CollectorLabel: of}}}

@@ -23,9 +23,9 @@ type Object struct {
 	Finalizers []string
 
 	Hash         string // of what the operator last applied; empty if it has applied nothing
-	Digest       string // of what the operator has applied and nobody has changed since; empty if it has applied nothing
+	Digest       string // of what the operator has applied and no other client has changed since; empty if it has applied nothing
 	OwnsReplicas bool   // the operator owns spec.replicas
-	CoOwned      bool   // somebody else owns fields that the operator has applied, too
+	CoOwned      bool   // another field manager owns fields that the operator has applied, too
 	Editor       string // who else has last written
 
 	Checked    string               // the Job that has accepted it
@@ -71,12 +71,12 @@ func Of(object client.Object) Object {
 
 // Pods is what a workload says of its pods.
 type Pods struct {
-	Behind                                 bool  // nobody has worked on its last change yet
+	Behind                                 bool  // no controller has worked on its last change yet
 	Wanted, Updated, Available, All, Ready int32 // how many pods
 }
 
-// PodsOf returns what an object says of its pods. Another object than a workload has none. Pods that are to stay old until somebody
-// deletes them or moves the partition count as updated: nobody waits for them.
+// PodsOf returns what an object says of its pods. Another object than a workload has none. Pods that are to stay old until a user
+// deletes them or moves the partition count as updated: no change waits for them.
 func PodsOf(object client.Object) Pods {
 	switch of := object.(type) {
 	case *appsv1.Deployment:

@@ -1,7 +1,7 @@
 // Package inventory is what a Collector has: the objects that it controls, by the informer cache, and what its pods use.
 //
 // An object says itself what was applied to it: an annotation has the hash of the rendered object, and managedFields say
-// which of its fields nobody has changed since. So an operator that has just started knows as much as one that ran.
+// which of its fields no other client has changed since. So an operator that has just started knows as much as one that ran.
 // Nothing here writes to the cluster.
 package inventory
 

@@ -145,7 +145,7 @@ func (s *Situation) mustProve(workload *render.Object) bool {
 		return false
 	case isReplaced: // the Deployment or DaemonSet goes with its pods
 		return kind == "StatefulSet"
-	case kind == "DaemonSet": // without stamps, nobody knows since when its pods are ready
+	case kind == "DaemonSet": // without stamps, it is unknown since when its pods are ready
 		return s.Canary.Template != ""
 	}
 	return true

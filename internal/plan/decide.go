@@ -109,7 +109,7 @@ func (s *Situation) order(steps []apply.Step, untried inventory.Reference, p *Pl
 	for stage := render.Mounts; stage <= growing; stage++ {
 		isOfStage := func(step apply.Step) bool { return s.stageOf(step) == stage }
 		if stage == render.Mounts {
-			take(func(step apply.Step) bool { // it serves nobody yet
+			take(func(step apply.Step) bool { // nothing uses it yet
 				return isOfStage(step) && !step.InUse
 			})
 		}
@@ -184,7 +184,7 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	return step, nil
 }
 
-// within returns how a step is done to an object that nobody can change as it says.
+// within returns how a step is done to an object with immutable fields.
 func (s *Situation) within(step *apply.Step, found apply.Immutable) (*apply.Step, error) {
 	wanted, uid := step.Object, step.UID
 	old := &apply.Old{Ref: step.Ref, UID: uid}
@@ -229,7 +229,7 @@ func (s *Situation) exchange(step *apply.Step) *apply.Step {
 }
 
 // tries returns dry runs of all steps but the first that change what serves, and of what is created when it has gone: a refusal of one
-// of them must leave the others undone. There are none if nothing serves yet, unless something of somebody else was met before. The
+// of them must leave the others undone. There are none if nothing serves yet, unless an object of another owner was met before. The
 // first one is its own dry run: it is done before others of its stage.
 func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inventory.Reference) {
 	serves := s.Conflicted || s.Deployed != "" // the informer cache may not show it
@@ -242,7 +242,7 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 	byStage := func(a, b apply.Step) int { return int(s.stageOf(a)) - int(s.stageOf(b)) }
 	for _, step := range slices.SortedStableFunc(slices.Values(steps), byStage) {
 		if s.stageOf(step) == render.Mounts && !step.InUse && !s.Conflicted {
-			continue // it serves nobody yet
+			continue // nothing uses it yet
 		}
 		step.Action = apply.Try
 		tries = append(tries, step)

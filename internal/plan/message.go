@@ -68,7 +68,7 @@ func (p *Plan) Note(format string, args ...any) {
 	}
 }
 
-// contest names an object that somebody changes again and again, and has it looked at when its next repair is due.
+// contest names an object that another client changes again and again, and has it looked at when its next repair is due.
 func (p *Plan) contest(what inventory.Reference, seen drift.Seen, now time.Time) {
 	p.Note(Contested, EditorOf(seen.Editor), what)
 	p.Sooner(seen.Next.Sub(now))

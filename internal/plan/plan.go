@@ -71,7 +71,7 @@ type Plan struct {
 	// Orphans delete what changes that were never accepted have left. They are done first, and their refusal keeps nothing away.
 	Orphans []apply.Step
 
-	// Deletes are done last, when the revision is recorded: nobody needs what they delete, so their refusal takes nothing back.
+	// Deletes are done last, when the revision is recorded: what they delete is not needed, so their refusal takes nothing back.
 	Deletes []apply.Step
 
 	// Renews deletes a pod, after all else: its StatefulSet makes it anew. It is nil if none has to be.
@@ -157,7 +157,7 @@ func (p *Plan) Sooner(delay time.Duration) {
 type Situation struct {
 	Now time.Time
 
-	// Deletes tells that the Collector is being deleted, and Late that it goes now, whatever stays.
+	// Deletes tells that the Collector is being deleted, and Late that it goes now, also if objects stay.
 	Deletes, Late bool
 
 	// Disowned are workloads that the operator has applied and that no longer have an owner reference. It is empty unless the Collector is
@@ -218,10 +218,10 @@ type Situation struct {
 	// Reported is the Job whose end without a verdict the last reconcile has reported.
 	Reported types.UID
 
-	// Conflicted tells that the last reconcile met something of somebody else.
+	// Conflicted tells that the last reconcile met an object of another owner.
 	Conflicted bool
 
-	// Immutable are objects that the API server lets nobody change as they should, found out in this reconcile.
+	// Immutable are objects whose immutable fields are to change, found out in this reconcile.
 	Immutable apply.Immutables
 }
 
@@ -236,7 +236,7 @@ type Accepted struct {
 	// Lacks says which Secrets cannot be rendered again, and Err why nothing of the revision can be restored.
 	Lacks, Err error
 
-	// Immutable are objects of it that the API server lets nobody change as they should.
+	// Immutable are objects of it whose immutable fields are to change.
 	Immutable apply.Immutables
 }
 

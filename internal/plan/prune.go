@@ -31,7 +31,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 	for what, seen := range s.View.Objects {
 		replaced := slices.ContainsFunc(steps, func(step apply.Step) bool { return step.Old != nil && step.Old.Ref == what })
 		switch {
-		case seen.State == drift.Deleting && s.Want.Has(what) == nil: // a finalizer keeps it, and nobody needs it
+		case seen.State == drift.Deleting && s.Want.Has(what) == nil: // a finalizer keeps it, and it is not needed
 			p.pruneLater(what)
 		case s.Want.Has(what) != nil, replaced, s.isOrphan(what, seen), seen.State == drift.Lost, seen.State == drift.Deleting, kept[what]:
 		case mustWait && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used.Has(what), s.mayReturn(what):
@@ -175,7 +175,7 @@ func (s *Situation) history() map[inventory.Reference]bool {
 	return kept
 }
 
-// isOrphan tells whether an object was created for a change that was never accepted, and serves nobody.
+// isOrphan tells whether an object was created for a change that was never accepted, and that no pod uses.
 func (s *Situation) isOrphan(what inventory.Reference, seen drift.Seen) bool {
 	return seen.Pending && !s.View.Used.Has(what) && !s.mayUse(what) && render.StageOf(what.Kind().Kind) == render.Mounts
 }
@@ -201,7 +201,7 @@ type secret struct {
 }
 
 // compare sorts Secrets, the newest first. A Secret that the informer cache does not show yet is the newest. Within a second the
-// resource version tells, which grows also when somebody writes the metadata.
+// resource version tells, which grows also when the metadata is written.
 func (s secret) compare(with secret) int {
 	switch {
 	case s.Created.IsZero() && !with.Created.IsZero(), drift.IsOlder(with.Version, s.Version) && s.Created.Equal(with.Created):

@@ -19,7 +19,7 @@ const (
 	growing
 )
 
-// stageOf returns when a step is done. A workload that is to have fewer pods is changed late: nobody brings pods back that an autoscaler
+// stageOf returns when a step is done. A workload that is to have fewer pods is changed late: nothing brings pods back that an autoscaler
 // has made. A claim that is there is changed last, because it can grow and not shrink.
 func (s *Situation) stageOf(step apply.Step) render.Stage {
 	if step.Ref.Kind().Kind == "PersistentVolumeClaim" && step.Action != apply.Create {

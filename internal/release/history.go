@@ -152,7 +152,7 @@ func (r *reconcile) readAccepted(s plan.Situation) (*plan.Accepted, error) {
 		return nil, missing
 	}
 	if missing != nil {
-		recorded = &revision.Revision{} // all may stay, although nobody knows what it should be
+		recorded = &revision.Revision{} // all may stay, although what it should be is unknown
 	}
 	accepted := &plan.Accepted{Recorded: recorded.Want, Immutable: apply.Immutables{}}
 	var err error

@@ -164,7 +164,7 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 		runs = runs || inventory.IsWorkload(what.Kind().Kind) && seen.State != drift.Lost
 		needsUsed = needsUsed || seen.Claims != ""
 	}
-	if needsUsed || !runs { // mostly nothing is left over, and nobody needs to know about pods
+	if needsUsed || !runs { // mostly nothing is left over, and no step needs to know about pods
 		var all []inventory.Pod
 		s.View.Used, all, err = r.inventory.Used(r.ctx, r.collector, r.found)
 		s.View.Pods = inventory.OfSet(all)

@@ -223,7 +223,7 @@ func (r *reconcile) ends(err error) {
 	}
 }
 
-// stays tells whether an error is about a change that was seen, and stays until somebody changes something. Nobody waits for it.
+// stays tells whether an error is about a change that was seen, and stays until something changes. No wave waits for it.
 func (r *reconcile) stays(err error) bool {
 	return errors.As(err, new(*revision.RenderError)) || errors.As(err, new(*configuration.Error)) ||
 		r.rendered != nil && !apply.IsPassing(err)

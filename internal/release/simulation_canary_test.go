@@ -124,7 +124,7 @@ func (s *simSpace) needsNoProof(o *simObject, template string) {
 }
 
 // mustBeProven checks that no more than one pod has a template that none has proven, as long as the accepted revision has another one.
-// Somebody who has touched the workload may have taken its pods away.
+// A client that has touched the workload may have taken its pods away.
 func (s *simSpace) mustBeProven(o *simObject, template, what string) {
 	s.needsNoProof(o, template)
 	accepted := s.acceptedTemplate(o)

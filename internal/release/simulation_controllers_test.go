@@ -238,7 +238,7 @@ func (s *simSpace) tellStatus(o *simObject, wanted int, template string) {
 		}
 	}
 	if from, _ := o.partition(); from > 0 {
-		status.updated = wanted // nobody waits for the others
+		status.updated = wanted // the others are not waited for
 	}
 	if status != o.status {
 		after := o.clone()

@@ -239,7 +239,7 @@ func (r simLate) Render(
 	rendered, err := r.simRevisions.Render(ctx, collector, values, running)
 	if err == nil {
 		s := r.world.of(collector)
-		_, err = s.request("read the version of the user's Secret") // somebody writes it meanwhile
+		_, err = s.request("read the version of the user's Secret") // another client writes it meanwhile
 		s.cachedSecret = s.secret                                   // and the informer cache shows that
 	}
 	if err == nil {

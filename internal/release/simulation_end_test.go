@@ -56,7 +56,7 @@ func (s *simSpace) differs(want plan.Want) string {
 			}
 		}
 		for _, field := range live.fields {
-			if field.name == simClaims || field.name == simClass { // nobody can change them of a StatefulSet that a refused change had to create
+			if field.name == simClaims || field.name == simClass { // they are immutable in a StatefulSet that a refused change had to create
 				continue
 			}
 			if field.owners&simOperator != 0 && field.name != simReplicas && !strings.HasPrefix(field.name, "annotations.") && !s.hasField(wanted, field.name) {
@@ -247,7 +247,7 @@ func (s *simSpace) showsDeployed(when string) {
 func (s *simSpace) restored(why, when string) {
 	w, accepted := s.world, s.acceptedOf
 	if accepted.uid == "" || accepted.uid != string(s.uid) || accepted.hashes != w.hashes {
-		return // nobody can verify what an operator that hashes otherwise has recorded
+		return // what an operator that hashes otherwise has recorded cannot be verified
 	}
 	want := w.charts.render(accepted)
 	if deployed := (revision.Deployed{Digest: s.state.deployed().Digest}); s.blocks(want) || deployed.Hash() != s.accepted.Hash {

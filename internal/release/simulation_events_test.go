@@ -199,7 +199,7 @@ func (s *simSpace) scale(replicas int) {
 	}
 }
 
-// occupy creates an object of nobody, and deletes it.
+// occupy creates an object without owner, and deletes it.
 func (s *simSpace) occupy(e simulation.Event) {
 	names := []string{simName}
 	switch e.Target {

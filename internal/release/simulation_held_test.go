@@ -99,7 +99,7 @@ func (s *simSpace) isRecorded() bool {
 	return slices.ContainsFunc(s.records, func(known simRecord) bool { return int64(known.revision) == s.state.revision() })
 }
 
-// lacksRecord tells whether the record of the deployed revision has been deleted. Nobody knows then how to repair what is there, and
+// lacksRecord tells whether the record of the deployed revision has been deleted. The operator does not know then how to repair what is there, and
 // Ready says so of what the operator knows to be lost.
 func (s *simSpace) lacksRecord() bool {
 	if s.isRecorded() {

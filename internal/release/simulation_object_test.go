@@ -121,7 +121,7 @@ func (o *simObject) apply(fields []simField, by uint8) (changed bool) {
 		if field.owners&by != 0 && !given[field.name] {
 			changed = true
 			if field.owners &^= by; field.owners == 0 {
-				continue // nobody wants it any more; replicas get their default
+				continue // it is no longer wanted; replicas get their default
 			}
 		}
 		kept = append(kept, field)
@@ -131,7 +131,7 @@ func (o *simObject) apply(fields []simField, by uint8) (changed bool) {
 	return changed
 }
 
-// set has somebody else set a field.
+// set has another client set a field.
 func (o *simObject) set(name, value string) {
 	if o.find(name) == nil {
 		o.fields = append(o.fields, simField{name: name})
@@ -244,7 +244,7 @@ func (p *simPod) String() string {
 	return fmt.Sprintf("%s (%s, ready %t)", p.name, p.template, p.ready)
 }
 
-// simShrinks tells whether a claim would have less than it has. Somebody may have edited the size to what is none.
+// simShrinks tells whether a claim would have less than it has. A client may have edited the size to what is none.
 func simShrinks(live *simObject, size string) bool {
 	return strings.HasSuffix(live.get(simSize), "Gi") && strings.HasSuffix(size, "Gi") && live.get(simSize) > size
 }

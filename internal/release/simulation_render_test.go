@@ -76,7 +76,7 @@ const simName = "c"
 // simHistory is how many revisions are kept of a Collector. It is small, so that schedules get there.
 const simHistory = 3
 
-// simCharts renders, and remembers what was rendered: nobody changes it.
+// simCharts renders, and remembers what was rendered: it never changes.
 type simCharts struct {
 	known  map[simInputs]plan.Want
 	fields map[string][]simField

@@ -37,7 +37,7 @@ func (s *simSpace) serves() bool {
 	return false
 }
 
-// isProtected tells whether a refused change must leave an object alone. Nobody can change a mounted Secret, see deletes.
+// isProtected tells whether a refused change must leave an object alone. A mounted Secret is immutable, see deletes.
 func isProtected(o *simObject) bool {
 	stage := render.StageOf(o.kind())
 	return stage == render.Network || stage == render.Workloads ||
@@ -70,13 +70,13 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 	live, seen := s.objects[wanted.Ref], s.view[wanted.Ref]
 	switch {
 	case seen.Hash == wanted.Hash && seen.State != drift.Changed && seen.State != drift.Lost:
-		return "" // nobody asks
+		return "" // it is not asked
 	case live != nil && live.owner != s.uid:
 		return wanted.Ref.String() + " is somebody else's"
 	case live != nil && live.get(simApplied) == wanted.Hash:
 		return ""
 	case live != nil && live.deleting && seen.State != drift.Deleting:
-		return "" // nobody knows
+		return "" // it is unknown
 	case live != nil && live.deleting:
 		live = nil // it is created when that has gone
 	case live != nil && live.kind() == "StatefulSet":
@@ -204,7 +204,7 @@ func (s *simSpace) deletes(o *simObject, orphan bool) {
 	if o.owner != s.uid {
 		w.violates("S4", "%s is deleted, and is not the Collector's", o.ref)
 	}
-	if s.deleting || s.started[o.ref] == nil { // a first revision that meets something of somebody else is taken back
+	if s.deleting || s.started[o.ref] == nil { // a first revision that meets an object of another owner is taken back
 		return
 	}
 	why := s.refusal()
@@ -260,7 +260,7 @@ func (s *simSpace) ends(err error) {
 	}
 	for what := range s.touched {
 		if inventory.IsWorkload(what.Kind().Kind) && workloads > 0 {
-			return // somebody has changed what the spec says
+			return // another client has changed what the spec says
 		}
 	}
 	before, after := s.mostReplicas(s.started), s.mostReplicas(s.objects)

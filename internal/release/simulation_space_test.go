@@ -78,7 +78,7 @@ type simSpace struct {
 	isNow      bool // it was told to take them now
 	looked     int  // how many pods the informer cache showed when the operator last looked
 	told       int  // how many pods the status told of then
-	lost       int  // how many pods the workload had that somebody has deleted
+	lost       int  // how many pods the deleted workload had
 }
 
 func (s *simSpace) namespace() string { return fmt.Sprintf("ns%d", s.number) }

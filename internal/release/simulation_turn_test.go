@@ -9,7 +9,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
-// rollsOut checks that nobody else is on its way when the Collector takes a change of the operator: the budget is 1. Collectors
+// rollsOut checks that no other Collector is on its way when the Collector takes a change of the operator: the budget is 1. Collectors
 // that are told to take it now, that are held, that are paused, or that are being deleted do not count.
 func (s *simSpace) rollsOut() {
 	if s.isNow {
@@ -38,7 +38,7 @@ func (s *simSpace) accepts(added simRecord) {
 		return // known: nothing tells that the record of an operator that was killed before it told is not forged
 	}
 	if !isOther && s.rollout != v1alpha1.RolloutHold || isOther && (s.unfinished || s.isHarmed(before.want, added.want)) {
-		return // nobody can verify what is recorded, so nothing else repairs the Collector
+		return // what is recorded cannot be verified, so nothing else repairs the Collector
 	}
 	isChanged := before.of.chart != added.of.chart || before.of.base != added.of.base || before.of.hashes != added.of.hashes
 	isByOperator := isChanged && before.of.secret == added.of.secret
@@ -47,7 +47,7 @@ func (s *simSpace) accepts(added simRecord) {
 	}
 }
 
-// isDisturbed tells whether somebody has touched something that the last recorded revision has brought.
+// isDisturbed tells whether another client has touched something that the last recorded revision has brought.
 func (s *simSpace) isDisturbed() bool {
 	earlier := s.known[s.acceptedAs-1].want
 	return slices.ContainsFunc(s.accepted.Objects, func(brought render.Object) bool {
@@ -56,7 +56,7 @@ func (s *simSpace) isDisturbed() bool {
 	})
 }
 
-// isHarmed tells whether somebody has touched an object, or has deleted one that was wanted, as far as the operator has seen, or whether
+// isHarmed tells whether another client has touched an object, or has deleted one that was wanted, as far as the operator has seen, or whether
 // an earlier try has changed one.
 func (s *simSpace) isHarmed(before, after plan.Want) bool {
 	for what, seen := range s.view {

@@ -185,7 +185,7 @@ func (r *reconcile) note(step apply.Step, after *inventory.Object, mends bool) b
 		return false
 	case step.Action == apply.Adopt:
 		expected[step.Ref] = drift.Applied(*after, r.now(), nil, false)
-		expected[step.Ref].Edited = true // nobody knows
+		expected[step.Ref].Edited = true // it is unknown
 		expected[step.Ref].Pending = r.deployed.Revision == 0
 		return false
 	}

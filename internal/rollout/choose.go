@@ -38,7 +38,7 @@ type candidate struct {
 	rank  int // how many Collectors of its namespace come before it, or are on their way
 }
 
-// choose chooses those Collectors whose turn it is now. The turn of a ring comes when nobody in a lower one is waited for, and mayBegin
+// choose chooses those Collectors whose turn it is now. The turn of a ring comes when no Collector in a lower one is waited for, and mayBegin
 // agrees. Each Collector that is on its way or overdue takes a place of the budget, so a change breaks no more of them. Namespaces share
 // the places. A namespace with a Collector that is overdue gets no more of them as long as others wait. If all that are overdue are of one
 // namespace, one place is left for others: so no tenant holds the change for them, and it breaks at most one Collector more. A percentage
@@ -183,7 +183,7 @@ func (w *Waves) wishOf(collector client.Object) string {
 	return w.namespaces[collector.GetNamespace()][v1alpha1.RolloutLabel]
 }
 
-// turnOf says when the turn of a Collector comes. That stays true when the pause ends: nobody is reconciled for that.
+// turnOf says when the turn of a Collector comes. That stays true when the pause ends: no Collector is reconciled for that.
 func (w *Waves) turnOf(at place, ring int) string {
 	turn := fmt.Sprintf("ring %d, place %d", ring, at.number)
 	switch {

@@ -82,7 +82,7 @@ func TestEachRingBeginsAnHourAfterTheOneBefore(t *testing.T) {
 	f.Soak = time.Hour
 	f.fleet[0].SetLabels(map[string]string{v1alpha1.RingLabel: "0"})
 	f.fleet[1].SetLabels(map[string]string{v1alpha1.RingLabel: "1"})
-	f.at = f.at.Add(2 * time.Hour) // nobody was on the way since the start
+	f.at = f.at.Add(2 * time.Hour) // none was on the way since the start
 	f.change(3)
 	var after []time.Duration
 	for began := f.at; f.at.Sub(began) < 3*time.Hour; {

@@ -30,13 +30,13 @@ const (
 	// interval is the time between two looks at the fleet while a change is on its way.
 	interval = time.Second
 
-	// idleInterval is that time while nobody can be admitted: the change is held, or left out. It is also for how long the labels of
+	// idleInterval is that time while no Collector can be admitted: the change is held, or left out. It is also for how long the labels of
 	// namespaces are believed.
 	idleInterval = 5 * time.Second
 )
 
 // DefaultBudget is the budget of an operator that is given none. It then lets DefaultLeast Collectors go in any case, so that one that
-// does not become ready keeps the change from nobody else.
+// does not become ready keeps the change from no other one.
 var DefaultBudget = intstr.FromString("5%")
 
 // DefaultLeast is how many Collectors DefaultBudget lets go in any case.
@@ -79,10 +79,10 @@ type Waves struct {
 	// Count is told how many Collectors are in each state.
 	Count func(Counts)
 
-	mutex      sync.Mutex                   // each reconcile needs it, so nobody holds it while the API server is asked
+	mutex      sync.Mutex                   // each reconcile needs it, so it is not held while the API server is asked
 	places     map[client.ObjectKey]place   // of those that were reconciled since the change began
 	last       int                          // the number of the last place
-	line       sets.Set[client.ObjectKey]   // of Collectors that have begun to wait, since nobody waited
+	line       sets.Set[client.ObjectKey]   // of Collectors that have begun to wait, since none waited
 	namespaces map[string]map[string]string // labels and ContinuedAnnotation of those with RingLabel or RolloutLabel; nil until they are read
 	ends       map[int]time.Time            // when Collectors of a ring were last on their way, since the operator started
 	read       time.Time                    // when they were
@@ -106,7 +106,7 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	if at := w.places[key]; at.number == 0 && at.admitted.IsZero() {
 		w.queue(key, onItsWaySince(collector, at))
 	}
-	if w.due == nil { // nobody waited while this one was paused
+	if w.due == nil { // none waited while this one was paused
 		w.due = &time.Time{}
 	}
 	at := w.places[key]
@@ -131,7 +131,7 @@ func (w *Waves) queue(collector client.ObjectKey, since time.Time) {
 	w.places[collector], w.due = place{number: w.last, since: since}, &time.Time{}
 }
 
-// isPaused tells whether nobody is admitted.
+// isPaused tells whether no Collector is admitted.
 func (w *Waves) isPaused() bool {
 	return w.namespaces[w.Namespace][v1alpha1.RolloutLabel] == v1alpha1.RolloutHold
 }
@@ -190,7 +190,7 @@ func (w *Waves) Expect(collectors []*unstructured.Unstructured) {
 	}
 }
 
-// Start admits Collectors, until ctx ends. Until then another operator may have led, and nobody could be reconciled here.
+// Start admits Collectors, until ctx ends. Until then another operator may have led, and no Collector could be reconciled here.
 func (w *Waves) Start(ctx context.Context) error {
 	w.mutex.Lock()
 	w.began = w.Now()
@@ -211,7 +211,7 @@ func (w *Waves) Look(ctx context.Context) {
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	collectors, cacheErr := w.Fleet(ctx) // with the lock, so that nobody who is on its way is missed between its status and its place
+	collectors, cacheErr := w.Fleet(ctx) // with the lock, so that no Collector that is on its way is missed between its status and its place
 	if err := errors.Join(err, cacheErr); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot see which Collectors may take the operator's change")
 		return

@@ -28,7 +28,7 @@ const (
 
 // pacer delays the reconciles of a Collector that news of its pods asks for, ever longer as long as there is news: a rollout
 // is followed as it happens, and a pod that flaps for hours costs a reconcile every longest. News of readiness has delays
-// of its own, because somebody may wait for it.
+// of its own, because a user may wait for it.
 type pacer struct {
 	exists func(context.Context, client.ObjectKey) bool // see WatchPods
 	delays *flowcontrol.Backoff

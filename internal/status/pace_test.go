@@ -172,7 +172,7 @@ func TestNewsAfterARetryThatTookThePlaceOfAReconcileIsSeen(t *testing.T) {
 		collector := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "tenant-acme", Name: "gateway"}}
 		pacer := newPacer(always)
 		pacer.ask(t.Context(), queue, collector, detail)
-		queue.AddRateLimited(collector) // the status was written by somebody else meanwhile
+		queue.AddRateLimited(collector) // the status was written by another client meanwhile
 		request, _ := queue.Get()
 		queue.Done(request)
 		pacer.ask(t.Context(), queue, collector, detail)

@@ -29,7 +29,7 @@ func TestPresetsReady(t *testing.T) {
 	const bind = "; bind the role of config/collector-roles: kubectl create "
 	tests := map[string]struct {
 		spec, stored string
-		allowed      []string // of what is asked; "all", "500" if nobody answers, or nil if the operator may not ask
+		allowed      []string // of what is asked; "all", "500" without an answer, or nil if the operator may not ask
 		asked        []string // "USER VERB RESOURCE in NAMESPACE"
 		condition    string   // "STATUS REASON MESSAGE"
 		events       []string

@@ -82,7 +82,7 @@ type decoratedClient struct {
 	refusals *refusals
 }
 
-// Get reads a Collector. It does not find a Collector that only somebody else's finalizer keeps: the operator is done with
+// Get reads a Collector. It does not find a Collector that only another client's finalizer keeps: the operator is done with
 // it, and no worker waits until it has gone. Get forgets a Collector that is not found. No other reconcile of it can begin to remember
 // it meanwhile. Its status is the last that was written, which the informer cache may not have yet: by an older one a Collector would
 // still be on its way, and take the next change at once.
@@ -194,7 +194,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, _ ...client.SubRe
 	return nil
 }
 
-// replace writes the status of a Collector, if nobody has changed that meanwhile. An update would send the spec too, and get it back.
+// replace writes the status of a Collector, if that has not changed meanwhile. An update would send the spec too, and get it back.
 func (w writer) replace(ctx context.Context, collector *unstructured.Unstructured) error {
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": collector.GetResourceVersion()},

@@ -14,7 +14,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
-// outcome is how the last reconcile ended, whatever the Collector.
+// outcome is how the last reconcile ended, for any Collector.
 type outcome status.Outcome
 
 func (o outcome) Of(client.Object) status.Outcome { return status.Outcome(o) }

@@ -8,7 +8,7 @@ import (
 
 // describeUpdate says where a change is that the operator brings. It is on its way from before it is applied until the
 // Collector is ready with it and, if that counts, data flows. A Collector that was not ready before the change is not waited for. The
-// change of a base that is refused reaches nobody.
+// change of a base that is refused reaches no Collector.
 func describeUpdate(before, after *v1alpha1.CollectorStatus, outcome Outcome, awaitsFlow bool) {
 	after.BeforeUpdate = before.BeforeUpdate
 	awaits := !isTrue(after, "Ready") || awaitsFlow

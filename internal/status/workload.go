@@ -21,7 +21,7 @@ var workloads = map[v1alpha1.Mode]func() client.Object{
 	v1alpha1.ModeStatefulSet: func() client.Object { return &appsv1.StatefulSet{} },
 }
 
-// stops are reasons of a Deployment that makes no progress: nothing happens in time, or somebody has run `kubectl rollout pause`.
+// stops are reasons of a Deployment that makes no progress: nothing happens in time, or a user has run `kubectl rollout pause`.
 var stops = []string{"ProgressDeadlineExceeded", "DeploymentPaused"}
 
 // Workload is what an object that runs pods says of them.

@@ -140,7 +140,7 @@ func (v vendor) writesBelowRoot(container *corev1.Container, text string) []stri
 		"mount a volume there, such as an emptyDir", v.Name, v.Writes)}
 }
 
-// What programs of several languages print where they cannot write, and where another program writes.
+// Programs of several languages print one of these where they cannot write, and where another program writes.
 var (
 	readOnly = regexp.MustCompile(`(?i)read-only file ?system|\bEROFS\b|could not find a temporary directory`)
 	locked   = regexp.MustCompile(`(?i)\block\b.*resource temporarily unavailable|already locked by another`)

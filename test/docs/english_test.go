@@ -39,6 +39,7 @@ var hard = []struct {
 	{regexp.MustCompile(`(?i)\b(thereof|whereof|thereby|whereby|therein|wherein|hereby|herein|thereafter)\b`), `"by that", "in that" or "after that", with its noun`},
 	{regexp.MustCompile(`^(Of|In|On|By|From|Beside|Beyond|Behind|Under) [^,]*\b(is|are|comes?|goes|go|stands?) (the|a|an|its|their|what|one|those|that|all|no)\b`), `subject before verb`},
 	{regexp.MustCompile(`(?i)[,;] (and )?so (is|are|does|do|has|have|can) |, be it\b|^So (is|are|does|do) `), `what it is or does, in full`},
+	{regexp.MustCompile(`(?i)\b(nobody|somebody|someone|whoever|whatever)\b`), `the noun: "a user", "another client" or "no Collector"`},
 	{regexp.MustCompile(`(?i)\b(shall|ought)\b`), `"must", "should" or "will"`},
 }
 

@@ -156,7 +156,7 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 	}
 }
 
-// browser starts a browser that nobody has used before. It answers the page's questions with yes.
+// browser starts a browser that is new. It answers the page's questions with yes.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],

@@ -45,7 +45,7 @@ func isGood(ctx context.Context, t *testing.T, what string) {
 			if found, err := chromedp.Run(ctx, chromedp.Evaluate[string](findings, chromedp.EvalAwaitPromise)); err != nil || found != "" {
 				t.Errorf("%s: %s (%v)", name, found, err)
 			}
-			if folder := os.Getenv("SCREENSHOTS"); folder != "" { // for whoever wants to look
+			if folder := os.Getenv("SCREENSHOTS"); folder != "" { // for people who want to look
 				picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 				if err == nil {
 					err = os.WriteFile(filepath.Join(folder, strings.ReplaceAll(name, " ", "-")+".png"), picture, 0o644)

@@ -22,7 +22,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/operator"
 )
 
-// consent is what somebody has agreed to beforehand.
+// consent is what the user has agreed to beforehand.
 type consent struct{ yes, force bool }
 
 func (c *consent) addFlags(flags *pflag.FlagSet) {
@@ -34,7 +34,7 @@ func (c *consent) addForce(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.force, "force", false, "also change a Collector that a GitOps tool manages, although that tool will change it back")
 }
 
-// mayAsk returns an error if a confirmation is needed and nobody is there to give it.
+// mayAsk returns an error if a confirmation is needed and no terminal is there to give it.
 func (p *plugin) mayAsk(c consent) error {
 	if c.yes || p.isDry() || term.IsTerminal(p.In) {
 		return nil
@@ -65,7 +65,7 @@ func (p *plugin) ask(ctx context.Context, question string) bool {
 	}
 }
 
-// errDeclined says that somebody has answered no.
+// errDeclined says that the user has answered no.
 var errDeclined = errors.New("nothing was changed")
 
 // confirm asks whether to change a Collector, unless the answer is known.

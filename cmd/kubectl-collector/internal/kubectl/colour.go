@@ -16,7 +16,7 @@ const (
 	cyan   = "36"
 )
 
-// hasColours tells whether somebody wants colours (https://no-color.org), and the terminal has them.
+// hasColours tells whether the user wants colours (https://no-color.org), and the terminal has them.
 func hasColours() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
 
 func in(colour, text string) string { return "\x1b[" + colour + "m" + text + "\x1b[0m" }

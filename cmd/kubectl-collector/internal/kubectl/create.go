@@ -133,7 +133,7 @@ func (c *creation) missing() (flags []string) {
 	return flags
 }
 
-// collector returns the Collector to create, checked, with no field that nobody has asked for.
+// collector returns the Collector to create, checked, with only the fields that are asked for.
 func (p *plugin) collector(ctx context.Context, namespace, name string, c *creation) (*unstructured.Unstructured, error) {
 	if missing := c.missing(); len(missing) > 0 {
 		return nil, fmt.Errorf("missing: %s; see `kubectl collector create --help`", strings.Join(missing, ", "))

@@ -85,7 +85,7 @@ func (f file) put(collector *v1alpha1.Collector, content []byte) (*v1alpha1.Coll
 	return changed, map[string]any{"spec": map[string]any{"collector": field}}
 }
 
-// isElsewhere returns an error if the file cannot be written here, because it is in a Secret of somebody.
+// isElsewhere returns an error if the file cannot be written here, because it is in a Secret of another owner.
 func (f file) isElsewhere(collector *v1alpha1.Collector) error {
 	source := collector.Spec.Collector.ConfigurationSecret
 	if !f.configuration || source == nil {

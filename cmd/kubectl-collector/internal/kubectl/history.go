@@ -65,7 +65,7 @@ events of the Collector tell.`,
 	return cmd
 }
 
-// printRevisions prints a table. A tenant can have written line breaks and tabs into whatever is said of a revision.
+// printRevisions prints a table. A tenant can have written line breaks and tabs into all that is said of a revision.
 func printRevisions(to io.Writer, revisions []history.Revision) error {
 	out := printers.GetNewTabWriter(to)
 	fmt.Fprintln(out, "REVISION\tAGE\tSTATUS\tVERSION\tCONFIGURATION\tCHANGED BY\tCHANGES")

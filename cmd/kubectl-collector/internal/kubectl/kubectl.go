@@ -230,7 +230,7 @@ func (e *noCollectorError) Error() string {
 // admission is in what policies and webhooks say. A refusal for lack of rights has none of these words.
 var admission = regexp.MustCompile(`ValidatingAdmissionPolicy|admission webhook|exceeded quota|failed quota`)
 
-// isByAdmission tells whether the API server refused what somebody wrote, and not who did.
+// isByAdmission tells whether the API server refused what was written, and not the user.
 func isByAdmission(err error) bool {
 	return (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && admission.MatchString(err.Error())
 }

@@ -191,7 +191,7 @@ func count(found []forecast, of verdict) (n int) {
 	return n
 }
 
-// oneLine returns a text with single spaces for whatever separates its words, and not longer than a screen can show.
+// oneLine returns a text with single spaces for all that separates its words, and not longer than a screen can show.
 func oneLine(text string) string {
 	const most = 300
 	text = strings.Join(strings.Fields(text), " ")

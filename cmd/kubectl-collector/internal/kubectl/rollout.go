@@ -220,7 +220,7 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 		since = pending.LastTransitionTime
 		switch {
 		case pending.Type != v1alpha1.UpdatePending:
-		case isPaused || isHeld || pending.Reason == v1alpha1.ReasonLeftOut: // nobody waits for it
+		case isPaused || isHeld || pending.Reason == v1alpha1.ReasonLeftOut: // no wave waits for it
 			return "left out", since
 		case pending.Reason == v1alpha1.ReasonBaseRefused:
 			return "refused", since

@@ -119,7 +119,7 @@ What cannot be sent is not lost: it stays in a file that the message names.`,
 	return cmd
 }
 
-// edit has somebody edit a file until it can be sent. Its text stays in a file if it is not.
+// edit has the user edit a file until it can be sent. Its text stays in a file if it is not.
 func (p *plugin) edit(ctx context.Context, s *session, read *v1alpha1.Collector, f file, before []byte, given consent) error {
 	dir, err := os.MkdirTemp("", "kubectl-collector-")
 	if err != nil {

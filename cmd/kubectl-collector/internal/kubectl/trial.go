@@ -28,7 +28,7 @@ const (
 	// preflightLabel is on the Job, the pod and the Secret of a preflight, with the Collector's name as its value.
 	preflightLabel = "kube8.dev/preflight"
 
-	// keptSeconds is how long Kubernetes keeps a Job that has ended and that nobody has removed.
+	// keptSeconds is how long Kubernetes keeps a Job that has ended and that was not removed.
 	keptSeconds = 300
 
 	// grace is how much longer than a Job may take the plugin waits for its end: that is the time of the Job controller.

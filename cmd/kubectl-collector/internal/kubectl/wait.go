@@ -32,12 +32,12 @@ const untilReady = "wait until the Collector is ready with the change"
 // notReadyError says that a Collector did not become what was waited for.
 type notReadyError struct{ error }
 
-// stops are reasons that no waiting changes: somebody has to change something.
+// stops are reasons that no waiting changes: they need a change.
 var stops = []string{
 	v1alpha1.ReasonConfigInvalid, v1alpha1.ReasonConfigMissing, v1alpha1.ReasonConflict, v1alpha1.ReasonPaused,
 }
 
-// until waits until a Collector is ready as it is now, and tells each news of it. It is an error if that needs somebody's help.
+// until waits until a Collector is ready as it is now, and tells each news of it. It is an error if that needs a change.
 func (p *plugin) until(ctx context.Context, s *session, name string, w waiting) error {
 	if !w.wait || p.isDry() {
 		return nil
@@ -89,7 +89,7 @@ func (p *plugin) follow(
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err() //nolint:wrapcheck // somebody has ended it
+			return ctx.Err() //nolint:wrapcheck // the user has ended it
 		case <-late:
 			return notReadyError{fmt.Errorf("collector %s/%s was waited for in vain, for %s; "+
 				"`kubectl collector why %[2]s -n %[1]s` says why", s.namespace, name, w.timeout)}
