@@ -135,10 +135,10 @@ func (s *simSpace) mustBeProven(o *simObject, template, what string) {
 	}
 }
 
-// mustBeAcceptedProven checks a revision that is accepted.
+// mustBeAcceptedProven checks a revision that is accepted, unless the workload and its pods were not there, so a proof would protect none.
 func (s *simSpace) mustBeAcceptedProven(added plan.Want) {
 	workload := added.First(render.Workloads)
-	if live := s.objects[workload.Ref]; live != nil {
+	if live := s.objects[workload.Ref]; live != nil && (s.started[workload.Ref] != nil || len(s.pods) > 0) {
 		s.mustBeProven(live, live.get(simTemplate), "a template is accepted")
 	}
 }

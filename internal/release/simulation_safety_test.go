@@ -208,6 +208,9 @@ func (s *simSpace) deletes(o *simObject, orphan bool) {
 		return
 	}
 	why := s.refusal()
+	if _, isCanary := o.partition(); isCanary && orphan { // the accepted StatefulSet takes its place
+		why = ""
+	}
 	switch stage := render.StageOf(o.kind()); {
 	case stage == render.Mounts && s.used(o.ref):
 		w.violates("S1", "%s is deleted, and used", o.ref)
