@@ -16,7 +16,7 @@ import (
 
 // Each row is what happens to the pods of a Collector, a step a window, and the reasons that its condition then has. A step has a part for
 // each pod: how much its counts grow, or what becomes of it. A pod that a step does not name is not there. A pod with ~ is there, and
-// nobody asks it.
+// is not asked.
 func TestTheConditionSaysWhetherDataFlows(t *testing.T) {
 	for _, row := range []struct{ name, current, steps, want string }{
 		{"a new Collector says nothing for two windows, and then that data flows", "",

@@ -88,7 +88,7 @@ func (s *simSpace) namesObstacle() {
 }
 
 // isSized tells whether the last accepted revision has a claim of the same size, and the operator can know that: then it keeps the size that
-// somebody else, or a refused change, has given it.
+// another client, or a refused change, has given it.
 func (s *simSpace) isSized(claim *render.Object) bool {
 	before := s.accepted.Has(claim.Ref)
 	return before != nil && simSizeOf(before) == simSizeOf(claim) && s.isRecorded()

@@ -56,7 +56,7 @@ func (s *simSpace) isDisturbed() bool {
 	})
 }
 
-// isHarmed tells whether another client has touched an object, or has deleted one that was wanted, as far as the operator has seen, or whether
+// isHarmed tells whether a client has touched an object, or has deleted a wanted one, as far as the operator has seen, or whether
 // an earlier try has changed one.
 func (s *simSpace) isHarmed(before, after plan.Want) bool {
 	for what, seen := range s.view {

@@ -168,7 +168,7 @@ func TestAReconcileThatFailedWhileItsCollectorWaitsOpensNoRing(t *testing.T) {
 }
 
 // Changes of some Collectors come at random, also while others are on their way, and pods of some of them never become ready. With
-// whoever is admitted, no more are on their way or overdue than the budget of all whom a change has concerned since none waited. One
+// those that are admitted, no more are on their way or overdue than the budget of all whom a change has concerned since none waited. One
 // other may be if those of one tenant take all of that.
 func TestNoOrderOfChangesWidensTheBudget(t *testing.T) {
 	beside := 0 // how often one was admitted beside those of a tenant

@@ -10,7 +10,7 @@ import (
 // with apply.
 //
 // Autoscaling says who sets the number of pods, for the modes deployment and
-// statefulset: a HorizontalPodAutoscaler, KEDA, or somebody else.
+// statefulset: a HorizontalPodAutoscaler, KEDA, or another client.
 type AutoscalingApplyConfiguration struct {
 	// Enabled adds an autoscaler. The default is false. When it becomes true, the
 	// operator no longer sets the number of pods, and the pods that run stay until

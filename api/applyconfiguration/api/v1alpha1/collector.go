@@ -13,7 +13,7 @@ import (
 //
 // Collector is a telemetry collector of one tenant. The operator turns it into
 // a Helm release of the same name in the same namespace: workload, config
-// Secret, Service, ServiceAccount and whatever else the spec asks for.
+// Secret, Service, ServiceAccount and what else the spec asks for.
 // Deleting it removes all of them.
 type CollectorApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:",inline"`

@@ -30,7 +30,7 @@ type CollectorConfigApplyConfiguration struct {
 	// what changes. It reaches the collector as configuration does.
 	ConfigurationText *apiv1alpha1.FileText `json:"configurationText,omitempty"`
 	// ConfigurationSecret takes the configuration from a Secret in the Collector's
-	// namespace that somebody else keeps. The Secret needs the label
+	// namespace that another team keeps. The Secret needs the label
 	// kube8.dev/collector.
 	ConfigurationSecret *ConfigurationSecretApplyConfiguration `json:"configurationSecret,omitempty"`
 	// FileName is the name of the configuration's file in /etc/collector,

@@ -16,7 +16,7 @@ type ConfigurationSecretApplyConfiguration struct {
 	// Key in the Secret that holds the configuration.
 	Key *string `json:"key,omitempty"`
 	// Copy has the operator copy the configuration, once it is checked, into a
-	// Secret of the Collector that nobody can change, which pods mount; true by
+	// immutable Secret of the Collector, which pods mount; true by
 	// default. If it is false, pods mount the Secret itself: a pod that starts
 	// again gets what is in it then, even if the operator refuses to deploy it.
 	Copy *bool `json:"copy,omitempty"`
