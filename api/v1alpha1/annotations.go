@@ -47,7 +47,7 @@ const (
 	// RolloutHold keeps a change out, and no wave waits for it.
 	RolloutHold = "hold"
 
-	// RolloutGate, on the operator's namespace only, has each ring wait until a person lets it begin, see ContinuedAnnotation.
+	// RolloutGate has each ring wait until a person lets it begin, see ContinuedAnnotation. It is for the operator's namespace only.
 	RolloutGate = "gate"
 
 	// ContinuedAnnotation on the operator's namespace is when a person has last let the next ring begin, as in RFC 3339.

@@ -55,7 +55,8 @@ func (p *portal) apply(r *http.Request, c *wanted) error {
 	return p.collectors.Apply(r.Context(), collector, fieldManager, client.ForceOwnership) //nolint:wrapcheck // the caller says what failed
 }
 
-// seen returns the Collector that a request changes. It is an error that says so if a GitOps tool manages it, and the request does not confirm the change.
+// seen returns the Collector that a request changes. It is an error that says so if a GitOps tool manages it, and the request does
+// not confirm the change.
 func (p *portal) seen(r *http.Request) (*v1alpha1.Collector, error) {
 	live := &v1alpha1.Collector{}
 	key := client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}

@@ -121,7 +121,8 @@ func connect(kubeconfig string) (*cluster, string, error) {
 		return nil, "", fmt.Errorf("find the kubeconfig's namespace: %w", err)
 	}
 	scheme := runtime.NewScheme()
-	err = errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme))
+	err = errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme),
+		authorizationv1.AddToScheme(scheme))
 	if err != nil {
 		return nil, "", fmt.Errorf("tell the client about kinds: %w", err)
 	}

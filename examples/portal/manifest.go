@@ -67,8 +67,8 @@ func (p *portal) getManifest(w http.ResponseWriter, r *http.Request) error {
 }
 
 // putManifest creates the Collector of a manifest or, with If-Match, makes the one that has this ETag what the manifest says. The answer
-// is the difference. With dryRun=All, nothing is written: the answer also has what becomes of claims, a sentence each, and the error is what
-// the API server or the operator would refuse it with.
+// is the difference. With dryRun=All, nothing is written: the answer also has what becomes of claims, a sentence each, and the error is
+// what the API server or the operator would refuse it with.
 func (p *portal) putManifest(w http.ResponseWriter, r *http.Request) error {
 	wanted, err := readManifest(w, r)
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *portal) update(r *http.Request, wanted *unstructured.Unstructured, dryR
 			break
 		}
 	}
-	return text, foreseen, err //nolint:wrapcheck // the caller says what failed
+	return text, foreseen, err
 }
 
 // fill adds to what is wanted what people do not edit.

@@ -8,7 +8,8 @@ import (
 )
 
 // next chooses the pods to ask: first a pod in doubt, whose next answer may decide. The others have their turn, for several that never
-// decide would keep them waiting for ever. A pod of a canary without a verdict is in doubt, too. While verdicts are waited for, those go first that are on the way to one.
+// decide would keep them waiting for ever. A pod of a canary without a verdict is in doubt, too. While verdicts are waited for, those go
+// first that are on the way to one.
 func (m memory) next(present []types.UID, canaries ...types.UID) []types.UID {
 	isEager := m.unsure > 0 && m.unsure < verdictTimeout
 	known := m.byUID()

@@ -25,8 +25,11 @@ const (
 	// success and failure are how an action of a release ends; it is rejected if the configuration is.
 	success, failure, rejected = "success", "failure", "rejected"
 
-	// Proven and RolledBack are how a canary ends.
-	Proven, RolledBack = "proven", "rolled_back"
+	// Proven is how a canary ends that is promoted or proves its change.
+	Proven = "proven"
+
+	// RolledBack is how a canary ends that fails or is aborted.
+	RolledBack = "rolled_back"
 
 	// A reconcile is fast if nothing was to do by what is remembered, or else full, unless it ends with an error.
 	fast, full, failed = "fast", "full", "error"

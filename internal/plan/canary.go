@@ -71,8 +71,8 @@ func TemplateOf(workload *render.Object) string {
 	if workload == nil {
 		return ""
 	}
-	stamp, _, _ := unstructured.NestedString(workload.Content.Object, "spec", "template", "metadata", "annotations", postrender.TemplateAnnotation)
-	return stamp
+	annotations, _, _ := unstructured.NestedStringMap(workload.Content.Object, "spec", "template", "metadata", "annotations")
+	return annotations[postrender.TemplateAnnotation]
 }
 
 // prove returns the plan for a change that canary pods have to prove, and whether there is nothing to prove, or nothing any more.
@@ -220,7 +220,7 @@ func (s Situation) canary(workload *render.Object, pods int32, since time.Time) 
 		tries = append(tries, apply.Step{Action: apply.Try, Ref: form.Ref, Object: &form, UID: seen.UID, CoOwned: seen.CoOwned})
 	}
 	if !isApplied || changesUsed {
-		p.Tries = append(held, tries...)
+		p.Tries = slices.Concat(held, tries)
 	}
 	p.Orphans = s.orphans()
 	s.order(steps, untried, &p)

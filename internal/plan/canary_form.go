@@ -11,15 +11,15 @@ import (
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
-// endless is a number of seconds, 34 days. No canary pod counts as available to the Deployment controller for so long, so the other pods stay.
-// It has to outlast every proof, also while no operator runs. progressDeadlineSeconds must be greater.
+// endless is a number of seconds, 34 days. No canary pod counts as available to the Deployment controller for so long, so the other pods
+// stay. It has to outlast every proof, also while no operator runs. progressDeadlineSeconds must be greater.
 const endless = 3_000_000
 
 // form returns the wanted workload in a form that changes no more than some pods, and keeps the number of pods as it is. None of these
 // fields is in the pod template, so the workload's own form rolls no pod again.
 //
-// A DaemonSet's controller replaces each old pod at once that has not been ready for minReadySeconds. So these are as long as the old pods had
-// been ready when the proof began.
+// A DaemonSet's controller replaces each old pod at once that has not been ready for minReadySeconds. So these are as long as the old pods
+// had been ready when the proof began.
 func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (render.Object, error) {
 	content, live := workload.Content.DeepCopy(), s.View.Objects[workload.Ref].Replicas
 	fields := map[string]any{}

@@ -39,11 +39,11 @@ func (c *Canary) count(all int32) int32 {
 	if err != nil {
 		number = 1 // the schema refuses it
 	}
-	return int32(max(1, min(number, int(all)))) //nolint:gosec // not more than all
+	return int32(max(1, min(number, int(all))))
 }
 
-// proofOf returns what is proven of the last change, by pods with the stamp of its template. A user's word comes first, and a failure before
-// anything that is good.
+// proofOf returns what is proven of the last change, by pods with the stamp of its template. A user's word comes first, and a failure
+// before anything that is good.
 func (c *Canary) proofOf(template string, pods, all int32, now time.Time) proof {
 	switch c.Last.Hash {
 	case c.Aborted:
@@ -110,7 +110,8 @@ func (c *Canary) flowed(end, now time.Time) proof {
 	case c.Flow.IsSilent:
 		return proof{stage: failed, message: "nothing flows through canary pods, and data flows through the others"}
 	case !c.Flow.IsKnown && now.Before(deadline):
-		return proof{until: deadline, message: "are ready, and wait until it is known how their data flows, or until " + deadline.UTC().Format(time.RFC3339)}
+		message := "are ready, and wait until it is known how their data flows, or until " + deadline.UTC().Format(time.RFC3339)
+		return proof{until: deadline, message: message}
 	}
 	return proof{stage: proven}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -25,9 +26,7 @@ const (
 // workloadOf returns a wanted workload whose template has a stamp, with some fields of its spec.
 func workloadOf(kind, stamp string, fields map[string]any) render.Object {
 	spec := map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": map[string]any{postrender.TemplateAnnotation: stamp}}}}
-	for name, value := range fields {
-		spec[name] = value
-	}
+	maps.Copy(spec, fields)
 	content := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind, "spec": spec}}
 	content.SetName("c")
 	object, err := render.NewObject(content)

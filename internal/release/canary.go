@@ -49,7 +49,8 @@ func (r *reconcile) canary() (*plan.Canary, error) {
 	return c, nil
 }
 
-// compare has a proof look at pods. Where the spec has a flow, the proof also knows how data flows through the canary pods, beside the others.
+// compare has a proof look at pods. Where the spec has a flow, the proof also knows how data flows through the canary pods, beside the
+// others.
 func (r *reconcile) compare(s *plan.Situation, pods []inventory.Pod) {
 	s.Canary.See(pods)
 	if _, has, _ := unstructured.NestedFieldNoCopy(r.collector.Object, "spec", "flow"); !has || s.Canary == nil || r.Flows == nil {

@@ -38,11 +38,12 @@ type candidate struct {
 	rank  int // how many Collectors of its namespace come before it, or are on their way
 }
 
-// choose chooses those Collectors whose turn it is now. The turn of a ring comes when no Collector in a lower one is waited for, and mayBegin
-// agrees. Each Collector that is on its way or overdue takes a place of the budget, so a change breaks no more of them. Namespaces share
-// the places. A namespace with a Collector that is overdue gets no more of them as long as others wait. If all that are overdue are of one
-// namespace, one place is left for others: so no tenant holds the change for them, and it breaks at most one Collector more. A percentage
-// is of the Collectors that the change concerns, or a change of few would break all of these, and one that takes no change adds nothing.
+// choose chooses those Collectors whose turn it is now. The turn of a ring comes when no Collector in a lower one is waited for, and
+// mayBegin agrees. Each Collector that is on its way or overdue takes a place of the budget, so a change breaks no more of them.
+// Namespaces share the places. A namespace with a Collector that is overdue gets no more of them as long as others wait. If all that are
+// overdue are of one namespace, one place is left for others: so no tenant holds the change for them, and it breaks at most one Collector
+// more. A percentage is of the Collectors that the change concerns, or a change of few would break all of these, and one that takes no
+// change adds nothing.
 func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) choice {
 	chosen, ready := choice{busy: map[int]bool{}}, newest{}
 	var waiting []candidate
@@ -94,19 +95,26 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 	waiting, first, areOthers := inTurn(waiting, taken, isStuck)
 	open = min(open, first)
 	overdue := placesOf(chosen.Overdue, len(isStuck), areOthers, budget)
-	begins := w.mayBegin(open, ready, now)
-	for _, next := range waiting {
-		if next.isNow || begins && next.ring <= open && chosen.RollingOut+overdue < budget {
-			chosen.busy[next.ring] = true
-			chosen.admitted = append(chosen.admitted, next.collector)
-			chosen.Waiting--
-			chosen.RollingOut++
-		}
+	if !w.mayBegin(open, ready, now) {
+		open = -1 // no ring
 	}
+	chosen.admit(waiting, open, budget-overdue)
 	if overdue >= budget {
 		chosen.Held, chosen.Waiting = chosen.Waiting, 0
 	}
 	return chosen
+}
+
+// admit has candidates begin in their order: those whose ring is open, while there are places, and those that do not wait for that.
+func (c *choice) admit(waiting []candidate, open, places int) {
+	for _, next := range waiting {
+		if next.isNow || next.ring <= open && c.RollingOut < places {
+			c.busy[next.ring] = true
+			c.admitted = append(c.admitted, next.collector)
+			c.Waiting--
+			c.RollingOut++
+		}
+	}
 }
 
 // placesOf returns how many places of a budget overdue Collectors of some namespaces take. If they are of one namespace, one is for others.

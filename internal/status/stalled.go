@@ -11,7 +11,8 @@ import (
 
 // stalls are reasons of Ready that only a change of the Collector, or of what it refers to, ends.
 var stalls = []string{
-	v1alpha1.ReasonConfigInvalid, v1alpha1.ReasonConfigMissing, v1alpha1.ReasonConflict, v1alpha1.ReasonRolledBack, v1alpha1.ReasonCanaryPaused,
+	v1alpha1.ReasonConfigInvalid, v1alpha1.ReasonConfigMissing, v1alpha1.ReasonConflict, v1alpha1.ReasonRolledBack,
+	v1alpha1.ReasonCanaryPaused,
 }
 
 // describeStalled sets the condition Stalled while the operator cannot go on by itself, and removes it otherwise. Tools that know no more

@@ -57,7 +57,8 @@ func (g *generator) canaries(draw *rand.Rand) {
 		}
 		g.insert(draw, 0, e)
 	}
-	g.schedule.Events = slices.Insert(g.schedule.Events, draw.IntN(3), Event{Action: Edit, Field: "canary", Value: "true", Collector: collector})
+	event := Event{Action: Edit, Field: "canary", Value: "true", Collector: collector}
+	g.schedule.Events = slices.Insert(g.schedule.Events, draw.IntN(3), event)
 }
 
 // sometimes adds events to one schedule in some. They have a stream of random numbers of their own, so that the others stay as they were.

@@ -48,7 +48,8 @@ func (p *plugin) decide(ctx context.Context, s *session, name, verb, says, unsay
 	}
 	change := read.Status.Canary
 	if change == nil {
-		return fmt.Errorf("no change of Collector %s/%s proves itself; `kubectl collector status %[2]s -n %[1]s` shows how it is", s.namespace, name)
+		return fmt.Errorf("no change of Collector %s/%s proves itself; `kubectl collector status %[2]s -n %[1]s` shows how it is",
+			s.namespace, name)
 	}
 	annotations := map[string]any{says: change.Hash, unsays: nil}
 	if err := s.send(ctx, read, map[string]any{"metadata": map[string]any{"annotations": annotations}}); err != nil {

@@ -2,6 +2,7 @@ package kubectl
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -80,10 +81,7 @@ func TestAFieldIsSetAsTheSpecHasIt(t *testing.T) {
 		"replicas":                                    "", "=3": "", "replicas-=3": "", "collector.name.first=a": "",
 	} {
 		spec := map[string]any{"collector": map[string]any{"name": "a", "version": "0.160.0"}, "tenant": map[string]any{"id": "1"}}
-		wanted := map[string]any{}
-		for name, value := range spec {
-			wanted[name] = value
-		}
+		wanted := maps.Clone(spec)
 		err := setField(spec, change)
 		if want == "" {
 			if err == nil {

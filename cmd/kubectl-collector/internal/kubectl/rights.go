@@ -76,7 +76,7 @@ func (s *session) requests(command string) (asked []authorizationv1.ResourceAttr
 func (s *session) resource(name string) (schema.GroupVersionResource, error) {
 	mapper, err := s.mapper()
 	if err != nil {
-		return schema.GroupVersionResource{}, err //nolint:wrapcheck // the caller goes by the name then
+		return schema.GroupVersionResource{}, err
 	}
-	return mapper.ResourceFor(schema.GroupVersionResource{Resource: name}) //nolint:wrapcheck // as above
+	return mapper.ResourceFor(schema.GroupVersionResource{Resource: name}) //nolint:wrapcheck // the caller goes by the name then
 }

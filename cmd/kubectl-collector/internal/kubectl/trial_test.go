@@ -159,12 +159,13 @@ func TestAPreflightHasTheBasesOfTheDeployedRevision(t *testing.T) {
 		bases, err := s.basesOf(t.Context(), collector)
 		got := fmt.Sprint(err)
 		if err == nil {
-			got = ""
+			var contents []byte
 			for _, base := range bases {
 				content, _ := at(base, "content").(string)
 				decoded, _ := base64.StdEncoding.DecodeString(content)
-				got += string(decoded)
+				contents = append(contents, decoded...)
 			}
+			got = string(contents)
 		}
 		if got != want {
 			t.Errorf("%s has the bases %q, want %q", text, got, want)
