@@ -102,11 +102,19 @@ type Immutable struct {
 	// Live and Wanted are a StatefulSet, nil for other kinds. Applied is that of the deployed revision, or nil if that is not known.
 	Live, Wanted, Applied *appsv1.StatefulSet
 
+	// TakesBack tells that Wanted is that of the deployed revision, and that another revision has been applied to Live.
+	TakesBack bool
+
 	// Claims are those of the namespace, for a StatefulSet and for a claim.
 	Claims []corev1.PersistentVolumeClaim
 
 	// Before is a claim as the deployed revision has it, or nil if that is not known.
 	Before *render.Object
+}
+
+// Has tells whether a revision of a hash is the last one that was applied to the StatefulSet that is there.
+func (i *Immutable) Has(hash string) bool {
+	return i.Live != nil && i.Live.Annotations[v1alpha1.AppliedAnnotation] == hash
 }
 
 // Immutables are the objects with immutable fields that are to change.

@@ -141,11 +141,14 @@ func changeOf(found apply.Immutable, pods []inventory.Pod) (c change, err error)
 			isAsked = !size.Equal(*old.Spec.Resources.Requests.Storage())
 		}
 		isOther := !stays(unsized(&asked), unsized(old), unsized(&template))
+		shrinks := isAsked && has.Cmp(size) > 0
 		switch {
-		case isAsked && has.Cmp(size) > 0 && holds(found, template.Name):
+		case shrinks && found.TakesBack: // a change that was not accepted has grown the claims
+			isAsked = false
+		case shrinks && holds(found, template.Name):
 			return c, specpath.Refuse(fmt.Sprintf("%s[%d].spec.resources.requests.storage", field, at),
 				fmt.Sprintf("%s is less than before, and a claim cannot shrink; set it to %s or more", &size, has))
-		case isAsked && has.Cmp(size) > 0:
+		case shrinks:
 			isOther = true
 		case isAsked && has.Cmp(size) < 0:
 			c.larger[template.Name] = size

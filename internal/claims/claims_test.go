@@ -176,6 +176,25 @@ func TestAClaimKeepsTheSizeThatItHas(t *testing.T) {
 	}
 }
 
+func TestADeployedStatefulSetTakesBackItsTemplatesAndNotTheirSizes(t *testing.T) {
+	for name, row := range map[string]struct{ live, wanted *appsv1.StatefulSet }{
+		"a change has other templates":     {classed("fast", setWith("1", "queue=2Gi")), classed("slow", setWith("", "queue=1Gi"))},
+		"a change has one template more":   {classed("slow", setWith("1", "queue=2Gi", "log=1Gi")), classed("slow", setWith("", "queue=2Gi"))},
+		"a change has made claims smaller": {classed("slow", setWith("1", "queue=1Gi")), classed("slow", setWith("", "queue=2Gi"))},
+	} {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(row.wanted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted := &render.Object{Ref: theSet, Content: &unstructured.Unstructured{Object: content}}
+		found := apply.Immutable{Live: row.live, Wanted: row.wanted, TakesBack: true, Claims: bound("queue-c-0=2Gi")}
+		set, old, err := Followed(wanted, "1", found, nil)
+		if err != nil || old == nil || sizesOf(t, set) != "queue=2Gi slow" {
+			t.Errorf("%s: %v in place of %v, %v", name, set, old, err)
+		}
+	}
+}
+
 // sizesOf returns the claim templates of a StatefulSet: names, sizes and classes.
 func sizesOf(t *testing.T, of *render.Object) string {
 	t.Helper()

@@ -197,8 +197,11 @@ func (s *Situation) within(step *apply.Step, found apply.Immutable) (*apply.Step
 		step.Object = kept
 		return step, nil
 	case "StatefulSet":
-		if !s.changes() || s.View.Objects[step.Ref].Hash == wanted.Hash {
+		switch {
+		case s.View.Objects[step.Ref].Hash == wanted.Hash, found.Has(wanted.Hash):
 			found.Applied = found.Wanted
+		case !s.changes():
+			found.Applied, found.TakesBack = nil, true
 		}
 		var err error
 		if step.Object, old, err = claims.Followed(wanted, uid, found, s.View.Pods); err != nil {

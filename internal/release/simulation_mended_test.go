@@ -199,6 +199,27 @@ func TestTheSimulationFindsNoDefectThatWasMended(t *testing.T) {
 				simulation.Event{Action: simulation.Timeout, N: 3, Value: "after", Rounds: n},
 				simulation.Event{Action: simulation.Delete, Target: "Job", N: 2, Rounds: 1})
 		},
+		"a StatefulSet keeps the claim templates of a change that was refused half way": func(n int) []simulation.Event { // S6
+			return []simulation.Event{
+				{Action: simulation.Edit, Field: "mode", Value: "statefulset"},
+				{Action: simulation.Edit, Field: "claim-size", Value: "2", Rounds: 5},
+				{Action: simulation.Edit, Field: "claim-class", Value: "slow", Rounds: 4 + n%4},
+				{Action: simulation.Refuse, Target: "HorizontalPodAutoscaler", Value: simulation.BlindWebhook},
+				{Action: simulation.Edit, Field: "autoscaling", Value: "hpa"},
+				{Action: simulation.Edit, Field: "claim-class", Value: "fast", Rounds: 9},
+			}
+		},
+		"a StatefulSet keeps the claim templates of a change that its canary has refused": func(n int) []simulation.Event { // S6
+			return []simulation.Event{
+				{Action: simulation.Edit, Field: "mode", Value: "statefulset"},
+				{Action: simulation.Edit, Field: "canary", Value: "true"},
+				{Action: simulation.Edit, Field: "claim-size", Value: "2", Rounds: 5},
+				{Action: simulation.Edit, Field: "claim-class", Value: "slow", Rounds: 4 + n%4},
+				{Action: simulation.Edit, Field: "configuration", Value: "2"},
+				{Action: simulation.Pods, N: 2, Value: "dies"},
+				{Action: simulation.Edit, Field: "claim-class", Value: "fast"},
+			}
+		},
 		"nothing has begun since the digest that the late informer cache has": func(n int) []simulation.Event { // S10
 			return append(begin,
 				simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "0", Rounds: 9},

@@ -149,6 +149,9 @@ func (s *simSpace) wrote(before, after *simObject) {
 	if before != nil && before.owner != s.uid {
 		w.violates("S4", "%s is written, and is not the Collector's", after.ref)
 	}
+	if isFirst := before == nil && after.isWorkload() && len(s.pods) == 0; isFirst && !s.isRecorded() { // a proof would protect none
+		s.proven[after.get(simTemplate)] = true
+	}
 	isMounted := before != nil && after.kind() != "Secret" && s.mounts(after.ref)
 	if s.deleting || !isProtected(after) && !isMounted || !s.serves() || s.touched[after.ref] || s.accepted.Hash == "" { // a first one, half begun
 		return
