@@ -87,7 +87,8 @@ func TestThePluginChangesNothingElse(t *testing.T) {
 	NewWithT(t).Expect(after).To(Equal(before))
 	for _, entry := range get(t, collector, "", &v1alpha1.Collector{}).ManagedFields {
 		if entry.Manager == "kubectl-collector" {
-			NewWithT(t).Expect(entry.FieldsV1.GetRawString()).To(Equal(`{"f:spec":{"f:collector":{"f:configuration":{}}}}`), "what it owns")
+			NewWithT(t).Expect(entry.FieldsV1.GetRawString()).To(Equal(`{"f:metadata":{"f:annotations":{".":{},"f:kube8.dev/written-by":{}}},`+
+				`"f:spec":{"f:collector":{"f:configuration":{}}}}`), "what it owns")
 		}
 	}
 }

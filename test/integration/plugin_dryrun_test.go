@@ -38,6 +38,6 @@ func TestADryRunOfThePluginChangesNothing(t *testing.T) {
 	other := newCollector(collector.Namespace, "another")
 	g.Expect(apierrors.IsNotFound(plane.client.Get(t.Context(), client.ObjectKeyFromObject(other), other))).To(BeTrue())
 
-	p.refuses("somebody else owns a field", "apply", "-f", "whole.yaml", "--from-file", "new.yaml", "--dry-run=server") // which only the API server knows
+	p.refuses("another client owns a field", "apply", "-f", "whole.yaml", "--from-file", "new.yaml", "--dry-run=server") // which only the API server knows
 	p.refuses(`Invalid dry-run value (maybe)`, "pause", "gateway", "--dry-run=maybe")
 }

@@ -17,6 +17,7 @@ var contexts = map[string]string{
 		object: {metric: {name: queue}, describedObject: {apiVersion: v1, kind: Service, name: s}, target: {type: Value, value: "5"}}}]}`,
 	"autoscaling.metrics[].pods": `autoscaling: {metrics: [{type: Pods, resource: null,
 		pods: {metric: {name: queue}, target: {type: AverageValue, averageValue: "5"}}}]}`,
+	"canary":                          `mode: daemonset`, // which has no pods here, so a change has nothing to prove
 	"check":                           `check: {args: [validate]}`,
 	"dnsConfig":                       `{dnsPolicy: None, dnsConfig: {nameservers: [10.0.0.10]}}`,
 	"extraVolumeMounts":               `extraVolumes: [{name: scratch, emptyDir: {}}]`,
