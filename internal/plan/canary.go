@@ -98,7 +98,15 @@ func (s Situation) prove() (p Plan, isProven bool) {
 		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: now}
 	}
 	pods, told := c.count(seen.Replicas), c.Last
+	form, err := s.form(workload, pods, told.Since.Time)
+	if err != nil {
+		return Plan{Verdict: Refused, Err: err, Restores: s.Drifts()}, false
+	}
 	found := c.proofOf(TemplateOf(workload), pods, seen.Replicas, s.Now)
+	if found.stage == proven && seen.Hash != form.Hash && !s.IsPromoted() { // pods of an earlier canary are about to go
+		found = proof{message: "no proof counts before the workload limits the change to canary pods"}
+		found.until = s.Now.Add(inventory.CacheDelay) // the workload may then change no pod, so no event comes
+	}
 	switch found.stage {
 	case proven:
 		return p, true
@@ -112,7 +120,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 		p.Note("the change begins to prove itself at %s, when all pods have been ready for %s", begins.UTC().Format(time.RFC3339), c.least())
 		return p, false
 	}
-	p = s.canary(workload, pods, told.Since.Time)
+	p = s.canary(form)
 	p.Message = cmp.Or(left.Message, p.Message)
 	if left.After > 0 {
 		p.Sooner(left.After)
@@ -180,11 +188,7 @@ func (s *Situation) awaitWorkload(what inventory.Reference, seen drift.Seen) (p 
 
 // canary returns the plan that has the change reach some pods: what pods mount is created or changed, and the workload has a form that
 // changes no more pods. Everything else is only tried. Nothing is deleted or accepted.
-func (s Situation) canary(workload *render.Object, pods int32, since time.Time) Plan {
-	form, err := s.form(workload, pods, since)
-	if err != nil {
-		return Plan{Verdict: Refused, Err: err, Restores: s.Drifts()}
-	}
+func (s Situation) canary(form render.Object) Plan {
 	p := Plan{Verdict: Proving}
 	var steps, tries []apply.Step
 	isApplied := true

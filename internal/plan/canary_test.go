@@ -103,6 +103,10 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		"what is proven is deployed as without a canary": {
 			begun(canaryOf("Deployment", deployment, podSince(5*time.Minute))), "Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c",
 		},
+		"what pods of an earlier canary have shown does not count": {
+			changed(canaryOf("Deployment", deployment, podSince(5*time.Minute)), func(s *Situation) { s.Want.Objects = s.Want.Objects[2:] }),
+			"Proving\nchange Deployment/c\nproof: no proof counts before the workload limits the change to canary pods",
+		},
 		"a pod of another template proves nothing": {
 			begun(canaryOf("Deployment", deployment, inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Hour), Died: true})),
 			"Proving\nproof: canary pods (1 of 4) are not there, and have until 2026-01-02T12:12:00Z",

@@ -220,6 +220,13 @@ func TestTheSimulationFindsNoDefectThatWasMended(t *testing.T) {
 				{Action: simulation.Edit, Field: "claim-class", Value: "fast"},
 			}
 		},
+		"a pod of a canary that was taken back proves a change": func(n int) []simulation.Event { // S11
+			return append(begin,
+				simulation.Event{Action: simulation.Edit, Field: "canary", Value: "true", Rounds: 5},
+				simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "2", Rounds: n % 8},
+				simulation.Event{Action: simulation.Pass, N: 30},
+				simulation.Event{Action: simulation.Edit, Field: "check", Value: "2", Rounds: 5})
+		},
 		"nothing has begun since the digest that the late informer cache has": func(n int) []simulation.Event { // S10
 			return append(begin,
 				simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "0", Rounds: 9},
