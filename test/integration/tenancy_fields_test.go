@@ -12,7 +12,8 @@ var harmless = map[string]string{
 		initContainers[].terminationMessagePolicy extraContainers[].terminationMessagePolicy`,
 	"when its containers start and end": `%livenessProbe.** %readinessProbe.** %startupProbe.** %lifecycle.**
 		initContainers[].restartPolicy extraContainers[].restartPolicy initContainers[].restartPolicyRules[].** extraContainers[].restartPolicyRules[].**
-		initContainers[].resizePolicy[].** extraContainers[].resizePolicy[].** check.timeoutSeconds`,
+		initContainers[].resizePolicy[].** extraContainers[].resizePolicy[].** check.timeoutSeconds
+		canary.pods canary.hold canary.onFailure canary.approval`,
 	"which version of an allowed image": `image.pullPolicy image.tag image.digest imagePullSecrets[].name
 		initContainers[].imagePullPolicy extraContainers[].imagePullPolicy collector.version os.name`,
 	"the users of its processes, which are not root": `%securityContext.runAsGroup %securityContext.readOnlyRootFilesystem
