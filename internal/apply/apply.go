@@ -125,7 +125,7 @@ func (a *Applier) try(ctx context.Context, s Step) error {
 			return nil
 		case lacksDryRun(err):
 			return nil
-		case request.UID != "" && s.Old == nil && isOfLists(err) && a.Cluster.Rewrite(ctx, request) == nil:
+		case request.UID != "" && s.Old == nil && isOfLists(err, s.Ref.Kind().Kind) && a.Cluster.Rewrite(ctx, request) == nil:
 			return nil // as apply does it
 		case !apierrors.IsConflict(err) && !isOtherUID(err):
 			return a.refusal(withOwnName(err, request.Name, s.Ref), s)
@@ -181,7 +181,7 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 			}
 			// It may have as many pods as it was created with.
 			uid, s.HandsOver = found.GetUID(), s.Object.Stage == render.Workloads && !s.Object.SetsReplicas
-		case uid != "" && !rewritten && isOfLists(err) && a.Cluster.Rewrite(ctx, request) == nil:
+		case uid != "" && !rewritten && isOfLists(err, s.Ref.Kind().Kind) && a.Cluster.Rewrite(ctx, request) == nil:
 			rewritten = true
 		default:
 			return inventory.Object{}, a.refusal(err, s)

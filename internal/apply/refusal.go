@@ -213,10 +213,11 @@ func lacksDryRun(err error) bool {
 }
 
 // isOfLists tells whether the API server's own validation refuses an object, not a policy. Applying merges lists by keys: where
-// another client has edited a key, the result can be invalid, such as two ports of one name.
-func isOfLists(err error) bool {
+// another client has edited a key, the result can be invalid, such as two ports of one name. A merge in its place would leave immutable
+// fields out that are to go, and seem to succeed.
+func isOfLists(err error, kind string) bool {
 	all := causes(err)
-	return len(all) > 0 && !slices.ContainsFunc(all, func(cause metav1.StatusCause) bool {
+	return len(all) > 0 && !isImmutable(err, kind) && !slices.ContainsFunc(all, func(cause metav1.StatusCause) bool {
 		return cause.Field == "" || cause.Type == metav1.CauseTypeForbidden
 	})
 }

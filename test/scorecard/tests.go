@@ -92,7 +92,7 @@ func statusHasItsDescriptorsOnly(ctx context.Context, r *trial) error {
 }
 
 // lacking are the fields of the status that the example lacks: the platform has given it no base, brings no change, and refuses nothing.
-var lacking = []string{"bases", "beforeUpdate", "refusedObject"}
+var lacking = []string{"bases", "beforeUpdate", "canary", "refusedObject"}
 
 func compare(status map[string]any, bundle csv) error {
 	undescribed := maps.Clone(status)
