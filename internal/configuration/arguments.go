@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // directory is where pods have the configuration, further files and bases.
@@ -132,10 +133,25 @@ func variables(values map[string]any) *strings.Replacer {
 func names(words, texts []string, file string) bool {
 	return slices.ContainsFunc(words, wholeDirectory.MatchString) || slices.ContainsFunc(slices.Concat(words, texts), func(text string) bool {
 		return strings.Contains(text, file) || slices.ContainsFunc(glob.FindAllString(text, -1), func(pattern string) bool {
-			isNamed, _ := path.Match(path.Base(pattern), file)
-			return isNamed
+			return matches(pattern, file)
 		})
 	})
+}
+
+// matches tells whether a pattern is for a file of the directory. A relative one without a letter is none for files: "*" is a tag of
+// Fluent Bit, "*.*" a selector of rsyslog, and ".*" a regular expression. One below / is what follows a variable.
+func matches(pattern, file string) bool {
+	if path.Dir(pattern) == "/" {
+		pattern = pattern[1:]
+	}
+	if !path.IsAbs(pattern) {
+		if !strings.ContainsFunc(pattern, unicode.IsLetter) {
+			return false
+		}
+		pattern = path.Join(directory, pattern)
+	}
+	isMatch, _ := path.Match(path.Clean(pattern), directory+file)
+	return isMatch
 }
 
 // filesOf returns the decoded further files of a collector.
