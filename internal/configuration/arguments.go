@@ -23,6 +23,9 @@ var (
 
 	// glob is a pattern for names of files.
 	glob = regexp.MustCompile(`[-\w./?*]*\*[-\w./?*]*`)
+
+	// comment is a line that includes nothing, in any language of a collector.
+	comment = regexp.MustCompile(`(?m)^[ \t]*(#|//).*$`)
 )
 
 // readBases has a collector's arguments name the files of its bases, where the argument that names the collector's own file is: programs
@@ -67,6 +70,9 @@ func readBases(values map[string]any, own []byte) error {
 		words = append(words, textOf(variable, "value"))
 	}
 	texts := append(filesOf(collector), string(own))
+	for i := range texts {
+		texts[i] = comment.ReplaceAllString(texts[i], "")
+	}
 	namesOwn := func(word string) bool { return strings.Contains(word, ownFile) }
 	if collector["configurationSecret"] != nil && slices.ContainsFunc(words, namesOwn) {
 		return nil // the program reads a file that is not in the values, and that may include the bases
@@ -131,8 +137,9 @@ func variables(values map[string]any) *strings.Replacer {
 
 // names tells whether one of the words of a command line, or of texts, names a file: by its name, a pattern or the directory.
 func names(words, texts []string, file string) bool {
+	named := regexp.MustCompile(`(^|[^-.\w])` + regexp.QuoteMeta(file) + `($|[^-.\w])`)
 	return slices.ContainsFunc(words, wholeDirectory.MatchString) || slices.ContainsFunc(slices.Concat(words, texts), func(text string) bool {
-		return strings.Contains(text, file) || slices.ContainsFunc(glob.FindAllString(text, -1), func(pattern string) bool {
+		return named.MatchString(text) || slices.ContainsFunc(glob.FindAllString(text, -1), func(pattern string) bool {
 			return matches(pattern, file)
 		})
 	})

@@ -42,6 +42,8 @@ func TestArgumentsNameTheFilesOfBases(t *testing.T) {
 		"a pattern for logs":                    {"args: [-c, /etc/collector/config.yaml]", "include: [/var/log/pods/*, /var/log/*.yaml]", nil, true},
 		"a pattern after a variable":            {"args: [-c, /etc/collector/config.yaml]", "includes: ['${DIR}/*.yaml']", []string{"-c", own}, false},
 		"a pattern for all files":               {"args: [-c, '/etc/collector/*']", "", []string{"-c", "/etc/collector/*"}, false},
+		"an include that is commented out":      {"args: [-c, /etc/collector/config.yaml]", "# @INCLUDE base-limits.yaml\na: |\n  // import base-gateway.yaml\n", nil, true},
+		"files with a longer name":              {"args: [-c, /etc/collector/config.yaml]", "includes: [my-base-limits.yaml, base-gateway.yaml.bak]", nil, true},
 		"the directory":                         {"args: [run, /etc/collector]", "", []string{"run", "/etc/collector"}, false},
 		"the directory in a variable":           {"args: []\nenv: [{name: VECTOR_CONFIG_DIR, value: /etc/collector/}]", "", nil, false},
 		"files in a variable":                   {"args: []\nenv: [{name: VECTOR_CONFIG, value: '/etc/collector/base-limits.yaml,/etc/collector/base-gateway.yaml'}]", "", nil, false},
