@@ -63,6 +63,9 @@ func readBases(values map[string]any, own []byte) error {
 	}
 	command, _ := values["command"].([]any)
 	words := make([]string, 0, len(command)+len(args))
+	if ignoresArguments(fmt.Sprintln(command...)) {
+		args = nil
+	}
 	for _, word := range slices.Concat(command, args) {
 		words = append(words, a.variables.Replace(fmt.Sprint(word)))
 	}
@@ -122,6 +125,17 @@ func (a arguments) expand(given []any) (args []any) {
 		}
 	}
 	return args
+}
+
+var (
+	script    = regexp.MustCompile(`(^|[/ ])(ba|da|a|k|z)?sh( -\w+)* -\w*c `)
+	parameter = regexp.MustCompile(`\$\{?[@*\d]`)
+)
+
+// ignoresArguments tells whether a command is the script of a shell that passes no arguments on.
+func ignoresArguments(command string) bool {
+	found := script.FindStringIndex(command)
+	return found != nil && !parameter.MatchString(command[found[1]:])
 }
 
 // variables replaces the variables in arguments that a container's environment has as text.
