@@ -69,8 +69,14 @@ func readBases(values map[string]any, own []byte) error {
 	for _, word := range slices.Concat(command, args) {
 		words = append(words, a.variables.Replace(fmt.Sprint(word)))
 	}
+	given = slices.Concat(given, command)
 	for _, variable := range asMaps(values["env"]) {
-		words = append(words, textOf(variable, "value"))
+		given = append(given, variable["value"])
+	}
+	for _, variable := range asMaps(values["env"]) {
+		if !strings.Contains(fmt.Sprintln(given...), "$("+textOf(variable, "name")+")") { // otherwise it is a part of a word
+			words = append(words, a.variables.Replace(textOf(variable, "value")))
+		}
 	}
 	texts := append(filesOf(collector), string(own))
 	for i := range texts {
@@ -143,7 +149,7 @@ func variables(values map[string]any) *strings.Replacer {
 	var pairs []string
 	for _, variable := range asMaps(values["env"]) {
 		if value, isText := variable["value"].(string); isText {
-			pairs = append(pairs, "$("+textOf(variable, "name")+")", value)
+			pairs = append(pairs, "$("+textOf(variable, "name")+")", strings.NewReplacer(pairs...).Replace(value))
 		}
 	}
 	return strings.NewReplacer(pairs...)

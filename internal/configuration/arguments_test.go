@@ -47,6 +47,8 @@ func TestArgumentsNameTheFilesOfBases(t *testing.T) {
 		"a shell that passes no argument on":    {"command: [sh, -ec, 'exec otelcol --config /etc/collector/config.yaml']", "", nil, true},
 		"a shell that passes its arguments on":  {"command: [/bin/bash, -c, 'exec otelcol \"$@\"', bash]", "", []string{"--config=" + first, "--config=" + own, "--config=" + last}, false},
 		"a shell that names the bases":          {"args: []\ncommand: [sh, -c, 'run base-limits.yaml base-gateway.yaml']", "", nil, false},
+		"a variable of variables":               {"args: [--config=$(FILE)]\nenv: [{name: DIR, value: /etc/collector}, {name: FILE, value: $(DIR)/config.yaml}]", "", []string{"--config=" + first, "--config=" + own, "--config=" + last}, false},
+		"the directory for a path of one file":  {"args: [-c, $(DIR)/config.yaml]\nenv: [{name: DIR, value: /etc/collector}]", "", nil, true},
 		"the directory":                         {"args: [run, /etc/collector]", "", []string{"run", "/etc/collector"}, false},
 		"the directory in a variable":           {"args: []\nenv: [{name: VECTOR_CONFIG_DIR, value: /etc/collector/}]", "", nil, false},
 		"files in a variable":                   {"args: []\nenv: [{name: VECTOR_CONFIG, value: '/etc/collector/base-limits.yaml,/etc/collector/base-gateway.yaml'}]", "", nil, false},
