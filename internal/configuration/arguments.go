@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // directory is where pods have the configuration, further files and bases.
@@ -22,6 +23,9 @@ var (
 
 	// glob is a pattern for names of files.
 	glob = regexp.MustCompile(`[-\w./?*]*\*[-\w./?*]*`)
+
+	// comment is a line that includes nothing, in any language of a collector.
+	comment = regexp.MustCompile(`(?m)^[ \t]*(#|//).*$`)
 )
 
 // readBases has a collector's arguments name the files of its bases, where the argument that names the collector's own file is: programs
@@ -59,13 +63,25 @@ func readBases(values map[string]any, own []byte) error {
 	}
 	command, _ := values["command"].([]any)
 	words := make([]string, 0, len(command)+len(args))
+	if ignoresArguments(fmt.Sprintln(command...)) {
+		args = nil
+	}
 	for _, word := range slices.Concat(command, args) {
 		words = append(words, a.variables.Replace(fmt.Sprint(word)))
 	}
+	given = slices.Concat(given, command)
 	for _, variable := range asMaps(values["env"]) {
-		words = append(words, textOf(variable, "value"))
+		given = append(given, variable["value"])
+	}
+	for _, variable := range asMaps(values["env"]) {
+		if !strings.Contains(fmt.Sprintln(given...), "$("+textOf(variable, "name")+")") { // otherwise it is a part of a word
+			words = append(words, a.variables.Replace(textOf(variable, "value")))
+		}
 	}
 	texts := append(filesOf(collector), string(own))
+	for i := range texts {
+		texts[i] = comment.ReplaceAllString(texts[i], "")
+	}
 	namesOwn := func(word string) bool { return strings.Contains(word, ownFile) }
 	if collector["configurationSecret"] != nil && slices.ContainsFunc(words, namesOwn) {
 		return nil // the program reads a file that is not in the values, and that may include the bases
@@ -117,12 +133,23 @@ func (a arguments) expand(given []any) (args []any) {
 	return args
 }
 
+var (
+	script    = regexp.MustCompile(`(^|[/ ])(ba|da|a|k|z)?sh( -\w+)* -\w*c `)
+	parameter = regexp.MustCompile(`\$\{?[@*\d]`)
+)
+
+// ignoresArguments tells whether a command is the script of a shell that passes no arguments on.
+func ignoresArguments(command string) bool {
+	found := script.FindStringIndex(command)
+	return found != nil && !parameter.MatchString(command[found[1]:])
+}
+
 // variables replaces the variables in arguments that a container's environment has as text.
 func variables(values map[string]any) *strings.Replacer {
 	var pairs []string
 	for _, variable := range asMaps(values["env"]) {
 		if value, isText := variable["value"].(string); isText {
-			pairs = append(pairs, "$("+textOf(variable, "name")+")", value)
+			pairs = append(pairs, "$("+textOf(variable, "name")+")", strings.NewReplacer(pairs...).Replace(value))
 		}
 	}
 	return strings.NewReplacer(pairs...)
@@ -130,12 +157,28 @@ func variables(values map[string]any) *strings.Replacer {
 
 // names tells whether one of the words of a command line, or of texts, names a file: by its name, a pattern or the directory.
 func names(words, texts []string, file string) bool {
+	named := regexp.MustCompile(`(^|[^-.\w])` + regexp.QuoteMeta(file) + `($|[^-.\w])`)
 	return slices.ContainsFunc(words, wholeDirectory.MatchString) || slices.ContainsFunc(slices.Concat(words, texts), func(text string) bool {
-		return strings.Contains(text, file) || slices.ContainsFunc(glob.FindAllString(text, -1), func(pattern string) bool {
-			isNamed, _ := path.Match(path.Base(pattern), file)
-			return isNamed
+		return named.MatchString(text) || slices.ContainsFunc(glob.FindAllString(text, -1), func(pattern string) bool {
+			return matches(pattern, file)
 		})
 	})
+}
+
+// matches tells whether a pattern is for a file of the directory. A relative one without a letter is none for files: "*" is a tag of
+// Fluent Bit, "*.*" a selector of rsyslog, and ".*" a regular expression. One below / is what follows a variable.
+func matches(pattern, file string) bool {
+	if path.Dir(pattern) == "/" {
+		pattern = pattern[1:]
+	}
+	if !path.IsAbs(pattern) {
+		if !strings.ContainsFunc(pattern, unicode.IsLetter) {
+			return false
+		}
+		pattern = path.Join(directory, pattern)
+	}
+	isMatch, _ := path.Match(path.Clean(pattern), directory+file)
+	return isMatch
 }
 
 // filesOf returns the decoded further files of a collector.

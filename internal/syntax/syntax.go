@@ -58,6 +58,8 @@ const UnquotedTemplate = "has {{ }} without quotes, which YAML reads as a mappin
 
 const (
 	statement        = "has a statement of a template, which the operator does not run; write the text that it makes"
+	conflict         = "has a mark of a merge conflict; resolve the conflict"
+	notATag          = "has a value that starts with !, and that is no tag of YAML; put quotes around the value"
 	unquotedVariable = "has a variable, ${ }, in a list or mapping on one line; put quotes around it"
 )
 
@@ -78,6 +80,13 @@ var faults = []struct{ says, means string }{
 	{"could not find expected ':'", "is a key without a colon, or text that needs an indentation; correct it"},
 	{"unknown escape character", "has a backslash in double quotes that YAML does not know; use single quotes"},
 	{"alphabetic or numeric character", "has a value that starts with * or &; put quotes around the value"},
+	{"tag", notATag},
+	{"expected '>'", notATag},
+	{"URI escaped octet", notATag},
+	{"hexdecimal number", "has an escape in double quotes that YAML does not know; use single quotes"},
+	{"character escape code", "has an escape in double quotes that YAML does not know; use single quotes"},
+	{"indentation indicator", "has a 0 after | or >; remove it"},
+	{"control characters", "has a character that YAML does not allow; remove it"},
 	{"expected comment or line break", "has text after | or >; begin the text on the next line"},
 	{"expected node content", "has a bracket or a comma where a value belongs; correct it"},
 	{"<document start>", "has text after the end of a document; remove it"},
@@ -119,7 +128,7 @@ func Explain(text string, err error) error {
 		return &Error{Line: line, Column: 1 + strings.Index(here, "${"), Reason: unquotedVariable, AnyFormat: true}
 	}
 	isTab := func(r rune) bool { return r == '\t' }
-	if indent := here[:len(here)-len(strings.TrimLeft(here, " \t"))]; strings.Contains(indent, "\t") {
+	if indent := here[:len(here)-len(strings.TrimLeft(here, " \t-"))]; strings.Contains(indent, "\t") {
 		return &Error{Line: line, Column: columnOf(here, isTab), Reason: faults[0].means}
 	}
 	for _, fault := range faults {
@@ -139,6 +148,8 @@ func templateNear(lines []string, line int) error {
 		switch near := strings.TrimSpace(lines[number-1]); {
 		case strings.HasPrefix(near, "{{"), strings.Contains(near, "{%"), strings.Contains(near, "<%"):
 			return &Error{Line: number, Reason: statement, AnyFormat: true}
+		case strings.HasPrefix(near, "<<<<<<< "), strings.HasPrefix(near, ">>>>>>> "):
+			return &Error{Line: number, Reason: conflict, AnyFormat: true}
 		case strings.Contains(near, "{{"):
 			return &Error{Line: number, Reason: UnquotedTemplate, AnyFormat: true}
 		}
