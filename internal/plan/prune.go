@@ -284,6 +284,7 @@ func (s *Situation) isOrphaned() bool {
 		case kind == "StatefulSet" && s.View.Orphans > 0,
 			seen.State == drift.Deleting && slices.Contains(seen.Finalizers, metav1.FinalizerOrphanDependents):
 			return true
+		case s.Deletes && seen.State == drift.Deleting: // it goes, and takes only its own pods with it
 		case seen.State != drift.Lost, !seen.Pending && kind != "StatefulSet": // the deployed one, whether it is there or not
 			others = true
 		}
