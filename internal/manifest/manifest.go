@@ -142,7 +142,7 @@ func first(part []byte) (asJSON, rest []byte, err error) {
 }
 
 // twice finds a key that is there twice in what the libraries say.
-var twice = regexp.MustCompile(`line (\d+): (key ".*" already set in map)|duplicate (field ".*")`)
+var twice = regexp.MustCompile(`line (\d+): (key .* already set in map)|duplicate (field ".*")`)
 
 // explain says why a document cannot be read, without its content.
 func (d document) explain(text []byte, err error) error {

@@ -81,6 +81,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"a directive, which kubectl does not take": {"%YAML 1.2\n---\n" + head, "document 1, line 1: has a directive"},
 		"UTF-16 without a byte order mark":         {utf16le(head), "document 1, line 1: is UTF-16"},
 		"a key twice":                              {head + "spec: hunter2\nspec: b\n", `document 1, line 5: key "spec" already set in map; remove it`},
+		"a key twice, in two spellings":            {head + "a: {yes: hunter2,\n  on: b}\n", "document 1, line 5: key true already set in map; remove it"},
 		"a key twice in JSON":                      {`{"apiVersion": "v1", "kind": "A", "spec": "hunter2", "spec": 2}`, `document 1, line 1: field "spec"; remove it`},
 		"a list of YAML":                           {"- hunter2\n", "document 1, line 1: not a Kubernetes object"},
 		"a word":                                   {head + "---\n\nhunter2\n", "document 2, line 6: not a Kubernetes object"},

@@ -163,11 +163,20 @@ func InLog(image, text string) string {
 // beside is what a Go program needs beside its heap.
 const beside = 16 << 20
 
-// heap warns of a GOMEMLIMIT that leaves too little of the memory limit.
+// goMemLimit is what a Go program takes as GOMEMLIMIT, or what is not known before pods run.
+var goMemLimit = regexp.MustCompile(`^(off|\d+(([KMGT]i)?B)?)?$|\$\(`)
+
+// heap warns of a GOMEMLIMIT that no Go program starts with, or that leaves too little of the memory limit.
 func (v vendor) heap(container *corev1.Container) []string {
 	limit, isLimited := container.Resources.Limits[corev1.ResourceMemory]
 	at := slices.IndexFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == "GOMEMLIMIT" })
-	if !v.Go || !isLimited || at < 0 {
+	switch {
+	case !v.Go || at < 0:
+		return nil
+	case !goMemLimit.MatchString(container.Env[at].Value):
+		return []string{fmt.Sprintf("env: %s does not start with this GOMEMLIMIT; write a whole number of bytes, "+
+			"or one with KiB, MiB, GiB or TiB, such as 400MiB", v.Name)}
+	case !isLimited:
 		return nil
 	}
 	heap, err := resource.ParseQuantity(strings.TrimSuffix(container.Env[at].Value, "B"))

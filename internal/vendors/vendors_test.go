@@ -80,6 +80,17 @@ func TestWarnings(t *testing.T) {
 		"a GOMEMLIMIT of the owner":              {otel(`"a: b"`, `, resources: {limits: {memory: 48Mi}}, env: [{name: GOMEMLIMIT, value: 40MiB}]`), "GOMEMLIMIT is 40 MiB under a limit of 48Mi"},
 		"a GOMEMLIMIT above the limit":           {otel(`"a: b"`, `, resources: {limits: {memory: 1Gi}}, env: [{name: GOMEMLIMIT, value: 2GiB}]`), heap},
 		"a GOMEMLIMIT that is off":               {otel(`"a: b"`, `, resources: {limits: {memory: 1Gi}}, env: [{name: GOMEMLIMIT, value: "off"}]`), ""},
+		"a GOMEMLIMIT in the unit of Kubernetes": {otel(`"a: b"`, `, env: [{name: GOMEMLIMIT, value: 400Mi}]`), "spec.env: an OpenTelemetry Collector does not start with this GOMEMLIMIT"}, // open-telemetry/opentelemetry-helm-charts#912
+		"a GOMEMLIMIT in a decimal unit":         {otel(`"a: b"`, `, resources: {}, env: [{name: GOMEMLIMIT, value: 1G}]`), "does not start with this GOMEMLIMIT"},                          // haproxytech/dataplaneapi#350
+		"a GOMEMLIMIT in bytes":                  {otel(`"a: b"`, `, env: [{name: GOMEMLIMIT, value: "400000000"}]`), ""},
+		"a GOMEMLIMIT of another variable":       {otel(`"a: b"`, `, env: [{name: A, value: 400MiB}, {name: GOMEMLIMIT, value: $(A)}]`), ""},
+		"a GOMEMLIMIT for a program in C":        {raw("fluent/fluent-bit", `, env: [{name: GOMEMLIMIT, value: 400Mi}]`), ""},
+		"a distribution's whole name":            {raw("otel/opentelemetry-collector-contrib", `, resources: {limits: {memory: 48Mi}}`), heap},
+		"another distribution's whole name":      {raw("quay.io/signalfx/splunk-otel-collector", `, resources: {limits: {memory: 48Mi}}`), heap},
+		"Metricbeat":                             {raw("docker.elastic.co/beats/metricbeat", ""), "Metricbeat writes to /usr/share/metricbeat/data"},
+		"Fluentd of logging-operator":            {raw("ghcr.io/kube-logging/fluentd", ""), root},
+		"a host path that a sidecar writes":      {raw("a/b", `, extraVolumes: [{name: a, hostPath: {path: /data}}], extraContainers: [{name: x, image: x, volumeMounts: [{name: a, mountPath: /d}]}], updateStrategy: {type: RollingUpdate}`), "can write to /data"},
+		"a directory in a variable":              {raw("library/telegraf", `, args: [--config, $(DIR)/telegraf.conf, --config-directory, $(DIR)], env: [{name: DIR, value: /etc/collector}]`), twice},
 		"enough memory":                          {otel(`"a: b"`, `, resources: {limits: {memory: 128Mi}}`), ""},
 		"no limit":                               {otel(`"a: b"`, `, resources: {requests: {memory: 48Mi}}`), ""},
 		"a limit of 48Mi for a program in C":     {raw("fluent/fluent-bit", `, resources: {limits: {memory: 48Mi}}`), ""},
