@@ -93,8 +93,7 @@ func (s simSecrets) Get(_ context.Context, key client.ObjectKey, object client.O
 	if effect, lost := s.request("read %s", key.Name); !effect || lost != nil {
 		return lost
 	}
-	if !s.recalled {
-		s.recalled = true
+	if s.recalled++; s.recalled <= 2 { // before it repairs something, and at the first reconcile that is in order
 		s.world.reads++
 	}
 	i, err := s.find(key.Name, nil)
@@ -223,4 +222,25 @@ func (r simRevisions) Recorded(
 		Want: want, Inputs: revision.Inputs{Generation: of.Generation}, ConfigHash: strconv.Itoa(in.configuration()), Secret: secret,
 		Record: of.UID,
 	}, nil
+}
+
+// showsDeployed checks that Helm's last revision is the deployed one. It need not be while a change is on its way, or if the operator cannot
+// restore the deployed revision. The next operator does not ask about a Collector whose generation had failed before, and whose operator was
+// killed when it had recorded the first revision and nothing more.
+func (s *simSpace) showsDeployed(when string) {
+	isLast := func(known simRecord) bool {
+		return s.isLater(known) && (s.state.revision() > 0 || len(s.objects) > 0 || !known.told)
+	}
+	isDeployed := func(known simRecord) bool { return int64(known.revision) == s.state.revision() }
+	if when != "in the end" || len(s.refusals) > 0 || s.state.update() != "" || !slices.ContainsFunc(s.records, isLast) {
+		return
+	}
+	if s.world.pass(simPeriod); !slices.ContainsFunc(s.records, isLast) {
+		return // an operator that starts asks at its next periodic reconcile
+	}
+	deployed := slices.IndexFunc(s.records, isDeployed)
+	canRestore := deployed >= 0 && s.records[deployed].of.hashes == s.world.hashes
+	if s.state.revision() == 0 || canRestore {
+		s.world.violates("S10", "%s, Helm shows another revision than %d, which is deployed", when, s.state.revision())
+	}
 }

@@ -41,7 +41,7 @@ type simSpace struct {
 	backoffOf                   int64
 	requests                    int
 	records                     []simRecord
-	recalled                    bool // a record was read since the operator started
+	recalled                    int // how often a record was read since the operator started
 	refusals                    []simRefusal
 	neverReady, dies            map[int]bool
 	proven                      map[string]bool // templates

@@ -98,7 +98,7 @@ func (w *simWorld) start() {
 	w.killed, w.faults, w.nextChart = false, [2]simFault{}, ""
 	w.operator = w.newOperator()
 	for _, s := range w.spaces {
-		s.dirty, s.backoff, s.recalled = s.exists, 0, false
+		s.dirty, s.backoff, s.recalled = s.exists, 0, 0
 		s.recalls()
 	}
 }

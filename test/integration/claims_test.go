@@ -188,7 +188,7 @@ func TestClaimTemplatesChangeWhilePodsServe(t *testing.T) {
 		},
 		"the first template comes": {nil, []string{"spool=fast"}, map[string]string{"spool": "fast"}, true},
 		"a template goes":          {[]string{"queue=slow", "spool=fast"}, []string{"queue=slow"}, map[string]string{"queue": "slow", "spool": "fast"}, false},
-		"the only template goes": {[]string{"queue=slow"}, nil, map[string]string{"queue": "slow"}, false},
+		"the only template goes":   {[]string{"queue=slow"}, nil, map[string]string{"queue": "slow"}, false},
 		"a template has another name": {
 			[]string{"queue=slow"}, []string{"buffer=slow"}, map[string]string{"queue": "slow", "buffer": "slow"}, true,
 		},

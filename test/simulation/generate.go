@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Kinds are those of the objects that a Collector becomes in a schedule.
@@ -42,8 +43,13 @@ func New(seed uint64) Schedule {
 	return g.schedule
 }
 
-// canaries adds changes that have to prove themselves, and pods that die.
+// canaries adds changes that have to prove themselves, and pods that die. No schedule has them together with claims that change: the model
+// does not know yet which claims a change leaves that was never accepted.
 func (g *generator) canaries(draw *rand.Rand) {
+	changesClaims := func(event Event) bool { return strings.HasPrefix(event.Field, "claim-") }
+	if slices.ContainsFunc(g.schedule.Events, changesClaims) {
+		return
+	}
 	collector := draw.IntN(g.schedule.Collectors)
 	for range 2 + draw.IntN(4) {
 		e := Event{Action: Pass, N: []int{10, 40, 400}[draw.IntN(3)], Collector: collector, Rounds: draw.IntN(4)}

@@ -218,8 +218,8 @@ func (o *observed) causes() ([]explain.Cause, error) {
 	return explain.Causes(o.collector.Namespace, o.collector.Name, messages...)
 }
 
-// ofPresentPods returns a message without what it says of pods that are gone: the status can be older than the list of pods. A message about
-// the pods of a check or of a canary stays whole, because they go when they have failed.
+// ofPresentPods returns a message without what it says of pods that are gone: the status can be older than the list of pods. A message
+// about the pods of a check or of a canary stays whole, because they go when they have failed.
 func (o *observed) ofPresentPods(message string) string {
 	isOfServing := slices.Contains([]string{v1alpha1.ReasonPodsNotReady, v1alpha1.ReasonProgressing}, o.ready.Reason)
 	if !isOfServing || slices.Contains(o.unseen, "pods") {
