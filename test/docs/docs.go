@@ -34,9 +34,9 @@ var (
 )
 
 // Script returns what a shell runs for one section of a page, or of the pages that a pattern matches: its commands, each
-// on a line, without those that are for any namespace. An error says that there are none.
+// on a line. An error says that there are none.
 func Script(page, section string) (string, error) {
-	script, err := join(page, func(c Command) bool { return c.Heading == section && !strings.Contains(c.Text, " -n NAMESPACE") })
+	script, err := join(page, func(c Command) bool { return c.Heading == section })
 	if err == nil && script == "" {
 		err = fmt.Errorf("%s has no commands in a section %q", page, section)
 	}
