@@ -29,8 +29,15 @@ func TestTheEditorSaysBeforehandWhatBecomesOfClaims(t *testing.T) {
 			}},
 		},
 	}}
+	shared := withClaims.Spec.VolumeClaimTemplates[0].DeepCopy()
+	shared.Metadata.Name = "shared"
+	shared.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("5Gi")
+	withClaims.Spec.VolumeClaims = []v1alpha1.VolumeClaimTemplate{*shared}
 	g.Expect(admin.Update(t.Context(), withClaims)).To(Succeed())
 	set, claim := setOf(withClaims)
+	ofAll := claim.DeepCopy()
+	ofAll.Name, ofAll.OwnerReferences, ofAll.Spec.Resources = "gateway-shared", set.OwnerReferences, shared.Spec.Resources
+	g.Expect(admin.Create(t.Context(), ofAll)).To(Succeed())
 	g.Expect(admin.Create(t.Context(), set)).To(Succeed())
 	g.Expect(admin.Create(t.Context(), claim)).To(Succeed())
 	claim.Status.Phase = corev1.ClaimBound
@@ -38,6 +45,7 @@ func TestTheEditorSaysBeforehandWhatBecomesOfClaims(t *testing.T) {
 	t.Cleanup(func() {
 		_ = admin.Delete(context.Background(), set)
 		_ = admin.Delete(context.Background(), claim)
+		_ = admin.Delete(context.Background(), ofAll)
 	})
 
 	text, tag := opened(t, "")
@@ -54,6 +62,10 @@ func TestTheEditorSaysBeforehandWhatBecomesOfClaims(t *testing.T) {
 	code, says = callText(t, http.MethodPut, manifests+"?dryRun=All", strings.Replace(text, "storage: 2Gi", "storage: 3Gi", 1), "If-Match", tag)
 	g.Expect(code).To(Equal(http.StatusForbidden), says)
 	g.Expect(says).To(ContainSubstring("only dynamically provisioned pvc can be resized"), "the API server's words")
+
+	code, says = callText(t, http.MethodPut, manifests+"?dryRun=All", strings.Replace(text, "storage: 5Gi", "storage: 4Gi", 1), "If-Match", tag)
+	g.Expect(code).NotTo(Equal(http.StatusOK), says)
+	g.Expect(says).To(ContainSubstring("gateway-shared"))
 }
 
 // setOf returns the StatefulSet of a Collector with a claim that has a volume.
