@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,24 +15,29 @@ func KeepProof(stripped, pod *corev1.Pod) {
 	if pod.Annotations[postrender.TemplateAnnotation] == "" {
 		return
 	}
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			stripped.Status.Conditions = []corev1.PodCondition{{
-				Type: condition.Type, Status: condition.Status, LastTransitionTime: condition.LastTransitionTime,
-			}}
-		}
+	if ready := readyOf(pod); ready != nil {
+		stripped.Status.Conditions = []corev1.PodCondition{{
+			Type: ready.Type, Status: ready.Status, LastTransitionTime: ready.LastTransitionTime,
+		}}
 	}
 	stripped.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: deaths(pod)}}
 }
 
 // readySince returns when a pod became ready, or not ready, or else when it was created.
 func readySince(pod *corev1.Pod) time.Time {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.LastTransitionTime.Time
-		}
+	if ready := readyOf(pod); ready != nil {
+		return ready.LastTransitionTime.Time
 	}
 	return pod.CreationTimestamp.Time
+}
+
+// readyOf returns the condition Ready of a pod, or nil.
+func readyOf(pod *corev1.Pod) *corev1.PodCondition {
+	at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+	if at < 0 {
+		return nil
+	}
+	return &pod.Status.Conditions[at]
 }
 
 // deaths counts how often containers of a pod have restarted or failed. A pod that the kubelet has ended for a reason of the node, such as

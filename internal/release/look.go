@@ -46,10 +46,10 @@ func (r *reconcile) look() error {
 	return nil
 }
 
-// unchanged returns the plan if there is nothing to do, by what is remembered or by what the status says.
-func (r *reconcile) unchanged() (p plan.Plan, is bool) {
-	now, _, err := r.revisions.Inputs(r.ctx, r.collector)
-	isKnown := err == nil && r.expected != nil && r.deployed.Revision != 0 && r.begun != nil && !r.hasBegun()
+// unchanged returns the plan if there is nothing to do, by what is remembered or by what the status says. now is what the Collector must be
+// rendered from, if that could be read.
+func (r *reconcile) unchanged(now revision.Inputs, isRead bool) (p plan.Plan, is bool) {
+	isKnown := isRead && r.expected != nil && r.deployed.Revision != 0 && r.begun != nil && !r.hasBegun()
 	if !isKnown || r.latest.Inputs != now || !r.now().Before(r.until) {
 		return p, false
 	}
@@ -70,15 +70,6 @@ func (r *reconcile) unchanged() (p plan.Plan, is bool) {
 		p.Sooner(r.scaled.until.Sub(r.now()))
 	}
 	return p, is
-}
-
-// refusedBases says which bases are refused and stay as they are deployed, or nothing.
-func (r *reconcile) refusedBases() string {
-	now, _, err := r.revisions.Inputs(r.ctx, r.collector)
-	if err != nil {
-		return "" // nothing is known
-	}
-	return now.Refused
 }
 
 // findScaler looks for an autoscaler of another client, once in a reconcile that sees its trace.

@@ -80,7 +80,6 @@ func (r *reconcile) run() error {
 	before := r.deployed
 	err := r.look()
 	if err == nil {
-		r.outcome.Refused = r.refusedBases()
 		err = r.act()
 		r.summarize(err)
 		r.report(before, err)
@@ -92,7 +91,9 @@ func (r *reconcile) run() error {
 
 // act does nothing if nothing has changed, or converges. If nothing can be rendered, that is the refusal of what is wanted.
 func (r *reconcile) act() error {
-	if p, is := r.unchanged(); is && (p.Verdict != plan.Deferred || r.awaitsTurn()) {
+	now, _, err := r.revisions.Inputs(r.ctx, r.collector)
+	r.outcome.Refused = now.Refused // empty if nothing is known
+	if p, is := r.unchanged(now, err == nil); is && (p.Verdict != plan.Deferred || r.awaitsTurn()) {
 		r.outcome.Verdict, r.outcome.Message, r.outcome.Requeue, r.outcome.Fast = p.Verdict, p.Message, p.After, true
 		return nil
 	}
