@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
@@ -14,36 +15,30 @@ type Template struct{ Image, Config, Files, Bases string }
 
 // TemplateOf returns the template that a pod was made from.
 func TemplateOf(pod *corev1.Pod) Template {
-	made := stamped(pod.Annotations)
-	for i := range pod.Spec.Containers {
-		if pod.Spec.Containers[i].Name == "collector" {
-			made.Image = pod.Spec.Containers[i].Image
-		}
-	}
-	return made
+	return templateOf(pod.Annotations, pod.Spec.Containers)
 }
 
-func stamped(annotations map[string]string) Template {
-	return Template{
+func templateOf(annotations map[string]string, containers []corev1.Container) Template {
+	made := Template{
 		Config: annotations[postrender.ConfigHashAnnotation], Files: annotations[postrender.FilesHashAnnotation],
 		Bases: annotations[postrender.BasesHashAnnotation],
 	}
+	for i := range containers {
+		if containers[i].Name == "collector" {
+			made.Image = containers[i].Image
+		}
+	}
+	return made
 }
 
 // templateIn returns the template of a workload's pods, or nothing if the object is no workload.
 func templateIn(object *unstructured.Unstructured) Template {
-	containers, found, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
-	if !found || object.GetKind() == "Job" {
+	fields, found, _ := unstructured.NestedMap(object.Object, "spec", "template")
+	var pods corev1.PodTemplateSpec
+	if !found || object.GetKind() == "Job" || runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &pods) != nil {
 		return Template{}
 	}
-	annotations, _, _ := unstructured.NestedStringMap(object.Object, "spec", "template", "metadata", "annotations")
-	made := stamped(annotations)
-	for _, container := range containers {
-		if fields := asMap(container); fields["name"] == "collector" {
-			made.Image, _ = fields["image"].(string)
-		}
-	}
-	return made
+	return templateOf(pods.Annotations, pods.Spec.Containers)
 }
 
 // Made tells whether pods of a template can be those of the revision.

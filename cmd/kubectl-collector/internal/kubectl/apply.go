@@ -38,13 +38,13 @@ func (p *plugin) applyCommand() *cobra.Command {
 		`Create a Collector of a file, or make it what the file says, by a server-side apply. It is
 checked first, as the operator and the API server check it. With --from-file its
 configuration is in a file of its own.`,
-		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured) error {
+		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured, objects []*unstructured.Unstructured) error {
 			if before != nil {
 				if err := given.mayChange(before); err != nil {
 					return err
 				}
 			}
-			if err := foresee(ctx, s, p.ErrOut, before, wanted); err != nil {
+			if err := foresee(ctx, s, p.ErrOut, before, wanted, objects); err != nil {
 				return err
 			}
 			what, err := s.becomes(ctx, before, wanted, m)
@@ -74,20 +74,23 @@ A text that may be confidential is "(hidden)", and "(changed)" where it differs.
 
 It also says what becomes of claims that are there, and ends with the
 operator's words and the exit code 1 if the operator would refuse the change.`,
-		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured) error {
+		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured, _ []*unstructured.Unstructured) error {
 			if err := s.apply(ctx, wanted, m, client.DryRunAll); err != nil {
 				return err
 			}
-			if err := p.plan(ctx, before, wanted); err != nil {
+			objects, err := p.plan(ctx, before, wanted) // of what the API server has made of it
+			if err != nil {
 				return err
 			}
-			return foresee(ctx, s, p.Out, before, wanted)
+			return foresee(ctx, s, p.Out, before, wanted, objects)
 		})
 }
 
-// ofFile is a command about the Collector of a file. It gets the present Collector, or nil, and the one that is wanted, checked.
+// ofFile is a command about the Collector of a file. It gets the present Collector, or nil, and the one that is wanted, checked, with what
+// the operator makes of that.
 func (p *plugin) ofFile(
-	use, short, long string, m *manifest, run func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured) error,
+	use, short, long string, m *manifest,
+	run func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured, objects []*unstructured.Unstructured) error,
 ) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use + " -f FILE", Short: short, Long: long, Args: cobra.NoArgs,
@@ -100,7 +103,7 @@ func (p *plugin) ofFile(
 			if err != nil {
 				return err
 			}
-			before := make([]*unstructured.Unstructured, len(all))
+			before, objects := make([]*unstructured.Unstructured, len(all)), make([][]*unstructured.Unstructured, len(all))
 			for i, wanted := range all { // none is changed if one of them is wrong
 				if before[i], err = s.in(wanted).existing(cmd.Context(), wanted.GetName()); err != nil {
 					return err
@@ -108,12 +111,12 @@ func (p *plugin) ofFile(
 				if err := p.addConfiguration(*m, before[i], wanted); err != nil {
 					return err
 				}
-				if _, err := rendered(cmd.Context(), wanted, p.warn); err != nil {
+				if objects[i], err = rendered(cmd.Context(), wanted, p.warn); err != nil {
 					return err
 				}
 			}
 			for i, wanted := range all {
-				if err := run(cmd.Context(), s.in(wanted), before[i], wanted); err != nil {
+				if err := run(cmd.Context(), s.in(wanted), before[i], wanted, objects[i]); err != nil {
 					return err
 				}
 			}
@@ -234,8 +237,9 @@ func rendered(ctx context.Context, collector *unstructured.Unstructured, warn fu
 	return render(ctx, text, warn)
 }
 
-// plan prints what changes between two Collectors. before is nil if there is none yet.
-func (p *plugin) plan(ctx context.Context, before, after *unstructured.Unstructured) error {
+// plan prints what changes between two Collectors, and returns what the operator makes of the second one. before is nil if there is none
+// yet.
+func (p *plugin) plan(ctx context.Context, before, after *unstructured.Unstructured) (planned []*unstructured.Unstructured, err error) {
 	name := after.GetNamespace() + "/" + after.GetName()
 	var was map[string]any
 	var objects []*unstructured.Unstructured
@@ -244,18 +248,17 @@ func (p *plugin) plan(ctx context.Context, before, after *unstructured.Unstructu
 		// This version may refuse the present Collector. All of the objects are new then.
 		objects, _ = rendered(ctx, before, nil)
 	}
-	planned, err := rendered(ctx, after, nil)
-	if err != nil {
-		return err
+	if planned, err = rendered(ctx, after, nil); err != nil {
+		return nil, err
 	}
 	is, _ := after.Object["spec"].(map[string]any)
 	specs, err := differenceOf(name+"/spec", name+"/spec (planned)", was, is)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	difference, err := differenceOfObjects(name+"/objects", objects, planned)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return p.paint(cmp.Or(specs, name+"/spec: unchanged\n")+cmp.Or(difference, name+"/objects: unchanged\n"), diffColour)
+	return planned, p.paint(cmp.Or(specs, name+"/spec: unchanged\n")+cmp.Or(difference, name+"/objects: unchanged\n"), diffColour)
 }

@@ -76,7 +76,7 @@ API server check it. For other fields, write it to a file and change that:
 }
 
 func (p *plugin) create(ctx context.Context, s *session, name string, c *creation) error {
-	object, err := p.collector(ctx, s.namespace, name, c)
+	object, objects, err := p.collector(ctx, s.namespace, name, c)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (p *plugin) create(ctx context.Context, s *session, name string, c *creatio
 	if p.dryRun != cmdutil.DryRunClient { // a manifest for people has no mark
 		before, err := s.existing(ctx, name)
 		if err == nil && before == nil {
-			err = foresee(ctx, s, p.ErrOut, nil, object)
+			err = foresee(ctx, s, p.ErrOut, nil, object, objects)
 		}
 		if err != nil {
 			return err
@@ -133,14 +133,16 @@ func (c *creation) missing() (flags []string) {
 	return flags
 }
 
-// collector returns the Collector to create, checked, with only the fields that are asked for.
-func (p *plugin) collector(ctx context.Context, namespace, name string, c *creation) (*unstructured.Unstructured, error) {
+// collector returns the Collector to create, checked, with only the fields that are asked for, and what the operator makes of it.
+func (p *plugin) collector(
+	ctx context.Context, namespace, name string, c *creation,
+) (object *unstructured.Unstructured, objects []*unstructured.Unstructured, err error) {
 	if missing := c.missing(); len(missing) > 0 {
-		return nil, fmt.Errorf("missing: %s; see `kubectl collector create --help`", strings.Join(missing, ", "))
+		return nil, nil, fmt.Errorf("missing: %s; see `kubectl collector create --help`", strings.Join(missing, ", "))
 	}
 	content, err := p.input(c.from)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	config := v1alpha1.CollectorConfig().WithName(c.collector)
 	if isText(content) {
@@ -171,12 +173,12 @@ func (p *plugin) collector(ctx context.Context, namespace, name string, c *creat
 	}
 	text, err := json.Marshal(v1alpha1.Collector(name, namespace).WithSpec(spec))
 	if err != nil {
-		return nil, fmt.Errorf("write the Collector: %w", err)
+		return nil, nil, fmt.Errorf("write the Collector: %w", err)
 	}
-	object := &unstructured.Unstructured{}
+	object = &unstructured.Unstructured{}
 	if err := json.Unmarshal(text, &object.Object); err != nil {
-		return nil, fmt.Errorf("write the Collector: %w", err)
+		return nil, nil, fmt.Errorf("write the Collector: %w", err)
 	}
-	_, err = rendered(ctx, object, p.warn)
-	return object, err
+	objects, err = rendered(ctx, object, p.warn)
+	return object, objects, err
 }

@@ -17,9 +17,15 @@ import (
 )
 
 // foresee writes what becomes of what a Collector has, and returns a refusedError if the operator would refuse the change of its spec for
-// what is in the cluster. before is nil if there is none yet.
-func foresee(ctx context.Context, s *session, out io.Writer, before, after *unstructured.Unstructured) error {
-	err := s.taken(ctx, before, after)
+// what is in the cluster. before is nil if there is none yet, and objects are what the operator makes of after.
+func foresee(
+	ctx context.Context, s *session, out io.Writer, before, after *unstructured.Unstructured, objects []*unstructured.Unstructured,
+) error {
+	owner := after
+	if before != nil {
+		owner = before
+	}
+	err := s.taken(ctx, owner, objects)
 	if before != nil && err == nil {
 		var says []string
 		says, err = claims.Foresee(ctx, s.client, before, after)
@@ -33,17 +39,9 @@ func foresee(ctx context.Context, s *session, out io.Writer, before, after *unst
 	return nil
 }
 
-// taken returns what the operator would say of objects that the Collector needs and that exist with another owner. It skips objects that
+// taken returns what the operator would say of objects that a Collector needs and that exist with another owner. It skips objects that
 // the user cannot read.
-func (s *session) taken(ctx context.Context, before, after *unstructured.Unstructured) error {
-	owner := after
-	if before != nil {
-		owner = before
-	}
-	objects, err := rendered(ctx, after, nil)
-	if err != nil {
-		return err
-	}
+func (s *session) taken(ctx context.Context, owner *unstructured.Unstructured, objects []*unstructured.Unstructured) error {
 	conflicts := make([]error, 0, len(objects))
 	for _, object := range objects {
 		live := &metav1.PartialObjectMetadata{}

@@ -45,7 +45,7 @@ func (s *session) mark(ctx context.Context, collector *unstructured.Unstructured
 }
 
 func annotate(collector *unstructured.Unstructured, name, value string) {
-	annotations := maps.Clone(collector.GetAnnotations())
+	annotations := collector.GetAnnotations() // a copy
 	if annotations == nil {
 		annotations = map[string]string{}
 	}

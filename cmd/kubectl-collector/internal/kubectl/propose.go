@@ -40,10 +40,11 @@ func (p *plugin) propose(
 	}
 	after := whole.DeepCopy()
 	after.Object["spec"] = spec
-	if _, err := rendered(ctx, after, p.warn); err != nil {
+	objects, err := rendered(ctx, after, p.warn)
+	if err != nil {
 		return err
 	}
-	if err := foresee(ctx, s, p.ErrOut, whole, after); err != nil {
+	if err := foresee(ctx, s, p.ErrOut, whole, after, objects); err != nil {
 		return err
 	}
 	read := &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: whole.GetNamespace(), Name: whole.GetName()}}
