@@ -20,6 +20,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/internal/syntax"
@@ -138,7 +139,17 @@ func first(part []byte) (asJSON, rest []byte, err error) {
 		}
 	}
 	asJSON, err = yaml.YAMLToJSONStrict(part)
+	if err != nil && overrides(part) {
+		asJSON, err = yaml.YAMLToJSON(part)
+	}
 	return asJSON, nil, err //nolint:wrapcheck // explain reads it
+}
+
+// overrides tells whether a mapping may have a key twice only because it also merges (<<) a mapping that has it. The strict parser refuses
+// that, and neither kubectl nor YAML's later parser does.
+func overrides(part []byte) bool {
+	var into any
+	return bytes.Contains(part, []byte("<<")) && kyaml.Unmarshal(part, &into) == nil
 }
 
 // twice finds a key that is there twice in what the libraries say.

@@ -123,19 +123,21 @@ func (p *Plan) awaitCheck(job drift.Seen, now time.Time) {
 // (k8s.io/kubernetes, pkg/controller/job, pod_failure_policy.go).
 var exited = regexp.MustCompile(`Container (\S+) for pod \S+ failed with exit code (\d+)`)
 
-// firstSignal is the first exit code that is not the collector's own: 128 is the runtime's, when it cannot start a container, and
-// more is a signal, such as that of the kernel when memory is short.
-const firstSignal = 128
+// Exit codes from firstForeign on are not the collector's own: 126 and 127 are those of a shell or of env that cannot run a command
+// (POSIX, 2.8.2), 128 is the runtime's, when it cannot start a container, and more is a signal, such as that of the kernel when memory
+// is short.
+const (
+	firstForeign = 126
+	firstSignal  = 128
+)
 
 // collectorContainer is the container that runs the collector.
 const collectorContainer = "collector"
 
 // Exit is a container that ended a Job by its failure policy. It is zero if none did.
 type Exit struct {
-	Container, Code string
-
-	// Refuses tells that the collector itself says no.
-	Refuses bool
+	Container string
+	Code      int
 }
 
 // ExitOf returns the container that ended a Job, by the Job's condition.
@@ -144,16 +146,25 @@ func ExitOf(reason, message string) Exit {
 	if found == nil || reason != batchv1.JobReasonPodFailurePolicy {
 		return Exit{}
 	}
-	number, err := strconv.Atoi(found[2])
-	return Exit{found[1], found[2], found[1] == collectorContainer && err == nil && number < firstSignal}
+	code, err := strconv.Atoi(found[2])
+	if err != nil {
+		return Exit{}
+	}
+	return Exit{found[1], code}
 }
+
+// Refuses tells that the collector itself says no.
+func (e Exit) Refuses() bool { return e.Container == collectorContainer && e.Code < firstForeign }
 
 // Message says why the check has no verdict of the collector itself.
 func (e Exit) Message() string {
-	if e.Container == collectorContainer {
-		return "killed, with exit code " + e.Code
+	switch {
+	case e.Container != collectorContainer:
+		return fmt.Sprintf("init container %q failed, with exit code %d", e.Container, e.Code)
+	case e.Code < firstSignal:
+		return fmt.Sprintf("the command of the check cannot run, with exit code %d", e.Code)
 	}
-	return fmt.Sprintf("init container %q failed, with exit code %s", e.Container, e.Code)
+	return fmt.Sprintf("killed, with exit code %d", e.Code)
 }
 
 // refusal returns the error of a Job that has not accepted the change, or nil if it must be tried again now.
@@ -162,9 +173,9 @@ func (s *Situation) refusal(job inventory.Reference, seen drift.Seen) error {
 	reason := seen.Ended.Reason
 	exit := ExitOf(reason, seen.Ended.Message)
 	switch {
-	case exit.Refuses:
+	case exit.Refuses():
 		return &configuration.Error{Field: configuration.Field, Reason: fmt.Sprintf(
-			"check exited with %s; run `kubectl logs -n %s job/%s`", exit.Code, namespace, job.Name())}
+			"check exited with %d; run `kubectl logs -n %s job/%s`", exit.Code, namespace, job.Name())}
 	case exit.Container != "":
 		reason = exit.Message()
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/internal/syntax"
@@ -23,7 +24,7 @@ import (
 
 // vendor is a row of the table.
 type vendor struct {
-	Name, Image, Writes        string
+	Name, Image, Writes, With  string
 	Reads, ReadsAll, Elsewhere []string
 	Go                         bool
 }
@@ -90,6 +91,9 @@ func configuration(config map[string]any) string {
 // readsTwice warns of a file that arguments name twice: by its name and its directory, or twice by the same.
 func (v vendor) readsTwice(container *corev1.Container) (found []string) {
 	arguments := slices.Concat(container.Command, container.Args)
+	for _, variable := range container.Env {
+		arguments = append(arguments, variable.Name+"="+variable.Value)
+	}
 	files, folders := values(arguments, v.Reads), values(arguments, v.ReadsAll)
 	for i, file := range files {
 		isIn := func(folder string) bool { return strings.HasPrefix(file, strings.TrimSuffix(folder, "/")+"/") }
@@ -102,7 +106,7 @@ func (v vendor) readsTwice(container *corev1.Container) (found []string) {
 	return found
 }
 
-// values returns the values of arguments, clean.
+// values returns the values of arguments and variables of these names, clean.
 func values(arguments, names []string) (found []string) {
 	for i, argument := range arguments {
 		name, value, is := strings.Cut(argument, "=")
@@ -118,8 +122,8 @@ func values(arguments, names []string) (found []string) {
 
 // writesBelowRoot warns of a read-only root without what the vendor writes to.
 func (v vendor) writesBelowRoot(container *corev1.Container, text string) []string {
-	security := container.SecurityContext
-	if v.Writes == "" || security == nil || security.ReadOnlyRootFilesystem == nil || !*security.ReadOnlyRootFilesystem {
+	isReadOnly := container.SecurityContext != nil && ptr.Deref(container.SecurityContext.ReadOnlyRootFilesystem, false)
+	if v.Writes == "" || !isReadOnly || !strings.Contains(text, v.With) {
 		return nil
 	}
 	words := append(slices.Concat(container.Command, container.Args), text)
@@ -173,6 +177,8 @@ func (v vendor) heap(container *corev1.Container) []string {
 	switch {
 	case !v.Go || at < 0:
 		return nil
+	case container.Env[at].ValueFrom != nil:
+		return v.heapOf(container.Env[at].ValueFrom.ResourceFieldRef, limit)
 	case !goMemLimit.MatchString(container.Env[at].Value):
 		return []string{fmt.Sprintf("env: %s does not start with this GOMEMLIMIT; write a whole number of bytes, "+
 			"or one with KiB, MiB, GiB or TiB, such as 400MiB", v.Name)}
@@ -186,6 +192,19 @@ func (v vendor) heap(container *corev1.Container) []string {
 	return []string{fmt.Sprintf("resources.limits.memory: GOMEMLIMIT is %d MiB under a limit of %s, "+
 		"and %s needs at least 16 MiB beside its heap, "+
 		"or it is killed (OOMKilled); raise the limit, or lower GOMEMLIMIT in env", heap.Value()>>20, limit.String(), v.Name)}
+}
+
+// heapOf warns of a GOMEMLIMIT that is the memory limit, or its count of a larger unit, which Go takes for bytes.
+func (v vendor) heapOf(field *corev1.ResourceFieldSelector, limit resource.Quantity) []string {
+	switch {
+	case field == nil || field.Resource != "limits.memory":
+		return nil
+	case field.Divisor.Value() > 1:
+		return []string{fmt.Sprintf("env: GOMEMLIMIT is the memory limit in units of %s, and %s takes it for bytes, "+
+			"so it collects garbage all the time; write it in env, such as 400MiB", field.Divisor.String(), v.Name)}
+	}
+	return []string{fmt.Sprintf("env: GOMEMLIMIT is the whole memory limit of %s, and %s needs at least 16 MiB beside its heap, "+
+		"or it is killed (OOMKilled); write a lower one in env", limit.String(), v.Name)}
 }
 
 var version = regexp.MustCompile(`(?m)^\x{FEFF}*%YAML[ \t]+1\.[02-9]`)

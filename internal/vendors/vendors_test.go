@@ -65,6 +65,12 @@ func TestWarnings(t *testing.T) {
 		"a directory whose name begins as one":   {raw("library/telegraf", `, args: [--config, /etc/collector/conf.d.conf, --config-directory, /etc/collector/conf.d]`), ""},
 		"a directory alone":                      {raw("library/telegraf", `, args: [--config-directory, /etc/collector]`), ""},
 		"Vector's directory, in a command":       {raw("timberio/vector", `, command: [vector, -c, /etc/collector/a.toml, -C, /etc/collector], args: [], env: [{name: VECTOR_DATA_DIR, value: /tmp}]`), twice},
+		"Vector's directory, in a variable":      {raw("timberio/vector", `, args: [-c, /etc/collector/a.toml], env: [{name: VECTOR_CONFIG_DIR, value: /etc/collector}, {name: VECTOR_DATA_DIR, value: /tmp}]`), twice},
+		"the OpenTelemetry Collector's storage":  {otel(`"extensions: {file_storage: {}}"`, ""), "writes to /var/lib/otelcol/file_storage"},
+		"its storage in another directory":       {otel(`"extensions: {file_storage: {directory: /a}}"`, ""), ""},
+		"a GOMEMLIMIT that is the limit":         {otel(`"a: b"`, `, resources: {limits: {memory: 1Gi}}, env: [{name: GOMEMLIMIT, valueFrom: {resourceFieldRef: {resource: limits.memory}}}]`), "spec.env: GOMEMLIMIT is the whole memory limit of 1Gi"},
+		"a GOMEMLIMIT in units of Mi":            {otel(`"a: b"`, `, resources: {limits: {memory: 1Gi}}, env: [{name: GOMEMLIMIT, valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: 1Mi}}}]`), "takes it for bytes"},
+		"a GOMEMLIMIT of a ConfigMap":            {otel(`"a: b"`, `, env: [{name: GOMEMLIMIT, valueFrom: {configMapKeyRef: {name: a, key: b}}}]`), ""},
 		"Fluentd without a volume":               {raw("fluent/fluentd", ""), "Fluentd writes to /fluentd/log"}, // kube-logging/logging-operator#1517
 		"Fluentd with a volume":                  {raw("fluent/fluentd", `, extraVolumes: [{name: a, emptyDir: {}}], extraVolumeMounts: [{name: a, mountPath: /fluentd}]`), ""},
 		"Fluentd with a volume that is read":     {raw("fluent/fluentd", `, extraVolumes: [{name: a, emptyDir: {}}], extraVolumeMounts: [{name: a, mountPath: /fluentd/log, readOnly: true}]`), root},

@@ -19,6 +19,10 @@ ports and folder are about two pods on one node, claim is about two pods anywher
 {{- $isPinned := and (hasKey $v.nodeSelector "kubernetes.io/hostname") (not (hasKey ($v.affinity | default dict) "podAntiAffinity")) }}
 {{- $claim := "" }}
 {{- $disk := "" }}
+{{- $attached := list "awsElasticBlockStore" "azureDisk" "cinder" "fc" "gcePersistentDisk" "iscsi" "portworxVolume" "rbd" "vsphereVolume" }}
+{{- range $volume := $v.extraVolumes }}{{ range $kind, $source := $volume }}
+{{- if and (has $kind $attached) (not $isPinned) (not $source.readOnly) }}{{ $disk = $volume.name }}{{ end }}
+{{- end }}{{ end }}
 {{- range $v.volumeClaims }}
 {{- $modes := .spec.accessModes | default list }}
 {{- if has "ReadWriteOncePod" $modes }}{{ $claim = .metadata.name }}{{ end }}

@@ -195,8 +195,8 @@ func (t *trial) run(ctx context.Context) (verdict, string) {
 	}
 	exit := plan.ExitOf(ended.Reason, ended.Message)
 	switch {
-	case exit.Refuses:
-		return fails, oneLine("exit code " + exit.Code + t.said(ctx))
+	case exit.Refuses():
+		return fails, oneLine(fmt.Sprintf("exit code %d%s", exit.Code, t.said(ctx)))
 	case exit.Container != "":
 		return unknown, exit.Message()
 	}
