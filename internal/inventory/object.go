@@ -34,6 +34,7 @@ type Object struct {
 	Uses       string               // what a workload's pods use, as hashes of kind and name
 	Claims     string               // the names of a StatefulSet's claim templates; only the informer cache has them
 	Replicas   int32                // how many pods a workload is to have
+	Updated    int32                // how many of its pods have its present template
 	Available  int32                // how many of its pods are available
 	Serves     bool                 // all pods of a workload are as its last change wants them, and at least one is there
 }
@@ -64,7 +65,7 @@ func Of(object client.Object) Object {
 		Uses: kept[cache.UsesAnnotation], Claims: kept[cache.ClaimsAnnotation],
 	}
 	pods := PodsOf(object)
-	o.Available = pods.Available
+	o.Updated, o.Available = pods.Updated, pods.Available
 	o.Replicas, o.Serves = pods.Wanted, !pods.Behind && pods.Wanted > 0 && pods.Updated >= pods.Wanted && pods.Available >= pods.Wanted
 	return o
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -9,7 +11,8 @@ import (
 // renew has a pod made anew that lacks a claim of its StatefulSet, one after the other. A volume cannot be added to a pod, and the
 // StatefulSet's controller makes no pod after the first one that lacks one. So their order is that of their ordinals. A pod that is not
 // ready takes no data, and goes at once. A ready pod goes when all pods before it are there, and all pods serve except those that only a
-// new pod can mend.
+// new pod can mend. While all pods have an earlier template, a pod that is broken goes before them: the controller replaces it after
+// the pod that lacks a claim, which waits for it.
 func (s *Situation) renew(p *Plan) {
 	for what, seen := range s.View.Objects {
 		next, isFree := nextLacking(seen.Object, s.View.Pods)
@@ -21,8 +24,12 @@ func (s *Situation) renew(p *Plan) {
 			p.Sooner(inventory.CacheDelay) // no event tells when the informer cache shows all of it
 		}
 		p.Note("pod %q lacks a claim of %s; the pods that lack it are replaced one after the other", next.Name, what)
+		reason := "it lacks a claim"
+		if broken := firstBroken(s.View.Pods); !isFree && broken != nil && seen.Updated == 0 {
+			next, isFree, reason = broken, true, "it does not serve, and has an earlier template"
+		}
 		if isFree && isAsApplied {
-			p.Renews = &apply.Step{Action: apply.Delete, Ref: next.Ref(), UID: next.UID, Reason: "it lacks a claim"}
+			p.Renews = &apply.Step{Action: apply.Delete, Ref: next.Ref(), UID: next.UID, Reason: reason}
 			p.Renews.Old = &apply.Old{Ref: what, UID: seen.UID} // which makes it anew
 		}
 	}
@@ -47,4 +54,13 @@ func nextLacking(set inventory.Object, pods []inventory.Pod) (next *inventory.Po
 		return next, false
 	}
 	return next, allServe && set.Available >= serve || !next.Ready
+}
+
+// firstBroken returns the first pod that something keeps from serving, or nil.
+func firstBroken(pods []inventory.Pod) *inventory.Pod {
+	at := slices.IndexFunc(pods, func(pod inventory.Pod) bool { return pod.Broken && !pod.Ready && !pod.Deleting })
+	if at < 0 {
+		return nil
+	}
+	return &pods[at]
 }

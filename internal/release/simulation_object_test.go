@@ -170,7 +170,7 @@ func (o *simObject) seen() inventory.Object {
 	if o.isWorkload() {
 		seen.Uses, seen.Replicas = cache.UsesOf(strings.Fields(o.uses())), int32(o.replicas())
 		s := o.status
-		seen.Available = int32(s.ready)
+		seen.Updated, seen.Available = int32(s.updated), int32(s.ready)
 		if o.get(simClaims) != "" {
 			seen.Claims = simClaim
 		}
