@@ -119,7 +119,7 @@ func (b *bench) writeBrokenRoot() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	const labels = "{{- define \"collector.podLabels\" -}}\n"
+	const labels = "{{- define \"collector.ownPodLabels\" -}}\n"
 	return roots[0], edit(filepath.Join(roots[0], "helm-charts", "collector", "templates", "_helpers.tpl"), labels,
 		labels+pullLabel+": \"fails\"\n")
 }
