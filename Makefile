@@ -4,7 +4,7 @@ IMAGE_TAG_BASE ?= ghcr.io/kube8/kube8-operator
 IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
 BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
 CATALOG_IMG ?= $(IMAGE_TAG_BASE)-catalog:v$(VERSION)
-# The catalog's channels that this version is in: docs/olm.md says when to leave one out.
+# The catalog's channels that this version is in: docs/how-to/olm.md says when to leave one out.
 CHANNELS ?= candidate,fast,stable
 PLATFORMS ?= linux/amd64,linux/arm64
 # What people run `render` and the kubectl plugin on; a release has an archive of each for each.
@@ -48,7 +48,7 @@ demo: ## Run the operator and its samples on a control plane of this machine; DE
 generate: manifests ## Regenerate everything generated: CRD, Go code, values schema, API reference.
 	rm -rf api/applyconfiguration && $(GO_TOOL) controller-gen object applyconfiguration paths=./api/...
 	$(GO_TOOL) crd-ref-docs --log-level=ERROR --max-depth=20 --renderer=markdown --source-path=api/v1alpha1 \
-		--config=tools/api-docs/config.yaml --templates-dir=tools/api-docs --output-path=docs/api.md
+		--config=tools/api-docs/config.yaml --templates-dir=tools/api-docs --output-path=docs/reference/api.md
 manifests: ## Regenerate the CRD and, from it, the chart's values.schema.json.
 	$(GO_TOOL) controller-gen crd:generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=config/crd/bases
 	go -C tools run ./crdlimits ../config/crd/bases/kube8.dev_collectors.yaml
@@ -86,8 +86,8 @@ weight: ## Print the lines of Go and the boolean operators of each package of th
 	@for dir in $$(go list -f '{{.Dir}}' ./internal/...); do ls $$dir/*.go | grep -v _test.go | xargs sed 's,//.*,,' | \
 		awk -v name="$${dir#$(CURDIR)/}" '{ lines++; count += gsub(/&&|\|\|/, "") } END { printf "%6d %5d %s\n", lines, count, name }'; \
 		done | awk '{ print; lines += $$1; count += $$2 } END { printf "%6d %5d all\n", lines, count }'
-chaos: ## Kill and mislead the operator, on a real API server, and print the figures in docs/operations.md.
-tenants: ## Attack the operator as a tenant, on a real API server, and print the figures in docs/security.md.
+chaos: ## Kill and mislead the operator, on a real API server, and print the figures in docs/explanation/revisions.md.
+tenants: ## Attack the operator as a tenant, on a real API server, and print the figures in docs/explanation/security.md.
 walk: ## Walk all values of each field of the CRD, or of those below WALK, with the operator on a real API server.
 chaos tenants walk:
 	@$(ASSETS); WALK_EVERY=1 go test -count=1 $(if $(filter walk,$@),-timeout=60m) -v -run '^Test(?i:$@)' $(GOTESTFLAGS) ./test/integration

@@ -168,12 +168,12 @@ func TestTheCommandsOfCausesRun(t *testing.T) {
 	podOn(t, collector, newKubelet(t), "gateway-a", map[string]string{collectorLabel: "gateway"})
 	p := pluginIn(t, collector.Namespace)
 	for heading, read := range map[string]func() (string, error){
-		"Images":   func() (string, error) { return docs.Script("docs/causes.md", "Images") },
-		"Starting": func() (string, error) { return docs.Script("docs/causes.md", "Starting") },
-		"Nodes":    func() (string, error) { return docs.Script("docs/causes.md", "Nodes") },
-		"Refusals": func() (string, error) { return docs.Script("docs/causes.md", "Refusals") },
-		"Rollout":  func() (string, error) { return docs.Script("docs/causes.md", "Rollout") },
-		"Data":     func() (string, error) { return docs.Script("docs/causes.md", "Data") },
+		"Images":   func() (string, error) { return docs.Script("docs/reference/causes.md", "Images") },
+		"Starting": func() (string, error) { return docs.Script("docs/reference/causes.md", "Starting") },
+		"Nodes":    func() (string, error) { return docs.Script("docs/reference/causes.md", "Nodes") },
+		"Refusals": func() (string, error) { return docs.Script("docs/reference/causes.md", "Refusals") },
+		"Rollout":  func() (string, error) { return docs.Script("docs/reference/causes.md", "Rollout") },
+		"Data":     func() (string, error) { return docs.Script("docs/reference/causes.md", "Data") },
 	} {
 		script, err := read()
 		if err != nil {
