@@ -72,14 +72,15 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 UNITS = for module in $(MODULES); do echo "go test: $$module"; GOGC=400 nice -n 10 go -C $$module test -count=1 -timeout=45m $(GOTESTFLAGS) $$(go -C $$module list ./... | grep -v /test/integration); done
 unit: ## Run the tests of all modules that need no operator beside them: units, chart, CRD.
 	@$(ASSETS); $(UNITS)
-# Two groups run at a time: tests that wait in real time, kill or measure, and tests that take all the processors there are. So that both
-# take as long, some of the first ones are with the second ones.
+# Two groups run at a time and take as long: tests that wait in real time, kill or measure, and tests that take all processors.
 ALONE = ^($(shell grep -L 't.Parallel()' $(filter-out %/walk_test.go %/bases_wave_test.go %/plugin_rollout_test.go,$(wildcard test/integration/*_test.go)) | xargs grep -ho '^func Test[A-Za-z0-9]*.t ' | sed 's/func //; s/.t $$//' | paste -sd'|'))$$
 test: ## Run every test that needs no root: units, and the operator on a real API server. Without units: UNIT=. On an earlier version: KUBERNETES=1.34.
 	@$(ASSETS); tests() { go test -count=1 -timeout=45m $(GOTESTFLAGS) "$$@" ./test/integration; }; all=() failed=; \
 		tests -run='$(ALONE)' & all+=($$!); tests -skip='$(ALONE)' & all+=($$!); \
 		if [ -n "$${UNIT-unit}" ]; then ($(UNITS)) & all+=($$!); fi; \
 		for one in "$${all[@]}"; do wait "$$one" || failed=1; done; [ -z "$$failed" ] # uncached: the operator's binary changes
+docs: ## Print how many words each page has, and build the site of all pages in dist/site.
+	go test -count=1 -v -run '^TestTheDocumentationIsShort$$' ./test/docs && go -C tools/site tool hugo --quiet --panicOnWarning --cleanDestinationDir --destination=../../dist/site
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.
 	SCHEDULES=$(or $(SCHEDULES),1000000) go test -count=1 -timeout=24h -run '^TestSimulation$$' -v ./internal/release
 weight: ## Print the lines of Go and the boolean operators of each package of the operator, without tests and comments.
@@ -140,7 +141,6 @@ image-archives: docker-build ## Write IMG, and the collectors that the samples r
 
 ##@ Deployment, on the cluster of the current kubeconfig
 
-# Writes the manifests of a folder, with IMG as the operator's image, to MANIFESTS; no tracked file changes.
 MANIFESTS := bin/overlay/manifests.yaml
 define render
 @mkdir -p bin/overlay && echo 'resources: [../../$(1)]' >bin/overlay/kustomization.yaml
