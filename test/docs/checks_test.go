@@ -114,29 +114,3 @@ func readFile(t *testing.T, name string) string {
 	}
 	return string(text)
 }
-
-func TestThePageOnSecurityNamesTestsThatThereAre(t *testing.T) {
-	var sources strings.Builder
-	for _, folder := range []string{"test/integration", "internal/queue", "cmd/kubectl-collector/internal/kubectl"} {
-		files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sources.Write(text)
-		}
-	}
-	named := regexp.MustCompile("`(Test[A-Za-z]+)`").FindAllStringSubmatch(readFile(t, "docs/explanation/security.md"), -1)
-	if len(named) == 0 {
-		t.Error("it names no test")
-	}
-	for _, name := range named {
-		if !strings.Contains(sources.String(), "func "+name[1]+"(t *testing.T)") {
-			t.Errorf("there is no test %s", name[1])
-		}
-	}
-}
