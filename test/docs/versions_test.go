@@ -18,7 +18,7 @@ var written = map[string]map[string]string{
 		"README.md": `version: (\d\S*)`,
 		"cmd/kubectl-collector/internal/kubectl/create.go":                 `defaultVersion = "(.*?)"`,
 		"config/manifests/bases/kube8-operator.clusterserviceversion.yaml": `/opentelemetry-collector:(\S+)`,
-		"docs/how-to/bases.md":                   `OpenTelemetry Collector .* (\S+), by a test`,
+		"docs/how-to/bases.md":                   `OpenTelemetry Collector .* (\d\S+) \|`,
 		"docs/how-to/clients.md":                 `version: (\d\S*)`,
 		"docs/how-to/gitops.md":                  `version: (\d\S*)`,
 		"examples/portal/README.md":              `"version": ?"(.*?)"`,
