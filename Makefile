@@ -4,7 +4,7 @@ IMAGE_TAG_BASE ?= ghcr.io/kube8/kube8-operator
 IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
 BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
 CATALOG_IMG ?= $(IMAGE_TAG_BASE)-catalog:v$(VERSION)
-# The catalog's channels that this version is in: docs/olm.md says when to leave one out.
+# The catalog's channels that this version is in: docs/how-to/olm.md says when to leave one out.
 CHANNELS ?= candidate,fast,stable
 PLATFORMS ?= linux/amd64,linux/arm64
 # What people run `render` and the kubectl plugin on; a release has an archive of each for each.
@@ -48,7 +48,7 @@ demo: ## Run the operator and its samples on a control plane of this machine; DE
 generate: manifests ## Regenerate everything generated: CRD, Go code, values schema, API reference.
 	rm -rf api/applyconfiguration && $(GO_TOOL) controller-gen object applyconfiguration paths=./api/...
 	$(GO_TOOL) crd-ref-docs --log-level=ERROR --max-depth=20 --renderer=markdown --source-path=api/v1alpha1 \
-		--config=tools/api-docs/config.yaml --templates-dir=tools/api-docs --output-path=docs/api.md
+		--config=tools/api-docs/config.yaml --templates-dir=tools/api-docs --output-path=docs/reference/api.md
 manifests: ## Regenerate the CRD and, from it, the chart's values.schema.json.
 	$(GO_TOOL) controller-gen crd:generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=config/crd/bases
 	go -C tools run ./crdlimits ../config/crd/bases/kube8.dev_collectors.yaml
@@ -72,22 +72,23 @@ lint: ## Run golangci-lint on every module, actionlint, and shellcheck and promt
 UNITS = for module in $(MODULES); do echo "go test: $$module"; GOGC=400 nice -n 10 go -C $$module test -count=1 -timeout=45m $(GOTESTFLAGS) $$(go -C $$module list ./... | grep -v /test/integration); done
 unit: ## Run the tests of all modules that need no operator beside them: units, chart, CRD.
 	@$(ASSETS); $(UNITS)
-# Two groups run at a time: tests that wait in real time, kill or measure, and tests that take all the processors there are. So that both
-# take as long, some of the first ones are with the second ones.
+# Two groups run at a time and take as long: tests that wait in real time, kill or measure, and tests that take all processors.
 ALONE = ^($(shell grep -L 't.Parallel()' $(filter-out %/walk_test.go %/bases_wave_test.go %/plugin_rollout_test.go,$(wildcard test/integration/*_test.go)) | xargs grep -ho '^func Test[A-Za-z0-9]*.t ' | sed 's/func //; s/.t $$//' | paste -sd'|'))$$
 test: ## Run every test that needs no root: units, and the operator on a real API server. Without units: UNIT=. On an earlier version: KUBERNETES=1.34.
 	@$(ASSETS); tests() { go test -count=1 -timeout=45m $(GOTESTFLAGS) "$$@" ./test/integration; }; all=() failed=; \
 		tests -run='$(ALONE)' & all+=($$!); tests -skip='$(ALONE)' & all+=($$!); \
 		if [ -n "$${UNIT-unit}" ]; then ($(UNITS)) & all+=($$!); fi; \
 		for one in "$${all[@]}"; do wait "$$one" || failed=1; done; [ -z "$$failed" ] # uncached: the operator's binary changes
+docs: ## Print how many words each page has, and build the site of all pages in dist/site.
+	go test -count=1 -v -run '^TestTheDocumentationIsShort$$' ./test/docs && go -C tools/site tool hugo --quiet --panicOnWarning --cleanDestinationDir --destination=../../dist/site
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.
 	SCHEDULES=$(or $(SCHEDULES),1000000) go test -count=1 -timeout=24h -run '^TestSimulation$$' -v ./internal/release
 weight: ## Print the lines of Go and the boolean operators of each package of the operator, without tests and comments.
 	@for dir in $$(go list -f '{{.Dir}}' ./internal/...); do ls $$dir/*.go | grep -v _test.go | xargs sed 's,//.*,,' | \
 		awk -v name="$${dir#$(CURDIR)/}" '{ lines++; count += gsub(/&&|\|\|/, "") } END { printf "%6d %5d %s\n", lines, count, name }'; \
 		done | awk '{ print; lines += $$1; count += $$2 } END { printf "%6d %5d all\n", lines, count }'
-chaos: ## Kill and mislead the operator, on a real API server, and print the figures in docs/operations.md.
-tenants: ## Attack the operator as a tenant, on a real API server, and print the figures in docs/security.md.
+chaos: ## Kill and mislead the operator, on a real API server, and print the figures in docs/explanation/revisions.md.
+tenants: ## Attack the operator as a tenant, on a real API server, and print the figures in docs/explanation/security.md.
 walk: ## Walk all values of each field of the CRD, or of those below WALK, with the operator on a real API server.
 chaos tenants walk:
 	@$(ASSETS); WALK_EVERY=1 go test -count=1 $(if $(filter walk,$@),-timeout=60m) -v -run '^Test(?i:$@)' $(GOTESTFLAGS) ./test/integration
@@ -140,7 +141,6 @@ image-archives: docker-build ## Write IMG, and the collectors that the samples r
 
 ##@ Deployment, on the cluster of the current kubeconfig
 
-# Writes the manifests of a folder, with IMG as the operator's image, to MANIFESTS; no tracked file changes.
 MANIFESTS := bin/overlay/manifests.yaml
 define render
 @mkdir -p bin/overlay && echo 'resources: [../../$(1)]' >bin/overlay/kustomization.yaml

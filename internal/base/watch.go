@@ -40,7 +40,7 @@ func (r *Reader) Watch(with controller.Controller, in cache.Cache, changed Chang
 // MayRead returns an error that names the missing right, if the operator may not list bases, or the namespaces that name some. Its informer
 // cache would only try for ever.
 func (r *Reader) MayRead(ctx context.Context, live client.Reader) error {
-	const see = "apply the roles of this version of the operator, see docs/bases.md"
+	const see = "apply the roles of this version of the operator, see docs/how-to/bases.md"
 	inNamespace := []client.ListOption{client.Limit(1), client.HasLabels{v1alpha1.BaseLabel}, client.InNamespace(r.Namespace)}
 	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.SecretList{}} {
 		if err := live.List(ctx, list, inNamespace...); apierrors.IsForbidden(err) {

@@ -12,7 +12,7 @@ import (
 
 // The spellings are those of https://opentelemetry.io/docs/collector/configuration/, opentelemetry-collector#8754 and
 // sumologic-otel-collector#708, https://docs.influxdata.com/telegraf/, https://vector.dev/docs/reference/cli/ and the vendors of
-// docs/bases.md.
+// docs/how-to/bases.md.
 func TestArgumentsNameTheFilesOfBases(t *testing.T) {
 	const own, first, last = "/etc/collector/config.yaml", "/etc/collector/base-limits.yaml", "/etc/collector/base-gateway.yaml"
 	for name, row := range map[string]struct {

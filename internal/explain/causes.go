@@ -8,7 +8,7 @@ import (
 	"github.com/kube8/kube8-operator/docs"
 )
 
-// Cause is what keeps a Collector from serving, by a row of docs/causes.md.
+// Cause is what keeps a Collector from serving, by a row of docs/reference/causes.md.
 type Cause struct {
 	// Happened and Action are a sentence or two.
 	Happened string `json:"happened"`
@@ -50,9 +50,9 @@ func (c Cause) isIn(message string) bool {
 	})
 }
 
-// causes reads the tables of docs/causes.md.
+// causes reads the tables of docs/reference/causes.md.
 func causes() (found []Cause, err error) {
-	page, err := docs.Files.ReadFile("causes.md")
+	page, err := docs.Files.ReadFile("reference/causes.md")
 	if err != nil {
 		return nil, fmt.Errorf("read the documents: %w", err)
 	}

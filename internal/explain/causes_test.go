@@ -14,7 +14,7 @@ func TestEachCauseIsFoundInWhatKubernetesSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(known) < 25 {
-		t.Fatalf("docs/causes.md has %d causes", len(known))
+		t.Fatalf("docs/reference/causes.md has %d causes", len(known))
 	}
 	text, err := os.ReadFile("testdata/messages.yaml")
 	if err != nil {

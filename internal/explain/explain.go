@@ -1,5 +1,5 @@
 // Package explain says what the reasons of a Collector's condition Ready mean and what to do about them. It takes that from
-// docs/operations.md and from the runbooks, so that each fact is written once.
+// docs/reference/conditions.md and from the runbooks, so that each fact is written once.
 package explain
 
 import (
@@ -54,11 +54,11 @@ func Reason(reason, namespace, name string) (Explanation, error) {
 	found := Explanation{Runbook: runbooks[reason]}
 	names := strings.NewReplacer("NAMESPACE", namespace, "NAME", name)
 	if reason != Unknown {
-		page, err := docs.Files.ReadFile("operations.md")
+		page, err := docs.Files.ReadFile("reference/conditions.md")
 		if err != nil {
 			return found, fmt.Errorf("read the documents: %w", err)
 		}
-		if found.Meaning, found.Action, err = row(section(string(page), "What to look at"), reason); err != nil {
+		if found.Meaning, found.Action, err = row(section(string(page), "Reasons of Ready"), reason); err != nil {
 			return found, err
 		}
 		found.Action = names.Replace(found.Action)
@@ -115,7 +115,7 @@ func row(table, reason string) (meaning, action string, err error) {
 		}
 	}
 	return "", "", fmt.Errorf("this version of the plugin does not know the reason %s; "+
-		"read docs/operations.md of the operator's version", reason)
+		"read docs/reference/conditions.md of the operator's version", reason)
 }
 
 var link = regexp.MustCompile(`\[([^\]]*)\]\(([^)]*)\)`)

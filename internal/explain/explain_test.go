@@ -15,11 +15,11 @@ func TestEachReasonIsExplainedByTheDocuments(t *testing.T) {
 	} {
 		found, err := Reason(reason, "tenant-acme", "gateway")
 		if err != nil {
-			t.Errorf("%s: %v; docs/operations.md explains each reason in the table of \"What to look at\"", reason, err)
+			t.Errorf("%s: %v; docs/reference/conditions.md explains each reason in the table of \"Reasons of Ready\"", reason, err)
 			continue
 		}
 		if reason != Unknown && (found.Meaning == "" || found.Action == "") {
-			t.Errorf("%s: docs/operations.md does not say what it means or what to do: %+v", reason, found)
+			t.Errorf("%s: docs/reference/conditions.md does not say what it means or what to do: %+v", reason, found)
 		}
 		if found.Runbook != "" && len(found.Commands) == 0 {
 			t.Errorf("%s: the runbook %s has no commands in Diagnosis: %+v", reason, found.Runbook, found)

@@ -2,7 +2,7 @@
 //
 // The operator tells how reconciles end, and the action client how actions of releases do, and what was repaired. The informers of the
 // manager's cache are counted, and asked for the readiness of Collectors, at each scrape. No label has a value that
-// a user can choose, so the number of series does not grow with the fleet. docs/operations.md has the table of the metrics.
+// a user can choose, so the number of series does not grow with the fleet. docs/how-to/monitor.md has the table of the metrics.
 package metrics
 
 import (

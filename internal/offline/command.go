@@ -22,8 +22,8 @@ func NewCommand() *cobra.Command {
 the same schema, chart and post-renderer, and the API server's own validation of what
 comes out. Objects of other kinds are passed over.
 
-Each reason for which the API server or the operator would refuse a Collector is one
-line on standard error, with file, object and field. The exit code is then 1, and no
+If the API server or the operator would refuse a Collector, each reason is one line
+on standard error, with file, object and field. The exit code is then 1, and no
 manifest is printed. A line that begins with "Warning:" is no such reason: it names a
 trap of the collector's vendor.`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -1,6 +1,6 @@
 // Command bench measures what the operator costs for a fleet of Collectors, side by side with the stock helm-operator:
 // the same chart, the same Collectors, one control plane, one operator at a time, in alternating order. `make bench`
-// runs it; docs/performance.md says what it measures and how.
+// runs it; docs/explanation/performance.md says what it measures and how.
 package main
 
 import (

@@ -116,8 +116,8 @@ func TestFlags(t *testing.T) {
 		"a fleet that is not larger":      {args: "-fleet 100", refusal: "-fleet"},
 		"a wave that is too small":        {args: "-wave 19", refusal: "-wave"},
 		"a scale that is no number":       {args: "-scale 10,many", refusal: `"many"`},
-		"a report of nothing":             {args: "-report docs/performance.md", refusal: "-report"},
-		"a report of a file":              {args: "-report docs/performance.md a.json"},
+		"a report of nothing":             {args: "-report docs/explanation/performance.md", refusal: "-report"},
+		"a report of a file":              {args: "-report docs/explanation/performance.md a.json"},
 		"an argument that has no meaning": {args: "install", refusal: `"install"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ func TestEveryPageNamesTheSameOldestKubernetes(t *testing.T) {
 	version := strings.TrimSuffix(csv.Spec.MinKubeVersion, ".0")
 	texts := pages(t)
 	texts[oldest] = base
-	for _, page := range []string{"README.md", "docs/operations.md", "docs/olm.md", oldest} {
+	for _, page := range []string{"README.md", "docs/how-to/install.md", "docs/how-to/olm.md", oldest} {
 		if !strings.Contains(texts[page], "Kubernetes "+version) {
 			t.Errorf("%s does not say that the operator needs Kubernetes %s, as minKubeVersion in %s does", page, version, oldest)
 		}
@@ -84,9 +84,9 @@ func TestThePageForClientsChecksPullRequests(t *testing.T) {
 // readChecks returns the command of the page's step, and that of its hook for a changed file.
 func readChecks(t *testing.T) (step, hook string) {
 	t.Helper()
-	block := regexp.MustCompile("(?s)```yaml\n(# \\.github/workflows.*?)```").FindStringSubmatch(readFile(t, "docs/clients.md"))
+	block := regexp.MustCompile("(?s)```yaml\n(# \\.github/workflows.*?)```").FindStringSubmatch(readFile(t, "docs/how-to/clients.md"))
 	if block == nil {
-		t.Fatal("docs/clients.md has no block that begins with .github/workflows")
+		t.Fatal("docs/how-to/clients.md has no block that begins with .github/workflows")
 	}
 	var items []struct {
 		Run   string
@@ -113,30 +113,4 @@ func readFile(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-func TestThePageOnSecurityNamesTestsThatThereAre(t *testing.T) {
-	var sources strings.Builder
-	for _, folder := range []string{"test/integration", "internal/queue", "cmd/kubectl-collector/internal/kubectl"} {
-		files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sources.Write(text)
-		}
-	}
-	named := regexp.MustCompile("`(Test[A-Za-z]+)`").FindAllStringSubmatch(readFile(t, "docs/security.md"), -1)
-	if len(named) == 0 {
-		t.Error("it names no test")
-	}
-	for _, name := range named {
-		if !strings.Contains(sources.String(), "func "+name[1]+"(t *testing.T)") {
-			t.Errorf("there is no test %s", name[1])
-		}
-	}
 }

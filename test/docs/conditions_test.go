@@ -17,7 +17,7 @@ var reason = regexp.MustCompile(`(?:EventType(?:Normal|Warning)|"Normal"),\s*"(\
 var conditionType = regexp.MustCompile(`Type: +"(\w+)"|find\(\w+, "(\w+)"\)|(?m)^const (\w+Ready|Stalled|UpdatePending|DataFlowing) =`)
 
 func TestOnePageListsAllConditionsAndEvents(t *testing.T) {
-	page := readFile(t, "docs/conditions.md")
+	page := readFile(t, "docs/reference/conditions.md")
 	found := map[string]bool{}
 	for _, folder := range []string{"internal/release", "internal/rollout", "internal/status", "api/v1alpha1"} {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, _ fs.DirEntry, err error) error {
@@ -41,7 +41,7 @@ func TestOnePageListsAllConditionsAndEvents(t *testing.T) {
 	}
 	for name := range found {
 		if !strings.Contains(page, "`"+name+"`") {
-			t.Errorf("docs/conditions.md does not say what %s means", name)
+			t.Errorf("docs/reference/conditions.md does not say what %s means", name)
 		}
 	}
 }

@@ -26,6 +26,7 @@ var elsewhere = []struct {
 	{command: `kubectl delete collector --cascade=orphan`, test: "TestACollectorThatIsDeletedWithoutItsObjectsLeavesThem"},
 	{command: `kubectl collector delete .*--without-operator.*`, test: "TestThePluginSaysThatNoOperatorReconcilesADeletionAndCanFinishIt"},
 	{command: `kubectl collector (promote|abort) .*`, test: "TestAChangeThatCrashesGoesBackAndIsDeployedWhenItIsPromoted"},
+	{command: `kubectl collector resume NAME .*`, test: "TestThePluginPausesAndResumes"},
 	{command: `make bench`, why: "it measures for many minutes"},
 	{command: `go test .* -bench .*`, why: "it measures, and demands nothing"},
 	{command: `bin/bench -report`, test: "TestReportReplacesWhatIsBetweenTheMarks"},

@@ -62,9 +62,9 @@ func TestWhyTellsTheCause(t *testing.T) {
 			edit: func(c *v1alpha1.Collector) {
 				c.Spec.Image = &v1alpha1.Image{Repository: "registry.invalid/collector", PullPolicy: corev1.PullNever}
 			},
-			why: `The node does not have the image, and may not pull it\.`,
+			why: `The node does not have the image, and must not pull it\.`,
 		},
-		"a Secret that is not there": {edit: withPassword, why: `A variable takes its value from a Secret or ConfigMap that is not there\.`},
+		"a Secret that is not there": {edit: withPassword, why: `A variable takes its value from a Secret or ConfigMap that does not exist\.`},
 		"a key that its Secret does not have": {
 			object: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "backend"}}, edit: withPassword,
 			why: `A variable takes a key that its Secret or ConfigMap does not have\.`,
@@ -79,11 +79,11 @@ func TestWhyTellsTheCause(t *testing.T) {
 		},
 		"a volume of a Secret that is not there": {
 			edit: mounting(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "missing"}}),
-			why:  `A volume is from a Secret or ConfigMap that is not there\.`,
+			why:  `A volume needs a Secret or ConfigMap that does not exist\.`,
 		},
 		"a volume of a claim that is not there": {
 			edit: mounting(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "missing"}}),
-			why:  `A volume is from a claim that is not there\.`,
+			why:  `A volume needs a claim that does not exist\.`,
 		},
 		"a claim without a volume": {
 			object: &corev1.PersistentVolumeClaim{
@@ -103,8 +103,8 @@ func TestWhyTellsTheCause(t *testing.T) {
 		}, why: `No node has as much CPU, memory or devices free as the pod requests\.`},
 		"a quota":                  {object: noPods, why: `The namespace has as many pods as its quota allows\.`},
 		"a quota, for a DaemonSet": {object: noPods, edit: asDaemonSet(func(*v1alpha1.Collector) {}), why: `The namespace has as many pods as its quota allows\.`},
-		"no ServiceAccount":        {edit: withoutAccount, why: `The pods' ServiceAccount is not there\.`},
-		"none of a DaemonSet":      {edit: asDaemonSet(withoutAccount), why: `The pods' ServiceAccount is not there\.`},
+		"no ServiceAccount":        {edit: withoutAccount, why: `The pods' ServiceAccount does not exist\.`},
+		"none of a DaemonSet":      {edit: asDaemonSet(withoutAccount), why: `The pods' ServiceAccount does not exist\.`},
 		"no PriorityClass": {
 			edit: func(c *v1alpha1.Collector) { c.Spec.PriorityClassName = "no-such-class" }, why: `The cluster has no such PriorityClass\.`,
 		},

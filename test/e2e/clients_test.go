@@ -19,7 +19,7 @@ import (
 
 func TestTheCommandsForClientsDoWhatTheDocumentSays(t *testing.T) {
 	t.Parallel()
-	script, err := docs.Blocks("docs/clients.md")
+	script, err := docs.Blocks("docs/how-to/clients.md")
 	if err != nil {
 		t.Fatal(err)
 	}

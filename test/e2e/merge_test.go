@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// mergedBy are programs that read bases as docs/bases.md says. DIR is the folder of the files.
+// mergedBy are programs that read bases as docs/how-to/bases.md says. DIR is the folder of the files.
 var mergedBy = []struct {
 	name       string
 	program    string

@@ -104,7 +104,7 @@ func TestTheSamplesBecomeReady(t *testing.T) {
 		awaitReady(t, gateway)
 	})
 	t.Run("and the commands for when something is wrong work", func(t *testing.T) {
-		script, err := docs.Script("docs/operations.md", "Troubleshooting")
+		script, err := docs.Script("docs/how-to/troubleshoot.md", "Troubleshooting")
 		if err != nil {
 			t.Fatal(err)
 		}

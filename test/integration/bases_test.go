@@ -162,11 +162,11 @@ func setLabel(t *testing.T, name, label, value string) {
 
 func TestThePageOnBasesDoesWhatItSays(t *testing.T) {
 	gateway := installSample(t)
-	script, err := docs.Script("docs/bases.md", "Create a base")
+	script, err := docs.Script("docs/how-to/bases.md", "Create a base")
 	runScript(t, t.TempDir(), script, err)
 	NewWithT(t).Eventually(func() []string { return get(t, gateway, "", &v1alpha1.Collector{}).Status.Bases }).Should(
 		HaveExactElements(HavePrefix("limits@")))
-	script, err = docs.Script("docs/bases.md", "Change it")
+	script, err = docs.Script("docs/how-to/bases.md", "Change it")
 	runScript(t, t.TempDir(), script, err)
 	base := &corev1.ConfigMap{}
 	if err := plane.client.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "limits"}, base); err != nil {

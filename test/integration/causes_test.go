@@ -60,7 +60,7 @@ func TestADaemonSetAndAStatefulSetSayWhyTheyHaveNoPods(t *testing.T) {
 			awaitReady(t, collector, "False", "PodsNotReady", "updated; FailedCreate: Error creating: "+account)
 			g := NewWithT(t)
 			p := pluginIn(t, collector.Namespace)
-			g.Expect(p.run("why", "gateway")).To(And(ContainSubstring("The pods' ServiceAccount is not there."),
+			g.Expect(p.run("why", "gateway")).To(And(ContainSubstring("The pods' ServiceAccount does not exist."),
 				ContainSubstring("kubectl get serviceaccounts -n "+collector.Namespace), Not(ContainSubstring("kubectl logs"))))
 			g.Expect(p.run("status", "gateway")).To(ContainSubstring("Next: Create it, or correct `spec.serviceAccount`."))
 
@@ -142,7 +142,7 @@ func TestWhyOverlooksNoCondition(t *testing.T) {
 	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
 	g.Expect(p.run("why", "gateway")).To(And(
 		ContainSubstring("is ready, for "), MatchRegexp(`PresetsReady is False, for \w+: RoleMissing\n  spec.presets.kubeletMetrics: `),
-		ContainSubstring("A preset reads the Kubernetes API, and the pods may not."),
+		ContainSubstring("A preset reads the Kubernetes API, and the pods have no right to."),
 		ContainSubstring("The cluster has not given the Service an address."),
 	))
 	g.Expect(p.run("status", "gateway")).To(MatchRegexp(`Presets +RoleMissing: `))
@@ -168,12 +168,12 @@ func TestTheCommandsOfCausesRun(t *testing.T) {
 	podOn(t, collector, newKubelet(t), "gateway-a", map[string]string{collectorLabel: "gateway"})
 	p := pluginIn(t, collector.Namespace)
 	for heading, read := range map[string]func() (string, error){
-		"Images":   func() (string, error) { return docs.Script("docs/causes.md", "Images") },
-		"Starting": func() (string, error) { return docs.Script("docs/causes.md", "Starting") },
-		"Nodes":    func() (string, error) { return docs.Script("docs/causes.md", "Nodes") },
-		"Refusals": func() (string, error) { return docs.Script("docs/causes.md", "Refusals") },
-		"Rollout":  func() (string, error) { return docs.Script("docs/causes.md", "Rollout") },
-		"Data":     func() (string, error) { return docs.Script("docs/causes.md", "Data") },
+		"Images":   func() (string, error) { return docs.Script("docs/reference/causes.md", "Images") },
+		"Starting": func() (string, error) { return docs.Script("docs/reference/causes.md", "Starting") },
+		"Nodes":    func() (string, error) { return docs.Script("docs/reference/causes.md", "Nodes") },
+		"Refusals": func() (string, error) { return docs.Script("docs/reference/causes.md", "Refusals") },
+		"Rollout":  func() (string, error) { return docs.Script("docs/reference/causes.md", "Rollout") },
+		"Data":     func() (string, error) { return docs.Script("docs/reference/causes.md", "Data") },
 	} {
 		script, err := read()
 		if err != nil {

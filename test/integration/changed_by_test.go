@@ -36,7 +36,7 @@ func TestACollectorSaysWhoHasChangedItsSpecAndNobodyCanForgeIt(t *testing.T) {
 		flags = append(flags, [2]string{"feature-gates", "MutatingAdmissionPolicy=true"})
 	}
 	p := startTenancyPlane(t, flags...)
-	script, err := docs.Script("docs/security.md", "Who has changed a Collector")
+	script, err := docs.Script("docs/explanation/security.md", "Who has changed a Collector")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // TestWhatACollectorCostsTheAPIServer counts requests, which are the same each time. A change that adds one has a reason
-// to give; docs/performance.md says what they sum up to. Beside them a Collector has its share of what is asked for all.
+// to give; docs/explanation/performance.md says what they sum up to. Beside them a Collector has its share of what is asked for all.
 func TestWhatACollectorCostsTheAPIServer(t *testing.T) {
 	t.Parallel()
 	collector := newCollector(newNamespace(t), "gateway")

@@ -46,7 +46,7 @@ func runScriptOn(t *testing.T, admin []byte, dir, script string, err error) stri
 	return string(out)
 }
 
-// installSample creates the sample of which docs/operations.md speaks, for a test that is not parallel: its commands work
+// installSample creates the sample of which docs/how-to speaks, for a test that is not parallel: its commands work
 // on all Collectors that there are.
 func installSample(t *testing.T) *v1alpha1.Collector {
 	t.Helper()
@@ -97,13 +97,12 @@ func TestTheCommandsOfOperationsLookAtAndPauseACollector(t *testing.T) {
 	collector := installSample(t)
 	scaleTo(t, collector, 2) // as its HorizontalPodAutoscaler does
 	serve(t, collector, 2)
-	script, err := docs.Script("docs/operations.md", "What to look at")
-	script = strings.Replace(script, "kubectl collector resume NAME -n NAMESPACE\n", "", 1) // of the plugin, whose tests run it
+	script, err := docs.Script("docs/how-to/monitor.md", "What to look at")
 	out := runScript(t, "", script, err)
 	g := NewWithT(t)
 	g.Expect(out).To(And(ContainSubstring("collector.kube8.dev/gateway condition met"), ContainSubstring("deployment.apps/gateway")))
 
-	script, err = docs.Script("docs/operations.md", "Pausing a Collector")
+	script, err = docs.Script("docs/how-to/roll-out.md", "Pausing a Collector")
 	commands := strings.SplitAfter(script, "\n")
 	runScript(t, "", commands[0], err)
 	awaitPaused(t, collector, corev1.ConditionTrue)
@@ -112,14 +111,14 @@ func TestTheCommandsOfOperationsLookAtAndPauseACollector(t *testing.T) {
 }
 
 func TestTheCommandsOfOperationsWriteAnInstallerThatTheAPIServerTakes(t *testing.T) {
-	script, err := docs.Script("docs/operations.md", "One file")
+	script, err := docs.Script("docs/how-to/install.md", "One file")
 	out := runScript(t, "", script, err)
 	NewWithT(t).Expect(out).To(ContainSubstring("deployment.apps/kube8-operator-controller-manager serverside-applied (server dry run)"))
 }
 
 func TestTheCommandsOfOperationsUpgradeTheCRD(t *testing.T) {
 	collector := installSample(t)
-	script, err := docs.Script("docs/operations.md", "The CRD alone")
+	script, err := docs.Script("docs/how-to/install.md", "The CRD alone")
 	NewWithT(t).Expect(runScript(t, "", script, err)).To(HaveSuffix(`["v1alpha1"]`))
 	awaitTold(t, collector)
 }
@@ -131,11 +130,11 @@ func TestTheCommandsOfOperationsBringCollectorsBack(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, "example.com/owner", "team: acme\nuid: 1")
 	})
 	want := became(t, collector)
-	script, err := docs.Script("docs/operations.md", "Backup")
+	script, err := docs.Script("docs/how-to/back-up.md", "Backup")
 	runScript(t, dir, script, err)
 
 	removeAll(t, collector)
-	script, err = docs.Script("docs/operations.md", "Restore")
+	script, err = docs.Script("docs/how-to/back-up.md", "Restore")
 	runScript(t, dir, script, err)
 	awaitRevision(t, collector, 1)
 	NewWithT(t).Eventually(func() string { return gocmp.Diff(want, became(t, collector)) }).Should(BeEmpty())
@@ -162,7 +161,7 @@ func became(t *testing.T, collector *v1alpha1.Collector) map[string]unstructured
 func TestTheCommandsOfOperationsRemoveWhatWasRestoredTooMuch(t *testing.T) {
 	dir := t.TempDir()
 	collector := installSample(t)
-	script, err := docs.Script("docs/operations.md", "Backup")
+	script, err := docs.Script("docs/how-to/back-up.md", "Backup")
 	runScript(t, dir, script, err)
 	var objects []unstructured.Unstructured
 	for _, kind := range [][2]string{{"v1", "Secret"}, {"v1", "Service"}, {"v1", "ServiceAccount"}, {"apps/v1", "Deployment"}} {
@@ -179,11 +178,11 @@ func TestTheCommandsOfOperationsRemoveWhatWasRestoredTooMuch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	script, err = docs.Script("docs/operations.md", "Restore")
+	script, err = docs.Script("docs/how-to/back-up.md", "Restore")
 	runScript(t, dir, script, err)
 	awaitReady(t, collector, "False", "Conflict", "")
 
-	script, err = docs.Script("docs/operations.md", "Restored too much")
+	script, err = docs.Script("docs/how-to/back-up.md", "Restored too much")
 	runScript(t, dir, script, err)
 	NewWithT(t).Eventually(func() int { return deployedRevision(t, collector) }, 2*time.Minute).Should(Equal(1))
 }
@@ -191,12 +190,12 @@ func TestTheCommandsOfOperationsRemoveWhatWasRestoredTooMuch(t *testing.T) {
 func TestTheCommandsOfSecurityPutThePoliciesInForce(t *testing.T) {
 	t.Parallel()
 	p := startTenancyPlane(t)
-	script, err := docs.Script("docs/security.md", "Policies for tenants")
+	script, err := docs.Script("docs/explanation/security.md", "Policies for tenants")
 	runScriptOn(t, p.kubeconfig, "", script, err)
 	NewWithT(t).Eventually(func() error { return p.try(t, "acme", "{}") }).Should(Succeed())
 	NewWithT(t).Eventually(func() error { return p.try(t, "tenant-other", "{}") }).Should(MatchError(ContainSubstring(tenantPolicy)))
 
-	script, err = docs.Script("docs/operations.md", "What other pages install")
+	script, err = docs.Script("docs/how-to/install.md", "What other pages install")
 	runScriptOn(t, p.kubeconfig, "", script, err)
 	NewWithT(t).Eventually(func() error { return p.try(t, "tenant-other", "{}") }).Should(Succeed())
 	for _, kind := range []string{"ValidatingAdmissionPolicyList", "ValidatingAdmissionPolicyBindingList"} {

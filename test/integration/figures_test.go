@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// figures are what the tests measured: the table in docs/operations.md, as `make chaos` prints it.
+// figures are what the tests measured: the table in docs/explanation/revisions.md, as `make chaos` prints it.
 var figures []string
 
 // recordFigure records one line of the table. Tests that are parallel have none.

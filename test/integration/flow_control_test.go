@@ -47,7 +47,7 @@ func TestAFloodOfOthersDoesNotStopTheOperator(t *testing.T) {
 	g.Consistently(deployed).WithTimeout(3*time.Second).Should(BeNil(), "the operator is in one queue with the flood")
 
 	t.Cleanup(func() { withdraw(t, "config/flow-control") })
-	script, err := docs.Script("docs/operations.md", "The operator's own traffic")
+	script, err := docs.Script("docs/how-to/install.md", "The operator's own traffic")
 	runScript(t, "", script, err)
 	g.Eventually(func() *v1alpha1.DeployedRelease {
 		revive(t) // because it ends when it cannot renew its Lease

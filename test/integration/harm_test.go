@@ -18,7 +18,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// A refused change harms nothing: docs/architecture.md has the rules. Each test here is a defect that was found by trying.
+// A refused change harms nothing: docs/explanation/architecture.md has the rules. Each test here is a defect that was found by trying.
 
 // forbid has a policy refuse what an expression does not allow of some resources in a namespace, until it is told to allow that.
 func forbid(

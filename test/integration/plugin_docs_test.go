@@ -19,7 +19,7 @@ func TestEachTaskOfTheDocumentIsOneCommandOfThePlugin(t *testing.T) {
 	p.write("gateway.yaml", `{apiVersion: kube8.dev/v1alpha1, kind: Collector, metadata: {name: gateway}, spec: {replicas: 2, cluster: prod-eu-1,
 		collector: {name: opentelemetry-collector, version: 0.160.0}, tenant: {id: acme, reference: acme}}}`)
 	podOn(t, collector, newKubelet(t), "gateway-a", map[string]string{collectorLabel: "gateway"})
-	script, err := docs.Script("docs/clients.md", "By task")
+	script, err := docs.Script("docs/how-to/clients.md", "By task")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestEachTaskOfTheDocumentIsOneCommandOfThePlugin(t *testing.T) {
 func TestTheShellCompletesNamesAsTheDocumentSays(t *testing.T) {
 	collector := install(t)
 	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
-	script, err := docs.Script("docs/clients.md", "Install the plugin")
+	script, err := docs.Script("docs/how-to/clients.md", "Install the plugin")
 	runScript(t, "", script, err)
 	screen := p.shell("", "kubectl __complete collector status g")
 	g.Expect(screen.end()).To(Succeed())

@@ -14,7 +14,7 @@ import (
 	"github.com/kube8/kube8-operator/test/docs"
 )
 
-// Not parallel: it changes a base of the whole fleet, by the commands of docs/operations.md.
+// Not parallel: it changes a base of the whole fleet, by the commands of docs/how-to/roll-out.md.
 func TestThePluginShowsPausesAndUndoesARollout(t *testing.T) {
 	w := newWave(t, map[string]map[string]string{"a-zero": ring("0"), "b-one": ring("1"), "c-last": nil, "d-held": {v1alpha1.RolloutLabel: v1alpha1.RolloutHold}})
 	restart(t, append(slices.Clone(w.args), "--rollout-budget=1", "--rollout-deadline=2s"))
@@ -29,7 +29,7 @@ func TestThePluginShowsPausesAndUndoesARollout(t *testing.T) {
 		w.label(t, name, v1alpha1.BasesLabel, "t-rollout")
 	}
 	w.awaitReady(t, stamp(good), moved...)
-	script, err := docs.Script("docs/operations.md", "Rollouts")
+	script, err := docs.Script("docs/how-to/roll-out.md", "Rollouts")
 	if err != nil {
 		t.Fatal(err)
 	}

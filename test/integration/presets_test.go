@@ -46,7 +46,7 @@ func TestAPresetNamesTheRoleThatIsMissingUntilItIsBound(t *testing.T) {
 		ContainSubstring("spec.presets.kubernetesAttributes: ServiceAccount tenant-acme/agent may not list replicasets")))
 	g.Expect(events(t, collector)).To(HaveKey(ContainSubstring("RoleMissing")))
 
-	script, err := docs.Script("docs/security.md", "Rights of collectors")
+	script, err := docs.Script("docs/explanation/security.md", "Rights of collectors")
 	runScript(t, "", script, err)
 	g.Eventually(ready, time.Minute).Should(HaveField("Message", And(
 		ContainSubstring("may not get nodes/stats"), Not(ContainSubstring("may not list replicasets")))))

@@ -168,7 +168,7 @@ func TestEveryMetricIsInTheDocumentation(t *testing.T) {
 	t.Parallel()
 	install(t, func(c *v1alpha1.Collector) { c.Spec.Flow = &v1alpha1.Flow{} })
 	NewWithT(t).Eventually(func() any { return exposed(t) }).Should(HaveKey("kube8_flow_queued_items"))
-	content, err := os.ReadFile("docs/operations.md")
+	content, err := os.ReadFile("docs/how-to/monitor.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,11 +178,11 @@ func TestEveryMetricIsInTheDocumentation(t *testing.T) {
 	}
 	for metric := range exposed(t) {
 		if strings.HasPrefix(metric, "kube8_") && !documented[metric] {
-			t.Errorf("docs/operations.md says nothing of %s", metric)
+			t.Errorf("docs/how-to/monitor.md says nothing of %s", metric)
 		}
 		delete(documented, metric)
 	}
 	for metric := range documented {
-		t.Errorf("docs/operations.md speaks of %s, which is not exposed", metric)
+		t.Errorf("docs/how-to/monitor.md speaks of %s, which is not exposed", metric)
 	}
 }

@@ -175,7 +175,7 @@ func TestTheCommandOfThePageHasASecretFollowed(t *testing.T) {
 	createBackend(t, collector.Namespace, &corev1.Secret{}, false)
 	places[0].refer(collector)
 	create(t, collector)
-	script, err := docs.Script("docs/configuration.md", "Secrets and ConfigMaps that pods refer to")
+	script, err := docs.Script("docs/how-to/configuration.md", "Secrets and ConfigMaps that pods refer to")
 	runScript(t, "", script, err)
 	NewWithT(t).Eventually(func() string { return references(t, collector) }).Should(HavePrefix("Secret/backend="))
 }

@@ -205,7 +205,7 @@ func TestTheCommandsForChangesThatTheOperatorBringsDoWhatThePageSays(t *testing.
 	edge := newCollector(gateway.Namespace, "edge")
 	create(t, edge)
 	defer runScript(t, t.TempDir(), "kubectl label namespace "+gateway.Namespace+" "+v1alpha1.RolloutLabel+"- "+v1alpha1.RingLabel+"-", nil)
-	script, err := docs.Script("docs/operations.md", "Changes that the operator brings")
+	script, err := docs.Script("docs/how-to/roll-out.md", "Changes that the operator brings")
 	shown := runScript(t, t.TempDir(), script, err)
 	g := NewWithT(t)
 	g.Expect(shown).To(MatchRegexp(`tenant-acme +gateway +<none>`))

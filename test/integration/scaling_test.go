@@ -120,11 +120,11 @@ func TestAnAutoscalerThatMayScaleToZeroDoes(t *testing.T) {
 	g.Eventually(isReady).Should(Equal(corev1.ConditionTrue))
 }
 
-// The manifests of docs/sizing.md are accepted, and the operator leaves the number of pods to their autoscaler.
+// The manifests of docs/how-to/sizing.md are accepted, and the operator leaves the number of pods to their autoscaler.
 func TestTheQueueScalesACollector(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	page, err := os.ReadFile("docs/sizing.md")
+	page, err := os.ReadFile("docs/how-to/sizing.md")
 	g.Expect(err).NotTo(HaveOccurred())
 	_, section, _ := strings.Cut(string(page), "\n### By the length of the queue\n")
 	section, _, _ = strings.Cut(section, "\n## ")

@@ -91,7 +91,7 @@ func startTenancyPlane(t *testing.T, flags ...[2]string) *tenancyPlane {
 	return p
 }
 
-// apply applies a folder of config/tenancy, as docs/security.md says.
+// apply applies a folder of config/tenancy, as docs/explanation/security.md says.
 func (p *tenancyPlane) apply(t *testing.T, folder string) {
 	t.Helper()
 	if out, err := kubectlOn(t, p.kubeconfig, "apply", "-k", "config/tenancy/"+folder); err != nil {

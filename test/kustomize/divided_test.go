@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// divided returns the folder of an overlay for one of several operators, as docs/operations.md has it, upon this tree's config/default.
+// divided returns the folder of an overlay for one of several operators, as docs/how-to/several-operators.md has it, upon this tree's config/default.
 func divided(t *testing.T) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/operations.md")
+	page, err := os.ReadFile("../../docs/how-to/several-operators.md")
 	if err != nil {
 		t.Fatal(err)
 	}

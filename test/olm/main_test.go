@@ -4,7 +4,7 @@
 // pods, and with the real OLM, which installs the operator from the catalog, upgrades it and removes it. Images are built
 // here and given to the nodes with $E2E_LOAD, so no registry is needed.
 //
-// What was found is written to the table in docs/olm.md. `make bundle-validate`, `make scorecard` and `make e2e-olm` each
+// What was found is written to the table in docs/how-to/olm.md. `make bundle-validate`, `make scorecard` and `make e2e-olm` each
 // write their part of it.
 package olm
 
@@ -51,7 +51,7 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	code = m.Run()
-	if err := results.write("docs/olm.md"); err != nil {
+	if err := results.write("docs/how-to/olm.md"); err != nil {
 		return 1, err
 	}
 	return code, nil

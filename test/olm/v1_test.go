@@ -58,7 +58,7 @@ func TestOLMV1(t *testing.T) {
 	}) && t.Run("an extension that is deleted without its objects leaves the operator, and a new one takes it over", func(t *testing.T) {
 		begin(t)
 		operator := podsOf(t, systemNamespace)
-		script, err := docs.Script("docs/olm.md", "Keep the Collectors")
+		script, err := docs.Script("docs/how-to/olm.md", "Keep the Collectors")
 		runPage(t, script, err)
 		apply(t, extension)
 		awaitExtension(t, version(t))
@@ -78,7 +78,7 @@ func TestOLMV1(t *testing.T) {
 		apply(t, manifests(t, "OLM v1 up to 1.10"))
 		installed := installedObjects(t)
 		asInstaller(t, installed, "delete")
-		script, err := docs.Script("docs/olm.md", "Uninstall on OLM v1")
+		script, err := docs.Script("docs/how-to/olm.md", "Uninstall on OLM v1")
 		runPage(t, script, err)
 		NewWithT(t).Eventually(jsonPath(t, "{.items[*].metadata.name}", "crd,clusterrole,clusterrolebinding,deployment", "-n", systemNamespace,
 			"-l", ownedByExtension)).Should(BeEmpty(), "what is left of the operator")
@@ -140,7 +140,7 @@ func asInstaller(t *testing.T, objects string, args ...string) {
 	}
 }
 
-// runPage runs the commands of a section of docs/olm.md.
+// runPage runs the commands of a section of docs/how-to/olm.md.
 func runPage(t *testing.T, script string, err error) {
 	t.Helper()
 	if err != nil {
@@ -161,10 +161,10 @@ func podsOf(t *testing.T, namespace string) string {
 	return must(t, "get", "pods", "-n", namespace, "--output=jsonpath={.items[*].metadata.uid}")
 }
 
-// manifests returns the YAML blocks that a heading of docs/olm.md has below it, up to the next one.
+// manifests returns the YAML blocks that a heading of docs/how-to/olm.md has below it, up to the next one.
 func manifests(t *testing.T, section string) string {
 	t.Helper()
-	content, err := os.ReadFile("docs/olm.md")
+	content, err := os.ReadFile("docs/how-to/olm.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func manifests(t *testing.T, section string) string {
 		blocks = append(blocks, match[1])
 	}
 	if len(blocks) == 0 {
-		t.Fatalf("docs/olm.md has no YAML in a section %q", section)
+		t.Fatalf("docs/how-to/olm.md has no YAML in a section %q", section)
 	}
 	return strings.Join(blocks, "---\n")
 }

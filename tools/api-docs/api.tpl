@@ -1,5 +1,7 @@
 {{- define "gvList" -}}
 # API reference
+
+<!-- This page is written by: make generate -->
 {{ range . }}
 {{ template "group" . }}
 {{- end }}

@@ -28,7 +28,7 @@ type compared struct {
 // head are the lines of a Collector around its values: apiVersion, kind, metadata, its name and spec.
 const head = 5
 
-// The table of docs/vendors.md has the lines of a Collector beside those of the vendor's own chart.
+// The table of docs/reference/vendors.md has the lines of a Collector beside those of the vendor's own chart.
 func TestComparedWithTheVendorsCharts(t *testing.T) {
 	const setups = 27
 	var table strings.Builder

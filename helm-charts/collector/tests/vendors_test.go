@@ -16,7 +16,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// The table of docs/vendors.md says of each case of another vendor what the Collector has.
+// The table of docs/reference/vendors.md says of each case of another vendor what the Collector has.
 func TestVendors(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| Collector | Image | File | Starts with | User | Writes to | Of the node | Rights | Ports |\n" +
@@ -49,10 +49,10 @@ func TestVendors(t *testing.T) {
 	writeTable(t, "TestVendors", table.String())
 }
 
-// writeTable compares the table of docs/vendors.md that a test is about with what it has to be, or writes it.
+// writeTable compares the table of docs/reference/vendors.md that a test is about with what it has to be, or writes it.
 func writeTable(t *testing.T, test, table string) {
 	t.Helper()
-	const page, end = "../../../docs/vendors.md", "\n<!-- end of the table -->"
+	const page, end = "../../../docs/reference/vendors.md", "\n<!-- end of the table -->"
 	begin := "-run " + test + " -update -->\n\n"
 	text, err := os.ReadFile(page)
 	if err != nil {

@@ -17,9 +17,9 @@ func (p *plugin) configCommand() *cobra.Command {
 		Use: "config", Short: "Show, change and compare a Collector's configuration",
 		Long: `Show, change and compare a Collector's configuration, as text.
 
-A change is checked first, by the code by which the operator and the API server
-check it. It is sent once you have seen the difference and confirmed it, and only
-if nobody else has changed the Collector meanwhile.`,
+A change is checked first, by the code of the operator and the API server. It is
+sent once you have seen the difference and confirmed it, and only if no other client
+has changed the Collector meanwhile.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -35,7 +35,7 @@ func (p *plugin) configGetCommand() *cobra.Command {
 	cmd := p.about("get", "Print the configuration",
 		`Print the configuration, byte for byte. It may hold credentials.
 
-One that is in a Secret, named by spec.collector.configurationSecret, is read from there.`,
+A configuration in a Secret, named by spec.collector.configurationSecret, is read from there.`,
 		func(ctx context.Context, s *session, collector string) error {
 			content, err := s.configuration(ctx, collector, name, revision)
 			if err != nil {

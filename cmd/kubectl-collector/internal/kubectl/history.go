@@ -29,8 +29,8 @@ func (s *session) revisions(ctx context.Context, collector *v1alpha1.Collector) 
 func (p *plugin) historyCommand() *cobra.Command {
 	var output format
 	cmd := p.about("history", "List the revisions that were deployed",
-		`List the revisions that were deployed, with what was changed and, where that is
-recorded, by whom. The operator records as many as spec.revisionHistoryLimit says, 10
+		`List the revisions that were deployed, what changed in each, and, where that is
+recorded, who changed it. The operator records as many as spec.revisionHistoryLimit says, 10
 by default. No content of a configuration and no value of a variable is shown.
 
 They are recorded in Secrets. An account that may not read Secrets sees what the

@@ -20,7 +20,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/helm"
 )
 
-var update = flag.Bool("update", false, "write testdata/imported.yaml")
+var update = flag.Bool("update", false, "write testdata/imported.yaml and docs/reference/plugin.md")
 
 // values are of a release: all of them, as helm prints them.
 func values(t *testing.T) map[string]any {

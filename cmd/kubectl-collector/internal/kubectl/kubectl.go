@@ -54,10 +54,10 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 		Long: `Create, change, explain and roll back Collectors of the kube8 operator.
 
 Only the commands below config, import, render, create -o yaml, rollout undo, and list
-with -o json or yaml print a configuration. A reason of preflight can quote one, and so can logs.
-The ClusterRole kube8-operator-collector-viewer suffices for what only reads Collectors. Each command says what it leaves out because
-your account may not read it. All of kubectl's own flags work, too: kubectl options
-lists them.
+with -o json or yaml print a configuration. The reasons of preflight and logs can quote one.
+The ClusterRole kube8-operator-collector-viewer suffices for commands that only read Collectors.
+Each command says what it leaves out because your account cannot read it. All of kubectl's own
+flags work, too: kubectl options lists them.
 
 Exit codes: 1 an error, 2 the check or another version refuses a Collector, 3 one does
 not become ready.`,

@@ -60,8 +60,8 @@ the end, also on Ctrl-C, and by Kubernetes if the command is killed.
 Bases of the platform are those of the deployed revision, so your account needs the
 rights of the command history for Collectors that have some.
 
-A check that cannot start, by a quota or without the image, is "unknown". So is one of
-a Collector that is refused with its present version, too.
+The result is "unknown" if a check cannot start because of a quota or a missing image,
+and if the Collector is refused with its present version, too.
 
 The reason has what the collector says when it refuses, which can quote the
 configuration. The exit code is 2 if a Collector would fail, 1 if one is unknown.`,

@@ -97,7 +97,7 @@ func (p *plugin) configEditCommand() *cobra.Command {
 		`Change the configuration in the editor of $KUBE_EDITOR or $EDITOR. It opens again with
 the reason on top if the text is refused, by the check or by the API server.
 
-What cannot be sent is not lost: it stays in a file that the message names.`,
+A change that cannot be sent is not lost: it stays in a file that the message names.`,
 		func(ctx context.Context, s *session, collector string) error {
 			read, f, err := p.writable(ctx, s, collector, name, given)
 			if err != nil {

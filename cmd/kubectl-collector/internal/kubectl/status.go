@@ -32,7 +32,7 @@ func (p *plugin) statusCommand() *cobra.Command {
 	cmd := p.about("status", "Show on one screen what runs, and what to do next",
 		`Show on one screen what runs, how its pods do, what happened, and what to do next.
 
-What your account may not read is named at the end.`,
+The end names what your account cannot read.`,
 		func(ctx context.Context, s *session, name string) error {
 			if watch {
 				return p.watch(ctx, s, name)
