@@ -123,9 +123,8 @@ func (p *Plan) awaitCheck(job drift.Seen, now time.Time) {
 // (k8s.io/kubernetes, pkg/controller/job, pod_failure_policy.go).
 var exited = regexp.MustCompile(`Container (\S+) for pod \S+ failed with exit code (\d+)`)
 
-// Exit codes from firstForeign on are not the collector's own: 126 and 127 are those of a shell or of env that cannot run a command
-// (POSIX, 2.8.2), 128 is the runtime's, when it cannot start a container, and more is a signal, such as that of the kernel when memory
-// is short.
+// Exit codes from firstForeign on are not the collector's own. 126 and 127 are those of a shell or of env that cannot run a command
+// (POSIX, 2.8.2). 128 is the runtime's, when it cannot start a container. More is a signal, such as that of the kernel when memory is short.
 const (
 	firstForeign = 126
 	firstSignal  = 128

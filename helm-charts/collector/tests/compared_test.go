@@ -59,7 +59,7 @@ func TestComparedWithTheVendorsCharts(t *testing.T) {
 		if theirs.Made > 0 {
 			made = strconv.Itoa(theirs.Made)
 		}
-		const ci = "../helm-charts/collector/ci/"
+		const ci = "../../helm-charts/collector/ci/"
 		fmt.Fprintf(&table, "| [%s](%s%[1]s-values.yaml) | %[3]d | [%s](%s), [values](%[2]scompared/%[1]s.yaml) | %[6]d | %s | %.1f | %s |\n",
 			name, ci, here, theirs.Chart, theirs.Source, there, made, times, cmp.Or(theirs.Why, "-"))
 	}

@@ -39,7 +39,7 @@ func TestVendors(t *testing.T) {
 			continue
 		}
 		vendors++
-		fmt.Fprintf(&table, "| [%s](../helm-charts/collector/ci/%[1]s-values.yaml) | `%s` | %s | %s | %s | %s | %s | %s | %s |\n", name, image,
+		fmt.Fprintf(&table, "| [%s](../../helm-charts/collector/ci/%[1]s-values.yaml) | `%s` | %s | %s | %s | %s | %s | %s | %s |\n", name, image,
 			file(spec.Collector), code(append(slices.Clone(spec.Command), spec.Args...)...), user(spec), code(writable(spec)...), ofNode(spec),
 			rights(spec), ports(spec))
 	}
