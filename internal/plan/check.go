@@ -124,7 +124,8 @@ func (p *Plan) awaitCheck(job drift.Seen, now time.Time) {
 var exited = regexp.MustCompile(`Container (\S+) for pod \S+ failed with exit code (\d+)`)
 
 // Exit codes from firstForeign on are not the collector's own. 126 and 127 are those of a shell or of env that cannot run a command
-// (POSIX, 2.8.2). 128 is the runtime's, when it cannot start a container. More is a signal, such as that of the kernel when memory is short.
+// (POSIX, 2.8.2). 128 is the runtime's, when it cannot start a container. A higher one is a signal, such as that of the kernel when memory
+// is short.
 const (
 	firstForeign = 126
 	firstSignal  = 128
