@@ -146,7 +146,7 @@ func (s *simSpace) renews(uid types.UID) {
 	}
 	pod := s.pods[at]
 	set := s.objects[simRef("StatefulSet", simName)]
-	if isIdle := set != nil && !set.lacks(pod); isIdle && pod.owner == set.uid && s.decidedBy != nil {
+	if serves := set != nil && pod.ready && !set.lacks(pod); serves && pod.owner == set.uid && s.decidedBy != nil {
 		s.world.violates("S3", "%s is deleted, and lacks nothing", pod)
 	}
 	isUnready := func(other *simPod) bool {
