@@ -74,8 +74,7 @@ func TestAnyFieldIsEditedAsYAML(t *testing.T) {
 
 	t.Run("and what was before is told without the configuration, and comes back", func(t *testing.T) {
 		g := NewWithT(t)
-		_, page := call(t, http.MethodGet, "/about/"+tenant+"/gateway", nil)
-		g.Expect(page).To(And(MatchRegexp(`(?s)spec\.replicas.*–.*3`), Not(ContainSubstring(secret))))
+		g.Expect(aboutGateway(t, historyTab)).To(And(MatchRegexp(`(?s)spec\.replicas.*–.*3`), Not(ContainSubstring(secret))))
 		text, tag := opened(t, "?before=true")
 		g.Expect(text).NotTo(ContainSubstring("replicas"))
 		code, difference := save(t, "", text, "If-Match", tag)
@@ -93,8 +92,7 @@ func TestWhatChangedIsToldWithoutConfigurations(t *testing.T) {
 	text = strings.NewReplacer("debug: {}", "debug: {} # another", "0.150.0", "0.151.0").Replace(text)
 	code, says := save(t, "", text, "If-Match", tag)
 	g.Expect(code).To(Equal(http.StatusOK), says)
-	_, page := call(t, http.MethodGet, "/about/"+tenant+"/gateway", nil)
-	g.Expect(page).To(And(MatchRegexp(`(?s)configurationText.*\(hidden\).*\(hidden\).*version.*0\.150\.0.*0\.151\.0`), Not(ContainSubstring(secret))))
+	g.Expect(aboutGateway(t, historyTab)).To(And(MatchRegexp(`(?s)configurationText.*\(hidden\).*\(hidden\).*version.*0\.150\.0.*0\.151\.0`), Not(ContainSubstring(secret))))
 	text, _ = opened(t, "?before=true")
 	g.Expect(text).To(And(ContainSubstring("version: 0.150.0"), ContainSubstring("debug: {} # "+secret)))
 }

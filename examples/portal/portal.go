@@ -96,30 +96,46 @@ type wanted struct {
 
 // shown is what the list and the stream say of a Collector.
 type shown struct {
-	Name string `json:"name"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
 	wanted
-	Ready   string `json:"ready"` // True, False or Unknown
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
-	Keeper  string `json:"keeper,omitempty"` // the GitOps tool that would change it back, if there is one
+	Ready   string    `json:"ready"` // True, False or Unknown
+	State   string    `json:"state"` // one of those that the list counts
+	Since   time.Time `json:"since"` // when Ready last changed or, if the operator has not seen it, when a client last wrote it
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+	Cause   string    `json:"cause,omitempty"`  // why it is not ready or its data does not flow, in one sentence
+	Keeper  string    `json:"keeper,omitempty"` // the GitOps tool that would change it back, if there is one
 }
 
 // show leaves the configuration out, because it may hold credentials.
 func show(c *v1alpha1.Collector) shown {
-	s := shown{Name: c.Name, Ready: string(metav1.ConditionUnknown), Keeper: explain.Keeper(c), wanted: wanted{
+	s := observed(c)
+	s.State = stateOf(&s)
+	s.Cause = causeOf(c, &s)
+	return s
+}
+
+// observed returns what the fields of a Collector say.
+func observed(c *v1alpha1.Collector) shown {
+	s := shown{Namespace: c.Namespace, Name: c.Name, Ready: string(metav1.ConditionUnknown), Keeper: explain.Keeper(c), wanted: wanted{
 		Collector: c.Spec.Collector.Name, Version: c.Spec.Collector.Version,
 		Tenant: c.Spec.Tenant.Reference, TenantID: c.Spec.Tenant.ID, Cluster: c.Spec.Cluster,
 		ConfigurationSecret: c.Spec.Collector.ConfigurationSecret,
 	}}
 	if c.DeletionTimestamp != nil {
-		s.Reason = "Deleting"
+		s.Reason, s.Since = deleting, c.DeletionTimestamp.UTC()
 		return s
 	}
+	s.Since = written(c).UTC()
 	for _, condition := range c.Status.Conditions {
 		// A status of an older generation says nothing of the latest change, except that the operator does not follow it.
 		isCurrent := c.Status.ObservedGeneration == c.Generation || condition.Reason == v1alpha1.ReasonPaused
 		if condition.Type == "Ready" && isCurrent {
 			s.Ready, s.Reason, s.Message = string(condition.Status), condition.Reason, condition.Message
+			if changed := condition.LastTransitionTime; !changed.IsZero() {
+				s.Since = changed.UTC()
+			}
 		}
 	}
 	return s
@@ -168,18 +184,27 @@ func (p *portal) delete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// list answers with the Collectors of a namespace, and with their configurations if asked for them.
+// namespacesOf returns the namespaces that a request names: one, or several that are separated by commas.
+func namespacesOf(r *http.Request) []string {
+	return slices.Compact(slices.Sorted(strings.SplitSeq(r.PathValue("namespace"), ",")))
+}
+
+// list answers with the Collectors of some namespaces, and with their configurations if asked for them.
 func (p *portal) list(w http.ResponseWriter, r *http.Request) error {
 	isWhole := r.URL.Query().Get("configuration") == "true"
-	list, err := listAll(r.Context(), p.collectors, r.PathValue("namespace"), func(collector *v1alpha1.Collector) {
-		if !isWhole {
-			shorten(collector)
+	all := []shown{}
+	for _, namespace := range namespacesOf(r) {
+		list, err := listAll(r.Context(), p.collectors, namespace, func(collector *v1alpha1.Collector) {
+			if !isWhole {
+				shorten(collector)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("list Collectors: %w", err)
 		}
-	})
-	if err != nil {
-		return fmt.Errorf("list Collectors: %w", err)
+		all = append(all, showAll(list.Items, isWhole)...)
 	}
-	return answer(w, showAll(list.Items, isWhole))
+	return answer(w, all)
 }
 
 // tooLarge says why a body cannot be read.
