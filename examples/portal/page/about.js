@@ -39,5 +39,6 @@ async function refresh() {
 }
 
 const stream = new EventSource(path("collectors", namespace, "events"));
+stream.addEventListener("list", refresh); // it may have changed since the page was made, or while the stream was broken
 stream.addEventListener("changed", (event) => { if (JSON.parse(event.data).name === name) refresh(); });
 stream.addEventListener("deleted", (event) => { if (JSON.parse(event.data).name === name) location.assign(`/?namespace=${encodeURIComponent(namespace)}`); });
