@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -46,7 +45,7 @@ var tabs = []tab{
 var aboutText string
 
 var aboutPage = template.Must(template.New("about").Funcs(template.FuncMap{
-	"fields": fields, "split": strings.Split, "tabs": func() []tab { return tabs },
+	"split": strings.Split, "tabs": func() []tab { return tabs },
 }).Parse(aboutText))
 
 // screen is what the page of a Collector says.
@@ -58,7 +57,7 @@ type screen struct {
 	Explanation  explain.Explanation // of the reason; it counts if there is no cause
 	Causes       []explain.Cause
 	Flow         *flow         // nil if the spec does not ask for it
-	Destinations *destinations // nil if the account may not read Services
+	Destinations *destinations // nil if the account cannot read Services
 	Changes      []difference
 	HasBefore    bool
 	ChangedBy    string                      // who wrote the spec, if that is known
@@ -66,7 +65,7 @@ type screen struct {
 	Revisions    []revision                  // newest first
 	Events       []corev1.Event              // newest first
 	Logs         string
-	Unseen       []string // what the account may not read
+	Unseen       []string // what the account cannot read
 }
 
 // about answers with a page on one Collector.
@@ -125,7 +124,7 @@ func (p *portal) observe(ctx context.Context, s *screen, live *unstructured.Unst
 		note("events", failed)
 		s.Events = events
 	case logsTab:
-		logs, failed := p.lastLines(ctx, of.Namespace, of.Name)
+		logs, failed := p.logs(ctx, of.Namespace, of.Name)
 		note("logs", failed)
 		s.Logs = logs
 	case configurationTab: // the editor reads it
@@ -221,15 +220,4 @@ func (p *portal) eventsOf(ctx context.Context, namespace string, of types.UID) (
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Event) int { return b.LastTimestamp.Compare(a.LastTimestamp.Time) })
 	return list.Items, nil
-}
-
-// fields returns the names of the spec's fields, as a hint for the editor.
-func fields() (names []string) {
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[v1alpha1.CollectorSpec]()) {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

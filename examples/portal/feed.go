@@ -44,7 +44,9 @@ type change struct {
 
 // follow sends the Collectors of a namespace, and then what changes, until ctx ends. It calls lost if the feed ends before. hasList tells
 // whether all that there were are sent.
-func (f *feeds) follow(ctx context.Context, lost func(), namespace string, changes chan<- change) (hasList func() bool, leave func(), err error) {
+func (f *feeds) follow(ctx context.Context, lost func(), namespace string, changes chan<- change) (
+	hasList func() bool, leave func(), err error,
+) {
 	joined, err := f.join(ctx, namespace)
 	if err != nil {
 		return nil, nil, err
@@ -59,7 +61,7 @@ func (f *feeds) follow(ctx context.Context, lost func(), namespace string, chang
 	return hasList, func() { stop(); forget(); f.leave(namespace, joined) }, nil
 }
 
-// join returns the feed of a namespace. Its reader leaves it. The error is that of the API server if the account may not read there.
+// join returns the feed of a namespace. Its reader leaves it. The error is that of the API server if the account cannot read there.
 func (f *feeds) join(ctx context.Context, namespace string) (*feed, error) {
 	if joined := f.attach(namespace, false); joined != nil {
 		return joined, nil

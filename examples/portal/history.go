@@ -14,7 +14,7 @@ import (
 // maxManagers is how many owners of fields a page names.
 const maxManagers = 3
 
-// revision is one that the operator has recorded. The records are Secrets, which the portal may not read, so this is what the status says.
+// revision is one that the operator has recorded. The records are Secrets, which the portal cannot read, so this is what the status says.
 type revision struct {
 	v1alpha1.RecordedRevision
 	Changed    string // what has changed since the revision before, if that is known

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -30,19 +28,8 @@ const (
 // checkLabel is on the pods of a check, with the Collector's name as its value.
 const checkLabel = "kube8.dev/check"
 
-// logs answers with the last lines of the logs of a Collector's pods, and of the pod of its check.
-func (p *portal) logs(w http.ResponseWriter, r *http.Request) error {
-	text, err := p.lastLines(r.Context(), r.PathValue("namespace"), r.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(w, text) // a browser that has gone does not need it
-	return nil
-}
-
-// lastLines returns the last lines of each pod, below its name.
-func (p *portal) lastLines(ctx context.Context, namespace, name string) (string, error) {
+// logs returns the last lines of the logs of a Collector's pods, and of the pod of its check, each below the name of its pod.
+func (p *portal) logs(ctx context.Context, namespace, name string) (string, error) {
 	pods, err := p.newest(ctx, namespace, name)
 	if err != nil {
 		return "", err

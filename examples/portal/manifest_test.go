@@ -124,7 +124,7 @@ func TestTheEditorSaysAllThatIsWrong(t *testing.T) {
 		{name: "no name", text: "{apiVersion: kube8.dev/v1alpha1, kind: Collector, metadata: []}", code: 400, message: "metadata.name: missing"},
 		{name: "another namespace", text: strings.Replace(valid, "  name: gateway", "  name: gateway\n  namespace: tenant-globex", 1), code: 400, message: "metadata.namespace: must be tenant-acme"},
 		{name: "a Collector that is there", text: valid, code: 409, message: `collectors.kube8.dev "gateway" already exists`},
-		{name: "one that somebody has changed since", text: valid, tag: tag, code: 409, message: "somebody has changed this Collector since you opened it"},
+		{name: "one that somebody has changed since", text: valid, tag: tag, code: 409, message: "this Collector has changed since you opened it"},
 		{name: "one that a GitOps tool manages", text: valid, tag: newer, code: 409, message: "application shop of Argo CD manages this Collector and would change it back"},
 		{name: "one that a GitOps tool manages, confirmed", query: "?force=true", text: valid, tag: newer, code: 200, message: "+    name: opentelemetry-collector"},
 		{name: "what is too large", text: strings.Repeat("#", 1<<20+1), code: 413, message: "at most 256 KiB"},

@@ -41,7 +41,7 @@ func TestThePageByClick(t *testing.T) {
 	go func() { defer close(observed); observeAll(ctx) }()
 	t.Cleanup(func() { cancel(); <-observed })
 	test := exec.CommandContext(t.Context(), "go", "test", "-tags=e2e", "-count=1", "./browser")
-	test.Env = append(os.Environ(), "PORTAL_URL="+portalURL+"/", "NAMESPACES=tenant-acme,tenant-initech")
+	test.Env = append(os.Environ(), "PORTAL_URL="+portalURL+"/?namespace=tenant-acme,tenant-initech", "NAMESPACES=tenant-acme,tenant-initech")
 	if out, err := test.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -69,6 +69,11 @@ func observeAll(ctx context.Context) {
 					ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, v1alpha1.ReasonPodsNotReady, "0/1 updated; pod kept-1: CrashLoopBackOff, exit code 1"
 				}
 				c.Status.Conditions = []v1alpha1.Condition{ready}
+				if c.Spec.Flow != nil {
+					c.Status.Conditions = append(c.Status.Conditions, v1alpha1.Condition{
+						Type: v1alpha1.DataFlowing, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonAllDropped, Message: "data comes in, and none goes out",
+					})
+				}
 				_ = admin.Status().Update(ctx, &c) // a conflict is tried again
 			}
 		}

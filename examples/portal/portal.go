@@ -47,7 +47,7 @@ var page embed.FS
 type portal struct {
 	collectors client.WithWatch
 	pods       typedcorev1.PodsGetter // for their logs
-	namespaces []string               // that the account may see, if it may not list namespaces
+	namespaces []string               // that the account may see, if it cannot list namespaces
 	streams    context.Context        // they end with it
 	feeds      *feeds
 }
@@ -65,7 +65,6 @@ func newPortal(streams context.Context, to *cluster, namespaces, hosts []string)
 	mux.Handle("GET /collectors/{namespace}/events", handler(p.events))
 	mux.Handle("GET /manifests/{namespace}/{name}", brief(p.getManifest))
 	mux.Handle("PUT /manifests/{namespace}", brief(p.putManifest))
-	mux.Handle("GET /logs/{namespace}/{name}", brief(p.logs))
 	mux.Handle("GET /about/{namespace}/{name}", brief(p.about))
 	mux.Handle("GET /namespaces", brief(p.listNamespaces))
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
@@ -110,34 +109,26 @@ type shown struct {
 
 // show leaves the configuration out, because it may hold credentials.
 func show(c *v1alpha1.Collector) shown {
-	s := observed(c)
-	s.State = stateOf(&s)
-	s.Cause = causeOf(c, &s)
-	return s
-}
-
-// observed returns what the fields of a Collector say.
-func observed(c *v1alpha1.Collector) shown {
 	s := shown{Namespace: c.Namespace, Name: c.Name, Ready: string(metav1.ConditionUnknown), Keeper: explain.Keeper(c), wanted: wanted{
 		Collector: c.Spec.Collector.Name, Version: c.Spec.Collector.Version,
 		Tenant: c.Spec.Tenant.Reference, TenantID: c.Spec.Tenant.ID, Cluster: c.Spec.Cluster,
 		ConfigurationSecret: c.Spec.Collector.ConfigurationSecret,
 	}}
-	if c.DeletionTimestamp != nil {
-		s.Reason, s.Since = deleting, c.DeletionTimestamp.UTC()
-		return s
-	}
-	s.Since = written(c).UTC()
+	since := written(c)
 	for _, condition := range c.Status.Conditions {
 		// A status of an older generation says nothing of the latest change, except that the operator does not follow it.
 		isCurrent := c.Status.ObservedGeneration == c.Generation || condition.Reason == v1alpha1.ReasonPaused
-		if condition.Type == "Ready" && isCurrent {
+		if condition.Type == "Ready" && isCurrent && c.DeletionTimestamp == nil {
 			s.Ready, s.Reason, s.Message = string(condition.Status), condition.Reason, condition.Message
-			if changed := condition.LastTransitionTime; !changed.IsZero() {
-				s.Since = changed.UTC()
-			}
+			since = cmp.Or(condition.LastTransitionTime.Time, since)
 		}
 	}
+	if c.DeletionTimestamp != nil {
+		s.Reason, since = deleting, c.DeletionTimestamp.Time
+	}
+	s.Since = since.UTC()
+	s.State = stateOf(&s)
+	s.Cause = causeOf(c, &s)
 	return s
 }
 

@@ -190,7 +190,7 @@ func TestAPausedCollectorStaysPausedWhenItIsChanged(t *testing.T) {
 func TestBrowsersLoadAndKeepNothingElse(t *testing.T) {
 	put(t, "gateway", valid())
 	for _, path := range []string{"/", "/page/", "/page/page.js", "/about/" + tenant + "/gateway", "/collectors/" + tenant + "?configuration=true",
-		"/collectors/" + tenant + "/events", manifests + "/gateway", "/logs/" + tenant + "/gateway", "/nothing"} {
+		"/collectors/" + tenant + "/events", manifests + "/gateway", "/nothing"} {
 		t.Run(path, func(t *testing.T) {
 			g := NewWithT(t)
 			response, err := http.Get(portalURL + path) //nolint:noctx // the test's server ends it

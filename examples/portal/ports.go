@@ -87,7 +87,7 @@ func listening(c *v1alpha1.Collector) (text, doubt string) {
 	text = cmp.Or(string(config.ConfigurationText), string(config.Configuration))
 	switch {
 	case config.ConfigurationSecret != nil:
-		return "", "the configuration is in a Secret, which the portal may not read"
+		return "", "the configuration is in a Secret, which the portal cannot read"
 	case len(config.Bases)+len(c.Status.Bases) > 0:
 		return "", "bases of the platform are a part of the configuration"
 	case text == "":

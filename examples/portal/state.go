@@ -121,7 +121,7 @@ func flowOf(c *v1alpha1.Collector) *flow {
 	}
 	at := slices.IndexFunc(c.Status.Conditions, func(is v1alpha1.Condition) bool { return is.Type == v1alpha1.DataFlowing })
 	if at < 0 {
-		return &flow{Received: "not known", Sent: "not known", Means: "the operator has not read the metrics of the pods yet"}
+		return &flow{Received: "not known", Sent: "not known", Means: "The operator has not read the metrics of the pods yet"}
 	}
 	condition := c.Status.Conditions[at]
 	is, isKnown := flows[condition.Reason]

@@ -26,12 +26,17 @@ function newRow(collector) {
 function show(collector) {
   const row = rows.get(keyOf(collector)) ?? newRow(collector);
   const { name, state, version, tenant, cluster, since, message = "", cause = "", keeper = "" } = collector;
-  const place = [isOne ? "" : collector.namespace, tenant, cluster].filter(Boolean).join(", ");
-  const told = { name, place, state, reason: collector.reason || "Waiting for the operator", cause, version };
+  const places = [isOne ? "" : collector.namespace, tenant, cluster].filter(Boolean);
+  const told = { name, state, reason: collector.reason || "Waiting for the operator", cause, version };
   for (const [part, text] of Object.entries(told)) row.querySelector(`.${part}`).textContent = text;
+  row.querySelector(".place").replaceChildren(...places.map((place, i) => {
+    const span = document.createElement("span");
+    span.textContent = i < places.length - 1 ? `${place},\u00a0` : place;
+    return span;
+  }));
   row.querySelector("time").dateTime = since;
   tellAges(row);
-  Object.assign(row.dataset, { state, tenant, cluster, keeper, text: [...Object.values(told), message].join(" ").toLowerCase() });
+  Object.assign(row.dataset, { state, tenant, cluster, keeper, text: [...Object.values(told), ...places, message].join(" ").toLowerCase() });
   for (const part of ["tenant", "cluster"]) {
     const known = [...filter[part].options].some((option) => option.value === collector[part]);
     if (!known) filter[part].add(new Option(collector[part], collector[part]));
