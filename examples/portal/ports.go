@@ -81,7 +81,7 @@ func addresses(service corev1.Service, port corev1.ServicePort) (found []address
 // comment is a line that opens nothing, in any language of a collector.
 var comment = regexp.MustCompile(`(?m)^[ \t]*(#|//).*$`)
 
-// listening returns the text in which the ports are that a collector opens for data, or why that is not known.
+// listening returns the part of a configuration that opens ports for data, or why it is not known.
 func listening(c *v1alpha1.Collector) (text, doubt string) {
 	config := c.Spec.Collector
 	text = cmp.Or(string(config.ConfigurationText), string(config.Configuration))
