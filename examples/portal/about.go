@@ -156,7 +156,7 @@ func (s *screen) judge(services []corev1.Service, troubles []string) (err error)
 		messages = append(messages, "the Service has no address of a load balancer")
 	}
 	s.Causes, err = explain.Causes(of.Namespace, of.Name, messages...)
-	return err //nolint:wrapcheck // it says what it read
+	return err
 }
 
 // read returns the Collector that a request names, with all its fields.

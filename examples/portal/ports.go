@@ -93,11 +93,11 @@ func listening(c *v1alpha1.Collector) (text, doubt string) {
 	case text == "":
 		return "", "the Collector has no configuration of its own"
 	}
-	text = receivers(text)
+	texts := []string{receivers(text)}
 	for _, file := range config.Files {
-		text += "\n" + comment.ReplaceAllString(string(file), "")
+		texts = append(texts, comment.ReplaceAllString(string(file), ""))
 	}
-	return text, ""
+	return strings.Join(texts, "\n"), ""
 }
 
 // receivers returns the receivers in the pipelines of an OpenTelemetry Collector. Any other text stays, without comments.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,8 +54,8 @@ func TestTheListSaysInWhichStateSinceWhenAndWhy(t *testing.T) {
 			if row.isDeleted {
 				collector.DeletionTimestamp = at(7)
 			}
-			collector.Status.Conditions = append(row.others, v1alpha1.Condition{
-				Type: "Ready", Status: row.status, Reason: row.reason, Message: row.message, LastTransitionTime: *at(3),
+			collector.Status.Conditions = slices.Concat(row.others, []v1alpha1.Condition{
+				{Type: "Ready", Status: row.status, Reason: row.reason, Message: row.message, LastTransitionTime: *at(3)},
 			})
 			s, g := show(collector), NewWithT(t)
 			g.Expect(s.State).To(Equal(row.state))
