@@ -26,10 +26,10 @@ import (
 	"github.com/kube8/kube8-operator/internal/explain"
 )
 
-// aboutGateway returns the text of the page of the Collector gateway.
-func aboutGateway(t *testing.T) string {
+// aboutGateway returns the text of the page of the Collector gateway: the overview, or another tab.
+func aboutGateway(t *testing.T, tab ...string) string {
 	t.Helper()
-	code, page := call(t, http.MethodGet, "/about/"+tenant+"/gateway", nil)
+	code, page := call(t, http.MethodGet, "/about/"+tenant+"/gateway?tab="+strings.Join(tab, ""), nil)
 	if code != http.StatusOK {
 		t.Fatal(page)
 	}
@@ -115,27 +115,35 @@ func TestEachCauseIsToldOnThePage(t *testing.T) {
 	}
 }
 
-func TestThePageSaysThatDataDoesNotFlow(t *testing.T) {
+func TestThePageSaysWhetherDataFlows(t *testing.T) {
 	g := NewWithT(t)
 	put(t, "gateway", valid())
+	tell(t, "0/1 updated")
+	g.Expect(aboutGateway(t)).NotTo(ContainSubstring("Received"), "the spec does not ask")
 	collector := get(t)
+	collector.Spec.Flow = &v1alpha1.Flow{}
+	g.Expect(admin.Update(t.Context(), collector)).To(Succeed())
 	collector.Status = v1alpha1.CollectorStatus{ObservedGeneration: collector.Generation, Conditions: []v1alpha1.Condition{
 		{Type: v1alpha1.DataFlowing, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonAllDropped, Message: "data comes in, and none goes out"},
 		{Type: "Ready", Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonAvailable, Message: "1/1 available"},
 	}}
 	g.Expect(admin.Status().Update(t.Context(), collector)).To(Succeed())
-	g.Expect(aboutGateway(t)).To(And(ContainSubstring("Ready"), ContainSubstring("`AllDropped`: The collector takes data, and sends none of it.")))
+	g.Expect(aboutGateway(t)).To(And(ContainSubstring("Ready"), ContainSubstring("`AllDropped`: The collector takes data, and sends none of it."),
+		ContainSubstring("<dt>Received</dt><dd>yes</dd><dt>Sent</dt><dd>no</dd>"), ContainSubstring("data comes in, and none goes out")))
+	g.Expect(show(get(t)).Cause).To(Equal("AllDropped: The collector takes data, and sends none of it."), "also in the list")
 }
 
 func TestThePageSaysWhereToSendData(t *testing.T) {
 	g := NewWithT(t)
-	put(t, "gateway", valid())
+	opens := valid()
+	opens.Configuration = "[{port: 4317}, {listen: ':4318'}, {bind: '0.0.0.0:514'}]"
+	put(t, "gateway", opens)
 	tell(t, "0/1 updated")
 	g.Expect(aboutGateway(t)).To(ContainSubstring("It has no Service."))
 	of := metav1.ObjectMeta{Namespace: tenant, Name: "gateway", Labels: map[string]string{v1alpha1.CollectorLabel: "gateway"}}
 	service := &corev1.Service{ObjectMeta: of, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{
 		{Name: "otlp", Port: 4317, AppProtocol: new("grpc")}, {Name: "otlp-http", Port: 4318, AppProtocol: new("http")},
-		{Name: "syslog", Port: 514, Protocol: corev1.ProtocolUDP},
+		{Name: "syslog", Port: 514, Protocol: corev1.ProtocolUDP}, {Name: "zipkin", Port: 9411},
 	}}}
 	headless := &corev1.Service{ObjectMeta: of, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 9}}}}
 	headless.Name = "gateway-headless"
@@ -148,7 +156,7 @@ func TestThePageSaysWhereToSendData(t *testing.T) {
 	for _, at := range []string{"`gateway.tenant-acme:4317`", "`http://gateway.tenant-acme:4318`", "`gateway.tenant-acme:514 (UDP)`"} {
 		g.Expect(page).To(ContainSubstring(at))
 	}
-	g.Expect(page).NotTo(ContainSubstring("gateway-headless"))
+	g.Expect(page).To(And(ContainSubstring("does not open to other pods: zipkin (9411)."), Not(ContainSubstring("gateway-headless"))))
 	g.Expect(page).To(ContainSubstring("The cluster has not given the Service an address."))
 
 	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
@@ -163,7 +171,7 @@ func TestThePageWaitsForTheOperator(t *testing.T) {
 	put(t, "gateway", valid())
 	g.Expect(aboutGateway(t)).To(And(ContainSubstring("Waiting for the operator"), ContainSubstring("If it lasts")))
 	observe(t, corev1.ConditionFalse, v1alpha1.ReasonConfigMissing)
-	g.Expect(aboutGateway(t)).To(And(ContainSubstring("Not ready"), ContainSubstring("What it means"), Not(ContainSubstring("may not read"))))
+	g.Expect(aboutGateway(t)).To(And(ContainSubstring("Not ready"), ContainSubstring("What it means"), Not(ContainSubstring("portal cannot read"))))
 }
 
 func TestThePageSaysWhatThePortalMayNotRead(t *testing.T) {
@@ -187,20 +195,20 @@ func TestThePageSaysWhatThePortalMayNotRead(t *testing.T) {
 	to, _, err := connect(file)
 	g.Expect(err).NotTo(HaveOccurred())
 	reader := newPortal(t.Context(), to, []string{tenant}, nil)
-	// The API server takes a moment to follow a role.
-	g.Eventually(func() string {
-		answer := httptest.NewRecorder()
-		reader.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/about/"+tenant+"/gateway", http.NoBody))
-		return answer.Body.String()
-	}).Should(ContainSubstring("The portal may not read: events, pods, services."))
+	for tab, unseen := range map[string]string{overviewTab: "pods, services", historyTab: "events", logsTab: "logs"} {
+		// The API server takes a moment to follow a role.
+		g.Eventually(func() string {
+			answer := httptest.NewRecorder()
+			reader.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/about/"+tenant+"/gateway?tab="+tab, http.NoBody))
+			return answer.Body.String()
+		}).Should(And(ContainSubstring("The portal cannot read: "+unseen+"."), Not(ContainSubstring("It has no Service"))))
+	}
 }
 
 func TestTheLogsAreTheLastLines(t *testing.T) {
 	g := NewWithT(t)
 	put(t, "gateway", valid())
-	code, says := call(t, http.MethodGet, "/logs/"+tenant+"/gateway", nil)
-	g.Expect(code).To(Equal(http.StatusOK), says)
-	g.Expect(says).To(BeEmpty())
+	g.Expect(aboutGateway(t, logsTab)).To(ContainSubstring("There are no pods."))
 	var asked url.Values
 	kubelet := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.Query()
@@ -211,16 +219,12 @@ func TestTheLogsAreTheLastLines(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
 	create(t, node, gatewayPod())
-	code, says = call(t, http.MethodGet, "/logs/"+tenant+"/gateway", nil)
-	g.Expect(code).To(Equal(http.StatusOK))
-	g.Expect(says).To(ContainSubstring("gateway-1\n"), "why there is none")
+	g.Expect(aboutGateway(t, logsTab)).To(ContainSubstring(">gateway-1\n"), "why there is none")
 
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
 	node.Status.DaemonEndpoints.KubeletEndpoint.Port = intstr.FromInt32(int32(port)).IntVal
 	g.Expect(admin.Status().Update(t.Context(), node)).To(Succeed())
-	code, says = call(t, http.MethodGet, "/logs/"+tenant+"/gateway", nil)
-	g.Expect(code).To(Equal(http.StatusOK), says)
-	g.Expect(says).To(Equal("gateway-1\n<b>error: no exporter</b>"))
+	g.Expect(aboutGateway(t, logsTab)).To(ContainSubstring(">gateway-1\n<b>error: no exporter</b></pre>"))
 	g.Expect(asked.Get("tailLines")).To(Equal("100"))
 	g.Expect(asked.Get("limitBytes")).To(Equal("65536"))
 }

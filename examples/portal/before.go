@@ -14,7 +14,7 @@ import (
 
 const (
 	// beforeAnnotation has the spec that a Collector had before it was last saved here. The operator's own records of revisions are
-	// Secrets, which the portal may not read.
+	// Secrets, which the portal cannot read.
 	beforeAnnotation = "portal.kube8.dev/before"
 
 	maxAnnotations = 256 << 10 // is what all annotations of an object may have together

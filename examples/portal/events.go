@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
@@ -22,27 +24,32 @@ const (
 	takeWithin = 10 * time.Second
 )
 
-// events streams the Collectors of a namespace as server-sent events: "list" has all of them, then "changed" and
+// events streams the Collectors of some namespaces as server-sent events: "list" has all of them, then "changed" and
 // "deleted" have one each. A reader whose connection broke comes back, as browsers do by themselves, and gets a list again.
 func (p *portal) events(w http.ResponseWriter, r *http.Request) error {
-	namespace := r.PathValue("namespace")
-	followed, err := p.feeds.join(r.Context(), namespace)
-	if err != nil {
-		return err
-	}
-	defer p.feeds.leave(namespace, followed)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(p.streams, cancel)()
-	defer context.AfterFunc(followed.ctx, cancel)()
 	changes := make(chan change)
-	hasList, stop, err := followed.read(ctx, changes)
-	if err != nil {
-		return err
+	var waited []func() bool
+	var ends []func()
+	defer func() {
+		for _, end := range ends {
+			end()
+		}
+	}()
+	for _, namespace := range namespacesOf(r) {
+		hasList, leave, err := p.feeds.follow(ctx, cancel, namespace, changes)
+		if err != nil {
+			return err
+		}
+		waited, ends = append(waited, hasList), append(ends, leave)
 	}
-	defer stop()
+	hasLists := func() bool {
+		return !slices.ContainsFunc(waited, func(hasList func() bool) bool { return !hasList() })
+	}
 	out := &eventStream{w: w, control: http.NewResponseController(w)}
-	return out.end(out.follow(ctx, changes, hasList))
+	return out.end(out.follow(ctx, changes, hasLists))
 }
 
 // follow sends the list, and then what changes, until ctx ends.
@@ -50,7 +57,7 @@ func (s *eventStream) follow(ctx context.Context, changes <-chan change, hasList
 	settled, alive := time.NewTicker(settleEvery), time.NewTicker(heartbeat)
 	defer settled.Stop()
 	defer alive.Stop()
-	first := map[string]v1alpha1.Collector{}
+	first := map[client.ObjectKey]v1alpha1.Collector{}
 	for {
 		var err error
 		select {
@@ -62,15 +69,17 @@ func (s *eventStream) follow(ctx context.Context, changes <-chan change, hasList
 			if hasList() {
 				settled.Stop()
 				list := slices.Collect(maps.Values(first))
-				slices.SortFunc(list, func(a, b v1alpha1.Collector) int { return cmp.Compare(a.Name, b.Name) })
+				slices.SortFunc(list, func(a, b v1alpha1.Collector) int {
+					return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+				})
 				err, first = s.send("list", showAll(list, false)), nil
 			}
 		case changed := <-changes:
 			switch {
 			case first != nil && changed.isDeleted:
-				delete(first, changed.collector.Name)
+				delete(first, client.ObjectKeyFromObject(changed.collector))
 			case first != nil:
-				first[changed.collector.Name] = *changed.collector
+				first[client.ObjectKeyFromObject(changed.collector)] = *changed.collector
 			case changed.isDeleted:
 				err = s.send("deleted", show(changed.collector))
 			default:

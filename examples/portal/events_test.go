@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -26,12 +27,13 @@ type reader struct {
 
 type event struct{ name, data string }
 
-// open opens a stream.
-func open(t *testing.T, url string) *reader {
+// open opens a stream of the tenant's namespace, and of others.
+func open(t *testing.T, url string, others ...string) *reader {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/collectors/"+tenant+"/events", nil)
+	namespaces := strings.Join(append(others, tenant), ",")
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/collectors/"+namespaces+"/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,6 +154,29 @@ func TestAReaderThatComesBackHasTheListAgain(t *testing.T) {
 	g.Expect(admin.Delete(t.Context(), named("edge"))).To(Succeed())
 	g.Expect(second.next(t, "deleted")).To(HaveExactElements("edge Unknown"))
 	g.Expect(open(t, portalURL).next(t, "list")).To(HaveExactElements("gateway True Available"))
+}
+
+func TestSeveralNamespacesAreOneList(t *testing.T) {
+	g := NewWithT(t)
+	put(t, "gateway", valid())
+	edge := get(t)
+	edge.ObjectMeta = metav1.ObjectMeta{Namespace: "tenant-initech", Name: "edge"}
+	create(t, edge)
+	stream := open(t, portalURL, "tenant-initech")
+	g.Expect(stream.next(t, "list")).To(HaveExactElements("gateway Unknown", "edge Unknown"))
+	g.Expect(admin.Delete(t.Context(), edge)).To(Succeed())
+	g.Expect(stream.next(t, "deleted")).To(HaveExactElements("edge Unknown"))
+	observe(t, corev1.ConditionTrue, v1alpha1.ReasonAvailable)
+	g.Expect(stream.next(t, "changed")).To(HaveExactElements("gateway True Available"))
+	stream.close()
+
+	_, answer := call(t, http.MethodGet, "/collectors/tenant-initech,tenant-acme", nil)
+	g.Expect(answer).To(And(ContainSubstring(`"namespace":"tenant-acme","name":"gateway"`), Not(ContainSubstring("edge"))))
+	for _, path := range []string{"", "/events"} {
+		code, answer := call(t, http.MethodGet, "/collectors/tenant-acme,tenant-globex"+path, nil)
+		g.Expect(code).To(Equal(http.StatusForbidden), answer)
+	}
+	g.Eventually(func() int { return watches(t) }).Should(BeZero())
 }
 
 func TestHundredsOfReadersAreOneWatchAndNobodyWaitsForThem(t *testing.T) {

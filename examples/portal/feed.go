@@ -42,7 +42,26 @@ type change struct {
 	isDeleted bool
 }
 
-// join returns the feed of a namespace. Its reader leaves it. The error is that of the API server if the account may not read there.
+// follow sends the Collectors of a namespace, and then what changes, until ctx ends. It calls lost if the feed ends before. hasList tells
+// whether all that there were are sent.
+func (f *feeds) follow(ctx context.Context, lost func(), namespace string, changes chan<- change) (
+	hasList func() bool, leave func(), err error,
+) {
+	joined, err := f.join(ctx, namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	forget := context.AfterFunc(joined.ctx, lost)
+	hasList, stop, err := joined.read(ctx, changes)
+	if err != nil {
+		forget()
+		f.leave(namespace, joined)
+		return nil, nil, err
+	}
+	return hasList, func() { stop(); forget(); f.leave(namespace, joined) }, nil
+}
+
+// join returns the feed of a namespace. Its reader leaves it. The error is that of the API server if the account cannot read there.
 func (f *feeds) join(ctx context.Context, namespace string) (*feed, error) {
 	if joined := f.attach(namespace, false); joined != nil {
 		return joined, nil
@@ -141,7 +160,7 @@ func listAll(ctx context.Context, from client.Reader, namespace string, each fun
 	}
 }
 
-// read sends a reader the Collectors, and then what changes, until ctx ends. hasList tells whether all that there were are sent.
+// read sends a reader the Collectors, and then what changes, until ctx ends.
 func (f *feed) read(ctx context.Context, changes chan<- change) (hasList func() bool, stop func(), err error) {
 	send := func(object any, isDeleted bool) {
 		if last, is := object.(cache.DeletedFinalStateUnknown); is {

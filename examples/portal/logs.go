@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -30,24 +28,21 @@ const (
 // checkLabel is on the pods of a check, with the Collector's name as its value.
 const checkLabel = "kube8.dev/check"
 
-// logs answers with the last lines of the logs of a Collector's pods, and of the pod of its check.
-func (p *portal) logs(w http.ResponseWriter, r *http.Request) error {
-	namespace, name := r.PathValue("namespace"), r.PathValue("name")
-	pods, err := p.newest(r.Context(), namespace, name)
+// logs returns the last lines of the logs of a Collector's pods, and of the pod of its check, each below the name of its pod.
+func (p *portal) logs(ctx context.Context, namespace, name string) (string, error) {
+	pods, err := p.newest(ctx, namespace, name)
 	if err != nil {
-		return err
+		return "", err
 	}
-	var all bytes.Buffer
+	var all strings.Builder
 	for _, pod := range pods {
-		text, err := p.log(r.Context(), &pod)
+		text, err := p.log(ctx, &pod)
 		if err != nil {
-			return err
+			return "", err
 		}
 		fmt.Fprintf(&all, "%s\n%s\n\n", pod.Name, cmp.Or(strings.TrimSpace(text), "(nothing yet)"))
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write(bytes.TrimSpace(all.Bytes())) // a browser that has gone does not need it
-	return nil
+	return strings.TrimSpace(all.String()), nil
 }
 
 // log returns the last lines of a pod's log, or why there are none.

@@ -46,7 +46,7 @@ func main() {
 	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "file that says which cluster, and as whom "+
 		"(default $KUBECONFIG, then ~/.kube/config, then the ServiceAccount of the pod)")
 	flag.StringVar(&o.namespaces, "namespaces", "", "further namespaces, separated by commas, that the page offers if the account "+
-		"may not list namespaces; it never offers one whose Collectors the account may not list")
+		"cannot list namespaces; it never offers one whose Collectors the account cannot list")
 	flag.StringVar(&o.hosts, "hosts", "localhost", "names, separated by commas, by which browsers reach the portal; "+
 		"an IP address is always one")
 	flag.Usage = func() {

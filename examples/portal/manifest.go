@@ -116,7 +116,7 @@ func (p *portal) update(r *http.Request, wanted *unstructured.Unstructured, dryR
 			refused = keptBy(live, r)
 		}
 		if tag(text) != r.Header.Get("If-Match") {
-			refused = "somebody has changed this Collector since you opened it; copy what you wrote, and open it again"
+			refused = "this Collector has changed since you opened it; copy what you wrote, and open it again"
 		}
 		if refused != "" {
 			return "", nil, conflict(live, refused)

@@ -74,8 +74,7 @@ func TestAnyFieldIsEditedAsYAML(t *testing.T) {
 
 	t.Run("and what was before is told without the configuration, and comes back", func(t *testing.T) {
 		g := NewWithT(t)
-		_, page := call(t, http.MethodGet, "/about/"+tenant+"/gateway", nil)
-		g.Expect(page).To(And(MatchRegexp(`(?s)spec\.replicas.*–.*3`), Not(ContainSubstring(secret))))
+		g.Expect(aboutGateway(t, historyTab)).To(And(MatchRegexp(`(?s)spec\.replicas.*–.*3`), Not(ContainSubstring(secret))))
 		text, tag := opened(t, "?before=true")
 		g.Expect(text).NotTo(ContainSubstring("replicas"))
 		code, difference := save(t, "", text, "If-Match", tag)
@@ -93,8 +92,7 @@ func TestWhatChangedIsToldWithoutConfigurations(t *testing.T) {
 	text = strings.NewReplacer("debug: {}", "debug: {} # another", "0.150.0", "0.151.0").Replace(text)
 	code, says := save(t, "", text, "If-Match", tag)
 	g.Expect(code).To(Equal(http.StatusOK), says)
-	_, page := call(t, http.MethodGet, "/about/"+tenant+"/gateway", nil)
-	g.Expect(page).To(And(MatchRegexp(`(?s)configurationText.*\(hidden\).*\(hidden\).*version.*0\.150\.0.*0\.151\.0`), Not(ContainSubstring(secret))))
+	g.Expect(aboutGateway(t, historyTab)).To(And(MatchRegexp(`(?s)configurationText.*\(hidden\).*\(hidden\).*version.*0\.150\.0.*0\.151\.0`), Not(ContainSubstring(secret))))
 	text, _ = opened(t, "?before=true")
 	g.Expect(text).To(And(ContainSubstring("version: 0.150.0"), ContainSubstring("debug: {} # "+secret)))
 }
@@ -126,7 +124,7 @@ func TestTheEditorSaysAllThatIsWrong(t *testing.T) {
 		{name: "no name", text: "{apiVersion: kube8.dev/v1alpha1, kind: Collector, metadata: []}", code: 400, message: "metadata.name: missing"},
 		{name: "another namespace", text: strings.Replace(valid, "  name: gateway", "  name: gateway\n  namespace: tenant-globex", 1), code: 400, message: "metadata.namespace: must be tenant-acme"},
 		{name: "a Collector that is there", text: valid, code: 409, message: `collectors.kube8.dev "gateway" already exists`},
-		{name: "one that somebody has changed since", text: valid, tag: tag, code: 409, message: "somebody has changed this Collector since you opened it"},
+		{name: "one that somebody has changed since", text: valid, tag: tag, code: 409, message: "this Collector has changed since you opened it"},
 		{name: "one that a GitOps tool manages", text: valid, tag: newer, code: 409, message: "application shop of Argo CD manages this Collector and would change it back"},
 		{name: "one that a GitOps tool manages, confirmed", query: "?force=true", text: valid, tag: newer, code: 200, message: "+    name: opentelemetry-collector"},
 		{name: "what is too large", text: strings.Repeat("#", 1<<20+1), code: 413, message: "at most 256 KiB"},

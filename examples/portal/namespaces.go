@@ -16,7 +16,7 @@ import (
 // ofKubernetes are namespaces that no tenant has.
 var ofKubernetes = []string{"kube-system", "kube-public", "kube-node-lease"}
 
-// listNamespaces answers with the namespaces whose Collectors the portal's account may list. An account that may not list
+// listNamespaces answers with the namespaces whose Collectors the portal's account may list. An account that cannot list
 // namespaces chooses among those that the portal was started with.
 func (p *portal) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	candidates := slices.Clone(p.namespaces)

@@ -24,7 +24,7 @@ func TestThePageByClick(t *testing.T) {
 			Name: "opentelemetry-collector", Version: "0.150.0",
 			ConfigurationSecret: &v1alpha1.ConfigurationSecret{Name: "kept", Key: "config.yaml"},
 		},
-		Tenant: v1alpha1.Tenant{ID: "1042", Reference: "acme"}, Cluster: "prod-eu-1",
+		Tenant: v1alpha1.Tenant{ID: "1042", Reference: "acme"}, Cluster: "prod-eu-1", Flow: &v1alpha1.Flow{},
 	}
 	if err := admin.Create(t.Context(), kept); err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestThePageByClick(t *testing.T) {
 	go func() { defer close(observed); observeAll(ctx) }()
 	t.Cleanup(func() { cancel(); <-observed })
 	test := exec.CommandContext(t.Context(), "go", "test", "-tags=e2e", "-count=1", "./browser")
-	test.Env = append(os.Environ(), "PORTAL_URL="+portalURL+"/", "NAMESPACES=tenant-acme,tenant-initech")
+	test.Env = append(os.Environ(), "PORTAL_URL="+portalURL+"/?namespace=tenant-acme,tenant-initech", "NAMESPACES=tenant-acme,tenant-initech")
 	if out, err := test.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -69,6 +69,11 @@ func observeAll(ctx context.Context) {
 					ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, v1alpha1.ReasonPodsNotReady, "0/1 updated; pod kept-1: CrashLoopBackOff, exit code 1"
 				}
 				c.Status.Conditions = []v1alpha1.Condition{ready}
+				if c.Spec.Flow != nil {
+					c.Status.Conditions = append(c.Status.Conditions, v1alpha1.Condition{
+						Type: v1alpha1.DataFlowing, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonAllDropped, Message: "data comes in, and none goes out",
+					})
+				}
 				_ = admin.Status().Update(ctx, &c) // a conflict is tried again
 			}
 		}
@@ -95,9 +100,11 @@ func TestThePageOfACollectorHasItsStatusAndItsEvents(t *testing.T) {
 			LastTimestamp:  metav1.NewTime(time.Date(2026, 1, 1, i, 0, 0, 0, time.UTC)),
 		})).To(Succeed())
 	}
-	code, answer := call(t, http.MethodGet, "/about/"+tenant+"/gateway", nil)
-	g.Expect(code).To(Equal(http.StatusOK))
-	g.Expect(answer).To(And(ContainSubstring("&lt;b&gt;exit code 1&lt;/b&gt;"), MatchRegexp(`(?s)01:00:00Z.*Newer.*00:00:00Z.*Older`), Not(ContainSubstring(secret))))
+	_, answer := call(t, http.MethodGet, "/about/"+tenant+"/gateway", nil)
+	g.Expect(answer).To(And(ContainSubstring("&lt;b&gt;exit code 1&lt;/b&gt;"), Not(ContainSubstring(secret))))
+	g.Expect(aboutGateway(t, historyTab)).To(And(MatchRegexp(`(?s)01:00:00Z.*Newer.*00:00:00Z.*Older`), Not(ContainSubstring(secret))))
+	code, _ := call(t, http.MethodGet, "/about/"+tenant+"/gateway?tab=nothing", nil)
+	g.Expect(code).To(Equal(http.StatusBadRequest))
 	code, _ = call(t, http.MethodGet, "/about/tenant-globex/gateway", nil)
 	g.Expect(code).To(Equal(http.StatusForbidden))
 }

@@ -53,5 +53,5 @@ func TestNoMorePodsAreReadThanAreShown(t *testing.T) {
 		return answer.Body.String()
 	}
 	g.Expect(ask("/about/" + tenant + "/gateway")).To(ContainSubstring("What happened"))
-	g.Expect(strings.Count(ask("/logs/"+tenant+"/gateway"), "gateway-")).To(BeNumerically(">=", maxLogged))
+	g.Expect(strings.Count(ask("/about/"+tenant+"/gateway?tab=logs"), "gateway-")).To(BeNumerically(">=", maxLogged))
 }

@@ -47,7 +47,7 @@ var page embed.FS
 type portal struct {
 	collectors client.WithWatch
 	pods       typedcorev1.PodsGetter // for their logs
-	namespaces []string               // that the account may see, if it may not list namespaces
+	namespaces []string               // that the account may see, if it cannot list namespaces
 	streams    context.Context        // they end with it
 	feeds      *feeds
 }
@@ -65,7 +65,6 @@ func newPortal(streams context.Context, to *cluster, namespaces, hosts []string)
 	mux.Handle("GET /collectors/{namespace}/events", handler(p.events))
 	mux.Handle("GET /manifests/{namespace}/{name}", brief(p.getManifest))
 	mux.Handle("PUT /manifests/{namespace}", brief(p.putManifest))
-	mux.Handle("GET /logs/{namespace}/{name}", brief(p.logs))
 	mux.Handle("GET /about/{namespace}/{name}", brief(p.about))
 	mux.Handle("GET /namespaces", brief(p.listNamespaces))
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
@@ -96,32 +95,40 @@ type wanted struct {
 
 // shown is what the list and the stream say of a Collector.
 type shown struct {
-	Name string `json:"name"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
 	wanted
-	Ready   string `json:"ready"` // True, False or Unknown
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
-	Keeper  string `json:"keeper,omitempty"` // the GitOps tool that would change it back, if there is one
+	Ready   string    `json:"ready"` // True, False or Unknown
+	State   string    `json:"state"` // one of those that the list counts
+	Since   time.Time `json:"since"` // when Ready last changed or, if the operator has not seen it, when a client last wrote it
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+	Cause   string    `json:"cause,omitempty"`  // why it is not ready or its data does not flow, in one sentence
+	Keeper  string    `json:"keeper,omitempty"` // the GitOps tool that would change it back, if there is one
 }
 
 // show leaves the configuration out, because it may hold credentials.
 func show(c *v1alpha1.Collector) shown {
-	s := shown{Name: c.Name, Ready: string(metav1.ConditionUnknown), Keeper: explain.Keeper(c), wanted: wanted{
+	s := shown{Namespace: c.Namespace, Name: c.Name, Ready: string(metav1.ConditionUnknown), Keeper: explain.Keeper(c), wanted: wanted{
 		Collector: c.Spec.Collector.Name, Version: c.Spec.Collector.Version,
 		Tenant: c.Spec.Tenant.Reference, TenantID: c.Spec.Tenant.ID, Cluster: c.Spec.Cluster,
 		ConfigurationSecret: c.Spec.Collector.ConfigurationSecret,
 	}}
-	if c.DeletionTimestamp != nil {
-		s.Reason = "Deleting"
-		return s
-	}
+	since := written(c)
 	for _, condition := range c.Status.Conditions {
 		// A status of an older generation says nothing of the latest change, except that the operator does not follow it.
 		isCurrent := c.Status.ObservedGeneration == c.Generation || condition.Reason == v1alpha1.ReasonPaused
-		if condition.Type == "Ready" && isCurrent {
+		if condition.Type == "Ready" && isCurrent && c.DeletionTimestamp == nil {
 			s.Ready, s.Reason, s.Message = string(condition.Status), condition.Reason, condition.Message
+			since = cmp.Or(condition.LastTransitionTime.Time, since)
 		}
 	}
+	if c.DeletionTimestamp != nil {
+		s.Reason, since = deleting, c.DeletionTimestamp.Time
+	}
+	s.Since = since.UTC()
+	s.State = stateOf(&s)
+	s.Cause = causeOf(c, &s)
 	return s
 }
 
@@ -168,18 +175,27 @@ func (p *portal) delete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// list answers with the Collectors of a namespace, and with their configurations if asked for them.
+// namespacesOf returns the namespaces that a request names: one, or several that are separated by commas.
+func namespacesOf(r *http.Request) []string {
+	return slices.Compact(slices.Sorted(strings.SplitSeq(r.PathValue("namespace"), ",")))
+}
+
+// list answers with the Collectors of some namespaces, and with their configurations if asked for them.
 func (p *portal) list(w http.ResponseWriter, r *http.Request) error {
 	isWhole := r.URL.Query().Get("configuration") == "true"
-	list, err := listAll(r.Context(), p.collectors, r.PathValue("namespace"), func(collector *v1alpha1.Collector) {
-		if !isWhole {
-			shorten(collector)
+	all := []shown{}
+	for _, namespace := range namespacesOf(r) {
+		list, err := listAll(r.Context(), p.collectors, namespace, func(collector *v1alpha1.Collector) {
+			if !isWhole {
+				shorten(collector)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("list Collectors: %w", err)
 		}
-	})
-	if err != nil {
-		return fmt.Errorf("list Collectors: %w", err)
+		all = append(all, showAll(list.Items, isWhole)...)
 	}
-	return answer(w, showAll(list.Items, isWhole))
+	return answer(w, all)
 }
 
 // tooLarge says why a body cannot be read.

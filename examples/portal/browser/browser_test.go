@@ -35,7 +35,7 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 	click := func(css string) chromedp.Action[chromedp.Void] { return chromedp.Click(chromedp.CSS(css)) }
 	review, save := click("[value=review]"), click("[value=save]:enabled")
 
-	row := func(name string) string { return `//tr[th[.="` + name + `"]]` }
+	row := func(name string) string { return `//tr[th/a[.="` + name + `"]]` }
 	has := func(path string) chromedp.Action[chromedp.Void] { return chromedp.WaitVisible(chromedp.Search(path)) }
 	hides := func(path string) chromedp.Action[chromedp.Void] {
 		return chromedp.WaitNotVisible(chromedp.Search(path))
@@ -65,46 +65,53 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 	head, rest, _ := strings.Cut(template, "configurationText")
 	_, tail, _ := strings.Cut(rest, "  tenant:")
 	asked := head + "configurationText: |\n      " + strings.ReplaceAll(strings.TrimSpace(configuration), "\n", "\n      ") + "\n  tenant:" + tail
-	step(ctx, t, "what the API server has against the manifest is said",
+	step(ctx, t, "what the API server has against the manifest is said", click("#create summary"),
 		chromedp.SetValue(manifest, strings.Replace(asked, `"1042"`, `"a b"`, 1)), review, says("refusal", "spec.tenant.id: Invalid value"))
 	isGood(ctx, t, "the list and a refusal")
 	step(ctx, t, "the mended one is shown before it is saved", chromedp.SetValue(manifest, asked), review, says("difference", "+  name: gateway"))
 	isGood(ctx, t, "the list and what a manifest changes")
 	step(ctx, t, "saved, it makes a row", save, has(row("gateway")), says("saved", "Sent gateway."), hasNot(`//*[@id="refusal"][text()]`))
-	step(ctx, t, "the collector becomes ready, and the row says so by itself", has(row("gateway")+`[@data-ready="True"]//*[.="Available"]`))
+	step(ctx, t, "the collector becomes ready, and the row says so by itself", has(row("gateway")+`[@data-state="Ready"]//*[.="Available"]`), has(`//button[.="1 ready"]`))
 	step(ctx, t, "New empties the form", click("[type=reset]"), chromedp.WaitNotVisible(chromedp.ID("difference")), hasNot(`//*[@id="saved"][text()]`))
 	filter := chromedp.CSS("[name=text]")
 	step(ctx, t, "the list is filtered by text", chromedp.SendKeys(filter, "GATEW"), hides(row("kept")), has(row("gateway")), says("none", "1 of 2 are shown."),
 		chromedp.SendKeys(filter, "?"), hides(row("gateway")))
-	step(ctx, t, "by tenant and cluster", chromedp.Reload(), has(row("gateway")+`[@data-ready="True"]`),
+	step(ctx, t, "by tenant and cluster", chromedp.Reload(), has(row("gateway")+`[@data-state="Ready"]`),
 		chromedp.SetValue(chromedp.CSS("select[name=tenant]"), "acme"), chromedp.SetValue(chromedp.CSS("select[name=cluster]"), "prod-eu-1"), has(row("gateway")))
-	step(ctx, t, "and by readiness", click("[name=unready]"), hides(row("gateway")), click("[name=unready]"), has(row("gateway")))
+	step(ctx, t, "and by state", click("[value='Not ready']"), hides(row("gateway")), click("[value='Not ready']"), has(row("gateway")))
 
-	step(ctx, t, "the row leads to the editor", chromedp.Click(chromedp.Search(row("gateway")+`//a[.="Edit"]`)), has(`//h1[.="gateway"]`), chromedp.WaitVisible(manifest))
+	inMenu := func(name, item string) []chromedp.Action[chromedp.Void] {
+		return []chromedp.Action[chromedp.Void]{
+			chromedp.Click(chromedp.Search(row(name) + `//summary`)), chromedp.Click(chromedp.Search(row(name) + `//*[.="` + item + `"]`)),
+		}
+	}
+	open := func(tab string) chromedp.Action[chromedp.Void] {
+		return chromedp.Click(chromedp.Search(`//nav/a[.="` + tab + `"]`))
+	}
+	step(ctx, t, "the row leads to the editor", append(inMenu("gateway", "Configuration"), has(`//h1[.="gateway"]`), chromedp.WaitVisible(manifest))...)
 	if text := edited("configurationText"); !strings.Contains(text, strings.ReplaceAll(strings.TrimSpace(configuration), "\n", "\n      ")) {
 		t.Errorf("the editor has another configuration:\n%s", text)
 	}
-	step(ctx, t, "beside what is known of the collector", has(`//h2[contains(., "Available")]`), has(`//tr[th[.="Ready"]]/td[.="Available"]`))
+	step(ctx, t, "below what is known of the collector", has(`//*[@id="state"][@data-state="Ready"][contains(., "Available for")]`))
 	step(ctx, t, "any field is changed, and the difference shown first",
 		chromedp.SetValue(manifest, strings.Replace(edited("spec:"), "spec:\n", "spec:\n  terminationGracePeriodSeconds: 7\n", 1)), review,
 		says("difference", "+  terminationGracePeriodSeconds: 7"))
 	isTrue(ctx, t, "a double click saves once", `(() => { const save = document.querySelector("[value=save]"); save.click(); const isOnce = save.disabled; save.click(); return isOnce; })()`)
 	step(ctx, t, "and it is saved", says("saved", "Sent gateway."), hasNot(`//*[@id="refusal"][text()]`))
-	changed := `//tr[th[.="spec.terminationGracePeriodSeconds"]]`
-	step(ctx, t, "the page says by itself what changed", has(changed+`/td[.="7"]`), has(`//*[@id="state"][@data-ready="True"]`))
 	isTrue(ctx, t, "unsaved text is not lost without a question", `(() => {
-		const { manifest } = document.getElementById("form").elements, saved = manifest.value, ask = window.confirm;
-		let asked = 0;
-		window.confirm = () => { asked++; return false; };
+		const { manifest } = document.getElementById("form").elements, saved = manifest.value;
+		const asks = () => !window.dispatchEvent(new Event("beforeunload", { cancelable: true }));
+		const before = asks();
 		manifest.value += "# unsaved";
-		for (const id of ["edit", "back"]) document.getElementById(id).click();
-		window.confirm = ask;
+		const after = asks();
 		manifest.value = saved;
-		return asked === 2; })()`)
+		return !before && after; })()`)
+	changed := `//tr[th[.="spec.terminationGracePeriodSeconds"]]`
+	step(ctx, t, "the history says what changed", open("History"), has(changed+`/td[.="7"]`), has(`//*[@id="state"][@data-state="Ready"]`))
 	isTrue(ctx, t, "however many changes there are, one page is fetched at a time", `(async () => {
 		const { fetch } = window; let running = 0, most = 0, all = 0;
 		window.fetch = async (...what) => {
-			if (what[0] !== location.pathname) return fetch(...what);
+			if (!what[0].startsWith(location.pathname)) return fetch(...what);
 			all++; most = Math.max(most, ++running);
 			try { return await fetch(...what); } finally { running--; }
 		};
@@ -112,35 +119,41 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 		while (all < 1 || running) await new Promise((done) => setTimeout(done, 50));
 		window.fetch = fetch;
 		return most === 1; })()`)
-	step(ctx, t, "logs are there on request", click("#tail"), chromedp.WaitVisible(chromedp.ID("logs")))
-	step(ctx, t, "what was before comes back", click("#back"), says("difference", "-  terminationGracePeriodSeconds: 7"))
-	isGood(ctx, t, "the page of a collector")
-	step(ctx, t, "and is saved", save, says("saved", "Sent gateway."), has(changed+`/td[.="7"]/following-sibling::td[.="–"]`))
+	isGood(ctx, t, "the history of a collector")
+	step(ctx, t, "logs have a page", open("Logs"), chromedp.WaitVisible(chromedp.ID("logs")))
+	step(ctx, t, "what was before comes back", open("History"), click("#back"), says("difference", "-  terminationGracePeriodSeconds: 7"))
+	isGood(ctx, t, "the configuration of a collector")
+	step(ctx, t, "and is saved", save, says("saved", "Sent gateway."), open("History"), has(changed+`/td[.="7"]/following-sibling::td[.="–"]`))
+	step(ctx, t, "the overview has the conditions", open("Overview"), has(`//tr[th[.="Ready"]]/td[.="Available"]`), click("header summary"))
+	isGood(ctx, t, "a collector with its menu")
 
-	step(ctx, t, "back to the list", click("header a"), has(row("kept")), chromedp.Click(chromedp.Search(row("kept")+`//a[.="Edit"]`)), has(`//h1[.="kept"]`), chromedp.WaitVisible(manifest))
+	step(ctx, t, "back to the list", click("header a"), has(row("kept")))
+	step(ctx, t, "a collector that is not ready says why in the list", has(row("kept")+`[@data-state="Not ready"]/td[@class="cause"][text()]`),
+		chromedp.Click(chromedp.Search(row("kept")+`//summary`)))
+	isGood(ctx, t, "the list with a menu")
+	step(ctx, t, "and on its page what to do", click("[href$='/kept']"), has(`//*[@id="state"][@data-state="Not ready"]`), has(`//dt[.="What to do"]`))
+	isGood(ctx, t, "a collector that is not ready")
+	step(ctx, t, "it has an editor, too", open("Configuration"), chromedp.WaitVisible(manifest))
 	text := edited("configurationSecret:\n      key: config.yaml\n      name: kept\n")
-	step(ctx, t, "a collector that is not ready says why, and what to do", has(`//*[@id="state"][@data-ready="False"]//dt[.="What to do"]`))
-	isGood(ctx, t, "the page of a collector that is not ready")
 	step(ctx, t, "a collector whose configuration is in a Secret is changed, too",
 		chromedp.SetValue(manifest, strings.Replace(text, "prod-eu-1", "prod-eu-2", 1)), review, says("difference", "+  cluster: prod-eu-2"),
-		save, says("saved", "Sent kept."), click("header a"), has(row("kept")+`//*[.="prod-eu-2"]`))
-	remove := func(name string) chromedp.Action[chromedp.Void] {
-		return chromedp.Click(chromedp.Search(row(name) + `//*[.="Delete"]`))
-	}
+		save, says("saved", "Sent kept."), click("header a"), has(row("kept")+`//*[contains(., "prod-eu-2")]`))
 	isTrue(ctx, t, "the question before a deletion names the tool that would undo it", `(() => {
 		const says = (keeper) => {
-			const data = JSON.stringify({ name: "kept", version: "0.150.0", tenant: "acme", cluster: "prod-eu-1", ready: "False", keeper });
+			const { namespace } = document.getElementById("form").elements;
+			const data = JSON.stringify({ namespace: namespace.value, name: "kept", version: "1", tenant: "acme", cluster: "c", state: "Not ready", since: "2026-01-01T00:00:00Z", keeper });
 			for (const stream of window.streams) stream.dispatchEvent(new MessageEvent("changed", { data }));
 		};
 		const ask = window.confirm;
 		let asked;
 		window.confirm = (question) => { asked = question; return false; };
 		says("application shop of Argo CD");
-		document.querySelector("[aria-label='delete kept']").click();
+		document.querySelector("[data-keeper^=application] .delete").click();
 		window.confirm = ask;
 		says();
 		return asked.includes("application shop of Argo CD manages it"); })()`)
-	step(ctx, t, "deleted, the rows go", remove("gateway"), hasNot(row("gateway")), remove("kept"), says("none", "There are none yet."))
+	step(ctx, t, "deleted, a row goes", append(inMenu("gateway", "Delete…"), hasNot(row("gateway")))...)
+	step(ctx, t, "and the last one", append(inMenu("kept", "Delete…"), says("none", "There are none yet."))...)
 
 	if err := chromedp.Cancel(ctx); err != nil {
 		t.Error(err)

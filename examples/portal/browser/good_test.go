@@ -16,9 +16,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// isWhole is true if nothing of a page is cut or beyond its edge.
+// isWhole is true if nothing of a page is cut or beyond its edge, and short names are on one line.
 const isWhole = `document.documentElement.scrollWidth <= window.innerWidth && ` +
-	`[...document.querySelectorAll("th, td, p, pre, dd, h1, h2, label, button, input:not([type=text])")].every((e) => e.scrollWidth <= e.clientWidth + 1)`
+	`[...document.querySelectorAll("th, td, p, pre, dd, h1, h2, label, button, summary, input:not([type=text])")].every((e) => e.scrollWidth <= e.clientWidth + 1) && ` +
+	`[...document.querySelectorAll(".name, .state, nav a")].every((e) => {
+		const text = document.createRange();
+		text.selectNodeContents(e);
+		return new Set([...text.getClientRects()].map(({ top }) => top)).size <= 1;
+	})`
 
 // findings are what axe-core has against a page that keeps people from using it.
 const findings = `axe.run().then(({ violations }) => violations.filter(({ impact }) => ["serious", "critical"].includes(impact))

@@ -1,23 +1,19 @@
-// The page of one Collector: its state follows the cluster, and its manifest and logs are fetched when somebody asks for them.
-import { call, edit, open, review } from "/page/editor.js";
+// The page of one Collector: its state follows the cluster.
+import { at, path, remove, tellAges } from "/page/common.js";
 
-const { namespace, name } = document.body.dataset;
-const at = (id) => document.getElementById(id);
-const path = (what) => `/${what}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+const { namespace, name, keeper, tab } = document.body.dataset;
+const live = ["state", "live"]; // the parts that the cluster changes
 
-edit(namespace);
-at("edit").addEventListener("click", () => open(path("manifests")));
-at("back").addEventListener("click", async () => {
-  if (await open(`${path("manifests")}?before=true`)) review(namespace, false);
-});
-at("tail").addEventListener("click", async () => {
-  const response = await call("GET", path("logs"));
-  if (!response) return;
-  at("logs").textContent = await response.text() || "It has no pods.";
-  at("logs").hidden = false;
-  at("logs").scrollTop = at("logs").scrollHeight;
-});
-if (location.hash === "#edit") open(path("manifests"));
+tellAges();
+at("delete").addEventListener("click", () => remove({ namespace, name, keeper }));
+if (tab === "configuration") {
+  const { edit, open, review } = await import("/page/editor.js");
+  edit();
+  const isBack = new URLSearchParams(location.search).has("before");
+  if (isBack) history.replaceState(null, "", "?tab=configuration"); // once it is saved, that is no longer what was before
+  if (await open(`${path("manifests", namespace, name)}${isBack ? "?before=true" : ""}`) && isBack) review(false);
+}
+if (tab === "logs") at("logs").scrollTop = at("logs").scrollHeight;
 
 let refreshing = false;
 let isOld = false; // the page that is fetched
@@ -30,16 +26,19 @@ async function refresh() {
   try {
     while (isOld) {
       isOld = false;
-      const response = await fetch(location.pathname);
+      const shown = at("live") ? tab : "configuration"; // which reads the least
+      const response = await fetch(`${location.pathname}?tab=${shown}`);
       if (!response.ok) return;
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
-      for (const part of ["state", "history"]) at(part).replaceWith(document.adoptNode(page.getElementById(part)));
+      for (const part of live) at(part)?.replaceWith(document.adoptNode(page.getElementById(part)));
+      tellAges();
     }
   } finally {
     refreshing = false;
   }
 }
 
-const stream = new EventSource(`/collectors/${encodeURIComponent(namespace)}/events`);
+const stream = new EventSource(path("collectors", namespace, "events"));
+stream.addEventListener("list", refresh); // it may have changed since the page was made, or while the stream was broken
 stream.addEventListener("changed", (event) => { if (JSON.parse(event.data).name === name) refresh(); });
 stream.addEventListener("deleted", (event) => { if (JSON.parse(event.data).name === name) location.assign(`/?namespace=${encodeURIComponent(namespace)}`); });

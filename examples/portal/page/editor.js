@@ -1,23 +1,13 @@
-// The editor of a Collector as YAML: what changes is shown before it is saved. What comes from the server is set as text, never as HTML.
-const at = (id) => document.getElementById(id);
+// The editor of a Collector as YAML: what changes is shown before it is saved.
+import { at, call, path } from "/page/common.js";
+
 const form = at("form");
+const { manifest, namespace } = form.elements;
+const save = form.querySelector("[value=save]");
 
 let tag; // of the Collector that is edited; a new one has none
 let reviewed; // the text whose difference is shown
-let known; // the text that somebody opened, or has saved
-const save = form.querySelector("[value=save]");
-
-// call answers with what the portal answers, and shows a refusal.
-export async function call(method, path, body, headers = {}) {
-  at("refusal").textContent = at("saved").textContent = "";
-  try {
-    const response = await fetch(path, { method, body, headers });
-    if (!response.ok) throw new Error(await response.text());
-    return response;
-  } catch (error) {
-    at("refusal").textContent = error.message;
-  }
-}
+let known = manifest.value; // the text that was opened, or that is saved
 
 function show(difference, foreseen) {
   const lines = difference.trimEnd().split("\n").slice(2).map((text) => {
@@ -37,31 +27,27 @@ function forget() {
   save.disabled = true;
 }
 
-// open puts a Collector into the editor, and returns whether it did. It asks before text is lost that nobody has saved.
-export async function open(path) {
-  const isUnsaved = !form.hidden && form.elements.manifest.value !== known;
-  if (isUnsaved && !confirm("What you wrote is not saved. Open it again without that?")) return false;
-  const response = await call("GET", path);
+// open puts a Collector into the editor, and returns whether it did.
+export async function open(address) {
+  const response = await call("GET", address);
   if (!response) return false;
-  const text = await response.text();
-  form.hidden = false;
   tag = response.headers.get("ETag");
-  form.elements.manifest.value = text;
-  known = form.elements.manifest.value;
+  manifest.value = await response.text();
+  known = manifest.value;
   forget();
-  form.elements.manifest.focus();
   return true;
 }
 
 // review shows what saving would change, or why the API server would refuse it.
-export async function review(namespace, isSaved) {
-  const text = form.elements.manifest.value;
+export async function review(isSaved) {
+  const text = manifest.value;
+  at("saved").textContent = "";
   save.disabled = true; // until the answer is there
   const force = form.elements.force?.checked ?? false;
   const query = new URLSearchParams({ force, ...(isSaved ? {} : { dryRun: "All" }) });
-  const response = await call("PUT", `/manifests/${encodeURIComponent(namespace)}?${query}`, text, tag ? { "If-Match": tag } : {});
+  const response = await call("PUT", `${path("manifests", namespace.value)}?${query}`, text, tag ? { "If-Match": tag } : {});
   if (!response) {
-    save.disabled = reviewed !== form.elements.manifest.value;
+    save.disabled = reviewed !== manifest.value;
     return;
   }
   const { name, difference, foreseen } = await response.json();
@@ -70,24 +56,26 @@ export async function review(namespace, isSaved) {
     known = text;
     forget();
     at("saved").textContent = `Sent ${name}. Its state says when it serves, or why it does not.`;
-  } else if (text === form.elements.manifest.value) {
+  } else if (text === manifest.value) {
     show(difference, foreseen);
     reviewed = text;
     save.disabled = difference === "";
   }
 }
 
-// edit has the form work on Collectors of a namespace.
-export function edit(namespace) {
+// edit has the form work. The browser asks before text is lost that is not saved.
+export function edit() {
   form.addEventListener("input", forget);
   form.addEventListener("reset", () => {
     at("refusal").textContent = at("saved").textContent = "";
     tag = undefined;
+    known = manifest.defaultValue;
     forget();
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const isSaved = event.submitter?.value === "save" && reviewed === form.elements.manifest.value;
-    review(namespace, isSaved);
+    const isSaved = event.submitter?.value === "save" && reviewed === manifest.value;
+    review(isSaved);
   });
+  window.addEventListener("beforeunload", (event) => { if (manifest.value !== known) event.preventDefault(); });
 }

@@ -1,77 +1,95 @@
-// The list of Collectors. What comes from the server is set as text, never as HTML.
-import { call, edit } from "/page/editor.js";
+// The list of Collectors.
+import { at, call, path, remove, tellAges } from "/page/common.js";
+import { edit } from "/page/editor.js";
 
-const namespace = new URLSearchParams(location.search).get("namespace");
-const collectors = `/collectors/${encodeURIComponent(namespace)}`;
-const at = (id) => document.getElementById(id);
+const namespaces = new URLSearchParams(location.search).get("namespace"); // one, or several that are separated by commas
+const collectors = `/collectors/${encodeURIComponent(namespaces)}`;
+const isOne = !namespaces.includes(",");
 const filter = at("filter").elements;
-const rows = new Map(); // by name
+const counts = [...at("counts").children];
+const rows = new Map(); // by keyOf
+const keyOf = ({ namespace, name }) => `${namespace}/${name}`;
 
-function newRow(name) {
+function newRow(collector) {
   const row = at("row").content.firstElementChild.cloneNode(true);
-  const about = `/about/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+  const about = path("about", collector.namespace, collector.name);
   row.querySelector(".name").href = about;
-  row.querySelector(".edit").href = `${about}#edit`;
-  for (const part of ["edit", "delete"]) row.querySelector(`.${part}`).setAttribute("aria-label", `${part} ${name}`);
-  row.querySelector(".delete").addEventListener("click", () => {
-    const { keeper } = row.dataset;
-    const warning = keeper ? ` ${keeper} manages it and would create it again: better delete it in git.` : "";
-    if (confirm(`Delete the collector ${name}? It stops taking telemetry.${warning}`)) {
-      call("DELETE", `${collectors}/${encodeURIComponent(name)}?force=${keeper !== ""}`);
-    }
-  });
-  const next = [...rows.keys()].sort().find((other) => other > name);
+  row.querySelector(".edit").href = `${about}?tab=configuration`;
+  row.querySelector("summary").setAttribute("aria-label", `More about ${collector.name}`);
+  row.querySelector(".delete").addEventListener("click", () => remove({ ...collector, keeper: row.dataset.keeper }));
+  const next = [...rows.keys()].sort().find((other) => other > keyOf(collector));
   at("rows").insertBefore(row, rows.get(next) ?? null);
-  rows.set(name, row);
+  rows.set(keyOf(collector), row);
   return row;
 }
 
 function show(collector) {
-  const row = rows.get(collector.name) ?? newRow(collector.name);
-  const set = (part, text) => { row.querySelector(`.${part}`).textContent = text; };
-  set("name", collector.name);
-  set("version", collector.version);
-  set("tenant", collector.tenant);
-  set("cluster", collector.cluster);
-  set("ready", collector.reason || "Waiting");
-  set("message", collector.message ?? "");
-  row.dataset.ready = collector.ready;
-  row.dataset.keeper = collector.keeper ?? "";
+  const row = rows.get(keyOf(collector)) ?? newRow(collector);
+  const { name, state, version, tenant, cluster, since, message = "", cause = "", keeper = "" } = collector;
+  const places = [isOne ? "" : collector.namespace, tenant, cluster].filter(Boolean);
+  const told = { name, state, reason: collector.reason || "Waiting for the operator", cause, version };
+  for (const [part, text] of Object.entries(told)) row.querySelector(`.${part}`).textContent = text;
+  row.querySelector(".place").replaceChildren(...places.map((place, i) => {
+    const span = document.createElement("span");
+    span.textContent = i < places.length - 1 ? `${place},\u00a0` : place;
+    return span;
+  }));
+  row.querySelector("time").dateTime = since;
+  tellAges(row);
+  Object.assign(row.dataset, { state, tenant, cluster, keeper, text: [...Object.values(told), ...places, message].join(" ").toLowerCase() });
   for (const part of ["tenant", "cluster"]) {
     const known = [...filter[part].options].some((option) => option.value === collector[part]);
     if (!known) filter[part].add(new Option(collector[part], collector[part]));
   }
-  sift();
 }
 
-function remove(name) {
-  rows.get(name)?.remove();
-  rows.delete(name);
-  sift();
+function drop(key) {
+  rows.get(key)?.remove();
+  rows.delete(key);
 }
 
-// sift hides the rows that nobody asked for.
+// sift hides the rows that the filter leaves out, and counts those of the tenant.
 function sift() {
-  const is = (row, part) => !filter[part].value || row.querySelector(`.${part}`).textContent === filter[part].value;
+  const is = (row, part) => !filter[part].value || row.dataset[part] === filter[part].value;
+  const state = counts.find((count) => count.ariaPressed === "true")?.value ?? "";
+  const text = filter.text.value.trim().toLowerCase();
+  const ofTenant = [...rows.values()].filter((row) => is(row, "tenant"));
   let shown = 0;
   for (const row of rows.values()) {
-    row.hidden = !(is(row, "tenant") && is(row, "cluster") && (!filter.unready.checked || row.dataset.ready !== "True") &&
-      row.textContent.toLowerCase().includes(filter.text.value.trim().toLowerCase()));
+    row.hidden = !(is(row, "tenant") && is(row, "cluster") && (!state || row.dataset.state === state) && row.dataset.text.includes(text));
     shown += row.hidden ? 0 : 1;
   }
+  for (const count of counts) {
+    const several = ofTenant.filter((row) => row.dataset.state === count.value).length;
+    count.textContent = `${several} ${count.value.toLowerCase()}`;
+    count.hidden = count.value === "Paused" && several === 0 && count.value !== state;
+  }
+  const tenants = [...new Set(ofTenant.map((row) => row.dataset.tenant))];
+  at("tenant").textContent = document.title = ["Collectors", ...tenants.slice(0, 1).map((only) => ` of ${tenants.length > 1 ? `${tenants.length} tenants` : only}`)].join("");
   at("none").hidden = shown > 0 && shown === rows.size;
   at("none").textContent = rows.size ? `${shown} of ${rows.size} are shown.` : "There are none yet.";
 }
 
 at("filter").addEventListener("input", sift);
 at("filter").addEventListener("submit", (event) => event.preventDefault());
-edit(namespace);
-
-at("namespace").add(new Option(namespace, namespace, true, true));
-at("namespace").addEventListener("change", ({ target }) => { location.search = new URLSearchParams({ namespace: target.value }); });
-call("GET", "/namespaces").then((response) => response?.json()).then((names) => {
-  if (names) at("namespace").replaceChildren(...names.map((name) => new Option(name, name, name === namespace, name === namespace)));
+at("counts").addEventListener("click", ({ target }) => {
+  for (const count of counts) count.ariaPressed = String(count === target && count.ariaPressed !== "true");
+  sift();
 });
+edit();
+
+// The page offers each namespace that the account may see and, if there are several, all of them.
+function offer(names) {
+  const all = names.join(",");
+  const choices = new Map([...names, namespaces].map((name) => [name, name]));
+  if (names.length > 1) choices.set(all, `all ${names.length} namespaces`);
+  at("namespace").replaceChildren(...[...choices].map(([value, text]) => new Option(text, value, value === namespaces, value === namespaces)));
+}
+offer([]);
+at("form").elements.namespace.replaceChildren(...namespaces.split(",").map((name) => new Option(name, name)));
+at("into").hidden = isOne;
+at("namespace").addEventListener("change", ({ target }) => { location.search = new URLSearchParams({ namespace: target.value }); });
+call("GET", "/namespaces").then((response) => response?.json()).then((names) => { if (names) offer(names); });
 
 // The browser comes back by itself when the stream breaks, and gets the list again.
 const stream = new EventSource(`${collectors}/events`);
@@ -83,10 +101,11 @@ stream.addEventListener("error", () => {
 });
 stream.addEventListener("list", (event) => {
   const list = JSON.parse(event.data);
-  const names = new Set(list.map((collector) => collector.name));
-  for (const name of rows.keys()) if (!names.has(name)) remove(name);
+  const keys = new Set(list.map(keyOf));
+  for (const key of [...rows.keys()]) if (!keys.has(key)) drop(key);
   list.forEach(show);
   sift();
+  if (list.length === 0) at("create").open = true;
 });
-stream.addEventListener("changed", (event) => show(JSON.parse(event.data)));
-stream.addEventListener("deleted", (event) => remove(JSON.parse(event.data).name));
+stream.addEventListener("changed", (event) => { show(JSON.parse(event.data)); sift(); });
+stream.addEventListener("deleted", (event) => { drop(keyOf(JSON.parse(event.data))); sift(); });
