@@ -50,7 +50,7 @@ func TestATenantsFirstHour(t *testing.T) {
 	script, err = docs.Script("docs/tutorials/first-hour.md", "Send to your backend")
 	g.Expect(p.follow(namespace, script, err)).To(ContainSubstring("+exporters: {otlphttp"))
 	g.Expect(string(specOf(t, collector).Collector.ConfigurationText)).To(And(ContainSubstring("${env:BACKEND_TOKEN}"), ContainSubstring("exporters: [otlphttp]")))
-	g.Eventually(func() int { return deployedRevision(t, collector) }).Should(BeNumerically(">=", 2))
+	awaitRevision(t, collector, 3)
 	deployed := specOf(t, collector)
 	becomeReady(t, collector)
 	script, err = docs.Script("docs/tutorials/first-hour.md", "Make a mistake")
