@@ -4,7 +4,7 @@ package docs
 
 import "embed"
 
-// Files are docs/reference/conditions.md, whose table says what the reasons of the condition Ready mean, docs/reference/causes.md, and the runbooks.
+// Files are reference/conditions.md, whose table says what the reasons of the condition Ready mean, reference/causes.md, and the runbooks.
 //
 //go:embed reference/causes.md reference/conditions.md runbooks/*.md
 var Files embed.FS

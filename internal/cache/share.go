@@ -16,8 +16,8 @@ const (
 )
 
 // StripCollectors returns what leaves of Collectors what the informer cache is for: all but who has written them, and a spec within its
-// limits. Texts that many of them have, such as names of fields, are there once: docs/explanation/performance.md has what that saves. The package
-// unique would forget a text that is unused for a moment. It is for cache.ByObject.
+// limits. Texts that many of them have, such as names of fields, are there once: docs/explanation/performance.md has what that saves. The
+// package unique would forget a text that is unused for a moment. It is for cache.ByObject.
 func StripCollectors() toolscache.TransformFunc {
 	var mutex sync.Mutex
 	known := map[string]any{}

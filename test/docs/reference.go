@@ -16,7 +16,7 @@ func CompareReference(t *testing.T, update bool, page, title, test string, root 
 	t.Helper()
 	want := reference(title, test, root)
 	if update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil { //nolint:gosec // a page is for all to read
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -79,7 +79,7 @@ var changing = regexp.MustCompile(`\b\d+(ms|s|m\d*s?)\b|gateway-[a-z0-9-]{5,}|\d
 func comparePicture(t *testing.T, file string, lines []string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, draw(lines), 0o644); err != nil { //nolint:gosec // a picture is for all to see
+		if err := os.WriteFile(file, draw(lines), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
