@@ -146,7 +146,7 @@ func addReconciler(
 			Bases: shared.Of,
 		},
 		Discover: f.capabilities.Discover, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, Flows: flows.Verdicts,
-		Alone: opts.Manager.LeaderElection, Period: period,
+		Canary: opts.RolloutCanary, Alone: opts.Manager.LeaderElection, Period: period,
 	})
 	f.knows = clients.Knows
 	err = runtimemetrics.Registry.Register(flows)

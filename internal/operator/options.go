@@ -45,6 +45,9 @@ type Options struct {
 	// RolloutSoak is how long lower rings must have been done with such a change before a ring begins.
 	RolloutSoak time.Duration
 
+	// RolloutCanary has such a change prove itself on a pod of a Collector without spec.canary, too.
+	RolloutCanary bool
+
 	// RolloutFlow has such a change wait until data flows again through a Collector with spec.flow, where it did before.
 	RolloutFlow bool
 
@@ -118,6 +121,8 @@ func (o *Options) AddChartFlags(flags *pflag.FlagSet) {
 		"path of a file that maps kinds to charts, whose paths are relative to its folder; default is the embedded file")
 	flags.StringVar(&o.CollectorRegistry, "collector-registry", "",
 		"default registry of collector images, instead of the chart's")
+	flags.BoolVar(&o.RolloutCanary, "rollout-canary", false,
+		"have a change of the operator prove itself on one pod of a resource without spec.canary, too; its pods get a stamp for that")
 }
 
 // findNamespace sets where the operator runs, if that is a pod.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -40,6 +41,11 @@ func LoadWatches(opts Options) (loaded []watches.Watch, err error) {
 		// The chart's schema is for people who use the chart without the operator. It is derived from the CRD's schema,
 		// which has checked the spec here.
 		watch.Chart.Schema = nil
+		if opts.RolloutCanary { // what is not in the spec is the chart's default, which has pods get the stamp
+			defaults := map[string]any{"canary": map[string]any{}}
+			maps.Copy(defaults, watch.Chart.Values)
+			watch.Chart.Values = defaults
+		}
 		for annotation, value := range map[string]string{registryAnnotation: opts.CollectorRegistry, namespaceAnnotation: opts.Namespace} {
 			if value == "" {
 				continue

@@ -32,6 +32,21 @@ func TestTheBinaryEmbedsTheWatchesAndChartOfTheRepository(t *testing.T) {
 	}
 }
 
+func TestPodsGetTheStampForACanaryWhereTheOperatorHasOneForItsOwnChanges(t *testing.T) {
+	for _, isAsked := range []bool{true, false} {
+		loaded, err := LoadWatches(Options{RolloutCanary: isAsked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, has := loaded[0].Chart.Values["canary"]; has != isAsked {
+			t.Errorf("with --rollout-canary=%t, the chart has a canary by default: %t", isAsked, has)
+		}
+		if _, has := loaded[0].Chart.Values["mode"]; !has {
+			t.Error("the chart's own defaults are gone")
+		}
+	}
+}
+
 func TestAWatchesFileNamesChartsByPath(t *testing.T) {
 	chartFolder, err := filepath.Abs("../../helm-charts/collector")
 	if err != nil {

@@ -28,6 +28,9 @@ type Canary struct {
 	// Pauses leaves canary pods as they are after a failure. IsManual has a proven change wait until it is promoted.
 	Pauses, IsManual bool
 
+	// OfOperator leaves out what the operator has not brought: the owner has asked for no canary.
+	OfOperator bool
+
 	// Promoted and Aborted are hashes of changes that a user has decided about, as Hash has them.
 	Promoted, Aborted string
 
@@ -147,6 +150,8 @@ func (s *Situation) mustProve(workload *render.Object) bool {
 	_, isReplaced := s.Immutable[workload.Ref]
 	kind := workload.Ref.Kind().Kind
 	switch {
+	case s.Canary.OfOperator && !s.ByOperator:
+		return false
 	case TemplateOf(workload) == s.Canary.Template, !isKnown, seen.Replicas == 0, seen.Pending: // no accepted pods are there
 		return false
 	case seen.Hash == workload.Hash && seen.IsThere(): // it got its own form because it was proven
@@ -162,8 +167,12 @@ func (s *Situation) mustProve(workload *render.Object) bool {
 // unprovable says why no canary can prove a changed workload, or nothing.
 func (s *Situation) unprovable(workload *render.Object) string {
 	strategy, _, _ := unstructured.NestedString(workload.Content.Object, "spec", "strategy", "type")
+	update, _, _ := unstructured.NestedString(workload.Content.Object, "spec", "updateStrategy", "type")
+	partition, _, _ := unstructured.NestedInt64(workload.Content.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
 	templates := claims.TemplatesOf(workload)
 	switch {
+	case update == "OnDelete", partition > 0: // which spec.canary excludes
+		return "a user decides when pods of " + workload.Ref.String() + " are replaced"
 	case strategy == "Recreate":
 		return "pods of " + workload.Ref.String() + " cannot run beside each other"
 	case slices.ContainsFunc(s.View.Pods, func(pod inventory.Pod) bool { return pod.Lacks(templates) }):

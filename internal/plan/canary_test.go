@@ -229,6 +229,25 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 			"Upgrade\ntry Deployment/c with 4 pods\ncreate Secret/c-2\nchange Service/c\nchange Deployment/c with 4 pods\n" +
 				`unproven: pods of Deployment "c" cannot run beside each other`,
 		},
+		"pods that a user replaces are no canary": {
+			canaryOf("StatefulSet", map[string]any{"updateStrategy": map[string]any{"type": "OnDelete"}}),
+			"Upgrade\ntry StatefulSet/c with 4 pods\ncreate Secret/c-2\nchange Service/c\nchange StatefulSet/c with 4 pods\n" +
+				`unproven: a user decides when pods of StatefulSet "c" are replaced`,
+		},
+		"pods below a partition are no canary": {
+			canaryOf("StatefulSet", map[string]any{"updateStrategy": map[string]any{"rollingUpdate": map[string]any{"partition": int64(2)}}}),
+			"Upgrade\ntry StatefulSet/c with 4 pods\ncreate Secret/c-2\nchange Service/c\nchange StatefulSet/c with 4 pods\n" +
+				`unproven: a user decides when pods of StatefulSet "c" are replaced`,
+		},
+		"a change of the owner has nothing to prove, if only the operator's changes have": {
+			changed(canaryOf("Deployment", deployment), func(s *Situation) { s.Canary.OfOperator = true }),
+			"Upgrade\ntry Deployment/c\ncreate Secret/c-2\nchange Service/c\nchange Deployment/c",
+		},
+		"a change of the operator has to prove itself then": {
+			changed(canaryOf("Deployment", deployment), func(s *Situation) { s.Canary.OfOperator, s.ByOperator, s.Turn = true, true, true }),
+			"Proving\ntry Service/c\ncreate Secret/c-2\nchange Deployment/c\n" +
+				"proof: canary pods (1 of 4) are not there, and have until 2026-01-02T12:15:00Z",
+		},
 		"pods that get a claim one after the other are no canary": {
 			changed(canaryOf("StatefulSet", map[string]any{"volumeClaimTemplates": []any{
 				map[string]any{"metadata": map[string]any{"name": "log"}}, map[string]any{"metadata": map[string]any{"name": "queue"}},

@@ -6,8 +6,8 @@ import (
 	"github.com/kube8/kube8-operator/internal/configuration"
 )
 
-// TemplateAnnotation is on the pod template of a Collector with spec.canary, and on its pods: a hash of the template. By it the informer
-// cache tells pods of a changed template from others.
+// TemplateAnnotation is on the pod template of a Collector with a canary, and on its pods: a hash of the template. By it the informer cache
+// tells pods of a changed template from others.
 const TemplateAnnotation = "kube8.dev/template"
 
 // templateLength is how many digits of the hash the annotation has.

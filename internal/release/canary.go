@@ -23,10 +23,11 @@ import (
 // defaultHold is for how long canary pods have to be ready, if spec.canary does not say.
 const defaultHold = "5m"
 
-// canary returns what spec.canary says and what is known of the change, or nil without spec.canary.
+// canary returns what spec.canary says and what is known of the change. Without spec.canary it is nil, or the defaults for the operator's own
+// changes.
 func (r *reconcile) canary() (*plan.Canary, error) {
 	fields, isSet, _ := unstructured.NestedMap(r.collector.Object, "spec", "canary")
-	if !isSet {
+	if !isSet && !r.Canary {
 		return nil, nil
 	}
 	asked := v1alpha1.Canary{}
@@ -41,7 +42,7 @@ func (r *reconcile) canary() (*plan.Canary, error) {
 	c := &plan.Canary{
 		Pods: intstr.FromInt32(1), Hold: hold, Pauses: asked.OnFailure == v1alpha1.CanaryPause, IsManual: asked.Approval == v1alpha1.CanaryManual,
 		Promoted: annotations[v1alpha1.PromoteAnnotation], Aborted: annotations[v1alpha1.AbortAnnotation],
-		Template: r.deployed.Template, Last: r.reportedCanary(),
+		OfOperator: !isSet, Template: r.deployed.Template, Last: r.reportedCanary(),
 	}
 	if asked.Pods != nil {
 		c.Pods = *asked.Pods

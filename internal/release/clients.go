@@ -45,6 +45,9 @@ type Options struct {
 	// Flows returns what is known of the data that flows through a Collector's pods: reasons of the condition DataFlowing.
 	Flows func(collector client.Object) map[types.UID]string
 
+	// Canary has a change that the operator brings prove itself also without spec.canary, as with the defaults of that.
+	Canary bool
+
 	// Alone says that no other operator works on the same Collectors.
 	Alone bool
 

@@ -37,7 +37,7 @@ type Deployed struct {
 	// Bases are the bases, as the status tells them, with spaces between them.
 	Bases string
 
-	// Template is the stamp of the pod template. It is empty without spec.canary.
+	// Template is the stamp of the pod template. It is empty if pods have none, for lack of a canary.
 	Template string
 
 	// Digest has three parts, of 20, 20 and 24 letters: what the revision was rendered from, what was rendered, and the objects. By

@@ -63,7 +63,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 			continue
 		case !since.IsZero():
 			taken[collector.GetNamespace()]++
-			if now.Sub(since) > w.Deadline {
+			if HasFailed(v1alpha1.ConditionOf(collector, "Ready").Reason) || now.Sub(since) > w.Deadline {
 				chosen.Overdue++
 				chosen.overdue = append(chosen.overdue, collector)
 				isStuck[collector.GetNamespace()] = true
@@ -129,6 +129,12 @@ func placesOf(overdue, namespaces int, areOthers bool, budget int) int {
 func (w *Waves) budgetFor(concerned int) int {
 	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, concerned, false)
 	return max(1, w.Least, budget) // the error is about a flag that the operator has checked
+}
+
+// HasFailed tells whether canary pods have failed to prove a change, by the reason of a Collector's condition Ready. If the Collector is on
+// its way with the operator's change, it is overdue then, before the deadline.
+func HasFailed(ready string) bool {
+	return ready == v1alpha1.ReasonRolledBack || ready == v1alpha1.ReasonCanaryPaused
 }
 
 func isInstalled(collector *unstructured.Unstructured) bool {

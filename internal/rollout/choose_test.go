@@ -37,6 +37,13 @@ func rollsOut(collector *unstructured.Unstructured, since time.Time) {
 	}}, "status", "conditions")
 }
 
+// fails has the status say that canary pods have failed.
+func fails(collector *unstructured.Unstructured, reason string) {
+	conditions, _, _ := unstructured.NestedSlice(collector.Object, "status", "conditions")
+	ready := map[string]any{"type": "Ready", "status": "False", "reason": reason}
+	_ = unstructured.SetNestedSlice(collector.Object, append(conditions, ready), "status", "conditions")
+}
+
 // fleet are Collectors, and Waves that choose among them.
 type fleet struct {
 	*Waves
@@ -53,9 +60,9 @@ func newFleet(budget string, began time.Time) *fleet {
 }
 
 // add adds a Collector of a line such as "name@namespace ring=1 rollout=now waits". Its status says that it is on its way since a moment
-// (rolls) or for long (overdue). Or it was admitted a moment ago or long ago (stuck), and its status does not say so. Or it was
-// not reconciled yet (unseen), or not installed either (new). Or it has waited, and is done. Without any such word it has nothing to wait
-// for.
+// (rolls) or for long (overdue), or the reason of its condition Ready. Or it was admitted a moment ago or long ago (stuck), and its status
+// does not say so. Or it was not reconciled yet (unseen), or not installed either (new). Or it has waited, and is done. Without any such
+// word it has nothing to wait for.
 func (f *fleet) add(line string) {
 	words := strings.Fields(line)
 	name, namespace, _ := strings.Cut(words[0], "@")
@@ -78,6 +85,8 @@ func (f *fleet) add(line string) {
 			rollsOut(made, now.Add(-time.Second))
 		case "overdue":
 			rollsOut(made, now.Add(-time.Hour))
+		case v1alpha1.ReasonRolledBack, v1alpha1.ReasonCanaryPaused:
+			fails(made, word)
 		case "admitted":
 			at = place{number: number, admitted: now.Add(-time.Second)}
 		case "stuck":
@@ -149,6 +158,9 @@ func TestWhoIsAdmitted(t *testing.T) {
 		"nobody when those of one namespace and another use it":  {"2", []string{"a@one overdue", "b@one overdue", "c@two overdue", "d waits"}, nil, Counts{Held: 1, Overdue: 3}},
 		"no more of a namespace whose own use the budget":        {"2", []string{"a@one overdue", "b@one overdue", "c@one waits", "d"}, nil, Counts{Held: 1, Overdue: 2}},
 		"nobody when one is overdue, and the budget is one":      {"1", []string{"a@one overdue", "b waits"}, nil, Counts{Held: 1, Overdue: 1}},
+		"nobody when all canary pods of a budget have failed":    {"2", []string{"a@one rolls RolledBack", "b@two rolls CanaryPaused", "c waits"}, nil, Counts{Held: 1, Overdue: 2}},
+		"the next ring when the lower one's canary has failed":   {"9", []string{"a ring=0 rolls RolledBack", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1, Overdue: 1}},
+		"one when the canary of an owner's change has failed":    {"1", []string{"a RolledBack", "b waits"}, []string{"b"}, Counts{RollingOut: 1}},
 		"two by default, of a few":                               {"", []string{"a@one waits", "b@two waits", "c waits"}, []string{"a", "b"}, Counts{Waiting: 1, RollingOut: 2}},
 		"another by default, when one is overdue":                {"", []string{"a@one overdue", "b@two waits", "c waits"}, []string{"b"}, Counts{Waiting: 1, RollingOut: 1, Overdue: 1}},
 		"nobody by default, when those of two namespaces are":    {"", []string{"a@one overdue", "b@two overdue", "c waits"}, nil, Counts{Held: 1, Overdue: 2}},

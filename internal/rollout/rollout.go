@@ -50,8 +50,8 @@ type Waves struct {
 	// Least is how many may be in any case. One always may.
 	Least int
 
-	// Deadline is how long a Collector may take to become ready. Then it is overdue. It is also how long others wait for one that
-	// the operator does not get to reconcile.
+	// Deadline is how long a Collector may take to become ready. Then it is overdue, or as soon as canary pods have failed. It is also how
+	// long others wait for one that the operator does not get to reconcile.
 	Deadline time.Duration
 
 	// Soak is how long lower rings must have been done before a ring begins.
@@ -264,9 +264,12 @@ func (w *Waves) tellHeld(chosen choice) {
 		return
 	}
 	for _, collector := range chosen.overdue {
+		cause := fmt.Sprintf("not ready %s after the operator's change", w.Deadline)
+		if HasFailed(v1alpha1.ConditionOf(collector, "Ready").Reason) {
+			cause = "canary pods have failed to prove the operator's change"
+		}
 		w.Events.Eventf(collector, corev1.EventTypeWarning, "RolloutHeld",
-			"not ready %s after the operator's change; with %d such Collectors the change goes no further, and %d wait",
-			w.Deadline, chosen.Overdue, chosen.Held)
+			"%s; with %d overdue Collectors the change goes no further, and %d wait", cause, chosen.Overdue, chosen.Held)
 	}
 }
 

@@ -127,7 +127,7 @@ func TestAWaveThatHoldsSaysSoOnce(t *testing.T) {
 		go func() { _ = r.Start(t.Context()) }()
 		r.expect(t, time.Minute, Counts{Waiting: 1, RollingOut: 1})
 		r.expect(t, time.Hour, Counts{Held: 1, Overdue: 1})
-		want := "Warning RolloutHeld not ready 1m0s after the operator's change; with 1 such Collectors the change goes no further, and 1 wait"
+		want := "Warning RolloutHeld not ready 1m0s after the operator's change; with 1 overdue Collectors the change goes no further, and 1 wait"
 		if len(r.events.Events) != 1 {
 			t.Fatalf("%d events", len(r.events.Events))
 		}
@@ -137,6 +137,23 @@ func TestAWaveThatHoldsSaysSoOnce(t *testing.T) {
 		r.change(0, newCollector("overdue", nil)) // it is ready at last
 		r.Done(overdue, r.Now(), true)
 		r.expect(t, idleInterval, Counts{RollingOut: 1}, "waiting")
+	})
+}
+
+func TestAChangeThatCanaryPodsRefuteIsHeldBeforeTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refuted, waiting := newCollector("refuted", nil), newCollector("waiting", nil)
+		rollsOut(refuted, time.Now())
+		fails(refuted, v1alpha1.ReasonRolledBack)
+		r := run(refuted, waiting)
+		r.Ask(waiting)
+		go func() { _ = r.Start(t.Context()) }()
+		r.expect(t, interval, Counts{Held: 1, Overdue: 1})
+		want := "Warning RolloutHeld canary pods have failed to prove the operator's change; " +
+			"with 1 overdue Collectors the change goes no further, and 1 wait"
+		if got := <-r.events.Events; got != want {
+			t.Errorf("got %q", got)
+		}
 	})
 }
 

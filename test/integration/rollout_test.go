@@ -86,7 +86,7 @@ func TestAChangeByTheOperatorThatBreaksPodsHolds(t *testing.T) {
 		g.Expect(condition(t, w.fleet[name], v1alpha1.UpdatePending)).To(And(
 			HaveField("Status", corev1.ConditionFalse), HaveField("Reason", "RollingOut")))
 		g.Eventually(func() map[string]int { return events(t, w.fleet[name]) }).Should(HaveKey(
-			"Warning RolloutHeld: not ready 10s after the operator's change; with 2 such Collectors the change goes no further, and 7 wait"))
+			"Warning RolloutHeld: not ready 10s after the operator's change; with 2 overdue Collectors the change goes no further, and 7 wait"))
 	}
 
 	t.Run("and an owner's change goes at once", func(t *testing.T) {

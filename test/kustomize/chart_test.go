@@ -165,11 +165,11 @@ func TestTheChartsValuesReachTheirObjects(t *testing.T) {
 			`{"app.kubernetes.io/name":"kube8-operator","control-plane":"controller-manager","team":"a"}`,
 		},
 		"flags": {
-			"{collectorRegistry: mirror.example.com, rollout: {budget: 2, deadline: 5m, soak: 1h, flow: true}, extraArgs: [--zap-log-level=debug]}", deployment,
+			"{collectorRegistry: mirror.example.com, rollout: {budget: 2, deadline: 5m, soak: 1h, canary: true, flow: true}, extraArgs: [--zap-log-level=debug]}", deployment,
 			"spec.template.spec.containers.0.args",
 			`["--leader-elect","--leader-election-id=kube8-operator","--health-probe-bind-address=:8081","--metrics-bind-address=:8443",` +
-				`"--metrics-secure","--collector-registry=mirror.example.com","--rollout-budget=2","--rollout-deadline=5m","--rollout-soak=1h","--rollout-flow",` +
-				`"--zap-log-level=debug"]`,
+				`"--metrics-secure","--collector-registry=mirror.example.com","--rollout-budget=2","--rollout-deadline=5m","--rollout-soak=1h","--rollout-canary",` +
+				`"--rollout-flow","--zap-log-level=debug"]`,
 		},
 		"namespaces to watch": {
 			"watchNamespaces: [team-a, team-b]", deployment, "spec.template.spec.containers.0.env.0",

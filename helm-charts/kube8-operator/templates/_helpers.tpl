@@ -56,6 +56,7 @@
 {{- with $values.rollout.budget }}{{ $args = append $args (printf "--rollout-budget=%v" .) }}{{ end -}}
 {{- with $values.rollout.deadline }}{{ $args = append $args (printf "--rollout-deadline=%s" .) }}{{ end -}}
 {{- with $values.rollout.soak }}{{ $args = append $args (printf "--rollout-soak=%s" .) }}{{ end -}}
+{{- if $values.rollout.canary }}{{ $args = append $args "--rollout-canary" }}{{ end -}}
 {{- if $values.rollout.flow }}{{ $args = append $args "--rollout-flow" }}{{ end -}}
 {{- if $values.metrics.serviceMonitor.enabled -}}
 {{- $args = append $args "--metrics-cert-dir=/metrics-certificate" -}}

@@ -216,32 +216,37 @@ func (s *session) eachCollector(ctx context.Context, do func(*v1alpha1.Collector
 func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) (state string, since metav1.Time) {
 	isPaused, _ := v1alpha1.IsPaused(c)
 	isHeld := c.Labels[v1alpha1.RolloutLabel] == v1alpha1.RolloutHold || labels[v1alpha1.RolloutLabel] == v1alpha1.RolloutHold
-	for _, pending := range c.Status.Conditions {
-		since = pending.LastTransitionTime
-		switch {
-		case pending.Type != v1alpha1.UpdatePending:
-		case isPaused || isHeld || pending.Reason == v1alpha1.ReasonLeftOut: // no wave waits for it
-			return "left out", since
-		case pending.Reason == v1alpha1.ReasonBaseRefused:
-			return "refused", since
-		case pending.Reason != v1alpha1.ReasonRollingOut:
-			return "waiting", since
-		case since.Time.Before(before):
-			return "overdue", since
-		default:
-			return "on their way", since
+	pending, ready := conditionOf(c, v1alpha1.UpdatePending), conditionOf(c, "Ready")
+	isRefusal := slices.Contains([]string{
+		v1alpha1.ReasonConfigInvalid, v1alpha1.ReasonConfigMissing, v1alpha1.ReasonCheckFailed, v1alpha1.ReasonConflict,
+		v1alpha1.ReasonReleaseFailed, v1alpha1.ReasonRolledBack, v1alpha1.ReasonCanaryPaused,
+	}, ready.Reason)
+	since = pending.LastTransitionTime
+	switch {
+	case pending.Type == "" && isRefusal:
+		return "refused", ready.LastTransitionTime
+	case pending.Type == "":
+		return "up to date", since
+	case isPaused || isHeld || pending.Reason == v1alpha1.ReasonLeftOut: // no wave waits for it
+		return "left out", since
+	case pending.Reason == v1alpha1.ReasonBaseRefused:
+		return "refused", since
+	case pending.Reason != v1alpha1.ReasonRollingOut:
+		return "waiting", since
+	case rollout.HasFailed(ready.Reason), since.Time.Before(before):
+		return "overdue", since
+	}
+	return "on their way", since
+}
+
+// conditionOf returns a condition of a Collector, which is empty if there is none.
+func conditionOf(c *v1alpha1.Collector, conditionType string) (found v1alpha1.Condition) {
+	for _, condition := range c.Status.Conditions {
+		if condition.Type == conditionType {
+			found = condition
 		}
 	}
-	for _, ready := range c.Status.Conditions {
-		isRefusal := slices.Contains([]string{
-			v1alpha1.ReasonConfigInvalid, v1alpha1.ReasonConfigMissing, v1alpha1.ReasonCheckFailed, v1alpha1.ReasonConflict,
-			v1alpha1.ReasonReleaseFailed, v1alpha1.ReasonRolledBack, v1alpha1.ReasonCanaryPaused,
-		}, ready.Reason)
-		if ready.Type == "Ready" && isRefusal {
-			return "refused", ready.LastTransitionTime
-		}
-	}
-	return "up to date", since
+	return found
 }
 
 // ringOf returns the ring of a namespace with such labels, for people.

@@ -36,6 +36,8 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 	}
 	paused, held := pending(v1alpha1.ReasonRollingOut, time.Hour), pending(v1alpha1.ReasonRollingOut, time.Hour)
 	paused.Annotations = map[string]string{v1alpha1.PausedAnnotation: "true"}
+	rolledBack := pending(v1alpha1.ReasonRollingOut, time.Minute)
+	rolledBack.Status.Conditions[0].Reason = v1alpha1.ReasonRolledBack
 	refused := &v1alpha1.Collector{}
 	refused.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Reason: v1alpha1.ReasonConfigMissing}}
 	unchecked := &v1alpha1.Collector{}
@@ -53,6 +55,7 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 		"one whose base is refused":       {pending(v1alpha1.ReasonBaseRefused, time.Hour), nil, "refused"},
 		"one that became ready not yet":   {pending(v1alpha1.ReasonRollingOut, time.Minute), nil, "on their way"},
 		"one that did not in time":        {pending(v1alpha1.ReasonRollingOut, time.Hour), nil, "overdue"},
+		"one whose canary has failed":     {rolledBack, nil, "overdue"},
 		"one that is paused on its way":   {paused, nil, "left out"},
 		"one that is held on its way":     {held, nil, "left out"},
 		"one whose namespace holds it":    {pending(v1alpha1.ReasonRollingOut, time.Hour), hold, "left out"},
