@@ -179,7 +179,14 @@ func newKiller(t *testing.T, beside corev1.Pod) killer {
 	k.Spec.Containers = []corev1.Container{container}
 	create(t, &k.Pod)
 	NewWithT(t).Eventually(func() bool { return isReady(*get(t, &k.Pod, &corev1.Pod{})) }).Should(BeTrue(), "the killer is ready")
+	k.aim(t, beside)
+	t.Cleanup(func() { _, _ = k.run(context.Background(), "kill -CONT "+k.process) })
+	return k
+}
 
+// aim finds the process of another pod on the node.
+func (k *killer) aim(t *testing.T, beside corev1.Pod) {
+	t.Helper()
 	// The control group of a process names its container.
 	_, id, _ := strings.Cut(beside.Status.ContainerStatuses[0].ContainerID, "://")
 	NewWithT(t).Eventually(func() error { // a probe that is starting, or the runtime, may be in it as well
@@ -190,8 +197,6 @@ func newKiller(t *testing.T, beside corev1.Pod) killer {
 		}
 		return nil
 	}).Should(Succeed(), "the one process of pod %s", beside.Name)
-	t.Cleanup(func() { _, _ = k.run(context.Background(), "kill -CONT "+k.process) })
-	return k
 }
 
 // send runs kill on the node, with the rest of a command in which $process is the process.
