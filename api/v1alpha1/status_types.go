@@ -249,7 +249,7 @@ type DeployedRelease struct {
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 
-	// Template is the hash of the pod template, where spec.canary is set. A change
+	// Template is the hash of the pod template, where pods have one for a canary. A change
 	// with another one has to prove itself.
 	// +optional
 	Template string `json:"template,omitempty"`

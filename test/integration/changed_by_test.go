@@ -106,7 +106,7 @@ func TestACollectorSaysWhoHasChangedItsSpecAndNobodyCanForgeIt(t *testing.T) {
 	older := object(t, patched(t, `{}`)) // from before the policy: nobody knows whose it is
 	older.SetNamespace("acme")
 	older.SetName("older")
-	out, err = kubectlOn(t, p.kubeconfig, "delete", "-k", "config/tenancy/changed-by")
+	out, err = kubectlOn(t, p.kubeconfig, "delete", "-k", ga[strings.LastIndex(ga, " ")+1:])
 	g.Expect(err).NotTo(HaveOccurred(), out)
 	g.Eventually(func(g Gomega) {
 		tried := older.DeepCopy()

@@ -108,7 +108,7 @@ func TestADeadBackendIsToldAndItsRecovery(t *testing.T) {
 	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
 	g.Expect(p.run("why", "gateway")).To(And(ContainSubstring("is ready"), ContainSubstring("DataFlowing is False, for "),
 		ContainSubstring("`ExportFails`: The collector sends nothing."), ContainSubstring("kubectl collector logs gateway -n "+collector.Namespace)))
-	g.Expect(p.run("status", "gateway")).To(And(MatchRegexp(`Data +ExportFails: nothing is sent`), ContainSubstring("Next: Read its log")))
+	g.Expect(p.run("status", "gateway")).To(And(MatchRegexp(`Data +ExportFails: nothing is sent`), ContainSubstring("Next: Correct address, credentials or certificate")))
 	g.Expect(p.run("list", "-o", "wide")).To(MatchRegexp(`FLOWING +MESSAGE\n.* ExportFails `))
 	isDead.Store(false)
 	awaitFlow(t, collector, "True", v1alpha1.ReasonFlowing)

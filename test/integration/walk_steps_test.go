@@ -144,8 +144,8 @@ func (w *walker) take(ctx context.Context, value walked) {
 		if offline != nil && !w.isOlder {
 			w.finds(value, "render refuses what is deployed: %v", offline)
 		}
-	case w.isOlder && strings.Contains(told, "field not declared in schema"):
-		w.count.refused++ // pods of the API server's version do not have the field
+	case w.isOlder && (strings.Contains(told, "field not declared in schema") || strings.Contains(told, "Unsupported value")):
+		w.count.refused++ // pods of the API server's version do not have the field, or not with this value
 	default:
 		w.count.refused++
 		// It depends on what was before, or on what else is in the cluster.

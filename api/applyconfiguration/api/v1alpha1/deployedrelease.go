@@ -13,7 +13,7 @@ type DeployedReleaseApplyConfiguration struct {
 	Revision *int64 `json:"revision,omitempty"`
 	// Generation is the metadata.generation that is deployed.
 	Generation *int64 `json:"generation,omitempty"`
-	// Template is the hash of the pod template, where spec.canary is set. A change
+	// Template is the hash of the pod template, where pods have one for a canary. A change
 	// with another one has to prove itself.
 	Template *string `json:"template,omitempty"`
 	// Digest is a SHA-256, in hex, over the release and all that it was made from.
