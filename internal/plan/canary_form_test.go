@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -82,5 +84,13 @@ func TestACanaryFollowsTheNumberOfPods(t *testing.T) {
 	partition, _, _ := unstructured.NestedInt64(p.Groups[0][0].Object.Content.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
 	if partition != 5 {
 		t.Errorf("partition %d, want 5", partition)
+	}
+}
+
+func TestACanaryIsLookedAtAgainWhenItsProofCanEnd(t *testing.T) {
+	p := Decide(begun(canaryOf("Deployment", nil, podSince(2*time.Minute))))
+	want := v1alpha1.CanaryStatus{Hash: changeHash, Since: metav1.NewTime(noon.Add(-before))}
+	if p.After != 3*time.Minute || *p.Canary != want {
+		t.Errorf("after %s, %+v, want 3m, %+v", p.After, p.Canary, want)
 	}
 }

@@ -297,11 +297,3 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		})
 	}
 }
-
-func TestACanaryIsLookedAtAgainWhenItsProofCanEnd(t *testing.T) {
-	p := Decide(begun(canaryOf("Deployment", nil, podSince(2*time.Minute))))
-	want := v1alpha1.CanaryStatus{Hash: changeHash, Since: metav1.NewTime(noon.Add(-before))}
-	if p.After != 3*time.Minute || *p.Canary != want {
-		t.Errorf("after %s, %+v, want 3m, %+v", p.After, p.Canary, want)
-	}
-}
