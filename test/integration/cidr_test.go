@@ -38,7 +38,7 @@ func TestACollectorWithABlockOfMoreBitsSaysSoAndCanBeChanged(t *testing.T) {
 	if isRefused {
 		const told = "spec.networkPolicy.ingressFrom[0].ipBlock.cidr: Invalid value: must not have bits set beyond the prefix length"
 		g.Eventually(func() string { return condition(t, collector, "Ready").Message }).Should(ContainSubstring(told))
-		g.Expect(pluginIn(t, collector.Namespace).run("why", "gateway")).To(ContainSubstring("Write the first address of the block: 10.0.0.0/8."))
+		g.Expect(pluginIn(t, collector.Namespace).run("why", "gateway")).To(ContainSubstring("Write 10.0.0.0/8, or 10.0.0.1/32"))
 	}
 
 	edit := func(edit func(*v1alpha1.Collector)) error {
