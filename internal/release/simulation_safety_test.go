@@ -81,7 +81,9 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 		live = nil // it is created when that has gone
 	case live != nil && live.kind() == "StatefulSet":
 		size := s.claimSize(wanted)
-		if before := live.find(simClaims); size != "" && before != nil && size < before.value && s.holds() {
+		accepted := s.accepted.First(render.Workloads)
+		isAsked := accepted == nil || accepted.Ref != wanted.Ref || s.claimSize(accepted) != size // a change that was not accepted may have grown them
+		if before := live.find(simClaims); isAsked && size != "" && before != nil && size < before.value && s.holds() {
 			return "claims cannot shrink"
 		}
 	}

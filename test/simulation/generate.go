@@ -43,11 +43,12 @@ func New(seed uint64) Schedule {
 	return g.schedule
 }
 
-// canaries adds changes that have to prove themselves, and pods that die. No schedule has them together with claims that change: the model
-// does not know yet which claims a change leaves that was never accepted.
+// canaries adds changes that have to prove themselves, and pods that die. No schedule has them together with claims that change while
+// StatefulSets are refused: a StatefulSet that was replaced for its claims, and cannot come back, proves nothing with the pods that it left.
 func (g *generator) canaries(draw *rand.Rand) {
 	changesClaims := func(event Event) bool { return strings.HasPrefix(event.Field, "claim-") }
-	if slices.ContainsFunc(g.schedule.Events, changesClaims) {
+	refusesSets := func(event Event) bool { return event.Action == Refuse && event.Target == "StatefulSet" }
+	if slices.ContainsFunc(g.schedule.Events, changesClaims) && slices.ContainsFunc(g.schedule.Events, refusesSets) {
 		return
 	}
 	collector := draw.IntN(g.schedule.Collectors)

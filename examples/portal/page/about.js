@@ -3,6 +3,7 @@ import { at, path, remove, tellAges } from "/page/common.js";
 
 const { namespace, name, keeper, tab } = document.body.dataset;
 const live = ["state", "live"]; // the parts that the cluster changes
+const known = new Map(live.map((part) => [part, at(part)?.outerHTML])); // as the server writes them
 
 tellAges();
 at("delete").addEventListener("click", () => remove({ namespace, name, keeper }));
@@ -30,7 +31,12 @@ async function refresh() {
       const response = await fetch(`${location.pathname}?tab=${shown}`);
       if (!response.ok) return;
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
-      for (const part of live) at(part)?.replaceWith(document.adoptNode(page.getElementById(part)));
+      for (const part of live) { // a part that is the same stays, so that a click on it is not lost
+        const now = page.getElementById(part);
+        if (now?.outerHTML === known.get(part)) continue;
+        known.set(part, now.outerHTML);
+        at(part)?.replaceWith(document.adoptNode(now));
+      }
       tellAges();
     }
   } finally {
