@@ -229,3 +229,18 @@ func TestAnOperatorThatStartsGoesOnWithACanaryAndRepairsTheRest(t *testing.T) {
 	awaitRevision(t, collector, 2)
 	g.Expect(revisions(t, collector)).To(HaveLen(2))
 }
+
+// The change itself costs what TestWhatACollectorCostsTheAPIServer says.
+func TestAProvenChangeCostsOneWriteOfTheWorkloadAndOneOfTheStatusMore(t *testing.T) {
+	t.Parallel()
+	g, collector := NewWithT(t), withCanary(t, v1alpha1.ModeDeployment, v1alpha1.Canary{Hold: "3s"})
+	since := plane.audit.mark(t)
+	reconfigure(t, collector, otherConfig)
+	g.Eventually(func() map[string]any { return limits(t, collector) }).Should(Equal(canaries[v1alpha1.ModeDeployment][0]))
+	tell(t, startPod(t, collector, templateOf(t, collector)), readyFor(0))
+	awaitRevision(t, collector, 2)
+	expectRequests(t, since, collector.Namespace, []string{
+		"patch secrets", "patch deployments", "create secrets", "patch secrets", "patch collectors/status", "create events",
+		"patch deployments", "patch collectors/status", "create events", "create events",
+	})
+}
