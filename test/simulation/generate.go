@@ -44,7 +44,8 @@ func New(seed uint64) Schedule {
 }
 
 // canaries adds changes that have to prove themselves, and pods that die. No schedule has them together with claims that change while
-// StatefulSets are refused: a StatefulSet that was replaced for its claims, and cannot come back, proves nothing with the pods that it left.
+// StatefulSets are refused. A StatefulSet that was replaced for its claims, and cannot come back, proves nothing with the pods that it
+// left.
 func (g *generator) canaries(draw *rand.Rand) {
 	changesClaims := func(event Event) bool { return strings.HasPrefix(event.Field, "claim-") }
 	refusesSets := func(event Event) bool { return event.Action == Refuse && event.Target == "StatefulSet" }
