@@ -64,12 +64,8 @@ func obstacles(c *v1alpha1.Collector, s *shown) []string {
 		return nil
 	}
 	messages := []string{s.Message}
-	for _, condition := range c.Status.Conditions {
-		isPending := condition.Type == v1alpha1.UpdatePending && condition.Status == corev1.ConditionTrue
-		isInDoubt := condition.Type == v1alpha1.DataFlowing && condition.Reason != v1alpha1.ReasonFlowing
-		if isPending || isInDoubt || condition.Type == v1alpha1.PresetsReady && condition.Status != corev1.ConditionTrue {
-			messages = append(messages, condition.Message)
-		}
+	for _, condition := range explain.Doubts(c.Status.Conditions) {
+		messages = append(messages, condition.Message)
 	}
 	return messages
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/docs"
 )
@@ -77,6 +79,19 @@ func Reason(reason, namespace, name string) (Explanation, error) {
 	}
 	found.Mitigation = plain(names.Replace(ofReason(section(string(page), "Mitigation"), reason)))
 	return found, nil
+}
+
+// Doubts returns the conditions beside Ready that are not as they should be.
+func Doubts(conditions []v1alpha1.Condition) (found []v1alpha1.Condition) {
+	for _, condition := range conditions {
+		isPending := condition.Type == v1alpha1.UpdatePending && condition.Status == corev1.ConditionTrue
+		isMissing := condition.Type == v1alpha1.PresetsReady && condition.Status != corev1.ConditionTrue
+		isInDoubt := condition.Type == v1alpha1.DataFlowing && condition.Reason != v1alpha1.ReasonFlowing
+		if isPending || isMissing || isInDoubt {
+			found = append(found, condition)
+		}
+	}
+	return found
 }
 
 // item begins an item of a list that is about some reasons only.

@@ -69,12 +69,9 @@ func flags(cmd, root *cobra.Command) string {
 		if f.Shorthand != "" {
 			name = "`-" + f.Shorthand + "`, " + name
 		}
-		value := f.DefValue
-		if value == "[]" {
-			value = ""
-		}
-		if value != "" {
-			value = "`" + value + "`"
+		value := ""
+		if f.DefValue != "" && f.DefValue != "[]" {
+			value = "`" + f.DefValue + "`"
 		}
 		kind, usage := pflag.UnquoteUsage(f)
 		fmt.Fprintf(&table, "| %s | %s | %s | %s |\n", name, kind, value, cell.Replace(usage))

@@ -42,10 +42,8 @@ func (s *session) observe(ctx context.Context, name string) (*observed, error) {
 	}
 	o := &observed{collector: collector, ready: v1alpha1.Condition{Reason: explain.Unknown}}
 	o.may = func(command string) bool { return s.mayRun(ctx, command) }
-	for _, condition := range collector.Status.Conditions {
-		if condition.Type == "Ready" {
-			o.ready = condition
-		}
+	if ready := conditionOf(collector, "Ready"); ready.Type != "" {
+		o.ready = ready
 	}
 	var jobs batchv1.JobList
 	for _, part := range []struct {

@@ -42,7 +42,8 @@ func (o *observed) account() (account, error) {
 		causes[i].Command = o.command(causes[i].Command)
 	}
 	a := account{
-		Namespace: o.collector.Namespace, Name: o.collector.Name, Ready: o.ready, Conditions: o.others(), Causes: causes, Unseen: o.unseen,
+		Namespace: o.collector.Namespace, Name: o.collector.Name, Ready: o.ready,
+		Conditions: explain.Doubts(o.collector.Status.Conditions), Causes: causes, Unseen: o.unseen,
 		Current: o.ready.Reason != explain.Unknown && !o.isBehind(), Serving: o.serving(), Change: o.change(),
 	}
 	for i := range o.pods {

@@ -102,10 +102,8 @@ func (o *observed) change() string {
 		return fmt.Sprintf("the owner's change of the spec, by %s, is not deployed: revision %s has generation %d, and the spec is at %d",
 			by, revisionOf(o.collector), deployed, o.collector.Generation)
 	}
-	for _, condition := range o.collector.Status.Conditions {
-		if condition.Type == v1alpha1.UpdatePending && condition.Status == corev1.ConditionTrue {
-			return "the platform's change, of a base or of the operator, is not deployed: " + condition.Message
-		}
+	if pending := conditionOf(o.collector, v1alpha1.UpdatePending); pending.Status == corev1.ConditionTrue {
+		return "the platform's change, of a base or of the operator, is not deployed: " + pending.Message
 	}
 	if len(o.revisions) > 0 {
 		last := o.revisions[0]

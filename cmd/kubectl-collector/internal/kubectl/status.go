@@ -100,7 +100,7 @@ func (o *observed) print(to io.Writer) error {
 		row("Canary", "%s", describeCanary(change))
 	}
 	names := map[string]string{v1alpha1.UpdatePending: "Update", v1alpha1.PresetsReady: "Presets", v1alpha1.DataFlowing: "Data"}
-	for _, condition := range o.others() {
+	for _, condition := range explain.Doubts(o.collector.Status.Conditions) {
 		row(names[condition.Type], "%s: %s", condition.Reason, condition.Message)
 	}
 	if tool := explain.Keeper(o.collector); tool != "" {

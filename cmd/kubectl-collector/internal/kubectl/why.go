@@ -146,7 +146,7 @@ func (o *observed) explain(out io.Writer) error {
 
 // explainConditions prints what the other conditions say that is not as it should be.
 func (o *observed) explainConditions(out io.Writer) {
-	for _, condition := range o.others() {
+	for _, condition := range explain.Doubts(o.collector.Status.Conditions) {
 		since := ago(condition.LastTransitionTime.Time)
 		paragraph(out, fmt.Sprintf("%s is %s, for %s: %s", condition.Type, condition.Status, since, condition.Reason), condition.Message)
 		if condition.Type == v1alpha1.UpdatePending {
@@ -170,19 +170,6 @@ func (o *observed) waits(reason string) string {
 		return said + " To see which these are: " + command
 	}
 	return said + " The platform's team can see which these are."
-}
-
-// others returns the conditions beside Ready that are not as they should be.
-func (o *observed) others() (found []v1alpha1.Condition) {
-	for _, condition := range o.collector.Status.Conditions {
-		isPending := condition.Type == v1alpha1.UpdatePending && condition.Status == corev1.ConditionTrue
-		isMissing := condition.Type == v1alpha1.PresetsReady && condition.Status != corev1.ConditionTrue
-		isInDoubt := condition.Type == v1alpha1.DataFlowing && condition.Reason != v1alpha1.ReasonFlowing
-		if isPending || isMissing || isInDoubt {
-			found = append(found, condition)
-		}
-	}
-	return found
 }
 
 // unreconciled says what to do about a Collector that no operator has reconciled, and what to look at.
@@ -211,7 +198,7 @@ func (o *observed) command(commands ...string) string {
 // causes returns what keeps the Collector, or a part of it, from serving.
 func (o *observed) causes() ([]explain.Cause, error) {
 	messages := []string{o.logged, o.ofPresentPods(o.ready.Message)}
-	for _, condition := range o.others() {
+	for _, condition := range explain.Doubts(o.collector.Status.Conditions) {
 		messages = append(messages, condition.Message)
 	}
 	messages = append(messages, o.troubles...)
