@@ -14,6 +14,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 func TestTheFormOfACanaryChangesSomePodsOnly(t *testing.T) {
@@ -92,5 +93,12 @@ func TestACanaryIsLookedAtAgainWhenItsProofCanEnd(t *testing.T) {
 	want := v1alpha1.CanaryStatus{Hash: changeHash, Since: metav1.NewTime(noon.Add(-before))}
 	if p.After != 3*time.Minute || *p.Canary != want {
 		t.Errorf("after %s, %+v, want 3m, %+v", p.After, p.Canary, want)
+	}
+}
+
+func TestAWaveHasTimeForTheProofOfADaemonSetWithTheDefaultHold(t *testing.T) {
+	c := Canary{Hold: 5 * time.Minute}
+	if longest := c.least() + c.Hold; longest != rollout.ProofTime {
+		t.Errorf("a proof takes up to %s, and a wave allows %s", longest, rollout.ProofTime)
 	}
 }
