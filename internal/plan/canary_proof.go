@@ -129,7 +129,7 @@ func (c *Canary) youngest(template string) (last time.Time) {
 // stuck counts the pods of other templates that have not been ready since before a time, those that are being deleted included.
 func (c *Canary) stuck(template string, before time.Time) (count int32) {
 	for _, pod := range c.Seen {
-		if isStuck := pod.Template != template && !pod.Ready && pod.Since.Before(before); isStuck {
+		if isStuck := pod.Template != template && !pod.Ready && !pod.Since.After(before); isStuck {
 			count++
 		}
 	}

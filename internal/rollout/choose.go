@@ -14,7 +14,7 @@ import (
 )
 
 // ProofTime is how much longer than Waves.Deadline a Collector with a canary may take: pods of a DaemonSet have to be ready for 15 minutes
-// before a proof with the default hold, 5 minutes, begins. It has no room for a longer hold, so no tenant keeps others waiting by a long one.
+// before a proof with the default hold, 5 minutes, begins. It has no room for a longer hold, so no tenant keeps others waiting.
 const ProofTime = 20 * time.Minute
 
 // place is where a Collector is. It is empty for one that has nothing to wait for.
