@@ -202,6 +202,8 @@ func (s *Situation) within(step *apply.Step, found apply.Immutable) (*apply.Step
 			found.Applied = found.Wanted
 		case !s.changes():
 			found.Applied, found.TakesBack = nil, true
+		case s.Canary == nil || s.Canary.Last.Hash != s.shortHash():
+			found.Superseded = !found.IsOfDeployed()
 		}
 		var err error
 		if step.Object, old, err = claims.Followed(wanted, uid, found, s.View.Pods); err != nil {

@@ -149,7 +149,7 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 	if err := r.findScaler(&s); err != nil {
 		return s, err
 	}
-	needsUsed, runs := s.Deployed != s.Want.Hash, false
+	needsUsed, runs := s.Deployed != s.Want.Hash || r.isUnknown || len(r.toPrune) > 0, false
 	for what, seen := range s.View.Objects {
 		needsUsed = needsUsed || s.Want.Has(what) == nil
 		runs = runs || inventory.IsWorkload(what.Kind().Kind) && seen.State != drift.Lost
