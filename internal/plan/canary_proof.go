@@ -126,6 +126,16 @@ func (c *Canary) youngest(template string) (last time.Time) {
 	return last
 }
 
+// stuck counts the pods of other templates that have not been ready since before a time, those that are being deleted included.
+func (c *Canary) stuck(template string, before time.Time) (count int32) {
+	for _, pod := range c.Seen {
+		if isStuck := pod.Template != template && !pod.Ready && !pod.Since.After(before); isStuck {
+			count++
+		}
+	}
+	return count
+}
+
 // least returns how long pods of a DaemonSet have been ready at least when a proof begins. See form.
 func (c *Canary) least() time.Duration { return c.Hold + provingDeadline }
 

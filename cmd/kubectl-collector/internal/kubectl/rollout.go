@@ -223,6 +223,10 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 	}, ready.Reason)
 	since = pending.LastTransitionTime
 	switch {
+	case c.Spec.Canary != nil, c.Status.Canary != nil: // which the operator can demand of all
+		before = before.Add(-rollout.ProofTime)
+	}
+	switch {
 	case pending.Type == "" && isRefusal:
 		return "refused", ready.LastTransitionTime
 	case pending.Type == "":
