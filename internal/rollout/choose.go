@@ -63,7 +63,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 			continue
 		case !since.IsZero():
 			taken[collector.GetNamespace()]++
-			if HasFailed(v1alpha1.ConditionOf(collector, "Ready").Reason) || now.Sub(since) > w.Deadline {
+			if hasFailed(collector) || now.Sub(since) > w.Deadline {
 				chosen.Overdue++
 				chosen.overdue = append(chosen.overdue, collector)
 				isStuck[collector.GetNamespace()] = true
@@ -131,12 +131,6 @@ func (w *Waves) budgetFor(concerned int) int {
 	return max(1, w.Least, budget) // the error is about a flag that the operator has checked
 }
 
-// HasFailed tells whether canary pods have failed to prove a change, by the reason of a Collector's condition Ready. If the Collector is on
-// its way with the operator's change, it is overdue then, before the deadline.
-func HasFailed(ready string) bool {
-	return ready == v1alpha1.ReasonRolledBack || ready == v1alpha1.ReasonCanaryPaused
-}
-
 func isInstalled(collector *unstructured.Unstructured) bool {
 	_, is, _ := unstructured.NestedFieldNoCopy(collector.Object, "status", "deployedRelease")
 	return is
@@ -183,10 +177,6 @@ func onItsWaySince(collector *unstructured.Unstructured, at place) time.Time {
 		return at.since
 	}
 	return since
-}
-
-func isOnItsWay(collector *unstructured.Unstructured) bool {
-	return v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonRollingOut
 }
 
 // wishOf returns what the labels say: of the namespace, which the platform owns, and hold of the Collector, too.

@@ -229,11 +229,11 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 		return "up to date", since
 	case isPaused || isHeld || pending.Reason == v1alpha1.ReasonLeftOut: // no wave waits for it
 		return "left out", since
-	case pending.Reason == v1alpha1.ReasonBaseRefused:
+	case pending.Reason == v1alpha1.ReasonBaseRefused, pending.Reason == v1alpha1.ReasonRefused:
 		return "refused", since
 	case pending.Reason != v1alpha1.ReasonRollingOut:
 		return "waiting", since
-	case rollout.HasFailed(ready.Reason), since.Time.Before(before):
+	case rollout.HasFailed(pending.Reason, ready.Reason), since.Time.Before(before):
 		return "overdue", since
 	}
 	return "on their way", since
