@@ -232,8 +232,8 @@ func (r *reconcile) stays(err error) bool {
 	return errors.As(err, new(*configuration.Error)) || r.rendered != nil && !apply.IsPassing(err)
 }
 
-// refusedTurn returns the condition of a Collector whose turn has come, and for which the operator's change is refused. The spec is deployed
-// then, so Ready does not tell of that. Ready does tell when canary pods have failed.
+// refusedTurn returns the condition of a Collector whose turn has come, if the operator's change is refused. The spec is deployed, so Ready
+// does not tell of that. Ready does tell when canary pods have failed.
 func (r *reconcile) refusedTurn(err error) *v1alpha1.Condition {
 	if err == nil || errors.As(err, new(*plan.CanaryError)) || !r.stays(err) || !r.isByOperator() {
 		return nil

@@ -15,7 +15,7 @@ func RollingOut() *v1alpha1.Condition {
 	}
 }
 
-// Refused returns the condition of a Collector whose turn has come, and for which the operator's change is refused. The status adds why.
+// Refused returns the condition of a Collector whose turn has come, but the operator's change is refused. The status adds why.
 func Refused() *v1alpha1.Condition {
 	return &v1alpha1.Condition{Type: v1alpha1.UpdatePending, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonRefused}
 }
