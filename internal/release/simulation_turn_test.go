@@ -9,6 +9,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 // rollsOut checks that no other Collector is on its way when the Collector takes a change of the operator: the budget is 1. Collectors
@@ -19,7 +20,7 @@ func (s *simSpace) rollsOut() {
 	}
 	for _, other := range s.world.spaces {
 		isCounted := other.exists && !other.deleting && other.paused == "" && other.rollout == ""
-		if other != s && isCounted && other.state.update() == v1alpha1.ReasonRollingOut {
+		if other != s && isCounted && rollout.IsTurn(other.state.update()) {
 			s.world.violates("S9", "%s takes the operator's change while %s is on its way", s.namespace(), other.namespace())
 		}
 	}
