@@ -78,7 +78,7 @@ type CollectorStatus struct {
 	// the pods may read what their presets read; it is False with the reason
 	// RoleMissing and the command that binds the role. UpdatePending is there
 	// while a change that the operator brings, such as a new chart, is not rolled
-	// out: it is True with reason Waiting, LeftOut or BaseRefused, and then False with reason
+	// out: it is True with reason Waiting, LeftOut, Refused or BaseRefused, and then False with reason
 	// RollingOut. DataFlowing is there with spec.flow. It is True with reason
 	// Flowing or QueueFilling, False with ExportFails, AllDropped, PartlyDropped or
 	// Refusing, and Unknown with NoTraffic, NoMetrics or Unreachable. Initialized, Deployed, ReleaseFailed, Irreconcilable and Paused
@@ -187,6 +187,10 @@ const (
 	// ReasonBaseRefused: a base is refused, and stays as it is deployed; the
 	// message says why.
 	ReasonBaseRefused = "BaseRefused"
+
+	// ReasonRefused: the Collector's turn has come, and the change is refused;
+	// the message says why. The deployed revision serves on.
+	ReasonRefused = "Refused"
 
 	// ReasonRollingOut: the change is on its way to the pods.
 	ReasonRollingOut = "RollingOut"

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/claims"
+	"github.com/kube8/kube8-operator/internal/foretell"
 	parser "github.com/kube8/kube8-operator/internal/manifest"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
@@ -125,7 +125,7 @@ func (p *portal) update(r *http.Request, wanted *unstructured.Unstructured, dryR
 		fill(wanted, live)
 		err = p.collectors.Update(r.Context(), wanted, fieldManager, strict, &client.UpdateOptions{DryRun: dryRun})
 		if err == nil && len(dryRun) > 0 {
-			foreseen, err = claims.Foresee(r.Context(), p.collectors, live, wanted)
+			foreseen, err = foretell.Claims(r.Context(), p.collectors, live, wanted)
 			if _, is := errors.AsType[*specpath.FieldsError](err); is {
 				err = badRequest("the operator would refuse it: " + err.Error())
 			}

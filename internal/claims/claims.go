@@ -1,5 +1,5 @@
-// Package claims is about the claims of StatefulSets: how they follow their templates. Claims can grow, and cannot shrink. Only Foresee
-// sends requests.
+// Package claims is about the claims of StatefulSets: how they follow their templates. Claims can grow, and cannot shrink. The
+// package sends no requests.
 package claims
 
 import (
@@ -46,6 +46,16 @@ func Followed(wanted *render.Object, uid types.UID, found apply.Immutable, pods 
 		return wanted, nil, nil
 	}
 	return wanted, &apply.Old{Ref: wanted.Ref, UID: uid, Orphan: true, Grow: grown(found, change.larger)}, nil
+}
+
+// Foretell says what becomes of the claims of a StatefulSet whose templates change, a sentence each, and which of them grow. The error is
+// what the change is refused with.
+func Foretell(found apply.Immutable, pods []inventory.Pod) (says []string, grow []apply.Growth, err error) {
+	c, err := changeOf(found, pods)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.says(found), grown(found, c.larger), nil
 }
 
 // TemplatesOf returns the names of the claim templates of a StatefulSet, as the informer cache keeps them. Another object has none.
@@ -114,6 +124,34 @@ func (c *change) replaces() bool {
 	return len(c.larger)+len(c.added)+len(c.removed)+len(c.other) > 0
 }
 
+// says returns what becomes of the claims.
+func (c *change) says(found apply.Immutable) (says []string) {
+	if !c.replaces() {
+		return nil
+	}
+	says = append(says, fmt.Sprintf("StatefulSet %q is replaced, and its pods keep running", found.Live.Name))
+	for _, template := range c.next {
+		size, grows := c.larger[template.Name]
+		isOther := slices.Contains(c.other, template.Name)
+		switch {
+		case slices.Contains(c.added, template.Name):
+			says = append(says, fmt.Sprintf("pods without a claim of %s are replaced one after the other, to get one", template.Name))
+		case (grows || isOther) && !holds(found, template.Name):
+			says = append(says, fmt.Sprintf("claims of %s have no volume yet, and are made anew", template.Name))
+		case grows:
+			says = append(says, fmt.Sprintf("claims of %s grow to %s", template.Name, &size))
+		}
+		if isOther && holds(found, template.Name) {
+			says = append(says, fmt.Sprintf("claims of %s that are there keep their StorageClass, access modes, labels and data; "+
+				"only claims of new pods follow the template", template.Name))
+		}
+	}
+	for _, name := range c.removed {
+		says = append(says, fmt.Sprintf("claims of %s stay, and no pod mounts them", name))
+	}
+	return says
+}
+
 // changeOf compares the claim templates that a StatefulSet has with what is wanted of it.
 func changeOf(found apply.Immutable, pods []inventory.Pod) (c change, err error) {
 	const field = "volumeClaimTemplates"
@@ -139,6 +177,9 @@ func changeOf(found apply.Immutable, pods []inventory.Pod) (c change, err error)
 		if before >= 0 {
 			old = &applied[before]
 			isAsked = !size.Equal(*old.Spec.Resources.Requests.Storage())
+		}
+		if found.Superseded {
+			old = nil
 		}
 		isOther := !stays(unsized(&asked), unsized(old), unsized(&template))
 		shrinks := isAsked && has.Cmp(size) > 0

@@ -24,7 +24,7 @@ type Pod struct {
 	Broken   bool   // something keeps it from serving
 	Trouble  string // what that is, in the kubelet's words
 	Deleting bool
-	Orphan   bool // nothing controls it
+	Orphan   bool // a StatefulSet has made it, and nothing controls it
 
 	// Of a StatefulSet. Claims are the names of the claim templates that the pod has volumes of.
 	IsOfSet bool // it has a name as a StatefulSet gives it

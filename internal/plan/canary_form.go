@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,7 +25,7 @@ func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (
 	fields := map[string]any{}
 	switch workload.Ref.Kind().Kind {
 	case "Deployment":
-		fields["strategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": limits(pods, surges(content, "strategy"))}
+		fields["strategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": limits(pods, render.Surges(content, "strategy"))}
 		fields["minReadySeconds"], fields["progressDeadlineSeconds"] = int64(endless), int64(math.MaxInt32)
 	case "StatefulSet":
 		rolling, _, _ := unstructured.NestedMap(content.Object, "spec", "updateStrategy", "rollingUpdate")
@@ -36,7 +35,7 @@ func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (
 		rolling["partition"] = int64(live - pods)
 		fields["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": rolling}
 	case "DaemonSet":
-		isSurging := surges(content, "updateStrategy")
+		isSurging := render.Surges(content, "updateStrategy")
 		if !isSurging {
 			pods += s.Canary.stuck(TemplateOf(workload), since)
 		}
@@ -53,12 +52,6 @@ func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (
 		}
 	}
 	return render.NewObject(content)
-}
-
-// surges tells whether a workload starts pods beside the others. The chart has it do so where two pods can be on one node.
-func surges(content *unstructured.Unstructured, strategy string) bool {
-	surge, _, _ := unstructured.NestedFieldNoCopy(content.Object, "spec", strategy, "rollingUpdate", "maxSurge")
-	return !slices.Contains([]string{"<nil>", "0", "0%"}, fmt.Sprint(surge))
 }
 
 // limits returns the limits of a rolling update that changes some pods: beside the others, or in their place.

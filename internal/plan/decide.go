@@ -31,12 +31,12 @@ func (s Situation) next() Plan {
 	}
 	changes := s.changes()
 	switch {
+	case changes && s.ByOperator && !s.Turn:
+		return s.deferred()
 	case s.Refusal != nil:
 		return Plan{Verdict: Refused, Err: s.Refusal, Restores: s.Drifts()}
 	case changes && s.Failed != nil:
 		return Plan{Verdict: Refused, Err: s.Failed, Restores: s.Drifts()}
-	case changes && s.ByOperator && !s.Turn:
-		return s.deferred()
 	}
 	job := s.Want.First(render.Checks)
 	if job != nil && changes && !s.accepts(job.Ref) {
@@ -202,6 +202,8 @@ func (s *Situation) within(step *apply.Step, found apply.Immutable) (*apply.Step
 			found.Applied = found.Wanted
 		case !s.changes():
 			found.Applied, found.TakesBack = nil, true
+		case s.Canary == nil || s.Canary.Last.Hash != s.shortHash():
+			found.Superseded = !found.IsOfDeployed()
 		}
 		var err error
 		if step.Object, old, err = claims.Followed(wanted, uid, found, s.View.Pods); err != nil {

@@ -196,10 +196,22 @@ func TestDecideWhatWaits(t *testing.T) {
 		},
 		"what was refused is not tried again before the delay is over, and the deployed revision is repaired": {
 			Situation{
-				Deployed: "r1", Failed: errors.New("exceeded quota"), ByOperator: true, Want: wanted("r2", "Deployment/c=2"),
+				Deployed: "r1", Failed: errors.New("exceeded quota"), ByOperator: true, Turn: true, Want: wanted("r2", "Deployment/c=2"),
 				View: drift.View{Objects: having("Service/c=1 lost", "Deployment/c=1")},
 			},
 			"Refused, restores\nerror: exceeded quota",
+		},
+		"a change of the operator that is refused waits for its turn, and the deployed revision is repaired": {
+			Situation{
+				Deployed: "r1", Refusal: errors.New("no YAML"), ByOperator: true, View: drift.View{Objects: having("Service/c=1 lost", "Deployment/c=1")},
+			},
+			"Deferred, restores",
+		},
+		"a change of the operator is refused when its turn has come": {
+			Situation{
+				Deployed: "r1", Refusal: errors.New("no YAML"), ByOperator: true, Turn: true, View: drift.View{Objects: having("Service/c=1", "Deployment/c=1")},
+			},
+			"Refused\nerror: no YAML",
 		},
 		"drift is repaired although a change was refused before": {
 			Situation{

@@ -18,6 +18,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/revision"
+	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 // look reads what the Collector has. An operator that has just started takes it to be in order if the status says so.
@@ -34,7 +35,7 @@ func (r *reconcile) look() error {
 	if r.expected == nil && r.deployed.IsSeen(r.found) {
 		r.expected = drift.ExpectAll(r.found)
 		update := v1alpha1.ConditionOf(r.collector, v1alpha1.UpdatePending).Reason
-		if r.deployed.Generation == r.collector.GetGeneration() && update != v1alpha1.ReasonRollingOut { // nothing has begun since
+		if r.deployed.Generation == r.collector.GetGeneration() && !rollout.IsTurn(update) { // nothing has begun since
 			r.begun = noneByDigest
 		}
 		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && r.deployed.IsFrom(now) {
@@ -149,7 +150,7 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 	if err := r.findScaler(&s); err != nil {
 		return s, err
 	}
-	needsUsed, runs := s.Deployed != s.Want.Hash, false
+	needsUsed, runs := s.Deployed != s.Want.Hash || r.isUnknown || len(r.toPrune) > 0, false
 	for what, seen := range s.View.Objects {
 		needsUsed = needsUsed || s.Want.Has(what) == nil
 		runs = runs || inventory.IsWorkload(what.Kind().Kind) && seen.State != drift.Lost
@@ -179,11 +180,15 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 	case change{}: // an earlier operator may have met it
 		s.Refused = apply.ReportedRefusal(r.collector, s.Want.Objects)
 	}
-	isUnmendable := r.learned.unmended != nil && !apply.IsPassing(r.learned.unmended) // only the change can mend it
-	s.ByOperator = !isUnmendable && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
-	if s.ByOperator && s.Failed == nil && s.Refusal == nil {
-		s.Turn = !r.awaitsTurn()
-	}
+	s.ByOperator = r.isByOperator()
+	s.Turn = s.ByOperator && !r.awaitsTurn()
+}
+
+// isByOperator tells whether what is rendered, or refused, is a change of the operator that has to wait for its turn. A change that only
+// can mend what is deployed does not.
+func (r *reconcile) isByOperator() bool {
+	isUnmendable := r.learned.unmended != nil && !apply.IsPassing(r.learned.unmended)
+	return !isUnmendable && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
 }
 
 // covers tells whether nothing more is harmed now than when the deployed revision could not be mended.
@@ -197,16 +202,14 @@ func (u unmended) covers(harmed map[inventory.Reference]bool) bool {
 }
 
 // render renders the Collector, unless it is refused, and from the same inputs.
-func (r *reconcile) render() error {
+func (r *reconcile) render() (err error) {
 	if refused, is := errors.AsType[*revision.RenderError](r.last.Err); is {
-		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && now == refused.Inputs {
+		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && now == refused.Of.Inputs {
+			r.rendered = refused.Of
 			return refused
 		}
 	}
-	rendered, err := r.revisions.Render(r.ctx, r.collector, r.values, inventory.Running(r.found))
-	if err == nil {
-		r.rendered = rendered
-	}
+	r.rendered, err = r.revisions.Render(r.ctx, r.collector, r.values, inventory.Running(r.found))
 	return err
 }
 

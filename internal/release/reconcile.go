@@ -18,6 +18,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/revision"
+	"github.com/kube8/kube8-operator/internal/rollout"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -188,7 +189,8 @@ func (r *reconcile) fails(s plan.Situation, err error) {
 
 // report counts a change, or its refusal, and says what its pods refer to without being rolled.
 func (r *reconcile) report(before revision.Deployed, err error) {
-	isChange := !r.outcome.Fast && (r.rendered == nil || r.rendered.Hash != before.Hash())
+	isDeployed := r.rendered != nil && before.Revision > 0 && r.rendered.Hash == before.Hash()
+	isChange := !r.outcome.Fast && !isDeployed
 	isOver := r.outcome.Verdict != plan.Deferred && (!r.outcome.Verdict.Tests() || err != nil)
 	if !isChange || !isOver {
 		return
@@ -216,6 +218,7 @@ func (r *reconcile) ends(err error) {
 	}
 	if r.outcome.Update == nil {
 		r.Waves.Done(r.collector, r.began, err == nil || r.stays(err))
+		r.outcome.Update = r.refusedTurn(err)
 	}
 	r.last = r.outcome
 	key := client.ObjectKeyFromObject(r.collector)
@@ -226,8 +229,16 @@ func (r *reconcile) ends(err error) {
 
 // stays tells whether an error is about a change that was seen, and stays until something changes. No wave waits for it.
 func (r *reconcile) stays(err error) bool {
-	return errors.As(err, new(*revision.RenderError)) || errors.As(err, new(*configuration.Error)) ||
-		r.rendered != nil && !apply.IsPassing(err)
+	return errors.As(err, new(*configuration.Error)) || r.rendered != nil && !apply.IsPassing(err)
+}
+
+// refusedTurn returns the condition of a Collector whose turn has come, if the operator's change is refused. The spec is deployed, so Ready
+// does not tell of that. Ready does tell when canary pods have failed.
+func (r *reconcile) refusedTurn(err error) *v1alpha1.Condition {
+	if err == nil || errors.As(err, new(*plan.CanaryError)) || !r.stays(err) || !r.isByOperator() {
+		return nil
+	}
+	return rollout.Refused()
 }
 
 // settle withdraws what was begun and not accepted, once nothing is left of it that serves. It asks nothing about a bare Collector if the

@@ -136,10 +136,16 @@ func (s *simSpace) mustBeProven(o *simObject, template, what string) {
 }
 
 // mustBeAcceptedProven checks a revision that is accepted, unless the workload and its pods were not there, so a proof would protect none.
+// Nor does it protect pods that go with their workload, if no record can bring that back.
 func (s *simSpace) mustBeAcceptedProven(added plan.Want) {
 	workload := added.First(render.Workloads)
-	if live := s.objects[workload.Ref]; live != nil && (s.started[workload.Ref] != nil || len(s.pods) > 0) {
-		s.mustBeProven(live, live.get(simTemplate), "a template is accepted")
+	live, isRecorded := s.objects[workload.Ref], s.isRecorded() && s.acceptedOf.hashes == s.world.hashes
+	if live == nil || live.deleting && !isRecorded {
+		return
+	}
+	if s.started[workload.Ref] != nil || len(s.pods) > 0 {
+		next := &simObject{ref: workload.Ref, fields: s.world.charts.flatten(workload.Content)} // the live one may be held in deletion
+		s.mustBeProven(next, next.get(simTemplate), "a template is accepted")
 	}
 }
 

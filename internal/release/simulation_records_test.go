@@ -195,7 +195,8 @@ func (r simRevisions) Render(
 	if s.current = in; in.isBroken() {
 		s.world.refused++
 		s.want = plan.Want{Hash: simBroken}
-		return nil, &revision.RenderError{Inputs: now, Err: errors.New("the configuration is broken")}
+		made := &revision.Revision{Inputs: now, ConfigHash: strconv.Itoa(in.configuration())}
+		return made, &revision.RenderError{Of: made, Err: errors.New("the configuration is broken")}
 	}
 	want := s.world.charts.render(in)
 	s.want = want

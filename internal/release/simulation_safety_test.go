@@ -12,6 +12,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/rollout"
 	"github.com/kube8/kube8-operator/test/simulation"
 )
 
@@ -19,7 +20,7 @@ import (
 func (s *simSpace) begins() {
 	s.started, s.removing, s.reads = maps.Clone(s.objects), map[types.UID]bool{}, map[types.UID]*simObject{}
 	s.want, s.before, s.fresh = plan.Want{}, s.accepted.Hash, !s.lagsAnywhere()
-	s.isHeld = s.rollout != v1alpha1.RolloutNow && s.state.update() != v1alpha1.ReasonRollingOut
+	s.isHeld = s.rollout != v1alpha1.RolloutNow && !rollout.IsTurn(s.state.update())
 	s.told = int(s.state.Replicas)
 	s.unfinished = slices.ContainsFunc(s.records, s.isLater)
 }
@@ -82,7 +83,8 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 	case live != nil && live.kind() == "StatefulSet":
 		size := s.claimSize(wanted)
 		accepted := s.accepted.First(render.Workloads)
-		isAsked := accepted == nil || accepted.Ref != wanted.Ref || s.claimSize(accepted) != size // a change that was not accepted may have grown them
+		isKnown := accepted != nil && accepted.Ref == wanted.Ref && s.isRecorded()
+		isAsked := !isKnown || s.claimSize(accepted) != size // a change that was not accepted may have grown them
 		if before := live.find(simClaims); isAsked && size != "" && before != nil && size < before.value && s.holds() {
 			return "claims cannot shrink"
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/rollout"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -96,7 +97,7 @@ func (s *simSpace) writeStatus(
 		s.observe(outcome)
 		return false, nil
 	}
-	isRolling, wasRolling := after.update() == v1alpha1.ReasonRollingOut, before.update() == v1alpha1.ReasonRollingOut
+	isRolling, wasRolling := rollout.IsTurn(after.update()), rollout.IsTurn(before.update())
 	s.isNow = s.rollout == v1alpha1.RolloutNow || s.isNow && isRolling // also if only the write that says so was lost
 	s.waved = s.waved || after.update() != ""
 	effect, lost := s.request("write the status: %s, %q", after, after.is("Ready").Message)

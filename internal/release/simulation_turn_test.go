@@ -3,10 +3,13 @@ package release
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 // rollsOut checks that no other Collector is on its way when the Collector takes a change of the operator: the budget is 1. Collectors
@@ -17,7 +20,7 @@ func (s *simSpace) rollsOut() {
 	}
 	for _, other := range s.world.spaces {
 		isCounted := other.exists && !other.deleting && other.paused == "" && other.rollout == ""
-		if other != s && isCounted && other.state.update() == v1alpha1.ReasonRollingOut {
+		if other != s && isCounted && rollout.IsTurn(other.state.update()) {
 			s.world.violates("S9", "%s takes the operator's change while %s is on its way", s.namespace(), other.namespace())
 		}
 	}
@@ -78,4 +81,28 @@ func (w *simWorld) tellsChange(after simState) {
 	if after.update() != "" && !w.brings {
 		w.violates("S9", "the status tells of a change by the operator, which has changed nothing: %s %s", after.update(), after.is(v1alpha1.UpdatePending).Message)
 	}
+}
+
+// renews deletes a pod for the operator.
+func (s *simSpace) renews(uid types.UID) {
+	at := slices.IndexFunc(s.pods, func(pod *simPod) bool { return types.UID(pod.name) == uid })
+	if at < 0 {
+		return
+	}
+	pod := s.pods[at]
+	set := s.objects[simRef("StatefulSet", simName)]
+	wanted := s.want.First(render.Workloads)
+	if isOrphan := pod.owner == "" && !s.deleting; isOrphan && pod.ready && !wanted.Excludes && !s.view[wanted.Ref].Serves {
+		s.world.violates("S1", "the orphaned %s is deleted, and %s does not serve yet", pod, wanted.Ref)
+	}
+	if serves := set != nil && pod.ready && !set.lacks(pod); serves && pod.owner == set.uid && s.decidedBy != nil {
+		s.world.violates("S3", "%s is deleted, and lacks nothing", pod)
+	}
+	isUnready := func(other *simPod) bool {
+		return other.ordinal >= 0 && !other.ready && slices.Contains(s.decidedBy, other) && (set == nil || !set.lacks(other))
+	}
+	if pod.ready && !s.deleting && simCount(s.pods, isUnready) > 0 {
+		s.world.violates("S3", "%s is deleted although others are not ready", pod)
+	}
+	s.pods, s.world.idle = slices.Delete(s.pods, at, at+1), false
 }

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -156,6 +158,13 @@ func excludes(workload map[string]any) bool {
 		}
 	}
 	return false
+}
+
+// Surges tells whether a workload starts pods beside the others. strategy is the field of its spec that says so. The chart writes it out, and
+// has pods surge by default where two of them can be on one node.
+func Surges(workload *unstructured.Unstructured, strategy string) bool {
+	surge, _, _ := unstructured.NestedFieldNoCopy(workload.Object, "spec", strategy, "rollingUpdate", "maxSurge")
+	return !slices.Contains([]string{"<nil>", "0", "0%"}, fmt.Sprint(surge))
 }
 
 func asList(value any) []any {

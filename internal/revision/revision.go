@@ -68,8 +68,8 @@ type Inputs struct {
 
 // RenderError says that nothing can be rendered from inputs. It is so until they change.
 type RenderError struct {
-	Inputs Inputs
-	Err    error
+	Of  *Revision // as far as it is known, without a hash
+	Err error
 }
 
 // Error says what is wrong.
@@ -128,7 +128,8 @@ func inputsOf(bases base.Bases, err error) string {
 	return bases.Inputs()
 }
 
-// Render renders a Collector, and has it own the result. running are the versions that its pods have of what they refer to.
+// Render renders a Collector, and has it own the result. running are the versions that its pods have of what they refer to. A revision
+// that is refused is returned as far as it is known, so that IsByOperator can tell whose change is refused. It has no hash.
 func (s *Source) Render(
 	ctx context.Context, collector *unstructured.Unstructured, values map[string]any, running string,
 ) (*Revision, error) {
@@ -136,29 +137,32 @@ func (s *Source) Render(
 	if err != nil {
 		return nil, err
 	}
+	made := &Revision{Inputs: now}
 	if err := cache.CheckSize(collector); err != nil {
-		return nil, &RenderError{now, err}
+		return made, &RenderError{made, err}
 	}
 	referenced, err := s.Configuration(ctx, collector)
-	now.Configuration = cmp.Or(referenced.Version, now.Configuration) // the informer cache may have another one
+	made.Inputs.Configuration = cmp.Or(referenced.Version, now.Configuration) // the informer cache may have another one
 	if err != nil && referenced.Version != "" {
-		return nil, &RenderError{now, err}
+		return made, &RenderError{made, err}
 	}
 	if err != nil {
 		return nil, err
 	}
+	made.ConfigHash = cmp.Or(referenced.Hash, Recall(collector).ConfigHash) // a spec of the same generation has the same configuration
+	references, unfollowed := s.References(collector, running)
+	made.References, made.Unfollowed = references, strings.Join(unfollowed, ", ")
 	bases, err := s.Bases(ctx, collector)
-	now.Bases, now.Refused = inputsOf(bases, err), bases.Refusals()
-	if err == nil && now.Refused != "" {
+	made.Inputs.Bases, made.Inputs.Refused = inputsOf(bases, err), bases.Refusals()
+	if err == nil && made.Inputs.Refused != "" {
 		bases, err = s.restored(ctx, collector, bases)
 	}
 	if apply.IsPassing(err) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, &RenderError{now, err}
+		return made, &RenderError{made, err}
 	}
-	references, unfollowed := s.References(collector, running)
 	renderer := postrender.Renderer{Referenced: referenced, References: references}
 	key := client.ObjectKeyFromObject(collector)
 	if len(bases) > 0 {
@@ -168,7 +172,7 @@ func (s *Source) Render(
 	copied := withCopy(values, referenced)
 	found, err := s.Chart.Render(key, copied, served.Capabilities, renderer)
 	if err != nil {
-		return nil, &RenderError{now, err}
+		return made, &RenderError{made, err}
 	}
 	if len(served.Unreadable) > 0 {
 		names := slices.Sorted(maps.Keys(served.Unreadable))
@@ -179,10 +183,11 @@ func (s *Source) Render(
 		}
 	}
 	want, err := s.own(found, collector)
-	return &Revision{
-		Want: want, Values: values, ConfigHash: found.ConfigHash(), Inputs: now, Manifest: found.Public,
-		References: references, Unfollowed: strings.Join(unfollowed, ", "), Bases: base.Described(values),
-	}, err
+	if err != nil {
+		return made, err
+	}
+	made.Want, made.Values, made.ConfigHash, made.Manifest, made.Bases = want, values, found.ConfigHash(), found.Public, base.Described(values)
+	return made, nil
 }
 
 // restored returns bases with those that are refused as the record of the deployed revision has them.
@@ -224,7 +229,7 @@ func (r *Revision) Attribute(changer string, deployed Deployed, before Inputs, r
 // IsByOperator tells whether a revision differs from the deployed one although no other client has changed anything: not the spec, and not
 // what it refers to. before are the inputs of the deployed one, or nothing if they are not known, and running is as for Render.
 func (r *Revision) IsByOperator(deployed Deployed, before Inputs, running string) bool {
-	if deployed.Revision == 0 || r.Hash == deployed.Hash() || deployed.Generation != r.Inputs.Generation {
+	if r == nil || deployed.Revision == 0 || r.Hash == deployed.Hash() || deployed.Generation != r.Inputs.Generation {
 		return false
 	}
 	if before == (Inputs{}) {

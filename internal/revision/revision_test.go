@@ -88,6 +88,46 @@ func TestAHistoryTellsWhoseChangeLedToARevision(t *testing.T) {
 	}
 }
 
+func TestWhatIsRefusedIsTheOperatorsChangeIfTheOwnerHasChangedNothing(t *testing.T) {
+	deployed := (&Revision{Want: plan.Want{Hash: strings.Repeat("0", 20)}, ConfigHash: "c1", Inputs: Inputs{Generation: 2}}).Deployed(1)
+	for name, row := range map[string]struct {
+		generation int64
+		hash       string // of the configuration in a Secret that the spec refers to
+		broken     error  // of that
+		running    string
+		want       bool
+	}{
+		"the chart refuses":                             {generation: 2, want: true},
+		"the chart refuses, beside a Secret":            {generation: 2, hash: "c1", want: true},
+		"the spec has changed":                          {generation: 3},
+		"the configuration in a Secret has changed":     {generation: 2, hash: "c2"},
+		"the configuration in a Secret is refused":      {generation: 2, hash: "c1", broken: errors.New("no YAML")},
+		"another Secret has changed that pods refer to": {generation: 2, running: "r0"},
+		"all that pods refer to is as it was":           {generation: 2, running: "r1", want: true},
+	} {
+		s := sourceOf(t, `{{ fail "no" }}`)
+		s.Served = rendering(t, nil).Served
+		s.Versions = func(*unstructured.Unstructured) (string, string) { return "", "r1" }
+		s.References = func(*unstructured.Unstructured, string) (string, []string) { return "r1", nil }
+		s.Configuration = func(context.Context, *unstructured.Unstructured) (postrender.Referenced, error) {
+			if row.broken != nil {
+				return postrender.Referenced{Version: "v"}, row.broken
+			}
+			return postrender.Referenced{Hash: row.hash}, nil
+		}
+		collector := gateway()
+		collector.SetGeneration(row.generation)
+		_ = unstructured.SetNestedField(collector.Object, "c1", "status", "configHash")
+		refused, err := s.Render(t.Context(), collector, map[string]any{}, row.running)
+		if !errors.As(err, new(*RenderError)) || refused.Hash != "" {
+			t.Fatalf("%s: %+v, %v", name, refused, err)
+		}
+		if got := refused.IsByOperator(deployed, Inputs{}, row.running); got != row.want {
+			t.Errorf("%s: by the operator: %t", name, got)
+		}
+	}
+}
+
 func TestABaseThatIsRefusedIsRenderedAsTheRecordHasIt(t *testing.T) {
 	const content = "a: {}\n"
 	refused := base.Bases{{Name: "a", Version: base.VersionOf([]byte(content)), Position: "last", Refused: "no YAML"}}

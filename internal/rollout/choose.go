@@ -67,7 +67,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 			continue
 		case !since.IsZero():
 			taken[collector.GetNamespace()]++
-			if HasFailed(v1alpha1.ConditionOf(collector, "Ready").Reason) || now.Sub(since) > w.deadlineOf(collector) {
+			if hasFailed(collector) || now.Sub(since) > w.deadlineOf(collector) {
 				chosen.Overdue++
 				chosen.overdue = append(chosen.overdue, collector)
 				isStuck[collector.GetNamespace()] = true
@@ -135,17 +135,9 @@ func (w *Waves) budgetFor(concerned int) int {
 	return max(1, w.Least, budget) // the error is about a flag that the operator has checked
 }
 
-// HasFailed tells whether canary pods have failed to prove a change, by the reason of a Collector's condition Ready. If the Collector is on
-// its way with the operator's change, it is overdue then, before the deadline.
-func HasFailed(ready string) bool {
-	return ready == v1alpha1.ReasonRolledBack || ready == v1alpha1.ReasonCanaryPaused
-}
-
 // deadlineOf returns how long a Collector may take to become ready with the operator's change. It is ProofTime more with a canary.
 func (w *Waves) deadlineOf(collector *unstructured.Unstructured) time.Duration {
-	_, isAsked, _ := unstructured.NestedFieldNoCopy(collector.Object, "spec", "canary")
-	switch {
-	case isAsked, w.Canary:
+	if _, isAsked, _ := unstructured.NestedFieldNoCopy(collector.Object, "spec", "canary"); isAsked || w.Canary {
 		return w.Deadline + ProofTime
 	}
 	return w.Deadline
@@ -197,10 +189,6 @@ func onItsWaySince(collector *unstructured.Unstructured, at place) time.Time {
 		return at.since
 	}
 	return since
-}
-
-func isOnItsWay(collector *unstructured.Unstructured) bool {
-	return v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonRollingOut
 }
 
 // wishOf returns what the labels say: of the namespace, which the platform owns, and hold of the Collector, too.

@@ -116,8 +116,7 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	pending := &v1alpha1.Condition{Type: v1alpha1.UpdatePending, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonWaiting}
 	switch {
 	case !at.admitted.IsZero():
-		pending.Status, pending.Reason = corev1.ConditionFalse, v1alpha1.ReasonRollingOut
-		pending.Message = "the operator's change is on its way to the pods"
+		return RollingOut()
 	case w.wishOf(collector) == v1alpha1.RolloutHold:
 		pending.Reason, pending.Message = v1alpha1.ReasonLeftOut, "label "+v1alpha1.RolloutLabel+" holds the operator's change back"
 	default:
@@ -268,7 +267,10 @@ func (w *Waves) tellHeld(chosen choice) {
 	}
 	for _, collector := range chosen.overdue {
 		cause := fmt.Sprintf("not ready %s after the operator's change", w.deadlineOf(collector))
-		if HasFailed(v1alpha1.ConditionOf(collector, "Ready").Reason) {
+		switch {
+		case v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonRefused:
+			cause = "the operator's change is refused"
+		case hasFailed(collector):
 			cause = "canary pods have failed to prove the operator's change"
 		}
 		w.Events.Eventf(collector, corev1.EventTypeWarning, "RolloutHeld",

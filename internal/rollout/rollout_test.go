@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
@@ -140,21 +141,32 @@ func TestAWaveThatHoldsSaysSoOnce(t *testing.T) {
 	})
 }
 
-func TestAChangeThatCanaryPodsRefuteIsHeldBeforeTheDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		refuted, waiting := newCollector("refuted", nil), newCollector("waiting", nil)
-		rollsOut(refuted, time.Now())
-		fails(refuted, v1alpha1.ReasonRolledBack)
-		r := run(refuted, waiting)
-		r.Ask(waiting)
-		go func() { _ = r.Start(t.Context()) }()
-		r.expect(t, interval, Counts{Held: 1, Overdue: 1})
-		want := "Warning RolloutHeld canary pods have failed to prove the operator's change; " +
-			"with 1 overdue Collectors the change goes no further, and 1 wait"
-		if got := <-r.events.Events; got != want {
-			t.Errorf("got %q", got)
-		}
-	})
+func TestAChangeThatFailsIsHeldBeforeTheDeadline(t *testing.T) {
+	for cause, fails := range map[string]func(*unstructured.Unstructured){
+		"canary pods have failed to prove the operator's change": func(c *unstructured.Unstructured) { fails(c, v1alpha1.ReasonRolledBack) },
+		"the operator's change is refused": func(c *unstructured.Unstructured) {
+			refused, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(Refused())
+			refused["lastTransitionTime"] = time.Now().Format(time.RFC3339)
+			_ = unstructured.SetNestedSlice(c.Object, []any{refused}, "status", "conditions")
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			failed, waiting := newCollector("failed", nil), newCollector("waiting", nil)
+			rollsOut(failed, time.Now())
+			fails(failed)
+			r := run(failed, waiting)
+			r.Ask(waiting)
+			go func() { _ = r.Start(t.Context()) }()
+			r.expect(t, interval, Counts{Held: 1, Overdue: 1})
+			if r.Ask(failed) != nil {
+				t.Errorf("%s: its turn has to come again", cause)
+			}
+			want := "Warning RolloutHeld " + cause + "; with 1 overdue Collectors the change goes no further, and 1 wait"
+			if got := <-r.events.Events; got != want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
 }
 
 func TestNobodyWaitsForEverForACollectorThatIsNotReconciled(t *testing.T) {

@@ -44,8 +44,8 @@ func TestAChangeOfTheOperatorIsOnItsWayUntilItIsProven(t *testing.T) {
 		before := &v1alpha1.CollectorStatus{Conditions: rolling, BeforeUpdate: &v1alpha1.BeforeUpdate{}}
 		after := before.DeepCopy()
 		after.Canary = row.canary
-		if describeUpdate(before, after, Outcome{}, false); isRollingOut(after) != row.isOnItsWay {
-			t.Errorf("%s: on its way %t", name, isRollingOut(after))
+		if describeUpdate(before, after, Outcome{}, false); isTurn(after) != row.isOnItsWay {
+			t.Errorf("%s: on its way %t", name, isTurn(after))
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (w writer) announce(collector *unstructured.Unstructured, before, after *v1
 		w.events.Event(collector, corev1.EventTypeNormal, "Upgraded", upgrade(before, after))
 	}
 	w.announceCanary(collector, before, after)
-	for _, conditionType := range []string{v1alpha1.PresetsReady, "Ready", "Paused"} {
+	for _, conditionType := range []string{v1alpha1.PresetsReady, "Ready", "Paused", v1alpha1.UpdatePending} {
 		old, news := find(before, conditionType), find(after, conditionType)
 		if news != nil && failed[news.Reason] != "" && (old == nil || old.Reason != news.Reason || old.Message != news.Message) {
 			w.events.Event(collector, corev1.EventTypeWarning, failed[news.Reason], shorten(news.Message))
@@ -51,6 +51,7 @@ var failed = map[string]string{
 	v1alpha1.ReasonConfigInvalid: "Refused",
 	v1alpha1.ReasonConfigMissing: "Refused",
 	v1alpha1.ReasonConflict:      "Refused",
+	v1alpha1.ReasonRefused:       "Refused",
 	v1alpha1.ReasonCheckFailed:   "CheckFailed",
 	v1alpha1.ReasonRolledBack:    "RolledBack",
 	v1alpha1.ReasonCanaryPaused:  "CanaryPaused",

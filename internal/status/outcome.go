@@ -53,9 +53,14 @@ type Outcome struct {
 	Requeue time.Duration
 }
 
+// isRefused tells whether Err is the refusal of the operator's change: what the spec asks for is deployed.
+func (o Outcome) isRefused() bool {
+	return o.Update != nil && o.Update.Reason == v1alpha1.ReasonRefused
+}
+
 // obstructed returns the Job of a check whose pod may be kept from running, or nothing.
 func (o Outcome) obstructed() types.UID {
-	if failed, is := errors.AsType[*plan.CheckError](o.Err); is {
+	if failed, is := errors.AsType[*plan.CheckError](o.Err); is && !o.isRefused() {
 		return failed.Job
 	}
 	return o.SlowCheck

@@ -57,6 +57,9 @@ func (s *Seen) readiness(after *v1alpha1.CollectorStatus) readiness {
 
 // undeployed says that what the spec asks for is not deployed, or returns nil. Then Ready does not depend on the pods.
 func (s *Seen) undeployed(status *v1alpha1.CollectorStatus) *readiness {
+	if s.Outcome.isRefused() {
+		return nil
+	}
 	for _, conditionType := range []string{"ReleaseFailed", "Irreconcilable"} {
 		if isTrue(status, conditionType) {
 			return new(failure(s.Outcome.Err, find(status, conditionType).Message).with(s.ofCheck()).with(s.Outcome.Message))

@@ -219,14 +219,14 @@ deployedRelease: {name: gateway, revision: 2, digest: d1}
 conditions:
 - {type: Paused, status: "True", reason: PauseReconcileAnnotationTrue, lastTransitionTime: "2026-01-02T00:00:00Z"}
 - {type: Ready, status: Unknown, reason: Paused, lastTransitionTime: "2026-01-02T00:00:00Z"}
-- {type: UpdatePending, status: "True", reason: RollingOut, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: UpdatePending, status: "False", reason: RollingOut, lastTransitionTime: "2026-01-01T00:00:00Z"}
 `,
 			update: `
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Irreconcilable, status: "False", reason: Reconciled, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Paused, status: "False", lastTransitionTime: "2026-02-03T00:00:00Z"}
-- {type: UpdatePending, status: "True", reason: RollingOut, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: UpdatePending, status: "False", reason: RollingOut, lastTransitionTime: "2026-01-01T00:00:00Z"}
 deployedRelease: {name: gateway, manifest: secret}
 `,
 			written: `
@@ -241,7 +241,7 @@ conditions:
 - {type: Irreconcilable, status: "False", reason: Reconciled, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Paused, status: "False", reason: NotPaused}
 - {type: Ready, status: "False", reason: Progressing, message: "applied, but the informer cache does not have all objects yet"}
-- {type: UpdatePending, status: "True", reason: RollingOut}
+- {type: UpdatePending, status: "False", reason: RollingOut, message: "the operator's change is on its way to the pods"}
 `,
 			events: []string{"Normal Resumed the operator follows the spec again"},
 		},

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 // describeUpdate says where a change is that the operator brings. It is on its way from before it is applied until the
@@ -11,17 +12,17 @@ import (
 // change of a base that is refused reaches no Collector.
 func describeUpdate(before, after *v1alpha1.CollectorStatus, outcome Outcome, awaitsFlow bool) {
 	after.BeforeUpdate = before.BeforeUpdate
-	awaits := !isTrue(after, "Ready") || awaitsFlow
+	awaits := wasBefore(before).Ready && (!isTrue(after, "Ready") || awaitsFlow)
 	switch {
 	case isTrue(after, "Paused"):
 	case outcome.Update != nil:
 		set(after, *outcome.Update)
-		after.BeforeUpdate = nil
-		if isRollingOut(after) {
-			after.BeforeUpdate = &v1alpha1.BeforeUpdate{Ready: isTrue(before, "Ready"), DataFlowing: isTrue(before, v1alpha1.DataFlowing)}
+		describeTurn(before, after, outcome)
+	case isTurn(before) && (awaits || provingIn(after) != ""): // it is on its way until it is proven, also if it was refused before
+		if isTurn(after) {
+			set(after, *rollout.RollingOut())
 		}
-	case isRollingOut(before) && provingIn(after) != "": // it is on its way until it is proven
-	case !isRollingOut(before) || !wasBefore(before).Ready || !awaits:
+	default:
 		unset(after, v1alpha1.UpdatePending)
 		after.BeforeUpdate = nil
 		if outcome.Refused != "" {
@@ -32,9 +33,22 @@ func describeUpdate(before, after *v1alpha1.CollectorStatus, outcome Outcome, aw
 	}
 }
 
-func isRollingOut(status *v1alpha1.CollectorStatus) bool {
+// describeTurn says what was true before the Collector's turn came, and why the change is refused then.
+func describeTurn(before, after *v1alpha1.CollectorStatus, outcome Outcome) {
+	switch {
+	case !isTurn(after):
+		after.BeforeUpdate = nil
+	case !isTurn(before):
+		after.BeforeUpdate = &v1alpha1.BeforeUpdate{Ready: isTrue(before, "Ready"), DataFlowing: isTrue(before, v1alpha1.DataFlowing)}
+	}
+	if outcome.isRefused() {
+		find(after, v1alpha1.UpdatePending).Message = failure(outcome.Err, outcome.Err.Error()).message
+	}
+}
+
+func isTurn(status *v1alpha1.CollectorStatus) bool {
 	condition := find(status, v1alpha1.UpdatePending)
-	return condition != nil && condition.Reason == v1alpha1.ReasonRollingOut
+	return condition != nil && rollout.IsTurn(condition.Reason)
 }
 
 // wasBefore returns what was true before the change that is on its way. The field is missing where an operator of an earlier version wrote

@@ -12,6 +12,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 // The stock reconciler drops the field each time, because it does not know it.
@@ -48,6 +49,10 @@ func TestTheStatusSaysWhatWasTrueBeforeAChangeOfTheOperator(t *testing.T) {
 		"while it is paused, the same": {
 			"{beforeUpdate: {ready: true, dataFlowing: false}, conditions: [" + notReady + "," + onItsWay + "]}", paused, nil, was(true, false),
 		},
+		"once it is refused, the same": {
+			"{beforeUpdate: {ready: true, dataFlowing: false}, conditions: [" + notReady + "," + onItsWay + "]}", failed + "," + onItsWay,
+			turn(v1alpha1.ReasonRefused), was(true, false),
+		},
 		"when it is ready again, nothing": {
 			"{beforeUpdate: {ready: true, dataFlowing: false}, conditions: [" + notReady + "," + onItsWay + "]}", onItsWay, nil, nil,
 		},
@@ -56,14 +61,48 @@ func TestTheStatusSaysWhatWasTrueBeforeAChangeOfTheOperator(t *testing.T) {
 			turn(v1alpha1.ReasonLeftOut), nil,
 		},
 	} {
-		written := update(t, row.stored, "conditions: ["+row.updated+"]", outcome{Deployed: deployed, InOrder: true, Update: row.update},
-			record.NewFakeRecorder(9))
+		written := update(t, row.stored, "conditions: ["+row.updated+"]",
+			outcome{Deployed: deployed, InOrder: true, Update: row.update, Err: errors.New("no YAML")}, record.NewFakeRecorder(9))
 		if written == nil {
 			t.Fatalf("%s: nothing is written", name)
 		}
 		got, _, _ := unstructured.NestedFieldNoCopy(written.Object, "status", "beforeUpdate")
 		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestWhatIsRefusedOfTheOperatorsChangeIsNotToldByReady(t *testing.T) {
+	const (
+		ready    = `{type: Ready, status: "True", lastTransitionTime: "2026-02-01T00:00:00Z"}`
+		refused  = `{type: UpdatePending, status: "True", reason: Refused, message: no YAML, lastTransitionTime: "2026-02-01T00:00:00Z"}`
+		failed   = `{type: Irreconcilable, status: "True", reason: ReconcileError, message: no YAML}`
+		deployed = `beforeUpdate: {ready: true}, deployedRelease: {name: gateway, revision: 2, digest: d1}, `
+	)
+	no := errors.New("no YAML")
+	for name, row := range map[string]struct {
+		said          string
+		outcome       outcome
+		ready, update string // reasons
+	}{
+		"when its turn has come":   {failed + "," + onItsWay, outcome{Update: rollout.Refused(), Err: no, InOrder: true}, "Available", "Refused"},
+		"as long as it is refused": {failed + "," + refused, outcome{Update: rollout.Refused(), Err: no, InOrder: true}, "Available", "Refused"},
+		"what keeps the deployed revision from being repaired is": {
+			failed + "," + refused, outcome{Update: rollout.Refused(), Err: no, Message: "denied"}, "Progressing", "Refused",
+		},
+		"a corrected change is on its way": {refused, outcome{}, "Progressing", "RollingOut"},
+		"and has come":                     {refused, outcome{InOrder: true}, "Available", ""},
+		"nor is an owner's change":         {failed + "," + refused, outcome{Err: no, InOrder: true}, "ReleaseFailed", "RollingOut"},
+	} {
+		events := record.NewFakeRecorder(9)
+		written := update(t, "{"+deployed+"conditions: ["+ready+","+row.said+"]}", "conditions: ["+row.said+"]", row.outcome, events)
+		if written == nil {
+			t.Fatalf("%s: nothing is written", name)
+		}
+		is, pending := v1alpha1.ConditionOf(written, "Ready"), v1alpha1.ConditionOf(written, v1alpha1.UpdatePending)
+		if is.Reason != row.ready || pending.Reason != row.update || row.update == "Refused" && pending.Message != "no YAML" {
+			t.Errorf("%s: %+v, %+v, want %q, %q", name, is, pending, row.ready, row.update)
 		}
 	}
 }

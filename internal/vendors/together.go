@@ -4,18 +4,16 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube8/kube8-operator/internal/render"
 )
 
 // together warns of a Deployment whose owner has old and new pods run at once, though both write to one folder of a node
 // (VictoriaMetrics/VictoriaMetrics#1146). By default, such a Deployment replaces its pods one after the other.
 func together(object *unstructured.Unstructured, pod *corev1.PodSpec) []string {
-	strategy, _, _ := unstructured.NestedString(object.Object, "spec", "strategy", "type")
-	surge, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "strategy", "rollingUpdate", "maxSurge")
-	isNone := slices.Contains([]string{"0", "0%"}, fmt.Sprint(surge))
-	if isNone || strategy != string(appsv1.RollingUpdateDeploymentStrategyType) {
+	if !render.Surges(object, "strategy") {
 		return nil
 	}
 	for _, volume := range pod.Volumes {

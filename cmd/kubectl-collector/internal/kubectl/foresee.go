@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kube8/kube8-operator/internal/claims"
+	"github.com/kube8/kube8-operator/internal/foretell"
 	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
@@ -28,7 +28,7 @@ func foresee(
 	err := s.taken(ctx, owner, objects)
 	if before != nil && err == nil {
 		var says []string
-		says, err = claims.Foresee(ctx, s.client, before, after)
+		says, err = foretell.Claims(ctx, s.client, before, after)
 		for _, sentence := range says {
 			fmt.Fprintln(out, sentence)
 		}

@@ -222,8 +222,7 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 		v1alpha1.ReasonReleaseFailed, v1alpha1.ReasonRolledBack, v1alpha1.ReasonCanaryPaused,
 	}, ready.Reason)
 	since = pending.LastTransitionTime
-	switch {
-	case c.Spec.Canary != nil, c.Status.Canary != nil: // which the operator can demand of all
+	if c.Spec.Canary != nil || c.Status.Canary != nil { // which the operator can demand of all
 		before = before.Add(-rollout.ProofTime)
 	}
 	switch {
@@ -233,11 +232,11 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 		return "up to date", since
 	case isPaused || isHeld || pending.Reason == v1alpha1.ReasonLeftOut: // no wave waits for it
 		return "left out", since
-	case pending.Reason == v1alpha1.ReasonBaseRefused:
+	case pending.Reason == v1alpha1.ReasonBaseRefused, pending.Reason == v1alpha1.ReasonRefused:
 		return "refused", since
 	case pending.Reason != v1alpha1.ReasonRollingOut:
 		return "waiting", since
-	case rollout.HasFailed(ready.Reason), since.Time.Before(before):
+	case rollout.HasFailed(pending.Reason, ready.Reason), since.Time.Before(before):
 		return "overdue", since
 	}
 	return "on their way", since

@@ -55,6 +55,7 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 		"one whose turn comes":              {pending(v1alpha1.ReasonWaiting, time.Hour), nil, "waiting"},
 		"one that is left out":              {pending(v1alpha1.ReasonLeftOut, time.Hour), nil, "left out"},
 		"one whose base is refused":         {pending(v1alpha1.ReasonBaseRefused, time.Hour), nil, "refused"},
+		"one whose change is refused":       {pending(v1alpha1.ReasonRefused, time.Hour), nil, "refused"},
 		"one that became ready not yet":     {pending(v1alpha1.ReasonRollingOut, time.Minute), nil, "on their way"},
 		"one that did not in time":          {pending(v1alpha1.ReasonRollingOut, time.Hour), nil, "overdue"},
 		"one whose canary has more time":    {asked, nil, "on their way"},

@@ -161,8 +161,11 @@ func (o *observed) waits(reason string) string {
 	if bases := o.collector.Status.Bases; len(bases) > 0 {
 		said += ", or another version of a base. Deployed are " + strings.Join(bases, ", ")
 	}
-	if reason == v1alpha1.ReasonLeftOut {
+	switch reason {
+	case v1alpha1.ReasonLeftOut:
 		return said + ".\nIt waits until the label is removed."
+	case v1alpha1.ReasonRefused, v1alpha1.ReasonBaseRefused:
+		return said + ".\nThe platform team has to correct it. What is deployed serves on."
 	}
 	said += ".\nIt waits until the Collectors of lower rings, and those before this one in its ring, are ready with it."
 	const command = "kubectl collector rollout status"

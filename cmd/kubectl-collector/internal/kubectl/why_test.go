@@ -62,6 +62,15 @@ func TestWhySaysWhatIsKnown(t *testing.T) {
 			want: "another version of a base. Deployed are limits@1111.\n  It waits until the Collectors of lower rings, and those before this one in its ring, " +
 				"are ready with it. To see which these are: kubectl collector rollout status",
 		},
+		"that an update is refused": {
+			observed: observed{ready: v1alpha1.Condition{Reason: notReady}, collector: gateway(func(c *v1alpha1.Collector) {
+				refused := waiting
+				refused.Reason, refused.Message = v1alpha1.ReasonRefused, "no YAML"
+				c.Status.Conditions = []v1alpha1.Condition{refused}
+			})},
+			want:    "Who brings that change, and what it waits for\n  The platform: another version of the operator.\n  The platform team has to correct it.",
+			wantNot: "lower rings",
+		},
 		"whom an update waits for, to a tenant": {
 			observed: observed{ready: v1alpha1.Condition{Reason: notReady}, may: forbidden("rollout"), collector: gateway(func(c *v1alpha1.Collector) {
 				c.Status.Conditions = []v1alpha1.Condition{waiting}

@@ -1,4 +1,6 @@
-package claims
+// Package foretell tells a user what becomes of what a Collector has if its spec changes. It decides by the operator's own code, and asks the
+// API server by reads and dry runs.
+package foretell
 
 import (
 	"context"
@@ -19,21 +21,22 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/cache"
+	"github.com/kube8/kube8-operator/internal/claims"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
-// Foresee says what becomes of the claims that a Collector has if its spec changes, a sentence each. The error is what the operator would
-// refuse the change with. It decides by the operator's own code, and asks the API server by dry runs, as the user of cluster. A request
-// that the user has no right to becomes a sentence, too. Nothing is changed.
-func Foresee(ctx context.Context, cluster client.Client, before, after *unstructured.Unstructured) (says []string, err error) {
+// Claims says what becomes of the claims that a Collector has if its spec changes, a sentence each. The error is what the operator would
+// refuse the change with. Requests are those of the user of cluster. A request that the user has no right to becomes a sentence, too.
+// Nothing is changed.
+func Claims(ctx context.Context, cluster client.Client, before, after *unstructured.Unstructured) (says []string, err error) {
 	was, is := &v1alpha1.Collector{}, &v1alpha1.Collector{}
 	convert := runtime.DefaultUnstructuredConverter.FromUnstructured
 	if err := errors.Join(convert(before.Object, was), convert(after.Object, is)); err != nil {
 		return nil, fmt.Errorf("read the Collector: %w", err)
 	}
-	said, failed := foreseeSet(ctx, cluster, was, is)
-	shared := foreseeShared(ctx, cluster, was, is)
+	said, failed := ofSet(ctx, cluster, was, is)
+	shared := shared(ctx, cluster, was, is)
 	for _, err := range []error{failed, shared} {
 		if isOfRights(err) {
 			said = append(said, "what becomes of claims is not known: "+err.Error())
@@ -50,15 +53,15 @@ func isOfRights(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ")
 }
 
-// foreseeSet is Foresee for the claims of a StatefulSet.
-func foreseeSet(ctx context.Context, cluster client.Client, before, after *v1alpha1.Collector) (says []string, err error) {
+// ofSet is Claims for the claims of a StatefulSet.
+func ofSet(ctx context.Context, cluster client.Client, before, after *v1alpha1.Collector) (says []string, err error) {
 	was, is := setOf(before), setOf(after)
 	isSame := equality.Semantic.DeepEqual(was.Spec.VolumeClaimTemplates, is.Spec.VolumeClaimTemplates)
 	if after.Spec.Mode != v1alpha1.ModeStatefulSet || isSame {
 		return nil, nil
 	}
 	found := apply.Immutable{Live: &appsv1.StatefulSet{}, Wanted: is, Applied: was}
-	var claims corev1.PersistentVolumeClaimList
+	var all corev1.PersistentVolumeClaimList
 	var pods corev1.PodList
 	inNamespace := client.InNamespace(before.Namespace)
 	switch err := cluster.Get(ctx, client.ObjectKeyFromObject(before), found.Live); {
@@ -69,58 +72,30 @@ func foreseeSet(ctx context.Context, cluster client.Client, before, after *v1alp
 	case !metav1.IsControlledBy(found.Live, before):
 		return nil, nil
 	}
-	err = cluster.List(ctx, &claims, inNamespace)
+	err = cluster.List(ctx, &all, inNamespace)
 	if err == nil {
 		err = cluster.List(ctx, &pods, inNamespace, client.MatchingLabels{v1alpha1.CollectorLabel: before.Name})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the claims and the pods of the StatefulSet: %w", err)
 	}
-	var all []inventory.Pod
+	var ofSet []inventory.Pod
 	for i := range pods.Items {
 		cache.KeepPod(&pods.Items[i].ObjectMeta, &pods.Items[i])
-		all = append(all, inventory.PodOf(&pods.Items[i]))
+		ofSet = append(ofSet, inventory.PodOf(&pods.Items[i]))
 	}
-	found.Claims = claims.Items
-	c, err := changeOf(found, inventory.OfSet(all))
+	found.Claims = all.Items
+	says, grow, err := claims.Foretell(found, inventory.OfSet(ofSet))
 	if err != nil {
 		return nil, err
 	}
 	tries := apply.NewCluster(cluster, cluster, before)
-	for _, growth := range grown(found, c.larger) {
+	for _, growth := range grow {
 		if err := tries.Grow(ctx, growth, true); err != nil {
-			return c.says(found), fmt.Errorf("expand PersistentVolumeClaim %q for spec.volumeClaimTemplates: %w", growth.Claim, err)
+			return says, fmt.Errorf("expand PersistentVolumeClaim %q for spec.volumeClaimTemplates: %w", growth.Claim, err)
 		}
 	}
-	return c.says(found), nil
-}
-
-// says returns what becomes of the claims.
-func (c *change) says(found apply.Immutable) (says []string) {
-	if !c.replaces() {
-		return nil
-	}
-	says = append(says, fmt.Sprintf("StatefulSet %q is replaced, and its pods keep running", found.Live.Name))
-	for _, template := range c.next {
-		size, grows := c.larger[template.Name]
-		isOther := slices.Contains(c.other, template.Name)
-		switch {
-		case slices.Contains(c.added, template.Name):
-			says = append(says, fmt.Sprintf("pods without a claim of %s are replaced one after the other, to get one", template.Name))
-		case (grows || isOther) && !holds(found, template.Name):
-			says = append(says, fmt.Sprintf("claims of %s have no volume yet, and are made anew", template.Name))
-		case grows:
-			says = append(says, fmt.Sprintf("claims of %s grow to %s", template.Name, &size))
-		}
-		if isOther && holds(found, template.Name) {
-			says = append(says, fmt.Sprintf("claims of %s that are there keep their StorageClass, access modes, labels and data; "+
-				"only claims of new pods follow the template", template.Name))
-		}
-	}
-	for _, name := range c.removed {
-		says = append(says, fmt.Sprintf("claims of %s stay, and no pod mounts them", name))
-	}
-	return says
+	return says, nil
 }
 
 // setOf returns what a Collector's claim templates become, without defaults.
@@ -137,8 +112,8 @@ func setOf(collector *v1alpha1.Collector) *appsv1.StatefulSet {
 	return set
 }
 
-// foreseeShared is Foresee for the claims that all pods share. Each that changes is tried as the operator tries it.
-func foreseeShared(ctx context.Context, cluster client.Client, before, after *v1alpha1.Collector) error {
+// shared is Claims for the claims that all pods share. Each that changes is tried as the operator tries it.
+func shared(ctx context.Context, cluster client.Client, before, after *v1alpha1.Collector) error {
 	whole, err := runtime.DefaultUnstructuredConverter.ToUnstructured(after)
 	if err != nil {
 		return fmt.Errorf("write the Collector: %w", err)
