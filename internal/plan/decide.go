@@ -31,12 +31,12 @@ func (s Situation) next() Plan {
 	}
 	changes := s.changes()
 	switch {
+	case changes && s.Failed != nil:
+		return Plan{Verdict: Refused, Err: s.Failed, Restores: s.Drifts()}
 	case changes && s.ByOperator && !s.Turn:
 		return s.deferred()
 	case s.Refusal != nil:
 		return Plan{Verdict: Refused, Err: s.Refusal, Restores: s.Drifts()}
-	case changes && s.Failed != nil:
-		return Plan{Verdict: Refused, Err: s.Failed, Restores: s.Drifts()}
 	}
 	job := s.Want.First(render.Checks)
 	if job != nil && changes && !s.accepts(job.Ref) {

@@ -196,7 +196,7 @@ func TestDecideWhatWaits(t *testing.T) {
 		},
 		"what was refused is not tried again before the delay is over, and the deployed revision is repaired": {
 			Situation{
-				Deployed: "r1", Failed: errors.New("exceeded quota"), ByOperator: true, Turn: true, Want: wanted("r2", "Deployment/c=2"),
+				Deployed: "r1", Failed: errors.New("exceeded quota"), ByOperator: true, Want: wanted("r2", "Deployment/c=2"),
 				View: drift.View{Objects: having("Service/c=1 lost", "Deployment/c=1")},
 			},
 			"Refused, restores\nerror: exceeded quota",

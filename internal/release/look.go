@@ -181,7 +181,9 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 		s.Refused = apply.ReportedRefusal(r.collector, s.Want.Objects)
 	}
 	s.ByOperator = r.isByOperator()
-	s.Turn = s.ByOperator && !r.awaitsTurn()
+	if s.ByOperator && s.Failed == nil {
+		s.Turn = !r.awaitsTurn()
+	}
 }
 
 // isByOperator tells whether what is rendered, or refused, is a change of the operator that has to wait for its turn. A change that only

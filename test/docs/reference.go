@@ -2,28 +2,20 @@ package docs
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/kube8/kube8-operator/test/golden"
 )
 
 // CompareReference compares a page of docs/reference with what a command line says of itself, or writes the page. test are the
 // arguments of go test that run the caller.
-func CompareReference(t *testing.T, update bool, page, title, test string, root *cobra.Command) {
+func CompareReference(t *testing.T, page, title, test string, root *cobra.Command) {
 	t.Helper()
-	want := reference(title, test, root)
-	if update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text, err := os.ReadFile(page)
-	if err != nil || string(text) != want {
-		t.Errorf("%s is not what the commands say, run `go test %s -update`: %v", page, test, err)
-	}
+	golden.Compare(t, page, reference(title, test, root), test)
 }
 
 // reference returns the page of a command line: a section for each command, with its flags in a table.

@@ -3,7 +3,6 @@ package integration
 import (
 	"bytes"
 	"encoding/xml"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,9 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/test/golden"
 )
-
-var update = flag.Bool("update", false, "write docs/session.svg")
 
 // TestTheSessionOfTheREADME runs what docs/session.svg shows. Of its text, only names of pods and times may differ from what commands print.
 func TestTheSessionOfTheREADME(t *testing.T) {
@@ -78,19 +76,11 @@ var changing = regexp.MustCompile(`\b\d+(ms|s|m\d*s?)\b|gateway-[a-z0-9-]{5,}|\d
 // comparePicture compares what a picture shows with what commands printed, or draws it.
 func comparePicture(t *testing.T, file string, lines []string) {
 	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, draw(lines), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	known := func(text string) string {
+		return strings.Join(strings.Fields(changing.ReplaceAllString(text, "…")), " ")
 	}
-	picture, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := func(text []byte) string {
-		return strings.Join(strings.Fields(changing.ReplaceAllString(string(text), "…")), " ")
-	}
-	if got, want := known(draw(lines)), known(picture); got != want {
+	picture := string(draw(lines))
+	if known(golden.Read(t, file, picture)) != known(picture) {
 		t.Errorf("%s does not show what the commands print, run `go test ./test/integration -run %s -update`:\n%s", file, t.Name(), strings.Join(lines, "\n"))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,14 +23,10 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/helm-charts/collector/ci"
 	templates "github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/test/golden"
 )
 
-const (
-	chartDir = ".."
-	refresh  = "go test ./helm-charts/collector/tests -update"
-)
-
-var update = flag.Bool("update", false, "write the golden files and the tables of vendors")
+const chartDir = ".."
 
 var monitoring = []string{
 	"monitoring.coreos.com/v1",
@@ -144,37 +139,7 @@ func checkGolden(t *testing.T, name string, values map[string]any) {
 	if again, err := render(t, name, values, all...); err != nil || again != got {
 		t.Errorf("rendered twice, it differs (error: %v)", err)
 	}
-	golden := filepath.Join(chartDir, "ci", "golden", name+".yaml")
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatalf("%v; to write it: %s", err, refresh)
-	}
-	if line, a, b, differ := firstDifference(string(want), got); differ {
-		t.Errorf("%s line %d\nwant: %s\n got: %s\nif that is meant: %s", golden, line, a, b, refresh)
-	}
-}
-
-func firstDifference(want, got string) (line int, a, b string, differ bool) {
-	wants, gots := strings.Split(want, "\n"), strings.Split(got, "\n")
-	for i := range max(len(wants), len(gots)) {
-		a, b = "<end>", "<end>"
-		if i < len(wants) {
-			a = wants[i]
-		}
-		if i < len(gots) {
-			b = gots[i]
-		}
-		if a != b {
-			return i + 1, a, b, true
-		}
-	}
-	return 0, "", "", false
+	golden.Compare(t, filepath.Join(chartDir, "ci", "golden", name+".yaml"), got, "./helm-charts/collector/tests")
 }
 
 func TestGoldenFilesAndConfigurationsHaveACase(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/test/golden"
 )
 
 // The table of docs/reference/vendors.md says of each case of another vendor what the Collector has.
@@ -64,13 +65,7 @@ func writeTable(t *testing.T, test, table string) {
 		t.Fatalf("%s has no place for the table of %s", page, test)
 	}
 	want := before + begin + table + end + after
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if want != string(text) {
-		t.Errorf("%s is not what the cases say; to write it: %s", page, refresh)
-	}
+	golden.Compare(t, page, want, "./helm-charts/collector/tests")
 }
 
 // code returns words as they are written in a cell, or "-" for none.

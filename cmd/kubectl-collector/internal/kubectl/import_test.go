@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
-	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -18,9 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/internal/helm"
+	"github.com/kube8/kube8-operator/test/golden"
 )
-
-var update = flag.Bool("update", false, "write testdata/imported.yaml and docs/reference/plugin.md")
 
 // values are of a release: all of them, as helm prints them.
 func values(t *testing.T) map[string]any {
@@ -86,19 +84,7 @@ func TestAFileOfValuesBecomesACollector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := out + "---\n" + left
-	if *update {
-		if err := os.WriteFile("testdata/imported.yaml", []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("testdata/imported.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("testdata/imported.yaml differs; if this is right, run `go test ./cmd/kubectl-collector/internal/kubectl -update`:\n%s", got)
-	}
+	golden.Compare(t, "testdata/imported.yaml", out+"---\n"+left, "./cmd/kubectl-collector/internal/kubectl")
 }
 
 func TestAReleaseBecomesACollectorWithItsRenderedConfiguration(t *testing.T) {

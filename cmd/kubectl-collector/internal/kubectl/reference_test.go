@@ -10,6 +10,6 @@ import (
 
 func TestTheReferenceHasEachCommand(t *testing.T) {
 	root := NewCommand(genericiooptions.NewTestIOStreamsDiscard(), "")
-	docs.CompareReference(t, *update, "../../../../docs/reference/plugin.md", "The plugin kubectl collector",
+	docs.CompareReference(t, "../../../../docs/reference/plugin.md", "The plugin kubectl collector",
 		"-run TestTheReferenceHasEachCommand ./cmd/kubectl-collector/internal/kubectl", root)
 }

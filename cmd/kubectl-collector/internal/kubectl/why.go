@@ -172,7 +172,7 @@ func (o *observed) waits(reason string) string {
 	if o.may == nil || o.may(command) {
 		return said + " To see which these are: " + command
 	}
-	return said + " The platform's team can see which these are."
+	return said + " The platform team can see which these are."
 }
 
 // unreconciled says what to do about a Collector that no operator has reconciled, and what to look at.
@@ -184,7 +184,7 @@ func (o *observed) unreconciled() (advice string, commands []string) {
 	if err != nil {
 		return err.Error(), nil
 	}
-	return fmt.Sprintf("No operator runs, or none watches namespace %s. Ask the platform's team, which has a runbook for that:\n%s",
+	return fmt.Sprintf("No operator runs, or none watches namespace %s. Ask the platform team, which has a runbook for that:\n%s",
 		o.collector.Namespace, found.URL()), found.Commands
 }
 

@@ -51,11 +51,11 @@ func TestWhySaysWhatIsKnown(t *testing.T) {
 			observed: observed{collector: gateway(func(*v1alpha1.Collector) {}), ready: v1alpha1.Condition{Reason: explain.Unknown}, may: forbidden("kube8-operator-system")},
 			want:     "Look at\n  kubectl collector status gateway -n acme --watch", wantNot: "endpointslices",
 		},
-		"that no operator has reconciled it, to the platform's team": {
+		"that no operator has reconciled it, to the platform team": {
 			observed: observed{collector: gateway(func(*v1alpha1.Collector) {}), ready: v1alpha1.Condition{Reason: explain.Unknown}},
 			want:     "Look at\n  kubectl -n kube8-operator-system get pods",
 		},
-		"whom an update waits for, to the platform's team": {
+		"whom an update waits for, to the platform team": {
 			observed: observed{ready: v1alpha1.Condition{Reason: notReady}, collector: gateway(func(c *v1alpha1.Collector) {
 				c.Status.Conditions, c.Status.Bases = []v1alpha1.Condition{waiting}, []string{"limits@1111"}
 			})},
@@ -75,7 +75,7 @@ func TestWhySaysWhatIsKnown(t *testing.T) {
 			observed: observed{ready: v1alpha1.Condition{Reason: notReady}, may: forbidden("rollout"), collector: gateway(func(c *v1alpha1.Collector) {
 				c.Status.Conditions = []v1alpha1.Condition{waiting}
 			})},
-			want: "The platform's team can see which these are.", wantNot: "kubectl collector rollout",
+			want: "The platform team can see which these are.", wantNot: "kubectl collector rollout",
 		},
 		"nothing of a pod that is gone": {
 			observed: observed{collector: gateway(func(*v1alpha1.Collector) {}), ready: v1alpha1.Condition{
