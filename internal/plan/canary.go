@@ -112,6 +112,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	}
 	switch found.stage {
 	case proven:
+		p.Proven, p.Unproven = found.message == "", found.message
 		return p, true
 	case failed:
 		told.RolledBack = found.message

@@ -30,7 +30,7 @@ const (
 type proof struct {
 	stage   stage
 	until   time.Time // when a proof that waits can be another one although nothing happens; zero is never
-	message string
+	message string    // also of a change that counts as proven, and is not
 }
 
 // count returns how many of some pods are canary pods.
@@ -49,7 +49,10 @@ func (c *Canary) proofOf(template string, pods, all int32, now time.Time) proof 
 	case c.Aborted:
 		return proof{stage: failed, message: "the change is aborted by annotation " + v1alpha1.AbortAnnotation}
 	case c.Promoted:
-		return proof{stage: proven}
+		if found := c.shown(template, int(pods), now); found.stage == proven {
+			return found
+		}
+		return proof{stage: proven, message: "annotation " + v1alpha1.PromoteAnnotation + " promotes it"}
 	}
 	if c.Last.RolledBack != "" {
 		return proof{stage: failed, message: c.Last.RolledBack}

@@ -58,7 +58,7 @@ func (s Situation) next() Plan {
 		return proof
 	}
 	p := s.towards(changes)
-	p.Unproven = proof.Unproven
+	p.Proven, p.Unproven = proof.Proven, proof.Unproven
 	return p
 }
 
