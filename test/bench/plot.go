@@ -102,9 +102,8 @@ func panel(to draw.Canvas, title string, lines []line) error {
 		if math.IsInf(axis.Min, 0) {
 			return nil // there is no line
 		}
-		// Whole decades: these have labels.
-		axis.Min, axis.Max = math.Pow10(int(math.Floor(math.Log10(axis.Min)))), math.Pow10(int(math.Ceil(math.Log10(axis.Max))))
-		axis.Scale, axis.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		axis.Min, axis.Max = math.Pow10(int(math.Floor(math.Log10(axis.Min)))), above(axis.Max)
+		axis.Scale, axis.Tick.Marker = plot.LogScale{}, ticks{}
 		axis.Label.TextStyle.Font, axis.Tick.Label.Font = sans(9), sans(9)
 	}
 	p.Title.TextStyle.Font, p.Title.Padding = sans(12), margin
@@ -114,6 +113,31 @@ func panel(to draw.Canvas, title string, lines []line) error {
 		legend.Draw(draw.Crop(to, 3*margin+chartWidth/4*vg.Length(i), 0, 0, legendHeight-margin-chartHeight))
 	}
 	return nil
+}
+
+// above returns the first of 1, 2 and 5, times a power of 10, that is not less.
+func above(most float64) float64 {
+	decade := math.Pow10(int(math.Floor(math.Log10(most))))
+	for _, times := range []float64{1, 2, 5} {
+		if times*decade >= most {
+			return times * decade
+		}
+	}
+	return 10 * decade
+}
+
+// ticks label whole decades. A space keeps labels away from the axis in fonts that are wider.
+type ticks struct{}
+
+// Ticks returns the ticks of an axis.
+func (ticks) Ticks(least, most float64) []plot.Tick {
+	found := plot.LogTicks{Prec: -1}.Ticks(least, most)
+	for i, tick := range found {
+		if tick.Label != "" {
+			found[i].Label += " "
+		}
+	}
+	return found
 }
 
 func sans(size vg.Length) font.Font {

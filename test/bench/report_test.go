@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/xml"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,6 +107,14 @@ func chartLegend(t *testing.T, path string, drawn map[string]int) (names []strin
 		}
 	}
 	return names
+}
+
+func TestAnAxisEndsAboveItsLines(t *testing.T) {
+	for most, want := range map[float64]float64{1: 1, 1.5: 2, 138: 200, 279: 500, 500: 500, 501: 1000, 1193: 2000, 0.07: 0.1} {
+		if got := above(most); math.Abs(got-want) > 1e-9 {
+			t.Errorf("above %v ends an axis at %v, want %v", most, got, want)
+		}
+	}
 }
 
 func TestReportNeedsItsMarks(t *testing.T) {
