@@ -136,7 +136,7 @@ func (s *simSpace) mustBeProven(o *simObject, template, what string) {
 }
 
 // mustBeAcceptedProven checks a revision that is accepted, unless the workload and its pods were not there, so a proof would protect none.
-// Nor does it protect pods that go with their workload, if no record can bring that back.
+// It protects no pods either that go with their workload, if no record can bring that back.
 func (s *simSpace) mustBeAcceptedProven(added plan.Want) {
 	workload := added.First(render.Workloads)
 	live, isRecorded := s.objects[workload.Ref], s.isRecorded() && s.acceptedOf.hashes == s.world.hashes
