@@ -177,7 +177,7 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 			}
 			if s.Action == Create && inventory.Of(found).Hash != s.Object.Hash {
 				adopted, err := a.label(ctx, found) // it may serve, and no plan changes it
-				return adopted, cmp.Or(err, error(&AdoptedError{s.Ref}))
+				return adopted, cmp.Or(err, error(&adoptedError{s.Ref}))
 			}
 			// It may have as many pods as it was created with.
 			uid, s.HandsOver = found.GetUID(), s.Object.Stage == render.Workloads && !s.Object.SetsReplicas
@@ -210,7 +210,7 @@ func (a *Applier) find(ctx context.Context, what inventory.Reference) (*unstruct
 // refusal says what the API server refuses, by the fields of the Collector.
 func (a *Applier) refusal(err error, s Step) error {
 	if isImmutable(err, s.Ref.Kind().Kind) && s.UID != "" {
-		return &ImmutableError{Ref: s.Ref, Object: s.Object, cause: specpath.Explain(err, a.Collector, s.Object.Content)}
+		return &immutableError{Ref: s.Ref, Object: s.Object, cause: specpath.Explain(err, a.Collector, s.Object.Content)}
 	}
 	explained := specpath.Explain(err, a.Collector, s.Object.Content)
 	if selectsOthers(err) {

@@ -47,17 +47,17 @@ func (e *RefusedError) Error() string { return e.Err.Error() }
 // Unwrap returns what the API server says.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// AdoptedError says that a step could not create an object, which was there as another revision has it, and has adopted it.
-type AdoptedError struct{ Ref inventory.Reference }
+// adoptedError says that a step could not create an object, which was there as another revision has it, and has adopted it.
+type adoptedError struct{ Ref inventory.Reference }
 
 // Error says what was adopted.
-func (e *AdoptedError) Error() string {
+func (e *adoptedError) Error() string {
 	return "create " + e.Ref.String() + ": the Collector has it already; the operator decides again"
 }
 
-// HasAdopted tells whether an error is an *AdoptedError, or one of several is.
+// HasAdopted tells whether an error is an *adoptedError, or one of several is.
 func HasAdopted(err error) bool {
-	_, has := errors.AsType[*AdoptedError](err)
+	_, has := errors.AsType[*adoptedError](err)
 	return has
 }
 
@@ -80,19 +80,19 @@ func ReportedRefusal(collector *unstructured.Unstructured, among []render.Object
 	return refused
 }
 
-// ImmutableError says that immutable fields of an object are to change. Another object has to
+// immutableError says that immutable fields of an object are to change. Another object has to
 // take its place.
-type ImmutableError struct {
+type immutableError struct {
 	Ref    inventory.Reference
 	Object *render.Object
 	cause  error
 }
 
 // Error says what the API server refuses.
-func (e *ImmutableError) Error() string { return "apply " + e.Ref.String() + ": " + e.cause.Error() }
+func (e *immutableError) Error() string { return "apply " + e.Ref.String() + ": " + e.cause.Error() }
 
 // Unwrap returns what the API server says.
-func (e *ImmutableError) Unwrap() error { return e.cause }
+func (e *immutableError) Unwrap() error { return e.cause }
 
 // Immutable is what is known of an object whose immutable fields are to change.
 type Immutable struct {
@@ -134,7 +134,7 @@ type Immutables map[inventory.Reference]Immutable
 func (i Immutables) Learn(
 	ctx context.Context, cluster Cluster, applied func(inventory.Reference) (*render.Object, error), err error,
 ) (isNews bool, failed error) {
-	immutable, is := errors.AsType[*ImmutableError](err)
+	immutable, is := errors.AsType[*immutableError](err)
 	if !is {
 		return false, nil
 	}
@@ -150,7 +150,7 @@ func (i Immutables) Learn(
 }
 
 // inspect reads a StatefulSet that cannot be changed, and its claims, or a claim.
-func (e *ImmutableError) inspect(
+func (e *immutableError) inspect(
 	ctx context.Context, cluster Cluster, applied func(inventory.Reference) (*render.Object, error),
 ) (Immutable, error) {
 	found := Immutable{Err: e}

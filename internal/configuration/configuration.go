@@ -26,8 +26,8 @@ const (
 	// Field is where users find the configuration in their Collector, unless it is there as text.
 	Field = "spec.collector.configuration"
 
-	// TextField is where they find it then.
-	TextField = "spec.collector.configurationText"
+	// textField is where they find it then.
+	textField = "spec.collector.configurationText"
 
 	// raw is the format that is not checked.
 	raw = "raw"
@@ -126,7 +126,7 @@ func given(collector map[string]any) (content []byte, field string, err error) {
 		case collector["format"] != raw && isBase64(text):
 			err = errors.New("base64; set configuration to it instead, or set format to raw")
 		}
-		return []byte(text), TextField, err
+		return []byte(text), textField, err
 	}
 	encoded, isSet := collector["configuration"].(string)
 	if !isSet {

@@ -74,7 +74,7 @@ func (r Renderer) Finish(manifest string) ([]Document, error) {
 			return nil, err
 		}
 		if decoded != nil {
-			secrets[reference{name, OwnMark}], object.isChanged = decoded, true
+			secrets[reference{name, ownMark}], object.isChanged = decoded, true
 		}
 	}
 	for _, object := range objects {
@@ -143,11 +143,11 @@ func Split(manifest string) (documents []string) {
 	return documents
 }
 
-// OwnMark is a comment of the chart. It marks where the chart mounts a Secret of its own. The name does not tell that, because the owner of
+// ownMark is a comment of the chart. It marks where the chart mounts a Secret of its own. The name does not tell that, because the owner of
 // a Collector can refer to a Secret by any name. Values cannot have the mark: they come into a manifest without comments.
-const OwnMark = "# kube8.dev/own"
+const ownMark = "# kube8.dev/own"
 
-// reference is how a pod's spec refers to a Secret: by its name, and with OwnMark or nothing.
+// reference is how a pod's spec refers to a Secret: by its name, and with ownMark or nothing.
 type reference struct{ name, mark string }
 
 // mounts are where a pod's spec names the Secrets that it mounts.

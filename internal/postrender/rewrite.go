@@ -7,7 +7,7 @@ import (
 )
 
 // rewritten returns the text with some fields written anew, each with all of its lines. To write a whole workload anew allocates more
-// than to parse it. It is not done for what has comments there other than OwnMark, other fields in the same line, or what only YAML takes
+// than to parse it. It is not done for what has comments there other than ownMark, other fields in the same line, or what only YAML takes
 // for the end of one.
 func (o *object) rewritten(paths ...[]string) (text string, isDone bool) {
 	if strings.ContainsAny(o.text, "\r\u0085\u2028\u2029") {
@@ -19,7 +19,7 @@ func (o *object) rewritten(paths ...[]string) (text string, isDone bool) {
 		if field == nil {
 			continue
 		}
-		if begin < 0 || begin >= end || strings.Contains(strings.ReplaceAll(strings.Join(lines[begin:end], ""), OwnMark, ""), "#") {
+		if begin < 0 || begin >= end || strings.Contains(strings.ReplaceAll(strings.Join(lines[begin:end], ""), ownMark, ""), "#") {
 			return "", false
 		}
 		indent := lines[begin][:len(lines[begin])-len(strings.TrimLeft(lines[begin], " "))]

@@ -115,7 +115,7 @@ spec:
 `, false},
 	} {
 		secrets := map[reference]*files{}
-		for _, mark := range []string{"", OwnMark} {
+		for _, mark := range []string{"", ownMark} {
 			secrets[reference{"a", mark}] = &files{stamps{ConfigHashAnnotation: "1"}, "-2"}
 		}
 		_, parsed, err := split(row.text)

@@ -28,8 +28,8 @@ const (
 	// order of their keys.
 	FilesHashAnnotation = "kube8.dev/files-sha256"
 
-	// BaseFilesAnnotation names the files of that Secret that are bases, with spaces between them.
-	BaseFilesAnnotation = "kube8.dev/base-files"
+	// baseFilesAnnotation names the files of that Secret that are bases, with spaces between them.
+	baseFilesAnnotation = "kube8.dev/base-files"
 
 	// BasesHashAnnotation does for bases what FilesHashAnnotation does for further files.
 	BasesHashAnnotation = "kube8.dev/bases-sha256"
@@ -61,7 +61,7 @@ func decodeSecret(secret *yaml.RNode) (*files, error) {
 	stamped := stamps{}
 	var all, further, bases strings.Builder // what sha256sum prints of the files
 	total := 0
-	baseFiles := strings.Fields(annotations[BaseFilesAnnotation])
+	baseFiles := strings.Fields(annotations[baseFilesAnnotation])
 	data := secret.GetDataMap()
 	for _, name := range slices.Sorted(maps.Keys(data)) {
 		field := filesField + "[" + configuration.FilePath(name) + "]"

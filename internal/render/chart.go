@@ -62,8 +62,8 @@ func NewChart(chrt *helm.Chart) (*Chart, error) {
 	return c, nil
 }
 
-// Renders tells whether the chart can render objects of a kind.
-func (c *Chart) Renders(kind schema.GroupVersionKind) bool {
+// renders tells whether the chart can render objects of a kind.
+func (c *Chart) renders(kind schema.GroupVersionKind) bool {
 	_, served := c.Optional[kind.GroupVersion().String()+"/"+kind.Kind]
 	return served || slices.Contains(c.Kinds, kind)
 }

@@ -42,7 +42,7 @@ func (c *Chart) Own(rendered *Rendered, owner Owner) ([]Object, error) {
 // operator writes into the Collector's namespace only, and only what it can watch.
 func (c *Chart) setOwner(object *unstructured.Unstructured, by Owner) error {
 	name := inventory.ReferenceTo(object)
-	if !c.Renders(object.GroupVersionKind()) {
+	if !c.renders(object.GroupVersionKind()) {
 		return fmt.Errorf("%s is of a kind that the templates of the chart do not name; "+
 			"write apiVersion and kind at the beginning of two lines", name)
 	}
