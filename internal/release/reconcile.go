@@ -235,7 +235,8 @@ func (r *reconcile) stays(err error) bool {
 // refusedTurn returns the condition of a Collector whose turn has come, if the operator's change is refused. The spec is deployed, so Ready
 // does not tell of that. Ready does tell when canary pods have failed.
 func (r *reconcile) refusedTurn(err error) *v1alpha1.Condition {
-	if err == nil || errors.As(err, new(*plan.CanaryError)) || !r.stays(err) || !r.isByOperator() {
+	hasTurn := rollout.IsTurn(v1alpha1.ConditionOf(r.collector, v1alpha1.UpdatePending).Reason)
+	if err == nil || errors.As(err, new(*plan.CanaryError)) || !hasTurn || !r.stays(err) || !r.isByOperator() {
 		return nil
 	}
 	return rollout.Refused()

@@ -107,9 +107,13 @@ func (s *simSpace) startCanary(o *simObject, own []*simPod, template string) *si
 	return s.pods[before]
 }
 
-// proves notes which templates pods have proven.
+// proves notes which templates pods have proven. While the watch of pods has stopped, nothing tells that a pod was replaced by another one.
 func (s *simSpace) proves() {
-	for _, pod := range s.pods {
+	shown := s.pods
+	if s.stopped["Pod"] {
+		shown = slices.Concat(s.pods, s.cacheOf)
+	}
+	for _, pod := range shown {
 		if pod.ready && s.world.now.Sub(pod.since) >= simHold {
 			s.proven[pod.template] = true
 		}
