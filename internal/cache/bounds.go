@@ -103,4 +103,10 @@ func KeepPod(kept *metav1.ObjectMeta, pod *corev1.Pod) {
 	if isOfSet && metav1.GetControllerOfNoCopy(pod) == nil {
 		metav1.SetMetaDataAnnotation(kept, OrphanAnnotation, "")
 	}
+	isReady := func(of corev1.PodCondition) bool {
+		return of.Type == corev1.PodReady && of.Status == corev1.ConditionTrue
+	}
+	if isOfSet && !slices.ContainsFunc(pod.Status.Conditions, isReady) {
+		metav1.SetMetaDataAnnotation(kept, RevisionAnnotation, shared(bounded(pod.Labels[appsv1.ControllerRevisionHashLabelKey], longestName)))
+	}
 }

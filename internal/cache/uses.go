@@ -23,6 +23,10 @@ const (
 	// volume of. The API server does not have it.
 	ClaimsAnnotation = "claims"
 
+	// RevisionAnnotation is where the informer cache keeps which revision of its StatefulSet a pod has that is not ready. The API server does
+	// not have it.
+	RevisionAnnotation = "revision"
+
 	// Everything stands for more uses than are kept.
 	Everything = "*"
 )

@@ -34,7 +34,7 @@ type Object struct {
 	Uses       string               // what a workload's pods use, as hashes of kind and name
 	Claims     string               // the names of a StatefulSet's claim templates; only the informer cache has them
 	Replicas   int32                // how many pods a workload is to have
-	Updated    int32                // how many of its pods have its present template
+	Revision   string               // the revision of a StatefulSet that its next pods have
 	Available  int32                // how many of its pods are available
 	Serves     bool                 // all pods of a workload are as its last change wants them, and at least one is there
 }
@@ -65,7 +65,10 @@ func Of(object client.Object) Object {
 		Uses: kept[cache.UsesAnnotation], Claims: kept[cache.ClaimsAnnotation],
 	}
 	pods := PodsOf(object)
-	o.Updated, o.Available = pods.Updated, pods.Available
+	o.Available = pods.Available
+	if set, isSet := object.(*appsv1.StatefulSet); isSet {
+		o.Revision = set.Status.UpdateRevision
+	}
 	o.Replicas, o.Serves = pods.Wanted, !pods.Behind && pods.Wanted > 0 && pods.Updated >= pods.Wanted && pods.Available >= pods.Wanted
 	return o
 }

@@ -31,6 +31,10 @@ type Pod struct {
 	Ordinal uint64
 	Claims  string
 
+	// Revision is the revision of the StatefulSet that a pod has, such as gateway-6d5f8c. Only of a pod that is not ready, the informer
+	// cache tells.
+	Revision string
+
 	// Template is the stamp of the pod's template, or empty. Only with a stamp, the informer cache tells whether a container has restarted
 	// or failed, which is Died.
 	Template string
@@ -46,6 +50,7 @@ func PodOf(pod *corev1.Pod) Pod {
 		Name: pod.Name, UID: pod.UID, Since: readySince(pod), Ready: pod.Status.PodIP != "", Broken: pod.Status.Phase == corev1.PodFailed,
 		Trouble: pod.Status.Reason, Deleting: pod.DeletionTimestamp != nil, Orphan: isOrphan,
 		IsOfSet: isNamed && err == nil, Ordinal: ordinal, Claims: pod.Annotations[cache.ClaimsAnnotation],
+		Revision: pod.Annotations[cache.RevisionAnnotation],
 		Template: pod.Annotations[postrender.TemplateAnnotation], Died: deaths(pod) > 0,
 	}
 }

@@ -91,8 +91,8 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	if p.Unproven = s.unprovable(workload); p.Unproven != "" {
 		return p, true
 	}
-	seen := s.View.Objects[workload.Ref]
-	if !seen.IsThere() {
+	seen, isKnown := s.View.Objects[workload.Ref]
+	if !isKnown || !seen.IsThere() {
 		return s.awaitWorkload(workload.Ref, seen)
 	}
 	c := *s.Canary
@@ -150,10 +150,11 @@ func (s *Situation) mustProve(workload *render.Object) bool {
 	seen, isKnown := s.View.Objects[workload.Ref]
 	_, isReplaced := s.Immutable[workload.Ref]
 	kind := workload.Ref.Kind().Kind
+	runs := isKnown && seen.Replicas > 0 || kind == "StatefulSet" && s.View.Orphans > 0
 	switch {
 	case s.Canary.OfOperator && !s.ByOperator:
 		return false
-	case TemplateOf(workload) == s.Canary.Template, !isKnown, seen.Replicas == 0, seen.Pending: // no accepted pods are there
+	case TemplateOf(workload) == s.Canary.Template, !runs, seen.Pending: // no accepted pods are there
 		return false
 	case seen.Hash == workload.Hash && seen.IsThere(): // it got its own form because it was proven
 		return false

@@ -11,8 +11,8 @@ import (
 // renew has a pod made anew that has not the claims of its StatefulSet, one after the other. A volume cannot be added to a pod, and the
 // StatefulSet's controller makes no pod after the first one that lacks one. So their order is that of their ordinals. A pod that is not
 // ready takes no data, and goes at once. A ready pod goes when all pods before it are there, and all pods serve except those that only a
-// new pod can mend. While all pods have an earlier template, a pod that is broken goes before them: the controller replaces it after
-// the pod that lacks a claim, which waits for it.
+// new pod can mend. A pod that is broken and has an earlier template goes before them: the controller replaces it after the pod that
+// lacks a claim, which waits for it.
 func (s *Situation) renew(p *Plan) {
 	for what, seen := range s.View.Objects {
 		if what.Kind().Kind != "StatefulSet" {
@@ -33,7 +33,7 @@ func (s *Situation) renew(p *Plan) {
 			reason = "it waits for a claim that no template makes"
 			p.Note("pod %q is replaced: it does not serve, and has a claim that %s has no template of", next.Name, what)
 		}
-		if broken := firstBroken(s.View.Pods); !isFree && broken != nil && seen.Updated == 0 {
+		if broken := firstBroken(seen.Object, s.View.Pods); !isFree && broken != nil {
 			next, isFree, reason = broken, true, "it does not serve, and has an earlier template"
 		}
 		if isFree && isAsApplied {
@@ -65,9 +65,11 @@ func nextRenewed(set inventory.Object, pods []inventory.Pod) (next *inventory.Po
 	return next, allServe && set.Available >= serve || !next.Ready
 }
 
-// firstBroken returns the first pod that something keeps from serving, or nil.
-func firstBroken(pods []inventory.Pod) *inventory.Pod {
-	at := slices.IndexFunc(pods, func(pod inventory.Pod) bool { return pod.Broken && !pod.Ready && !pod.Deleting })
+// firstBroken returns the first pod of an earlier template of a StatefulSet that something keeps from serving, or nil.
+func firstBroken(set inventory.Object, pods []inventory.Pod) *inventory.Pod {
+	at := slices.IndexFunc(pods, func(pod inventory.Pod) bool {
+		return pod.Broken && !pod.Ready && !pod.Deleting && pod.Revision != set.Revision
+	})
 	if at < 0 {
 		return nil
 	}

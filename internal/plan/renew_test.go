@@ -12,16 +12,23 @@ import (
 	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
-// setPods returns pods of a StatefulSet, such as "0 queue" for one that has a volume of that template. "unready", "deleting" can follow.
+// setPods returns pods of a StatefulSet, such as "0 queue" for one that has a volume of that template. "unready", "deleting" can follow, and
+// "old" for one of an earlier template.
 func setPods(texts ...string) (pods []inventory.Pod) {
 	for _, text := range texts {
 		ordinal, rest, _ := strings.Cut(text, " ")
+		rest, isOld := strings.CutSuffix(rest, " old")
 		rest, isUnready := strings.CutSuffix(rest, "unready")
 		rest, isDeleting := strings.CutSuffix(strings.TrimSpace(rest), "deleting")
 		rest, isBroken := strings.CutSuffix(strings.TrimSpace(rest), "broken")
+		revision := "new"
+		if isOld {
+			revision = "old"
+		}
 		number, _ := strconv.ParseUint(ordinal, 10, 31)
 		pods = append(pods, inventory.Pod{
 			Name: "c-" + ordinal, UID: types.UID("uid-" + ordinal), Ordinal: number, Claims: strings.TrimSpace(rest), Ready: !isUnready, Broken: isBroken, Deleting: isDeleting,
+			Revision: revision,
 		})
 	}
 	return pods
@@ -60,17 +67,14 @@ func TestPodsThatLackAClaimAreReplacedOneAfterTheOther(t *testing.T) {
 		"one that waits for the claim of the last template":   {setPods("0 log broken unready", "1", "2"), "", "", "c-0 0s", 2},
 		"one that is broken serves only when it is made anew": {setPods("0", "1 broken unready", "2"), "queue", "", "c-0 0s", 2},
 		"one that is new, and broken, ends it":                {setPods("0 queue broken unready", "1", "2"), "queue", "", " 0s", 2},
-		"one that is old, and broken, goes before it":         {setPods("0 queue broken unready", "1", "2"), "queue", "no pod is new", "c-0 0s", 2},
+		"one that is old, and broken, goes before it":         {setPods("0 queue broken unready old", "1", "2"), "queue", "", "c-0 0s", 2},
 		"what is scaled away goes by itself":                  {setPods("0 queue", "7"), "queue", "", " 0s", 2},
 		"the informer cache is behind":                        {setPods("0", "1"), "queue", "behind", " 1s", 2},
 		"the StatefulSet is being deleted":                    {setPods("0", "1"), "queue", "deleting", " 0s", 2},
 		"the StatefulSet has no claims":                       {setPods("0", "1"), "", "", " 0s", 2},
 	} {
-		state, isAllOld := strings.CutSuffix(row.state, "no pod is new")
-		view := with(having(strings.TrimSpace("StatefulSet/c=1 "+state)), "StatefulSet/c", func(seen *drift.Seen) {
-			if seen.Claims, seen.Replicas, seen.Available = row.set, 3, row.available; !isAllOld {
-				seen.Updated = 1
-			}
+		view := with(having(strings.TrimSpace("StatefulSet/c=1 "+row.state)), "StatefulSet/c", func(seen *drift.Seen) {
+			seen.Claims, seen.Replicas, seen.Available, seen.Revision = row.set, 3, row.available, "new"
 		})
 		for _, refused := range []error{nil, errors.New("no")} {
 			p := Decide(Situation{

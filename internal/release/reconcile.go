@@ -125,7 +125,7 @@ func (r *reconcile) converge() error {
 func (r *reconcile) carryOut(s plan.Situation, p plan.Plan) (again bool, err error) {
 	if p.Recalls {
 		if r.learned.accepted, err = r.readAccepted(s); err != nil {
-			r.fails(s, err)
+			return false, fmt.Errorf("repair revision %d: %w", r.deployed.Revision, err)
 		}
 		return true, nil
 	}
@@ -180,11 +180,6 @@ func (r *reconcile) mendBeside(s plan.Situation, p plan.Plan) (again bool, err e
 		r.outcome.Message = err.Error()
 	}
 	return false, p.Err
-}
-
-// fails remembers why the deployed revision cannot be mended.
-func (r *reconcile) fails(s plan.Situation, err error) {
-	r.learned.unmended, r.unmended = err, unmended{err, s.Harmed()}
 }
 
 // report counts a change, or its refusal, and says what its pods refer to without being rolled.

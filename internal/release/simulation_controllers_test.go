@@ -203,7 +203,7 @@ func (s *simSpace) becomesReady(pod *simPod) bool {
 }
 
 func (s *simSpace) tellStatus(o *simObject, wanted int, template string) {
-	status := simStatus{wanted: wanted}
+	status := simStatus{wanted: wanted, revision: template}
 	for _, pod := range s.pods {
 		if pod.owner != o.uid {
 			continue

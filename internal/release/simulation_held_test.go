@@ -44,11 +44,11 @@ func (w *simWorld) holds() {
 	}
 }
 
-// refuses has refusals stand for a while: each try may tell of another one. A check, a wave, or another way to hash tells of itself too.
+// refuses has refusals stand for a while: each try may tell of another one. A check, a canary, a wave, or another way to hash tells of itself too.
 func (w *simWorld) refuses() {
 	told, asked, limit := w.told, w.requests, 0
 	for _, s := range w.spaces {
-		if limit += 12; s.spec.Check != 0 || s.waved || w.hashes > 0 {
+		if limit += 12; s.spec.Check != 0 || s.spec.Canary || s.waved || w.hashes > 0 {
 			limit += 24
 		}
 	}

@@ -40,6 +40,7 @@ type simObject struct {
 type simStatus struct {
 	behind                      bool
 	wanted, updated, ready, all int
+	revision                    string // the template of its next pods
 }
 
 // String returns the object in one line.
@@ -170,7 +171,7 @@ func (o *simObject) seen() inventory.Object {
 	if o.isWorkload() {
 		seen.Uses, seen.Replicas = cache.UsesOf(strings.Fields(o.uses())), int32(o.replicas())
 		s := o.status
-		seen.Updated, seen.Available = int32(s.updated), int32(s.ready)
+		seen.Revision, seen.Available = s.revision, int32(s.ready)
 		if o.get(simClaims) != "" {
 			seen.Claims = simClaim
 		}
@@ -228,6 +229,9 @@ func (p *simPod) seen() inventory.Pod {
 	seen := inventory.Pod{
 		Name: p.name, UID: types.UID(p.name), Since: p.since, Ready: p.ready && p.owner != "", Broken: !p.ready, Orphan: p.owner == "",
 		IsOfSet: p.ordinal >= 0 || p.owner == "", Ordinal: uint64(max(0, p.ordinal)), Template: p.stamp(), Died: p.died,
+	}
+	if !p.ready {
+		seen.Revision = p.template
 	}
 	if p.claims {
 		seen.Claims = simClaim
