@@ -125,7 +125,7 @@ func (r *reconcile) converge() error {
 func (r *reconcile) carryOut(s plan.Situation, p plan.Plan) (again bool, err error) {
 	if p.Recalls {
 		if r.learned.accepted, err = r.readAccepted(s); err != nil {
-			return false, fmt.Errorf("repair revision %d: %w", r.deployed.Revision, err)
+			return false, fmt.Errorf("repair revision %d meanwhile: %w", r.deployed.Revision, err)
 		}
 		return true, nil
 	}
