@@ -284,14 +284,13 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := Decide(row.situation)
 			got := brief(p)
-			for _, said := range []struct {
-				is   bool
-				what string
-			}{{p.Proof != "", "proof: " + p.Proof}, {p.IsPaused, "paused"}, {p.Unproven != "", "unproven: " + p.Unproven}, {p.Proven, "proven"}} {
-				if said.is {
-					got += "\n" + said.what
-				}
+			if p.Proof != "" {
+				got += "\nproof: " + p.Proof
 			}
+			if p.IsPaused {
+				got += "\npaused"
+			}
+			got += map[bool]string{true: "\nunproven: " + p.Unproven}[p.Unproven != ""] + map[bool]string{true: "\nproven"}[p.Proven]
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}

@@ -156,8 +156,8 @@ func troubleOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// isLost tells whether the node of a pod does not report. Then Kubernetes sets Ready to False without a reason, and leaves containers ready.
-// A kubelet always gives a reason.
+// isLost tells whether the node of a pod does not report. Then Kubernetes sets Ready to False without a reason, and leaves containers
+// ready. A kubelet always gives a reason.
 func isLost(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && c.Reason == ""

@@ -1,5 +1,5 @@
-// Command crdcompare compares a CRD with that of the last release, with crdify. It fails if a field, name, column or subresource is gone, or
-// if a schema is stricter. A list of accepted differences says why one is accepted, and the changelog tells users.
+// Command crdcompare compares a CRD with that of the last release, with crdify. It fails if a field, name, column or subresource is gone,
+// or if a schema is stricter. A list of accepted differences says why one is accepted, and the changelog tells users.
 //
 // Usage: crdcompare RELEASED.yaml CRD.yaml ACCEPTED.yaml CHANGELOG.md
 package main
