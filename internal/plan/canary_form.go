@@ -34,7 +34,8 @@ func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (
 		rolling["partition"] = int64(live - pods)
 		fields["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": rolling}
 	case "DaemonSet":
-		fields["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": limits(pods, render.Surges(content, "updateStrategy"))}
+		limited := limits(pods, render.Surges(content, "updateStrategy"))
+		fields["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": limited}
 		ready := since.Sub(s.Canary.youngest(TemplateOf(workload)))
 		fields["minReadySeconds"] = int64(min(max(ready, s.Canary.least()).Seconds(), endless))
 	}
