@@ -40,7 +40,7 @@ help: ## Show this help.
 	@awk 'BEGIN { FS = ":.*## "; print "usage: make TARGET [VARIABLE=value]" } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-zA-Z0-9_-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-demo: ## Run the operator and its samples on a control plane of this machine; DEMO_EXIT=1 ends it at once.
+demo: ## Run the operator and its samples on a control plane of this machine; DEMO_RUN=COMMAND ends it after that.
 	@go -C test/cluster run ./compile && $(MAKE) --silent build plugin && go -C test/cluster run . demo
 
 ##@ Development

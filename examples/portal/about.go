@@ -198,8 +198,7 @@ func (p *portal) troubled(ctx context.Context, of *v1alpha1.Collector) (pods []c
 			return nil, fmt.Errorf("list pods: %w", err)
 		}
 		pods = append(pods, slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
-			return pod.DeletionTimestamp != nil ||
-				slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Ready })
+			return pod.DeletionTimestamp != nil || explain.IsServing(&pod)
 		})...)
 	}
 	return pods[:min(len(pods), maxTroubled)], nil

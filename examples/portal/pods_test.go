@@ -24,10 +24,12 @@ func TestNoMorePodsAreReadThanAreShown(t *testing.T) {
 		pod.Name = fmt.Sprintf("gateway-%02d", i)
 		create(t, pod)
 		if i < 24 {
-			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "collector", Ready: true}}
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 			g.Expect(admin.Status().Update(t.Context(), pod)).To(Succeed())
 			continue
 		}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "proxy", Ready: true}} // a sidecar
+		g.Expect(admin.Status().Update(t.Context(), pod)).To(Succeed())
 		create(t, &corev1.Event{
 			ObjectMeta: metav1.ObjectMeta{Namespace: tenant, GenerateName: "gateway-"}, Reason: "FailedMount", Type: corev1.EventTypeWarning,
 			Message:        `MountVolume.SetUp failed for volume "ca" : secret "ca" not found`,

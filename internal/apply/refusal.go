@@ -105,6 +105,10 @@ type Immutable struct {
 	// TakesBack tells that Wanted is that of the deployed revision, and that another revision has been applied to Live.
 	TakesBack bool
 
+	// Superseded tells that Live is of a change that was not accepted, and that is not the wanted one. Nothing tells then what a webhook has
+	// completed in its claim templates.
+	Superseded bool
+
 	// Claims are those of the namespace, for a StatefulSet and for a claim.
 	Claims []corev1.PersistentVolumeClaim
 
@@ -115,6 +119,11 @@ type Immutable struct {
 // Has tells whether a revision of a hash is the last one that was applied to the StatefulSet that is there.
 func (i *Immutable) Has(hash string) bool {
 	return i.Live != nil && i.Live.Annotations[v1alpha1.AppliedAnnotation] == hash
+}
+
+// IsOfDeployed tells whether the deployed revision is the last one that was applied to the StatefulSet that is there, or is not known.
+func (i *Immutable) IsOfDeployed() bool {
+	return i.Applied == nil || i.Has(i.Applied.Annotations[v1alpha1.AppliedAnnotation])
 }
 
 // Immutables are the objects with immutable fields that are to change.

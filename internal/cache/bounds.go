@@ -91,15 +91,16 @@ func keepTemplate(kept *metav1.ObjectMeta, template *corev1.PodTemplateSpec, isM
 	keepUses(kept, template.Labels[v1alpha1.CollectorLabel], &template.Spec)
 }
 
-// KeepPod keeps of a pod what it uses, which claims of a StatefulSet it has, which template it has if that is stamped on it, and that
-// nothing controls it.
+// KeepPod keeps of a pod what it uses, which claims of a StatefulSet it has, and which template it has if that is stamped on it. It also
+// keeps that a StatefulSet has made the pod, and that nothing controls it.
 func KeepPod(kept *metav1.ObjectMeta, pod *corev1.Pod) {
 	keepUses(kept, pod.Labels[v1alpha1.CollectorLabel], &pod.Spec)
 	keepClaims(kept, claimsOf(pod))
 	if template := pod.Annotations[postrender.TemplateAnnotation]; template != "" {
 		metav1.SetMetaDataAnnotation(kept, postrender.TemplateAnnotation, bounded(template, longestWord))
 	}
-	if metav1.GetControllerOfNoCopy(pod) == nil {
+	isOfSet := pod.Labels[appsv1.StatefulSetPodNameLabel] == pod.Name // a user's pod can have such a name, too
+	if isOfSet && metav1.GetControllerOfNoCopy(pod) == nil {
 		metav1.SetMetaDataAnnotation(kept, OrphanAnnotation, "")
 	}
 }

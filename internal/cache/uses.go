@@ -15,7 +15,8 @@ const (
 	// UsesAnnotation is where the informer cache keeps what a workload's pods use. The API server does not have it.
 	UsesAnnotation = "uses"
 
-	// OrphanAnnotation is where the informer cache keeps that nothing controls a pod. The API server does not have it.
+	// OrphanAnnotation is where the informer cache keeps that nothing controls a pod that a StatefulSet has made. The API server does not
+	// have it.
 	OrphanAnnotation = "orphan"
 
 	// ClaimsAnnotation is where the informer cache keeps the names of the claim templates of a StatefulSet, and of those that a pod has a

@@ -178,6 +178,9 @@ func changeOf(found apply.Immutable, pods []inventory.Pod) (c change, err error)
 			old = &applied[before]
 			isAsked = !size.Equal(*old.Spec.Resources.Requests.Storage())
 		}
+		if found.Superseded {
+			old = nil
+		}
 		isOther := !stays(unsized(&asked), unsized(old), unsized(&template))
 		shrinks := isAsked && has.Cmp(size) > 0
 		switch {

@@ -81,8 +81,7 @@ func (e Expectations) AreInOrder(
 	for what, seen := range e.See(found, now) {
 		switch {
 		case seen.State == InOrder, toPrune[what]:
-		case what.Kind().Kind == "Job" && seen.State == Changed: // its end is waited for
-		case what.Kind().Kind == "Job" && seen.State == Lost: // it is created again while something is checked
+		case what.Kind().Kind == "Job" && seen.State != Behind && seen.State != Deleting: // a check ends, and goes with its change
 		case seen.State == Deleting:
 			areHeld = true
 		default:

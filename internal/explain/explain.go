@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,6 +93,12 @@ func Doubts(conditions []v1alpha1.Condition) (found []v1alpha1.Condition) {
 		}
 	}
 	return found
+}
+
+// IsServing tells whether a pod is ready, and stays. Its containers can be ready while its node does not report.
+func IsServing(pod *corev1.Pod) bool {
+	isReady := func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }
+	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, isReady)
 }
 
 // item begins an item of a list that is about some reasons only.

@@ -24,7 +24,7 @@ type Pod struct {
 	Broken   bool   // something keeps it from serving
 	Trouble  string // what that is, in the kubelet's words
 	Deleting bool
-	Orphan   bool // nothing controls it
+	Orphan   bool // a StatefulSet has made it, and nothing controls it
 
 	// Of a StatefulSet. Claims are the names of the claim templates that the pod has volumes of.
 	IsOfSet bool // it has a name as a StatefulSet gives it
@@ -59,10 +59,13 @@ func (p Pod) Lacks(templates string) bool {
 	return slices.ContainsFunc(strings.Fields(templates), func(name string) bool { return !slices.Contains(has, name) })
 }
 
-// LackedBy tells whether a pod of a StatefulSet lacks one of its claims, and is to stay. The controller can make no other pod then: it
-// tries to add the volume first, and the API server refuses that (k8s.io/kubernetes, pkg/controller/statefulset).
-func (o *Object) LackedBy(pod Pod) bool {
-	return pod.Ordinal < uint64(max(0, o.Replicas)) && pod.Lacks(o.Claims)
+// Renews tells whether a pod of a StatefulSet, which is to stay, has other claims than its templates, so that only a new pod can serve. The
+// controller makes no other pod for one that lacks a claim: it tries to add the volume first, and the API server refuses that
+// (k8s.io/kubernetes, pkg/controller/statefulset). It leaves one that waits for a claim of a template that is gone, because their
+// revisions do not differ. Where such a pod serves, it stays.
+func (o *Object) Renews(pod Pod) bool {
+	isOther := pod.Lacks(o.Claims) || pod.Broken && Pod{Claims: o.Claims}.Lacks(pod.Claims)
+	return pod.Ordinal < uint64(max(0, o.Replicas)) && isOther
 }
 
 // OfSet returns the pods that have names as a StatefulSet gives them, by their ordinals.

@@ -40,7 +40,8 @@ func TestPodsUseWhatTheCollectorHas(t *testing.T) {
 		"what a workload's pods would use": {objects: serving, want: []Reference{a}},
 	} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "acme", Name: "gateway-1", Labels: map[string]string{v1alpha1.CollectorLabel: "gateway"},
+			Namespace: "acme", Name: "gateway-1",
+			Labels: map[string]string{v1alpha1.CollectorLabel: "gateway", appsv1.StatefulSetPodNameLabel: "gateway-1"},
 		}}
 		pod.Spec.Volumes = row.volumes
 		cache.KeepPod(&pod.ObjectMeta, pod)

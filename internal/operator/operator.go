@@ -118,7 +118,7 @@ func addReconciler(
 	}
 	waves := &rollout.Waves{
 		Budget: budget, Least: least, Deadline: opts.RolloutDeadline, Soak: opts.RolloutSoak, Namespace: opts.namespace(),
-		Events: events, Now: time.Now, Count: metered.RolledOut(),
+		Canary: opts.RolloutCanary, Events: events, Now: time.Now, Count: metered.RolledOut(),
 	}
 	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
 		waves.Live = mgr.GetAPIReader()

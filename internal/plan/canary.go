@@ -112,6 +112,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	}
 	switch found.stage {
 	case proven:
+		p.Proven, p.Unproven = found.message == "", found.message
 		return p, true
 	case failed:
 		told.RolledBack = found.message
@@ -184,7 +185,7 @@ func (s *Situation) unprovable(workload *render.Object) string {
 // awaitWorkload returns the plan while the deployed workload has gone, or goes: it comes back before the change is proven. If it cannot, no
 // pods are there that a proof could protect.
 func (s *Situation) awaitWorkload(what inventory.Reference, seen drift.Seen) (p Plan, isProven bool) {
-	if s.Unmended != nil {
+	if !s.mayMend() {
 		return p, true
 	}
 	p = Plan{Verdict: Deferred, Restores: true}
@@ -207,18 +208,23 @@ func (s Situation) canary(form render.Object) Plan {
 			wanted, isHeld = &form, true
 		}
 		if isHeld {
-			p.holds.Objects, noted = append(p.holds.Objects, *wanted), &p
+			noted = &p
 		}
 		step, refusal := s.step(wanted, noted)
-		switch {
-		case refusal != nil:
+		if refusal != nil {
 			return Plan{Verdict: Refused, Err: refusal, Restores: s.Drifts()}
+		}
+		isHeld = isHeld && (step == nil || s.stageOf(*step) != growing)
+		if isHeld {
+			p.holds.Objects = append(p.holds.Objects, *wanted)
+		}
+		switch {
 		case step == nil:
 			continue
 		case wanted == &form:
 			isApplied = false
 		}
-		if isHeld && s.stageOf(*step) != growing {
+		if isHeld {
 			steps = append(steps, *step)
 			continue
 		}

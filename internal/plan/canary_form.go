@@ -18,7 +18,8 @@ const endless = 3_000_000
 // fields is in the pod template, so the workload's own form rolls no pod again.
 //
 // A DaemonSet's controller replaces each old pod at once that has not been ready for minReadySeconds. So these are as long as the old pods
-// had been ready when the proof began.
+// had been ready when the proof began. It also replaces each old pod at once that is not ready, and these count in maxUnavailable. So there
+// is room for both, or no healthy node would have a canary pod while another node is down.
 func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (render.Object, error) {
 	content, live := workload.Content.DeepCopy(), s.View.Objects[workload.Ref].Replicas
 	fields := map[string]any{}
@@ -34,8 +35,11 @@ func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (
 		rolling["partition"] = int64(live - pods)
 		fields["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": rolling}
 	case "DaemonSet":
-		limited := limits(pods, render.Surges(content, "updateStrategy"))
-		fields["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": limited}
+		isSurging := render.Surges(content, "updateStrategy")
+		if !isSurging {
+			pods += s.Canary.stuck(TemplateOf(workload), since)
+		}
+		fields["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": limits(pods, isSurging)}
 		ready := since.Sub(s.Canary.youngest(TemplateOf(workload)))
 		fields["minReadySeconds"] = int64(min(max(ready, s.Canary.least()).Seconds(), endless))
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -14,6 +15,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
+	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
 func TestTheFormOfACanaryChangesSomePodsOnly(t *testing.T) {
@@ -92,5 +94,41 @@ func TestACanaryIsLookedAtAgainWhenItsProofCanEnd(t *testing.T) {
 	want := v1alpha1.CanaryStatus{Hash: changeHash, Since: metav1.NewTime(noon.Add(-before))}
 	if p.After != 3*time.Minute || *p.Canary != want {
 		t.Errorf("after %s, %+v, want 3m, %+v", p.After, p.Canary, want)
+	}
+}
+
+func TestAWaveHasTimeForTheProofOfADaemonSetWithTheDefaultHold(t *testing.T) {
+	c := Canary{Hold: 5 * time.Minute}
+	if longest := c.least() + c.Hold; longest != rollout.ProofTime {
+		t.Errorf("a proof takes up to %s, and a wave allows %s", longest, rollout.ProofTime)
+	}
+}
+
+func TestTheCanaryOfADaemonSetHasRoomBesidePodsThatItsControllerReplacesAtOnce(t *testing.T) {
+	old := inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-2 * time.Hour)}
+	down, late := inventory.Pod{Template: "old", Since: noon.Add(-time.Hour)}, inventory.Pod{Template: "old", Since: noon}
+	ending, changed := down, inventory.Pod{Template: "new", Since: noon.Add(-time.Hour)}
+	ending.Deleting = true
+	for name, row := range map[string]struct {
+		pods  []inventory.Pod
+		surge int64
+		want  map[string]any
+	}{
+		"one that was not ready before the proof began":  {[]inventory.Pod{old, down}, 0, limits(2, false)},
+		"one that cannot end, as on a node that is down": {[]inventory.Pod{old, ending}, 0, limits(2, false)},
+		"none that is not ready since it began":          {[]inventory.Pod{old, late}, 0, limits(1, false)},
+		"none that has the change":                       {[]inventory.Pod{old, changed}, 0, limits(1, false)},
+		"none where pods surge, which takes no room":     {[]inventory.Pod{old, down}, 1, limits(1, true)},
+	} {
+		surge := map[string]any{"updateStrategy": map[string]any{"rollingUpdate": map[string]any{"maxSurge": row.surge}}}
+		s := canaryOf("DaemonSet", surge, row.pods...)
+		form, err := s.form(s.Want.First(render.Workloads), 1, noon.Add(-before))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, _ := unstructured.NestedMap(form.Content.Object, "spec", "updateStrategy", "rollingUpdate")
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
 	}
 }

@@ -30,7 +30,7 @@ const (
 type proof struct {
 	stage   stage
 	until   time.Time // when a proof that waits can be another one although nothing happens; zero is never
-	message string
+	message string    // also of a change that counts as proven, and is not
 }
 
 // count returns how many of some pods are canary pods.
@@ -49,7 +49,10 @@ func (c *Canary) proofOf(template string, pods, all int32, now time.Time) proof 
 	case c.Aborted:
 		return proof{stage: failed, message: "the change is aborted by annotation " + v1alpha1.AbortAnnotation}
 	case c.Promoted:
-		return proof{stage: proven}
+		if found := c.shown(template, int(pods), now); found.stage == proven {
+			return found
+		}
+		return proof{stage: proven, message: "annotation " + v1alpha1.PromoteAnnotation + " promotes it"}
 	}
 	if c.Last.RolledBack != "" {
 		return proof{stage: failed, message: c.Last.RolledBack}
@@ -124,6 +127,16 @@ func (c *Canary) youngest(template string) (last time.Time) {
 		}
 	}
 	return last
+}
+
+// stuck counts the pods of other templates that have not been ready since before a time, those that are being deleted included.
+func (c *Canary) stuck(template string, before time.Time) (count int32) {
+	for _, pod := range c.Seen {
+		if isStuck := pod.Template != template && !pod.Ready && !pod.Since.After(before); isStuck {
+			count++
+		}
+	}
+	return count
 }
 
 // least returns how long pods of a DaemonSet have been ready at least when a proof begins. See form.

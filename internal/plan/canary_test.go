@@ -101,7 +101,7 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 			proving, "Proving\nproof: canary pods (1 of 4) prove the change until 2026-01-02T12:03:00Z",
 		},
 		"what is proven is deployed as without a canary": {
-			begun(canaryOf("Deployment", deployment, podSince(5*time.Minute))), "Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c",
+			begun(canaryOf("Deployment", deployment, podSince(5*time.Minute))), "Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c\nproven",
 		},
 		"what pods of an earlier canary have shown does not count": {
 			changed(canaryOf("Deployment", deployment, podSince(5*time.Minute)), func(s *Situation) { s.Want.Objects = s.Want.Objects[2:] }),
@@ -127,19 +127,17 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 			"Proving\nproof: canary pods (1 of 4) are not ready, and have until 2026-01-02T12:09:00Z",
 		},
 		"what was rolled back is not tried again": {
-			changed(canaryOf("Deployment", deployment), func(s *Situation) {
-				s.Canary.Last = v1alpha1.CanaryStatus{Hash: changeHash, RolledBack: "it died"}
-			}), "Refused\nerror: it died",
+			changed(canaryOf("Deployment", deployment), func(s *Situation) { s.Canary.Last = v1alpha1.CanaryStatus{Hash: changeHash, RolledBack: "it died"} }),
+			"Refused\nerror: it died",
 		},
 		"what was rolled back is deployed when it is promoted": {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) {
 				s.Canary.Last, s.Canary.Promoted = v1alpha1.CanaryStatus{Hash: changeHash, RolledBack: "it died"}, changeHash
-			}), "Upgrade\ntry Deployment/c\ncreate Secret/c-2\nchange Service/c\nchange Deployment/c",
+			}), "Upgrade\ntry Deployment/c\ncreate Secret/c-2\nchange Service/c\nchange Deployment/c\n" +
+				"unproven: annotation kube8.dev/promote promotes it",
 		},
 		"another change than the one that was rolled back is tried": {
-			changed(canaryOf("Deployment", deployment), func(s *Situation) {
-				s.Canary.Last = v1alpha1.CanaryStatus{Hash: "another", RolledBack: "it died"}
-			}),
+			changed(canaryOf("Deployment", deployment), func(s *Situation) { s.Canary.Last = v1alpha1.CanaryStatus{Hash: "another", RolledBack: "it died"} }),
 			"Proving\ntry Service/c\ncreate Secret/c-2\nchange Deployment/c\n" +
 				"proof: canary pods (1 of 4) are not there, and have until 2026-01-02T12:15:00Z",
 		},
@@ -156,7 +154,7 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 				"proof: canary pods (1 of 4) are ready, and wait until it is known how their data flows, or until 2026-01-02T12:10:00Z",
 		},
 		"data that never has a verdict has no say": {
-			flowing(15*time.Minute, flow.Comparison{}), "Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c",
+			flowing(15*time.Minute, flow.Comparison{}), "Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c\nproven",
 		},
 		"data may be silent at first": {
 			flowing(time.Minute, flow.Comparison{IsKnown: true, IsSilent: true}),
@@ -167,11 +165,15 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 			"Refused, restores\nerror: nothing flows through canary pods, and data flows through the others",
 		},
 		"data that flows as before is proven": {
-			flowing(5*time.Minute, flow.Comparison{IsKnown: true}), "Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c",
+			flowing(5*time.Minute, flow.Comparison{IsKnown: true}), "Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c\nproven",
+		},
+		"what is promoted once it is proven is proven": {
+			changed(begun(canaryOf("Deployment", deployment, podSince(time.Hour))), func(s *Situation) { s.Canary.IsManual, s.Canary.Promoted = true, changeHash }),
+			"Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c\nproven",
 		},
 		"what is promoted is deployed at once": {
 			changed(begun(canaryOf("Deployment", deployment, died)), func(s *Situation) { s.Canary.Promoted = changeHash }),
-			"Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c",
+			"Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c\nunproven: annotation kube8.dev/promote promotes it",
 		},
 		"a failure leaves canary pods alone, if the user says so": {
 			changed(begun(canaryOf("Deployment", deployment, died)), func(s *Situation) { s.Canary.Pauses = true }),
@@ -282,14 +284,13 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := Decide(row.situation)
 			got := brief(p)
-			if p.Proof != "" {
-				got += "\nproof: " + p.Proof
-			}
-			if p.IsPaused {
-				got += "\npaused"
-			}
-			if p.Unproven != "" {
-				got += "\nunproven: " + p.Unproven
+			for _, said := range []struct {
+				is   bool
+				what string
+			}{{p.Proof != "", "proof: " + p.Proof}, {p.IsPaused, "paused"}, {p.Unproven != "", "unproven: " + p.Unproven}, {p.Proven, "proven"}} {
+				if said.is {
+					got += "\n" + said.what
+				}
 			}
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)

@@ -4,7 +4,11 @@ import (
 	"errors"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
 // The deployed revision is mended by the plan that goes forward, or does not.
@@ -13,6 +17,7 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 	half := drift.View{Objects: having("Service/c=2", "Deployment/c=1")}
 	deployed := wanted("r1", "Service/c=1", "Deployment/c=1")
 	quota := errors.New("exceeded quota")
+	serving := with(having("Deployment/c=2"), "Deployment/c", func(seen *drift.Seen) { seen.Replicas, seen.Serves = 1, true })
 	decisions{
 		"its record is read only where something has drifted": {
 			Situation{
@@ -104,6 +109,37 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 				Accepted: &Accepted{Recorded: wanted("r1", "StatefulSet/c=1"), Want: wanted("r1", "StatefulSet/c=1")},
 			},
 			"Uninstalling\nerror: pods run without their StatefulSet, and would stay: exceeded quota",
+		},
+		"pods whose StatefulSet cannot be created serve until another kind does": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Deployment/c=2"), Unmended: quota,
+				View: drift.View{Objects: having("StatefulSet/c=1 lost"), Orphans: 1, Pods: []inventory.Pod{{Name: "c-0", Orphan: true}}},
+			},
+			"Upgrade\nadopt StatefulSet/c\ncreate Deployment/c with 1 pods\nmessage: Pod \"c-0\" serves until Deployment \"c\" does",
+		},
+		"and go then": {
+			Situation{
+				Deployed: "r2", Want: wanted("r2", "Deployment/c=2"),
+				View: drift.View{Objects: serving, Orphans: 1, Pods: []inventory.Pod{{Name: "c-0", Orphan: true}}},
+			},
+			"InSync\ndelete Pod/c-0",
+		},
+		"pods whose StatefulSet may be created soon wait for that": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Deployment/c=2"), Unmended: apierrors.NewInternalError(errors.New("no answer")),
+				View: drift.View{Objects: having("StatefulSet/c=1 lost"), Orphans: 1, Pods: []inventory.Pod{{Name: "c-0", Orphan: true}}},
+			},
+			"Deferred, restores\nmessage: the deployed StatefulSet takes its pods back before the mode changes\n" +
+				"unmended: Internal error occurred: no answer",
+		},
+		"a change is not accepted without a proof because a record cannot be read for a moment": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Deployment/c=2"), Unmended: apierrors.NewInternalError(errors.New("no answer")),
+				View:   drift.View{Objects: with(having("Deployment/c=1 deleting"), "Deployment/c", func(seen *drift.Seen) { seen.Replicas = 4 })},
+				Canary: &Canary{Pods: intstr.FromInt32(1), Template: "old"},
+			},
+			"Deferred, restores\nmessage: Deployment \"c\" of the deployed revision comes back before the change is proven\n" +
+				"unmended: Internal error occurred: no answer",
 		},
 		"and no longer": {
 			Situation{

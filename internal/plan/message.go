@@ -22,11 +22,7 @@ func (s *Situation) deferred() Plan {
 // awaitSet returns the plan while pods have lost their StatefulSet, and a workload of another kind is to take its place.
 func (s *Situation) awaitSet() Plan {
 	const message = "the deployed StatefulSet takes its pods back before the mode changes"
-	p := Plan{Verdict: Deferred, Restores: true, After: inventory.CacheDelay, Message: message}
-	if s.Unmended != nil {
-		p.Restores, p.Unmended = false, fmt.Errorf("pods run without their StatefulSet; mend this, or delete the pods: %w", s.Unmended)
-	}
-	return p
+	return Plan{Verdict: Deferred, Restores: true, After: inventory.CacheDelay, Message: message}
 }
 
 // Unchanged returns the plan for objects of the deployed revision, and whether there is one without a decision: each object is in order,

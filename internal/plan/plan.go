@@ -96,7 +96,9 @@ type Plan struct {
 	IsPaused bool
 	holds    Want
 
-	// Unproven says why no canary can prove the change, which is deployed without. It is empty if one could, or if none is asked for.
+	// Proven tells that canary pods have proven the change. Unproven says why a change that has to prove itself is deployed without a proof,
+	// or is empty.
+	Proven   bool
 	Unproven string
 
 	// ToPrune are objects that are pruned later: once pods have gone, or others serve.

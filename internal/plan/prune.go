@@ -43,8 +43,28 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 			deletes = append(deletes, remove(what, seen, "no longer rendered, and not in use"))
 		}
 	}
+	for _, step := range s.orphanedPods("its StatefulSet has gone, and another workload has taken its place") {
+		if mustWait {
+			p.pruneLater(step.Ref)
+		} else {
+			deletes = append(deletes, step)
+		}
+	}
 	p.nameHeld(s.View.Objects)
 	return sorted(deletes), sorted(unseen)
+}
+
+// orphanedPods deletes pods that no StatefulSet takes back: none is wanted.
+func (s *Situation) orphanedPods(reason string) (deletes []apply.Step) {
+	if wanted := s.Want.First(render.Workloads); !s.Deletes && (wanted == nil || wanted.Ref.Kind().Kind == "StatefulSet") {
+		return nil
+	}
+	for _, pod := range s.View.Pods {
+		if pod.Orphan && !pod.Deleting {
+			deletes = append(deletes, apply.Step{Action: apply.Delete, Ref: pod.Ref(), UID: pod.UID, Reason: reason})
+		}
+	}
+	return deletes
 }
 
 // unseen adopts workloads that are lost and not wanted: they may run pods, and have only lost the label that the informer cache goes by.
@@ -129,8 +149,10 @@ func (s *Situation) handsOver(p *Plan) bool {
 	if wanted == nil {
 		return false
 	}
-	var others int32
-	var other inventory.Reference
+	others, other := int32(0), inventory.Reference{}
+	for _, step := range s.orphanedPods("") {
+		others, other = others+1, step.Ref
+	}
 	for what, seen := range s.View.Objects {
 		if inventory.IsWorkload(what.Kind().Kind) && what != wanted.Ref && seen.IsThere() {
 			others += seen.Replicas
@@ -247,12 +269,7 @@ func (s *Situation) uninstall() Plan {
 		return p
 	}
 	if isOrphaned { // the StatefulSet does not take its pods back
-		for _, pod := range s.View.Pods {
-			if pod.Orphan && !pod.Deleting {
-				step := apply.Step{Action: apply.Delete, Ref: pod.Ref(), UID: pod.UID, Reason: "the Collector is being deleted"}
-				workloads = append(workloads, step)
-			}
-		}
+		workloads = append(workloads, s.orphanedPods("the Collector is being deleted")...)
 	}
 	p.add(sorted(workloads))
 	p.add(sorted(others))
@@ -268,10 +285,11 @@ func (s *Situation) hadSet() bool {
 	return workload == nil || workload.Ref.Kind().Kind == "StatefulSet"
 }
 
-// loses tells whether pods have lost their StatefulSet, and a workload of another kind is to take its place.
+// loses tells whether pods have lost their StatefulSet, which may come back, and a workload of another kind is to take its place.
 func (s *Situation) loses() bool {
 	workload := s.Want.First(render.Workloads)
-	return s.Deployed != "" && workload != nil && workload.Ref.Kind().Kind != "StatefulSet" && s.isOrphaned()
+	isOther := workload != nil && workload.Ref.Kind().Kind != "StatefulSet"
+	return s.Deployed != "" && isOther && s.mayMend() && s.isOrphaned()
 }
 
 // isOrphaned tells whether pods run without their StatefulSet, or are about to: it was deleted without them, to be created again. The

@@ -8,14 +8,17 @@ import (
 	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
-// renew has a pod made anew that lacks a claim of its StatefulSet, one after the other. A volume cannot be added to a pod, and the
+// renew has a pod made anew that has not the claims of its StatefulSet, one after the other. A volume cannot be added to a pod, and the
 // StatefulSet's controller makes no pod after the first one that lacks one. So their order is that of their ordinals. A pod that is not
 // ready takes no data, and goes at once. A ready pod goes when all pods before it are there, and all pods serve except those that only a
 // new pod can mend. While all pods have an earlier template, a pod that is broken goes before them: the controller replaces it after
 // the pod that lacks a claim, which waits for it.
 func (s *Situation) renew(p *Plan) {
 	for what, seen := range s.View.Objects {
-		next, isFree := nextLacking(seen.Object, s.View.Pods)
+		if what.Kind().Kind != "StatefulSet" {
+			continue
+		}
+		next, isFree := nextRenewed(seen.Object, s.View.Pods)
 		if next == nil || seen.State == drift.Deleting || s.Deletes {
 			continue
 		}
@@ -23,8 +26,13 @@ func (s *Situation) renew(p *Plan) {
 		if allServe := seen.Available >= int32(len(s.View.Pods)); allServe || !isAsApplied { //nolint:gosec // no namespace has as many
 			p.Sooner(inventory.CacheDelay) // no event tells when the informer cache shows all of it
 		}
-		p.Note("pod %q lacks a claim of %s; the pods that lack it are replaced one after the other", next.Name, what)
 		reason := "it lacks a claim"
+		if next.Lacks(seen.Claims) {
+			p.Note("pod %q lacks a claim of %s; the pods that lack it are replaced one after the other", next.Name, what)
+		} else {
+			reason = "it waits for a claim that no template makes"
+			p.Note("pod %q is replaced: it does not serve, and has a claim that %s has no template of", next.Name, what)
+		}
 		if broken := firstBroken(s.View.Pods); !isFree && broken != nil && seen.Updated == 0 {
 			next, isFree, reason = broken, true, "it does not serve, and has an earlier template"
 		}
@@ -35,16 +43,17 @@ func (s *Situation) renew(p *Plan) {
 	}
 }
 
-// nextLacking returns the first pod of a StatefulSet that lacks a claim, or nil, and whether it can go now. pods are in their order.
-func nextLacking(set inventory.Object, pods []inventory.Pod) (next *inventory.Pod, isFree bool) {
+// nextRenewed returns the first pod of a StatefulSet that only a new one can replace, or nil, and whether it can go now. pods are in their
+// order.
+func nextRenewed(set inventory.Object, pods []inventory.Pod) (next *inventory.Pod, isFree bool) {
 	allServe, serve := true, int32(0)
 	for i := range pods {
 		pod := &pods[i]
-		if next == nil && set.LackedBy(*pod) {
+		if next == nil && set.Renews(*pod) {
 			next = pod
 			allServe = allServe && uint64(i) == pod.Ordinal
 		}
-		if isBeyondHelp := pod.Broken && next != nil && set.LackedBy(*pod); isBeyondHelp { // only a new pod may serve
+		if isBeyondHelp := pod.Broken && next != nil && set.Renews(*pod); isBeyondHelp { // only a new pod may serve
 			continue
 		}
 		serve++

@@ -56,6 +56,8 @@ func TestPodsThatLackAClaimAreReplacedOneAfterTheOther(t *testing.T) {
 		"one that is deleted is not deleted again":            {setPods("0 deleting unready", "1"), "queue", "", " 0s", 1},
 		"a second claim is lacked, too":                       {setPods("0 queue", "1 queue log"), "log queue", "", "c-0 1s", 2},
 		"a claim of no template is no matter":                 {setPods("0 log queue"), "queue", "", " 0s", 1},
+		"one that waits for a claim of no template goes":      {setPods("0 log queue broken unready", "1", "2"), "queue", "", "c-0 0s", 2},
+		"one that waits for the claim of the last template":   {setPods("0 log broken unready", "1", "2"), "", "", "c-0 0s", 2},
 		"one that is broken serves only when it is made anew": {setPods("0", "1 broken unready", "2"), "queue", "", "c-0 0s", 2},
 		"one that is new, and broken, ends it":                {setPods("0 queue broken unready", "1", "2"), "queue", "", " 0s", 2},
 		"one that is old, and broken, goes before it":         {setPods("0 queue broken unready", "1", "2"), "queue", "no pod is new", "c-0 0s", 2},

@@ -80,28 +80,27 @@ func (r *reconcile) reportedCanary() (reported v1alpha1.CanaryStatus) {
 
 // tests tells the status which change is tested, and how far that is, or why it cannot be.
 func (r *reconcile) tests(p plan.Plan) {
-	r.unproven = p.Unproven
+	r.unproven, r.outcome.Proven = p.Unproven, r.outcome.Proven || p.Proven
 	if r.outcome.Canary, r.outcome.Proof, r.outcome.IsPaused = p.Canary, p.Proof, p.IsPaused; p.Proof != "" {
 		r.outcome.Proof += fmt.Sprintf("; the other pods serve revision %d", r.deployed.Revision)
 	}
 }
 
-// reportUnproven tells that a change was deployed although no canary could prove it, and why.
+// reportUnproven tells that a change was deployed although no canary has proven it, and why.
 func (r *reconcile) reportUnproven(err error) {
 	if err == nil && r.unproven != "" {
-		r.Events.Eventf(r.collector, corev1.EventTypeWarning, "NotProven", "the change is deployed without a canary: %s", r.unproven)
+		r.Events.Eventf(r.collector, corev1.EventTypeWarning, "NotProven", "the change is deployed without a proof: %s", r.unproven)
 	}
 }
 
 // countCanary counts a canary that has ended in this reconcile.
 func (r *reconcile) countCanary(err error) {
 	before := r.reportedCanary()
-	wasProving := before.Hash != "" && before.RolledBack == ""
 	_, isRolledBack := errors.AsType[*plan.CanaryError](err)
 	switch {
 	case isRolledBack && before.RolledBack == "":
 		r.Metrics.Proved(metrics.RolledBack)
-	case wasProving && r.outcome.Verdict == plan.Upgrade && strings.HasPrefix(r.deployed.Hash(), before.Hash):
+	case r.outcome.Proven && strings.HasPrefix(r.deployed.Hash(), before.Hash):
 		r.Metrics.Proved(metrics.Proven)
 	}
 }

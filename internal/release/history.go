@@ -63,6 +63,9 @@ func (r *reconcile) findBegun() error {
 			return err
 		}
 	}
+	if r.hasBegun() && found.Revision == 0 {
+		r.losesTrack()
+	}
 	r.begun, r.touched = found, r.touched || r.expected == nil
 	return nil
 }
@@ -106,10 +109,17 @@ func (r *reconcile) begin(p plan.Plan) error {
 	switch {
 	case err == nil || apply.IsLost(err):
 		r.begun, r.touched = &begun, wasBegun && r.touched
-	case wasBegun && r.touched: // no record tells of what the change before has left, such as a canary
-		r.isUnknown, r.expected = true, nil
+	case wasBegun:
+		r.losesTrack()
 	}
 	return err
+}
+
+// losesTrack notes that no record tells of what the change before has left, such as a canary.
+func (r *reconcile) losesTrack() {
+	if r.touched {
+		r.isUnknown, r.expected = true, nil
+	}
 }
 
 // withdraw takes back the record of a revision that was begun and not accepted: Helm shows the accepted one again.

@@ -108,12 +108,12 @@ func (r *reconcile) mayPrune() bool {
 	return err != nil || plan.MayPrune(r.toPrune, r.found, used)
 }
 
-// lacksClaims tells whether a pod lacks a claim of its StatefulSet, or whether that is not known.
+// lacksClaims tells whether a pod has not the claims of its StatefulSet, or whether that is not known.
 func (r *reconcile) lacksClaims() bool {
-	for _, object := range r.found {
-		if object.Claims != "" {
+	for what, object := range r.found {
+		if what.Kind().Kind == "StatefulSet" {
 			_, pods, err := r.inventory.Used(r.ctx, r.collector, r.found)
-			return err != nil || slices.ContainsFunc(inventory.OfSet(pods), object.LackedBy)
+			return err != nil || slices.ContainsFunc(inventory.OfSet(pods), object.Renews)
 		}
 	}
 	return false
@@ -150,11 +150,11 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 	if err := r.findScaler(&s); err != nil {
 		return s, err
 	}
-	needsUsed, runs := s.Deployed != s.Want.Hash, false
+	needsUsed, runs := s.Deployed != s.Want.Hash || r.isUnknown || len(r.toPrune) > 0, false
 	for what, seen := range s.View.Objects {
 		needsUsed = needsUsed || s.Want.Has(what) == nil
 		runs = runs || inventory.IsWorkload(what.Kind().Kind) && seen.State != drift.Lost
-		needsUsed = needsUsed || seen.Claims != ""
+		needsUsed = needsUsed || what.Kind().Kind == "StatefulSet"
 	}
 	if needsUsed || !runs { // mostly nothing is left over, and no step needs to know about pods
 		var all []inventory.Pod

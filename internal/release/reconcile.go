@@ -40,7 +40,7 @@ type reconcile struct {
 	rendered  *revision.Revision
 	learned   learned
 	wrote     bool   // steps were done since the last decision so that the message may be out of date
-	unproven  string // why the change is deployed without a canary that the spec asks for
+	unproven  string // why the change is deployed without the proof that the spec asks for
 	outcome   status.Outcome
 }
 

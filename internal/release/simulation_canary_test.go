@@ -107,9 +107,13 @@ func (s *simSpace) startCanary(o *simObject, own []*simPod, template string) *si
 	return s.pods[before]
 }
 
-// proves notes which templates pods have proven.
+// proves notes which templates pods have proven. While the watch of pods has stopped, nothing tells that a pod was replaced by another one.
 func (s *simSpace) proves() {
-	for _, pod := range s.pods {
+	shown := s.pods
+	if s.stopped["Pod"] {
+		shown = slices.Concat(s.pods, s.cacheOf)
+	}
+	for _, pod := range shown {
 		if pod.ready && s.world.now.Sub(pod.since) >= simHold {
 			s.proven[pod.template] = true
 		}
@@ -136,10 +140,16 @@ func (s *simSpace) mustBeProven(o *simObject, template, what string) {
 }
 
 // mustBeAcceptedProven checks a revision that is accepted, unless the workload and its pods were not there, so a proof would protect none.
+// It protects no pods either that go with their workload, if no record can bring that back.
 func (s *simSpace) mustBeAcceptedProven(added plan.Want) {
 	workload := added.First(render.Workloads)
-	if live := s.objects[workload.Ref]; live != nil && (s.started[workload.Ref] != nil || len(s.pods) > 0) {
-		s.mustBeProven(live, live.get(simTemplate), "a template is accepted")
+	live, isRecorded := s.objects[workload.Ref], s.isRecorded() && s.acceptedOf.hashes == s.world.hashes
+	if live == nil || live.deleting && !isRecorded {
+		return
+	}
+	if s.started[workload.Ref] != nil || len(s.pods) > 0 {
+		next := &simObject{ref: workload.Ref, fields: s.world.charts.flatten(workload.Content)} // the live one may be held in deletion
+		s.mustBeProven(next, next.get(simTemplate), "a template is accepted")
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
 )
@@ -138,26 +137,6 @@ func firstFree(pods []*simPod) (ordinal int) {
 	return ordinal
 }
 
-// renews deletes a pod for the operator.
-func (s *simSpace) renews(uid types.UID) {
-	at := slices.IndexFunc(s.pods, func(pod *simPod) bool { return types.UID(pod.name) == uid })
-	if at < 0 {
-		return
-	}
-	pod := s.pods[at]
-	set := s.objects[simRef("StatefulSet", simName)]
-	if serves := set != nil && pod.ready && !set.lacks(pod); serves && pod.owner == set.uid && s.decidedBy != nil {
-		s.world.violates("S3", "%s is deleted, and lacks nothing", pod)
-	}
-	isUnready := func(other *simPod) bool {
-		return other.ordinal >= 0 && !other.ready && slices.Contains(s.decidedBy, other) && (set == nil || !set.lacks(other))
-	}
-	if pod.ready && !s.deleting && simCount(s.pods, isUnready) > 0 {
-		s.world.violates("S3", "%s is deleted although others are not ready", pod)
-	}
-	s.pods, s.world.idle = slices.Delete(s.pods, at, at+1), false
-}
-
 func (s *simSpace) startPod(o *simObject, own []*simPod, template string) {
 	pod := &simPod{template: template, owner: o.uid, ordinal: -1, since: s.world.now}
 	uses, _, _ := strings.Cut(template, "|")
@@ -220,7 +199,7 @@ func (s *simSpace) becomesReady(pod *simPod) bool {
 	}) {
 		return false
 	}
-	return !pod.died && !s.has(s.neverReady, pod.template)
+	return !s.has(s.dies, pod.template) && !s.has(s.neverReady, pod.template)
 }
 
 func (s *simSpace) tellStatus(o *simObject, wanted int, template string) {

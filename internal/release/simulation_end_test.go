@@ -11,6 +11,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/internal/status"
+	"github.com/kube8/kube8-operator/test/simulation"
 )
 
 // observe checks what the status says, when the informer cache has everything.
@@ -205,11 +206,10 @@ func (s *simSpace) converges(when string) {
 	case why == "" && want.Hash != s.accepted.Hash && s.state.failed() && s.blocks(want):
 		s.restored("what no dry run tells", when)
 	case why == "" || want.Hash == s.accepted.Hash:
-		isOrphan := func(pod *simPod) bool { return pod.owner == "" } // which the last accepted revision takes back first
-		if slices.ContainsFunc(s.pods, isOrphan) && s.acceptedOf.hashes != w.hashes {
-			return // the record of their StatefulSet cannot be verified: Ready says that a person has to mend this
-		}
-		if len(s.refusals) > 0 && (s.blocks(want) || slices.ContainsFunc(s.pods, isOrphan) && s.blocks(w.charts.render(s.acceptedOf))) {
+		isOrphan := func(pod *simPod) bool { return pod.owner == "" }
+		isPassing := func(refusal simRefusal) bool { return refusal.how == simulation.BrokenWebhook }
+		waits := slices.ContainsFunc(s.pods, isOrphan) && slices.ContainsFunc(s.refusals, isPassing) // for the accepted StatefulSet
+		if waits || len(s.refusals) > 0 && s.blocks(want) {
 			return
 		}
 		if differs := s.differs(want); differs != "" {

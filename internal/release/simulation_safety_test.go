@@ -83,7 +83,8 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 	case live != nil && live.kind() == "StatefulSet":
 		size := s.claimSize(wanted)
 		accepted := s.accepted.First(render.Workloads)
-		isAsked := accepted == nil || accepted.Ref != wanted.Ref || s.claimSize(accepted) != size // a change that was not accepted may have grown them
+		isKnown := accepted != nil && accepted.Ref == wanted.Ref && s.isRecorded()
+		isAsked := !isKnown || s.claimSize(accepted) != size // a change that was not accepted may have grown them
 		if before := live.find(simClaims); isAsked && size != "" && before != nil && size < before.value && s.holds() {
 			return "claims cannot shrink"
 		}

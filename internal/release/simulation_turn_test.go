@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/plan"
@@ -92,4 +94,28 @@ func (s *simSpace) tellsRefusal(after simState) {
 	if isTold && !isOwners && !mayBeUnmendable && int64(known.revision) == s.state.revision() {
 		s.world.violates("S9", "Ready tells of the operator's change, which is refused, and the owner has changed nothing")
 	}
+}
+
+// renews deletes a pod for the operator.
+func (s *simSpace) renews(uid types.UID) {
+	at := slices.IndexFunc(s.pods, func(pod *simPod) bool { return types.UID(pod.name) == uid })
+	if at < 0 {
+		return
+	}
+	pod := s.pods[at]
+	set := s.objects[simRef("StatefulSet", simName)]
+	wanted := s.want.First(render.Workloads)
+	if isOrphan := pod.owner == "" && !s.deleting; isOrphan && pod.ready && !wanted.Excludes && !s.view[wanted.Ref].Serves {
+		s.world.violates("S1", "the orphaned %s is deleted, and %s does not serve yet", pod, wanted.Ref)
+	}
+	if serves := set != nil && pod.ready && !set.lacks(pod); serves && pod.owner == set.uid && s.decidedBy != nil {
+		s.world.violates("S3", "%s is deleted, and lacks nothing", pod)
+	}
+	isUnready := func(other *simPod) bool {
+		return other.ordinal >= 0 && !other.ready && slices.Contains(s.decidedBy, other) && (set == nil || !set.lacks(other))
+	}
+	if pod.ready && !s.deleting && simCount(s.pods, isUnready) > 0 {
+		s.world.violates("S3", "%s is deleted although others are not ready", pod)
+	}
+	s.pods, s.world.idle = slices.Delete(s.pods, at, at+1), false
 }

@@ -155,12 +155,17 @@ func (i Inputs) digest() string {
 }
 
 // digestOf returns the digest of objects that the informer cache has, without those that wait to be pruned: they must be,
-// also after a restart.
+// also after a restart. So must pods, which are no objects of the revision.
 func digestOf(objects map[inventory.Reference]inventory.Object, toPrune map[inventory.Reference]bool) string {
 	var lines []string
 	for what, object := range objects {
 		if !toPrune[what] {
 			lines = append(lines, fmt.Sprint(what, object.UID, object.Digest))
+		}
+	}
+	for what := range toPrune {
+		if what.Kind().Kind == "Pod" {
+			lines = append(lines, what.Use())
 		}
 	}
 	slices.Sort(lines)

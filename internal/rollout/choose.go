@@ -13,6 +13,10 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
+// ProofTime is how much longer than Waves.Deadline a Collector with a canary may take: pods of a DaemonSet have to be ready for 15 minutes
+// before a proof with the default hold, 5 minutes, begins. It has no room for a longer hold, so no tenant keeps others waiting.
+const ProofTime = 20 * time.Minute
+
 // place is where a Collector is. It is empty for one that has nothing to wait for.
 type place struct {
 	number   int       // from 1, by when it began to wait
@@ -63,7 +67,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 			continue
 		case !since.IsZero():
 			taken[collector.GetNamespace()]++
-			if hasFailed(collector) || now.Sub(since) > w.Deadline {
+			if hasFailed(collector) || now.Sub(since) > w.deadlineOf(collector) {
 				chosen.Overdue++
 				chosen.overdue = append(chosen.overdue, collector)
 				isStuck[collector.GetNamespace()] = true
@@ -129,6 +133,14 @@ func placesOf(overdue, namespaces int, areOthers bool, budget int) int {
 func (w *Waves) budgetFor(concerned int) int {
 	budget, _ := intstr.GetScaledValueFromIntOrPercent(&w.Budget, concerned, false)
 	return max(1, w.Least, budget) // the error is about a flag that the operator has checked
+}
+
+// deadlineOf returns how long a Collector may take to become ready with the operator's change. It is ProofTime more with a canary.
+func (w *Waves) deadlineOf(collector *unstructured.Unstructured) time.Duration {
+	if _, isAsked, _ := unstructured.NestedFieldNoCopy(collector.Object, "spec", "canary"); isAsked || w.Canary {
+		return w.Deadline + ProofTime
+	}
+	return w.Deadline
 }
 
 func isInstalled(collector *unstructured.Unstructured) bool {

@@ -54,6 +54,9 @@ type Waves struct {
 	// long others wait for one that the operator does not get to reconcile.
 	Deadline time.Duration
 
+	// Canary tells that changes prove themselves also on Collectors without spec.canary.
+	Canary bool
+
 	// Soak is how long lower rings must have been done before a ring begins.
 	Soak time.Duration
 
@@ -263,7 +266,7 @@ func (w *Waves) tellHeld(chosen choice) {
 		return
 	}
 	for _, collector := range chosen.overdue {
-		cause := fmt.Sprintf("not ready %s after the operator's change", w.Deadline)
+		cause := fmt.Sprintf("not ready %s after the operator's change", w.deadlineOf(collector))
 		switch {
 		case v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonRefused:
 			cause = "the operator's change is refused"

@@ -1,14 +1,11 @@
 package status
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/plan"
-	"github.com/kube8/kube8-operator/internal/revision"
 )
 
 // describeCanary says which change canary pods prove, or have failed to prove, until another one is deployed.
@@ -33,16 +30,13 @@ func isDeployed(verdict plan.Verdict) bool {
 }
 
 // announceCanary tells that a change has begun to prove itself, or is proven. A failure has its event from the condition.
-func (w writer) announceCanary(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) {
+func (w writer) announceCanary(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus, isProven bool) {
 	was, is := provingIn(before), provingIn(after)
 	if is != "" && is != was {
 		w.events.Eventf(collector, corev1.EventTypeNormal, "CanaryStarted", "canary pods prove change %s", is)
 	}
-	if was == "" || after.Canary != nil || after.DeployedRelease == nil {
-		return
-	}
-	if deployed := (revision.Deployed{Digest: after.DeployedRelease.Digest}); strings.HasPrefix(deployed.Hash(), was) {
-		w.events.Eventf(collector, corev1.EventTypeNormal, "Proven", "canary pods have proven change %s, and all pods get it", was)
+	if isProven && before.Canary != nil && after.Canary == nil {
+		w.events.Eventf(collector, corev1.EventTypeNormal, "Proven", "canary pods have proven change %s, and all pods get it", before.Canary.Hash)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestTheEndOfACollectorIsNotWritten(t *testing.T) {
 
 // The event is the only one that can: the reconciler writes no status before it has its finalizer, and none when it has taken that away.
 func TestAnEventTellsHowTheFinalizersAreWritten(t *testing.T) {
-	const gone = "Normal Uninstalled the operator has deleted all objects that the Collector controlled"
+	const gone = "Normal Uninstalled the operator has requested the deletion of all objects that the Collector controlled"
 	refusal := errors.New("a policy refuses it")
 	for name, row := range map[string]struct {
 		isGoing bool

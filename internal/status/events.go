@@ -20,8 +20,8 @@ func describePause(collector *unstructured.Unstructured, after *v1alpha1.Collect
 }
 
 // announce tells what a written status says that the one before did not. Told this way, news is told once, also if the
-// operator is restarted in between.
-func (w writer) announce(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus) {
+// operator is restarted in between. isProven tells whether canary pods have proven what is deployed.
+func (w writer) announce(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus, isProven bool) {
 	switch was, is := isTrue(before, "Paused"), isTrue(after, "Paused"); {
 	case is && !was:
 		w.events.Event(collector, corev1.EventTypeNormal, "Paused", "the operator does not follow the spec until annotation "+
@@ -36,7 +36,7 @@ func (w writer) announce(collector *unstructured.Unstructured, before, after *v1
 	default:
 		w.events.Event(collector, corev1.EventTypeNormal, "Upgraded", upgrade(before, after))
 	}
-	w.announceCanary(collector, before, after)
+	w.announceCanary(collector, before, after, isProven)
 	for _, conditionType := range []string{v1alpha1.PresetsReady, "Ready", "Paused", v1alpha1.UpdatePending} {
 		old, news := find(before, conditionType), find(after, conditionType)
 		if news != nil && failed[news.Reason] != "" && (old == nil || old.Reason != news.Reason || old.Message != news.Message) {

@@ -130,7 +130,10 @@ var notStarted = []string{"StartError", "ContainerCannotRun"}
 // troubleOf says what keeps a pod from serving, or nothing. Messages of containers that ran are left out: a collector prints
 // what it likes.
 func troubleOf(pod *corev1.Pod) string {
-	if pod.DeletionTimestamp != nil {
+	if isLost(pod) {
+		return "NodeNotReady: node " + pod.Spec.NodeName + " does not report"
+	}
+	if pod.DeletionTimestamp != nil && len(pod.Spec.Containers) > 0 { // a stripped pod has no containers, and its trouble is known
 		return ""
 	}
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
@@ -151,6 +154,14 @@ func troubleOf(pod *corev1.Pod) string {
 		return cmp.Or(pod.Status.Reason, "Failed")
 	}
 	return ""
+}
+
+// isLost tells whether the node of a pod does not report. Then Kubernetes sets Ready to False without a reason, and leaves containers ready.
+// A kubelet always gives a reason.
+func isLost(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && c.Reason == ""
+	})
 }
 
 // explanation returns what the kubelet or the runtime says of a container that does not start, after a colon.

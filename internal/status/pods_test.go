@@ -42,10 +42,16 @@ func TestStripPodKeepsWhatKeepsAPodFromServing(t *testing.T) {
 	}
 	broken := serving.DeepCopy()
 	broken.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
+	lost := serving.DeepCopy() // as the controller of nodes leaves it, and then deletes it
+	lost.Spec.NodeName, lost.DeletionTimestamp = "a", new(metav1.Now())
+	lost.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
 	for name, test := range map[string]struct {
 		pod  *corev1.Pod
 		want corev1.PodStatus
 	}{
+		"the account of one whose node is gone, also when it is deleted": {pod: lost, want: corev1.PodStatus{
+			Phase: corev1.PodFailed, Reason: "NodeNotReady: node a does not report",
+		}},
 		"nothing of a pod that serves": {pod: serving},
 		"the account of one that does not, also when it is stripped again": {pod: broken, want: corev1.PodStatus{
 			Phase: corev1.PodFailed, Reason: "ImagePullBackOff: image ghcr.io/open-telemetry/opentelemetry-collector:0.150.0",

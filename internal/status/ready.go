@@ -86,7 +86,7 @@ func (s *Seen) ofCheck() string {
 // pods says whether the pods serve, and are as many as the spec asks for.
 func (s *Seen) pods() readiness {
 	if s.Workload == nil {
-		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "no workload seen yet"}
+		return readiness{corev1.ConditionFalse, v1alpha1.ReasonProgressing, "no workload is there"}
 	}
 	found := s.Workload.readiness(s.Troubles)
 	if missed := askedBy(s.Collector).missedBy(s.Workload.Wanted); missed != "" && found.status == corev1.ConditionTrue {

@@ -53,7 +53,7 @@ func TestReadinessOfWorkload(t *testing.T) {
 		},
 		"a Deployment that is scaled to nothing": {
 			workload: `{kind: Deployment, metadata: {generation: 2}, spec: {replicas: 0}, status: {observedGeneration: 2}}`,
-			want:     readiness{"True", "Available", "0/0 available"},
+			want:     readiness{"True", "Available", "0/0 available; no pods are asked for"},
 		},
 		"a DaemonSet on some of its nodes": {
 			workload: `{kind: DaemonSet, metadata: {generation: 1},

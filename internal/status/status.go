@@ -126,7 +126,7 @@ func (c decoratedClient) Update(ctx context.Context, obj client.Object, _ ...cli
 	case err == nil && isGoing && isOrphaning:
 		c.events.Event(obj, "Normal", "Orphaned", "all objects of the Collector stay: it is deleted with --cascade=orphan")
 	case err == nil && isGoing:
-		c.events.Event(obj, "Normal", "Uninstalled", "the operator has deleted all objects that the Collector controlled")
+		c.events.Event(obj, "Normal", "Uninstalled", "the operator has requested the deletion of all objects that the Collector controlled")
 	}
 	// The reconciler writes no status before it has its finalizer.
 	c.refusals.tell(obj, finalizerRefused, "the operator cannot write the Collector's finalizers, so it "+effect+": %s", err)
@@ -190,7 +190,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, _ ...client.SubRe
 		return err
 	}
 	w.written.keep(updated)
-	w.announce(updated, before, after)
+	w.announce(updated, before, after, seen.Outcome.Proven)
 	return nil
 }
 

@@ -77,8 +77,11 @@ func (w *Workload) readiness(troubles []string) readiness {
 		message = fmt.Sprintf("%d/%d updated, %d more to end", w.Updated, w.Wanted, w.All-w.Wanted)
 	default:
 		message = fmt.Sprintf("%d/%d available", w.Available, w.Wanted)
-		if w.noNode {
+		switch {
+		case w.noNode:
 			message += "; no node takes its pods"
+		case w.Wanted == 0:
+			message += "; no pods are asked for"
 		}
 		return readiness{corev1.ConditionTrue, v1alpha1.ReasonAvailable, message}
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The two that are measured; stock is also the name of a ServiceAccount.
+// Two that are measured; the third is peer. stock and peer are also names of ServiceAccounts.
 const (
 	ours  = "ours"
 	stock = "stock"
@@ -121,14 +121,7 @@ func (b *bench) operate(ctx context.Context, system, root, phase string, more ..
 	if err := client.IgnoreNotFound(b.plane.client.Delete(ctx, lease)); err != nil {
 		return nil, err
 	}
-	account, binary, args := oursAccount, b.binary, []string{}
-	if system == before {
-		account, binary = stock, b.before // it may need other rights than those of this tree
-	}
-	if system == stock {
-		account, binary = stock, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "helm-operator")
-		args = append(args, "run", "--metrics-require-rbac")
-	}
+	account, binary, args := b.program(system)
 	kubeconfig, err := b.plane.kubeconfig(ctx, account)
 	if err != nil {
 		return nil, err
@@ -136,18 +129,6 @@ func (b *bench) operate(ctx context.Context, system, root, phase string, more ..
 	profiler, err := freeAddress()
 	if err != nil {
 		return nil, err
-	}
-	args = append(args, "--watches-file=watches.yaml",
-		"--leader-elect", "--leader-election-id="+leaseOf(system), "--leader-election-namespace="+systemNamespace,
-		"--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0", "--metrics-secure",
-		// As the operator ships. The stock operator's default of a minute would be more work yet, without an end.
-		"--reconcile-period=1h",
-	)
-	if system != stock {
-		args = append(args, "--rollout-budget=100%") // another chart reaches all at once, as with the stock operator
-	}
-	if b.workers > 0 {
-		args = append(args, fmt.Sprintf("--max-concurrent-reconciles=%d", b.workers))
 	}
 	metrics := ""
 	if b.before != "" {
@@ -172,6 +153,31 @@ func (b *bench) operate(ctx context.Context, system, root, phase string, more ..
 		p.metrics = metrics
 	}
 	return p, err
+}
+
+// program returns the ServiceAccount that an operator acts as, its binary, and its flags.
+func (b *bench) program(system string) (account, binary string, args []string) {
+	args = []string{
+		"--watches-file=watches.yaml",
+		"--leader-elect", "--leader-election-id=" + leaseOf(system), "--leader-election-namespace=" + systemNamespace,
+		"--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0", "--metrics-secure",
+		// As the operator ships. The stock operator's default of a minute would be more work yet, without an end.
+		"--reconcile-period=1h",
+	}
+	if b.workers > 0 {
+		args = append(args, fmt.Sprintf("--max-concurrent-reconciles=%d", b.workers))
+	}
+	const atOnce = "--rollout-budget=100%" // another chart reaches all at once, as with the stock operator
+	switch system {
+	case peer:
+		return peer, b.peer, peerArgs
+	case stock:
+		return stock, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "helm-operator"), append([]string{"run", "--metrics-require-rbac"}, args...)
+	case before:
+		return stock, b.before, append(args, atOnce) // it may need other rights than those of this tree
+	default:
+		return oursAccount, b.binary, append(args, atOnce)
+	}
 }
 
 // leaseOf is the name of an operator's Lease: for ours the one that its role names.

@@ -105,12 +105,15 @@ func TestScaleComparesTheLargestFleetWithAHundred(t *testing.T) {
 	point := func(n int, cpu, peak float64) scalePoint {
 		return scalePoint{n, figures{Phases: map[string]phase{"restart": {CPUMillis: cpu, PeakMiB: peak}}}}
 	}
-	s := scaleFigures{Ours: []scalePoint{point(10, 30, 60), point(100, 20, 70), point(1000, 22, 115)}}
+	of := func(ours ...scalePoint) scaleFigures {
+		return scaleFigures{Points: map[string][]scalePoint{"ours": ours, "stock": {point(100, 900, 300), point(2000, 900, 300)}}}
+	}
+	s := of(point(10, 30, 60), point(100, 20, 70), point(1000, 22, 115))
 	s.compare()
 	if math.Abs(s.CPUGrowth["restart"]-1.1) > 1e-9 || math.Abs(s.KiBPerCollector-51.2) > 1e-9 {
 		t.Errorf("got %v and %v KiB, want 1.1 and 51.2", s.CPUGrowth, s.KiBPerCollector)
 	}
-	s = scaleFigures{Ours: []scalePoint{point(10, 30, 60), point(100, 20, 70)}}
+	s = of(point(10, 30, 60), point(100, 20, 70))
 	if s.compare(); s.CPUGrowth != nil {
 		t.Errorf("compared without a larger fleet: %v", s.CPUGrowth)
 	}

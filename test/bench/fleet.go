@@ -113,24 +113,48 @@ func (b *bench) createNamespaces(ctx context.Context, prefix string, n int) erro
 	})
 }
 
-func (b *bench) create(ctx context.Context, fleet []*v1alpha1.Collector) error {
+func (l *life) create(ctx context.Context, fleet []*v1alpha1.Collector) error {
 	return each(ctx, writers, fleet, func(ctx context.Context, c *v1alpha1.Collector) error {
-		return b.plane.client.Create(ctx, c.DeepCopy())
+		object, err := l.form(c)
+		if err != nil {
+			return err
+		}
+		return l.plane.client.Create(ctx, object)
 	})
 }
 
-func (b *bench) configure(ctx context.Context, fleet []*v1alpha1.Collector) error {
+func (l *life) configure(ctx context.Context, fleet []*v1alpha1.Collector) error {
 	return each(ctx, writers, fleet, func(ctx context.Context, c *v1alpha1.Collector) error {
-		before := c.DeepCopy()
-		before.Spec.Collector.Configuration = nil
-		return b.plane.client.Patch(ctx, c.DeepCopy(), client.MergeFrom(before))
+		object, err := l.form(c)
+		if err != nil {
+			return err
+		}
+		without := c.DeepCopy()
+		without.Spec.Collector.Configuration = nil
+		before, err := l.form(without)
+		if err != nil {
+			return err
+		}
+		return l.plane.client.Patch(ctx, object, client.MergeFrom(before))
 	})
 }
 
-func (b *bench) remove(ctx context.Context, fleet []*v1alpha1.Collector) error {
+func (l *life) remove(ctx context.Context, fleet []*v1alpha1.Collector) error {
 	return each(ctx, writers, fleet, func(ctx context.Context, c *v1alpha1.Collector) error {
-		return b.plane.client.Delete(ctx, c.DeepCopy())
+		object, err := l.form(c)
+		if err != nil {
+			return err
+		}
+		return l.plane.client.Delete(ctx, object)
 	})
+}
+
+// form returns the object by which the system gets to know of a Collector. Clients write into it.
+func (l *life) form(c *v1alpha1.Collector) (client.Object, error) {
+	if l.system == peer {
+		return asPeer(c)
+	}
+	return c.DeepCopy(), nil
 }
 
 // writeRoots writes the folders that operators run in, each with watches.yaml and the chart of the repository: the

@@ -127,18 +127,9 @@ func largeFleet(n int, timeout string) []*v1alpha1.Collector {
 func (l *life) countFleet(n, changed int) func(context.Context) error {
 	notOfHelm := &client.ListOptions{Raw: &metav1.ListOptions{LabelSelector: v1alpha1.CollectorLabel + ",owner!=helm"}}
 	return func(ctx context.Context) error {
-		for kind, want := range map[string]int{"apps/v1 Deployment": n, "v1 Service": n, "v1 ServiceAccount": n, "v1 Secret": n + changed} {
-			list := &metav1.PartialObjectMetadataList{}
-			list.APIVersion, list.Kind, _ = strings.Cut(kind, " ")
-			list.Kind += "List"
-			if err := l.plane.client.List(ctx, list, notOfHelm); err != nil {
-				return err
-			}
-			if len(list.Items) != want {
-				return fmt.Errorf("there are %d of the kind %s, want %d", len(list.Items), kind, want)
-			}
-		}
-		return nil
+		return l.plane.count(ctx, map[string]int{
+			"apps/v1 Deployment": n, "v1 Service": n, "v1 ServiceAccount": n, "v1 Secret": n + changed,
+		}, notOfHelm)
 	}
 }
 

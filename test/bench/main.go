@@ -35,6 +35,7 @@ type options struct {
 	seed                    uint64
 	operator                string // the operator's binary
 	before                  string // another one, of mode before
+	peer, peerConfig        string // the peer's binary, and the folder that has its CRDs and its role
 	cpuProfile              string // folder, or "" for no profiles
 	report                  string // Markdown file, or "" to measure
 	measurements            []string
@@ -112,6 +113,8 @@ func parseFlags(args []string) (options, error) {
 	flags.Uint64Var(&o.seed, "seed", 1, "of the random moments at which mode wave kills the operator")
 	flags.StringVar(&o.operator, "operator", "bin/linux-"+runtime.GOARCH+"/kube8-operator", "binary of the operator")
 	flags.StringVar(&o.before, "before", "", "binary of another operator, with which mode before compares")
+	flags.StringVar(&o.peer, "peer", "", "binary of the "+peer+", with which mode scale compares too")
+	flags.StringVar(&o.peerConfig, "peer-config", "", "folder config of the peer's source, which has its CRDs and its role")
 	flags.StringVar(&o.cpuProfile, "cpuprofile", "",
 		"folder for CPU profiles, one of each phase of ours, from a build that can profile itself")
 	flags.StringVar(&o.report, "report", "",
@@ -163,13 +166,15 @@ func (o *options) check() error {
 		return errors.New("-wave: must be at least 20, of which the budget is one")
 	case o.only != "" && o.only != ours && o.only != stock:
 		return errors.New("-only: must be ours or stock")
+	case (o.peer == "") != (o.peerConfig == ""):
+		return errors.New("-peer and -peer-config: give both, or neither")
 	case o.report != "" && len(o.measurements) == 0:
 		return errors.New("-report: name the JSON files, as BENCH_JSON wrote them, as arguments")
 	case o.report == "" && len(o.measurements) > 0:
 		return fmt.Errorf("unexpected argument %q", o.measurements[0])
 	}
 	// Operators run in folders of their own.
-	for _, path := range []*string{&o.operator, &o.before, &o.cpuProfile} {
+	for _, path := range []*string{&o.operator, &o.before, &o.peer, &o.cpuProfile} {
 		if *path != "" {
 			if *path, err = filepath.Abs(*path); err != nil {
 				return err

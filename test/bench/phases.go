@@ -51,26 +51,21 @@ func (b *bench) life(ctx context.Context, system string, n int, phases []string)
 }
 
 func (l *life) run(ctx context.Context, phases []string) error {
-	fleet, changed := newFleet(l.n, "1s"), newFleet(l.n, "2s")
-	wanted := func(root int) (objects, error) { return renderFleet(ctx, l.roots[root], changed) }
-	before, err := renderFleet(ctx, l.roots[0], fleet)
-	if err != nil {
-		return err
-	}
+	fleet, timeout := newFleet(l.n, "1s"), "1s"
 	if err := l.start(ctx, 0, ""); err != nil {
 		return err
 	}
 	if _, err := l.awaitQuiet(ctx, l.process); err != nil { // not a part of any phase
 		return err
 	}
-	err = l.measure(ctx, "install", l.profiled(ctx, "install", func() error { return l.create(ctx, fleet) }),
-		l.deployedAbove(ctx, 0), l.has(before))
+	err := l.measure(ctx, "install", l.profiled(ctx, "install", func() error { return l.create(ctx, fleet) }),
+		l.deployedAbove(ctx, 0), l.has(0, l.n, timeout))
 	if err != nil {
 		return err
 	}
 	if slices.Contains(phases, "restart") {
 		revision := l.releases.revision()
-		err := l.measure(ctx, "restart", func() error { return l.start(ctx, 0, "restart") }, nil, l.has(before))
+		err := l.measure(ctx, "restart", func() error { return l.start(ctx, 0, "restart") }, nil, l.has(0, l.n, timeout))
 		if err != nil {
 			return err
 		}
@@ -79,27 +74,21 @@ func (l *life) run(ctx context.Context, phases []string) error {
 		}
 	}
 	if slices.Contains(phases, "configChange") {
-		if before, err = wanted(0); err != nil {
+		timeout = "2s"
+		act := l.profiled(ctx, "configChange", func() error { return l.configure(ctx, newFleet(l.n, timeout)) })
+		err := l.measure(ctx, "configChange", act, l.deployedAbove(ctx, l.releases.revision()), l.has(0, l.n, timeout))
+		if err != nil {
 			return err
 		}
-		act := l.profiled(ctx, "configChange", func() error { return l.configure(ctx, changed) })
-		if err := l.measure(ctx, "configChange", act, l.deployedAbove(ctx, l.releases.revision()), l.has(before)); err != nil {
-			return err
-		}
-	} else {
-		changed = fleet
 	}
 	if slices.Contains(phases, "chartUpgrade") {
-		if before, err = wanted(1); err != nil {
-			return err
-		}
 		act := func() error { return l.start(ctx, 1, "chartUpgrade") }
-		if err := l.measure(ctx, "chartUpgrade", act, l.deployedAbove(ctx, l.releases.revision()), l.has(before)); err != nil {
+		err := l.measure(ctx, "chartUpgrade", act, l.deployedAbove(ctx, l.releases.revision()), l.has(1, l.n, timeout))
+		if err != nil {
 			return err
 		}
 	}
-	err = l.measure(ctx, "delete", l.profiled(ctx, "delete", func() error { return l.remove(ctx, fleet) }),
-		func() error { return l.releases.awaitGone(ctx, l.process) }, l.has(nil))
+	err = l.measure(ctx, "delete", l.profiled(ctx, "delete", func() error { return l.remove(ctx, fleet) }), l.gone(ctx), l.has(0, 0, timeout))
 	for name := range l.figures.Phases {
 		if !slices.Contains(phases, name) {
 			delete(l.figures.Phases, name) // it only had to be
@@ -117,13 +106,36 @@ func (l *life) start(ctx context.Context, root int, phase string) (err error) {
 	return err
 }
 
+// deployedAbove returns what waits until all releases are deployed in a revision above another one. The peer has none: it is
+// done when it is quiet.
 func (l *life) deployedAbove(ctx context.Context, revision int) func() error {
+	if l.system == peer {
+		return nil
+	}
 	return func() error { return l.releases.await(ctx, l.process, l.n, revision) }
 }
 
-// has returns what checks that the cluster has exactly these objects of Collectors.
-func (l *life) has(wanted objects) func(context.Context) error {
-	return func(ctx context.Context) error { return l.verify(ctx, wanted) }
+// gone returns what waits until there is nothing left of the fleet. The peer leaves its objects to Kubernetes, and the control
+// plane has no garbage collector.
+func (l *life) gone(ctx context.Context) func() error {
+	if l.system == peer {
+		return func() error { return l.removeOfPeer(ctx) }
+	}
+	return func() error { return l.releases.awaitGone(ctx, l.process) }
+}
+
+// has returns what checks that the cluster has exactly what n Collectors become with the chart in one of the roots.
+func (l *life) has(root, n int, timeout string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if l.system == peer {
+			return l.verifyPeer(ctx, n, timeout)
+		}
+		wanted, err := renderFleet(ctx, l.roots[root], newFleet(n, timeout))
+		if err != nil {
+			return err
+		}
+		return l.verify(ctx, wanted)
+	}
 }
 
 // measure measures a phase: what begins it, and what ends it, apart from the operator's quiet. A phase that starts

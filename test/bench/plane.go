@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -74,7 +75,8 @@ func startPlane(ctx context.Context, dir string) (*plane, error) {
 	if err := p.grant(ctx); err != nil {
 		return p, err
 	}
-	return p, errors.Join(p.addAccount(ctx, stock), p.addAccount(ctx, floorAccount))
+	const everything = "cluster-admin"
+	return p, errors.Join(p.addAccount(ctx, stock, everything), p.addAccount(ctx, floorAccount, everything))
 }
 
 func newClient(config *rest.Config) (client.Client, error) {
@@ -118,14 +120,36 @@ func (p *plane) grant(ctx context.Context) error {
 	return nil
 }
 
-// addAccount creates a ServiceAccount that may do everything.
-func (p *plane) addAccount(ctx context.Context, name string) error {
+// addAccount creates a ServiceAccount that has the rights of a ClusterRole.
+func (p *plane) addAccount(ctx context.Context, name, role string) error {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: name}}
 	return errors.Join(p.client.Create(ctx, account), p.client.Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "bench-" + name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: systemNamespace, Name: name}},
 	}))
+}
+
+// list returns the metadata of the objects of a kind, such as "apps/v1 Deployment".
+func (p *plane) list(ctx context.Context, kind string, options ...client.ListOption) (*metav1.PartialObjectMetadataList, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.APIVersion, list.Kind, _ = strings.Cut(kind, " ")
+	list.Kind += "List"
+	return list, p.client.List(ctx, list, options...)
+}
+
+// count returns an error unless there are as many objects of each kind as wanted.
+func (p *plane) count(ctx context.Context, wanted map[string]int, options ...client.ListOption) error {
+	for kind, want := range wanted {
+		list, err := p.list(ctx, kind, options...)
+		if err != nil {
+			return err
+		}
+		if len(list.Items) != want {
+			return fmt.Errorf("there are %d of the kind %s, want %d", len(list.Items), kind, want)
+		}
+	}
+	return nil
 }
 
 // as returns a configuration that acts as a ServiceAccount of systemNamespace.

@@ -19,33 +19,30 @@ const chartWidth, chartHeight, legendHeight, margin vg.Length = 640, 320, 64, 12
 
 // line is one line of a panel.
 type line struct {
-	name   string
+	system string // which gives it its color
+	phase  string // which gives it its dashes
 	points plotter.XYs
 }
 
-// systems are the lines of ours, and those of the stock operator.
-type systems [2][]line
-
-// The lines of a system differ in colour and dashes.
+// The lines of a system have one color, and those of a phase the same dashes.
 var (
-	colors = [2][]color.RGBA{
-		{{0x0b, 0x6e, 0x4f, 0xff}, {0x1b, 0x9e, 0x77, 0xff}, {0x66, 0xc2, 0xa5, 0xff}},
-		{{0xa6, 0x36, 0x03, 0xff}, {0xe6, 0x55, 0x0d, 0xff}, {0xfd, 0xae, 0x6b, 0xff}},
+	colors = map[string]color.Color{
+		ours: color.RGBA{0x0b, 0x6e, 0x4f, 0xff}, stock: color.RGBA{0xd9, 0x5f, 0x02, 0xff}, peer: color.RGBA{0x54, 0x4c, 0x9e, 0xff},
 	}
-	dashes = [][]vg.Length{nil, {6, 3}, {2, 3}}
+	dashes = map[string][]vg.Length{"install": nil, "config change": {6, 3}, "restart": {2, 3}}
 )
+
+// plotted are the phases of which CPU is plotted, by the names in the legend.
+var plotted = []struct{ name, phase string }{{"install", "install"}, {"config change", "configChange"}, {"restart", "restart"}}
 
 // svg plots CPU per Collector, and peak memory, against the number of Collectors.
 func (s *scaleFigures) svg() ([]byte, error) {
-	var cpu, memory systems
-	for i, of := range [][]scalePoint{s.Ours, s.Stock} {
-		name := []string{ours, stock}[i]
-		cpu[i] = []line{
-			{"install, " + name, points(of, cpuOf("install"))},
-			{"config change, " + name, points(of, cpuOf("configChange"))},
-			{"restart, " + name, points(of, cpuOf("restart"))},
+	var cpu, memory []line
+	for _, system := range allSystems {
+		for _, p := range plotted {
+			cpu = append(cpu, line{system, p.name, points(s.Points[system], func(f figures) float64 { return f.Phases[p.phase].CPUMillis })})
 		}
-		memory[i] = []line{{name, points(of, func(f figures) float64 { return f.PeakMiB })}}
+		memory = append(memory, line{system, "", points(s.Points[system], func(f figures) float64 { return f.PeakMiB })})
 	}
 	canvas := vgsvg.New(chartWidth, chartHeight)
 	chart := draw.New(canvas)
@@ -65,10 +62,6 @@ func (s *scaleFigures) svg() ([]byte, error) {
 	return bytes.ReplaceAll(out.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,sans-serif;")), nil
 }
 
-func cpuOf(name string) func(figures) float64 {
-	return func(f figures) float64 { return f.Phases[name].CPUMillis }
-}
-
 func points(of []scalePoint, figure func(figures) float64) (found plotter.XYs) {
 	for _, point := range of {
 		if y := figure(point.Figures); y > 0 { // others have no logarithm
@@ -78,35 +71,39 @@ func points(of []scalePoint, figure func(figures) float64) (found plotter.XYs) {
 	return found
 }
 
-// panel draws lines, and below them a legend with a column for each system.
-func panel(to draw.Canvas, title string, lines systems) error {
+// panel draws lines, and below them a legend with a column for systems and one for phases.
+func panel(to draw.Canvas, title string, lines []line) error {
 	p := plot.New()
 	p.BackgroundColor, p.Title.Text, p.X.Label.Text = nil, title, "Collectors"
 	p.Add(plotter.NewGrid())
-	var legends [2]plot.Legend
-	for i, system := range lines {
-		legends[i] = plot.NewLegend()
-		for j, l := range system {
-			if len(l.points) == 0 {
-				continue
-			}
-			drawn, dots, err := plotter.NewLinePoints(l.points)
-			if err != nil {
-				return fmt.Errorf("plot %s, %s: %w", title, l.name, err)
-			}
-			drawn.LineStyle = draw.LineStyle{Color: colors[i][j], Width: 1.5, Dashes: dashes[j]}
-			dots.GlyphStyle = draw.GlyphStyle{Color: colors[i][j], Radius: 2, Shape: draw.CircleGlyph{}}
-			p.Add(drawn, dots)
-			legends[i].Add(l.name, drawn)
+	legends := [2]plot.Legend{plot.NewLegend(), plot.NewLegend()}
+	named := map[string]bool{"": true}
+	name := func(column int, name string, style draw.LineStyle) {
+		if !named[name] {
+			named[name] = true
+			legends[column].Add(name, &plotter.Line{LineStyle: style})
 		}
+	}
+	for _, l := range lines {
+		if len(l.points) == 0 {
+			continue
+		}
+		drawn, dots, err := plotter.NewLinePoints(l.points)
+		if err != nil {
+			return fmt.Errorf("plot %s, %s: %w", title, l.system, err)
+		}
+		drawn.LineStyle = draw.LineStyle{Color: colors[l.system], Width: 1.5, Dashes: dashes[l.phase]}
+		dots.GlyphStyle = draw.GlyphStyle{Color: colors[l.system], Radius: 2, Shape: draw.CircleGlyph{}}
+		p.Add(drawn, dots)
+		name(0, l.system, draw.LineStyle{Color: colors[l.system], Width: 1.5})
+		name(1, l.phase, draw.LineStyle{Color: color.Black, Width: 1.5, Dashes: dashes[l.phase]})
 	}
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		if math.IsInf(axis.Min, 0) {
 			return nil // there is no line
 		}
-		// Whole decades: these have labels.
-		axis.Min, axis.Max = math.Pow10(int(math.Floor(math.Log10(axis.Min)))), math.Pow10(int(math.Ceil(math.Log10(axis.Max))))
-		axis.Scale, axis.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		axis.Min, axis.Max = math.Pow10(int(math.Floor(math.Log10(axis.Min)))), above(axis.Max)
+		axis.Scale, axis.Tick.Marker = plot.LogScale{}, ticks{}
 		axis.Label.TextStyle.Font, axis.Tick.Label.Font = sans(9), sans(9)
 	}
 	p.Title.TextStyle.Font, p.Title.Padding = sans(12), margin
@@ -116,6 +113,31 @@ func panel(to draw.Canvas, title string, lines systems) error {
 		legend.Draw(draw.Crop(to, 3*margin+chartWidth/4*vg.Length(i), 0, 0, legendHeight-margin-chartHeight))
 	}
 	return nil
+}
+
+// above returns the first of 1, 2 and 5, times a power of 10, that is not less.
+func above(most float64) float64 {
+	decade := math.Pow10(int(math.Floor(math.Log10(most))))
+	for _, times := range []float64{1, 2, 5} {
+		if times*decade >= most {
+			return times * decade
+		}
+	}
+	return 10 * decade
+}
+
+// ticks label whole decades. A space keeps labels away from the axis in fonts that are wider.
+type ticks struct{}
+
+// Ticks returns the ticks of an axis.
+func (ticks) Ticks(least, most float64) []plot.Tick {
+	found := plot.LogTicks{Prec: -1}.Ticks(least, most)
+	for i, tick := range found {
+		if tick.Label != "" {
+			found[i].Label += " "
+		}
+	}
+	return found
 }
 
 func sans(size vg.Length) font.Font {

@@ -11,8 +11,8 @@ const stockLimit = 100
 
 // scaleFigures are what fleets of different sizes cost.
 type scaleFigures struct {
-	Ours  []scalePoint `json:"ours,omitempty"`
-	Stock []scalePoint `json:"stock,omitempty"`
+	// Points are the fleets that were measured, by system, the smallest first.
+	Points map[string][]scalePoint `json:"points"`
 
 	// CPUGrowth is, by phase, how many times the CPU per Collector of the largest fleet that of 100 Collectors is.
 	CPUGrowth map[string]float64 `json:"cpuGrowth,omitempty"`
@@ -27,6 +27,9 @@ type scalePoint struct {
 	Figures    figures `json:"phases"`
 }
 
+// allSystems are the systems in the order of tables and legends.
+var allSystems = []string{ours, stock, peer}
+
 // scalePhases are the phases that are measured at every size.
 var scalePhases = []string{"install", "restart", "configChange", "delete"}
 
@@ -36,11 +39,20 @@ func (b *bench) scaling(ctx context.Context) error {
 	if err := b.populate(ctx, sizes[len(sizes)-1], b.secrets, b.deployments); err != nil {
 		return err
 	}
-	found := &scaleFigures{}
+	if b.peer != "" {
+		if err := b.admitPeer(ctx); err != nil {
+			return err
+		}
+	}
+	found := &scaleFigures{Points: map[string][]scalePoint{}}
 	for _, n := range sizes {
 		runs := map[string][]figures{}
 		for run := range b.runs {
-			for _, system := range b.systems(run) {
+			systems := b.systems(run)
+			if b.peer != "" {
+				systems = append(systems, peer)
+			}
+			for _, system := range systems {
 				if system == stock && n > stockLimit {
 					continue
 				}
@@ -52,11 +64,8 @@ func (b *bench) scaling(ctx context.Context) error {
 				runs[system] = append(runs[system], figures)
 			}
 		}
-		if medians := medianFigures(runs[ours]); medians != nil {
-			found.Ours = append(found.Ours, scalePoint{n, *medians})
-		}
-		if medians := medianFigures(runs[stock]); medians != nil {
-			found.Stock = append(found.Stock, scalePoint{n, *medians})
+		for system, figures := range runs {
+			found.Points[system] = append(found.Points[system], scalePoint{n, *medianFigures(figures)})
 		}
 	}
 	found.compare()
@@ -64,13 +73,14 @@ func (b *bench) scaling(ctx context.Context) error {
 	return nil
 }
 
-// compare compares the largest fleet with that of 100 Collectors, if there are both.
+// compare compares the largest fleet of ours with that of 100 Collectors, if there are both.
 func (s *scaleFigures) compare() {
-	base := slices.IndexFunc(s.Ours, func(p scalePoint) bool { return p.Collectors == 100 })
-	if base < 0 || base == len(s.Ours)-1 {
+	points := s.Points[ours]
+	base := slices.IndexFunc(points, func(p scalePoint) bool { return p.Collectors == 100 })
+	if base < 0 || base == len(points)-1 {
 		return
 	}
-	small, large := s.Ours[base], s.Ours[len(s.Ours)-1]
+	small, large := points[base], points[len(points)-1]
 	s.CPUGrowth = ratios(&large.Figures, &small.Figures, func(p phase) float64 { return p.CPUMillis })
 	added := large.Figures.Phases["restart"].PeakMiB - small.Figures.Phases["restart"].PeakMiB
 	s.KiBPerCollector = added * 1024 / float64(large.Collectors-small.Collectors)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,43 +50,38 @@ func (b *bench) starting(ctx context.Context) error {
 
 // firstReconcile returns how long it takes from the start of an operator to its first request for a new Collector.
 func (b *bench) firstReconcile(ctx context.Context, system string) (took time.Duration, err error) {
-	fleet := newFleet(1, "1s")
-	if err := b.create(ctx, fleet); err != nil {
+	l, fleet := &life{bench: b, system: system, n: 1}, newFleet(1, "1s")
+	if err := l.create(ctx, fleet); err != nil {
 		return 0, err
 	}
-	p, err := b.operate(ctx, system, b.roots[0], "")
-	if err != nil {
+	if err := l.start(ctx, 0, ""); err != nil {
 		return 0, err
 	}
-	defer func() {
-		if stopped := p.stop(); err == nil {
-			err = stopped
-		}
-	}()
-	if _, err := b.plane.audit.since(p.account); err != nil { // what was before
+	defer func() { err = errors.Join(err, l.process.stop()) }()
+	if _, err := b.plane.audit.since(l.process.account); err != nil { // what was before
 		return 0, err
 	}
 	err = poll(ctx, func() (bool, error) {
-		requests, err := b.plane.audit.since(p.account)
+		requests, err := b.plane.audit.since(l.process.account)
 		if err != nil {
 			return false, err
 		}
 		for _, r := range requests {
 			if strings.HasPrefix(r.ObjectRef.Namespace, "tenant-") {
-				took = r.Received.Sub(p.started)
+				took = r.Received.Sub(l.process.started)
 				return true, nil
 			}
 		}
-		return false, p.alive()
+		return false, l.process.alive()
 	})
 	if err != nil {
 		return 0, err
 	}
-	if err := b.releases.await(ctx, p, 1, 0); err != nil {
+	if err := l.deployedAbove(ctx, 0)(); err != nil {
 		return 0, err
 	}
-	if err := b.remove(ctx, fleet); err != nil {
+	if err := l.remove(ctx, fleet); err != nil {
 		return 0, err
 	}
-	return took, b.releases.awaitGone(ctx, p)
+	return took, l.gone(ctx)()
 }

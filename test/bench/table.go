@@ -130,12 +130,9 @@ func (v value) over(other value) string {
 func (s *scaleFigures) table(out io.Writer) {
 	fmt.Fprint(out, "\n| Collectors | system | install, ms | restart, ms | config change, ms | delete, ms | restart quiet after, s | "+
 		"peak after restart, MiB | peak, MiB |\n|--:|---|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, system := range []struct {
-		name   string
-		points []scalePoint
-	}{{ours, s.Ours}, {stock, s.Stock}} {
-		for _, point := range system.points {
-			fmt.Fprintf(out, "| %d | %s |", point.Collectors, system.name)
+	for _, system := range allSystems {
+		for _, point := range s.Points[system] {
+			fmt.Fprintf(out, "| %d | %s |", point.Collectors, system)
 			for _, name := range scalePhases {
 				fmt.Fprintf(out, " %.1f |", point.Figures.Phases[name].CPUMillis)
 			}

@@ -90,7 +90,7 @@ func (b *bench) waving(ctx context.Context, byBase bool) (err error) {
 	if err := w.run(ctx, b.roots[0], "100%"); err != nil {
 		return err
 	}
-	if err := b.create(ctx, largeFleet(b.wave, "1s")); err != nil {
+	if err := w.create(ctx, largeFleet(b.wave, "1s")); err != nil {
 		return err
 	}
 	if err := w.awaitReady(ctx); err != nil {

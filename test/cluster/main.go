@@ -30,7 +30,7 @@ environment:
   KUBEBUILDER_ASSETS  folder whose binaries are used instead of built ones, where it has all that are wanted
   KUBE8_CACHE_DIR     where built binaries are kept (default: kube8-operator in the user's cache folder)
   KUBE8_CLUSTER_DIR   up, load, down: the cluster's folder (default: ` + node.DefaultDir + `)
-  DEMO_EXIT=1         demo: stop once everything was shown
+  DEMO_RUN=COMMAND    demo: run that in a shell once everything was shown, and stop
 `
 
 func main() {
@@ -73,7 +73,7 @@ func run(command string, args []string) error {
 			Root:    filepath.Join(module, "..", ".."),
 			Builder: builder,
 			Out:     os.Stdout,
-			Exit:    os.Getenv("DEMO_EXIT") == "1",
+			Command: os.Getenv("DEMO_RUN"),
 		})
 	case "up", "load", "down":
 		return runNode(ctx, builder, command, args)

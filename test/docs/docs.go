@@ -2,7 +2,7 @@
 // nothing runs.
 //
 // A command is a line after "$ " in a console block, a sh block as a whole, or a make or kubectl command in the running
-// text. A test runs those of a section by [Script], or the sh blocks of a page by [Blocks].
+// text. A test runs those of a section by [Script], the sh blocks of a page by [Blocks], or all of its blocks by [Follow].
 package docs
 
 import (
@@ -23,6 +23,7 @@ type Command struct {
 	Line    int    // from 1
 	Text    string // one line, to which those that continue it are joined; of a sh block all lines as they are
 	block   bool   // a sh block
+	inline  bool   // in the running text
 }
 
 var (
@@ -84,11 +85,11 @@ func Commands(page, content string) []Command {
 	var found []Command
 	var section, block string
 	goesOn := false // the last command, on the next line
-	add := func(line int, text string, block bool) {
+	add := func(line int, text string) {
 		if goesOn {
 			found[len(found)-1].Text += text
 		} else {
-			found = append(found, Command{page, section, line, text, block})
+			found = append(found, Command{page, section, line, text, block == "sh", block == ""})
 		}
 	}
 	for i, line := range strings.Split(content, "\n") {
@@ -101,11 +102,11 @@ func Commands(page, content string) []Command {
 		case block == "console":
 			if text, ok := strings.CutPrefix(strings.TrimSpace(line), "$ "); ok || goesOn {
 				whole, more := strings.CutSuffix(text, `\`)
-				add(i+1, whole, false)
+				add(i+1, whole)
 				goesOn = more
 			}
 		case block == "sh":
-			add(i+1, line, true)
+			add(i+1, line)
 			found[len(found)-1].Text += "\n"
 			goesOn = true
 		case block != "":
@@ -115,7 +116,7 @@ func Commands(page, content string) []Command {
 			}
 			for _, match := range inline.FindAllStringSubmatch(line, -1) {
 				if program.MatchString(match[1]) {
-					add(i+1, strings.ReplaceAll(match[1], `\|`, "|"), false)
+					add(i+1, strings.ReplaceAll(match[1], `\|`, "|"))
 				}
 			}
 		}

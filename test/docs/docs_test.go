@@ -98,6 +98,7 @@ var (
 	word       = regexp.MustCompile(`[a-z0-9][a-z0-9-]*`)
 	scripted   = regexp.MustCompile(`\bScript\((?:filepath\.Join\(root, )?"([^"]+)"\)?, "([^"]+)"\)`)
 	blocks     = regexp.MustCompile(`\bBlocks\("([^"]+)"\)`)
+	followed   = regexp.MustCompile(`\bFollow\(t, "([^"]+)"`)
 	assignment = regexp.MustCompile(`^\w+=\S*(\s+|$)`)
 )
 
@@ -187,6 +188,9 @@ func TestEveryCommandIsRun(t *testing.T) {
 	}
 	for _, match := range blocks.FindAllStringSubmatch(s.tests, -1) {
 		add(Blocks(filepath.Join(root, match[1])))
+	}
+	for _, match := range followed.FindAllStringSubmatch(s.tests, -1) {
+		add(join(filepath.Join(root, match[1]), func(c Command) bool { return !c.inline }))
 	}
 	s.commands += executed
 	made := s.targets()

@@ -138,6 +138,7 @@ func TestWhyOverlooksNoCondition(t *testing.T) {
 	collector.Spec.Service = &v1alpha1.Service{Type: corev1.ServiceTypeLoadBalancer}
 	create(t, collector)
 	awaitRevision(t, collector, 1)
+	pod(t, collector, serving())
 	becomeReady(t, collector)
 	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
 	g.Expect(p.run("why", "gateway")).To(And(

@@ -119,7 +119,12 @@ func bindAndStart(ctx context.Context, namespace string) {
 		for _, volume := range pod.Spec.Volumes {
 			isReady = isReady && (volume.PersistentVolumeClaim == nil || isBound[volume.PersistentVolumeClaim.ClaimName])
 		}
-		if isReady && pod.Status.Phase != corev1.PodRunning {
+		switch {
+		case !isReady && len(pod.Status.Conditions) == 0: // as the scheduler says
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
+				Message: "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."}}
+			_ = plane.client.Status().Update(ctx, pod)
+		case isReady && pod.Status.Phase != corev1.PodRunning:
 			pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, "10.1.1.1", []corev1.PodIP{{IP: "10.1.1.1"}}
 			pod.Status.Conditions = []corev1.PodCondition{
 				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Minute))},

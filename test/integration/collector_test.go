@@ -64,7 +64,7 @@ func awaitTold(t *testing.T, collector *v1alpha1.Collector) {
 		found := get(t, collector, "", &v1alpha1.Collector{})
 		g.Expect(found.Status.ObservedGeneration).To(Equal(found.Generation))
 		g.Expect(found.Status.DeployedRelease).To(HaveValue(HaveField("Revision", BeEquivalentTo(revision))))
-		g.Expect(condition(t, collector, "Ready").Message).NotTo(Or(ContainSubstring("the informer cache does not have"), ContainSubstring("no workload seen")))
+		g.Expect(condition(t, collector, "Ready").Message).NotTo(Or(ContainSubstring("the informer cache does not have"), ContainSubstring("no workload is there")))
 		g.Expect(events(t, collector)).To(HaveKey(ContainSubstring("revision %d", revision)))
 	}).Should(Succeed())
 }

@@ -78,7 +78,7 @@ func TestEachThingThatHappensToACollectorIsToldOnce(t *testing.T) {
 	expect("Normal Resumed: the operator follows the spec again")
 
 	remove(t, collector)
-	expect("Normal Uninstalled: the operator has deleted all objects that the Collector controlled")
+	expect("Normal Uninstalled: the operator has requested the deletion of all objects that the Collector controlled")
 }
 
 // What bounds them is client-go's event correlator: 25 of one type about one object, and then one more every 5 minutes.

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -137,6 +138,28 @@ func TestPodsThatWereOrphanedWhileTheOperatorWasDownGetTheirStatefulSetBackBefor
 	takeBack(t, collector, pods...)
 	awaitRevision(t, collector, 3)
 	g.Expect(*get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas).To(BeEquivalentTo(3), "and the next workload has as many")
+}
+
+// Not parallel: it stops the shared operator.
+func TestPodsWhoseStatefulSetCannotComeBackServeUntilAnotherWorkloadDoes(t *testing.T) {
+	collector := newQueued(t, "grows", true)
+	g := NewWithT(t)
+	g.Expect(shared.stop()).To(Succeed())
+	orphan, users := runPodAs(t, collector, "gateway-0", corev1.VolumeSource{}), runPodAs(t, collector, "gateway-1", corev1.VolumeSource{})
+	delete(users.Labels, appsv1.StatefulSetPodNameLabel)
+	g.Expect(plane.client.Update(t.Context(), users)).To(Succeed())
+	g.Expect(plane.client.Delete(t.Context(), get(t, collector, "", &appsv1.StatefulSet{}))).To(Succeed())
+	inNamespace := client.InNamespace(collector.Namespace)
+	g.Expect(plane.client.DeleteAllOf(t.Context(), &corev1.Secret{}, inNamespace, client.MatchingLabels{"owner": "helm"})).To(Succeed())
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Mode, c.Spec.VolumeClaimTemplates = v1alpha1.ModeDeployment, nil })
+	startAgain(t)
+	awaitReady(t, collector, "False", "Progressing", `Pod "gateway-0" serves until Deployment "gateway" does`)
+	becomeReady(t, collector)
+	isThere := func(pod *corev1.Pod) error {
+		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{})
+	}
+	g.Eventually(func() bool { return apierrors.IsNotFound(isThere(orphan)) }).Should(BeTrue())
+	g.Expect(isThere(users)).To(Succeed(), "no StatefulSet has made it")
 }
 
 // Not parallel: it removes CRDs, and stops the shared operator.

@@ -24,6 +24,11 @@ func crashed() corev1.PodStatus {
 	}}}
 }
 
+// serving is the status of a pod that serves.
+func serving() corev1.PodStatus {
+	return corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+}
+
 func TestThePluginShowsAStatusOnOneScreen(t *testing.T) {
 	t.Parallel()
 	collector := install(t)
@@ -56,6 +61,7 @@ func TestThePluginFollowsAStatusInATerminal(t *testing.T) {
 	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
 	screen := p.open("true", "status", "gateway", "--watch")
 	screen.expect("Progressing: ")
+	pod(t, collector, serving())
 	serve(t, collector, 1)
 	screen.expect("\x1b[2J\x1b[H")
 	screen.expect("Available: 1/1 available")
@@ -103,6 +109,7 @@ func TestThePluginExplainsWhyACollectorIsNotReady(t *testing.T) {
 	g.Expect(p.run("status", "gateway")).To(MatchRegexp(`Check +Job ` + job.Name + `: Failed PodFailurePolicy`))
 	g.Expect(p.run("why", "gateway")).To(And(ContainSubstring("check exited with 3"), ContainSubstring("From the runbook Kube8ConfigRejected")))
 
+	pod(t, collector, serving())
 	serve(t, collector, 1)
 	reconfigure(t, collector, config)
 	awaitReady(t, collector, "True", "Available", "")

@@ -34,38 +34,6 @@ func (p *plugin) follow(namespace, script string, err error) string {
 	return string(out)
 }
 
-func TestATenantsFirstHour(t *testing.T) {
-	t.Parallel()
-	const namespace = "my-team" // the tutorial creates it
-	collector := newCollector(namespace, "first")
-	p, g := pluginIn(t, namespace), NewWithT(t)
-	script, err := docs.Script("docs/tutorials/first-hour.md", "Get a namespace")
-	p.follow(namespace, script, err)
-	script, err = docs.Script("docs/tutorials/first-hour.md", "Create a Collector")
-	g.Expect(p.follow(namespace, script, err)).To(ContainSubstring("collector.kube8.dev/first created"))
-	awaitRevision(t, collector, 1)
-	becomeReady(t, collector)
-	script, err = docs.Script("docs/tutorials/first-hour.md", "See that it runs")
-	g.Expect(p.follow(namespace, script, err)).To(ContainSubstring("condition met"))
-	script, err = docs.Script("docs/tutorials/first-hour.md", "Send to your backend")
-	g.Expect(p.follow(namespace, script, err)).To(ContainSubstring("+exporters: {otlphttp"))
-	g.Expect(string(specOf(t, collector).Collector.ConfigurationText)).To(And(ContainSubstring("${env:BACKEND_TOKEN}"), ContainSubstring("exporters: [otlphttp]")))
-	awaitRevision(t, collector, 3)
-	deployed := specOf(t, collector)
-	becomeReady(t, collector)
-	script, err = docs.Script("docs/tutorials/first-hour.md", "Make a mistake")
-	g.Expect(p.follow(namespace, script, err)).To(ContainSubstring("\nrefused\n"))
-	script, err = docs.Script("docs/tutorials/first-hour.md", "Find out why")
-	g.Expect(p.follow(namespace, script, err)).To(And(
-		ContainSubstring("certificates"), ContainSubstring("What serves meanwhile"), ContainSubstring(".tar.gz")))
-	script, err = docs.Script("docs/tutorials/first-hour.md", "Go back")
-	p.follow(namespace, script, err)
-	g.Expect(specOf(t, collector)).To(Equal(deployed))
-	script, err = docs.Script("docs/tutorials/first-hour.md", "Clean up")
-	p.follow(namespace, script, err)
-	g.Eventually(func() int { return len(list(t, namespace, "apps/v1", "Deployment")) }).Should(BeZero())
-}
-
 func TestAReleaseOfTheChartBecomesACollector(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -31,6 +31,9 @@ func runPodAs(t *testing.T, collector *v1alpha1.Collector, name string, volume c
 			Volumes:            []corev1.Volume{{Name: "config", VolumeSource: volume}},
 		},
 	}
+	if name != "" { // as of a StatefulSet
+		pod.Labels[appsv1.StatefulSetPodNameLabel] = name
+	}
 	for _, template := range collector.Spec.VolumeClaimTemplates {
 		claim := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: template.Metadata.Name + "-" + name}
 		volume := corev1.Volume{Name: template.Metadata.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: claim}}

@@ -1,11 +1,12 @@
-// Command crdcompare compares a CRD with that of the last release, with crdify. It fails if a field is gone, or if a schema is stricter,
-// unless a list of accepted differences says why, and the changelog tells users.
+// Command crdcompare compares a CRD with that of the last release, with crdify. It fails if a field, name, column or subresource is gone, or
+// if a schema is stricter. A list of accepted differences says why one is accepted, and the changelog tells users.
 //
 // Usage: crdcompare RELEASED.yaml CRD.yaml ACCEPTED.yaml CHANGELOG.md
 package main
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -77,7 +78,7 @@ func read(path string, into any) error {
 	return nil
 }
 
-// differences returns what crdify finds, with Property and Says only.
+// differences returns what crdify finds, and what is gone beside the schemas, with Property and Says only.
 func differences(released, crd *apiextensionsv1.CustomResourceDefinition) ([]accepted, error) {
 	released.Status.StoredVersions = nil
 	for _, version := range released.Spec.Versions {
@@ -107,8 +108,55 @@ func differences(released, crd *apiextensionsv1.CustomResourceDefinition) ([]acc
 			}
 		}
 	}
+	before, after := used{}, used{}
+	if err := errors.Join(before.addAll(released), after.addAll(crd)); err != nil {
+		return nil, err
+	}
+	for fact := range before {
+		if !after[fact] {
+			found = append(found, accepted{Says: "gone: " + fact})
+		}
+	}
 	slices.SortFunc(found, func(a, b accepted) int { return strings.Compare(a.Property+a.Says, b.Property+b.Says) })
 	return found, nil
+}
+
+// used is what clients use of a CRD beside its schemas, by path: names, versions, columns, selectable fields and subresources.
+type used map[string]bool
+
+func (u used) addAll(crd *apiextensionsv1.CustomResourceDefinition) error {
+	text, err := json.Marshal(map[string]any{"names": crd.Spec.Names, "versions": crd.Spec.Versions})
+	if err != nil {
+		return fmt.Errorf("read what clients use of the CRD: %w", err)
+	}
+	var spec any
+	if err := json.Unmarshal(text, &spec); err != nil {
+		return fmt.Errorf("read what clients use of the CRD: %w", err)
+	}
+	u.add("", spec)
+	return nil
+}
+
+// add adds what is below a value. The path of an item has its name, not its place: another order breaks no client.
+func (u used) add(path string, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if name, hasName := value["name"].(string); hasName {
+			path += "." + name
+		}
+		u[path] = true // a subresource can be empty
+		for key, below := range value {
+			if !slices.Contains([]string{"schema", "description", "priority"}, key) {
+				u.add(path+"."+key, below)
+			}
+		}
+	case []any:
+		for _, item := range value {
+			u.add(path, item)
+		}
+	default:
+		u[fmt.Sprintf("%s: %v", path, value)] = true
+	}
 }
 
 // judge returns an error that names each difference that is not accepted, and each accepted one that has a part missing or is not there.

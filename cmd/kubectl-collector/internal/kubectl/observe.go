@@ -23,7 +23,7 @@ import (
 // observed is a Collector with its pods, events and checks.
 type observed struct {
 	collector *v1alpha1.Collector
-	ready     v1alpha1.Condition // its reason is explain.Unknown if there is no such condition
+	ready     v1alpha1.Condition // its reason is explain.Unknown if there is no such condition, or if pods show that it is not so
 	pods      []corev1.Pod       // newest first
 	revisions []history.Revision // newest first; only of a Collector that is not ready, and if the account may read the records
 	checks    []batchv1.Job
@@ -34,13 +34,16 @@ type observed struct {
 	may       func(command string) bool // whether the account may run a command; nil is for all
 }
 
+// neverSeen is what is known of a Collector that has no condition.
+var neverSeen = v1alpha1.Condition{Reason: explain.Unknown, Message: "no operator has reconciled it yet"}
+
 // observe reads all that the account may read about a Collector.
 func (s *session) observe(ctx context.Context, name string) (*observed, error) {
 	collector, err := s.read(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	o := &observed{collector: collector, ready: v1alpha1.Condition{Reason: explain.Unknown}}
+	o := &observed{collector: collector, ready: neverSeen}
 	o.may = func(command string) bool { return s.mayRun(ctx, command) }
 	if ready := conditionOf(collector, "Ready"); ready.Type != "" {
 		o.ready = ready
@@ -66,8 +69,24 @@ func (s *session) observe(ctx context.Context, name string) (*observed, error) {
 		}
 	}
 	o.checks = jobs.Items
+	o.doubt()
 	slices.SortFunc(o.pods, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	return o, s.addTroubles(ctx, o)
+}
+
+// doubt takes back that all pods serve, if fewer are ready than the status has. An operator writes that into the status within 30 seconds.
+func (o *observed) doubt() {
+	ready := int32(0)
+	for i := range o.pods {
+		if explain.IsServing(&o.pods[i]) {
+			ready++
+		}
+	}
+	claimed := o.collector.Status.ReadyReplicas
+	if o.ready.Status == corev1.ConditionTrue && ready < claimed && !slices.Contains(o.unseen, "pods") {
+		o.ready = v1alpha1.Condition{Reason: explain.Unknown, Message: fmt.Sprintf("ready pods: %d by the status, %d in fact", claimed, ready)}
+		o.collector.Status.ReadyReplicas = ready
+	}
 }
 
 // maxTroubled is how many pods are asked why they do not serve: those of one Collector mostly have the same cause.
@@ -80,8 +99,7 @@ func (s *session) addTroubles(ctx context.Context, o *observed) error {
 	}
 	asked := 0
 	for i := range o.pods {
-		ready, _ := counts(&o.pods[i])
-		if o.pods[i].DeletionTimestamp != nil || !strings.HasPrefix(ready, "0/") || asked == maxTroubled {
+		if o.pods[i].DeletionTimestamp != nil || explain.IsServing(&o.pods[i]) || asked == maxTroubled {
 			continue
 		}
 		asked++
@@ -155,7 +173,7 @@ func (o *observed) state() string {
 	case o.isDeleted():
 		return "Terminating: " + o.terminating()
 	case o.ready.Reason == explain.Unknown:
-		return "Unknown: no operator has reconciled it yet"
+		return "Unknown: " + o.ready.Message
 	case o.isBehind():
 		return "Progressing: the operator has not reconciled the last change yet; before it: " + o.ready.Reason
 	}

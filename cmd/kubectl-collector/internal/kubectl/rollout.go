@@ -222,6 +222,9 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 		v1alpha1.ReasonReleaseFailed, v1alpha1.ReasonRolledBack, v1alpha1.ReasonCanaryPaused,
 	}, ready.Reason)
 	since = pending.LastTransitionTime
+	if c.Spec.Canary != nil || c.Status.Canary != nil { // which the operator can demand of all
+		before = before.Add(-rollout.ProofTime)
+	}
 	switch {
 	case pending.Type == "" && isRefusal:
 		return "refused", ready.LastTransitionTime

@@ -36,6 +36,8 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 	}
 	paused, held := pending(v1alpha1.ReasonRollingOut, time.Hour), pending(v1alpha1.ReasonRollingOut, time.Hour)
 	paused.Annotations = map[string]string{v1alpha1.PausedAnnotation: "true"}
+	asked, demanded := pending(v1alpha1.ReasonRollingOut, 29*time.Minute), pending(v1alpha1.ReasonRollingOut, 29*time.Minute)
+	asked.Spec.Canary, demanded.Status.Canary = &v1alpha1.Canary{}, &v1alpha1.CanaryStatus{}
 	rolledBack := pending(v1alpha1.ReasonRollingOut, time.Minute)
 	rolledBack.Status.Conditions[0].Reason = v1alpha1.ReasonRolledBack
 	refused := &v1alpha1.Collector{}
@@ -49,22 +51,24 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 		namespace map[string]string
 		want      string
 	}{
-		"one that waits for nothing":      {&v1alpha1.Collector{}, hold, "up to date"},
-		"one whose turn comes":            {pending(v1alpha1.ReasonWaiting, time.Hour), nil, "waiting"},
-		"one that is left out":            {pending(v1alpha1.ReasonLeftOut, time.Hour), nil, "left out"},
-		"one whose base is refused":       {pending(v1alpha1.ReasonBaseRefused, time.Hour), nil, "refused"},
-		"one whose change is refused":     {pending(v1alpha1.ReasonRefused, time.Hour), nil, "refused"},
-		"one that became ready not yet":   {pending(v1alpha1.ReasonRollingOut, time.Minute), nil, "on their way"},
-		"one that did not in time":        {pending(v1alpha1.ReasonRollingOut, time.Hour), nil, "overdue"},
-		"one whose canary has failed":     {rolledBack, nil, "overdue"},
-		"one that is paused on its way":   {paused, nil, "left out"},
-		"one that is held on its way":     {held, nil, "left out"},
-		"one whose namespace holds it":    {pending(v1alpha1.ReasonRollingOut, time.Hour), hold, "left out"},
-		"one that cannot be deployed":     {refused, nil, "refused"},
-		"one whose check does not end":    {unchecked, nil, "refused"},
-		"a namespace that is in a hurry":  {pending(v1alpha1.ReasonWaiting, 0), map[string]string{v1alpha1.RolloutLabel: "now"}, "waiting"},
-		"a reason of a later version":     {pending("Later", 0), nil, "waiting"},
-		"one that waits and is held back": {pending(v1alpha1.ReasonWaiting, 0), hold, "left out"},
+		"one that waits for nothing":        {&v1alpha1.Collector{}, hold, "up to date"},
+		"one whose turn comes":              {pending(v1alpha1.ReasonWaiting, time.Hour), nil, "waiting"},
+		"one that is left out":              {pending(v1alpha1.ReasonLeftOut, time.Hour), nil, "left out"},
+		"one whose base is refused":         {pending(v1alpha1.ReasonBaseRefused, time.Hour), nil, "refused"},
+		"one whose change is refused":       {pending(v1alpha1.ReasonRefused, time.Hour), nil, "refused"},
+		"one that became ready not yet":     {pending(v1alpha1.ReasonRollingOut, time.Minute), nil, "on their way"},
+		"one that did not in time":          {pending(v1alpha1.ReasonRollingOut, time.Hour), nil, "overdue"},
+		"one whose canary has more time":    {asked, nil, "on their way"},
+		"one with a canary of the platform": {demanded, nil, "on their way"},
+		"one whose canary has failed":       {rolledBack, nil, "overdue"},
+		"one that is paused on its way":     {paused, nil, "left out"},
+		"one that is held on its way":       {held, nil, "left out"},
+		"one whose namespace holds it":      {pending(v1alpha1.ReasonRollingOut, time.Hour), hold, "left out"},
+		"one that cannot be deployed":       {refused, nil, "refused"},
+		"one whose check does not end":      {unchecked, nil, "refused"},
+		"a namespace that is in a hurry":    {pending(v1alpha1.ReasonWaiting, 0), map[string]string{v1alpha1.RolloutLabel: "now"}, "waiting"},
+		"a reason of a later version":       {pending("Later", 0), nil, "waiting"},
+		"one that waits and is held back":   {pending(v1alpha1.ReasonWaiting, 0), hold, "left out"},
 	} {
 		if got, _ := stateOf(row.collector, row.namespace, began.Add(-10*time.Minute)); got != row.want {
 			t.Errorf("%s is %s, and is to be %s", name, got, row.want)

@@ -11,6 +11,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/history"
 	"github.com/kube8/kube8-operator/internal/cache"
+	"github.com/kube8/kube8-operator/internal/explain"
 )
 
 // generation is pods that one template of a workload has made.
@@ -51,16 +52,11 @@ func (o *observed) generations() (found []*generation) {
 			known[key] = &generation{template: template}
 			found = append(found, known[key])
 		}
-		if pod.DeletionTimestamp == nil && isReady(pod) {
+		if explain.IsServing(pod) {
 			known[key].ready = append(known[key].ready, pod.Name)
 		}
 	}
 	return found
-}
-
-func isReady(pod *corev1.Pod) bool {
-	isReady := func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }
-	return slices.ContainsFunc(pod.Status.Conditions, isReady)
 }
 
 // described says what a template runs, and whether that is what is deployed.

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/explain"
 )
 
 // The integration tests have the rest.
@@ -23,7 +22,7 @@ func TestTheScreenHasWhatTheStatusSays(t *testing.T) {
 		want, wantNot string
 	}{
 		"a Collector that was not reconciled yet": {
-			ready: v1alpha1.Condition{Reason: explain.Unknown}, want: "Ready           Unknown: no operator has reconciled it yet",
+			ready: neverSeen, want: "Ready           Unknown: no operator has reconciled it yet",
 		},
 		"a change that was not reconciled yet": {
 			ready: condition("Ready", "True", "Available", "1/1 available"), behind: true, want: "has not reconciled the last change yet; before it: Available",

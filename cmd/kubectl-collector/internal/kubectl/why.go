@@ -88,11 +88,12 @@ func (o *observed) explain(out io.Writer) error {
 	switch {
 	case o.isDeleted():
 		fmt.Fprintf(out, "Collector %s is being deleted: %s.\n", name, o.terminating())
-		if o.isBehind() || o.ready.Reason == explain.Unknown {
+		if o.collector.Status.ObservedGeneration < o.collector.Generation {
 			return nil // what the conditions say is from before the deletion
 		}
 	case o.ready.Reason == explain.Unknown:
-		fmt.Fprintf(out, "No operator has reconciled Collector %s yet, %s after its creation.\n", name, ago(o.collector.CreationTimestamp.Time))
+		fmt.Fprintf(out, "The state of Collector %s is unknown, %s after its creation: %s.\n",
+			name, ago(o.collector.CreationTimestamp.Time), o.ready.Message)
 		advice, commands := o.unreconciled()
 		paragraph(out, "What to do", advice)
 		paragraph(out, "Look at", o.command(commands...))
@@ -184,7 +185,8 @@ func (o *observed) unreconciled() (advice string, commands []string) {
 	if err != nil {
 		return err.Error(), nil
 	}
-	return fmt.Sprintf("No operator runs, or none watches namespace %s. Ask the platform team, which has a runbook for that:\n%s",
+	return fmt.Sprintf("If that lasts, no operator runs, or none watches namespace %s. "+
+		"Ask the platform team, which has a runbook for that:\n%s",
 		o.collector.Namespace, found.URL()), found.Commands
 }
 
@@ -238,7 +240,7 @@ func (o *observed) explainPods(out io.Writer) {
 	var lines []string
 	for i := range o.pods {
 		pod := &o.pods[i]
-		if ready, _ := counts(pod); pod.DeletionTimestamp == nil && strings.HasPrefix(ready, "0/") {
+		if pod.DeletionTimestamp == nil && !explain.IsServing(pod) {
 			lines = append(lines, fmt.Sprintf("%s is %s; its last exit: %s", pod.Name, podState(pod), lastExit(pod)))
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/cmd/kubectl-collector/internal/history"
-	"github.com/kube8/kube8-operator/internal/explain"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
@@ -48,12 +47,16 @@ func TestWhySaysWhatIsKnown(t *testing.T) {
 		want, wantNot string
 	}{
 		"that no operator has reconciled it, to a tenant": {
-			observed: observed{collector: gateway(func(*v1alpha1.Collector) {}), ready: v1alpha1.Condition{Reason: explain.Unknown}, may: forbidden("kube8-operator-system")},
+			observed: observed{collector: gateway(func(*v1alpha1.Collector) {}), ready: neverSeen, may: forbidden("kube8-operator-system")},
 			want:     "Look at\n  kubectl collector status gateway -n acme --watch", wantNot: "endpointslices",
 		},
 		"that no operator has reconciled it, to the platform team": {
-			observed: observed{collector: gateway(func(*v1alpha1.Collector) {}), ready: v1alpha1.Condition{Reason: explain.Unknown}},
+			observed: observed{collector: gateway(func(*v1alpha1.Collector) {}), ready: neverSeen},
 			want:     "Look at\n  kubectl -n kube8-operator-system get pods",
+		},
+		"why the state is unknown": {
+			observed: observed{collector: gateway(func(*v1alpha1.Collector) {}), ready: neverSeen},
+			want:     "The state of Collector acme/gateway is unknown, 60m after its creation: no operator has reconciled it yet.",
 		},
 		"whom an update waits for, to the platform team": {
 			observed: observed{ready: v1alpha1.Condition{Reason: notReady}, collector: gateway(func(c *v1alpha1.Collector) {

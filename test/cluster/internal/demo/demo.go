@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -27,7 +28,7 @@ type Options struct {
 	Root    string // of the repository
 	Builder *assets.Builder
 	Out     io.Writer
-	Exit    bool // stop once everything was shown
+	Command string // of a shell, which runs once everything was shown, and ends the demo; empty to stay up
 }
 
 type demo struct {
@@ -62,10 +63,10 @@ func Run(ctx context.Context, opts Options) (err error) {
 		}
 		return err
 	}
-	if d.Exit {
-		return nil
+	if d.Command == "" {
+		return d.stayUp(ctx)
 	}
-	return d.stayUp(ctx)
+	return d.follow(ctx)
 }
 
 func (d *demo) run(ctx context.Context) error {
@@ -158,6 +159,17 @@ func (d *demo) stayUp(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// follow runs the command in a shell in which the lines with export were typed that the demo prints.
+func (d *demo) follow(ctx context.Context) error {
+	d.heading(d.Command)
+	shell := exec.CommandContext(ctx, "bash", "-euc", d.exports()+d.Command)
+	shell.Dir, shell.Stdout, shell.Stderr = d.Root, d.Out, d.Out
+	if err := errors.Join(shell.Run(), d.ended()); err != nil {
+		return fmt.Errorf("%s: %w", d.Command, err)
+	}
+	return nil
 }
 
 // ended says what ended by itself, if something did.

@@ -51,8 +51,7 @@ func (d *demo) report(ctx context.Context) error {
 		return err
 	}
 
-	if d.Exit {
-		fmt.Fprintln(d.Out)
+	if d.Command != "" {
 		return nil
 	}
 	d.heading("up until Ctrl-C; in another terminal")
@@ -60,15 +59,18 @@ func (d *demo) report(ctx context.Context) error {
 	return nil
 }
 
-// next is what to type next. The folders come first in PATH, so that kubectl is of the version of the control plane.
+// next is what to type next.
 func (d *demo) next(c types.NamespacedName) string {
-	return fmt.Sprintf(`export KUBECONFIG=%s
-export PATH="%s:%s:$PATH"
-kubectl collector list -A
-kubectl collector status %[5]s -n %[4]s
-kubectl collector config edit %[5]s -n %[4]s
-tail -f %[6]s
-`, d.plane.Kubeconfig, d.bin(), filepath.Dir(d.kubectl.Path), c.Namespace, c.Name, d.operator.Log)
+	return d.exports() + fmt.Sprintf(`kubectl collector list -A
+kubectl collector status %[2]s -n %[1]s
+kubectl collector config edit %[2]s -n %[1]s
+tail -f %[3]s
+`, c.Namespace, c.Name, d.operator.Log)
+}
+
+// exports is what to type first. The folders come first in PATH, so that kubectl is of the version of the control plane.
+func (d *demo) exports() string {
+	return fmt.Sprintf("export KUBECONFIG=%s\nexport PATH=\"%s:%s:$PATH\"\n", d.plane.Kubeconfig, d.bin(), filepath.Dir(d.kubectl.Path))
 }
 
 func (d *demo) heading(text string) {

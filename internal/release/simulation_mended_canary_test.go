@@ -1,0 +1,72 @@
+package release
+
+import (
+	"testing"
+
+	"github.com/kube8/kube8-operator/test/simulation"
+)
+
+// TestTheSimulationFindsNoDefectOfAProofThatWasMended is TestTheSimulationFindsNoDefectThatWasMended for changes that are proven, or that
+// cannot be because a StatefulSet has lost its pods.
+func TestTheSimulationFindsNoDefectOfAProofThatWasMended(t *testing.T) {
+	edit := func(field, value string, rounds int) simulation.Event {
+		return simulation.Event{Action: simulation.Edit, Field: field, Value: value, Rounds: rounds}
+	}
+	simMustHold(t, map[string]func(n int) []simulation.Event{
+		"a StatefulSet keeps the claim templates of a change that its canary has refused": func(n int) []simulation.Event { // S6
+			return []simulation.Event{
+				{Action: simulation.Edit, Field: "mode", Value: "statefulset"},
+				{Action: simulation.Edit, Field: "canary", Value: "true"},
+				{Action: simulation.Edit, Field: "claim-size", Value: "2", Rounds: 5},
+				{Action: simulation.Edit, Field: "claim-class", Value: "slow", Rounds: 4 + n%4},
+				{Action: simulation.Edit, Field: "configuration", Value: "2"},
+				{Action: simulation.Pods, N: 2, Value: "dies"},
+				{Action: simulation.Edit, Field: "claim-class", Value: "fast"},
+			}
+		},
+		"a pod of a canary that was taken back proves a change": func(n int) []simulation.Event { // S11
+			return append([]simulation.Event{{Action: simulation.Pass, N: 60}},
+				simulation.Event{Action: simulation.Edit, Field: "canary", Value: "true", Rounds: 5},
+				simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "2", Rounds: n % 8},
+				simulation.Event{Action: simulation.Pass, N: 30},
+				simulation.Event{Action: simulation.Edit, Field: "check", Value: "2", Rounds: 5})
+		},
+		"pods wait for their StatefulSet although no record tells what it was": func(n int) []simulation.Event { // S6
+			return []simulation.Event{
+				edit("mode", "statefulset", 5),
+				{Action: simulation.Refuse, Target: "StatefulSet", Value: simulation.BrokenWebhook, Rounds: 1 + n%5},
+				edit("claim-size", "1", 1+n%7),
+				{Action: simulation.DeleteRecords, N: 3, Rounds: 3},
+				edit("mode", "deployment", 5),
+			}
+		},
+		"claims keep the class of a change that another change has replaced while it was proven": func(n int) []simulation.Event { // S6
+			return []simulation.Event{
+				edit("canary", "true", 0), edit("mode", "statefulset", 4), edit("claim-size", "1", 6), edit("claim-class", "fast", 4),
+				edit("configuration", "2", n%6), edit("claim-class", "", n%5), edit("claim-class", "fast", 3),
+			}
+		},
+		"an operator that starts during a proof looks again and again at claims": func(n int) []simulation.Event { // S8
+			return []simulation.Event{
+				edit("canary", "true", 0), edit("volumes", "3", 2), {Action: simulation.Hold, Target: "Service", Rounds: 1},
+				{Action: simulation.Pods, N: 5, Value: "never"}, edit("configuration", "5", 5),
+				{Action: simulation.Restart, N: 1 + n%3, Rounds: 5}, {Action: simulation.Delete, Target: "Service", N: 2, Rounds: 1},
+			}
+		},
+		"an operator that starts during a proof looks again and again at a Job": func(n int) []simulation.Event { // S8
+			return []simulation.Event{
+				edit("canary", "true", 0), edit("check", "1", 0), edit("account", "other", 5),
+				{Action: simulation.Delete, Target: "Secret", Rounds: 5}, edit("configuration", "4", 5), edit("autoscaling", "hpa", 0),
+				{Action: simulation.Hold, Target: "Service"}, {Action: simulation.Delete, Target: "Service"},
+				{Action: simulation.Pods, N: 5, Value: "never", Rounds: 2}, edit("replicas", "3", 2), edit("configuration", "5", n%4),
+				{Action: simulation.Restart, N: 1 + n%3, Rounds: 2},
+			}
+		},
+		"canary pods stay when the record of a change that replaces theirs is lost": func(n int) []simulation.Event { // S6
+			return []simulation.Event{
+				edit("canary", "true", 0), edit("mode", "statefulset", 5), {Action: simulation.Pods, N: 2, Value: "never"},
+				edit("configuration", "2", 5), {Action: simulation.Timeout, N: 1 + n%4, Value: "before"}, edit("autoscaling", "hpa", 5),
+			}
+		},
+	})
+}
