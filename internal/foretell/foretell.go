@@ -1,5 +1,5 @@
-// Package foretell tells a user what becomes of what a Collector has if its spec changes. It decides by the operator's own code, and asks the
-// API server by reads and dry runs.
+// Package foretell tells a user what becomes of what a Collector has if its spec changes. It decides by the operator's own code, and asks
+// the API server by reads and dry runs.
 package foretell
 
 import (

@@ -186,8 +186,8 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 	}
 }
 
-// isByOperator tells whether what is rendered, or refused, is a change of the operator that has to wait for its turn. A change that only
-// can mend what is deployed does not.
+// isByOperator tells whether what is rendered, or refused, is a change of the operator that has to wait for its turn. It does not wait if
+// nothing else can mend what is deployed.
 func (r *reconcile) isByOperator() bool {
 	isUnmendable := r.learned.unmended != nil && !apply.IsPassing(r.learned.unmended)
 	return !isUnmendable && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))

@@ -230,11 +230,12 @@ func (r *reconcile) stays(err error) bool {
 // refusedTurn returns the condition of a Collector whose turn has come, if the operator's change is refused. The spec is deployed, so Ready
 // does not tell of that. Ready does tell when canary pods have failed.
 func (r *reconcile) refusedTurn(err error) *v1alpha1.Condition {
-	hasTurn := rollout.IsTurn(v1alpha1.ConditionOf(r.collector, v1alpha1.UpdatePending).Reason)
-	if err == nil || errors.As(err, new(*plan.CanaryError)) || !hasTurn || !r.stays(err) || !r.isByOperator() {
-		return nil
+	isTurn := rollout.IsTurn(v1alpha1.ConditionOf(r.collector, v1alpha1.UpdatePending).Reason)
+	isRefusal := err != nil && r.stays(err) && !errors.As(err, new(*plan.CanaryError))
+	if isTurn && isRefusal && r.isByOperator() {
+		return rollout.Refused()
 	}
-	return rollout.Refused()
+	return nil
 }
 
 // settle withdraws what was begun and not accepted, once nothing is left of it that serves. It asks nothing about a bare Collector if the

@@ -201,6 +201,9 @@ var simDefects = []simDefect{
 	{"the last accepted revision is not repaired", "S6 S1", func(c *Clients) {
 		c.revisions = simUnread{c.revisions}
 	}},
+	{"what is refused of the operator's change does not wait", "S9", situate(func(s *plan.Situation) {
+		s.ByOperator = s.ByOperator && s.Want.Hash != ""
+	})},
 	{"a refused change is tried again at once", "S8 S9", situate(func(s *plan.Situation) { s.Failed = nil })},
 	{"what was edited while nobody wanted it is in order", "S6 S7", situate(func(s *plan.Situation) {
 		for i := range s.Want.Objects {

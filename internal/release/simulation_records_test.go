@@ -160,8 +160,8 @@ func (s *simSpace) recalls() {
 	}
 }
 
-// simBroken stands for what a broken configuration is rendered to.
-const simBroken = "broken"
+// simBroken stands for what a broken configuration is rendered to, and simRefusalText is why nothing is.
+const simBroken, simRefusalText = "broken", "the configuration is broken"
 
 // simRevisions are rendered by the model's chart.
 type simRevisions struct {
@@ -196,7 +196,7 @@ func (r simRevisions) Render(
 		s.world.refused++
 		s.want = plan.Want{Hash: simBroken}
 		made := &revision.Revision{Inputs: now, ConfigHash: strconv.Itoa(in.configuration())}
-		return made, &revision.RenderError{Of: made, Err: errors.New("the configuration is broken")}
+		return made, &revision.RenderError{Of: made, Err: errors.New(simRefusalText)}
 	}
 	want := s.world.charts.render(in)
 	s.want = want

@@ -93,6 +93,7 @@ func (s *simSpace) writeStatus(
 	}, &before.CollectorStatus, said)
 	s.state.verdict, after.verdict = outcome.Verdict, outcome.Verdict
 	s.world.tellsChange(after)
+	s.tellsRefusal(after)
 	if equality.Semantic.DeepEqual(before.CollectorStatus, after.CollectorStatus) {
 		s.observe(outcome)
 		return false, nil

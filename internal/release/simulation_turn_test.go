@@ -2,6 +2,7 @@ package release
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/rollout"
+	"github.com/kube8/kube8-operator/test/simulation"
 )
 
 // rollsOut checks that no other Collector is on its way when the Collector takes a change of the operator: the budget is 1. Collectors
@@ -80,6 +82,17 @@ func (w *simWorld) tellsChange(after simState) {
 	w.brings = w.brings || w.chart != 1 || w.hashes > 0
 	if after.update() != "" && !w.brings {
 		w.violates("S9", "the status tells of a change by the operator, which has changed nothing: %s %s", after.update(), after.is(v1alpha1.UpdatePending).Message)
+	}
+}
+
+// tellsRefusal checks that Ready tells of no refusal of the operator's change, as long as the deployed revision can be repaired.
+func (s *simSpace) tellsRefusal(after simState) {
+	known, isKnown := s.known[s.acceptedAs]
+	isOwners := !isKnown || known.spec != s.generation || known.of.secret != s.secret || s.spec.Effective().Configuration == simulation.Broken
+	mayBeUnmendable := len(s.refusals) > 0 || known.of.hashes != s.world.hashes || !s.isRecorded()
+	isTold := after.is("Ready").Reason == v1alpha1.ReasonReleaseFailed && strings.HasPrefix(after.is("Ready").Message, simRefusalText)
+	if isTold && !isOwners && !mayBeUnmendable && int64(known.revision) == s.state.revision() {
+		s.world.violates("S9", "Ready tells of the operator's change, which is refused, and the owner has changed nothing")
 	}
 }
 

@@ -160,8 +160,8 @@ func excludes(workload map[string]any) bool {
 	return false
 }
 
-// Surges tells whether a workload starts pods beside the others. strategy is the field of its spec that says so. The chart writes it out, and
-// has pods surge by default where two of them can be on one node.
+// Surges tells whether a workload starts pods beside the others. strategy is the field of its spec that says so. The chart writes it out,
+// and has pods surge by default where two of them can be on one node.
 func Surges(workload *unstructured.Unstructured, strategy string) bool {
 	surge, _, _ := unstructured.NestedFieldNoCopy(workload.Object, "spec", strategy, "rollingUpdate", "maxSurge")
 	return !slices.Contains([]string{"<nil>", "0", "0%"}, fmt.Sprint(surge))
