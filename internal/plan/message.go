@@ -19,12 +19,6 @@ func (s *Situation) deferred() Plan {
 	return p
 }
 
-// awaitSet returns the plan while pods have lost their StatefulSet, and a workload of another kind is to take its place.
-func (s *Situation) awaitSet() Plan {
-	const message = "the deployed StatefulSet takes its pods back before the mode changes"
-	return Plan{Verdict: Deferred, Restores: true, After: inventory.CacheDelay, Message: message}
-}
-
 // Unchanged returns the plan for objects of the deployed revision, and whether there is one without a decision: each object is in order,
 // waits to be pruned, or waits for its next repair.
 func Unchanged(view map[inventory.Reference]drift.Seen, toPrune map[inventory.Reference]bool, now time.Time) (p Plan, isUnchanged bool) {

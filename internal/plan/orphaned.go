@@ -1,0 +1,63 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+// isOrphaned tells whether pods run without their StatefulSet, or are about to: it was deleted without them, to be created again. The
+// informer cache may still show it, or show it before it has taken its pods back.
+func (s *Situation) isOrphaned() bool {
+	others := false
+	for what, seen := range s.View.Objects {
+		switch kind := what.Kind().Kind; {
+		case !inventory.IsWorkload(kind):
+		case kind == "StatefulSet" && s.View.Orphans > 0,
+			seen.State == drift.Deleting && slices.Contains(seen.Finalizers, metav1.FinalizerOrphanDependents):
+			return true
+		case s.Deletes && seen.State == drift.Deleting: // it goes, and takes only its own pods with it
+		case seen.State != drift.Lost, !seen.Pending && kind != "StatefulSet": // the deployed one, whether it is there or not
+			others = true
+		}
+	}
+	return s.View.Orphans > 0 && !others
+}
+
+// loses tells whether pods have lost their StatefulSet, which may come back, and a workload of another kind is to take its place.
+func (s *Situation) loses() bool {
+	workload := s.Want.First(render.Workloads)
+	isOther := workload != nil && workload.Ref.Kind().Kind != "StatefulSet"
+	return s.Deployed != "" && isOther && s.mayMend() && s.isOrphaned()
+}
+
+// awaitSet returns the plan while pods have lost their StatefulSet, and a workload of another kind is to take its place.
+func (s *Situation) awaitSet() Plan {
+	const message = "the deployed StatefulSet takes its pods back before the mode changes"
+	return Plan{Verdict: Deferred, Restores: true, After: inventory.CacheDelay, Message: message}
+}
+
+// orphanedPods deletes pods that no StatefulSet takes back: none is wanted.
+func (s *Situation) orphanedPods(reason string) (deletes []apply.Step) {
+	if wanted := s.Want.First(render.Workloads); !s.Deletes && (wanted == nil || wanted.Ref.Kind().Kind == "StatefulSet") {
+		return nil
+	}
+	for _, pod := range s.View.Pods {
+		if pod.Orphan && !pod.Deleting {
+			deletes = append(deletes, apply.Step{Action: apply.Delete, Ref: pod.Ref(), UID: pod.UID, Reason: reason})
+		}
+	}
+	return deletes
+}
+
+// hadSet tells whether the deployed revision may have a StatefulSet.
+func (s *Situation) hadSet() bool {
+	if s.Accepted == nil {
+		return s.Deployed != ""
+	}
+	workload := s.Accepted.Recorded.First(render.Workloads)
+	return workload == nil || workload.Ref.Kind().Kind == "StatefulSet"
+}
