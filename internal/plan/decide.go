@@ -13,7 +13,7 @@ import (
 
 // Decide decides what to do. It looks at the situation only, and changes nothing.
 //
-// docs/explanation/architecture.md has the rules that it keeps, S1 to S10. In short: what serves is changed only after the API server has
+// docs/explanation/architecture.md has the rules that it keeps, S1 to S11. In short: what serves is changed only after the API server has
 // accepted all that comes with the change, and goes only when what comes in its place serves.
 func Decide(s Situation) Plan {
 	p := s.next()
