@@ -92,20 +92,21 @@ func (s Situation) prove() (p Plan, isProven bool) {
 		return p, true
 	}
 	seen, isKnown := s.View.Objects[workload.Ref]
-	if !isKnown || !seen.IsThere() {
+	if isAway := !isKnown || !seen.IsThere(); isAway && (s.mayMend() || s.View.Orphans == 0) {
 		return s.awaitWorkload(workload.Ref, seen)
 	}
+	all := s.running(workload.Ref)
 	c := *s.Canary
 	if c.Last.Hash != s.shortHash() {
 		now := metav1.NewTime(s.Now.UTC().Truncate(time.Second)) // as a status has it
 		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: now}
 	}
-	pods, told := c.count(seen.Replicas), c.Last
+	pods, told := c.count(all), c.Last
 	form, err := s.form(workload, pods, told.Since.Time)
 	if err != nil {
 		return Plan{Verdict: Refused, Err: err, Restores: s.Drifts()}, false
 	}
-	found := c.proofOf(TemplateOf(workload), pods, seen.Replicas, s.Now)
+	found := c.proofOf(TemplateOf(workload), pods, all, s.Now)
 	if found.stage == proven && seen.Hash != form.Hash && !s.IsPromoted() { // pods of an earlier canary are about to go
 		found = proof{message: "no proof counts before the workload limits the change to canary pods"}
 		found.until = s.Now.Add(inventory.CacheDelay) // the workload may then change no pod, so no event comes
@@ -147,14 +148,13 @@ func (s *Situation) mustProve(workload *render.Object) bool {
 	if s.Canary == nil || s.Deployed == "" || workload == nil {
 		return false
 	}
-	seen, isKnown := s.View.Objects[workload.Ref]
+	seen := s.View.Objects[workload.Ref]
 	_, isReplaced := s.Immutable[workload.Ref]
 	kind := workload.Ref.Kind().Kind
-	runs := isKnown && seen.Replicas > 0 || kind == "StatefulSet" && s.View.Orphans > 0
 	switch {
 	case s.Canary.OfOperator && !s.ByOperator:
 		return false
-	case TemplateOf(workload) == s.Canary.Template, !runs, seen.Pending: // no accepted pods are there
+	case TemplateOf(workload) == s.Canary.Template, s.running(workload.Ref) == 0, seen.Pending: // no accepted pods are there
 		return false
 	case seen.Hash == workload.Hash && seen.IsThere(): // it got its own form because it was proven
 		return false
@@ -164,6 +164,15 @@ func (s *Situation) mustProve(workload *render.Object) bool {
 		return s.Canary.Template != ""
 	}
 	return true
+}
+
+// running returns how many pods a workload has. A StatefulSet that is not there also has those that it takes back when it is created.
+func (s *Situation) running(workload inventory.Reference) int32 {
+	live := s.View.Objects[workload].Replicas
+	if workload.Kind().Kind == "StatefulSet" {
+		return max(live, s.View.Orphans)
+	}
+	return live
 }
 
 // unprovable says why no canary can prove a changed workload, or nothing.
@@ -184,7 +193,7 @@ func (s *Situation) unprovable(workload *render.Object) string {
 }
 
 // awaitWorkload returns the plan while the deployed workload has gone, or goes: it comes back before the change is proven. If it cannot, no
-// pods are there that a proof could protect.
+// pods are there that a proof could protect, or they go with it.
 func (s *Situation) awaitWorkload(what inventory.Reference, seen drift.Seen) (p Plan, isProven bool) {
 	if !s.mayMend() {
 		return p, true

@@ -21,7 +21,7 @@ const endless = 3_000_000
 // had been ready when the proof began. It also replaces each old pod at once that is not ready, and these count in maxUnavailable. So there
 // is room for both, or no healthy node would have a canary pod while another node is down.
 func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (render.Object, error) {
-	content, live := workload.Content.DeepCopy(), s.View.Objects[workload.Ref].Replicas
+	content, live := workload.Content.DeepCopy(), s.running(workload.Ref)
 	fields := map[string]any{}
 	switch workload.Ref.Kind().Kind {
 	case "Deployment":

@@ -141,6 +141,20 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 			"Deferred, restores\nmessage: Deployment \"c\" of the deployed revision comes back before the change is proven\n" +
 				"unmended: Internal error occurred: no answer",
 		},
+		"a StatefulSet that is only gone comes back before the change is proven": {
+			changed(canaryOf("StatefulSet", nil), func(s *Situation) {
+				delete(s.View.Objects, ref("StatefulSet/c"))
+				s.View.Orphans = 4
+			}),
+			"Deferred, restores\nmessage: StatefulSet \"c\" of the deployed revision comes back before the change is proven",
+		},
+		"a StatefulSet that cannot come back as it was takes its pods back with the canary": {
+			changed(canaryOf("StatefulSet", nil), func(s *Situation) {
+				delete(s.View.Objects, ref("StatefulSet/c"))
+				s.View.Orphans, s.Unmended = 4, quota
+			}),
+			"Proving\ntry Service/c\ncreate Secret/c-2\ncreate StatefulSet/c with 4 pods",
+		},
 		"and no longer": {
 			Situation{
 				Deployed: "r1", Deletes: true, Late: true, View: drift.View{Objects: having("Service/c=1"), Orphans: 2}, Unmended: quota,

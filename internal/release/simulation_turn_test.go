@@ -89,7 +89,11 @@ func (w *simWorld) tellsChange(after simState) {
 func (s *simSpace) tellsRefusal(after simState) {
 	known, isKnown := s.known[s.acceptedAs]
 	isOwners := !isKnown || known.spec != s.generation || known.of.secret != s.secret || s.spec.Effective().Configuration == simulation.Broken
-	mayBeUnmendable := len(s.refusals) > 0 || known.of.hashes != s.world.hashes || !s.isRecorded()
+	isOccupied := slices.ContainsFunc(known.want.Objects, func(brought render.Object) bool {
+		live := s.objects[brought.Ref]
+		return live != nil && live.owner != s.uid
+	})
+	mayBeUnmendable := isOccupied || len(s.refusals) > 0 || known.of.hashes != s.world.hashes || !s.isRecorded()
 	isTold := after.is("Ready").Reason == v1alpha1.ReasonReleaseFailed && strings.HasPrefix(after.is("Ready").Message, simRefusalText)
 	if isTold && !isOwners && !mayBeUnmendable && int64(known.revision) == s.state.revision() {
 		s.world.violates("S9", "Ready tells of the operator's change, which is refused, and the owner has changed nothing")

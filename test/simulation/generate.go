@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Kinds are those of the objects that a Collector becomes in a schedule.
@@ -43,15 +42,8 @@ func New(seed uint64) Schedule {
 	return g.schedule
 }
 
-// canaries adds changes that have to prove themselves, and pods that die. No schedule has them together with claims that change while
-// StatefulSets are refused. A StatefulSet that was replaced for its claims, and cannot come back, proves nothing with the pods that it
-// left.
+// canaries adds changes that have to prove themselves, and pods that die.
 func (g *generator) canaries(draw *rand.Rand) {
-	changesClaims := func(event Event) bool { return strings.HasPrefix(event.Field, "claim-") }
-	refusesSets := func(event Event) bool { return event.Action == Refuse && event.Target == "StatefulSet" }
-	if slices.ContainsFunc(g.schedule.Events, changesClaims) && slices.ContainsFunc(g.schedule.Events, refusesSets) {
-		return
-	}
 	collector := draw.IntN(g.schedule.Collectors)
 	for range 2 + draw.IntN(4) {
 		e := Event{Action: Pass, N: []int{10, 40, 400}[draw.IntN(3)], Collector: collector, Rounds: draw.IntN(4)}
