@@ -55,11 +55,14 @@ func TestABaseAndATenantsFileAreMergedAndAWrongBaseIsRefusedByTheCheck(t *testin
 		g.Expect(cluster.Patch(t.Context(), base, client.MergeFrom(before))).To(Succeed())
 	}
 	rewrite(strings.Replace(sharedPart, "exporters: {debug", "exporters: {no_such_exporter: {}, debug", 1))
-	awaitReadySays(t, collector, "False ConfigInvalid", "check exited with 1")
+	update := func() string { return conditionOf(get(t, collector, &v1alpha1.Collector{}), v1alpha1.UpdatePending) }
+	g.Eventually(update).Should(Equal("True Refused"))
+	awaitReady(t, collector)
 	g.Expect(uids(podsOf(t, collector))).To(Equal(uids(pods)), "no pod is touched")
 	g.Expect(get(t, collector, &v1alpha1.Collector{}).Status.Bases).To(Equal(told), "the bases that the pods have")
 
 	rewrite(sharedPart)
+	g.Eventually(update).Should(BeEmpty())
 	awaitReady(t, collector)
 	g.Expect(uids(podsOf(t, collector))).To(Equal(uids(pods)), "no pod is touched")
 
