@@ -147,7 +147,8 @@ func (s *simSpace) mustBeAcceptedProven(added plan.Want) {
 	if live == nil || live.deleting && !isRecorded {
 		return
 	}
-	if s.started[workload.Ref] != nil || len(s.pods) > 0 {
+	isOrphan := func(pod *simPod) bool { return pod.owner == "" }
+	if s.started[workload.Ref] != nil || slices.ContainsFunc(s.pods, isOrphan) {
 		next := &simObject{ref: workload.Ref, fields: s.world.charts.flatten(workload.Content)} // the live one may be held in deletion
 		s.mustBeProven(next, next.get(simTemplate), "a template is accepted")
 	}

@@ -118,7 +118,7 @@ func (s *simSpace) renews(uid types.UID) {
 	isUnready := func(other *simPod) bool {
 		return other.ordinal >= 0 && !other.ready && slices.Contains(s.decidedBy, other) && (set == nil || !set.lacks(other))
 	}
-	if pod.ready && !s.deleting && simCount(s.pods, isUnready) > 0 {
+	if pod.ready && pod.owner != "" && !s.deleting && simCount(s.pods, isUnready) > 0 {
 		s.world.violates("S3", "%s is deleted although others are not ready", pod)
 	}
 	s.pods, s.world.idle = slices.Delete(s.pods, at, at+1), false

@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,8 +42,20 @@ func templateIn(object *unstructured.Unstructured) Template {
 	return templateOf(pods.Annotations, pods.Spec.Containers)
 }
 
-// Made tells whether pods of a template can be those of the revision.
-func (r Revision) Made(pods Template) bool { return r.template == pods && pods != Template{} }
+// Makers returns the number of the revision that has made each of some templates, or 0 if that is not known. Both are newest first. Of equal
+// templates, the older one is of an older revision. Within a second, pods are in no order.
+func Makers(revisions []Revision, templates []Template) (numbers []int) {
+	left := slices.Clone(revisions)
+	for _, template := range templates {
+		number := 0
+		at := slices.IndexFunc(left, func(r Revision) bool { return r.template == template && template != Template{} })
+		if at >= 0 {
+			number, left = left[at].Number, slices.Delete(left, at, at+1)
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers
+}
 
 // changesOfChart says that another version of the operator's chart made the revision.
 func (r Revision) changesOfChart(before *Revision) []string {

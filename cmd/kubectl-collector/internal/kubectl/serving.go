@@ -26,13 +26,16 @@ func (o *observed) serving() string {
 		return fmt.Sprintf("%d of %d pods, as the status says", o.collector.Status.ReadyReplicas, o.collector.Status.Replicas)
 	}
 	var lines []string
-	recorded := slices.Clone(o.revisions)
-	for _, pods := range o.generations() {
-		at := slices.IndexFunc(recorded, func(r history.Revision) bool { return r.Made(pods.template) })
+	generations := o.generations()
+	templates := make([]history.Template, 0, len(generations))
+	for _, pods := range generations {
+		templates = append(templates, pods.template)
+	}
+	for i, number := range history.Makers(o.revisions, templates) {
+		pods := generations[i]
 		of := o.described(pods.template)
-		if at >= 0 { // older pods of the same kind are of an older revision
-			of = fmt.Sprintf("revision %d, %s", recorded[at].Number, of)
-			recorded = recorded[at+1:]
+		if number > 0 {
+			of = fmt.Sprintf("revision %d, %s", number, of)
 		}
 		if len(pods.ready) > 0 {
 			lines = append(lines, fmt.Sprintf("%s of %s", strings.Join(pods.ready, ", "), of))
