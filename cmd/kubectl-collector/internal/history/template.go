@@ -50,7 +50,8 @@ func Makers(revisions []Revision, templates []Template) (numbers []int) {
 		number := 0
 		at := slices.IndexFunc(left, func(r Revision) bool { return r.template == template && template != Template{} })
 		if at >= 0 {
-			number, left = left[at].Number, slices.Delete(left, at, at+1)
+			number = left[at].Number
+			left = slices.Delete(left, at, at+1)
 		}
 		numbers = append(numbers, number)
 	}
