@@ -57,7 +57,7 @@ func TestABaseAndATenantsFileAreMergedAndAWrongBaseIsRefusedByTheCheck(t *testin
 	rewrite(strings.Replace(sharedPart, "exporters: {debug", "exporters: {no_such_exporter: {}, debug", 1))
 	update := func() string { return conditionOf(get(t, collector, &v1alpha1.Collector{}), v1alpha1.UpdatePending) }
 	g.Eventually(update).Should(Equal("True Refused"))
-	awaitReady(t, collector)
+	awaitReadySays(t, collector, "True Available")
 	g.Expect(uids(podsOf(t, collector))).To(Equal(uids(pods)), "no pod is touched")
 	g.Expect(get(t, collector, &v1alpha1.Collector{}).Status.Bases).To(Equal(told), "the bases that the pods have")
 
