@@ -42,8 +42,8 @@ func templateIn(object *unstructured.Unstructured) Template {
 	return templateOf(pods.Annotations, pods.Spec.Containers)
 }
 
-// Makers returns the number of the revision that has made each of some templates, or 0 if that is not known. Both are newest first. Of equal
-// templates, the older one is of an older revision. Within a second, pods are in no order.
+// Makers returns the number of the revision that has made each of some templates, or 0 if that is not known. Both are newest first. Of
+// equal templates, the older one is of an older revision. Within a second, pods are in no order.
 func Makers(revisions []Revision, templates []Template) (numbers []int) {
 	left := slices.Clone(revisions)
 	for _, template := range templates {
