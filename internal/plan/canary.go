@@ -154,10 +154,12 @@ func (s *Situation) mustProve(workload *render.Object) bool {
 	switch {
 	case s.Canary.OfOperator && !s.ByOperator:
 		return false
-	case TemplateOf(workload) == s.Canary.Template, s.running(workload.Ref) == 0, seen.Pending: // no accepted pods are there
+	case TemplateOf(workload) == s.Canary.Template, s.running(workload.Ref) == 0: // no accepted pods are there
 		return false
 	case seen.Hash == workload.Hash && seen.IsThere(): // it got its own form because it was proven
 		return false
+	case seen.Pending: // it has no accepted pods either, unless it has taken them back with the canary
+		return s.Canary.Last.Hash == s.shortHash()
 	case isReplaced: // the Deployment or DaemonSet goes with its pods
 		return kind == "StatefulSet"
 	case kind == "DaemonSet": // without stamps, it is unknown since when its pods are ready

@@ -125,7 +125,7 @@ func (r *reconcile) converge() error {
 func (r *reconcile) carryOut(s plan.Situation, p plan.Plan) (again bool, err error) {
 	if p.Recalls {
 		if r.learned.accepted, err = r.readAccepted(s); err != nil {
-			return false, fmt.Errorf("repair revision %d meanwhile: %w", r.deployed.Revision, err)
+			return false, &repairError{r.deployed.Revision, err}
 		}
 		return true, nil
 	}
@@ -147,6 +147,18 @@ func (r *reconcile) carryOut(s plan.Situation, p plan.Plan) (again bool, err err
 	}
 	return r.mendBeside(s, p)
 }
+
+// repairError says why the deployed revision could not be repaired.
+type repairError struct {
+	revision int
+	cause    error
+}
+
+func (e *repairError) Error() string {
+	return fmt.Sprintf("repair revision %d meanwhile: %s", e.revision, e.cause)
+}
+
+func (e *repairError) Unwrap() error { return e.cause }
 
 // mendBeside mends the deployed revision, while another one waits, is checked or is refused.
 func (r *reconcile) mendBeside(s plan.Situation, p plan.Plan) (again bool, err error) {
@@ -171,7 +183,7 @@ func (r *reconcile) mendBeside(s plan.Situation, p plan.Plan) (again bool, err e
 		r.learned.unmended, r.outcome.Update = err, nil
 		return true, nil
 	}
-	err = fmt.Errorf("repair revision %d meanwhile: %w", r.deployed.Revision, err)
+	err = &repairError{r.deployed.Revision, err}
 	if p.Err == nil {
 		return false, err
 	}
@@ -228,11 +240,11 @@ func (r *reconcile) stays(err error) bool {
 }
 
 // refusedTurn returns the condition of a Collector whose turn has come, if the operator's change is refused. The spec is deployed, so Ready
-// does not tell of that. Ready does tell when canary pods have failed.
+// does not tell of that. Ready does tell when canary pods have failed, and when the deployed revision cannot be repaired.
 func (r *reconcile) refusedTurn(err error) *v1alpha1.Condition {
 	isTurn := rollout.IsTurn(v1alpha1.ConditionOf(r.collector, v1alpha1.UpdatePending).Reason)
-	isRefusal := err != nil && r.stays(err) && !errors.As(err, new(*plan.CanaryError))
-	if isTurn && isRefusal && r.isByOperator() {
+	isOther := errors.As(err, new(*plan.CanaryError)) || errors.As(err, new(*repairError))
+	if isTurn && err != nil && !isOther && r.stays(err) && r.isByOperator() {
 		return rollout.Refused()
 	}
 	return nil
