@@ -103,10 +103,14 @@ func KeepPod(kept *metav1.ObjectMeta, pod *corev1.Pod) {
 	if isOfSet && metav1.GetControllerOfNoCopy(pod) == nil {
 		metav1.SetMetaDataAnnotation(kept, OrphanAnnotation, "")
 	}
-	isReady := func(of corev1.PodCondition) bool {
-		return of.Type == corev1.PodReady && of.Status == corev1.ConditionTrue
-	}
-	if isOfSet && !slices.ContainsFunc(pod.Status.Conditions, isReady) {
+	if isOfSet && !IsReady(pod) {
 		metav1.SetMetaDataAnnotation(kept, RevisionAnnotation, shared(bounded(pod.Labels[appsv1.ControllerRevisionHashLabelKey], longestName)))
 	}
+}
+
+// IsReady tells whether the condition Ready of a pod is True.
+func IsReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }

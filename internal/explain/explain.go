@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/docs"
+	"github.com/kube8/kube8-operator/internal/cache"
 )
 
 // Unknown is the reason of a Collector that the operator has not reconciled yet. It has no condition Ready.
@@ -97,8 +97,7 @@ func Doubts(conditions []v1alpha1.Condition) (found []v1alpha1.Condition) {
 
 // IsServing tells whether a pod is ready, and stays. Its containers can be ready while its node does not report.
 func IsServing(pod *corev1.Pod) bool {
-	isReady := func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }
-	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, isReady)
+	return pod.DeletionTimestamp == nil && cache.IsReady(pod)
 }
 
 // item begins an item of a list that is about some reasons only.

@@ -234,9 +234,7 @@ func serves(pod *corev1.Pod) bool {
 	if owner == nil || owner.Kind == "Job" || owner.Name != collector && !isOfReplicaSet || pod.Status.Phase != corev1.PodRunning {
 		return false
 	}
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
+	return cache.IsReady(pod)
 }
 
 // isOfWorkload tells whether the controller of a pod can be a workload or a Job of the Collector in its label. A pod that nothing controls
