@@ -257,6 +257,9 @@ func IsLost(err error) bool {
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)
 }
 
+// Stays tells whether there is an error that is not passing: what it is about has to change first.
+func Stays(err error) bool { return err != nil && !IsPassing(err) }
+
 // IsPassing tells whether an error may be over soon: the API server or a webhook has not refused anything, but could not answer. Nothing
 // is created of a CRD that is about to go.
 func IsPassing(err error) bool {

@@ -32,7 +32,7 @@ func (s Situation) mend(p *Plan) {
 }
 
 // mayMend tells whether the deployed revision may still be mended: nothing has refused that, and its record is not lost.
-func (s *Situation) mayMend() bool { return s.Unmended == nil || apply.IsPassing(s.Unmended) }
+func (s *Situation) mayMend() bool { return !apply.Stays(s.Unmended) }
 
 // Drifts tells whether the deployed revision has to be repaired, as far as is known without rendering it. A repair that has begun goes on.
 func (s *Situation) Drifts() bool {

@@ -34,8 +34,7 @@ func (r *reconcile) look() error {
 	r.found = found
 	if r.expected == nil && r.deployed.IsSeen(r.found) {
 		r.expected = drift.ExpectAll(r.found)
-		update := v1alpha1.ConditionOf(r.collector, v1alpha1.UpdatePending).Reason
-		if r.deployed.Generation == r.collector.GetGeneration() && !rollout.IsTurn(update) { // nothing has begun since
+		if r.deployed.Generation == r.collector.GetGeneration() && !rollout.IsOnItsWay(r.collector) { // nothing has begun since
 			r.begun = noneByDigest
 		}
 		if now, _, err := r.revisions.Inputs(r.ctx, r.collector); err == nil && r.deployed.IsFrom(now) {
@@ -189,8 +188,7 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 // isByOperator tells whether what is rendered, or refused, is a change of the operator that has to wait for its turn. It does not wait if
 // nothing else can mend what is deployed.
 func (r *reconcile) isByOperator() bool {
-	isUnmendable := r.learned.unmended != nil && !apply.IsPassing(r.learned.unmended)
-	return !isUnmendable && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
+	return !apply.Stays(r.learned.unmended) && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, inventory.Running(r.found))
 }
 
 // covers tells whether nothing more is harmed now than when the deployed revision could not be mended.

@@ -178,7 +178,7 @@ func (r *reconcile) mendBeside(s plan.Situation, p plan.Plan) (again bool, err e
 		}
 		return false, p.Err
 	}
-	mayGoOn := p.Verdict == plan.Uninstalling || p.Verdict == plan.Deferred && !apply.IsPassing(err)
+	mayGoOn := p.Verdict == plan.Uninstalling || p.Verdict == plan.Deferred && apply.Stays(err)
 	if mayGoOn && r.learned.unmended == nil {
 		r.learned.unmended, r.outcome.Update = err, nil
 		return true, nil
@@ -236,15 +236,14 @@ func (r *reconcile) ends(err error) {
 
 // stays tells whether an error is about a change that was seen, and stays until something changes. No wave waits for it.
 func (r *reconcile) stays(err error) bool {
-	return errors.As(err, new(*configuration.Error)) || r.rendered != nil && !apply.IsPassing(err)
+	return errors.As(err, new(*configuration.Error)) || r.rendered != nil && apply.Stays(err)
 }
 
 // refusedTurn returns the condition of a Collector whose turn has come, if the operator's change is refused. The spec is deployed, so Ready
 // does not tell of that. Ready does tell when canary pods have failed, and when the deployed revision cannot be repaired.
 func (r *reconcile) refusedTurn(err error) *v1alpha1.Condition {
-	isTurn := rollout.IsTurn(v1alpha1.ConditionOf(r.collector, v1alpha1.UpdatePending).Reason)
 	isOther := errors.As(err, new(*plan.CanaryError)) || errors.As(err, new(*repairError))
-	if isTurn && err != nil && !isOther && r.stays(err) && r.isByOperator() {
+	if rollout.IsOnItsWay(r.collector) && !isOther && r.stays(err) && r.isByOperator() {
 		return rollout.Refused()
 	}
 	return nil

@@ -182,7 +182,7 @@ func inTurn(waiting []candidate, taken map[string]int, isStuck map[string]bool) 
 // one that is not. A hold of a moment gives it no more time.
 func onItsWaySince(collector *unstructured.Unstructured, at place) time.Time {
 	since := at.admitted
-	if isOnItsWay(collector) {
+	if IsOnItsWay(collector) {
 		since = v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).LastTransitionTime.Time
 	}
 	if !since.IsZero() && !at.since.IsZero() && at.since.Before(since) {

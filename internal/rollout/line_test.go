@@ -227,7 +227,7 @@ func TestNoOrderOfChangesWidensTheBudget(t *testing.T) {
 // onTheirWay returns which Collectors say that they are on their way, overdue or not.
 func (f *tenants) onTheirWay() (which []int) {
 	for i := range f.fleet {
-		if isOnItsWay(&f.fleet[i]) {
+		if IsOnItsWay(&f.fleet[i]) {
 			which = append(which, i)
 		}
 	}

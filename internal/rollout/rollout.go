@@ -102,7 +102,7 @@ type Counts struct{ Waiting, Held, LeftOut, RollingOut, Overdue int }
 func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if isOnItsWay(collector) && w.wishOf(collector) != v1alpha1.RolloutHold {
+	if IsOnItsWay(collector) && w.wishOf(collector) != v1alpha1.RolloutHold {
 		return nil
 	}
 	key, ring := client.ObjectKeyFromObject(collector), w.ringOf(collector)
@@ -150,7 +150,7 @@ func (w *Waves) Done(collector *unstructured.Unstructured, began time.Time, isSe
 		return
 	}
 	done := place{}
-	if isOnItsWay(collector) {
+	if IsOnItsWay(collector) {
 		done.since = at.since
 	}
 	w.places[key] = done

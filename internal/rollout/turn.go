@@ -26,7 +26,8 @@ func IsTurn(reason string) bool {
 	return reason == v1alpha1.ReasonRollingOut || reason == v1alpha1.ReasonRefused
 }
 
-func isOnItsWay(collector *unstructured.Unstructured) bool {
+// IsOnItsWay tells by the status whether a Collector's turn has come.
+func IsOnItsWay(collector *unstructured.Unstructured) bool {
 	return IsTurn(v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason)
 }
 

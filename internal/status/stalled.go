@@ -20,7 +20,7 @@ var stalls = []string{
 func (s *Seen) describeStalled(after *v1alpha1.CollectorStatus) {
 	unset(after, v1alpha1.Stalled)
 	ready := find(after, "Ready")
-	isRefused := ready.Reason == v1alpha1.ReasonReleaseFailed && s.Outcome.Err != nil && !apply.IsPassing(s.Outcome.Err)
+	isRefused := ready.Reason == v1alpha1.ReasonReleaseFailed && apply.Stays(s.Outcome.Err)
 	if isRefused || slices.Contains(stalls, ready.Reason) {
 		set(after, v1alpha1.Condition{Type: v1alpha1.Stalled, Status: corev1.ConditionTrue, Reason: ready.Reason, Message: ready.Message})
 	}
