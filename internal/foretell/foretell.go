@@ -36,8 +36,7 @@ func Claims(ctx context.Context, cluster client.Client, before, after *unstructu
 		return nil, fmt.Errorf("read the Collector: %w", err)
 	}
 	said, failed := ofSet(ctx, cluster, was, is)
-	shared := shared(ctx, cluster, was, is)
-	for _, err := range []error{failed, shared} {
+	for _, err := range []error{failed, shared(ctx, cluster, was, is)} {
 		if isOfRights(err) {
 			said = append(said, "what becomes of claims is not known: "+err.Error())
 		} else if err != nil {
@@ -79,13 +78,13 @@ func ofSet(ctx context.Context, cluster client.Client, before, after *v1alpha1.C
 	if err != nil {
 		return nil, fmt.Errorf("list the claims and the pods of the StatefulSet: %w", err)
 	}
-	var ofSet []inventory.Pod
+	var started []inventory.Pod
 	for i := range pods.Items {
 		cache.KeepPod(&pods.Items[i].ObjectMeta, &pods.Items[i])
-		ofSet = append(ofSet, inventory.PodOf(&pods.Items[i]))
+		started = append(started, inventory.PodOf(&pods.Items[i]))
 	}
 	found.Claims = all.Items
-	says, grow, err := claims.Foretell(found, inventory.OfSet(ofSet))
+	says, grow, err := claims.Foretell(found, inventory.OfSet(started))
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,11 @@ func (s *Situation) awaitSet() Plan {
 }
 
 // orphanedPods deletes pods that no StatefulSet takes back: none is wanted.
-func (s *Situation) orphanedPods(reason string) (deletes []apply.Step) {
+func (s *Situation) orphanedPods() (deletes []apply.Step) {
+	reason := "its StatefulSet has gone, and another workload has taken its place"
+	if s.Deletes {
+		reason = "the Collector is being deleted"
+	}
 	if wanted := s.Want.First(render.Workloads); !s.Deletes && (wanted == nil || wanted.Ref.Kind().Kind == "StatefulSet") {
 		return nil
 	}

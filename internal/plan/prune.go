@@ -41,7 +41,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 			deletes = append(deletes, remove(what, seen, "no longer rendered, and not in use"))
 		}
 	}
-	for _, step := range s.orphanedPods("its StatefulSet has gone, and another workload has taken its place") {
+	for _, step := range s.orphanedPods() {
 		if mustWait {
 			p.pruneLater(step.Ref)
 		} else {
@@ -135,7 +135,7 @@ func (s *Situation) handsOver(p *Plan) bool {
 		return false
 	}
 	others, other := int32(0), inventory.Reference{}
-	for _, step := range s.orphanedPods("") {
+	for _, step := range s.orphanedPods() {
 		others, other = others+1, step.Ref
 	}
 	for what, seen := range s.View.Objects {
@@ -254,7 +254,7 @@ func (s *Situation) uninstall() Plan {
 		return p
 	}
 	if isOrphaned { // the StatefulSet does not take its pods back
-		workloads = append(workloads, s.orphanedPods("the Collector is being deleted")...)
+		workloads = append(workloads, s.orphanedPods()...)
 	}
 	p.add(sorted(workloads))
 	p.add(sorted(others))
