@@ -114,21 +114,13 @@ func (b *bench) createNamespaces(ctx context.Context, prefix string, n int) erro
 }
 
 func (l *life) create(ctx context.Context, fleet []*v1alpha1.Collector) error {
-	return each(ctx, writers, fleet, func(ctx context.Context, c *v1alpha1.Collector) error {
-		object, err := l.form(c)
-		if err != nil {
-			return err
-		}
+	return l.each(ctx, fleet, func(ctx context.Context, _ *v1alpha1.Collector, object client.Object) error {
 		return l.plane.client.Create(ctx, object)
 	})
 }
 
 func (l *life) configure(ctx context.Context, fleet []*v1alpha1.Collector) error {
-	return each(ctx, writers, fleet, func(ctx context.Context, c *v1alpha1.Collector) error {
-		object, err := l.form(c)
-		if err != nil {
-			return err
-		}
+	return l.each(ctx, fleet, func(ctx context.Context, c *v1alpha1.Collector, object client.Object) error {
 		without := c.DeepCopy()
 		without.Spec.Collector.Configuration = nil
 		before, err := l.form(without)
@@ -140,12 +132,21 @@ func (l *life) configure(ctx context.Context, fleet []*v1alpha1.Collector) error
 }
 
 func (l *life) remove(ctx context.Context, fleet []*v1alpha1.Collector) error {
+	return l.each(ctx, fleet, func(ctx context.Context, _ *v1alpha1.Collector, object client.Object) error {
+		return l.plane.client.Delete(ctx, object)
+	})
+}
+
+// each does something for each Collector of a fleet, with the object that form returns.
+func (l *life) each(
+	ctx context.Context, fleet []*v1alpha1.Collector, do func(context.Context, *v1alpha1.Collector, client.Object) error,
+) error {
 	return each(ctx, writers, fleet, func(ctx context.Context, c *v1alpha1.Collector) error {
 		object, err := l.form(c)
 		if err != nil {
 			return err
 		}
-		return l.plane.client.Delete(ctx, object)
+		return do(ctx, c, object)
 	})
 }
 

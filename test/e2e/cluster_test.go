@@ -95,6 +95,13 @@ func newNamespace(t *testing.T, level string) string {
 			return cluster.Get(t.Context(), client.ObjectKeyFromObject(object), object)
 		}).Should(Succeed())
 	}
+	endsWithTest(t, namespace)
+	return namespace.Name
+}
+
+// endsWithTest removes a namespace when the test ends. If the test has failed, it says what went wrong in there before.
+func endsWithTest(t *testing.T, namespace *corev1.Namespace) {
+	t.Helper()
 	t.Cleanup(func() {
 		if t.Failed() {
 			dump(t, namespace.Name)
@@ -104,7 +111,6 @@ func newNamespace(t *testing.T, level string) string {
 			t.Error(err)
 		}
 	})
-	return namespace.Name
 }
 
 // removeCollectors deletes the Collectors in a namespace and waits until they are gone: in a namespace that is being

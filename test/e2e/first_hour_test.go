@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,16 +23,7 @@ func TestATenantsFirstHour(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "my-team"}} // the tutorial creates it
-	t.Cleanup(func() {
-		if t.Failed() {
-			dump(t, namespace.Name)
-		}
-		removeCollectors(t, namespace.Name)
-		if err := cluster.Delete(context.Background(), namespace); err != nil {
-			t.Error(err)
-		}
-	})
+	endsWithTest(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "my-team"}}) // the tutorial creates it
 	path := bin + ":" + filepath.Dir(os.Getenv("KUBECTL")) + ":" + os.Getenv("PATH")
 	docs.Follow(t, "docs/tutorials/first-hour.md", append(os.Environ(), "PATH="+path), docs.FirstHour)
 }

@@ -88,12 +88,7 @@ func TestThePluginDoesNotSayThatAllServesWherePodsAreGone(t *testing.T) {
 	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
 	g.Expect(p.run("status", "gateway")).To(MatchRegexp(`Ready +Available`))
 	g.Expect(shared.stop()).To(Succeed())
-	t.Cleanup(func() {
-		forgetLeader(t)
-		if err := shared.start(context.WithoutCancel(t.Context())); err != nil {
-			t.Fatal(err)
-		}
-	})
+	t.Cleanup(func() { startAgain(t) })
 	g.Expect(plane.client.Delete(t.Context(), get(t, collector, "", &appsv1.Deployment{}))).To(Succeed())
 	g.Expect(plane.client.Delete(t.Context(), pod)).To(Succeed())
 	g.Expect(p.run("why", "gateway")).To(And(MatchRegexp(`^The state of Collector \S+/gateway is unknown, .*: ready pods: 1 by the status, 0 in fact\.`),
