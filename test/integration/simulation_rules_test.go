@@ -30,6 +30,7 @@ type referee struct {
 	touched map[string]bool   // what the schedule has changed since then
 	doubts  map[string]string // what the operator has changed since the schedule has done something
 	most    int64             // pods that the largest workload is to have
+	sets    bool              // whether the accepted or the begun revision has a number of pods, which the operator restores
 	scaled  time.Time         // when the schedule has changed a workload
 	unseen  bool              // a workload was created so soon afterwards that the operator may not have seen how many pods another one has
 	lost    time.Time         // when the schedule has deleted a workload that served
@@ -77,6 +78,7 @@ func (r *referee) look(v version) {
 		r.ready[uid] = r.ready[uid] || serves(v.object)
 	case v.object.GetLabels()["owner"] == "helm" && r.live[v.key()] == nil: // a change begins
 		r.accept()
+		r.sets = r.sets || r.collector != nil && r.collector.Spec.Replicas != nil
 	case v.object.GetLabels()["owner"] == "helm", v.object.GetKind() == "Namespace", v.gone && !isDeletion:
 		// a record, what the test creates, and what a finalizer has held
 	case isDeletion:
@@ -101,7 +103,14 @@ func (r *referee) lookAtCollector(v version) {
 	r.collector = collector
 	failed := conditionOf(collector, "ReleaseFailed")
 	message := conditionOf(collector, "Ready").Message
-	switch deployed := collector.Status.DeployedRelease; {
+	deployed := collector.Status.DeployedRelease
+	switch {
+	case isOther:
+		r.sets = false
+	case isAccepted && deployed != nil:
+		r.sets = collector.Spec.Replicas != nil || deployed.Generation != collector.Generation // of an earlier spec it is not known
+	}
+	switch {
 	case isAccepted, deployed != nil && deployed.Generation == collector.Generation && failed.Status == corev1.ConditionFalse:
 		r.accept()
 		maps.DeleteFunc(r.touched, func(key string, _ bool) bool { return r.live[key] != nil }) // the rest was deleted on the way
@@ -235,7 +244,7 @@ func (r *referee) countPods(v version) {
 			scaled, most = scaled+1, max(most, replicas)
 		}
 	}
-	isAsked := r.isGoing() || r.collector.Spec.Replicas != nil || r.collector.Spec.Mode == v1alpha1.ModeDaemonSet
+	isAsked := r.isGoing() || r.sets || r.collector.Spec.Replicas != nil || r.collector.Spec.Mode == v1alpha1.ModeDaemonSet
 	isOwn := r.history.acted[v.object.GetResourceVersion()] || r.history.deleted[v.object.GetUID()]
 	isWorkload := slices.Contains([]string{"Deployment", "StatefulSet"}, v.object.GetKind())
 	switch {
