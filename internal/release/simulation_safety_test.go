@@ -22,6 +22,9 @@ func (s *simSpace) begins() {
 	s.want, s.before, s.fresh = plan.Want{}, s.accepted.Hash, !s.lagsAnywhere()
 	s.isHeld = s.rollout != v1alpha1.RolloutNow && !rollout.IsTurn(s.state.update())
 	s.told = int(s.state.Replicas)
+	if most := s.mostReplicas(s.started); most > 0 {
+		s.last = most
+	}
 	s.unfinished = slices.ContainsFunc(s.records, s.isLater)
 }
 
@@ -76,8 +79,8 @@ func (s *simSpace) refusalOf(wanted *render.Object) string {
 		return wanted.Ref.String() + " is somebody else's"
 	case live != nil && live.get(simApplied) == wanted.Hash:
 		return ""
-	case live != nil && live.deleting && seen.State != drift.Deleting:
-		return "" // it is unknown
+	case live != nil && live.deleting && (seen.State != drift.Deleting || s.accepted.Hash == ""):
+		return "" // it is unknown, or nothing serves, so there are no dry runs
 	case live != nil && live.deleting:
 		live = nil // it is created when that has gone
 	case live != nil && live.kind() == "StatefulSet":
@@ -275,7 +278,7 @@ func (s *simSpace) ends(err error) {
 	}
 	before, after := s.mostReplicas(s.started), s.mostReplicas(s.objects)
 	if workloads == 0 && after > 0 {
-		before = min(s.told, s.lost)
+		before = min(s.told, s.lost, s.last)
 	}
 	if wanted != nil {
 		was, now := s.started[wanted.Ref], s.objects[wanted.Ref]

@@ -78,6 +78,7 @@ type simSpace struct {
 	isNow      bool // it was told to take them now
 	looked     int  // how many pods the informer cache showed when the operator last looked
 	told       int  // how many pods the status told of then
+	last       int  // how many pods the largest workload had when a reconcile last saw one
 	lost       int  // how many pods the deleted workload had
 }
 
