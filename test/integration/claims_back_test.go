@@ -18,7 +18,7 @@ func TestAStorageClassThatIsMissingIsTakenBack(t *testing.T) {
 		right    []string // queue=slow if it is nil
 		wrong    []string
 		replicas int32
-		claims   int // once the change has done what it can
+		claims   int // at least, once the change has done what it can: Kubernetes' controller may try pods that it cannot update, too
 		ready    int // meanwhile
 	}{
 		"before any pod needs it":               {wrong: []string{"queue=missing"}, replicas: 3, claims: 3, ready: 3},
@@ -48,10 +48,10 @@ func TestAStorageClassThatIsMissingIsTakenBack(t *testing.T) {
 				c.Spec.VolumeClaimTemplates, c.Spec.Replicas = templatesOf(row.wrong...), new(row.replicas)
 			})
 			g.Eventually(func() []string { return templatesIn(t, collector) }).WithTimeout(60 * time.Second).Should(Equal(row.wrong))
-			g.Eventually(func() []int {
+			g.Eventually(func() bool {
 				classes, _, ready := claimsAndPods(t, collector.Namespace)
-				return []int{len(classes), len(ready)}
-			}).WithTimeout(60 * time.Second).Should(Equal([]int{row.claims, row.ready}))
+				return len(classes) >= row.claims && len(ready) == row.ready
+			}).WithTimeout(60*time.Second).Should(BeTrue(), "%d claims or more, and %d pods that run", row.claims, row.ready)
 			after := row.replicas
 			if after == 5 {
 				after = 3
