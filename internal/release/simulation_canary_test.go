@@ -46,7 +46,8 @@ func (p *simPod) stamp() string {
 // partition returns the first ordinal that has the changed template, if a workload has the form of a canary.
 func (o *simObject) partition() (from int, isCanary bool) {
 	_, after, isSet := strings.Cut(o.get("spec.updateStrategy"), "partition:")
-	_, _ = fmt.Sscan(strings.NewReplacer("]", " ", "[", " ").Replace(after), &from)
+	number, _, _ := strings.Cut(after, "]")
+	from, _ = strconv.Atoi(number)
 	ready, _ := strconv.Atoi(o.get("spec.minReadySeconds"))
 	return from, isSet && from >= 0 || ready > 0
 }

@@ -55,7 +55,7 @@ func (w *simWorld) happen(e simulation.Event) {
 		for _, s := range w.spaces {
 			if deployed := s.state.deployed(); deployed.Digest != "" { // that of objects, which are hashed otherwise
 				deployed.Digest = deployed.Digest[:40] + strings.Repeat("-", 24)
-				s.state.DeployedRelease = &deployed
+				s.state.DeployedRelease, s.said = &deployed, nil
 			}
 		}
 		w.start()

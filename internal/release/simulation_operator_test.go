@@ -39,9 +39,12 @@ func (s *simSpace) collector() *unstructured.Unstructured {
 	if s.deleting {
 		u.SetDeletionTimestamp(&metav1.Time{Time: s.deletedAt})
 	}
-	said, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&s.state.CollectorStatus)
-	if err != nil {
-		panic(err)
+	if s.said == nil {
+		said, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&s.state.CollectorStatus)
+		if err != nil {
+			panic(err)
+		}
+		s.said = said
 	}
 	spec := map[string]any{"revisionHistoryLimit": int64(simHistory), "mode": s.spec.Mode}
 	if s.spec.Replicas != 0 {
@@ -57,7 +60,7 @@ func (s *simSpace) collector() *unstructured.Unstructured {
 	if s.spec.Canary {
 		spec["canary"] = map[string]any{"hold": simHold.String()}
 	}
-	u.Object["status"], u.Object["spec"] = said, spec
+	u.Object["status"], u.Object["spec"] = s.said, spec
 	return u
 }
 

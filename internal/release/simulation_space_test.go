@@ -3,6 +3,7 @@ package release
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -72,14 +73,15 @@ type simSpace struct {
 	rendered   map[string]simRecord               // what may be recorded, by its hash
 	known      map[int]simRecord                  // all that were accepted
 	acceptedAs int
-	isHeld     bool // the operator's changes, when the reconcile began
-	unfinished bool // a later revision than the deployed one was recorded then
-	waved      bool // a change of the operator has waited, or was on its way
-	isNow      bool // it was told to take them now
-	looked     int  // how many pods the informer cache showed when the operator last looked
-	told       int  // how many pods the status told of then
-	last       int  // how many pods the largest workload had when a reconcile last saw one
-	lost       int  // how many pods the deleted workload had
+	isHeld     bool           // the operator's changes, when the reconcile began
+	unfinished bool           // a later revision than the deployed one was recorded then
+	waved      bool           // a change of the operator has waited, or was on its way
+	isNow      bool           // it was told to take them now
+	looked     int            // how many pods the informer cache showed when the operator last looked
+	told       int            // how many pods the status told of then
+	said       map[string]any // the status as the operator reads it, which nobody changes, or nil
+	last       int            // how many pods the largest workload had when a reconcile last saw one
+	lost       int            // how many pods the deleted workload had
 }
 
 func (s *simSpace) namespace() string { return fmt.Sprintf("ns%d", s.number) }
@@ -181,9 +183,10 @@ func (s *simSpace) lags(kind string) bool {
 	return false
 }
 
-func (s *simSpace) lagsAnywhere() bool {
-	return s.lags("Pod") || slices.ContainsFunc(simulation.Kinds, s.lags)
-}
+func (s *simSpace) lagsAnywhere() bool { return s.lags("Pod") || !s.isShown() }
+
+// isShown tells whether the informer cache has all objects but pods as they are.
+func (s *simSpace) isShown() bool { return maps.Equal(s.cache, s.objects) }
 
 // soon has the Collector reconciled after a delay, or earlier.
 func (s *simSpace) soon(delay time.Duration) {
@@ -234,7 +237,7 @@ func (r simReader) Used(_ context.Context, collector client.Object, objects map[
 
 func (s *simSpace) create() {
 	s.exists, s.finalizer, s.deleting, s.uid, s.generation = true, false, false, s.newUID(), 1
-	s.spec, s.state, s.dirty = simulation.First(), simState{}, true
+	s.spec, s.state, s.said, s.dirty = simulation.First(), simState{}, nil, true
 	s.paused, s.ring, s.rollout = "", "", ""
 	s.touched, s.want, s.accepted = map[inventory.Reference]bool{}, plan.Want{}, plan.Want{}
 	s.rendered, s.known, s.acceptedAs, s.acceptedOf = map[string]simRecord{}, map[int]simRecord{}, 0, simInputs{}

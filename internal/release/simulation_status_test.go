@@ -107,7 +107,7 @@ func (s *simSpace) writeStatus(
 		if isRolling && !wasRolling {
 			s.rollsOut()
 		}
-		s.state = after
+		s.state, s.said = after, nil
 		s.observe(outcome)
 	}
 	return effect && isRolling && !wasRolling, lost

@@ -230,8 +230,9 @@ func (w *simWorld) round() {
 	w.idle = true
 	for _, s := range w.spaces {
 		s.controllers()
+		isShown := s.isShown()
 		for _, kind := range simulation.Kinds {
-			if w.rand.IntN(4) > 0 {
+			if w.rand.IntN(4) > 0 && !isShown {
 				s.deliver(kind)
 			}
 		}
@@ -268,8 +269,8 @@ func (w *simWorld) pass(d time.Duration) {
 		w.round()
 		next := end
 		for _, s := range w.spaces {
-			if s.dirty || slices.ContainsFunc(simulation.Kinds, func(kind string) bool { return !s.stopped[kind] && s.lags(kind) }) ||
-				!s.stopped["Pod"] && s.lags("Pod") {
+			comes := func(kind string) bool { return !s.stopped[kind] && s.lags(kind) }
+			if s.dirty || comes("Pod") || !s.isShown() && slices.ContainsFunc(simulation.Kinds, comes) {
 				w.idle = false
 			}
 			if !s.due.IsZero() && s.due.Before(next) {
