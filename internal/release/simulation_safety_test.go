@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -21,10 +22,7 @@ func (s *simSpace) begins() {
 	s.started, s.removing, s.reads = maps.Clone(s.objects), map[types.UID]bool{}, map[types.UID]*simObject{}
 	s.want, s.before, s.fresh = plan.Want{}, s.accepted.Hash, !s.lagsAnywhere()
 	s.isHeld = s.rollout != v1alpha1.RolloutNow && !rollout.IsTurn(s.state.update())
-	s.told = int(s.state.Replicas)
-	if most := s.mostReplicas(s.started); most > 0 {
-		s.last = most
-	}
+	s.told, s.last = int(s.state.Replicas), cmp.Or(s.mostReplicas(s.started), s.last)
 	s.unfinished = slices.ContainsFunc(s.records, s.isLater)
 }
 

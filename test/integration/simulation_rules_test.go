@@ -101,8 +101,7 @@ func (r *referee) lookAtCollector(v version) {
 	}
 	isAccepted := !isOther && revisionOf(r.collector) != revisionOf(collector) // also of an earlier generation
 	r.collector = collector
-	failed := conditionOf(collector, "ReleaseFailed")
-	message := conditionOf(collector, "Ready").Message
+	failed, message := conditionOf(collector, "ReleaseFailed"), conditionOf(collector, "Ready").Message
 	deployed := collector.Status.DeployedRelease
 	switch {
 	case isOther:
