@@ -92,8 +92,11 @@ func (s Situation) prove() (p Plan, isProven bool) {
 		return p, true
 	}
 	seen, isKnown := s.View.Objects[workload.Ref]
-	if isAway := !isKnown || !seen.IsThere(); isAway && (s.mayMend() || s.View.Orphans == 0) {
-		return s.awaitWorkload(workload.Ref, seen)
+	switch isAway := !isKnown || !seen.IsThere(); {
+	case isAway && s.comesBack(workload.Ref.Kind().Kind):
+		return awaitWorkload(workload.Ref, seen), false
+	case isAway && s.View.Orphans == 0: // no pods are there that a proof could protect, or they go with it
+		return p, true
 	}
 	all := s.running(workload.Ref)
 	c := *s.Canary
@@ -194,18 +197,14 @@ func (s *Situation) unprovable(workload *render.Object) string {
 	return ""
 }
 
-// awaitWorkload returns the plan while the deployed workload has gone, or goes: it comes back before the change is proven. If it cannot, no
-// pods are there that a proof could protect, or they go with it.
-func (s *Situation) awaitWorkload(what inventory.Reference, seen drift.Seen) (p Plan, isProven bool) {
-	if !s.mayMend() {
-		return p, true
-	}
-	p = Plan{Verdict: Deferred, Restores: true}
+// awaitWorkload returns the plan while the deployed workload has gone, or goes: it comes back before the change is proven.
+func awaitWorkload(what inventory.Reference, seen drift.Seen) Plan {
+	p := Plan{Verdict: Deferred, Restores: true}
 	p.Note("%s of the deployed revision comes back before the change is proven", what)
 	if seen.State == drift.Lost {
 		p.After = inventory.CacheDelay
 	}
-	return p, false
+	return p
 }
 
 // canary returns the plan that has the change reach some pods: what pods mount is created or changed, and the workload has a form that

@@ -131,7 +131,7 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 					seen.Finalizers = []string{"orphan"}
 				})},
 			},
-			"Deferred, restores\nmessage: the deployed StatefulSet takes its pods back before the mode changes",
+			"Deferred, restores",
 		},
 		"a Collector that is deleted does not leave pods behind that have lost their StatefulSet": {
 			Situation{Deletes: true, Deployed: "r1", View: drift.View{Objects: having("Service/c=1"), Orphans: 1}},

@@ -103,6 +103,13 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 			},
 			"Uninstalling\ndelete Service/c",
 		},
+		"pods of an earlier StatefulSet go with a Collector whose record has a Deployment": {
+			Situation{
+				Deployed: "r1", Deletes: true, Accepted: &Accepted{Recorded: deployed, Want: deployed},
+				View: drift.View{Objects: having("StatefulSet/c=1 lost"), Orphans: 1, Pods: []inventory.Pod{{Name: "c-0", Orphan: true}}},
+			},
+			"Uninstalling\ndelete Pod/c-0",
+		},
 		"pods whose StatefulSet cannot be created keep the Collector for a while": {
 			Situation{
 				Deployed: "r1", Deletes: true, View: drift.View{Objects: having("Service/c=1"), Orphans: 2}, Unmended: quota,
@@ -154,6 +161,20 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 				s.View.Orphans, s.Unmended = 4, quota
 			}),
 			"Proving\ntry Service/c\ncreate Secret/c-2\ncreate StatefulSet/c with 4 pods",
+		},
+		"a StatefulSet that the deployed revision does not have takes its pods back with the canary": {
+			changed(canaryOf("StatefulSet", nil), func(s *Situation) {
+				delete(s.View.Objects, ref("StatefulSet/c"))
+				s.View.Orphans, s.Accepted = 4, &Accepted{Recorded: deployed, Want: deployed}
+			}),
+			"Proving\ntry Service/c\ncreate Secret/c-2\ncreate StatefulSet/c with 4 pods",
+		},
+		"a mode does not wait for a StatefulSet that the deployed revision does not have": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "DaemonSet/c=2"), Accepted: &Accepted{Recorded: deployed, Want: deployed},
+				View: drift.View{Objects: having("StatefulSet/c=1 lost", "Deployment/c=1"), Orphans: 1},
+			},
+			"Upgrade\nadopt StatefulSet/c\ncreate DaemonSet/c",
 		},
 		"and no longer": {
 			Situation{

@@ -33,13 +33,20 @@ func (s *Situation) isOrphaned() bool {
 func (s *Situation) loses() bool {
 	workload := s.Want.First(render.Workloads)
 	isOther := workload != nil && workload.Ref.Kind().Kind != "StatefulSet"
-	return s.Deployed != "" && isOther && s.mayMend() && s.isOrphaned()
+	return isOther && s.comesBack("StatefulSet") && s.isOrphaned()
 }
 
-// awaitSet returns the plan while pods have lost their StatefulSet, and a workload of another kind is to take its place.
+// awaitSet returns the plan while pods have lost their StatefulSet, and a workload of another kind is to take its place. If a finalizer holds
+// the StatefulSet, the plan that mends says so, and an event tells that it has gone.
 func (s *Situation) awaitSet() Plan {
-	const message = "the deployed StatefulSet takes its pods back before the mode changes"
-	return Plan{Verdict: Deferred, Restores: true, After: inventory.CacheDelay, Message: message}
+	p := Plan{Verdict: Deferred, Restores: true}
+	for what, seen := range s.View.Objects {
+		if what.Kind().Kind == "StatefulSet" && seen.State == drift.Deleting {
+			return p
+		}
+	}
+	p.After, p.Message = inventory.CacheDelay, "the deployed StatefulSet takes its pods back before the mode changes"
+	return p
 }
 
 // orphanedPods deletes pods that no StatefulSet takes back: none is wanted.
@@ -59,11 +66,14 @@ func (s *Situation) orphanedPods() (deletes []apply.Step) {
 	return deletes
 }
 
-// hadSet tells whether the deployed revision may have a StatefulSet.
-func (s *Situation) hadSet() bool {
+// comesBack tells whether a workload of a kind that has gone may come back, because the deployed revision has it.
+func (s *Situation) comesBack(kind string) bool { return s.mayDeploy(kind) && s.mayMend() }
+
+// mayDeploy tells whether the deployed revision may have a workload of a kind. Before its record is read, that is not known.
+func (s *Situation) mayDeploy(kind string) bool {
 	if s.Accepted == nil {
 		return s.Deployed != ""
 	}
 	workload := s.Accepted.Recorded.First(render.Workloads)
-	return workload == nil || workload.Ref.Kind().Kind == "StatefulSet"
+	return workload == nil || workload.Ref.Kind().Kind == kind
 }

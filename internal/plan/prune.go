@@ -244,7 +244,7 @@ func (s *Situation) uninstall() Plan {
 			*of = append(*of, remove(what, seen, "the Collector is being deleted"))
 		}
 	}
-	isOrphaned := s.hadSet() && s.isOrphaned()
+	isOrphaned := s.mayDeploy("StatefulSet") && s.isOrphaned()
 	switch {
 	case isOrphaned && s.Unmended == nil && (!s.Late || !hasSet):
 		p.Restores, p.Err = true, errors.New("the deployed StatefulSet takes its pods back before it goes")
@@ -253,10 +253,7 @@ func (s *Situation) uninstall() Plan {
 		p.Err = fmt.Errorf("pods run without their StatefulSet, and would stay: %w", s.Unmended)
 		return p
 	}
-	if isOrphaned { // the StatefulSet does not take its pods back
-		workloads = append(workloads, s.orphanedPods()...)
-	}
-	p.add(sorted(workloads))
+	p.add(sorted(append(workloads, s.orphanedPods()...))) // no StatefulSet takes these back
 	p.add(sorted(others))
 	return p
 }

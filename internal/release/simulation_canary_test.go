@@ -52,7 +52,7 @@ func (o *simObject) partition() (from int, isCanary bool) {
 	return from, isSet && from >= 0 || ready > 0
 }
 
-// accepted returns the template that a workload has in the accepted revision, or nothing.
+// acceptedTemplate returns the template that a workload has in the accepted revision, or nothing.
 func (s *simSpace) acceptedTemplate(o *simObject) string {
 	accepted := s.accepted.First(render.Workloads)
 	if accepted == nil || accepted.Ref != o.ref {

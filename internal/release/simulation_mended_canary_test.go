@@ -68,5 +68,20 @@ func TestTheSimulationFindsNoDefectOfAProofThatWasMended(t *testing.T) {
 				edit("configuration", "2", 5), {Action: simulation.Timeout, N: 1 + n%4, Value: "before"}, edit("autoscaling", "hpa", 5),
 			}
 		},
+		"a StatefulSet that is not the deployed workload is waited for": func(n int) []simulation.Event { // S6, S5
+			last := []simulation.Event{edit("volumes", "2", 2), edit("mode", "deployment", 5), {Action: simulation.DeleteCollector, Rounds: 5}}
+			return []simulation.Event{
+				edit("canary", "true", 0), {Action: simulation.Pods, N: 3, Value: "dies"}, edit("mode", "statefulset", 6),
+				edit("configuration", "3", 4), edit("claim-size", "1", 5), edit("mode", "daemonset", 5),
+				{Action: simulation.Refuse, Target: "StatefulSet", Value: simulation.BlindWebhook}, edit("claim-class", "fast", 0),
+				edit("mode", "statefulset", 1+n%5), last[n%3],
+			}
+		},
+		"a StatefulSet that a finalizer holds is waited for by polling": func(n int) []simulation.Event { // S8, S7
+			return []simulation.Event{
+				edit("mode", "statefulset", 5), edit("claim-size", "3", 1), {Action: simulation.Hold, Target: "StatefulSet"},
+				{Action: simulation.Delete, Target: "StatefulSet", Rounds: n % 3}, edit("mode", "deployment", n%2),
+			}
+		},
 	})
 }

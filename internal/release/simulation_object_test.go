@@ -190,6 +190,9 @@ func (o *simObject) whole(namespace string) *unstructured.Unstructured {
 	u.SetUID(o.uid)
 	u.SetResourceVersion(strconv.Itoa(o.version))
 	u.SetFinalizers(o.finalizers)
+	if o.deleting {
+		u.SetDeletionTimestamp(&metav1.Time{Time: o.created})
+	}
 	u.SetAnnotations(map[string]string{v1alpha1.AppliedAnnotation: o.get(simApplied)})
 	if o.owner != "" {
 		isController := true

@@ -245,3 +245,6 @@ func (s *simSpace) showsDeployed(when string) {
 		s.world.violates("S10", "%s, Helm shows another revision than %d, which is deployed", when, s.state.revision())
 	}
 }
+
+// isLater tells whether a record is of a later revision than the deployed one.
+func (s *simSpace) isLater(known simRecord) bool { return int64(known.revision) > s.state.revision() }

@@ -26,9 +26,6 @@ func (s *simSpace) begins() {
 	s.unfinished = slices.ContainsFunc(s.records, s.isLater)
 }
 
-// isLater tells whether a record is of a later revision than the deployed one.
-func (s *simSpace) isLater(known simRecord) bool { return int64(known.revision) > s.state.revision() }
-
 // serves tells whether a workload of the Collector is there.
 func (s *simSpace) serves() bool {
 	for _, object := range s.started {
@@ -215,8 +212,9 @@ func (s *simSpace) deletes(o *simObject, orphan bool) {
 	if s.deleting || s.started[o.ref] == nil { // a first revision that meets an object of another owner is taken back
 		return
 	}
-	why := s.refusal()
-	if _, isCanary := o.partition(); isCanary && orphan { // the accepted StatefulSet takes its place
+	why, accepted := s.refusal(), s.acceptedTemplate(o)
+	_, isCanary := o.partition() // unless another client has edited that
+	if orphan && (isCanary || accepted != "" && accepted != o.get(simTemplate)) { // the accepted StatefulSet takes its place
 		why = ""
 	}
 	switch stage := render.StageOf(o.kind()); {
