@@ -99,11 +99,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 		return p, true
 	}
 	all := s.running(workload.Ref)
-	c := *s.Canary
-	if c.Last.Hash != s.shortHash() {
-		now := metav1.NewTime(s.Now.UTC().Truncate(time.Second)) // as a status has it
-		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: now}
-	}
+	c := s.current()
 	pods, told := c.count(all), c.Last
 	form, err := s.form(workload, pods, told.Since.Time)
 	if err != nil {
@@ -144,6 +140,16 @@ func (s Situation) prove() (p Plan, isProven bool) {
 		p.Sooner(flow.Period) // no event tells of a verdict
 	}
 	return p, false
+}
+
+// current returns the canary of the wanted revision. It begins now if the last one was of another revision.
+func (s *Situation) current() Canary {
+	c := *s.Canary
+	if c.Last.Hash != s.shortHash() {
+		now := metav1.NewTime(s.Now.UTC().Truncate(time.Second)) // as a status has it
+		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: now}
+	}
+	return c
 }
 
 // mustProve tells whether a changed workload has to prove itself: it has pods of another template, and was not proven before.

@@ -36,8 +36,8 @@ func (s *Situation) loses() bool {
 	return isOther && s.comesBack("StatefulSet") && s.isOrphaned()
 }
 
-// awaitSet returns the plan while pods have lost their StatefulSet, and a workload of another kind is to take its place. If a finalizer holds
-// the StatefulSet, the plan that mends says so, and an event tells that it has gone.
+// awaitSet returns the plan while pods have lost their StatefulSet, and a workload of another kind is to take its place. If a finalizer
+// holds the StatefulSet, the plan that mends says so, and an event tells that it has gone.
 func (s *Situation) awaitSet() Plan {
 	p := Plan{Verdict: Deferred, Restores: true}
 	for what, seen := range s.View.Objects {

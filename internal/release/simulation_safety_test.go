@@ -213,7 +213,7 @@ func (s *simSpace) deletes(o *simObject, orphan bool) {
 		return
 	}
 	why, accepted := s.refusal(), s.acceptedTemplate(o)
-	_, isCanary := o.partition() // unless another client has edited that
+	_, isCanary := o.partition()                                                  // unless another client has edited that
 	if orphan && (isCanary || accepted != "" && accepted != o.get(simTemplate)) { // the accepted StatefulSet takes its place
 		why = ""
 	}
