@@ -58,7 +58,12 @@ func (s *simSpace) acceptedTemplate(o *simObject) string {
 	if accepted == nil || accepted.Ref != o.ref {
 		return ""
 	}
-	for _, field := range s.world.charts.flatten(accepted.Content) {
+	return s.templateOf(accepted)
+}
+
+// templateOf returns the pod template of a rendered workload.
+func (s *simSpace) templateOf(workload *render.Object) string {
+	for _, field := range s.world.charts.flatten(workload.Content) {
 		if field.name == simTemplate {
 			return field.value
 		}
@@ -151,7 +156,7 @@ func (s *simSpace) mustBeAcceptedProven(added plan.Want) {
 	isOrphan := func(pod *simPod) bool { return pod.owner == "" }
 	if s.started[workload.Ref] != nil || slices.ContainsFunc(s.pods, isOrphan) {
 		next := &simObject{ref: workload.Ref, fields: s.world.charts.flatten(workload.Content)} // the live one may be held in deletion
-		s.mustBeProven(next, next.get(simTemplate), "a template is accepted")
+		s.mustBeProven(next, s.templateOf(workload), "a template is accepted")
 	}
 }
 

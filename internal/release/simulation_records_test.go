@@ -152,9 +152,12 @@ func (s simSecrets) Delete(_ context.Context, object client.Object, options ...c
 	return cmp.Or(lost, err)
 }
 
-// recalls has what the status tells accepted: an operator that starts knows no more.
+// recalls has what the status tells accepted: an operator that starts knows no more. Pods of what was accepted may start nevertheless.
 func (s *simSpace) recalls() {
 	if told := int(s.state.revision()); s.acceptedAs != told {
+		if workload := s.accepted.First(render.Workloads); workload != nil {
+			s.proven[s.templateOf(workload)] = true
+		}
 		known := s.known[told]
 		s.accepted, s.acceptedOf, s.acceptedAs = known.want, known.of, told
 	}

@@ -79,7 +79,7 @@ type simSpace struct {
 	isNow      bool           // it was told to take them now
 	looked     int            // how many pods the informer cache showed when the operator last looked
 	told       int            // how many pods the status told of then
-	said       map[string]any // the status as the operator reads it, which nobody changes, or nil
+	said       map[string]any // the status as the operator reads it, which is not changed, or nil
 	last       int            // how many pods the largest workload had when a reconcile last saw one
 	lost       int            // how many pods the deleted workload had
 }

@@ -94,6 +94,7 @@ func (s *simSpace) tellsRefusal(after simState) {
 		return live != nil && live.owner != s.uid
 	})
 	mayBeUnmendable := isOccupied || len(s.refusals) > 0 || known.of.hashes != s.world.hashes || !s.isRecorded()
+	mayBeUnmendable = mayBeUnmendable || strings.Contains(after.is("Ready").Message, "; repair revision ") // which waits for its backoff
 	isTold := after.is("Ready").Reason == v1alpha1.ReasonReleaseFailed && strings.HasPrefix(after.is("Ready").Message, simRefusalText)
 	if isTold && !isOwners && !mayBeUnmendable && int64(known.revision) == s.state.revision() {
 		s.world.violates("S9", "Ready tells of the operator's change, which is refused, and the owner has changed nothing")
