@@ -179,7 +179,7 @@ func changeOf(found apply.Immutable, pods []inventory.Pod) (c change, err error)
 			isAsked = !size.Equal(*old.Spec.Resources.Requests.Storage())
 		}
 		if found.Superseded {
-			old = nil
+			old, isAsked = nil, isAsked || has.Cmp(size) < 0
 		}
 		isOther := !stays(unsized(&asked), unsized(old), unsized(&template))
 		shrinks := isAsked && has.Cmp(size) > 0

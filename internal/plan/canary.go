@@ -100,12 +100,12 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	}
 	all := s.running(workload.Ref)
 	c := s.current()
-	pods, told := c.count(all), c.Last
-	form, err := s.form(workload, pods, told.Since.Time)
+	pods := c.count(all)
+	form, err := s.limit(workload, &c, pods)
 	if err != nil {
 		return Plan{Verdict: Refused, Err: err, Restores: s.Drifts()}, false
 	}
-	found := c.proofOf(TemplateOf(workload), pods, all, s.Now)
+	told, found := c.Last, c.proofOf(TemplateOf(workload), pods, all, s.Now)
 	if found.stage == proven && seen.Hash != form.Hash && !s.IsPromoted() { // pods of an earlier canary are about to go
 		found = proof{message: "no proof counts before the workload limits the change to canary pods"}
 		found.until = s.Now.Add(inventory.CacheDelay) // the workload may then change no pod, so no event comes
@@ -150,6 +150,17 @@ func (s *Situation) current() Canary {
 		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: now}
 	}
 	return c
+}
+
+// limit returns the form of a workload with the canary. If it is too late for canary pods only because something else has kept the workload
+// from having that form, such as a finalizer or a check, the canary begins anew.
+func (s *Situation) limit(workload *render.Object, c *Canary, pods int32) (form render.Object, err error) {
+	form, err = s.form(workload, pods, c.Last.Since.Time)
+	if err != nil || s.View.Objects[workload.Ref].Hash == form.Hash || !c.isMissed(TemplateOf(workload), s.Now) {
+		return form, err
+	}
+	c.Last.Since = metav1.NewTime(s.Now.UTC().Truncate(time.Second))
+	return s.form(workload, pods, c.Last.Since.Time)
 }
 
 // mustProve tells whether a changed workload has to prove itself: it has pods of another template, and was not proven before.
@@ -263,5 +274,6 @@ func (s Situation) canary(form render.Object) Plan {
 	for what := range s.Harmed() {
 		p.Restores = p.Restores || p.holds.Has(what) == nil
 	}
+	p.nameHeld(s.View.Objects)
 	return p
 }

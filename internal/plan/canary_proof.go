@@ -73,12 +73,14 @@ func (c *Canary) proofOf(template string, pods, all int32, now time.Time) proof 
 // shown returns what the pods alone show. They must be there, be ready for as long as is asked, and must not have died.
 func (c *Canary) shown(template string, pods int, now time.Time) proof {
 	var ready []time.Time
-	deadline, lack, trouble := c.Last.Since.Add(provingDeadline+c.Hold), "there", ""
+	deadline, lack, trouble := c.late(), "there", ""
 	for _, pod := range c.Seen {
 		switch {
 		case pod.Template != template:
 		case pod.Died:
 			return proof{stage: failed, message: "pod " + pod.Name + ": " + cmp.Or(pod.Trouble, "a container has restarted or failed")}
+		case pod.Orphan: // it may serve, and an event tells that its StatefulSet has taken it back
+			return proof{message: "wait for their StatefulSet"}
 		case pod.Ready && !pod.Deleting:
 			ready = append(ready, pod.Since)
 		default:
@@ -102,6 +104,15 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 		return proof{until: end, message: "prove the change until " + end.UTC().Format(time.RFC3339)}
 	}
 	return c.flowed(end, now)
+}
+
+// late returns when it is too late for canary pods to be created.
+func (c *Canary) late() time.Time { return c.Last.Since.Add(provingDeadline + c.Hold) }
+
+// isMissed tells whether it is too late although nothing has failed, and no pod has had the template.
+func (c *Canary) isMissed(template string, now time.Time) bool {
+	hasTemplate := func(pod inventory.Pod) bool { return pod.Template == template }
+	return c.Last.RolledBack == "" && !now.Before(c.late()) && !slices.ContainsFunc(c.Seen, hasTemplate)
 }
 
 // flowed returns what the data shows of pods that have been ready for as long as is asked. Where no pod with the change has a verdict in

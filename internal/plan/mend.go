@@ -24,7 +24,9 @@ func (s Situation) mend(p *Plan) {
 		s.Want, s.Immutable, s.Restores = want.without(p.holds), accepted.Immutable, true
 		mended := s.towards(false)
 		p.Mends, p.MendDeletes, p.Unmended = mended.Groups, mended.Deletes, cmp.Or(err, mended.Err)
-		p.Message = cmp.Or(p.Message, mended.Message)
+		if p.Message = cmp.Or(p.Message, mended.Message); mended.After > 0 {
+			p.Sooner(mended.After)
+		}
 		for i, group := range p.Groups { // a check uses what is lost as the deployed revision has it
 			p.Groups[i] = slices.DeleteFunc(group, func(step apply.Step) bool { return mended.does(step.Ref) })
 		}

@@ -37,11 +37,12 @@ func (s *Situation) loses() bool {
 }
 
 // awaitSet returns the plan while pods have lost their StatefulSet, and a workload of another kind is to take its place. If a finalizer
-// holds the StatefulSet, the plan that mends says so, and an event tells that it has gone.
+// holds the StatefulSet, an event tells when it has gone.
 func (s *Situation) awaitSet() Plan {
 	p := Plan{Verdict: Deferred, Restores: true}
 	for what, seen := range s.View.Objects {
 		if what.Kind().Kind == "StatefulSet" && seen.State == drift.Deleting {
+			p.Note("%s is being deleted%s; it comes back before the mode changes", what, heldBy(seen.Finalizers))
 			return p
 		}
 	}
@@ -69,11 +70,12 @@ func (s *Situation) orphanedPods() (deletes []apply.Step) {
 // comesBack tells whether a workload of a kind that has gone may come back, because the deployed revision has it.
 func (s *Situation) comesBack(kind string) bool { return s.mayDeploy(kind) && s.mayMend() }
 
-// mayDeploy tells whether the deployed revision may have a workload of a kind. Before its record is read, that is not known.
+// mayDeploy tells whether the deployed revision may have a workload of a kind. Before its record is read, that is not known. A record that
+// is lost brings nothing back.
 func (s *Situation) mayDeploy(kind string) bool {
-	if s.Accepted == nil {
+	if s.Accepted == nil || s.Accepted.Err != nil {
 		return s.Deployed != ""
 	}
-	workload := s.Accepted.Recorded.First(render.Workloads)
-	return workload == nil || workload.Ref.Kind().Kind == kind
+	workload := s.Accepted.Want.First(render.Workloads)
+	return workload != nil && workload.Ref.Kind().Kind == kind
 }

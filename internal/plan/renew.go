@@ -59,7 +59,7 @@ func nextRenewed(set inventory.Object, pods []inventory.Pod) (next *inventory.Po
 		serve++
 		allServe = allServe && pod.Ready && !pod.Deleting
 	}
-	if next == nil || next.Deleting {
+	if next == nil || next.Deleting || next.Orphan { // nothing controls it yet, so it is not known whether it serves
 		return next, false
 	}
 	return next, allServe && set.Available >= serve || !next.Ready

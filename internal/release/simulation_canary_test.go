@@ -113,13 +113,9 @@ func (s *simSpace) startCanary(o *simObject, own []*simPod, template string) *si
 	return s.pods[before]
 }
 
-// proves notes which templates pods have proven. While the watch of pods has stopped, nothing tells that a pod was replaced by another one.
+// proves notes which templates pods have proven. Until the informer cache shows that, nothing tells that a pod was replaced by another one.
 func (s *simSpace) proves() {
-	shown := s.pods
-	if s.stopped["Pod"] {
-		shown = slices.Concat(s.pods, s.cacheOf)
-	}
-	for _, pod := range shown {
+	for _, pod := range slices.Concat(s.pods, s.cacheOf) {
 		if pod.ready && s.world.now.Sub(pod.since) >= simHold {
 			s.proven[pod.template] = true
 		}
@@ -150,7 +146,7 @@ func (s *simSpace) mustBeProven(o *simObject, template, what string) {
 func (s *simSpace) mustBeAcceptedProven(added plan.Want) {
 	workload := added.First(render.Workloads)
 	live, isRecorded := s.objects[workload.Ref], s.isRecorded() && s.acceptedOf.hashes == s.world.hashes
-	if live == nil || live.deleting && !isRecorded {
+	if live == nil || live.deleting && (!isRecorded || len(s.refusals) > 0) { // it cannot be mended, and its pods go
 		return
 	}
 	isOrphan := func(pod *simPod) bool { return pod.owner == "" }

@@ -128,8 +128,10 @@ func (s *simSpace) disturb(e simulation.Event) {
 		return
 	}
 	object := ours[e.N%len(ours)]
-	s.touched[object.ref] = true
 	after := object.clone()
+	if e.Action != simulation.EditOther && e.Action != simulation.Hold {
+		s.touched[object.ref] = true
+	}
 	switch e.Action {
 	case simulation.Delete:
 		if s.remove(object); object.isWorkload() {
@@ -155,13 +157,11 @@ func (s *simSpace) disturb(e simulation.Event) {
 		after.seal()
 		s.store(after)
 	case simulation.EditOther:
-		delete(s.touched, object.ref)
 		after.set("annotations.note", strconv.Itoa(s.version))
 		after.editor = "kubectl-annotate"
 		after.seal()
 		s.store(after)
 	case simulation.Hold:
-		delete(s.touched, object.ref)
 		after.finalizers = []string{"example.com/hold"}
 		s.store(after)
 	case simulation.Recreate:

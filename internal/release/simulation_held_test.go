@@ -48,9 +48,12 @@ func (w *simWorld) holds() {
 func (w *simWorld) refuses() {
 	told, asked, limit := w.told, w.requests, 0
 	for _, s := range w.spaces {
-		if limit += 12; s.spec.Check != 0 || s.spec.Canary || s.waved || w.hashes > 0 {
-			limit += 24
+		for _, costs := range []bool{s.spec.Check != 0, s.spec.Canary || s.waved || w.hashes > 0} {
+			if costs {
+				limit += 24
+			}
 		}
+		limit += 12
 	}
 	w.pass(20 * time.Minute)
 	if told = w.told - told; told > limit {

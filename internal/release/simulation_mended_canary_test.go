@@ -83,5 +83,38 @@ func TestTheSimulationFindsNoDefectOfAProofThatWasMended(t *testing.T) {
 				{Action: simulation.Delete, Target: "StatefulSet", Rounds: n % 3}, edit("mode", "deployment", n%2),
 			}
 		},
+		"a StatefulSet is waited for that no record brings back": func(n int) []simulation.Event { // S6, S7
+			return []simulation.Event{
+				edit("canary", "true", 0), edit("claim-size", "1", 0), edit("mode", "statefulset", 8),
+				{Action: simulation.Refuse, Target: "StatefulSet", Value: simulation.BlindWebhook}, edit("claim-class", "fast", 3+n%3),
+				{Action: simulation.Pods, N: 2, Value: "never"}, edit("configuration", "2", 0), edit("mode", "deployment", 9),
+				{Action: simulation.Pass, N: 30}, {Action: simulation.Allow}, {Action: simulation.DeleteRecords, N: 5, Rounds: n % 3},
+				edit("mode", "statefulset", 0), edit("configuration", "3", 9),
+			}
+		},
+		"Ready does not name the StatefulSet that a mode waits for": func(n int) []simulation.Event { // S7
+			return []simulation.Event{
+				edit("claim-size", "1", 0), edit("mode", "statefulset", 8), edit("claim-class", "fast", 1),
+				{Action: simulation.Hold, Target: "StatefulSet"}, {Action: simulation.Delete, Target: "StatefulSet", Rounds: 1},
+				{Action: simulation.DeleteRecords, N: 3 * (n % 2)}, {Action: simulation.Hold, Target: "Secret", Rounds: 1},
+				{Action: simulation.Delete, Target: "Secret", Rounds: 3}, edit("configuration", "4", 0), edit("mode", "deployment", 1),
+			}
+		},
+		"an object that is edited again and again is not repaired while a change waits": func(n int) []simulation.Event { // S6
+			events := []simulation.Event{
+				edit("canary", "true", 0), {Action: simulation.Pass, N: 60}, {Action: simulation.Hold, Target: "Deployment"},
+				{Action: simulation.Delete, Target: "Deployment", Rounds: 3}, edit("configuration", "2", 5),
+			}
+			for range 6 + n%3 {
+				events = append(events, simulation.Event{Action: simulation.EditApplied, Target: "Service", N: 3, Rounds: 4})
+			}
+			return append(events, simulation.Event{Action: simulation.Pass, N: 360})
+		},
+		"claim templates keep the size of a change that was taken back while it was proven": func(n int) []simulation.Event { // S6
+			return []simulation.Event{
+				edit("canary", "true", 0), edit("mode", "statefulset", 4), edit("claim-size", "2", 8), edit("image", "2", 2+n%4),
+				edit("claim-size", "0", 1), edit("claim-size", "1", 1+n%3), edit("claim-size", "2", 8),
+			}
+		},
 	})
 }
