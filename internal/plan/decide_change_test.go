@@ -131,7 +131,7 @@ func TestDecideWhatTakesThePlaceOfWhat(t *testing.T) {
 					seen.Finalizers = []string{"orphan"}
 				})},
 			},
-			"Deferred, restores\nmessage: StatefulSet \"c\" is being deleted, and held by finalizers orphan; it comes back before the mode changes",
+			"Deferred, restores\nmessage: StatefulSet \"c\" is being deleted, and held by finalizers orphan; the deployed one takes its pods back before the mode changes",
 		},
 		"a Collector that is deleted does not leave pods behind that have lost their StatefulSet": {
 			Situation{Deletes: true, Deployed: "r1", View: drift.View{Objects: having("Service/c=1"), Orphans: 1}},

@@ -42,7 +42,7 @@ func (s *Situation) awaitSet() Plan {
 	p := Plan{Verdict: Deferred, Restores: true}
 	for what, seen := range s.View.Objects {
 		if what.Kind().Kind == "StatefulSet" && seen.State == drift.Deleting {
-			p.Note("%s is being deleted%s; it comes back before the mode changes", what, heldBy(seen.Finalizers))
+			p.Note("%s is being deleted%s; the deployed one takes its pods back before the mode changes", what, heldBy(seen.Finalizers))
 			return p
 		}
 	}
