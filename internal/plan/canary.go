@@ -152,8 +152,8 @@ func (s *Situation) current() Canary {
 	return c
 }
 
-// limit returns the form of a workload with the canary. A finalizer or a check may have kept the workload from having that form until it was
-// too late for canary pods. The canary begins anew then.
+// limit returns the form of a workload with the canary. A finalizer or a check may have kept the workload from having that form until it
+// was too late for canary pods. The canary begins anew then.
 func (s *Situation) limit(workload *render.Object, c *Canary, pods int32) (form render.Object, err error) {
 	form, err = s.form(workload, pods, c.Last.Since.Time)
 	if err != nil || s.View.Objects[workload.Ref].Hash == form.Hash || !c.isMissed(TemplateOf(workload), s.Now) {
