@@ -18,7 +18,7 @@ type Seen struct {
 }
 
 // IsThere tells whether the object is there to stay, or may be.
-func (s *Seen) IsThere() bool { return s.State != Lost && s.State != Deleting }
+func (s *Seen) IsThere() bool { return s.State != Absent && s.State != Lost && s.State != Deleting }
 
 // View is what a Collector has. It is not changed.
 type View struct {

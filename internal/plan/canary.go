@@ -91,8 +91,8 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	if p.Unproven = s.unprovable(workload); p.Unproven != "" {
 		return p, true
 	}
-	seen, isKnown := s.View.Objects[workload.Ref]
-	switch isAway := !isKnown || !seen.IsThere(); {
+	seen := s.View.Objects[workload.Ref]
+	switch isAway := !seen.IsThere(); {
 	case isAway && s.comesBack(workload.Ref.Kind().Kind):
 		return awaitWorkload(workload.Ref, seen), false
 	case isAway && s.View.Orphans == 0: // no pods are there that a proof could protect, or they go with it
@@ -126,9 +126,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	}
 	p = s.canary(form)
 	p.Message = cmp.Or(left.Message, p.Message)
-	if left.After > 0 {
-		p.Sooner(left.After)
-	}
+	p.noLater(left)
 	if p.Verdict != Proving {
 		return p, false
 	}
@@ -146,11 +144,13 @@ func (s Situation) prove() (p Plan, isProven bool) {
 func (s *Situation) current() Canary {
 	c := *s.Canary
 	if c.Last.Hash != s.shortHash() {
-		now := metav1.NewTime(s.Now.UTC().Truncate(time.Second)) // as a status has it
-		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: now}
+		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: s.second()}
 	}
 	return c
 }
+
+// second returns now as a status has it.
+func (s *Situation) second() metav1.Time { return metav1.NewTime(s.Now.UTC().Truncate(time.Second)) }
 
 // limit returns the form of a workload with the canary. A finalizer or a check may have kept the workload from having that form until it
 // was too late for canary pods. The canary begins anew then.
@@ -159,7 +159,7 @@ func (s *Situation) limit(workload *render.Object, c *Canary, pods int32) (form 
 	if err != nil || s.View.Objects[workload.Ref].Hash == form.Hash || !c.isMissed(TemplateOf(workload), s.Now) {
 		return form, err
 	}
-	c.Last.Since = metav1.NewTime(s.Now.UTC().Truncate(time.Second))
+	c.Last.Since = s.second()
 	return s.form(workload, pods, c.Last.Since.Time)
 }
 

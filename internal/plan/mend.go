@@ -24,9 +24,8 @@ func (s Situation) mend(p *Plan) {
 		s.Want, s.Immutable, s.Restores = want.without(p.holds), accepted.Immutable, true
 		mended := s.towards(false)
 		p.Mends, p.MendDeletes, p.Unmended = mended.Groups, mended.Deletes, cmp.Or(err, mended.Err)
-		if p.Message = cmp.Or(p.Message, mended.Message); mended.After > 0 {
-			p.Sooner(mended.After)
-		}
+		p.Message = cmp.Or(p.Message, mended.Message)
+		p.noLater(mended)
 		for i, group := range p.Groups { // a check uses what is lost as the deployed revision has it
 			p.Groups[i] = slices.DeleteFunc(group, func(step apply.Step) bool { return mended.does(step.Ref) })
 		}

@@ -155,6 +155,13 @@ func (p *Plan) Sooner(delay time.Duration) {
 	}
 }
 
+// noLater has the plan looked at again no later than another one, which may not ask for that.
+func (p *Plan) noLater(than Plan) {
+	if than.After > 0 {
+		p.Sooner(than.After)
+	}
+}
+
 // Situation is all that a decision looks at.
 type Situation struct {
 	Now time.Time

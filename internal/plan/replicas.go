@@ -63,15 +63,14 @@ func (s *Situation) scalesUp(wanted *render.Object) bool {
 	}
 	seen := s.View.Objects[wanted.Ref]
 	most, of := s.replicas(wanted)
-	isThere := seen.State != drift.Absent && seen.IsThere()
-	return s.changes() && isThere && of != wanted.Ref && most > seen.Replicas
+	return s.changes() && seen.IsThere() && of != wanted.Ref && most > seen.Replicas
 }
 
 // isStopped tells whether a workload is there without pods, and is to have some although its autoscaler makes none: a
 // HorizontalPodAutoscaler does nothing for a workload of 0 replicas (k8s.io/kubernetes, pkg/controller/podautoscaler).
 func (s *Situation) isStopped(wanted *render.Object) bool {
 	seen := s.View.Objects[wanted.Ref]
-	if wanted.SetsReplicas || !scales(wanted.Ref) || seen.State == drift.Absent || !seen.IsThere() {
+	if wanted.SetsReplicas || !scales(wanted.Ref) || !seen.IsThere() {
 		return false
 	}
 	return seen.Replicas == 0 && s.minimum() > 0

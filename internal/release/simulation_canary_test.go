@@ -63,12 +63,12 @@ func (s *simSpace) acceptedTemplate(o *simObject) string {
 
 // templateOf returns the pod template of a rendered workload.
 func (s *simSpace) templateOf(workload *render.Object) string {
-	for _, field := range s.world.charts.flatten(workload.Content) {
-		if field.name == simTemplate {
-			return field.value
-		}
-	}
-	return ""
+	return s.unapplied(workload).get(simTemplate)
+}
+
+// unapplied returns a rendered workload as an object that was not applied.
+func (s *simSpace) unapplied(workload *render.Object) *simObject {
+	return &simObject{ref: workload.Ref, fields: s.world.charts.flatten(workload.Content)}
 }
 
 // runCanary is the model of the workload controllers for a workload that changes one pod only: that counts as not available.
@@ -151,8 +151,8 @@ func (s *simSpace) mustBeAcceptedProven(added plan.Want) {
 	}
 	isOrphan := func(pod *simPod) bool { return pod.owner == "" }
 	if s.started[workload.Ref] != nil || slices.ContainsFunc(s.pods, isOrphan) {
-		next := &simObject{ref: workload.Ref, fields: s.world.charts.flatten(workload.Content)} // the live one may be held in deletion
-		s.mustBeProven(next, s.templateOf(workload), "a template is accepted")
+		next := s.unapplied(workload) // the live one may be held in deletion
+		s.mustBeProven(next, next.get(simTemplate), "a template is accepted")
 	}
 }
 

@@ -213,8 +213,9 @@ func (s *simSpace) deletes(o *simObject, orphan bool) {
 		return
 	}
 	why, accepted := s.refusal(), s.acceptedTemplate(o)
-	_, isCanary := o.partition()                                                  // unless another client has edited that
-	if orphan && (isCanary || accepted != "" && accepted != o.get(simTemplate)) { // the accepted StatefulSet takes its place
+	_, isCanary := o.partition()
+	isOther := accepted != "" && accepted != o.get(simTemplate) // also if another client has edited what tells a canary
+	if orphan && (isCanary || isOther) {                        // the accepted StatefulSet takes its place
 		why = ""
 	}
 	switch stage := render.StageOf(o.kind()); {

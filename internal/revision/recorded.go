@@ -111,6 +111,6 @@ func (r *Revision) Restored(deployed Deployed, s plan.Situation) (want plan.Want
 func (r *Revision) isComplete(found map[inventory.Reference]drift.Seen) bool {
 	return !slices.ContainsFunc(r.Objects, func(object render.Object) bool {
 		seen := found[object.Ref]
-		return object.Stage != render.Checks && (seen.State == drift.Absent || !seen.IsThere())
+		return object.Stage != render.Checks && !seen.IsThere()
 	})
 }
