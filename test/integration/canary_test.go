@@ -214,10 +214,11 @@ func TestAChangeThatIsAbortedGoesBack(t *testing.T) {
 }
 
 func TestAnOperatorThatStartsGoesOnWithACanaryAndRepairsTheRest(t *testing.T) {
-	g, collector := NewWithT(t), withCanary(t, v1alpha1.ModeDeployment, v1alpha1.Canary{Hold: "20s"})
+	g, collector := NewWithT(t), withCanary(t, v1alpha1.ModeDeployment, v1alpha1.Canary{Hold: "1h"})
 	reconfigure(t, collector, otherConfig)
 	awaitReady(t, collector, "False", "Proving", "canary pods (1 of 3) are not there")
-	tell(t, startPod(t, collector, templateOf(t, collector)), readyFor(time.Second))
+	pod := startPod(t, collector, templateOf(t, collector))
+	tell(t, pod, readyFor(time.Second))
 	before := get(t, collector, "", &appsv1.Deployment{})
 	g.Expect(shared.kill()).To(Succeed())
 	g.Expect(plane.client.Delete(t.Context(), get(t, collector, "", &corev1.Service{}))).To(Succeed())
@@ -227,6 +228,7 @@ func TestAnOperatorThatStartsGoesOnWithACanaryAndRepairsTheRest(t *testing.T) {
 	}).Should(Succeed())
 	after := get(t, collector, "", &appsv1.Deployment{})
 	g.Expect(after.ResourceVersion).To(Equal(before.ResourceVersion), "the canary is left alone")
+	tell(t, pod, readyFor(time.Hour))
 	awaitRevision(t, collector, 2)
 	g.Expect(revisions(t, collector)).To(HaveLen(2))
 }
