@@ -239,6 +239,7 @@ func (s *simSpace) releaseAll(kind string) {
 // gone notes that the Collector has gone.
 func (s *simSpace) gone() {
 	s.exists, s.deleting, s.finalizer = false, false, false
+	s.pods = slices.DeleteFunc(s.pods, func(pod *simPod) bool { return pod.owner == "" && !pod.shown }) // S5 leaves them
 	if len(s.records) > 0 {
 		s.world.violates("S5", "%d records outlive the Collector", len(s.records))
 	}

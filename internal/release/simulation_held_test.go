@@ -52,7 +52,7 @@ func (w *simWorld) refuses() {
 			limit += 24
 		}
 		if s.spec.Canary || s.waved || w.hashes > 0 {
-			limit += 36 // a webhook without dry runs refuses the change after each proof
+			limit += 48 // a webhook without dry runs refuses the change after each proof: eight times, with six statuses each
 		}
 	}
 	w.pass(20 * time.Minute)
