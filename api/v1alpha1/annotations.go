@@ -35,6 +35,9 @@ const (
 	// revert to what was checked needs no other check as long as the Secret is there.
 	CheckedAnnotation = "kube8.dev/checked"
 
+	// CanaryAnnotation on a workload has the hash of the change in status.canary, while the workload changes canary pods only.
+	CanaryAnnotation = "kube8.dev/canary"
+
 	// PromoteAnnotation on a Collector has the hash of a change in status.canary. The change counts as proven.
 	PromoteAnnotation = "kube8.dev/promote"
 

@@ -62,4 +62,9 @@ type CanaryStatus struct {
 	// promote it.
 	// +optional
 	RolledBack string `json:"rolledBack,omitempty"`
+
+	// Paused says why canary pods have failed, and stay with onFailure: Pause.
+	// It stays also if the pods recover.
+	// +optional
+	Paused string `json:"paused,omitempty"`
 }

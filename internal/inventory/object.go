@@ -34,6 +34,7 @@ type Object struct {
 	Uses       string               // what a workload's pods use, as hashes of kind and name
 	Claims     string               // the names of a StatefulSet's claim templates; only the informer cache has them
 	Replicas   int32                // how many pods a workload is to have
+	Uncounted  bool                 // that is not known yet: the controller of a new DaemonSet has not counted nodes
 	Revision   string               // the revision of a StatefulSet that its next pods have
 	Available  int32                // how many of its pods are available
 	Serves     bool                 // all pods of a workload are as its last change wants them, and at least one is there
@@ -68,6 +69,9 @@ func Of(object client.Object) Object {
 	o.Available = pods.Available
 	if set, isSet := object.(*appsv1.StatefulSet); isSet {
 		o.Revision = set.Status.UpdateRevision
+	}
+	if set, isSet := object.(*appsv1.DaemonSet); isSet {
+		o.Uncounted = set.Status.ObservedGeneration == 0
 	}
 	o.Replicas, o.Serves = pods.Wanted, !pods.Behind && pods.Wanted > 0 && pods.Updated >= pods.Wanted && pods.Available >= pods.Wanted
 	return o

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/claims"
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/flow"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -40,8 +39,11 @@ type Canary struct {
 	// Last is the last change that the status tells of.
 	Last v1alpha1.CanaryStatus
 
-	// Seen are the pods with a stamp.
+	// Seen are the pods with a stamp, by their names.
 	Seen []inventory.Pod
+
+	// Lacking is since when fewer canary pods than asked for are there, or zero.
+	Lacking time.Time
 
 	// Flow is how data flows through the pods with the change, beside the others. It is nil where the spec has no flow.
 	Flow *flow.Comparison
@@ -51,6 +53,7 @@ type Canary struct {
 func (c *Canary) See(pods []inventory.Pod) {
 	if c != nil {
 		c.Seen = slices.DeleteFunc(slices.Clone(pods), func(pod inventory.Pod) bool { return pod.Template == "" })
+		slices.SortFunc(c.Seen, func(a, b inventory.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	}
 }
 
@@ -88,12 +91,18 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	if !s.mustProve(workload) {
 		return p, true
 	}
+	switch isChanging, isKnown := s.changesMode(workload.Ref); {
+	case !isKnown:
+		return Plan{Recalls: true}, false
+	case isChanging:
+		return p, true
+	}
 	if p.Unproven = s.unprovable(workload); p.Unproven != "" {
 		return p, true
 	}
 	seen := s.View.Objects[workload.Ref]
 	switch isAway := !seen.IsThere(); {
-	case isAway && s.comesBack(workload.Ref.Kind().Kind):
+	case isAway && s.comesBack(workload.Ref.Kind().Kind), seen.Uncounted:
 		return awaitWorkload(workload.Ref, seen), false
 	case isAway && s.View.Orphans == 0: // no pods are there that a proof could protect, or they go with it
 		return p, true
@@ -115,13 +124,17 @@ func (s Situation) prove() (p Plan, isProven bool) {
 		p.Proven, p.Unproven = found.message == "", found.message
 		return p, true
 	case failed:
-		told.RolledBack = found.message
-		return Plan{Verdict: Refused, Err: &CanaryError{found.message}, Canary: &told, Restores: s.Drifts()}, false
-	case waiting, paused:
+		return s.rollBack(told, found.message), false
+	case paused:
+		told.Paused = found.message
+		found.message += "; the canary pods stay until you promote or abort the change"
+	case waiting:
 	}
-	if begins := c.begins(workload); s.Canary.Last.Hash != told.Hash && s.Now.Before(begins) {
+	isNew := told.Hash != s.Canary.Last.Hash || !told.Since.Equal(&s.Canary.Last.Since)
+	if begins := c.begins(workload, s.Now); isNew && s.Now.Before(begins) {
 		p = Plan{Verdict: Deferred, Restores: s.Drifts(), After: begins.Sub(s.Now)}
-		p.Note("the change begins to prove itself at %s, when all pods have been ready for %s", begins.UTC().Format(time.RFC3339), c.least())
+		p.Note("the change begins to prove itself at %s, when all pods have been ready for %s; annotation %s: %s promotes it",
+			begins.UTC().Format(time.RFC3339), c.least(), v1alpha1.PromoteAnnotation, told.Hash)
 		return p, false
 	}
 	p = s.canary(form)
@@ -130,7 +143,10 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	if p.Verdict != Proving {
 		return p, false
 	}
-	p.Canary, p.Proof, p.IsPaused = &told, found.message, found.stage == paused
+	p.Canary, p.Proof = &told, found.message
+	if _, grows := c.grown(TemplateOf(workload), told.Since.Time, s.Now); workload.Ref.Kind().Kind == "DaemonSet" && !grows.IsZero() {
+		p.Sooner(grows.Sub(s.Now))
+	}
 	if !found.until.IsZero() {
 		p.Sooner(found.until.Sub(s.Now))
 	}
@@ -143,7 +159,8 @@ func (s Situation) prove() (p Plan, isProven bool) {
 // current returns the canary of the wanted revision. It begins now if the last one was of another revision.
 func (s *Situation) current() Canary {
 	c := *s.Canary
-	if c.Last.Hash != s.shortHash() {
+	isAbortOver := c.Last.RolledBack == aborted && c.Aborted != c.Last.Hash
+	if c.Last.Hash != s.shortHash() || isAbortOver {
 		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: s.second()}
 	}
 	return c
@@ -152,73 +169,11 @@ func (s *Situation) current() Canary {
 // second returns now as a status has it.
 func (s *Situation) second() metav1.Time { return metav1.NewTime(s.Now.UTC().Truncate(time.Second)) }
 
-// limit returns the form of a workload with the canary. A finalizer or a check may have kept the workload from having that form until it
-// was too late for canary pods. The canary begins anew then.
-func (s *Situation) limit(workload *render.Object, c *Canary, pods int32) (form render.Object, err error) {
-	form, err = s.form(workload, pods, c.Last.Since.Time)
-	if err != nil || s.View.Objects[workload.Ref].Hash == form.Hash || !c.isMissed(TemplateOf(workload), s.Now) {
-		return form, err
-	}
-	c.Last.Since = s.second()
-	return s.form(workload, pods, c.Last.Since.Time)
-}
-
-// mustProve tells whether a changed workload has to prove itself: it has pods of another template, and was not proven before.
-func (s *Situation) mustProve(workload *render.Object) bool {
-	if s.Canary == nil || s.Deployed == "" || workload == nil {
-		return false
-	}
-	seen := s.View.Objects[workload.Ref]
-	_, isReplaced := s.Immutable[workload.Ref]
-	kind := workload.Ref.Kind().Kind
-	switch {
-	case s.Canary.OfOperator && !s.ByOperator:
-		return false
-	case TemplateOf(workload) == s.Canary.Template, s.running(workload.Ref) == 0: // no accepted pods are there
-		return false
-	case seen.Hash == workload.Hash && seen.IsThere(): // it got its own form because it was proven
-		return false
-	case seen.Pending: // it has no accepted pods either, unless it has taken them back with the canary
-		return s.Canary.Last.Hash == s.shortHash()
-	case isReplaced: // the Deployment or DaemonSet goes with its pods
-		return kind == "StatefulSet"
-	case kind == "DaemonSet": // without stamps, it is unknown since when its pods are ready
-		return s.Canary.Template != ""
-	}
-	return true
-}
-
-// running returns how many pods a workload has. A StatefulSet that is not there also has those that it takes back when it is created.
-func (s *Situation) running(workload inventory.Reference) int32 {
-	live := s.View.Objects[workload].Replicas
-	if workload.Kind().Kind == "StatefulSet" {
-		return max(live, s.View.Orphans)
-	}
-	return live
-}
-
-// unprovable says why no canary can prove a changed workload, or nothing.
-func (s *Situation) unprovable(workload *render.Object) string {
-	strategy, _, _ := unstructured.NestedString(workload.Content.Object, "spec", "strategy", "type")
-	update, _, _ := unstructured.NestedString(workload.Content.Object, "spec", "updateStrategy", "type")
-	partition, _, _ := unstructured.NestedInt64(workload.Content.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
-	templates := claims.TemplatesOf(workload)
-	switch {
-	case update == "OnDelete", partition > 0: // which spec.canary excludes
-		return "a user decides when pods of " + workload.Ref.String() + " are replaced"
-	case strategy == "Recreate":
-		return "pods of " + workload.Ref.String() + " cannot run beside each other"
-	case slices.ContainsFunc(s.View.Pods, func(pod inventory.Pod) bool { return pod.Lacks(templates) }):
-		return "pods of " + workload.Ref.String() + " lack a claim, and are replaced one after the other"
-	}
-	return ""
-}
-
 // awaitWorkload returns the plan while the deployed workload has gone, or goes: it comes back before the change is proven.
 func awaitWorkload(what inventory.Reference, seen drift.Seen) Plan {
 	p := Plan{Verdict: Deferred, Restores: true}
 	p.Note("%s of the deployed revision comes back before the change is proven", what)
-	if seen.State == drift.Lost {
+	if seen.State == drift.Lost || seen.Uncounted {
 		p.After = inventory.CacheDelay
 	}
 	return p

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -14,12 +15,24 @@ import (
 // stay. It has to outlast every proof, also while no operator runs. progressDeadlineSeconds must be greater.
 const endless = 3_000_000
 
+// limit returns the form of a workload with the canary. A finalizer or a check may have kept the workload from having that form until it
+// was too late for canary pods. The canary begins anew then.
+func (s *Situation) limit(workload *render.Object, c *Canary, pods int32) (form render.Object, err error) {
+	form, err = s.form(workload, pods, c.Last.Since.Time)
+	if err != nil || s.View.Objects[workload.Ref].Hash == form.Hash || !c.isMissed(TemplateOf(workload), s.Now) {
+		return form, err
+	}
+	c.Last.Since = s.second()
+	return s.form(workload, pods, c.Last.Since.Time)
+}
+
 // form returns the wanted workload in a form that changes no more than some pods, and keeps the number of pods as it is. None of these
 // fields is in the pod template, so the workload's own form rolls no pod again.
 //
 // A DaemonSet's controller replaces each old pod at once that has not been ready for minReadySeconds. So these are as long as the old pods
 // had been ready when the proof began. It also replaces each old pod at once that is not ready, and these count in maxUnavailable. So there
-// is room for both, or no healthy node would have a canary pod while another node is down.
+// is room for both, or no healthy node would have a canary pod while another node is down. minReadySeconds grow with the canary pods, so
+// that none of them ever counts as available, or the next pod would change.
 func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (render.Object, error) {
 	content, live := workload.Content.DeepCopy(), s.running(workload.Ref)
 	fields := map[string]any{}
@@ -40,12 +53,15 @@ func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (
 			pods += s.Canary.stuck(TemplateOf(workload), since)
 		}
 		fields["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": limits(pods, isSurging)}
-		ready := since.Sub(s.Canary.youngest(TemplateOf(workload)))
-		fields["minReadySeconds"] = int64(min(max(ready, s.Canary.least()).Seconds(), endless))
+		stamp := TemplateOf(workload)
+		ready := max(since.Sub(s.Canary.youngest(stamp, since)), s.Canary.least())
+		by, _ := s.Canary.grown(stamp, since, s.Now)
+		fields["minReadySeconds"] = int64(min(ready.Seconds()+by.Seconds(), endless))
 	}
 	if workload.SetsReplicas {
 		fields["replicas"] = int64(live)
 	}
+	render.Annotate(content, v1alpha1.CanaryAnnotation, s.shortHash()) // or a canary of all pods of a StatefulSet would be its own form
 	for name, value := range fields {
 		if err := unstructured.SetNestedField(content.Object, value, "spec", name); err != nil {
 			return render.Object{}, fmt.Errorf("limit the canary pods of %s: %w", workload.Ref, err)

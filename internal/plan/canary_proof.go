@@ -42,28 +42,53 @@ func (c *Canary) count(all int32) int32 {
 	return int32(max(1, min(number, int(all))))
 }
 
+// aborted is why a change is rolled back that a user has aborted.
+const aborted = "the change is aborted by annotation " + v1alpha1.AbortAnnotation
+
+// rejected returns the plan for a change that canary pods have failed to prove or that a user has aborted, and whether it is one. It does not
+// matter whether pods are there now. A user who promotes the change has the last word.
+func (s *Situation) rejected() (p Plan, is bool) {
+	if s.Canary == nil || s.IsPromoted() || s.Canary.OfOperator && !s.ByOperator {
+		return p, false
+	}
+	last := s.current().Last
+	if s.Canary.Aborted == last.Hash {
+		last.RolledBack = aborted
+	}
+	return s.rollBack(last, last.RolledBack), last.RolledBack != ""
+}
+
+// IsRejected tells whether canary pods have failed to prove the wanted change, or a user has aborted it.
+func (s *Situation) IsRejected() bool {
+	_, is := s.rejected()
+	return is
+}
+
+// rollBack returns the plan that has the deployed revision serve again in place of a change.
+func (s *Situation) rollBack(last v1alpha1.CanaryStatus, cause string) Plan {
+	last.RolledBack, last.Paused = cause, ""
+	return Plan{Verdict: Refused, Err: &CanaryError{cause}, Canary: &last, Restores: s.Drifts()}
+}
+
 // proofOf returns what is proven of the last change, by pods with the stamp of its template. A user's word comes first, and a failure
 // before anything that is good.
 func (c *Canary) proofOf(template string, pods, all int32, now time.Time) proof {
-	switch c.Last.Hash {
-	case c.Aborted:
-		return proof{stage: failed, message: "the change is aborted by annotation " + v1alpha1.AbortAnnotation}
-	case c.Promoted:
-		if found := c.shown(template, int(pods), now); found.stage == proven {
+	found := c.shown(template, int(pods), now)
+	if c.Last.Hash == c.Promoted {
+		if found.stage == proven {
 			return found
 		}
 		return proof{stage: proven, message: "annotation " + v1alpha1.PromoteAnnotation + " promotes it"}
 	}
-	if c.Last.RolledBack != "" {
-		return proof{stage: failed, message: c.Last.RolledBack}
+	if c.Last.Paused != "" { // also if the pods have recovered
+		found = proof{stage: failed, message: c.Last.Paused}
 	}
-	found := c.shown(template, int(pods), now)
 	who := fmt.Sprintf("canary pods (%d of %d) ", pods, all)
 	switch {
 	case found.stage == waiting:
 		found.message = who + found.message
 	case found.stage == failed && c.Pauses:
-		return proof{stage: paused, message: found.message + "; the canary pods stay until you promote or abort the change"}
+		found.stage = paused
 	case found.stage == proven && c.IsManual:
 		return proof{message: who + "have proven the change, which waits until you promote it"}
 	}
@@ -74,17 +99,23 @@ func (c *Canary) proofOf(template string, pods, all int32, now time.Time) proof 
 func (c *Canary) shown(template string, pods int, now time.Time) proof {
 	var ready []time.Time
 	deadline, lack, trouble := c.late(), "there", ""
+	if again := c.Lacking.Add(provingDeadline); again.After(deadline) { // they were there before
+		deadline = again
+	}
 	for _, pod := range c.Seen {
 		switch {
-		case pod.Template != template:
+		case !isCanary(pod, template):
 		case pod.Died:
 			return proof{stage: failed, message: "pod " + pod.Name + ": " + cmp.Or(pod.Trouble, "a container has restarted or failed")}
 		case pod.Orphan: // it may serve, and an event tells that its StatefulSet has taken it back
 			return proof{message: "wait for their StatefulSet"}
-		case pod.Ready && !pod.Deleting:
+		case pod.Ready:
 			ready = append(ready, pod.Since)
 		default:
-			if deadline, lack = pod.Since.Add(provingDeadline), "ready"; pod.Trouble != "" {
+			if at := pod.Since.Add(provingDeadline); lack == "there" || at.Before(deadline) {
+				deadline, lack = at, "ready"
+			}
+			if pod.Trouble != "" {
 				trouble = "; pod " + pod.Name + ": " + pod.Trouble
 			}
 		}
@@ -109,10 +140,28 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 // late returns when it is too late for canary pods to be created.
 func (c *Canary) late() time.Time { return c.Last.Since.Add(provingDeadline + c.Hold) }
 
-// isMissed tells whether it is too late although nothing has failed, and no pod has had the template.
+// isMissed tells whether it is too late, and no pod has the template.
 func (c *Canary) isMissed(template string, now time.Time) bool {
-	hasTemplate := func(pod inventory.Pod) bool { return pod.Template == template }
-	return c.Last.RolledBack == "" && !now.Before(c.late()) && !slices.ContainsFunc(c.Seen, hasTemplate)
+	return !now.Before(c.late()) && !slices.ContainsFunc(c.Seen, func(pod inventory.Pod) bool { return isCanary(pod, template) })
+}
+
+// isCanary tells whether a pod has a template, and stays: another pod comes in place of one that goes.
+func isCanary(pod inventory.Pod, template string) bool {
+	return pod.Template == template && !pod.Deleting
+}
+
+// LacksCanary tells whether fewer pods have the wanted template than have to prove it.
+func (s *Situation) LacksCanary() bool {
+	workload, there := s.Want.First(render.Workloads), int32(0)
+	if s.Canary == nil || workload == nil {
+		return false
+	}
+	for _, pod := range s.Canary.Seen {
+		if isCanary(pod, TemplateOf(workload)) {
+			there++
+		}
+	}
+	return there < s.Canary.count(s.running(workload.Ref))
 }
 
 // flowed returns what the data shows of pods that have been ready for as long as is asked. Where no pod with the change has a verdict in
@@ -130,14 +179,32 @@ func (c *Canary) flowed(end, now time.Time) proof {
 	return proof{stage: proven}
 }
 
-// youngest returns when the last of the pods of other templates became ready. It is zero without one.
-func (c *Canary) youngest(template string) (last time.Time) {
+// youngest returns when the last of the pods of other templates became ready, until a time. It is zero without one.
+func (c *Canary) youngest(template string, until time.Time) (last time.Time) {
 	for _, pod := range c.Seen {
-		if isOld := pod.Template != template && pod.Ready && !pod.Deleting; isOld && pod.Since.After(last) {
+		isOld := pod.Template != template && pod.Ready && !pod.Deleting
+		if isOld && pod.Since.After(last) && !pod.Since.After(until) {
 			last = pod.Since
 		}
 	}
 	return last
+}
+
+// grown returns what minReadySeconds of a DaemonSet have to grow by since a proof began, and when they have to grow again, or zero: for as
+// long as the first canary pod has been ready, in halves of the least. The pods of other templates have been ready for longer, and stay.
+func (c *Canary) grown(template string, since, now time.Time) (by time.Duration, next time.Time) {
+	first := now
+	for _, pod := range c.Seen {
+		if isCanary(pod, template) && pod.Ready && pod.Since.Before(first) {
+			first = pod.Since
+		}
+	}
+	if first.Equal(now) {
+		return 0, next
+	}
+	age, half := min(now.Sub(first), now.Sub(since)), c.least()/2
+	by = age / half * half
+	return by, now.Add(by + half - age)
 }
 
 // stuck counts the pods of other templates that have not been ready since before a time, those that are being deleted included.
@@ -154,9 +221,9 @@ func (c *Canary) stuck(template string, before time.Time) (count int32) {
 func (c *Canary) least() time.Duration { return c.Hold + provingDeadline }
 
 // begins returns when a proof can begin: with a DaemonSet, when its pods have been ready for long enough. See form.
-func (c *Canary) begins(workload *render.Object) (at time.Time) {
+func (c *Canary) begins(workload *render.Object, now time.Time) (at time.Time) {
 	if workload.Ref.Kind().Kind == "DaemonSet" {
-		at = c.youngest(TemplateOf(workload)).Add(c.least() + inventory.CacheDelay)
+		at = c.youngest(TemplateOf(workload), now).Add(c.least() + inventory.CacheDelay)
 	}
 	return at
 }

@@ -124,7 +124,7 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		},
 		"a pod that is evicted is waited for": {
 			begun(canaryOf("Deployment", deployment, gone)),
-			"Proving\nproof: canary pods (1 of 4) are not ready, and have until 2026-01-02T12:09:00Z",
+			"Proving\nproof: canary pods (1 of 4) are not there, and have until 2026-01-02T12:12:00Z",
 		},
 		"what was rolled back is not tried again": {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) { s.Canary.Last = v1alpha1.CanaryStatus{Hash: changeHash, RolledBack: "it died"} }),
@@ -274,7 +274,8 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		},
 		"pods of a DaemonSet must have been ready for longer than a proof takes": {
 			canaryOf("DaemonSet", nil, inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}),
-			"Deferred\nmessage: the change begins to prove itself at 2026-01-02T12:14:01Z, when all pods have been ready for 15m0s",
+			"Deferred\nmessage: the change begins to prove itself at 2026-01-02T12:14:01Z, when all pods have been ready for 15m0s; " +
+				"annotation kube8.dev/promote: 0123456789ab promotes it",
 		},
 		"a DaemonSet without stamps has no canary": {
 			changed(canaryOf("DaemonSet", nil), func(s *Situation) { s.Canary.Template = "" }),
@@ -287,7 +288,7 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 			if p.Proof != "" {
 				got += "\nproof: " + p.Proof
 			}
-			if p.IsPaused {
+			if p.Canary != nil && p.Canary.Paused != "" {
 				got += "\npaused"
 			}
 			got += map[bool]string{true: "\nunproven: " + p.Unproven}[p.Unproven != ""] + map[bool]string{true: "\nproven"}[p.Proven]

@@ -30,9 +30,12 @@ func (s Situation) next() Plan {
 		return s.uninstall()
 	}
 	changes := s.changes()
+	rejection, isRejected := s.rejected()
 	switch {
 	case changes && s.Failed != nil:
 		return Plan{Verdict: Refused, Err: s.Failed, Restores: s.Drifts()}
+	case changes && isRejected:
+		return rejection
 	case changes && s.ByOperator && !s.Turn:
 		return s.deferred()
 	case s.Refusal != nil:

@@ -90,11 +90,10 @@ type Plan struct {
 	Recalls     bool
 
 	// Canary is the change that canary pods prove or have failed to prove, or nil. Proof says what they have shown so far. Objects in holds
-	// are as the change has them, so they are not mended meanwhile. IsPaused tells that the pods have failed, and wait for a user.
-	Canary   *v1alpha1.CanaryStatus
-	Proof    string
-	IsPaused bool
-	holds    Want
+	// are as the change has them, so they are not mended meanwhile.
+	Canary *v1alpha1.CanaryStatus
+	Proof  string
+	holds  Want
 
 	// Proven tells that canary pods have proven the change. Unproven says why a change that has to prove itself is deployed without a proof,
 	// or is empty.

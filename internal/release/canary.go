@@ -54,6 +54,15 @@ func (r *reconcile) canary() (*plan.Canary, error) {
 // others.
 func (r *reconcile) compare(s *plan.Situation, pods []inventory.Pod) {
 	s.Canary.See(pods)
+	switch isLacking := s.LacksCanary(); {
+	case !isLacking:
+		r.lacking = time.Time{}
+	case r.lacking.IsZero():
+		r.lacking = s.Now
+	}
+	if s.Canary != nil {
+		s.Canary.Lacking = r.lacking
+	}
 	if _, has, _ := unstructured.NestedFieldNoCopy(r.collector.Object, "spec", "flow"); !has || s.Canary == nil || r.Flows == nil {
 		return
 	}
@@ -81,7 +90,7 @@ func (r *reconcile) reportedCanary() (reported v1alpha1.CanaryStatus) {
 // tests tells the status which change is tested, and how far that is, or why it cannot be.
 func (r *reconcile) tests(p plan.Plan) {
 	r.unproven, r.outcome.Proven = p.Unproven, r.outcome.Proven || p.Proven
-	if r.outcome.Canary, r.outcome.Proof, r.outcome.IsPaused = p.Canary, p.Proof, p.IsPaused; p.Proof != "" {
+	if r.outcome.Canary, r.outcome.Proof = p.Canary, p.Proof; p.Proof != "" {
 		r.outcome.Proof += fmt.Sprintf("; the other pods serve revision %d", r.deployed.Revision)
 	}
 }

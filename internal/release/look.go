@@ -173,14 +173,15 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 		if refused, is := errors.AsType[*apply.RefusedError](r.last.Err); is {
 			s.Refused = refused.Ref
 		}
-		if !s.IsPromoted() && r.BackingOff(r.collector) {
+		_, isOfCanary := errors.AsType[*plan.CanaryError](r.last.Err)
+		if r.BackingOff(r.collector) && !(isOfCanary && s.IsPromoted()) {
 			s.Failed = r.last.Err
 		}
 	case change{}: // an earlier operator may have met it
 		s.Refused = apply.ReportedRefusal(r.collector, s.Want.Objects)
 	}
 	s.ByOperator = r.isByOperator()
-	if s.ByOperator && s.Failed == nil {
+	if s.ByOperator && s.Failed == nil && !s.IsRejected() {
 		s.Turn = !r.awaitsTurn()
 	}
 }

@@ -26,7 +26,8 @@ type memory struct {
 	touched  bool                       // something may have been written since it began
 	unmended unmended
 	scaled   scaled
-	lacked   string // what was last said of references that are not followed
+	lacking  time.Time // since when fewer canary pods than asked for are there; zero if none lacks
+	lacked   string    // what was last said of references that are not followed
 	last     status.Outcome
 	refused  change // what the last error is about, if it is a change that is refused
 }

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -45,11 +46,12 @@ func (p *simPod) stamp() string {
 
 // partition returns the first ordinal that has the changed template, if a workload has the form of a canary.
 func (o *simObject) partition() (from int, isCanary bool) {
-	_, after, isSet := strings.Cut(o.get("spec.updateStrategy"), "partition:")
+	_, after, _ := strings.Cut(o.get("spec.updateStrategy"), "partition:")
 	number, _, _ := strings.Cut(after, "]")
 	from, _ = strconv.Atoi(number)
 	ready, _ := strconv.Atoi(o.get("spec.minReadySeconds"))
-	return from, isSet && from >= 0 || ready > 0
+	isOfAll := o.kind() == "StatefulSet" && o.get("annotations."+v1alpha1.CanaryAnnotation) != ""
+	return from, from > 0 || ready > 0 || isOfAll
 }
 
 // acceptedTemplate returns the template that a workload has in the accepted revision, or nothing.
@@ -156,9 +158,34 @@ func (s *simSpace) mustBeAcceptedProven(added plan.Want) {
 	}
 }
 
+// simDecided is what a user has decided about a change, as an annotation of the Collector.
+type simDecided struct{ annotation, hash string }
+
+// decide has a user promote or abort the change in the status, or take that back. What is promoted counts as proven.
+func (s *simSpace) decide(value string) {
+	found := s.state.Canary
+	if value != "" && found == nil || !s.exists {
+		return
+	}
+	s.decided, s.dirty = simDecided{}, true
+	switch value {
+	case "promote":
+		s.decided = simDecided{v1alpha1.PromoteAnnotation, found.Hash}
+		for hash, record := range s.rendered {
+			if workload := record.want.First(render.Workloads); workload != nil && strings.HasPrefix(hash, found.Hash) {
+				s.proven[s.templateOf(workload)] = true
+			}
+		}
+	case "abort":
+		s.decided = simDecided{v1alpha1.AbortAnnotation, found.Hash}
+	}
+}
+
 // rolledBack tells which canary has refused what is wanted, or nothing.
 func (s *simSpace) rolledBack(want plan.Want) string {
-	if found := s.state.Canary; found != nil && found.RolledBack != "" && strings.HasPrefix(want.Hash, found.Hash) {
+	isPromoted := s.decided.annotation == v1alpha1.PromoteAnnotation && strings.HasPrefix(want.Hash, s.decided.hash)
+	found := s.state.Canary
+	if found != nil && !isPromoted && found.RolledBack != "" && strings.HasPrefix(want.Hash, found.Hash) {
 		return "the canary: " + found.RolledBack
 	}
 	return ""

@@ -67,6 +67,8 @@ func (w *simWorld) happen(e simulation.Event) {
 		s.neverReady[e.N], s.dies[e.N] = e.Value == "never", e.Value == "dies"
 	case simulation.Verdict:
 		s.verdicts[e.N] = e.Value
+	case simulation.Decide:
+		s.decide(e.Value)
 	case simulation.Pass:
 		w.pass(time.Duration(e.N) * time.Second)
 	default:

@@ -34,6 +34,9 @@ func (s *simSpace) collector() *unstructured.Unstructured {
 	if s.paused != "" {
 		annotations[v1alpha1.PausedAnnotation] = s.paused
 	}
+	if s.decided.annotation != "" {
+		annotations[s.decided.annotation] = s.decided.hash
+	}
 	u.SetLabels(labels)
 	u.SetAnnotations(annotations)
 	if s.deleting {

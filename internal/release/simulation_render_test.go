@@ -200,7 +200,8 @@ func (in simInputs) workload() map[string]any {
 		spec["replicas"] = int64(in.spec.Replicas)
 	}
 	if in.spec.Canary { // what the form of a canary sets, as without one
-		spec["minReadySeconds"], spec["updateStrategy"] = int64(0), map[string]any{"rollingUpdate": map[string]any{"partition": int64(-1)}}
+		spec["minReadySeconds"] = int64(0)
+		spec["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"partition": int64(0)}}
 	}
 	if in.spec.ClaimSize != 0 {
 		spec["volumeClaimTemplates"] = simClaimTemplates(fmt.Sprintf("%dGi", in.spec.ClaimSize), in.spec.ClaimClass)

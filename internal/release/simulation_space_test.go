@@ -32,6 +32,7 @@ type simSpace struct {
 	generation                  int64
 	spec                        simulation.Spec
 	paused, ring, rollout       string
+	decided                     simDecided
 	deletedAt                   time.Time
 	state                       simState // its status
 	secret, cachedSecret        int      // versions of the user's Secret
@@ -238,7 +239,7 @@ func (r simReader) Used(_ context.Context, collector client.Object, objects map[
 func (s *simSpace) create() {
 	s.exists, s.finalizer, s.deleting, s.uid, s.generation = true, false, false, s.newUID(), 1
 	s.spec, s.state, s.said, s.dirty = simulation.First(), simState{}, nil, true
-	s.paused, s.ring, s.rollout = "", "", ""
+	s.paused, s.ring, s.rollout, s.decided = "", "", "", simDecided{}
 	s.touched, s.want, s.accepted = map[inventory.Reference]bool{}, plan.Want{}, plan.Want{}
 	s.rendered, s.known, s.acceptedAs, s.acceptedOf = map[string]simRecord{}, map[int]simRecord{}, 0, simInputs{}
 }

@@ -86,7 +86,7 @@ func (o Object) Accepted(job string) (Object, error) {
 		return o, nil
 	}
 	o.Content = o.Content.DeepCopy()
-	annotate(o.Content, v1alpha1.CheckedAnnotation, job)
+	Annotate(o.Content, v1alpha1.CheckedAnnotation, job)
 	return o, o.seal()
 }
 
@@ -114,7 +114,7 @@ func (o *Object) seal() error {
 		sum := sha256.Sum256(text)
 		o.Hash = hex.EncodeToString(sum[:8])
 	})
-	annotate(o.Content, v1alpha1.AppliedAnnotation, o.Hash)
+	Annotate(o.Content, v1alpha1.AppliedAnnotation, o.Hash)
 	return err
 }
 
@@ -129,7 +129,8 @@ func withJSON(value any, read func(text []byte)) error {
 	return err //nolint:wrapcheck // as it never is
 }
 
-func annotate(object *unstructured.Unstructured, key, value string) {
+// Annotate sets an annotation of an object.
+func Annotate(object *unstructured.Unstructured, key, value string) {
 	annotations := object.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}

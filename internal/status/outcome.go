@@ -32,11 +32,10 @@ type Outcome struct {
 	SlowCheck types.UID
 
 	// Canary is the change that canary pods prove or have failed to prove, or nil. Proof says how far that is, or is empty.
-	// IsPaused tells that they have failed, and wait for a user. Proven tells that they have proven what is deployed.
-	Canary   *v1alpha1.CanaryStatus
-	Proof    string
-	IsPaused bool
-	Proven   bool
+	// Proven tells that they have proven what is deployed.
+	Canary *v1alpha1.CanaryStatus
+	Proof  string
+	Proven bool
 
 	// Update says that a change by the operator is not deployed yet, or is nil.
 	Update *v1alpha1.Condition

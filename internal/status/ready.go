@@ -69,7 +69,7 @@ func (s *Seen) undeployed(status *v1alpha1.CollectorStatus) *readiness {
 		return new(readiness{corev1.ConditionFalse, v1alpha1.ReasonChecking, s.Outcome.Checking}.with(s.ofCheck()).with(s.Outcome.Message))
 	}
 	if s.Outcome.Proof != "" {
-		reason := map[bool]string{true: v1alpha1.ReasonCanaryPaused, false: v1alpha1.ReasonProving}[s.Outcome.IsPaused]
+		reason := map[bool]string{true: v1alpha1.ReasonCanaryPaused, false: v1alpha1.ReasonProving}[s.Outcome.Canary.Paused != ""]
 		return new(readiness{corev1.ConditionFalse, reason, s.Outcome.Proof}.with(s.Outcome.Message))
 	}
 	return nil

@@ -27,8 +27,8 @@ func TestACollectorIsStalledWhileOnlyAChangeHelps(t *testing.T) {
 		"an API server that is not available":            {refused(apierrors.NewServiceUnavailable("starting")), ""},
 		"an API server that did not answer in time":      {refused(apierrors.NewTimeoutError("late", 1)), ""},
 		"a change that canary pods have failed to prove": {refused(&plan.CanaryError{}), v1alpha1.ReasonRolledBack},
-		"canary pods that have failed, and stay":         {status.Outcome{Proof: "pod c-x: Error", IsPaused: true}, v1alpha1.ReasonCanaryPaused},
-		"canary pods that prove a change":                {status.Outcome{Proof: "prove it until noon"}, ""},
+		"canary pods that have failed, and stay":         {status.Outcome{Proof: "it died", Canary: &v1alpha1.CanaryStatus{Paused: "it died"}}, v1alpha1.ReasonCanaryPaused},
+		"canary pods that prove a change":                {status.Outcome{Proof: "prove it until noon", Canary: &v1alpha1.CanaryStatus{}}, ""},
 		"nothing":                                        {status.Outcome{}, ""},
 	} {
 		said := &v1alpha1.CollectorStatus{}

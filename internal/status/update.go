@@ -18,7 +18,7 @@ func describeUpdate(before, after *v1alpha1.CollectorStatus, outcome Outcome, aw
 	case outcome.Update != nil:
 		set(after, *outcome.Update)
 		describeTurn(before, after, outcome)
-	case isTurn(before) && (awaits || provingIn(after) != ""): // it is on its way until it is proven, also if it was refused before
+	case isTurn(before) && (awaits || provingIn(after) != "" || outcome.Verdict.Tests()): // also if it was refused before
 		if isTurn(after) {
 			set(after, *rollout.RollingOut())
 		}

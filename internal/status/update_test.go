@@ -12,6 +12,7 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
@@ -70,6 +71,15 @@ func TestTheStatusSaysWhatWasTrueBeforeAChangeOfTheOperator(t *testing.T) {
 		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+func TestAChangeThatIsCheckedIsOnItsWayAlsoWhereTheCollectorWasNotReadyBefore(t *testing.T) {
+	const notReady = `{type: Ready, status: "False", lastTransitionTime: "2026-02-01T00:00:00Z"}`
+	written := update(t, "{beforeUpdate: {ready: false, dataFlowing: false}, conditions: ["+notReady+","+onItsWay+"]}", "conditions: ["+onItsWay+"]",
+		outcome{Deployed: deployed, InOrder: true, Verdict: plan.Checking, Checking: "Job checks the change"}, record.NewFakeRecorder(9))
+	if pending := v1alpha1.ConditionOf(written, v1alpha1.UpdatePending); pending.Reason != v1alpha1.ReasonRollingOut {
+		t.Errorf("%+v, want it on its way", pending)
 	}
 }
 

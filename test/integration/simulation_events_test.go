@@ -91,7 +91,7 @@ func (s *space) happen(ctx context.Context, e simulation.Event) error {
 	case simulation.Pass:
 		s.await(ctx, 3*time.Second, s.isDone)
 	case simulation.Stop, simulation.Resume, simulation.Kill, simulation.Restart, simulation.Rehash,
-		simulation.ChangeBase, simulation.DeleteRecords:
+		simulation.ChangeBase, simulation.DeleteRecords, simulation.Decide:
 	default:
 		return s.disturb(ctx, e)
 	}

@@ -76,6 +76,9 @@ const (
 	// Verdict says how a check of configuration N ends: accepted, refused, killed or late.
 	Verdict Action = "checks end"
 
+	// Decide promotes or aborts the change that canary pods prove or have failed to prove, as the value says, or takes that back.
+	Decide Action = "decide about the canary"
+
 	// Pass lets N seconds pass.
 	Pass Action = "time passes"
 )

@@ -39,6 +39,7 @@ func New(seed uint64) Schedule {
 	g.sometimes(32, 4, g.editMounts)
 	g.sometimes(51, 4, g.editClaims)
 	g.sometimes(33, 4, g.canaries)
+	g.sometimes(60, 8, g.decisions)
 	return g.schedule
 }
 
@@ -59,6 +60,19 @@ func (g *generator) canaries(draw *rand.Rand) {
 	}
 	event := Event{Action: Edit, Field: "canary", Value: "true", Collector: collector}
 	g.schedule.Events = slices.Insert(g.schedule.Events, draw.IntN(3), event)
+}
+
+// decisions adds what users decide about canaries, each a moment after a change.
+func (g *generator) decisions(draw *rand.Rand) {
+	collector := draw.IntN(g.schedule.Collectors)
+	g.schedule.Events = slices.Insert(g.schedule.Events, 0, Event{Action: Edit, Field: "canary", Value: "true", Collector: collector})
+	for range 1 + draw.IntN(3) {
+		at := 1 + draw.IntN(len(g.schedule.Events))
+		value := []string{"promote", "promote", "abort", "abort", ""}[draw.IntN(5)]
+		g.schedule.Events = slices.Insert(g.schedule.Events, at,
+			Event{Action: Edit, Field: "configuration", Value: strconv.Itoa(1 + draw.IntN(5)), Collector: collector, Rounds: 1 + draw.IntN(5)},
+			Event{Action: Decide, Value: value, Collector: collector, At: max(0, draw.IntN(6)-4), Rounds: draw.IntN(4)})
+	}
 }
 
 // sometimes adds events to one schedule in some. They have a stream of random numbers of their own, so that the others stay as they were.

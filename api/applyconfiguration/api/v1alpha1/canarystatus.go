@@ -21,6 +21,9 @@ type CanaryStatusApplyConfiguration struct {
 	// change proves itself. The operator does not try the change again, until you
 	// promote it.
 	RolledBack *string `json:"rolledBack,omitempty"`
+	// Paused says why canary pods have failed, and stay with onFailure: Pause.
+	// It stays also if the pods recover.
+	Paused *string `json:"paused,omitempty"`
 }
 
 // CanaryStatusApplyConfiguration constructs a declarative configuration of the CanaryStatus type for use with
@@ -50,5 +53,13 @@ func (b *CanaryStatusApplyConfiguration) WithSince(value v1.Time) *CanaryStatusA
 // If called multiple times, the RolledBack field is set to the value of the last call.
 func (b *CanaryStatusApplyConfiguration) WithRolledBack(value string) *CanaryStatusApplyConfiguration {
 	b.RolledBack = &value
+	return b
+}
+
+// WithPaused sets the Paused field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Paused field is set to the value of the last call.
+func (b *CanaryStatusApplyConfiguration) WithPaused(value string) *CanaryStatusApplyConfiguration {
+	b.Paused = &value
 	return b
 }

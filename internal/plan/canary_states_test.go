@@ -1,0 +1,150 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/render"
+)
+
+func TestDecideWhatHasBeenRejected(t *testing.T) {
+	deployment := map[string]any{"replicas": int64(4)}
+	empty := func(s *Situation) {
+		s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *drift.Seen) { seen.Replicas = 0 })
+	}
+	rolledBack := v1alpha1.CanaryStatus{Hash: changeHash, RolledBack: "it died"}
+	decisions{
+		"a change that was rolled back does not reach a workload that was scaled to 0": {
+			changed(canaryOf("Deployment", deployment), func(s *Situation) { empty(s); s.Canary.Last = rolledBack }),
+			"Refused\nerror: it died",
+		},
+		"a change that is aborted does not, either": {
+			changed(canaryOf("Deployment", deployment), func(s *Situation) { empty(s); s.Canary.Aborted = changeHash }),
+			"Refused\nerror: " + aborted,
+		},
+		"a change of the operator that was rolled back asks for no turn": {
+			changed(canaryOf("Deployment", deployment), func(s *Situation) { s.ByOperator, s.Canary.Last = true, rolledBack }),
+			"Refused\nerror: it died",
+		},
+		"a change whose annotation has gone again is tried again": {
+			changed(canaryOf("Deployment", deployment), func(s *Situation) {
+				s.Canary.Last = v1alpha1.CanaryStatus{Hash: changeHash, RolledBack: aborted}
+			}),
+			"Proving\ntry Service/c\ncreate Secret/c-2\nchange Deployment/c",
+		},
+		"a change that is both promoted and aborted is promoted": {
+			changed(canaryOf("Deployment", deployment), func(s *Situation) { s.Canary.Aborted, s.Canary.Promoted = changeHash, changeHash }),
+			"Upgrade\ntry Deployment/c\ncreate Secret/c-2\nchange Service/c\nchange Deployment/c",
+		},
+		"a paused change that is no longer to pause is rolled back for the same cause": {
+			changed(begun(canaryOf("Deployment", deployment, podSince(time.Hour))), func(s *Situation) { s.Canary.Last.Paused = "it died" }),
+			"Refused, restores\nerror: it died",
+		},
+	}.run(t)
+}
+
+func TestAPausedChangeWaitsForAUserAlsoIfItsPodsRecover(t *testing.T) {
+	s := begun(canaryOf("Deployment", map[string]any{"replicas": int64(4)}, podSince(time.Hour)))
+	s.Canary.Pauses, s.Canary.Last.Paused = true, "it died"
+	p := Decide(s)
+	if p.Verdict != Proving || p.Canary.Paused != "it died" || p.Proof != "it died; the canary pods stay until you promote or abort the change" {
+		t.Errorf("%s, paused %q, proof %q", brief(p), p.Canary.Paused, p.Proof)
+	}
+}
+
+func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
+	deployment := map[string]any{"replicas": int64(4)}
+	gone, died := podSince(20*time.Minute), podSince(time.Minute)
+	gone.Deleting, died.Deleting, died.Died = true, true, true
+	late, later := podSince(11*time.Minute), podSince(time.Minute)
+	late.Ready, later.Ready, later.Name = false, false, "c-y"
+	before := func(s *Situation) { s.Canary.Last.Since = metav1.NewTime(noon.Add(-time.Hour)) }
+	all := map[string]any{"updateStrategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"partition": int64(0)}}}
+	decisions{
+		"a pod that was ready for long and goes is waited for": {begun(canaryOf("Deployment", deployment, gone)), "Proving"},
+		"a pod that goes may end as it likes":                  {begun(canaryOf("Deployment", deployment, died)), "Proving"},
+		"a pod that has gone has time to come again": {
+			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) { before(s); s.Canary.Lacking = noon }), "Proving",
+		},
+		"a pod that does not come again fails": {
+			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) { before(s); s.Canary.Lacking = noon.Add(-provingDeadline) }),
+			"Refused, restores\nerror: canary pods were not there in time",
+		},
+		"the first of two pods that are not ready has the deadline": {
+			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) { s.Canary.See([]inventory.Pod{later, late}) }),
+			"Refused, restores\nerror: canary pods were not ready in time",
+		},
+		"the first of them has it in any order": {
+			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) { s.Canary.See([]inventory.Pod{late, later}) }),
+			"Refused, restores\nerror: canary pods were not ready in time",
+		},
+		"a StatefulSet whose pods are all canary pods has to prove itself": {
+			begun(changed(canaryOf("StatefulSet", all, podSince(time.Minute)), func(s *Situation) { s.Canary.Pods = intstr.FromInt32(4) })), "Proving",
+		},
+		"a DaemonSet whose nodes are not counted yet is waited for": {
+			changed(canaryOf("DaemonSet", nil), func(s *Situation) {
+				s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *drift.Seen) { seen.Replicas, seen.Uncounted = 0, true })
+				s.Accepted = &Accepted{Want: wanted("r1", "Secret/c-1=1", "Service/c=1", "DaemonSet/c=1")}
+			}),
+			"Deferred, restores\nmessage: DaemonSet \"c\" of the deployed revision comes back before the change is proven",
+		},
+		"a DaemonSet whose canary begins anew waits until all pods have been ready for long enough": {
+			changed(canaryOf("DaemonSet", nil, inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}), func(s *Situation) {
+				s.Canary.Last = v1alpha1.CanaryStatus{Hash: changeHash, Since: metav1.NewTime(noon.Add(-time.Hour))}
+			}),
+			"Deferred\nmessage: the change begins to prove itself at 2026-01-02T12:14:01Z, when all pods have been ready for 15m0s; " +
+				"annotation kube8.dev/promote: 0123456789ab promotes it",
+		},
+		"a change beside the workload that it replaces has one": {
+			changed(begun(canaryOf("Deployment", deployment, podSince(time.Minute))), func(s *Situation) {
+				s.View.Objects[ref("StatefulSet/c")] = drift.Seen{Object: inventory.Object{UID: "set", Hash: "1", Replicas: 4}, State: drift.InOrder}
+				s.Accepted = &Accepted{Recorded: wanted("r1", "Service/c=1", "Deployment/c=1")}
+			}),
+			"Proving",
+		},
+		"a change beside the accepted workload of another kind has no canary": {
+			changed(canaryOf("Deployment", deployment), func(s *Situation) {
+				s.View.Objects[ref("StatefulSet/c")] = drift.Seen{Object: inventory.Object{UID: "set", Hash: "1", Replicas: 4}, State: drift.InOrder}
+				s.Accepted = &Accepted{Recorded: wanted("r1", "Service/c=1", "StatefulSet/c=1")}
+			}),
+			"Upgrade\ntry Deployment/c\ncreate Secret/c-2\nchange Service/c\nchange Deployment/c\n" +
+				"message: StatefulSet \"c\" serves until Deployment \"c\" does",
+		},
+	}.run(t)
+}
+
+func TestCanaryPodsOfADaemonSetNeverCountAsAvailable(t *testing.T) {
+	old := inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-24 * time.Hour)}
+	flapped := inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}
+	began := noon.Add(-time.Hour)
+	for name, row := range map[string]struct {
+		ready time.Duration
+		want  int64
+		after time.Duration
+	}{
+		"at first, they are as long as the other pods had been ready": {7 * time.Minute, 23 * 60 * 60, 30 * time.Second},
+		"they grow with the canary pods":                              {50 * time.Minute, 23*60*60 + 45*60, 150 * time.Second},
+	} {
+		s := canaryOf("DaemonSet", nil, old, flapped, podSince(row.ready))
+		s.Canary.IsManual, s.Canary.Last = true, v1alpha1.CanaryStatus{Hash: changeHash, Since: metav1.NewTime(began)}
+		form, err := s.form(s.Want.First(render.Workloads), 1, began)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, _ := unstructured.NestedInt64(form.Content.Object, "spec", "minReadySeconds")
+		p := Decide(changed(s, func(s *Situation) {
+			s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *drift.Seen) { seen.Hash = form.Hash })
+		}))
+		if diff := cmp.Diff([]any{row.want, row.after}, []any{got, p.After}); diff != "" {
+			t.Errorf("%s: minReadySeconds and after (-want +got)\n%s", name, diff)
+		}
+	}
+}
