@@ -56,7 +56,7 @@ func TestACollectorScalesByACustomMetric(t *testing.T) {
 		waiting(queue)
 		g.Eventually(func() int { return len(podsOf(t, collector)) }).Should(Equal(pods), "pods with a queue of %d", queue)
 		awaitReady(t, collector)
-		g.Expect(get(t, collector, &v1alpha1.Collector{}).Status.ReadyReplicas).To(BeEquivalentTo(pods))
+		g.Eventually(func() int32 { return get(t, collector, &v1alpha1.Collector{}).Status.ReadyReplicas }).Should(BeEquivalentTo(pods))
 	}
 	scalesTo(1400, 3)
 	g.Expect(uids(podsOf(t, collector))).To(ContainElement(first[0].UID), "the pod that ran before")

@@ -99,12 +99,10 @@ func revert(t *testing.T, collector *v1alpha1.Collector) {
 	before := collector.Spec.Collector.Configuration
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(refusedByTheCollector()) })
 	awaitReadySays(t, collector, "False ConfigInvalid", "check exited with 1")
-	checks, began := checksOf(t, collector), time.Now()
+	checks := checksOf(t, collector)
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = before })
 	awaitReady(t, collector)
-	g := NewWithT(t)
-	g.Expect(time.Since(began)).To(BeNumerically("<", 2*time.Second), "the time of a revert to what was checked")
-	g.Expect(checksOf(t, collector)).To(Equal(checks), "checks")
+	NewWithT(t).Expect(checksOf(t, collector)).To(Equal(checks), "checks")
 }
 
 // releases returns how many releases in a namespace have which status.

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,7 +34,11 @@ func newBase(t *testing.T, name, position, content string) *corev1.ConfigMap {
 	if err := plane.client.Create(t.Context(), base); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = client.IgnoreNotFound(plane.client.Delete(t.Context(), base)) })
+	t.Cleanup(func() {
+		if err := client.IgnoreNotFound(plane.client.Delete(context.Background(), base)); err != nil {
+			t.Error(err)
+		}
+	})
 	return base
 }
 

@@ -178,7 +178,8 @@ func TestAChangeThatCrashesGoesBackAndIsDeployedWhenItIsPromoted(t *testing.T) {
 			g.Expect(limits(t, collector)).To(Equal(want[1]))
 			g.Expect(templateOf(t, collector).Annotations[postrender.TemplateAnnotation]).NotTo(Equal(before.Annotations[postrender.TemplateAnnotation]))
 			g.Eventually(func() *v1alpha1.CanaryStatus { return get(t, collector, "", &v1alpha1.Collector{}).Status.Canary }).Should(BeNil())
-			g.Expect(events(t, collector)).To(And(HaveKey(ContainSubstring("CanaryStarted")), HaveKey(ContainSubstring("RolledBack"))))
+			g.Eventually(func() map[string]int { return events(t, collector) }).Should(And(
+				HaveKey(ContainSubstring("CanaryStarted")), HaveKey(ContainSubstring("RolledBack"))))
 		})
 	}
 }
@@ -193,7 +194,8 @@ func TestAChangeThatItsPodsHaveProvenReachesAllPods(t *testing.T) {
 	g.Expect(limits(t, collector)).To(Equal(canaries[v1alpha1.ModeDeployment][1]))
 	serveThree(t, collector)
 	awaitReady(t, collector, "True", "Available", "3/3")
-	g.Expect(events(t, collector)).To(And(HaveKey(ContainSubstring("Proven")), HaveKey(ContainSubstring("Upgraded"))))
+	g.Eventually(func() map[string]int { return events(t, collector) }).Should(And(
+		HaveKey(ContainSubstring("Proven")), HaveKey(ContainSubstring("Upgraded"))))
 	g.Expect(revisions(t, collector)).To(HaveLen(2))
 }
 
@@ -252,7 +254,7 @@ func TestAProvenChangeCostsOneWriteOfTheWorkloadAndOneOfTheStatusMore(t *testing
 	slices.Sort(want)
 	g.Eventually(func() []string {
 		return slices.DeleteFunc(requestsAbout(t, since, collector.Namespace), isOfStatus)
-	}).WithTimeout(5 * time.Second).Should(Equal(want))
+	}).Should(Equal(want))
 	written := len(requestsAbout(t, since, collector.Namespace)) - len(want)
 	g.Expect(written).To(BeNumerically("<=", 4), ofStatus)
 }

@@ -235,7 +235,7 @@ func TestClaimTemplatesChangeWhilePodsServe(t *testing.T) {
 			g.Eventually(func() string {
 				classes, _, _ := claimsAndPods(t, collector.Namespace)
 				return classes[class[0]+"-gateway-3"]
-			}).WithTimeout(20*time.Second).Should(Equal(class[1]), "a new pod has what the template says")
+			}).Should(Equal(class[1]), "a new pod has what the template says")
 		})
 	}
 }
@@ -278,7 +278,7 @@ func TestClaimTemplatesChangeOfPodsThatHaveNeverStarted(t *testing.T) {
 			g.Eventually(func() map[string]string {
 				classes, _, _ := claimsAndPods(t, collector.Namespace)
 				return classes
-			}).WithTimeout(20 * time.Second).Should(HaveLen(3 * len(row.before)))
+			}).Should(HaveLen(3 * len(row.before)))
 			change(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = row.after() })
 			g.Eventually(func() string { return string(condition(t, collector, "Ready").Status) }).WithTimeout(60*time.Second).
 				Should(Equal("True"), "%v", condition(t, collector, "Ready"))

@@ -116,7 +116,7 @@ func TestAChangedSecretRollsThePodsOfTheCollectorsThatReferToIt(t *testing.T) {
 	changeSecret(t, referenced, func(s *corev1.Secret) { s.Data["collector.yaml"] = []byte(changed) })
 	g := NewWithT(t)
 	for _, collector := range []*v1alpha1.Collector{one, two} {
-		g.Eventually(func() string { return deployedHash(t, collector) }).WithTimeout(5 * time.Second).Should(Equal(sha256Of(changed)))
+		g.Eventually(func() string { return deployedHash(t, collector) }).Should(Equal(sha256Of(changed)))
 		awaitRevision(t, collector, 2)
 		g.Expect(get(t, collector, "", &v1alpha1.Collector{}).Generation).To(BeEquivalentTo(1))
 	}
@@ -226,7 +226,7 @@ func TestACollectorIsDeployedAsSoonAsItsSecretCanBe(t *testing.T) {
 
 			mend(t, referenced, row.spoil)
 			NewWithT(t).Eventually(func() int { return deployedRevision(t, collector) }).
-				WithTimeout(5*time.Second).Should(Equal(1), "deployed revision")
+				WithTimeout(12*time.Second).Should(Equal(1), "deployed revision")
 			awaitRecovery(t, collector, 1)
 			NewWithT(t).Expect(deployedHash(t, collector)).To(Equal(sha256Of(config)))
 			NewWithT(t).Expect(get(t, collector, "", &v1alpha1.Collector{}).Generation).To(BeEquivalentTo(1))

@@ -154,7 +154,7 @@ func TestEveryConfigurationArrivesByteForByte(t *testing.T) {
 			var secrets corev1.SecretList
 			g.Expect(plane.client.List(t.Context(), &secrets, client.InNamespace(namespace), client.HasLabels{collectorLabel})).To(Succeed())
 			expectConfigurations(g, secrets.Items, want)
-		}).WithTimeout(3 * time.Minute).WithPolling(time.Second).Should(Succeed())
+		}).WithTimeout(10 * time.Minute).WithPolling(time.Second).Should(Succeed())
 	})
 	t.Run("from render", func(t *testing.T) {
 		cmd := exec.Command(shared.binary, "render", "--filename="+folder)

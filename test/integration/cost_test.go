@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
@@ -76,7 +75,7 @@ func expectRequests(t *testing.T, since int, namespace string, want []string) {
 	t.Helper()
 	slices.Sort(want)
 	differs := func() string { return cmp.Diff(want, requestsAbout(t, since, namespace)) }
-	NewWithT(t).Eventually(differs).WithTimeout(5*time.Second).Should(BeEmpty(), "requests (-want +got)")
+	NewWithT(t).Eventually(differs).Should(BeEmpty(), "requests (-want +got)")
 }
 
 // requestsAbout returns the requests about a namespace since a mark, sorted.

@@ -35,6 +35,7 @@ func TestOperatorsShareAFleetByNamespaces(t *testing.T) {
 	awaitRevision(t, failing, 1)
 	reconfigure(t, failing, "- refused")
 	awaitFailed(t, failing, "not a YAML mapping")
+	g.Eventually(func() []string { return told(t, failing, " Refused: ") }).ShouldNot(BeEmpty(), "its event comes after its status")
 	awaitTold(t, moves)
 	g.Expect(north.log.about("")).NotTo(ContainSubstring(second))
 	g.Expect(south.log.about("")).NotTo(Or(ContainSubstring(first), ContainSubstring(moved)))

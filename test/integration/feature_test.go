@@ -35,10 +35,13 @@ func TestEveryFeatureIsInstalledThenLeftAloneThenRemoved(t *testing.T) {
 				NewWithT(t).Eventually(func() string { return condition(t, collector, v1alpha1.DataFlowing).Reason }).Should(Equal("Unreachable"))
 			}
 
+			g := NewWithT(t)
+			if condition(t, collector, v1alpha1.PresetsReady).Reason == v1alpha1.ReasonRoleMissing { // the last event of the first status
+				g.Eventually(func() []string { return told(t, collector, " RoleMissing: ") }).ShouldNot(BeEmpty())
+			}
 			since := plane.audit.mark(t)
 			touch(t, collector)
 			touch(t, collector)
-			g := NewWithT(t)
 			g.Expect(plane.audit.writes(t, since, collector.Namespace)).To(BeEmpty(), "writes of a reconcile of an unchanged Collector")
 
 			// Somebody's own field is no drift, even where a field of the Collector's is stored in another form than it was given in.

@@ -101,7 +101,7 @@ func TestClaimsGrowWithTheirTemplateAndPodsRunOn(t *testing.T) {
 	orphaned := orphanPods(t.Context(), t, collector)
 
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = queueOf("grows", "2Gi") })
-	g.Expect(orphaned).To(Receive(), "the StatefulSet was not deleted without its pods")
+	g.Eventually(orphaned).Should(Receive(), "the StatefulSet was not deleted without its pods")
 	after := get(t, collector, "", &appsv1.StatefulSet{})
 	g.Expect(after.UID).NotTo(Equal(before.UID))
 	g.Expect(after.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage().String()).To(Equal("2Gi"))

@@ -163,7 +163,7 @@ func TestWhatChangesWhileNobodyWatchesIsRepairedAlsoByAnOperatorWhoseChangeWaits
 			return service.UID
 		}).ShouldNot(Or(BeEmpty(), Equal(gone)))
 		g.Eventually(func() corev1.PodTemplateSpec { return get(t, held, "", &appsv1.Deployment{}).Spec.Template }).
-			WithTimeout(10*time.Second).Should(Equal(want), "the revision that is deployed")
+			Should(Equal(want), "the revision that is deployed")
 	}
 }
 

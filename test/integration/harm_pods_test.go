@@ -3,7 +3,6 @@ package integration
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -56,7 +55,7 @@ func TestPodsThatAnAutoscalerHasMadeStayIfTheEndOfAutoscalingIsRefused(t *testin
 	awaitFailed(t, collector, "not by me")
 	awaitFailures(t, since, collector, 1)
 	NewWithT(t).Eventually(func() int32 { return *get(t, collector, "", &appsv1.Deployment{}).Spec.Replicas }).
-		WithTimeout(5 * time.Second).Should(BeEquivalentTo(10))
+		Should(BeEquivalentTo(10))
 }
 
 func TestADeploymentThatWasOrphanedWhileTheOperatorWasDownComesBackWithAsManyPods(t *testing.T) {
@@ -106,7 +105,7 @@ func TestPodsOfAModeThatIsLeftAgainAreNotLost(t *testing.T) {
 	serve(t, collector, 3)
 	g.Eventually(func() error {
 		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &appsv1.StatefulSet{})
-	}).WithTimeout(10 * time.Second).Should(MatchError(ContainSubstring("not found")))
+	}).Should(MatchError(ContainSubstring("not found")))
 	g.Expect(*get(t, collector, "", deployment).Spec.Replicas).To(BeEquivalentTo(3), "the autoscaler's number stays")
 }
 

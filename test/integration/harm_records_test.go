@@ -97,7 +97,7 @@ func TestAQuotaOnSecretsRefusesTheChangeAndNothingChanges(t *testing.T) {
 	g.Expect(plane.client.Delete(t.Context(), limit)).To(Succeed())
 	touch(t, collector)
 	awaitRevision(t, collector, 2)
-	g.Expect(versions()).To(Equal([]string{"0.150.0", "0.151.0"}))
+	g.Eventually(versions).Should(Equal([]string{"0.150.0", "0.151.0"}))
 	g.Eventually(func() []string { return statusesOfRevisions(t, collector) }).Should(Equal([]string{"1 superseded", "2 deployed"}))
 }
 

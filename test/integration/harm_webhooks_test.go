@@ -110,7 +110,7 @@ func TestAWebhookThatRefusesOnlyAfterTheDryRunLeavesTheService(t *testing.T) {
 			awaitFailures(t, since, collector, 3)
 			// Another try changes the Service for as long as it takes to take that back.
 			g.Eventually(func() []corev1.ServicePort { return get(t, collector, "", &corev1.Service{}).Spec.Ports }).
-				WithTimeout(5 * time.Second).Should(Equal(before))
+				Should(Equal(before))
 		})
 	}
 }

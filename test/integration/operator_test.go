@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -100,12 +101,16 @@ func (o *operator) end(signal syscall.Signal) error {
 	return <-o.ended
 }
 
+// freeAddress returns an address that is free now. Its port is below those that the kernel gives to listeners that ask for any, such as
+// the servers of other tests. So none of them takes it before the operator does.
 func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			return address, listener.Close()
+		}
 	}
-	return listener.Addr().String(), listener.Close()
+	return "", errors.New("no port is free")
 }
 
 // logbook collects what the operator prints.

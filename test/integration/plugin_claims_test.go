@@ -3,7 +3,6 @@ package integration
 import (
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -57,7 +56,7 @@ func TestThePluginSaysWhatBecomesOfClaims(t *testing.T) {
 	g.Expect(get(t, collector, "", &v1alpha1.Collector{}).Generation).To(Equal(since.Generation))
 
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.VolumeClaimTemplates = queueOf("grows", "500Mi") })
-	g.Eventually(func() string { return condition(t, collector, "Ready").Message }).WithTimeout(20*time.Second).
+	g.Eventually(func() string { return condition(t, collector, "Ready").Message }).
 		Should(ContainSubstring(refusal), "the operator says the same")
 }
 

@@ -38,11 +38,13 @@ func TestThePluginSaysThatNoOperatorReconcilesADeletionAndCanFinishIt(t *testing
 
 func TestThePluginLeavesADeletionToAnOperatorThatIsAtWork(t *testing.T) {
 	t.Parallel()
-	collector := deleteHeld(t)
+	collector := installHeld(t)
+	p, g := pluginIn(t, collector.Namespace), NewWithT(t) // the first use compiles the plugin, so it comes before the deletion
+	deleteAndAwait(t, collector)
 	awaitHeld(t, collector)
-	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
 	g.Expect(p.run("why", "gateway")).To(And(ContainSubstring("is being deleted: "), ContainSubstring("with finalizers "+holdFinalizer)))
 	p.run("delete", "gateway", "--without-operator", "--yes")
-	g.Expect(events(t, collector)).To(HaveKey(HavePrefix("Warning LeftBehind: ")), "the operator itself let the Collector go")
+	g.Eventually(func() map[string]int { return events(t, collector) }).Should(
+		HaveKey(HavePrefix("Warning LeftBehind: ")), "the operator itself let the Collector go")
 	letGo(t, collector)
 }

@@ -44,7 +44,7 @@ func TestAPresetNamesTheRoleThatIsMissingUntilItIsBound(t *testing.T) {
 	g.Expect(ready().Message).To(And(
 		ContainSubstring("spec.presets.kubeletMetrics: ServiceAccount tenant-acme/agent may not get nodes/stats"),
 		ContainSubstring("spec.presets.kubernetesAttributes: ServiceAccount tenant-acme/agent may not list replicasets")))
-	g.Expect(events(t, collector)).To(HaveKey(ContainSubstring("RoleMissing")))
+	g.Eventually(func() map[string]int { return events(t, collector) }).Should(HaveKey(ContainSubstring("RoleMissing")))
 
 	script, err := docs.Script("docs/explanation/security.md", "Rights of collectors")
 	runScript(t, "", script, err)

@@ -65,7 +65,7 @@ func TestWhatPodsReferToRollsThem(t *testing.T) {
 
 			rotate(t, backend)
 			for _, collector := range []*v1alpha1.Collector{one, two} {
-				g.Eventually(func() string { return references(t, collector) }).WithTimeout(5 * time.Second).ShouldNot(Equal(first))
+				g.Eventually(func() string { return references(t, collector) }).ShouldNot(Equal(first))
 				awaitRevision(t, collector, 2)
 				awaitTold(t, collector)
 			}

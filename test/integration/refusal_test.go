@@ -2,6 +2,7 @@ package integration
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -37,7 +38,8 @@ func createRefused(t *testing.T, collector *v1alpha1.Collector) {
 	awaitFailures(t, since, collector, 2)
 }
 
-// awaitFailures waits until a number of reconciles of a Collector, begun since a mark, have failed.
+// awaitFailures waits until a number of reconciles of a Collector, begun since a mark, have failed. The delay doubles after each, so that
+// five of them can take 30 s.
 func awaitFailures(t *testing.T, since int, collector *v1alpha1.Collector, count int) {
 	t.Helper()
 	NewWithT(t).Eventually(func() (failures int) {
@@ -47,7 +49,7 @@ func awaitFailures(t *testing.T, since int, collector *v1alpha1.Collector, count
 			}
 		}
 		return failures
-	}).Should(BeNumerically(">=", count), "failed reconciles of Collector %s", client.ObjectKeyFromObject(collector))
+	}).WithTimeout(time.Minute).Should(BeNumerically(">=", count), "failed reconciles of Collector %s", client.ObjectKeyFromObject(collector))
 }
 
 func TestAConfigurationThatIsNoYAMLMappingIsNeverDeployed(t *testing.T) {

@@ -32,8 +32,10 @@ func TestAChangeByTheOperatorReachesTheFleetInWaves(t *testing.T) {
 		"c-last": nil, "d-last": nil, "e-last": ring("none"), "f-one": ring("1"), "g-one": ring("1"), "h-one": ring("1"), "i-zero": ring("0"), "j-zero": ring("0"),
 	})
 	w.bring(t, "mirror.example.com/", "--rollout-budget=2")
+	// Without its ring, if the Collector was reconciled before the operator knew the labels of namespaces.
 	g.Eventually(func() v1alpha1.Condition { return condition(t, w.fleet["c-last"], v1alpha1.UpdatePending) }).Should(And(
-		HaveField("Status", corev1.ConditionTrue), HaveField("Reason", "Waiting"), HaveField("Message", MatchRegexp(`after all rings, place \d`))))
+		HaveField("Status", corev1.ConditionTrue), HaveField("Reason", "Waiting"),
+		HaveField("Message", MatchRegexp(`waits: (after all rings, )?place \d`))))
 	moved := slices.DeleteFunc(slices.Sorted(maps.Keys(w.fleet)), func(name string) bool { return name == "b-held" })
 	w.awaitReady(t, "mirror.example.com/", moved...)
 
@@ -85,8 +87,10 @@ func TestAChangeByTheOperatorThatBreaksPodsHolds(t *testing.T) {
 		g.Expect(labels[name]).To(HaveKeyWithValue(v1alpha1.RingLabel, "0"))
 		g.Expect(condition(t, w.fleet[name], v1alpha1.UpdatePending)).To(And(
 			HaveField("Status", corev1.ConditionFalse), HaveField("Reason", "RollingOut")))
-		g.Eventually(func() map[string]int { return events(t, w.fleet[name]) }).Should(HaveKey(
-			"Warning RolloutHeld: not ready 10s after the operator's change; with 2 overdue Collectors the change goes no further, and 7 wait"))
+		// The event says how many waited at the first look. By then the operator may not have reconciled all of them since its start.
+		g.Eventually(func() map[string]int { return events(t, w.fleet[name]) }).Should(HaveKey(MatchRegexp(
+			"^Warning RolloutHeld: not ready 10s after the operator's change; " +
+				"with 2 overdue Collectors the change goes no further, and [1-7] wait$")))
 	}
 
 	t.Run("and an owner's change goes at once", func(t *testing.T) {
@@ -105,7 +109,7 @@ func TestAChangeByTheOperatorThatBreaksPodsHolds(t *testing.T) {
 		for name := range w.fleet {
 			w.label(t, name, v1alpha1.RolloutLabel, v1alpha1.RolloutNow)
 		}
-		NewWithT(t).Eventually(func() []string { return w.have(t, w.broken) }).WithTimeout(20 * time.Second).Should(HaveLen(9))
+		NewWithT(t).Eventually(func() []string { return w.have(t, w.broken) }).Should(HaveLen(9))
 	})
 	t.Run("until a version mends it", func(t *testing.T) {
 		w.bring(t, "mended.example.com/", "--rollout-budget=25%")
@@ -139,7 +143,7 @@ func TestNoTenantHoldsTheOperatorsChangeForOthers(t *testing.T) {
 		for _, name := range tenants {
 			change(t, w.fleet[name], func(c *v1alpha1.Collector) { c.Labels = map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutHold} })
 		}
-		g.Eventually(func() float64 { return value(t, `kube8_rollout_collectors{state="overdue"}`) }).WithTimeout(10 * time.Second).Should(BeZero())
+		g.Eventually(func() float64 { return value(t, `kube8_rollout_collectors{state="overdue"}`) }).Should(BeZero())
 	})
 }
 

@@ -247,7 +247,7 @@ func (s *space) refuse(ctx context.Context) error {
 	}
 	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "probe"}}
 	told := fmt.Sprintf("epoch %d", s.epoch)
-	if !s.await(ctx, 10*time.Second, func() bool {
+	if !s.await(ctx, 30*time.Second, func() bool {
 		return isTold(plane.client.Create(ctx, probe.DeepCopy(), client.DryRunAll), told)
 	}) {
 		return errors.New("the API server does not refuse what it should")

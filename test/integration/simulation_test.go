@@ -248,7 +248,7 @@ func (r *simulatedRun) goes(ctx context.Context) error {
 	}
 	return r.eachSpace(func(s *space) error {
 		why := ""
-		if !s.awaitSlowly(ctx, 20*time.Second, func() bool { why = s.unlike(nil); return why == "" }) {
+		if !s.awaitSlowly(ctx, 60*time.Second, func() bool { why = s.unlike(nil); return why == "" }) {
 			return fmt.Errorf("S5: %s", why)
 		}
 		return nil
