@@ -151,6 +151,9 @@ func (s *simSpace) mustBeAcceptedProven(added plan.Want) {
 	if live == nil || live.deleting && (!isRecorded || len(s.refusals) > 0) { // it cannot be mended, and its pods go
 		return
 	}
+	if live.replicas() == 0 && s.rolledBack(added) == "" { // no pod is there
+		return
+	}
 	isOrphan := func(pod *simPod) bool { return pod.owner == "" }
 	if s.started[workload.Ref] != nil || slices.ContainsFunc(s.pods, isOrphan) {
 		next := s.unapplied(workload) // the live one may be held in deletion

@@ -116,5 +116,24 @@ func TestTheSimulationFindsNoDefectOfAProofThatWasMended(t *testing.T) {
 				edit("claim-size", "0", 1), edit("claim-size", "1", 1+n%3), edit("claim-size", "2", 8),
 			}
 		},
+		"a promoted change that is refused is tried again at once": func(n int) []simulation.Event { // S8
+			return []simulation.Event{
+				edit("canary", "true", 0), {Action: simulation.Pass, N: 60}, edit("ports", "2", 0), edit("configuration", "2", 2+n%3),
+				{Action: simulation.Refuse, Target: "Deployment", Value: simulation.BlindWebhook},
+				{Action: simulation.Decide, Value: "promote", Rounds: n % 4},
+			}
+		},
+		"a change that was rolled back reaches a workload that was scaled to 0": func(n int) []simulation.Event { // S6, S11
+			return []simulation.Event{
+				edit("canary", "true", 0), {Action: simulation.Pods, N: 2, Value: "dies"}, {Action: simulation.Pass, N: 60},
+				edit("configuration", "2", 8), {Action: simulation.Pass, N: 60}, {Action: simulation.Scale, Rounds: n % 4}, {Action: simulation.Pass, N: 400},
+			}
+		},
+		"a canary that is the only pod of a StatefulSet proves nothing": func(n int) []simulation.Event { // S11
+			return []simulation.Event{
+				edit("canary", "true", 0), edit("mode", "statefulset", 4), {Action: simulation.Pass, N: 60}, edit("image", "2", n%5),
+				{Action: simulation.Scale, N: n % 4, Rounds: 3},
+			}
+		},
 	})
 }

@@ -170,6 +170,9 @@ func (o *simObject) seen() inventory.Object {
 	}
 	if o.isWorkload() {
 		seen.Uses, seen.Replicas = cache.UsesOf(strings.Fields(o.uses())), int32(o.replicas())
+		if o.kind() == "DaemonSet" && o.status.wanted == 0 {
+			seen.Replicas, seen.Uncounted = 0, true
+		}
 		s := o.status
 		seen.Revision, seen.Available = s.revision, int32(s.ready)
 		if o.get(simClaims) != "" {
