@@ -98,6 +98,11 @@ func (a *Applier) step(ctx context.Context, s Step) (after *inventory.Object, er
 	case Adopt:
 		return a.adopt(ctx, s)
 	case Delete:
+		if s.Retains {
+			if err := a.Cluster.Retain(ctx, s.Ref, s.UID); err != nil {
+				return nil, fmt.Errorf("keep the claims of %s: %w", s.Ref, err)
+			}
+		}
 		return nil, a.Cluster.Delete(ctx, s.Ref, s.UID, false, false)
 	}
 	return nil, fmt.Errorf("%s %s: there is no such step", s.Action, s.Ref)

@@ -2,13 +2,21 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"regexp"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/managedfields"
 )
 
 // HasVolume tells whether a claim has a volume, or had one. No pod that mounts a claim without one has ever started.
@@ -46,4 +54,40 @@ func (a *Applier) discard(ctx context.Context, s Step) {
 	if err != nil { // the pods are taken over all the same
 		log.FromContext(ctx).Info("could not delete the claims without a volume", "of", s.Ref.String(), "because", err.Error())
 	}
+}
+
+// Retain changes the policy of the StatefulSet, which may not be the one that was applied last. Then it takes the StatefulSet from the owners
+// of each claim: the StatefulSet's controller may not have done so yet, and never does it for claims whose pods were scaled away
+// (k8s.io/kubernetes, pkg/controller/statefulset/stateful_set_control.go).
+func (c cluster) Retain(ctx context.Context, set inventory.Reference, uid types.UID) error {
+	policy := map[string]any{"persistentVolumeClaimRetentionPolicy": map[string]any{"whenDeleted": "Retain"}}
+	err := c.merge(ctx, set, map[string]any{"metadata": map[string]any{"uid": uid}, "spec": policy})
+	if apierrors.IsNotFound(err) && !isOfWebhook(err) || isOtherUID(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	claims, err := c.Claims(ctx)
+	for i := range claims {
+		claim := &claims[i]
+		isOfSet := func(owner metav1.OwnerReference) bool { return owner.UID == uid }
+		if err != nil || !slices.ContainsFunc(claim.OwnerReferences, isOfSet) {
+			continue
+		}
+		what := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), claim.Name)
+		err = client.IgnoreNotFound(c.merge(ctx, what, map[string]any{"metadata": map[string]any{
+			"uid": claim.UID, "resourceVersion": claim.ResourceVersion, "ownerReferences": slices.DeleteFunc(claim.OwnerReferences, isOfSet),
+		}}))
+	}
+	return err
+}
+
+// merge merges fields into an object.
+func (c cluster) merge(ctx context.Context, what inventory.Reference, fields map[string]any) error {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return err //nolint:wrapcheck // the caller says what it is about
+	}
+	return c.writer.Patch(ctx, c.named(what), client.RawPatch(types.MergePatchType, text), client.FieldOwner(managedfields.Manager)) //nolint:wrapcheck // as above
 }

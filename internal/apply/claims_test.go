@@ -31,3 +31,13 @@ func TestClaimsWithoutAVolumeMakeRoomForThoseOfTheTemplates(t *testing.T) {
 		t.Errorf("asked %q, want %q", cluster.asked, want)
 	}
 }
+
+func TestClaimsAreTakenFromAStatefulSetBeforeItIsDeletedWithoutThem(t *testing.T) {
+	cluster, step := &script{}, stepOf(Delete, "StatefulSet", "1")
+	step.Retains = true
+	_, err := (&Applier{Cluster: cluster}).step(t.Context(), step)
+	want := []string{"retain claims of StatefulSet/c 1", "delete StatefulSet/c of 1 orphan false dry run false"}
+	if err != nil || !slices.Equal(cluster.asked, want) {
+		t.Errorf("asked %q, error %v, want %q", cluster.asked, err, want)
+	}
+}

@@ -55,6 +55,9 @@ type Cluster interface {
 	// Grow expands a claim, or tries that.
 	Grow(ctx context.Context, growth Growth, dryRun bool) error
 
+	// Retain has the claims of a StatefulSet stay when that is deleted. It is no error if that has gone.
+	Retain(ctx context.Context, set inventory.Reference, uid types.UID) error
+
 	// Discard deletes a claim, unless it has changed since it was read. It is no error if it has.
 	Discard(ctx context.Context, claim Growth) error
 }

@@ -129,24 +129,37 @@ func (i *Immutable) IsOfDeployed() bool {
 // Immutables are the objects with immutable fields that are to change.
 type Immutables map[inventory.Reference]Immutable
 
-// Learn finds out about an immutable object, if err says that there is one, and tells whether that is news. applied returns
+// Learn finds out about immutable objects, if err says that there are some, and tells whether that is news. applied returns
 // an object as the deployed revision has it, or nil if that has none or is not known.
 func (i Immutables) Learn(
 	ctx context.Context, cluster Cluster, applied func(inventory.Reference) (*render.Object, error), err error,
 ) (isNews bool, failed error) {
-	immutable, is := errors.AsType[*immutableError](err)
-	if !is {
-		return false, nil
+	for _, immutable := range immutablesIn(err) {
+		if _, isKnown := i[immutable.Ref]; isKnown {
+			continue
+		}
+		found, err := immutable.inspect(ctx, cluster, applied)
+		if err != nil {
+			return false, err
+		}
+		i[immutable.Ref], isNews = found, true
 	}
-	if _, isKnown := i[immutable.Ref]; isKnown {
-		return false, nil
+	return isNews, nil
+}
+
+// immutablesIn returns all immutable objects that an error is about: those of one group of steps are refused together.
+func immutablesIn(err error) (all []*immutableError) {
+	switch e := err.(type) { //nolint:errorlint // it walks the tree that errors.As would search
+	case *immutableError:
+		return []*immutableError{e}
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			all = append(all, immutablesIn(one)...)
+		}
+	case interface{ Unwrap() error }:
+		return immutablesIn(e.Unwrap())
 	}
-	found, err := immutable.inspect(ctx, cluster, applied)
-	if err != nil {
-		return false, err
-	}
-	i[immutable.Ref] = found
-	return true, nil
+	return all
 }
 
 // inspect reads a StatefulSet that cannot be changed, and its claims, or a claim.

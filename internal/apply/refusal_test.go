@@ -90,6 +90,18 @@ func refusalOf(t *testing.T, step Step) error {
 	return applier.Do(t.Context(), [][]Step{{step}})
 }
 
+func TestAllImmutableObjectsOfAGroupAreLearnedTogether(t *testing.T) {
+	first, second := stepOf(Change, "Secret", "1").Ref, stepOf(Change, "StatefulSet", "1").Ref
+	known := Immutables{}
+	none := func(inventory.Reference) (*render.Object, error) { return nil, nil }
+	refused := errors.Join(&immutableError{Ref: first}, errors.New("denied"), fmt.Errorf("try: %w", &immutableError{Ref: second}))
+	for _, isNews := range []bool{true, false} {
+		if got, err := known.Learn(t.Context(), &script{}, none, refused); got != isNews || err != nil || len(known) != 2 {
+			t.Errorf("news %t, error %v, known %v; want news %t of both", got, err, known, isNews)
+		}
+	}
+}
+
 func TestWhatNobodyCanChangeIsToldFromWhatIsWrong(t *testing.T) {
 	forbidden := func(field string) metav1.StatusCause {
 		return metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: field}

@@ -73,6 +73,11 @@ func (c *script) Claims(context.Context) ([]corev1.PersistentVolumeClaim, error)
 	return c.claims, nil
 }
 
+func (c *script) Retain(_ context.Context, set inventory.Reference, uid types.UID) error {
+	c.asked = append(c.asked, fmt.Sprintf("retain claims of %s %s", set.Use(), uid))
+	return nil
+}
+
 func (c *script) Discard(_ context.Context, claim Growth) error {
 	c.asked = append(c.asked, "discard "+claim.Claim)
 	return nil

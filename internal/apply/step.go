@@ -74,6 +74,9 @@ type Step struct {
 	// TakesOver tells that pods are there that the StatefulSet takes over.
 	TakesOver bool
 
+	// Retains has the claims of a StatefulSet stay that Delete deletes.
+	Retains bool
+
 	// Old is what Replace deletes.
 	Old *Old
 }

@@ -225,8 +225,15 @@ func lack(pods []inventory.Pod, templates []string) bool {
 // holds tells whether a claim of a template has a volume.
 func holds(found apply.Immutable, template string) bool {
 	return slices.ContainsFunc(found.Claims, func(claim corev1.PersistentVolumeClaim) bool {
-		return apply.HasVolume(&claim) && apply.IsOfTemplate(claim.Name, template, found.Live.Name)
+		return apply.HasVolume(&claim) && isOf(&claim, template, found.Live.Name)
 	})
+}
+
+// isOf tells whether a claim is of a template of a StatefulSet. Two StatefulSets can give claims the same name: "data-eu" of "gw" is "data" of
+// "eu-gw". The label tells them apart, where a claim has one.
+func isOf(claim *corev1.PersistentVolumeClaim, template, set string) bool {
+	collector, isLabeled := claim.Labels[v1alpha1.CollectorLabel]
+	return apply.IsOfTemplate(claim.Name, template, set) && (!isLabeled || collector == set)
 }
 
 func named(templates []corev1.PersistentVolumeClaim, name string) int {
@@ -279,7 +286,7 @@ func grown(found apply.Immutable, larger map[string]resource.Quantity) (grow []a
 		for _, claim := range found.Claims {
 			controller := metav1.GetControllerOfNoCopy(&claim)
 			isOther := controller != nil && controller.Kind != "StatefulSet" && controller.Kind != "Pod" // who take their claims with them
-			isOfTemplate := apply.HasVolume(&claim) && apply.IsOfTemplate(claim.Name, name, found.Live.Name)
+			isOfTemplate := apply.HasVolume(&claim) && isOf(&claim, name, found.Live.Name)
 			if isOfTemplate && !isOther && claim.Spec.Resources.Requests.Storage().Cmp(size) < 0 {
 				grow = append(grow, apply.Growth{Claim: claim.Name, UID: claim.UID, Version: claim.ResourceVersion, Size: size.String()})
 			}

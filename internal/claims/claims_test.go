@@ -230,3 +230,16 @@ func byHand(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	set.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType
 	return set
 }
+
+func TestClaimsOfAnotherCollectorDoNotGrow(t *testing.T) {
+	live := setWith("1", "data-eu=1Gi")
+	live.Name = "gw"
+	own, other := claimOf("data-eu-gw-0=1Gi"), claimOf("data-eu-gw-5=1Gi")
+	own.Spec.VolumeName, other.Spec.VolumeName = "v1", "v2"
+	other.Labels = map[string]string{v1alpha1.CollectorLabel: "eu-gw"}
+	found := apply.Immutable{Live: live, Wanted: setWith("", "data-eu=2Gi"), Claims: []corev1.PersistentVolumeClaim{own, other}}
+	_, grow, err := Foretell(found, nil)
+	if err != nil || len(grow) != 1 || grow[0].Claim != own.Name {
+		t.Errorf("%v grow, error %v, want %s only", grow, err, own.Name)
+	}
+}

@@ -36,6 +36,7 @@ type Object struct {
 	Replicas   int32                // how many pods a workload is to have
 	Uncounted  bool                 // that is not known yet: the controller of a new DaemonSet has not counted nodes
 	Revision   string               // the revision of a StatefulSet that its next pods have
+	KeepsOld   bool                 // but those below its partition have an earlier one
 	Available  int32                // how many of its pods are available
 	Serves     bool                 // all pods of a workload are as its last change wants them, and at least one is there
 }
@@ -45,14 +46,17 @@ func IsWorkload(kind string) bool {
 	return kind == "Deployment" || kind == "StatefulSet" || kind == "DaemonSet"
 }
 
-// Running returns which versions of what they refer to the pods of a Collector's workload have.
+// Running returns which versions of what they refer to the pods of a Collector's workload have. While another workload takes its place, it
+// is the newest one.
 func Running(objects map[Reference]Object) string {
+	var newest Object
 	for _, object := range objects {
-		if object.References != "" {
-			return object.References
+		isNewer := object.Created.After(newest.Created) || object.Created.Equal(newest.Created) && object.UID > newest.UID
+		if object.References != "" && (newest.References == "" || isNewer) {
+			newest = object
 		}
 	}
-	return ""
+	return newest.References
 }
 
 // Of returns what is known of an object, as the API server or as the informer cache has it.
@@ -68,7 +72,9 @@ func Of(object client.Object) Object {
 	pods := PodsOf(object)
 	o.Available = pods.Available
 	if set, isSet := object.(*appsv1.StatefulSet); isSet {
-		o.Revision = set.Status.UpdateRevision
+		rolling := set.Spec.UpdateStrategy.RollingUpdate
+		isPartitioned := rolling != nil && ptr.Deref(rolling.Partition, 0) > 0
+		o.Revision, o.KeepsOld = set.Status.UpdateRevision, isPartitioned && set.Status.CurrentRevision != set.Status.UpdateRevision
 	}
 	if set, isSet := object.(*appsv1.DaemonSet); isSet {
 		o.Uncounted = set.Status.ObservedGeneration == 0

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,11 +42,28 @@ func TestAWorkloadServesWhenAllItsPodsAreAvailableAndThereIsOne(t *testing.T) {
 	}
 }
 
+func TestWhatPodsReferToIsThatOfTheNewestWorkload(t *testing.T) {
+	created := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+	deployment, set := NewReference(appsv1.SchemeGroupVersion.WithKind("Deployment"), "c"), NewReference(appsv1.SchemeGroupVersion.WithKind("StatefulSet"), "c")
+	for range 20 { // the order of a map is another one each time
+		got := Running(map[Reference]Object{
+			deployment: {UID: "2", Created: created, References: "old"}, set: {UID: "1", Created: created.Add(time.Minute), References: "new"},
+		})
+		if got != "new" {
+			t.Fatalf("got %q, want that of the StatefulSet, which takes the place of the Deployment", got)
+		}
+	}
+}
+
 func TestAWorkloadServesAlsoWithPodsThatAreToStayOld(t *testing.T) {
 	set := &appsv1.StatefulSet{Status: appsv1.StatefulSetStatus{AvailableReplicas: 1}}
 	set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))}
 	if !Of(set).Serves {
 		t.Error("a StatefulSet with a partition does not serve")
+	}
+	set.Status.CurrentRevision, set.Status.UpdateRevision = "c-1", "c-2"
+	if !Of(set).KeepsOld {
+		t.Error("a StatefulSet makes no pod of an earlier revision below its partition")
 	}
 	set.Spec.UpdateStrategy.RollingUpdate.Partition = new(int32(0))
 	if Of(set).Serves {

@@ -28,7 +28,8 @@ func (e *CheckError) Error() string { return e.message }
 // accepts tells whether a Job has accepted what is wanted: it has completed, or an object says so.
 func (s *Situation) accepts(job inventory.Reference) bool {
 	for what, seen := range s.View.Objects {
-		if seen.IsThere() && (seen.Checked == job.Name() || what == job && seen.Ended.Type == batchv1.JobComplete) {
+		isThere := seen.IsThere() || what == job && seen.State == drift.Deleting // a policy may delete Jobs as soon as they end
+		if isThere && (seen.Checked == job.Name() || what == job && seen.Ended.Type == batchv1.JobComplete) {
 			return true
 		}
 	}

@@ -141,6 +141,13 @@ func TestDecideWhatWaits(t *testing.T) {
 			},
 			"Upgrade\nchange Deployment/c\ndelete Job/c-check",
 		},
+		"what a check has accepted is deployed also while its Job is being deleted": {
+			Situation{
+				Deployed: "r1", Want: wanted("r2", "Job/c-check=1", "Deployment/c=2"),
+				View: drift.View{Objects: with(having("Job/c-check=1 deleting", "Deployment/c=1"), "Job/c-check", ended(batchv1.JobComplete, "", ""))},
+			},
+			"Upgrade\nchange Deployment/c",
+		},
 		"what was checked before needs no other check": {
 			Situation{
 				Deployed: "r2", Want: wanted("r1", "Secret/c-1=1", "Job/c-check=1", "Deployment/c=1"),
@@ -246,6 +253,10 @@ func TestDecideWhatWaits(t *testing.T) {
 				Deployed: "r1", Deletes: true, Late: true, View: drift.View{Objects: having("StatefulSet/c=1"), Orphans: 2},
 			},
 			"Uninstalling\ndelete StatefulSet/c",
+		},
+		"claims stay if the spec says so when the Collector is deleted": {
+			Situation{Deletes: true, Retains: true, View: drift.View{Objects: having("Service/c=1", "StatefulSet/c=1")}},
+			"Uninstalling\ndelete StatefulSet/c without its claims\ndelete Service/c",
 		},
 		"a Collector keeps what the pods of a workload use that it no longer controls": {
 			Situation{Deletes: true, Disowned: []inventory.Reference{ref("Deployment/c")}, View: drift.View{Objects: having("Secret/c-1=1")}},

@@ -138,6 +138,9 @@ func told(prefix string, groups ...[]apply.Step) (lines []string) {
 		var steps []string
 		for _, step := range group {
 			line := string(step.Action) + " " + step.Ref.Use()
+			if step.Retains {
+				line += " without its claims"
+			}
 			if step.Replicas > 0 {
 				line += fmt.Sprintf(" with %d pods", step.Replicas)
 			}

@@ -168,6 +168,9 @@ type Situation struct {
 	// Deletes tells that the Collector is being deleted, and Late that it goes now, also if objects stay.
 	Deletes, Late bool
 
+	// Retains tells that the claims of a StatefulSet stay when the Collector is deleted, as the spec says now.
+	Retains bool
+
 	// Disowned are workloads that the operator has applied and that no longer have an owner reference. It is empty unless the Collector is
 	// being deleted.
 	Disowned []inventory.Reference

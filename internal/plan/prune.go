@@ -122,9 +122,9 @@ func (s *Situation) mayReturn(mounted inventory.Reference) bool {
 }
 
 // bringsBack tells whether a workload may bring back a pod of an earlier revision. As long as a Deployment does not serve, its earlier pods
-// do, and one that was evicted comes back. Other workloads make a new one of it.
+// do, and one that was evicted comes back. Other workloads make a new one of it, except a StatefulSet with a partition.
 func bringsBack(what inventory.Reference, workload inventory.Object) bool {
-	return what.Kind().Kind == "Deployment" && workload.Replicas > 0 && !workload.Serves
+	return workload.KeepsOld || what.Kind().Kind == "Deployment" && workload.Replicas > 0 && !workload.Serves
 }
 
 // handsOver tells whether a workload of another kind still serves in place of the wanted one: until that serves, or cannot because
@@ -241,7 +241,9 @@ func (s *Situation) uninstall() Plan {
 			of = &workloads
 		}
 		if seen.IsThere() {
-			*of = append(*of, remove(what, seen, "the Collector is being deleted"))
+			step := remove(what, seen, "the Collector is being deleted")
+			step.Retains = s.Retains && what.Kind().Kind == "StatefulSet"
+			*of = append(*of, step)
 		}
 	}
 	isOrphaned := s.mayDeploy("StatefulSet") && s.isOrphaned()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -41,16 +42,27 @@ func (r *reconcile) learnOfMend(err error) (again bool) {
 	return again && failed == nil
 }
 
-// applied returns an object as the deployed revision has it, or nil if there is none, or it is not known what the revision was.
+// applied returns an object as it was applied for the deployed revision, or nil if there is none, or it is not known what the revision was.
 func (r *reconcile) applied(what inventory.Reference) (*render.Object, error) {
 	if r.learned.accepted != nil {
-		return r.learned.accepted.Recorded.Has(what), nil
+		return r.asApplied(r.learned.accepted.Recorded, what)
 	}
 	switch recorded, err := r.recorded(r.deployed.Revision); {
 	case err == nil:
-		return recorded.Has(what), nil
+		return r.asApplied(recorded.Want, what)
 	case apply.IsPassing(err):
 		return nil, err
 	}
 	return nil, nil
+}
+
+// asApplied returns an object of a revision with the mark of its check, and without a number of pods that another client's autoscaler sets.
+func (r *reconcile) asApplied(want plan.Want, what inventory.Reference) (*render.Object, error) {
+	want, err := want.Accepted(want.First(render.Checks))
+	object := want.Has(what)
+	if err != nil || object == nil || r.scaled.by == "" || r.scaled.what != what {
+		return object, err
+	}
+	left, err := object.WithoutReplicas()
+	return &left, err
 }

@@ -126,7 +126,8 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 		History: record.LimitOf(r.collector), View: drift.View{Objects: r.expected.See(r.found, r.now())},
 	}
 	if s.Deletes {
-		s.Late = r.isLate()
+		policy, _, _ := unstructured.NestedString(r.collector.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+		s.Late, s.Retains = r.isLate(), policy == "Retain"
 		if s.Disowned, err = r.inventory.Disowned(r.ctx, r.collector, r.Source.Chart.Kinds); err != nil {
 			return s, err
 		}

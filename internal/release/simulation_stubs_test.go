@@ -87,3 +87,7 @@ func (r simUnshown) Used(
 	}
 	return inventory.UsedBy(cache.UsesOf(shown)), pods, err
 }
+
+func (c simCluster) Retain(context.Context, inventory.Reference, types.UID) error {
+	return errors.New("no spec of the model retains claims")
+}

@@ -127,6 +127,9 @@ func (r *reconcile) mend(s plan.Situation, p plan.Plan) error {
 	if err = errors.Join(err, accepted.Lacks); err != nil {
 		return err
 	}
+	for what, expected := range r.expects() { // also if a change that is not accepted has created it
+		expected.Pending = expected.Pending && !accepted.Recorded.Keeps(what)
+	}
 	unwanted := r.expects().KeepRepaired(s.View.Objects, r.found, accepted.Want.Keeps)
 	r.toPrune = with(r.toPrune, slices.DeleteFunc(unwanted, accepted.Recorded.Keeps))
 	r.isUnknown = false
