@@ -17,7 +17,7 @@ func TestWhatWaitsToBePruned(t *testing.T) {
 		"a pod uses it":    {map[inventory.Reference]inventory.Object{secret: {}}, used("Secret/old"), false},
 		"it is on its way": {map[inventory.Reference]inventory.Object{secret: {Deleting: true}}, nil, false},
 		"it has gone":      {map[inventory.Reference]inventory.Object{}, nil, true},
-		"an earlier pod may come back and use it":      {map[inventory.Reference]inventory.Object{secret: {}, workload: {Replicas: 1}}, nil, false},
+		"an earlier pod may come back and use it": {map[inventory.Reference]inventory.Object{secret: {}, workload: {Replicas: 1}}, nil, false},
 		"a StatefulSet makes pods below its partition of an earlier revision": {
 			map[inventory.Reference]inventory.Object{secret: {}, ref("StatefulSet/c"): {Replicas: 2, Serves: true, KeepsOld: true}}, nil, false,
 		},
