@@ -229,8 +229,8 @@ func holds(found apply.Immutable, template string) bool {
 	})
 }
 
-// isOf tells whether a claim is of a template of a StatefulSet. Two StatefulSets can give claims the same name: "data-eu" of "gw" is "data" of
-// "eu-gw". The label tells them apart, where a claim has one.
+// isOf tells whether a claim is of a template of a StatefulSet. Two StatefulSets can give claims the same name: "data-eu" of "gw" is "data"
+// of "eu-gw". The label tells them apart, where a claim has one.
 func isOf(claim *corev1.PersistentVolumeClaim, template, set string) bool {
 	collector, isLabeled := claim.Labels[v1alpha1.CollectorLabel]
 	return apply.IsOfTemplate(claim.Name, template, set) && (!isLabeled || collector == set)

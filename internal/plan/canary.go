@@ -114,7 +114,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	if err != nil {
 		return Plan{Verdict: Refused, Err: err, Restores: s.Drifts()}, false
 	}
-	told, found := c.Last, c.proofOf(TemplateOf(workload), pods, all, s.Now)
+	found := c.proofOf(TemplateOf(workload), pods, all, s.Now)
 	if found.stage == proven && seen.Hash != form.Hash && !s.IsPromoted() { // pods of an earlier canary are about to go
 		found = proof{message: "no proof counts before the workload limits the change to canary pods"}
 		found.until = s.Now.Add(inventory.CacheDelay) // the workload may then change no pod, so no event comes
@@ -124,27 +124,33 @@ func (s Situation) prove() (p Plan, isProven bool) {
 		p.Proven, p.Unproven = found.message == "", found.message
 		return p, true
 	case failed:
-		return s.rollBack(told, found.message), false
+		return s.rollBack(c.Last, found.message), false
 	case paused:
-		told.Paused = found.message
+		c.Last.Paused = found.message
 		found.message += "; the canary pods stay until you promote or abort the change"
 	case waiting:
 	}
-	isNew := told.Hash != s.Canary.Last.Hash || !told.Since.Equal(&s.Canary.Last.Since)
-	if begins := c.begins(workload, s.Now); isNew && s.Now.Before(begins) {
-		p = Plan{Verdict: Deferred, Restores: s.Drifts(), After: begins.Sub(s.Now)}
-		p.Note("the change begins to prove itself at %s, when all pods have been ready for %s; annotation %s: %s promotes it",
-			begins.UTC().Format(time.RFC3339), c.least(), v1alpha1.PromoteAnnotation, told.Hash)
-		return p, false
-	}
-	p = s.canary(form)
+	p = s.proving(workload, form, c, found)
 	p.Message = cmp.Or(left.Message, p.Message)
 	p.noLater(left)
-	if p.Verdict != Proving {
-		return p, false
+	return p, false
+}
+
+// proving returns the plan while canary pods prove a change, or before they can begin to.
+func (s Situation) proving(workload *render.Object, form render.Object, c Canary, found proof) Plan {
+	isNew := c.Last.Hash != s.Canary.Last.Hash || !c.Last.Since.Equal(&s.Canary.Last.Since)
+	if begins := c.begins(workload, s.Now); isNew && s.Now.Before(begins) {
+		p := Plan{Verdict: Deferred, Restores: s.Drifts(), After: begins.Sub(s.Now)}
+		p.Note("the change begins to prove itself at %s, when all pods have been ready for %s; annotation %s: %s promotes it",
+			begins.UTC().Format(time.RFC3339), c.least(), v1alpha1.PromoteAnnotation, c.Last.Hash)
+		return p
 	}
-	p.Canary, p.Proof = &told, found.message
-	if _, grows := c.grown(TemplateOf(workload), told.Since.Time, s.Now); workload.Ref.Kind().Kind == "DaemonSet" && !grows.IsZero() {
+	p := s.canary(form)
+	if p.Verdict != Proving {
+		return p
+	}
+	p.Canary, p.Proof = &c.Last, found.message
+	if _, grows := c.grown(TemplateOf(workload), c.Last.Since.Time, s.Now); workload.Ref.Kind().Kind == "DaemonSet" && !grows.IsZero() {
 		p.Sooner(grows.Sub(s.Now))
 	}
 	if !found.until.IsZero() {
@@ -153,7 +159,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	if c.Flow != nil && found.stage == waiting {
 		p.Sooner(flow.Period) // no event tells of a verdict
 	}
-	return p, false
+	return p
 }
 
 // current returns the canary of the wanted revision. It begins now if the last one was of another revision.

@@ -45,8 +45,8 @@ func (c *Canary) count(all int32) int32 {
 // aborted is why a change is rolled back that a user has aborted.
 const aborted = "the change is aborted by annotation " + v1alpha1.AbortAnnotation
 
-// rejected returns the plan for a change that canary pods have failed to prove or that a user has aborted, and whether it is one. It does not
-// matter whether pods are there now. A user who promotes the change has the last word.
+// rejected returns the plan for a change that canary pods have failed to prove or that a user has aborted, and whether it is one. It does
+// not matter whether pods are there now. A user who promotes the change has the last word.
 func (s *Situation) rejected() (p Plan, is bool) {
 	if s.Canary == nil || s.IsPromoted() || s.Canary.OfOperator && !s.ByOperator {
 		return p, false

@@ -175,7 +175,7 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 			s.Refused = refused.Ref
 		}
 		_, isOfCanary := errors.AsType[*plan.CanaryError](r.last.Err)
-		if r.BackingOff(r.collector) && !(isOfCanary && s.IsPromoted()) {
+		if isOver := isOfCanary && s.IsPromoted(); r.BackingOff(r.collector) && !isOver {
 			s.Failed = r.last.Err
 		}
 	case change{}: // an earlier operator may have met it
