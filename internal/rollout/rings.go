@@ -1,11 +1,14 @@
 package rollout
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -86,4 +89,26 @@ func RingOf(labels map[string]string) int {
 		return LastRing
 	}
 	return int(ring)
+}
+
+// labelledNamespaces reads the labels of namespaces that steer changes.
+func (w *Waves) labelledNamespaces(ctx context.Context) (map[string]map[string]string, error) {
+	labelled := map[string]map[string]string{}
+	if w.Live == nil {
+		return labelled, nil
+	}
+	for _, label := range []string{v1alpha1.RingLabel, v1alpha1.RolloutLabel} {
+		found := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}}
+		if err := w.Live.List(ctx, found, client.HasLabels{label}); err != nil {
+			return nil, fmt.Errorf("list namespaces with the label %s: %w", label, err)
+		}
+		for i := range found.Items {
+			namespace := &found.Items[i]
+			labelled[namespace.Name] = namespace.Labels
+			if continued := namespace.Annotations[v1alpha1.ContinuedAnnotation]; continued != "" {
+				labelled[namespace.Name][v1alpha1.ContinuedAnnotation] = continued
+			}
+		}
+	}
+	return labelled, nil
 }
