@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -36,11 +37,11 @@ func (n newest) note(ring int, collector *unstructured.Unstructured) {
 }
 
 // mayBegin tells whether a ring may begin, or go on: lower rings have been done for as long as Soak says. At a gate, a person has said so
-// since. A ring without lower ones may always begin.
-func (w *Waves) mayBegin(ring int, ready newest, now time.Time) bool {
+// since. A ring without lower ones, except those that it has passed, may always begin.
+func (w *Waves) mayBegin(ring int, ready newest, passed []int, now time.Time) bool {
 	var ended time.Time
 	for lower := range ready {
-		if end := w.endOf(lower, ready); lower < ring && end.After(ended) {
+		if end := w.endOf(lower, ready); lower < ring && end.After(ended) && !slices.Contains(passed, lower) {
 			ended = end
 		}
 	}
@@ -48,6 +49,17 @@ func (w *Waves) mayBegin(ring int, ready newest, now time.Time) bool {
 		return true
 	}
 	return now.Sub(ended) >= w.Soak && (!w.isGated() || !w.continued().Before(ended))
+}
+
+// passed returns the lower rings that were done when a ring has begun, if it has: those that were not on their way since the operator
+// started. An earlier operator has let the ring begin then, and a Collector of a lower ring can have become ready anew since.
+func (w *Waves) passed(ring int, ready newest, isBegun bool) (passed []int) {
+	for lower := range ready {
+		if _, isKnown := w.ends[lower]; isBegun && lower < ring && !isKnown {
+			passed = append(passed, lower)
+		}
+	}
+	return passed
 }
 
 // endOf returns when a ring was done. An operator that has started goes by when the last Collector of the ring became ready, if that was

@@ -87,7 +87,7 @@ type Waves struct {
 	last       int                          // the number of the last place
 	line       sets.Set[client.ObjectKey]   // of Collectors that have begun to wait, since none waited
 	namespaces map[string]map[string]string // labels and ContinuedAnnotation of those with RingLabel or RolloutLabel; nil until they are read
-	ends       map[int]time.Time            // when Collectors of a ring were last on their way, since the operator started
+	ends       map[int]time.Time            // when Collectors of a ring were last on their way, since the operator started; zero if before
 	read       time.Time                    // when they were
 	began      time.Time                    // when the operator began to bring the change
 	due        *time.Time                   // when to look at the fleet again; nil while there is nothing to see
@@ -238,6 +238,9 @@ func (w *Waves) Look(ctx context.Context) {
 	}
 	for ring := range chosen.busy {
 		w.ends[ring] = now
+	}
+	for _, ring := range chosen.passed {
+		w.ends[ring] = time.Time{}
 	}
 	w.tellHeld(chosen)
 	w.Count(chosen.Counts)
