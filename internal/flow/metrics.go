@@ -41,7 +41,7 @@ func (w *Watcher) Collect(to chan<- prometheus.Metric) {
 			for r := range queued {
 				sum[r] += float64(pod.rates[r])
 			}
-			if pod.last != nil {
+			if pod.last != nil && pod.absent == 0 && pod.silent < windows { // or else it is not known any more
 				sum[queued] += pod.last.values[queued]
 			}
 		}

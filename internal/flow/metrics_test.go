@@ -41,6 +41,23 @@ func TestMetricsNameAHundredTenants(t *testing.T) {
 	}
 }
 
+func TestWhatWaitsIsOfPodsThatAnswer(t *testing.T) {
+	w := newWatcher(nil, nil)
+	last := &Sample{values: [roles]float64{queued: 2}}
+	w.known["c"] = &entry{tenant: "a", memory: memory{pods: []pod{
+		{uid: "answers", last: last},
+		{uid: "did not answer once", last: last, silent: windows - 1},
+		{uid: "answers no more", last: last, silent: windows},
+		{uid: "has gone", last: last, absent: 1},
+		{uid: "has not answered yet"},
+	}}}
+	const want = "# HELP kube8_flow_queued_items What waits to be sent in Collectors with spec.flow, by tenant.\n" +
+		"# TYPE kube8_flow_queued_items gauge\nkube8_flow_queued_items{tenant=\"a\"} 4\n"
+	if err := testutil.CollectAndCompare(w, strings.NewReader(want), "kube8_flow_queued_items"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRatesAreNumbersWhateverTheClockDoes(t *testing.T) {
 	for _, row := range []struct {
 		name string

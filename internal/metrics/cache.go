@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -81,6 +82,7 @@ func (c *Cache) NewInformer(
 	if kind, err := apiutil.GVKForObject(example, scheme.Scheme); err == nil {
 		c.mutex.Lock()
 		defer c.mutex.Unlock()
+		c.informers = slices.DeleteFunc(c.informers, func(i informer) bool { return i.IsStopped() }) // of APIs that the cluster no longer has
 		c.informers = append(c.informers, informer{made, kind.Kind})
 	}
 	return made

@@ -129,6 +129,10 @@ func TestInformersThatHaveNotBegunOrHaveEndedAreNotCounted(t *testing.T) {
 	cancel()
 	<-ended
 	expect(t, c, "", "kube8_cache_objects")
+	c.NewInformer(source, &corev1.Pod{}, 0, cache.Indexers{})
+	if len(c.informers) != 2 {
+		t.Errorf("%d informers are kept, want the two that have not begun", len(c.informers))
+	}
 }
 
 func TestNamesFollowTheConventions(t *testing.T) {

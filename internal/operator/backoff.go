@@ -25,10 +25,15 @@ type backoff struct {
 // When returns the delay after a failure. A reconcile that came before it was due does not make the delay grow: news of the Collector's
 // objects start some, and would otherwise bring the longest delay within a second.
 func (b *backoff) When(request reconcile.Request) time.Duration {
-	id, now := request.String(), time.Now()
 	if collector := b.find(context.Background(), request.NamespacedName); collector != nil {
-		id = generationOf(collector)
+		return b.after(generationOf(collector))
 	}
+	return b.after(request.String())
+}
+
+// after returns the delay after what has an id.
+func (b *backoff) after(id string) time.Duration {
+	now := time.Now()
 	if !b.delays.IsInBackOffSinceUpdate(id, now) {
 		b.delays.GC() // of Collectors that have gone, or were changed
 		b.delays.Next(id, now)
@@ -48,6 +53,15 @@ func (b *backoff) isWaiting(collector client.Object) bool {
 }
 
 func (b *backoff) succeeded(collector client.Object) { b.delays.DeleteEntry(generationOf(collector)) }
+
+// lacksRole returns when to look again for a role that the presets of a Collector lack. That is no failure, so it delays no retry of one.
+func (b *backoff) lacksRole(collector client.Object) time.Duration {
+	return b.after(presetsOf(collector))
+}
+
+func (b *backoff) hasRoles(collector client.Object) { b.delays.DeleteEntry(presetsOf(collector)) }
+
+func presetsOf(collector client.Object) string { return generationOf(collector) + " presets" }
 
 func generationOf(collector client.Object) string {
 	return fmt.Sprint(collector.GetUID(), " ", collector.GetGeneration())

@@ -40,13 +40,15 @@ func (m *measured) Reconcile(ctx context.Context, request reconcile.Request) (re
 		return reconcile.Result{}, err //nolint:wrapcheck // a decorator returns what the decorated one returns
 	}
 	result.RequeueAfter = earlier(result.RequeueAfter, ended.Requeue)
-	presets := v1alpha1.ConditionOf(collector, v1alpha1.PresetsReady).Status
-	switch {
-	case presets == corev1.ConditionFalse, presets == corev1.ConditionUnknown:
-		// No event tells that the role was bound, or that the API server answers again.
-		result.RequeueAfter = earlier(result.RequeueAfter, m.backoff.When(request))
-	case !ended.Verdict.Waits():
+	if !ended.Verdict.Waits() {
 		m.backoff.succeeded(collector)
+	}
+	presets := v1alpha1.ConditionOf(collector, v1alpha1.PresetsReady).Status
+	if presets == corev1.ConditionFalse || presets == corev1.ConditionUnknown {
+		// No event tells that the role was bound, or that the API server answers again.
+		result.RequeueAfter = earlier(result.RequeueAfter, m.backoff.lacksRole(collector))
+	} else {
+		m.backoff.hasRoles(collector)
 	}
 	return result, nil
 }

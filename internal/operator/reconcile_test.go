@@ -19,8 +19,7 @@ import (
 )
 
 func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
-	refused := collectorOf(1)
-	refused.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "PresetsReady", "status": "False"}}}
+	refused := withPresets("False")
 	paused := collectorOf(1)
 	paused.SetAnnotations(map[string]string{"kube8.dev/paused": "true"})
 	broken := errors.New("broken")
@@ -37,7 +36,7 @@ func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
 		"something is to do in a second":     {collectorOf(1), status.Outcome{Requeue: time.Second}, nil, "full", time.Second, false},
 		"something is to do after a while":   {collectorOf(1), status.Outcome{Requeue: 2 * time.Hour}, nil, "full", time.Hour, false},
 		"it waits for a check":               {collectorOf(1), status.Outcome{Verdict: plan.Checking}, nil, "full", time.Hour, true},
-		"it waits for a role to be bound":    {refused, status.Outcome{}, nil, "full", firstDelay, true},
+		"it waits for a role to be bound":    {refused, status.Outcome{}, nil, "full", firstDelay, false},
 		"it failed":                          {collectorOf(1), status.Outcome{}, broken, "error", 0, true},
 		"it is paused, and nothing was done": {paused, status.Outcome{Requeue: time.Second}, nil, "", time.Hour, true},
 		"it has gone, and nothing was done":  {nil, status.Outcome{}, nil, "", time.Hour, true},
@@ -69,6 +68,44 @@ func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A role is missing for minutes, and then an apply is refused.
+func TestARoleThatIsMissingDelaysNoRetryOfAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		collector := withPresets("False")
+		delays := backoffOf(&collector)
+		stock := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
+		ended := func(client.ObjectKey) status.Outcome { return status.Outcome{} }
+		m := &measured{stock, ended, delays, metrics.New(prometheus.NewPedanticRegistry())}
+		next := func(want time.Duration) {
+			t.Helper()
+			if result, _ := m.Reconcile(t.Context(), gateway); result.RequeueAfter != want {
+				t.Errorf("the role is looked for after %s, want %s", result.RequeueAfter, want)
+			}
+			if delays.isWaiting(collector) {
+				t.Error("it counts as a failure")
+			}
+		}
+		for _, want := range []time.Duration{2, 4, 8, 16} {
+			next(want * time.Second)
+			time.Sleep(want * time.Second) //nolint:forbidigo // of the bubble's clock
+		}
+		if got := delays.When(gateway); got != firstDelay {
+			t.Errorf("the retry is after %s", got)
+		}
+		collector = withPresets("True")
+		next(0)
+		collector = withPresets("Unknown")
+		next(firstDelay)
+	})
+}
+
+// withPresets returns a Collector with a status of the condition PresetsReady.
+func withPresets(is string) *unstructured.Unstructured {
+	collector := collectorOf(1)
+	collector.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "PresetsReady", "status": is}}}
+	return collector
 }
 
 // reconciles returns how many reconciles were measured, by how they ended.

@@ -31,6 +31,8 @@ type choice struct {
 	Counts
 	admitted, overdue []*unstructured.Unstructured
 	busy              map[int]bool // rings with Collectors that are on their way, or admitted now
+	begun             map[int]bool // rings whose turn has come, by the status of a Collector on its way
+	passed            []int        // lower rings that were done before the operator started
 }
 
 // candidate is a Collector that waits.
@@ -49,7 +51,7 @@ type candidate struct {
 // more. A percentage is of the Collectors that the change concerns, or a change of few would break all of these, and one that takes no
 // change adds nothing.
 func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) choice {
-	chosen, ready := choice{busy: map[int]bool{}}, newest{}
+	chosen, ready := choice{busy: map[int]bool{}, begun: map[int]bool{}}, newest{}
 	var waiting []candidate
 	open, taken, isStuck, takers := LastRing, map[string]int{}, map[string]bool{}, 0 // two of them by namespace
 	for i := range collectors {
@@ -68,13 +70,11 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		case !since.IsZero():
 			taken[collector.GetNamespace()]++
 			if hasFailed(collector) || now.Sub(since) > w.deadlineOf(collector) {
-				chosen.Overdue++
-				chosen.overdue = append(chosen.overdue, collector)
+				chosen.Overdue, chosen.overdue = chosen.Overdue+1, append(chosen.overdue, collector)
 				isStuck[collector.GetNamespace()] = true
 				continue
 			}
-			chosen.RollingOut++
-			chosen.busy[ring] = true
+			chosen.goOn(ring, wish != v1alpha1.RolloutNow && IsOnItsWay(collector))
 		case !isKnown, !at.expected.IsZero():
 			if isHeld || !isInstalled(collector) || w.isLate(collector, at, now) { // an installation takes what is there now
 				continue
@@ -99,7 +99,8 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 	waiting, first, areOthers := inTurn(waiting, taken, isStuck)
 	open = min(open, first)
 	overdue := placesOf(chosen.Overdue, len(isStuck), areOthers, budget)
-	if !w.mayBegin(open, ready, now) {
+	chosen.passed = w.passed(open, ready, chosen.begun[open])
+	if !w.mayBegin(open, ready, chosen.passed, now) {
 		open = -1 // no ring
 	}
 	chosen.admit(waiting, open, budget-overdue)
@@ -107,6 +108,12 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		chosen.Held, chosen.Waiting = chosen.Waiting, 0
 	}
 	return chosen
+}
+
+// goOn counts a Collector of a ring that is on its way. isBegun tells that the turn of the ring has come.
+func (c *choice) goOn(ring int, isBegun bool) {
+	c.RollingOut++
+	c.busy[ring], c.begun[ring] = true, c.begun[ring] || isBegun
 }
 
 // admit has candidates begin in their order: those whose ring is open, while there are places, and those that do not wait for that.

@@ -274,7 +274,7 @@ func TestAChangeThatIsExpectedMovesNoPlaceAndIsNotDoneByWhatWasBefore(t *testing
 	if got := f.places[key("current")]; got.expected.IsZero() {
 		t.Error("up to date by a reconcile that failed")
 	}
-	f.Done(all[2], moment, false)
+	f.Done(all[2], moment, true)
 	if got := f.places[key("chosen")]; got != (place{}) {
 		t.Errorf("one that was admitted and takes nothing has %+v", got)
 	}

@@ -141,6 +141,8 @@ func TestWhoeverHoldsACollectorForAMomentGivesItNoMoreTime(t *testing.T) {
 		if second%540 == 539 { // before its deadline
 			hold := f.fleet[0].DeepCopy()
 			hold.SetLabels(map[string]string{v1alpha1.RingLabel: "0", v1alpha1.RolloutLabel: v1alpha1.RolloutHold})
+			f.Ask(hold)
+			unstructured.RemoveNestedField(hold.Object, "status", "conditions") // it says that it is held, and is reconciled again
 			expectPending(t, f.Ask(hold), "True", v1alpha1.ReasonLeftOut, "label kube8.dev/rollout holds the operator's change back")
 			unstructured.RemoveNestedField(f.fleet[0].Object, "status", "conditions")
 			f.Ask(&f.fleet[0])
@@ -164,6 +166,20 @@ func TestAReconcileThatFailedWhileItsCollectorWaitsOpensNoRing(t *testing.T) {
 	f.Done(&f.collectors[0], now, true) // it is refused, and has seen the change
 	if admitted := f.choose(f.collectors, now).admitted; len(admitted) != 1 || admitted[0].GetName() != "b" {
 		t.Errorf("admitted %v, want the next ring", admitted)
+	}
+}
+
+func TestAReconcileThatFailedBeforeItSawTheChangeLeavesACollectorItsTurn(t *testing.T) {
+	f := newFleet("9", now)
+	f.add("a ring=0 admitted")
+	f.add("b ring=1 waits")
+	f.Done(&f.collectors[0], now, false)
+	if chosen := f.choose(f.collectors, now); len(chosen.admitted) > 0 || chosen.RollingOut != 1 {
+		t.Errorf("admitted %q, %+v, want the first ring on its way", names(chosen.admitted), chosen.Counts)
+	}
+	f.Done(&f.collectors[0], now, true)
+	if admitted := names(f.choose(f.collectors, now).admitted); len(admitted) != 1 || admitted[0] != "b" {
+		t.Errorf("admitted %q, want the next ring", admitted)
 	}
 }
 

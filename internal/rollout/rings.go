@@ -1,11 +1,15 @@
 package rollout
 
 import (
+	"context"
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,11 +37,11 @@ func (n newest) note(ring int, collector *unstructured.Unstructured) {
 }
 
 // mayBegin tells whether a ring may begin, or go on: lower rings have been done for as long as Soak says. At a gate, a person has said so
-// since. A ring without lower ones may always begin.
-func (w *Waves) mayBegin(ring int, ready newest, now time.Time) bool {
+// since. A ring without lower ones, except those that it has passed, may always begin.
+func (w *Waves) mayBegin(ring int, ready newest, passed []int, now time.Time) bool {
 	var ended time.Time
 	for lower := range ready {
-		if end := w.endOf(lower, ready); lower < ring && end.After(ended) {
+		if end := w.endOf(lower, ready); lower < ring && end.After(ended) && !slices.Contains(passed, lower) {
 			ended = end
 		}
 	}
@@ -45,6 +49,17 @@ func (w *Waves) mayBegin(ring int, ready newest, now time.Time) bool {
 		return true
 	}
 	return now.Sub(ended) >= w.Soak && (!w.isGated() || !w.continued().Before(ended))
+}
+
+// passed returns the lower rings that were done when a ring has begun, if it has: those that were not on their way since the operator
+// started. An earlier operator has let the ring begin then, and a Collector of a lower ring can have become ready anew since.
+func (w *Waves) passed(ring int, ready newest, isBegun bool) (passed []int) {
+	for lower := range ready {
+		if _, isKnown := w.ends[lower]; isBegun && lower < ring && !isKnown {
+			passed = append(passed, lower)
+		}
+	}
+	return passed
 }
 
 // endOf returns when a ring was done. An operator that has started goes by when the last Collector of the ring became ready, if that was
@@ -86,4 +101,26 @@ func RingOf(labels map[string]string) int {
 		return LastRing
 	}
 	return int(ring)
+}
+
+// labelledNamespaces reads the labels of namespaces that steer changes.
+func (w *Waves) labelledNamespaces(ctx context.Context) (map[string]map[string]string, error) {
+	labelled := map[string]map[string]string{}
+	if w.Live == nil {
+		return labelled, nil
+	}
+	for _, label := range []string{v1alpha1.RingLabel, v1alpha1.RolloutLabel} {
+		found := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}}
+		if err := w.Live.List(ctx, found, client.HasLabels{label}); err != nil {
+			return nil, fmt.Errorf("list namespaces with the label %s: %w", label, err)
+		}
+		for i := range found.Items {
+			namespace := &found.Items[i]
+			labelled[namespace.Name] = namespace.Labels
+			if continued := namespace.Annotations[v1alpha1.ContinuedAnnotation]; continued != "" {
+				labelled[namespace.Name][v1alpha1.ContinuedAnnotation] = continued
+			}
+		}
+	}
+	return labelled, nil
 }

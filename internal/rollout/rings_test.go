@@ -27,6 +27,7 @@ func TestWhenARingBegins(t *testing.T) {
 		ready     int    // how many minutes ago the Collector of ring 0 became ready; 0 if it is not
 		ended     int    // how many minutes ago the operator saw it on its way; 0 if it has not
 		zero      string // the Collector of ring 0
+		two       string // another Collector
 		want      []string
 	}{
 		"at once, without soak and gate":                    {began: 60, ended: 1, want: []string{"one"}},
@@ -44,12 +45,28 @@ func TestWhenARingBegins(t *testing.T) {
 		"not when a person has continued earlier":           {gated: true, continued: ago(11).Format(time.RFC3339), began: 90, ended: 10},
 		"when a person has continued since":                 {gated: true, continued: ago(9).Format(time.RFC3339), began: 90, ended: 10, want: []string{"one"}},
 		"when a person has continued before a start":        {gated: true, continued: ago(9).Format(time.RFC3339), began: 1, ready: 10, want: []string{"one"}},
-		"not by what is no time":                            {gated: true, continued: "yes", began: 90, ended: 10},
-		"not when a person has continued too soon":          {gated: true, continued: ago(9).Format(time.RFC3339), soak: time.Hour, began: 90, ended: 10},
-		"now, if its namespace says so":                     {gated: true, soak: time.Hour, began: 90, ended: 1, zero: "zero ring=0", want: []string{"hasty"}},
+		"on after a start, when the lower one became ready anew": {
+			gated: true, continued: ago(9).Format(time.RFC3339), began: 1, ready: 5, two: "two ring=1 rolls", want: []string{"one"},
+		},
+		"on after a start, when the lower one is not ready": {
+			gated: true, continued: ago(9).Format(time.RFC3339), began: 1, two: "two ring=1 rolls", want: []string{"one"},
+		},
+		"on after a start, during a soak that is over": {soak: time.Hour, began: 1, ready: 5, two: "two ring=1 rolls", want: []string{"one"}},
+		"not after a start, when one goes on that waits for no gate": {
+			gated: true, continued: ago(9).Format(time.RFC3339), began: 1, ready: 5, two: "two ring=1 rollout=now rolls",
+		},
+		"not after a start, when one of a lower ring goes on": {
+			gated: true, continued: ago(9).Format(time.RFC3339), began: 1, ready: 5, two: "two ring=0 overdue",
+		},
+		"not when the lower one was on its way with a further change": {
+			gated: true, continued: ago(9).Format(time.RFC3339), began: 90, ended: 1, two: "two ring=1 rolls",
+		},
+		"not by what is no time":                   {gated: true, continued: "yes", began: 90, ended: 10},
+		"not when a person has continued too soon": {gated: true, continued: ago(9).Format(time.RFC3339), soak: time.Hour, began: 90, ended: 10},
+		"now, if its namespace says so":            {gated: true, soak: time.Hour, began: 90, ended: 1, zero: "zero ring=0", want: []string{"hasty"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFleet("1", ago(row.began))
+			f := newFleet("2", ago(row.began))
 			f.Soak, f.Namespace = row.soak, "system"
 			f.namespaces = map[string]map[string]string{"system": {v1alpha1.ContinuedAnnotation: row.continued}}
 			if row.gated {
@@ -62,6 +79,9 @@ func TestWhenARingBegins(t *testing.T) {
 			f.add("one ring=1 waits")
 			if len(row.want) > 0 && row.want[0] == "hasty" {
 				f.add("hasty ring=1 rollout=now waits")
+			}
+			if row.two != "" {
+				f.add(row.two)
 			}
 			if row.ready > 0 {
 				readySince(&f.collectors[0], ago(row.ready))
@@ -94,5 +114,40 @@ func TestEachRingBeginsAnHourAfterTheOneBefore(t *testing.T) {
 	want := []time.Duration{time.Second, time.Hour + time.Second, 2*time.Hour + time.Second}
 	if diff := cmp.Diff(want, after); diff != "" {
 		t.Errorf("admitted after (-want +got)\n%s", diff)
+	}
+}
+
+// The operator starts while a ring is on its way, and a Collector of the lower ring has become ready anew before that. The gate stays open
+// also while none of the ring is on its way, and closes when the lower ring takes a further change.
+func TestARingThatHasBegunBeforeAStartGoesOn(t *testing.T) {
+	f := newTenants(4, "1", 1)
+	for i, ring := range []string{"0", "1", "1", "1"} {
+		f.fleet[i].SetLabels(map[string]string{v1alpha1.RingLabel: ring})
+	}
+	f.Namespace = "system"
+	f.namespaces = map[string]map[string]string{f.Namespace: {
+		v1alpha1.RolloutLabel: v1alpha1.RolloutGate, v1alpha1.ContinuedAnnotation: f.at.Add(-time.Hour).Format(time.RFC3339),
+	}}
+	f.read = f.at.Add(24 * time.Hour)
+	f.become(0, func(c *unstructured.Unstructured) { readySince(c, f.at.Add(-time.Minute)) })
+	f.become(1, func(c *unstructured.Unstructured) { rollsOut(c, f.at) })
+	f.change(4)
+	f.Done(&f.fleet[0], f.at, true) // the change is in the lowest ring
+	f.tick()
+	f.ready(1)
+	for _, want := range []int{2, 3} {
+		if admitted := f.tick(); len(admitted) != 1 || admitted[0] != want {
+			t.Errorf("admitted %v, want %d", admitted, want)
+		}
+		f.ready(want)
+	}
+	f.change(4)
+	if admitted := f.tick(); len(admitted) != 1 || admitted[0] != 0 {
+		t.Errorf("admitted %v, want that of the lowest ring", admitted)
+	}
+	f.ready(0)
+	f.tick()
+	if admitted := f.tick(); len(admitted) > 0 {
+		t.Errorf("admitted %v at the gate", admitted)
 	}
 }

@@ -7,6 +7,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -87,7 +87,7 @@ type Waves struct {
 	last       int                          // the number of the last place
 	line       sets.Set[client.ObjectKey]   // of Collectors that have begun to wait, since none waited
 	namespaces map[string]map[string]string // labels and ContinuedAnnotation of those with RingLabel or RolloutLabel; nil until they are read
-	ends       map[int]time.Time            // when Collectors of a ring were last on their way, since the operator started
+	ends       map[int]time.Time            // when Collectors of a ring were last on their way, since the operator started; zero if before
 	read       time.Time                    // when they were
 	began      time.Time                    // when the operator began to bring the change
 	due        *time.Time                   // when to look at the fleet again; nil while there is nothing to see
@@ -102,6 +102,7 @@ type Counts struct{ Waiting, Held, LeftOut, RollingOut, Overdue int }
 func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
+	w.wake()
 	if IsOnItsWay(collector) && w.wishOf(collector) != v1alpha1.RolloutHold {
 		return nil
 	}
@@ -109,20 +110,26 @@ func (w *Waves) Ask(collector *unstructured.Unstructured) *v1alpha1.Condition {
 	if at := w.places[key]; at.number == 0 && at.admitted.IsZero() {
 		w.queue(key, onItsWaySince(collector, at))
 	}
-	if w.due == nil { // none waited while this one was paused
-		w.due = &time.Time{}
-	}
 	at := w.places[key]
 	pending := &v1alpha1.Condition{Type: v1alpha1.UpdatePending, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonWaiting}
 	switch {
+	case w.wishOf(collector) == v1alpha1.RolloutHold:
+		at.since, at.admitted = cmp.Or(onItsWaySince(collector, at), at.since), time.Time{} // its turn comes again
+		w.places[key] = at
+		pending.Reason, pending.Message = v1alpha1.ReasonLeftOut, "label "+v1alpha1.RolloutLabel+" holds the operator's change back"
 	case !at.admitted.IsZero():
 		return RollingOut()
-	case w.wishOf(collector) == v1alpha1.RolloutHold:
-		pending.Reason, pending.Message = v1alpha1.ReasonLeftOut, "label "+v1alpha1.RolloutLabel+" holds the operator's change back"
 	default:
 		pending.Message = "the operator's change waits: " + w.turnOf(at, ring)
 	}
 	return pending
+}
+
+// wake has the fleet looked at, if there was nothing to see: the only Collector that is on its way, or waits, may have been paused.
+func (w *Waves) wake() {
+	if w.due == nil {
+		w.due = &time.Time{}
+	}
 }
 
 // queue gives a Collector the last place. It is held on its way since a moment, or that is zero. A line counts each Collector once, however
@@ -139,19 +146,20 @@ func (w *Waves) isPaused() bool {
 }
 
 // Done notes that a Collector has nothing to wait for, by a reconcile that began at a moment. That may have been before a change. A
-// reconcile that failed before it saw the change leaves the Collector to another one.
+// reconcile that failed before it saw the change leaves the Collector, and its turn, to another one.
 func (w *Waves) Done(collector *unstructured.Unstructured, began time.Time, isSeen bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	key := client.ObjectKeyFromObject(collector)
 	at, isKnown := w.places[key]
-	hasNotSeen := !isKnown || !at.expected.IsZero() || at.number > 0 && at.admitted.IsZero()
+	hasNotSeen := !isKnown || !at.expected.IsZero() || at.number > 0
 	if at.changed.After(began) || hasNotSeen && !isSeen {
 		return
 	}
 	done := place{}
 	if IsOnItsWay(collector) {
 		done.since = at.since
+		w.wake()
 	}
 	w.places[key] = done
 }
@@ -231,6 +239,9 @@ func (w *Waves) Look(ctx context.Context) {
 	for ring := range chosen.busy {
 		w.ends[ring] = now
 	}
+	for _, ring := range chosen.passed {
+		w.ends[ring] = time.Time{}
+	}
 	w.tellHeld(chosen)
 	w.Count(chosen.Counts)
 	if chosen.Waiting+chosen.Held+chosen.RollingOut == 0 && !w.isPaused() {
@@ -276,25 +287,4 @@ func (w *Waves) tellHeld(chosen choice) {
 		w.Events.Eventf(collector, corev1.EventTypeWarning, "RolloutHeld",
 			"%s; with %d overdue Collectors the change goes no further, and %d wait", cause, chosen.Overdue, chosen.Held)
 	}
-}
-
-func (w *Waves) labelledNamespaces(ctx context.Context) (map[string]map[string]string, error) {
-	labelled := map[string]map[string]string{}
-	if w.Live == nil {
-		return labelled, nil
-	}
-	for _, label := range []string{v1alpha1.RingLabel, v1alpha1.RolloutLabel} {
-		found := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}}
-		if err := w.Live.List(ctx, found, client.HasLabels{label}); err != nil {
-			return nil, fmt.Errorf("list namespaces with the label %s: %w", label, err)
-		}
-		for i := range found.Items {
-			namespace := &found.Items[i]
-			labelled[namespace.Name] = namespace.Labels
-			if continued := namespace.Annotations[v1alpha1.ContinuedAnnotation]; continued != "" {
-				labelled[namespace.Name][v1alpha1.ContinuedAnnotation] = continued
-			}
-		}
-	}
-	return labelled, nil
 }

@@ -50,8 +50,11 @@ func (f Flow) isAwaited(before, after *v1alpha1.CollectorStatus) bool {
 	if is.Status != corev1.ConditionTrue {
 		return is.Reason == v1alpha1.ReasonAllDropped || is.Reason == v1alpha1.ReasonExportFails
 	}
+	if !isTrue(before, "Ready") {
+		return true // pods have just become ready, and what was observed is of those before
+	}
 	since := pending.LastTransitionTime
-	if ready := find(before, "Ready"); ready != nil && since.Before(&ready.LastTransitionTime) {
+	if ready := find(before, "Ready"); since.Before(&ready.LastTransitionTime) {
 		since = ready.LastTransitionTime
 	}
 	return f.Observed.Before(since.Time)

@@ -43,6 +43,7 @@ const (
 	onItsWay     = `{type: UpdatePending, status: "False", reason: RollingOut, lastTransitionTime: "2026-02-02T00:00:00Z", message: on its way}`
 	flowed       = "{ready: true, dataFlowing: true}"
 	idle         = "{ready: true, dataFlowing: false}"
+	notYetReady  = `{type: Ready, status: "False", reason: Progressing, message: 0/1 available, lastTransitionTime: "2026-02-02T06:00:00Z"}`
 	nowReady     = `{type: Ready, status: "True", reason: Available, message: 1/1 available, lastTransitionTime: "2026-02-02T06:00:00Z"}`
 )
 
@@ -62,6 +63,8 @@ func TestTheStatusSaysWhetherDataFlows(t *testing.T) {
 			flows{reason: "Flowing", areWaited: true}, "True Flowing", "RollingOut"},
 		{"it ends when data flows", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]", flowed, false,
 			flows{reason: "Flowing", areWaited: true, observed: true}, "True Flowing", ""},
+		{"not when data flowed before the pods were ready", "[" + flowingSince + "," + onItsWay + "," + notYetReady + "]", flowed, false,
+			flows{reason: "Flowing", areWaited: true, observed: true}, "True Flowing", "RollingOut"},
 		{"it ends when pods are ready, if the flow is not awaited", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]", flowed, false,
 			flows{reason: "Flowing"}, "True Flowing", ""},
 		{"it goes on when data stops", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]", flowed, false,

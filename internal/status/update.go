@@ -1,9 +1,12 @@
 package status
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/rollout"
 )
 
@@ -22,6 +25,7 @@ func describeUpdate(before, after *v1alpha1.CollectorStatus, outcome Outcome, aw
 		if isTurn(after) {
 			set(after, *rollout.RollingOut())
 		}
+	case !isTurn(before) && apply.IsPassing(outcome.Err): // it tells nothing new, and the stock reconciler keeps the condition
 	default:
 		unset(after, v1alpha1.UpdatePending)
 		after.BeforeUpdate = nil
@@ -33,13 +37,14 @@ func describeUpdate(before, after *v1alpha1.CollectorStatus, outcome Outcome, aw
 	}
 }
 
-// describeTurn says what was true before the Collector's turn came, and why the change is refused then.
+// describeTurn says what was true before the Collector's turn came, and why the change is refused then. A hold can take the turn away:
+// then what was true before its first turn counts, too, for a change may have broken the Collector since.
 func describeTurn(before, after *v1alpha1.CollectorStatus, outcome Outcome) {
-	switch {
-	case !isTurn(after):
-		after.BeforeUpdate = nil
-	case !isTurn(before):
-		after.BeforeUpdate = &v1alpha1.BeforeUpdate{Ready: isTrue(before, "Ready"), DataFlowing: isTrue(before, v1alpha1.DataFlowing)}
+	if isTurn(after) && !isTurn(before) {
+		first := cmp.Or(before.BeforeUpdate, &v1alpha1.BeforeUpdate{})
+		after.BeforeUpdate = &v1alpha1.BeforeUpdate{
+			Ready: first.Ready || isTrue(before, "Ready"), DataFlowing: first.DataFlowing || isTrue(before, v1alpha1.DataFlowing),
+		}
 	}
 	if outcome.isRefused() {
 		find(after, v1alpha1.UpdatePending).Message = failure(outcome.Err, outcome.Err.Error()).message

@@ -1,11 +1,14 @@
 package status_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/record"
 
@@ -23,6 +26,7 @@ func TestTheStatusSaysWhatWasTrueBeforeAChangeOfTheOperator(t *testing.T) {
 		notReady = `{type: Ready, status: "False", lastTransitionTime: "2026-02-01T00:00:00Z"}`
 		paused   = `{type: Paused, status: "True", lastTransitionTime: "2026-02-01T00:00:00Z"}`
 		failed   = `{type: ReleaseFailed, status: "True", lastTransitionTime: "2026-02-01T00:00:00Z"}`
+		leftOut  = `{type: UpdatePending, status: "True", reason: LeftOut, message: held, lastTransitionTime: "2026-02-01T00:00:00Z"}`
 	)
 	turn := func(reason string) *v1alpha1.Condition {
 		return &v1alpha1.Condition{Type: v1alpha1.UpdatePending, Reason: reason}
@@ -57,9 +61,20 @@ func TestTheStatusSaysWhatWasTrueBeforeAChangeOfTheOperator(t *testing.T) {
 		"when it is ready again, nothing": {
 			"{beforeUpdate: {ready: true, dataFlowing: false}, conditions: [" + notReady + "," + onItsWay + "]}", onItsWay, nil, nil,
 		},
-		"when the change is held back on its way, nothing": {
+		"when the change is held back on its way, the same": {
 			"{beforeUpdate: {ready: true, dataFlowing: false}, conditions: [" + notReady + "," + onItsWay + "]}", onItsWay,
-			turn(v1alpha1.ReasonLeftOut), nil,
+			turn(v1alpha1.ReasonLeftOut), was(true, false),
+		},
+		"when its turn comes again, what was before its first turn": {
+			"{beforeUpdate: {ready: true, dataFlowing: false}, conditions: [" + notReady + "," + leftOut + "]}", leftOut,
+			turn(v1alpha1.ReasonRollingOut), was(true, false),
+		},
+		"when its turn comes again, what has become true since": {
+			"{beforeUpdate: {ready: false, dataFlowing: true}, conditions: [" + ready + "," + leftOut + "]}", leftOut,
+			turn(v1alpha1.ReasonRollingOut), was(true, true),
+		},
+		"when no change waits any more, nothing": {
+			"{beforeUpdate: {ready: true, dataFlowing: false}, conditions: [" + notReady + "," + leftOut + "]}", leftOut, nil, nil,
 		},
 	} {
 		written := update(t, row.stored, "conditions: ["+row.updated+"]",
@@ -142,6 +157,34 @@ func TestTheStatusSaysWhichBaseIsRefusedWhenNoOtherChangeIsOnItsWay(t *testing.T
 			t.Fatalf("%s: nothing is written", name)
 		}
 		if got := v1alpha1.ConditionOf(written, v1alpha1.UpdatePending); got.Reason != row.want {
+			t.Errorf("%s: %+v, want %q", name, got, row.want)
+		}
+	}
+}
+
+// The API server could not answer, so the reconcile saw neither the change nor the bases.
+func TestAPassingErrorChangesNothingOfAChangeThatWaits(t *testing.T) {
+	const ready = `{type: Ready, status: "True", lastTransitionTime: "2026-02-01T00:00:00Z"}`
+	for name, row := range map[string]struct {
+		reason string
+		err    error
+		want   string
+	}{
+		"of a refused base":                  {"BaseRefused", context.DeadlineExceeded, "BaseRefused"},
+		"of one that waits":                  {"Waiting", fmt.Errorf("read: %w", context.DeadlineExceeded), "Waiting"},
+		"of one that is held":                {"LeftOut", apierrors.NewServiceUnavailable("later"), "LeftOut"},
+		"of one whose turn has come":         {"RollingOut", context.DeadlineExceeded, ""}, // it was not ready before
+		"but another error tells of no base": {"BaseRefused", errors.New("refused"), ""},
+		"but a reconcile without one does":   {"Waiting", nil, ""},
+	} {
+		pending := `{type: UpdatePending, status: "True", message: before, lastTransitionTime: "2026-02-01T00:00:00Z", reason: ` + row.reason + "}"
+		failed := `{type: Irreconcilable, status: "True", reason: ReconcileError, message: failed}`
+		written := update(t, "{beforeUpdate: {ready: false}, conditions: ["+ready+","+pending+"]}", "conditions: ["+failed+","+pending+"]",
+			outcome{Deployed: deployed, InOrder: true, Err: row.err}, record.NewFakeRecorder(9))
+		if written == nil {
+			t.Fatalf("%s: nothing is written", name)
+		}
+		if got := v1alpha1.ConditionOf(written, v1alpha1.UpdatePending); got.Reason != row.want || row.want != "" && got.Message != "before" {
 			t.Errorf("%s: %+v, want %q", name, got, row.want)
 		}
 	}
