@@ -102,7 +102,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	}
 	seen := s.View.Objects[workload.Ref]
 	switch isAway := !seen.IsThere(); {
-	case isAway && s.comesBack(workload.Ref.Kind().Kind), seen.Uncounted:
+	case isAway && s.comesBack(workload.Ref.Kind().Kind), s.isUncounted(workload.Ref):
 		return awaitWorkload(workload.Ref, seen), false
 	case isAway && s.View.Orphans == 0: // no pods are there that a proof could protect, or they go with it
 		return p, true
@@ -179,7 +179,7 @@ func (s *Situation) second() metav1.Time { return metav1.NewTime(s.Now.UTC().Tru
 func awaitWorkload(what inventory.Reference, seen drift.Seen) Plan {
 	p := Plan{Verdict: Deferred, Restores: true}
 	p.Note("%s of the deployed revision comes back before the change is proven", what)
-	if seen.State == drift.Lost || seen.Uncounted {
+	if seen.State == drift.Lost || seen.IsThere() {
 		p.After = inventory.CacheDelay
 	}
 	return p

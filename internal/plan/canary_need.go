@@ -25,7 +25,7 @@ func (s *Situation) mustProve(workload *render.Object) bool {
 	case TemplateOf(workload) == s.Canary.Template:
 		return false
 	case s.running(workload.Ref) == 0: // no accepted pods are there, if that is known
-		return seen.Uncounted
+		return s.isUncounted(workload.Ref)
 	case seen.Hash == workload.Hash && seen.IsThere(): // it got its own form because it was proven
 		return false
 	case seen.Pending: // it has no accepted pods either, unless it has taken them back with the canary
@@ -50,6 +50,13 @@ func (s *Situation) changesMode(wanted inventory.Reference) (is, isKnown bool) {
 	}
 	deployed := s.Accepted.Recorded.First(render.Workloads)
 	return deployed != nil && deployed.Ref != wanted, true
+}
+
+// isUncounted tells whether it is not known how many pods a DaemonSet has: it is new, or the informer cache does not show it yet.
+func (s *Situation) isUncounted(workload inventory.Reference) bool {
+	seen := s.View.Objects[workload]
+	isHidden := seen.State == drift.Behind && workload.Kind().Kind == "DaemonSet"
+	return seen.Replicas == 0 && (seen.Uncounted || isHidden)
 }
 
 // running returns how many pods a workload has. A StatefulSet that is not there also has those that it takes back when it is created.

@@ -96,6 +96,13 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 			}),
 			"Deferred, restores\nmessage: DaemonSet \"c\" of the deployed revision comes back before the change is proven",
 		},
+		"a DaemonSet that the informer cache does not show yet is waited for": {
+			changed(canaryOf("DaemonSet", nil), func(s *Situation) {
+				s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *drift.Seen) { seen.Replicas, seen.State = 0, drift.Behind })
+				s.Accepted = &Accepted{Want: wanted("r1", "Secret/c-1=1", "Service/c=1", "DaemonSet/c=1")}
+			}),
+			"Deferred, restores\nmessage: DaemonSet \"c\" of the deployed revision comes back before the change is proven",
+		},
 		"a DaemonSet whose canary begins anew waits until all pods have been ready for long enough": {
 			changed(canaryOf("DaemonSet", nil, inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}), func(s *Situation) {
 				s.Canary.Last = v1alpha1.CanaryStatus{Hash: changeHash, Since: metav1.NewTime(noon.Add(-time.Hour))}
