@@ -56,8 +56,8 @@ func (a *Applier) discard(ctx context.Context, s Step) {
 	}
 }
 
-// Retain changes the policy of the StatefulSet, because the spec's may not be applied. Then it takes the StatefulSet from the owners of each
-// claim: the StatefulSet's controller may not have done so yet, and never does it for claims whose pods were scaled away
+// Retain changes the policy of the StatefulSet, because the spec's may not be applied. Then it takes the StatefulSet from the owners of
+// each claim: the StatefulSet's controller may not have done so yet, and never does it for claims whose pods were scaled away
 // (k8s.io/kubernetes, pkg/controller/statefulset/stateful_set_control.go).
 func (c cluster) Retain(ctx context.Context, set inventory.Reference, uid types.UID) error {
 	policy := map[string]any{"persistentVolumeClaimRetentionPolicy": map[string]any{"whenDeleted": "Retain"}}

@@ -164,7 +164,7 @@ func (s *simSpace) mustBeAcceptedProven(added plan.Want) {
 // simDecided is what a user has decided about a change, as an annotation of the Collector.
 type simDecided struct{ annotation, hash string }
 
-// decide has a user promote or abort the change in the status, or take that back. What is promoted counts as proven.
+// decide has a user promote or abort the change in the status, or take that back. A promoted change counts as proven.
 func (s *simSpace) decide(value string) {
 	found := s.state.Canary
 	if value != "" && found == nil || !s.exists {
