@@ -140,7 +140,9 @@ func (s *Situation) handsOver(p *Plan) bool {
 	}
 	for what, seen := range s.View.Objects {
 		if inventory.IsWorkload(what.Kind().Kind) && what != wanted.Ref && seen.IsThere() {
-			others += seen.Replicas
+			if others += seen.Replicas; s.isUncounted(what) { // it may have pods
+				others++
+			}
 			if other == (inventory.Reference{}) || what.Use() < other.Use() { // the message is always the same
 				other = what
 			}

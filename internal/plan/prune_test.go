@@ -3,6 +3,7 @@ package plan
 import (
 	"testing"
 
+	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
 )
 
@@ -25,6 +26,21 @@ func TestWhatWaitsToBePruned(t *testing.T) {
 	} {
 		if got := MayPrune(map[inventory.Reference]bool{secret: true}, row.found, row.used); got != row.want {
 			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestADaemonSetWhoseNodesAreNotCountedServesUntilAnotherWorkloadDoes(t *testing.T) {
+	for name, change := range map[string]func(*drift.Seen){
+		"its controller has not counted":          func(seen *drift.Seen) { seen.Uncounted = true },
+		"the informer cache does not show it yet": func(seen *drift.Seen) { seen.State = drift.Behind },
+	} {
+		p := Decide(Situation{
+			Deployed: "r1", Want: wanted("r2", "Deployment/c=2"), History: 2,
+			View: drift.View{Objects: with(having("DaemonSet/c=1"), "DaemonSet/c", change)},
+		})
+		if want := "DaemonSet \"c\" serves until Deployment \"c\" does"; p.Message != want || len(p.Deletes) > 0 {
+			t.Errorf("%s: %s, want message %q", name, brief(p), want)
 		}
 	}
 }
