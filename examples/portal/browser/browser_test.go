@@ -121,7 +121,13 @@ func TestAPersonMakesACollectorAndRemovesIt(t *testing.T) {
 		return most === 1; })()`)
 	isGood(ctx, t, "the history of a collector")
 	step(ctx, t, "logs have a page", open("Logs"), chromedp.WaitVisible(chromedp.ID("logs")))
-	step(ctx, t, "what was before comes back", open("History"), click("#back"), says("difference", "-  terminationGracePeriodSeconds: 7"))
+	step(ctx, t, "the history is there again", open("History"))
+	isTrue(ctx, t, "a revision is chosen, also while the page is shown anew", `(async () => {
+		let back;
+		while (!(back = document.querySelector("#back"))) await new Promise((done) => setTimeout(done, 50));
+		back.click();
+		return true; })()`)
+	step(ctx, t, "what was before comes back", says("difference", "-  terminationGracePeriodSeconds: 7"))
 	isGood(ctx, t, "the configuration of a collector")
 	step(ctx, t, "and is saved", save, says("saved", "Sent gateway."), open("History"), has(changed+`/td[.="7"]/following-sibling::td[.="–"]`))
 	step(ctx, t, "the overview has the conditions", open("Overview"), has(`//tr[th[.="Ready"]]/td[.="Available"]`), click("header summary"))
