@@ -59,7 +59,7 @@ type CollectorStatus struct {
 	// BeforeUpdate is what was true of the Collector when its turn came to take a
 	// change that the operator brings. It is there while the condition
 	// UpdatePending has the reason RollingOut, which ends when the same is true
-	// again.
+	// again, and while a hold interrupts that.
 	// +optional
 	BeforeUpdate *BeforeUpdate `json:"beforeUpdate,omitempty"`
 

@@ -37,7 +37,7 @@ type CollectorStatusApplyConfiguration struct {
 	// BeforeUpdate is what was true of the Collector when its turn came to take a
 	// change that the operator brings. It is there while the condition
 	// UpdatePending has the reason RollingOut, which ends when the same is true
-	// again.
+	// again, and while a hold interrupts that.
 	BeforeUpdate *BeforeUpdateApplyConfiguration `json:"beforeUpdate,omitempty"`
 	// RefusedObject is the object that the API server did not let the operator
 	// apply when it last tried to deploy the spec. The next attempt begins with
