@@ -75,20 +75,24 @@ func (c cluster) Retain(ctx context.Context, set inventory.Reference, uid types.
 		if err != nil || !slices.ContainsFunc(claim.OwnerReferences, isOfSet) {
 			continue
 		}
-		what := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), claim.Name)
-		err = client.IgnoreNotFound(c.merge(ctx, what, map[string]any{"metadata": map[string]any{
+		err = client.IgnoreNotFound(c.merge(ctx, claimNamed(claim.Name), map[string]any{"metadata": map[string]any{
 			"uid": claim.UID, "resourceVersion": claim.ResourceVersion, "ownerReferences": slices.DeleteFunc(claim.OwnerReferences, isOfSet),
 		}}))
 	}
 	return err
 }
 
-// merge merges fields into an object.
-func (c cluster) merge(ctx context.Context, what inventory.Reference, fields map[string]any) error {
+// claimNamed returns the reference of a claim.
+func claimNamed(name string) inventory.Reference {
+	return inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), name)
+}
+
+// merge merges fields into an object, or tries that.
+func (c cluster) merge(ctx context.Context, what inventory.Reference, fields map[string]any, options ...client.PatchOption) error {
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return err //nolint:wrapcheck // the caller says what it is about
 	}
-	patch := client.RawPatch(types.MergePatchType, text)
-	return c.writer.Patch(ctx, c.named(what), patch, client.FieldOwner(managedfields.Manager)) //nolint:wrapcheck // as above
+	options = append(options, client.FieldOwner(managedfields.Manager))
+	return c.writer.Patch(ctx, c.named(what), client.RawPatch(types.MergePatchType, text), options...) //nolint:wrapcheck // as above
 }

@@ -261,19 +261,18 @@ func (c cluster) Grow(ctx context.Context, growth Growth, dryRun bool) error {
 	if err != nil {
 		return fmt.Errorf("read the size %q: %w", growth.Size, err)
 	}
-	patch := fmt.Sprintf(`{"metadata": {"uid": %q, "resourceVersion": %q}, "spec": {"resources": {"requests": {"storage": %q}}}}`,
-		growth.UID, growth.Version, size.String())
-	claim := c.named(inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), growth.Claim))
-	merge := client.RawPatch(types.MergePatchType, []byte(patch))
-	options := []client.PatchOption{client.FieldOwner(managedfields.Manager)}
+	var options []client.PatchOption
 	if dryRun {
 		options = append(options, client.DryRunAll)
 	}
-	return c.writer.Patch(ctx, claim, merge, options...) //nolint:wrapcheck // as above
+	requests := map[string]any{"requests": map[string]any{"storage": size.String()}}
+	return c.merge(ctx, claimNamed(growth.Claim), map[string]any{
+		"metadata": map[string]any{"uid": growth.UID, "resourceVersion": growth.Version}, "spec": map[string]any{"resources": requests},
+	}, options...)
 }
 
 func (c cluster) Discard(ctx context.Context, claim Growth) error {
-	object := c.named(inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), claim.Claim))
+	object := c.named(claimNamed(claim.Claim))
 	err := c.writer.Delete(ctx, object, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.Version})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil

@@ -11,17 +11,20 @@ import (
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
+// hasCanary tells whether the wanted change has to prove itself, if it can.
+func (s *Situation) hasCanary() bool {
+	return s.Canary != nil && (!s.Canary.OfOperator || s.ByOperator)
+}
+
 // mustProve tells whether a changed workload has to prove itself: it has pods of another template, and was not proven before.
 func (s *Situation) mustProve(workload *render.Object) bool {
-	if s.Canary == nil || s.Deployed == "" || workload == nil {
+	if !s.hasCanary() || s.Deployed == "" || workload == nil {
 		return false
 	}
 	seen := s.View.Objects[workload.Ref]
 	_, isReplaced := s.Immutable[workload.Ref]
 	kind := workload.Ref.Kind().Kind
 	switch {
-	case s.Canary.OfOperator && !s.ByOperator:
-		return false
 	case TemplateOf(workload) == s.Canary.Template:
 		return false
 	case s.running(workload.Ref) == 0: // no accepted pods are there, if that is known

@@ -45,24 +45,24 @@ func (c *Canary) count(all int32) int32 {
 // aborted is why a change is rolled back that a user has aborted.
 const aborted = "the change is aborted by annotation " + v1alpha1.AbortAnnotation
 
-// rejected returns the plan for a change that canary pods have failed to prove or that a user has aborted, and whether it is one. It does
-// not matter whether pods are there now. A user who promotes the change has the last word.
-func (s *Situation) rejected() (p Plan, is bool) {
-	if s.Canary == nil || s.IsPromoted() || s.Canary.OfOperator && !s.ByOperator {
-		return p, false
+// rejection returns the wanted change if canary pods have failed to prove it or a user has aborted it, or nil. It does not matter whether
+// pods are there now. A user who promotes the change has the last word.
+func (s *Situation) rejection() *v1alpha1.CanaryStatus {
+	if !s.hasCanary() || s.IsPromoted() {
+		return nil
 	}
 	last := s.current().Last
 	if s.Canary.Aborted == last.Hash {
 		last.RolledBack = aborted
 	}
-	return s.rollBack(last, last.RolledBack), last.RolledBack != ""
+	if last.RolledBack == "" {
+		return nil
+	}
+	return &last
 }
 
 // IsRejected tells whether canary pods have failed to prove the wanted change, or a user has aborted it.
-func (s *Situation) IsRejected() bool {
-	_, is := s.rejected()
-	return is
-}
+func (s *Situation) IsRejected() bool { return s.rejection() != nil }
 
 // rollBack returns the plan that has the deployed revision serve again in place of a change.
 func (s *Situation) rollBack(last v1alpha1.CanaryStatus, cause string) Plan {

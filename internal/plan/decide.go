@@ -29,13 +29,12 @@ func (s Situation) next() Plan {
 	if s.Deletes {
 		return s.uninstall()
 	}
-	changes := s.changes()
-	rejection, isRejected := s.rejected()
+	changes, rejected := s.changes(), s.rejection()
 	switch {
 	case changes && s.Failed != nil:
 		return Plan{Verdict: Refused, Err: s.Failed, Restores: s.Drifts()}
-	case changes && isRejected:
-		return rejection
+	case changes && rejected != nil:
+		return s.rollBack(*rejected, rejected.RolledBack)
 	case changes && s.ByOperator && !s.Turn:
 		return s.deferred()
 	case s.Refusal != nil:
