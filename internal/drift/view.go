@@ -59,7 +59,7 @@ func (e *Expectation) see(object *inventory.Object, now time.Time) Seen {
 		return seen
 	}
 	seen.Next, seen.Pending = e.Next, e.Pending
-	isBehind := seen.State == Behind || object != nil && object.UID == e.UID && !e.Edited && IsOlder(object.Version, e.Version)
+	isBehind := seen.State == Behind || object != nil && !e.Edited && IsOlder(object.Version, e.Version)
 	switch {
 	case object == nil || isBehind: // for however long
 		seen.Hash, seen.UID, seen.Checked, seen.OwnsReplicas, seen.Replicas = e.Hash, e.UID, e.Checked, e.OwnsReplicas, e.Replicas

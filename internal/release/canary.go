@@ -23,11 +23,11 @@ import (
 // defaultHold is for how long canary pods have to be ready, if spec.canary does not say.
 const defaultHold = "5m"
 
-// canary returns what spec.canary says and what is known of the change. Without spec.canary it is nil, or the defaults for the operator's
-// own changes.
+// canary returns what spec.canary says and what is known of the change. It is nil if nothing can be rendered. Without spec.canary it is
+// nil, or the defaults for the operator's own changes.
 func (r *reconcile) canary() (*plan.Canary, error) {
 	fields, isSet, _ := unstructured.NestedMap(r.collector.Object, "spec", "canary")
-	if !isSet && !r.Canary {
+	if r.rendered.Hash == "" || !isSet && !r.Canary {
 		return nil, nil
 	}
 	asked := v1alpha1.Canary{}

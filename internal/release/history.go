@@ -145,7 +145,7 @@ func (r *reconcile) accept(p plan.Plan) {
 		r.records.Accept(r.ctx, *r.begun)
 		r.begun = &v1alpha1.RecordedRevision{}
 	}
-	r.isUnknown = false
+	r.isUnknown, r.unmended = false, unmended{} // that is of the revision before
 	r.remember()
 	r.deployed = r.rendered.Deployed(number)
 }

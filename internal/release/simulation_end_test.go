@@ -226,6 +226,9 @@ func (s *simSpace) converges(when string) {
 	default:
 		s.restored(why, when)
 	}
+	if want.Hash == simBroken && s.state.is("Ready").Reason == v1alpha1.ReasonRolledBack {
+		w.violates("S7", "%s, Ready is %s, and nothing was rendered that could be rolled back", when, v1alpha1.ReasonRolledBack)
+	}
 }
 
 // restored checks that the last accepted revision is there.

@@ -129,6 +129,19 @@ func TestTheSimulationFindsNoDefectOfAProofThatWasMended(t *testing.T) {
 				edit("configuration", "2", 8), {Action: simulation.Pass, N: 60}, {Action: simulation.Scale, Rounds: n % 4}, {Action: simulation.Pass, N: 400},
 			}
 		},
+		"a configuration that is broken counts as aborted after a change was promoted": func(n int) []simulation.Event { // S7
+			return []simulation.Event{
+				edit("canary", "true", 0), {Action: simulation.Pass, N: 60}, edit("configuration", "2", 1+n%5),
+				{Action: simulation.Decide, Value: "promote", Rounds: 3}, edit("configuration", "6", 5),
+			}
+		},
+		"a record that cannot be read counts as that of a later revision": func(n int) []simulation.Event { // S11
+			return []simulation.Event{
+				edit("canary", "true", 0), edit("image", "1", 5), {Action: simulation.Rehash, N: 1 + n%3}, {Action: simulation.Hold, Target: "Deployment"},
+				{Action: simulation.Delete, Target: "Deployment"}, edit("claim-size", "2", 2), {Action: simulation.ChangeBase, N: 2, At: n % 5, Rounds: 1},
+				{Action: simulation.ChangeBase, N: 3, Rounds: 3}, edit("configuration", "2", 3),
+			}
+		},
 		"a canary that is the only pod of a StatefulSet proves nothing": func(n int) []simulation.Event { // S11
 			return []simulation.Event{
 				edit("canary", "true", 0), edit("mode", "statefulset", 4), {Action: simulation.Pass, N: 60}, edit("image", "2", n%5),

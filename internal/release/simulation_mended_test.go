@@ -209,6 +209,13 @@ func TestTheSimulationFindsNoDefectThatWasMended(t *testing.T) {
 				{Action: simulation.Edit, Field: "claim-class", Value: "fast", Rounds: 9},
 			}
 		},
+		"an object counts as applied that the informer cache has although another one has its name": func(n int) []simulation.Event { // S1
+			return append(begin,
+				simulation.Event{Action: simulation.Stop, Target: "Pod"}, simulation.Event{Action: simulation.Stop, Target: "Deployment", Rounds: 5},
+				simulation.Event{Action: simulation.Edit, Field: "volumes", Value: "3", Rounds: 5},
+				simulation.Event{Action: simulation.Delete, Target: "Deployment", Rounds: 1 + n%3}, simulation.Event{Action: simulation.Pass, N: 400},
+				simulation.Event{Action: simulation.Edit, Field: "volumes", Value: "0", Rounds: 5})
+		},
 		"nothing has begun since the digest that the late informer cache has": func(n int) []simulation.Event { // S10
 			return append(begin,
 				simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "0", Rounds: 9},
