@@ -36,7 +36,7 @@ type Object struct {
 	Replicas   int32                // how many pods a workload is to have
 	Uncounted  bool                 // that is not known yet: the controller of a new DaemonSet has not counted nodes
 	Revision   string               // the revision of a StatefulSet that its next pods have
-	KeepsOld   bool                 // but those below its partition have an earlier one
+	Partition  int32                // but those with lower ordinals have an earlier one; 0 if none is there
 	Available  int32                // how many of its pods are available
 	Serves     bool                 // all pods of a workload are as its last change wants them, and at least one is there
 }
@@ -73,8 +73,10 @@ func Of(object client.Object) Object {
 	o.Available = pods.Available
 	if set, isSet := object.(*appsv1.StatefulSet); isSet {
 		rolling := set.Spec.UpdateStrategy.RollingUpdate
-		isPartitioned := rolling != nil && ptr.Deref(rolling.Partition, 0) > 0
-		o.Revision, o.KeepsOld = set.Status.UpdateRevision, isPartitioned && set.Status.CurrentRevision != set.Status.UpdateRevision
+		o.Revision = set.Status.UpdateRevision
+		if rolling != nil && set.Status.CurrentRevision != set.Status.UpdateRevision {
+			o.Partition = ptr.Deref(rolling.Partition, 0)
+		}
 	}
 	if set, isSet := object.(*appsv1.DaemonSet); isSet {
 		o.Uncounted = set.Status.ObservedGeneration == 0

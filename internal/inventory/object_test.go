@@ -62,7 +62,7 @@ func TestAWorkloadServesAlsoWithPodsThatAreToStayOld(t *testing.T) {
 		t.Error("a StatefulSet with a partition does not serve")
 	}
 	set.Status.CurrentRevision, set.Status.UpdateRevision = "c-1", "c-2"
-	if !Of(set).KeepsOld {
+	if Of(set).Partition != 1 {
 		t.Error("a StatefulSet makes no pod of an earlier revision below its partition")
 	}
 	set.Spec.UpdateStrategy.RollingUpdate.Partition = new(int32(0))

@@ -124,7 +124,7 @@ func (s *Situation) mayReturn(mounted inventory.Reference) bool {
 // bringsBack tells whether a workload may bring back a pod of an earlier revision. As long as a Deployment does not serve, its earlier pods
 // do, and one that was evicted comes back. Other workloads make a new one of it, except a StatefulSet with a partition.
 func bringsBack(what inventory.Reference, workload inventory.Object) bool {
-	return workload.KeepsOld || what.Kind().Kind == "Deployment" && workload.Replicas > 0 && !workload.Serves
+	return workload.Partition > 0 || what.Kind().Kind == "Deployment" && workload.Replicas > 0 && !workload.Serves
 }
 
 // handsOver tells whether a workload of another kind still serves in place of the wanted one: until that serves, or cannot because

@@ -20,7 +20,7 @@ func TestWhatWaitsToBePruned(t *testing.T) {
 		"it has gone":      {map[inventory.Reference]inventory.Object{}, nil, true},
 		"an earlier pod may come back and use it": {map[inventory.Reference]inventory.Object{secret: {}, workload: {Replicas: 1}}, nil, false},
 		"a StatefulSet makes pods below its partition of an earlier revision": {
-			map[inventory.Reference]inventory.Object{secret: {}, ref("StatefulSet/c"): {Replicas: 2, Serves: true, KeepsOld: true}}, nil, false,
+			map[inventory.Reference]inventory.Object{secret: {}, ref("StatefulSet/c"): {Replicas: 2, Serves: true, Partition: 1}}, nil, false,
 		},
 		"there are no pods that could come back to it": {map[inventory.Reference]inventory.Object{secret: {}, workload: {}}, nil, true},
 	} {

@@ -65,10 +65,12 @@ func nextRenewed(set inventory.Object, pods []inventory.Pod) (next *inventory.Po
 	return next, allServe && set.Available >= serve || !next.Ready
 }
 
-// firstBroken returns the first pod of an earlier template of a StatefulSet that something keeps from serving, or nil.
+// firstBroken returns the first pod of an earlier template of a StatefulSet that something keeps from serving, or nil. Below the partition,
+// a new pod would have the earlier template, too.
 func firstBroken(set inventory.Object, pods []inventory.Pod) *inventory.Pod {
 	at := slices.IndexFunc(pods, func(pod inventory.Pod) bool {
-		return pod.Broken && !pod.Ready && !pod.Deleting && pod.Revision != set.Revision
+		isOld := pod.Revision != set.Revision && pod.Ordinal >= uint64(set.Partition) //nolint:gosec // the schema refuses negative ones
+		return isOld && pod.Broken && !pod.Ready && !pod.Deleting
 	})
 	if at < 0 {
 		return nil

@@ -69,14 +69,19 @@ func TestPodsThatLackAClaimAreReplacedOneAfterTheOther(t *testing.T) {
 		"one that is broken serves only when it is made anew":  {setPods("0", "1 broken unready", "2"), "queue", "", "c-0 0s", 2},
 		"one that is new, and broken, ends it":                 {setPods("0 queue broken unready", "1", "2"), "queue", "", " 0s", 2},
 		"one that is old, and broken, goes before it":          {setPods("0 queue broken unready old", "1", "2"), "queue", "", "c-0 0s", 2},
+		"one that is old, broken and to stay old is in vain":   {setPods("0 queue broken unready old", "1", "2"), "queue", "partitioned", " 0s", 2},
 		"one that no StatefulSet has taken back yet may serve": {setPods("0 unready orphan", "1 unready orphan"), "queue", "", " 1s", 2},
 		"what is scaled away goes by itself":                   {setPods("0 queue", "7"), "queue", "", " 0s", 2},
 		"the informer cache is behind":                         {setPods("0", "1"), "queue", "behind", " 1s", 2},
 		"the StatefulSet is being deleted":                     {setPods("0", "1"), "queue", "deleting", " 0s", 2},
 		"the StatefulSet has no claims":                        {setPods("0", "1"), "", "", " 0s", 2},
 	} {
-		view := with(having(strings.TrimSpace("StatefulSet/c=1 "+row.state)), "StatefulSet/c", func(seen *drift.Seen) {
+		state, isPartitioned := strings.CutPrefix(row.state, "partitioned")
+		view := with(having(strings.TrimSpace("StatefulSet/c=1 "+state)), "StatefulSet/c", func(seen *drift.Seen) {
 			seen.Claims, seen.Replicas, seen.Available, seen.Revision = row.set, 3, row.available, "new"
+			if isPartitioned {
+				seen.Partition = 1
+			}
 		})
 		for _, refused := range []error{nil, errors.New("no")} {
 			p := Decide(Situation{

@@ -178,6 +178,9 @@ func (o *simObject) seen() inventory.Object {
 		if o.get(simClaims) != "" {
 			seen.Claims = simClaim
 		}
+		if from, _ := o.partition(); o.kind() == "StatefulSet" {
+			seen.Partition = int32(from)
+		}
 		seen.Serves = !s.behind && s.wanted > 0 && s.updated >= s.wanted && s.ready >= s.wanted
 	}
 	return seen

@@ -82,7 +82,7 @@ func TestANetworkPolicyOfAChangeWhoseClaimsMayNotGrowIsNotInForce(t *testing.T) 
 	})
 	awaitFailed(t, collector, "expand PersistentVolumeClaim")
 	awaitFailures(t, since, collector, 2)
-	NewWithT(t).Eventually(func() []string { return names(contents(t, collector.Namespace)) }).WithTimeout(5 * time.Second).
+	NewWithT(t).Eventually(func() []string { return names(contents(t, collector.Namespace)) }).
 		ShouldNot(ContainElement("NetworkPolicy/gateway"))
 }
 
