@@ -59,10 +59,12 @@ func (e *Expectation) see(object *inventory.Object, now time.Time) Seen {
 		return seen
 	}
 	seen.Next, seen.Pending = e.Next, e.Pending
-	isBehind := seen.State == Behind || object != nil && !e.Edited && IsOlder(object.Version, e.Version)
+	isOlder := object != nil && !e.Edited && IsOlder(object.Version, e.Version) // for however long
 	switch {
-	case object == nil || isBehind: // for however long
+	case object == nil || seen.State == Behind || isOlder && object.UID == e.UID:
 		seen.Hash, seen.UID, seen.Checked, seen.OwnsReplicas, seen.Replicas = e.Hash, e.UID, e.Checked, e.OwnsReplicas, e.Replicas
+	case isOlder: // all else is of its predecessor
+		seen.Hash = e.Hash
 	case e.Edited:
 		seen.Hash = ""
 	case seen.State == InOrder:

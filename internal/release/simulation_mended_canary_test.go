@@ -142,6 +142,12 @@ func TestTheSimulationFindsNoDefectOfAProofThatWasMended(t *testing.T) {
 				{Action: simulation.ChangeBase, N: 3, Rounds: 3}, edit("configuration", "2", 3),
 			}
 		},
+		"a pod is replaced that lacks a claim of the predecessor of its StatefulSet": func(n int) []simulation.Event { // S3
+			return []simulation.Event{
+				edit("mode", "statefulset", 5), {Action: simulation.Scale, N: 4, Rounds: 5}, edit("claim-size", "1", 4+n%3),
+				{Action: simulation.Stop, Target: "StatefulSet"}, edit("claim-size", "0", 4), {Action: simulation.Pass, N: 5 * (n % 4)},
+			}
+		},
 		"a canary that is the only pod of a StatefulSet proves nothing": func(n int) []simulation.Event { // S11
 			return []simulation.Event{
 				edit("canary", "true", 0), edit("mode", "statefulset", 4), {Action: simulation.Pass, N: 60}, edit("image", "2", n%5),
