@@ -152,7 +152,7 @@ func (p pod) after(a answer, now time.Duration) pod {
 	}
 	is := code(0)
 	if before := p.last; before != nil {
-		if a.sample.total < before.total {
+		if a.sample.isOfRestart(before) {
 			before = &Sample{}
 		}
 		is = codeOf(before.until(a.sample))
@@ -192,6 +192,17 @@ func rate(amount float64, within time.Duration) float32 {
 		return 0
 	}
 	return float32(amount / within.Seconds())
+}
+
+// isOfRestart tells whether the collector has started anew since a sample: all of its counts have fallen. A part of
+// the counts falls when a collector forgets a series, as of a file that has gone.
+func (s *Sample) isOfRestart(before *Sample) bool {
+	for r := range queued {
+		if before.values[r] > 0 && s.values[r] >= before.values[r] {
+			return false
+		}
+	}
+	return s.total < before.total
 }
 
 // since returns how much a count has grown.

@@ -62,6 +62,8 @@ func TestTheConditionSaysWhetherDataFlows(t *testing.T) {
 			"a: silent | a: in 5 out 5 | a: silent | a: in 5 out 5 | a: silent", "Flowing | Flowing | Flowing | Flowing | Flowing"},
 		{"a collector that starts anew counts from nothing", "Flowing",
 			"a: in 50 out 50 | a: restart in 9 out 9 | a: in 50 out 50 | a: restart in 9 | a: in 5 out 5", "Flowing | Flowing | Flowing | Flowing | Flowing"},
+		{"a series that a collector forgets is no restart", "Flowing",
+			"a: in 900 out 950 | a: in -99 | a: in -99", "Flowing | Flowing | NoTraffic"},
 		{"a dead backend is told, though its pod starts anew each time", "Flowing",
 			"a: in 50 out 50 | a: restart in 9 | a: restart in 8", "Flowing | Flowing | AllDropped"},
 		{"a dead backend is told, though its pods are not ready now and then", "Flowing",

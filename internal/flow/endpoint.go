@@ -129,5 +129,5 @@ type Amounts struct{ Received, Sent, Failed, Dropped, Queued float64 }
 func (s *Sample) Since(before *Sample) (Amounts, bool) {
 	return Amounts{
 		s.since(before, received), s.since(before, sent), s.since(before, failed), s.since(before, dropped), s.values[queued],
-	}, s.total >= before.total
+	}, !s.isOfRestart(before)
 }

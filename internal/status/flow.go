@@ -47,11 +47,11 @@ func (f Flow) isAwaited(before, after *v1alpha1.CollectorStatus) bool {
 	if !f.IsAwaited || is == nil || pending == nil || !wasBefore(before).DataFlowing {
 		return false
 	}
-	if is.Status != corev1.ConditionTrue {
+	if is.Status == corev1.ConditionFalse {
 		return is.Reason == v1alpha1.ReasonAllDropped || is.Reason == v1alpha1.ReasonExportFails
 	}
 	if !isTrue(before, "Ready") {
-		return true // pods have just become ready, and what was observed is of those before
+		return true // pods have just become ready, and what was observed, if anything, is of those before
 	}
 	since := pending.LastTransitionTime
 	if ready := find(before, "Ready"); since.Before(&ready.LastTransitionTime) {

@@ -24,7 +24,7 @@ func (f flows) Condition(client.Object) *v1alpha1.Condition {
 	if f.reason == "" {
 		return nil
 	}
-	is := map[string]corev1.ConditionStatus{v1alpha1.ReasonFlowing: "True", v1alpha1.ReasonAllDropped: "False"}[f.reason]
+	is := map[string]corev1.ConditionStatus{v1alpha1.ReasonFlowing: "True", v1alpha1.ReasonAllDropped: "False", v1alpha1.ReasonUnreachable: "Unknown"}[f.reason]
 	return &v1alpha1.Condition{Type: v1alpha1.DataFlowing, Status: is, Reason: f.reason}
 }
 
@@ -65,6 +65,10 @@ func TestTheStatusSaysWhetherDataFlows(t *testing.T) {
 			flows{reason: "Flowing", areWaited: true, observed: true}, "True Flowing", ""},
 		{"not when data flowed before the pods were ready", "[" + flowingSince + "," + onItsWay + "," + notYetReady + "]", flowed, false,
 			flows{reason: "Flowing", areWaited: true, observed: true}, "True Flowing", "RollingOut"},
+		{"not when no pod was ready that could be asked", "[" + onItsWay + "," + notYetReady + "]", flowed, false,
+			flows{reason: "Unreachable", areWaited: true}, "Unknown Unreachable", "RollingOut"},
+		{"it ends when new pods cannot be asked", "[" + onItsWay + "," + nowReady + "]", flowed, false,
+			flows{reason: "Unreachable", areWaited: true, observed: true}, "Unknown Unreachable", ""},
 		{"it ends when pods are ready, if the flow is not awaited", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]", flowed, false,
 			flows{reason: "Flowing"}, "True Flowing", ""},
 		{"it goes on when data stops", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]", flowed, false,
