@@ -206,7 +206,9 @@ func (r *reconcile) report(before revision.Deployed, err error) {
 	if before.Revision == 0 {
 		action = metrics.Install
 	}
-	r.Metrics.Acted(action, err)
+	if !errors.As(err, new(*plan.CanaryError)) { // which counts as a canary
+		r.Metrics.Acted(action, err)
+	}
 	r.reportUnfollowed(err)
 	r.reportUnproven(err)
 }

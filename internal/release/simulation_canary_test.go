@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -194,6 +196,23 @@ func (s *simSpace) rolledBack(want plan.Want) string {
 	return ""
 }
 
+// simFailedUpgrades returns how many upgrades of releases are counted as failed.
+func simFailedUpgrades(t *testing.T, registry *prometheus.Registry) (count float64) {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "kube8_release_actions_total" && strings.Contains(metric.String(), "failure") {
+				count += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return count
+}
+
 func TestACanaryOfTheModelProvesAChangeOrTakesItBack(t *testing.T) {
 	begin := []simulation.Event{
 		{Action: simulation.Edit, Field: "canary", Value: "true"}, {Action: simulation.Edit, Field: "replicas", Value: "3"},
@@ -214,7 +233,8 @@ func TestACanaryOfTheModelProvesAChangeOrTakesItBack(t *testing.T) {
 	} {
 		for _, mode := range []string{"deployment", "statefulset"} {
 			t.Run(name+", "+mode, func(t *testing.T) {
-				w := newSimWorld(simulation.Schedule{Collectors: 1}, &simCharts{}, newSimRunner(nil).metrics, nil)
+				registry := prometheus.NewRegistry()
+				w := newSimWorld(simulation.Schedule{Collectors: 1}, &simCharts{}, metrics.New(registry), nil)
 				events := append(slices.Clone(begin), row.events...)
 				events = slices.Insert(events, 0, simulation.Event{Action: simulation.Edit, Field: "mode", Value: mode})
 				for _, event := range append(events, simulation.Event{Action: simulation.Edit, Field: "configuration", Value: "2"}) {
@@ -226,6 +246,9 @@ func TestACanaryOfTheModelProvesAChangeOrTakesItBack(t *testing.T) {
 				if got != row.pods || s.state.revision() != row.revision || s.state.verdict != row.verdict || s.state.ready() != row.isReady || w.violation != "" {
 					t.Errorf("%d of %d pods, %s %s, want %d pods, revision %d, %s, ready %t", got, len(s.pods), s.state, w.violation,
 						row.pods, row.revision, row.verdict, row.isReady)
+				}
+				if failed := simFailedUpgrades(t, registry); failed != 0 {
+					t.Errorf("%v upgrades count as failed, and a proof is none", failed)
 				}
 			})
 		}
