@@ -169,6 +169,7 @@ func TestTheCommandsOfCausesRun(t *testing.T) {
 	podOn(t, collector, newKubelet(t), "gateway-a", map[string]string{collectorLabel: "gateway"})
 	p := pluginIn(t, collector.Namespace)
 	for heading, read := range map[string]func() (string, error){
+		"Policies": func() (string, error) { return docs.Script("docs/reference/causes.md", "Policies and webhooks") },
 		"Images":   func() (string, error) { return docs.Script("docs/reference/causes.md", "Images") },
 		"Starting": func() (string, error) { return docs.Script("docs/reference/causes.md", "Starting") },
 		"Nodes":    func() (string, error) { return docs.Script("docs/reference/causes.md", "Nodes") },
