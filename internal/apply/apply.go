@@ -91,10 +91,10 @@ func (a *Applier) step(ctx context.Context, s Step) (after *inventory.Object, er
 			a.discard(ctx, s)
 		}
 		applied, err := a.apply(ctx, s)
-		return &applied, err
+		return &applied, refusedFor(err, s.Ref)
 	case Replace:
 		applied, err := a.replace(ctx, s)
-		return &applied, err
+		return &applied, refusedFor(err, s.Ref)
 	case Adopt:
 		return a.adopt(ctx, s)
 	case Delete:

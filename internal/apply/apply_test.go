@@ -70,7 +70,10 @@ func TestSteps(t *testing.T) {
 	noDryRun := apierrors.NewBadRequest("admission webhook \"x\" does not support dry run")
 	replace := stepOf(Replace, "StatefulSet", "old")
 	replace.Old = &Old{Ref: replace.Ref, UID: "old", Orphan: true, Grow: []Growth{{Claim: "queue-c-0", Size: "2Gi"}}}
+	const triesExchange = "delete HorizontalPodAutoscaler/c of old orphan false dry run true"
 	const triesToDelete = "delete StatefulSet/c of old orphan true dry run true"
+	replaceOnly := replace
+	replaceOnly.Old = &Old{Ref: replace.Ref, UID: "old", Orphan: true}
 	exchange := stepOf(Replace, "ScaledObject", "")
 	exchange.Old = &Old{Ref: refTo("HorizontalPodAutoscaler"), UID: "old"}
 	tryExchange := exchange
@@ -86,6 +89,7 @@ func TestSteps(t *testing.T) {
 		step      Step
 		live      []*unstructured.Unstructured
 		refuse    func(Request) error
+		keeps     error
 		want      []string
 		wantError string
 	}{
@@ -185,16 +189,23 @@ func TestSteps(t *testing.T) {
 			step: exchange, live: []*unstructured.Unstructured{objectOf("HorizontalPodAutoscaler", "old", true)},
 			refuse: onlyWhen(func(r Request) bool { return r.DryRun }, keda),
 			want: []string{
-				"try ScaledObject/c", "read HorizontalPodAutoscaler/c", "delete HorizontalPodAutoscaler/c of old orphan false dry run false",
+				triesExchange, "try ScaledObject/c", "read HorizontalPodAutoscaler/c", "delete HorizontalPodAutoscaler/c of old orphan false dry run false",
 				"apply ScaledObject/c",
 			},
 		},
 		"a dry run of an autoscaler may name the one that goes": {
-			step: tryExchange, refuse: onlyWhen(func(Request) bool { return true }, keda), want: []string{"try ScaledObject/c"},
+			step: tryExchange, refuse: onlyWhen(func(Request) bool { return true }, keda), want: []string{triesExchange, "try ScaledObject/c"},
+		},
+		"an autoscaler that may not go stays, and is told by a dry run": {
+			step: tryExchange, keeps: forbidden, want: []string{triesExchange}, wantError: "is forbidden",
+		},
+		"a StatefulSet that may not go stays": {
+			step: replaceOnly, live: []*unstructured.Unstructured{objectOf("StatefulSet", "old", true)}, keeps: forbidden, wantError: "is forbidden",
+			want: []string{"try StatefulSet/c as c-dry-run-old", "read StatefulSet/c", "delete StatefulSet/c of old orphan true dry run false"},
 		},
 		"an autoscaler stays whose successor is refused for anything else": {
 			step: exchange, live: []*unstructured.Unstructured{objectOf("HorizontalPodAutoscaler", "old", true)},
-			refuse: onlyWhen(func(Request) bool { return true }, policy), want: []string{"try ScaledObject/c"}, wantError: "denied request",
+			refuse: onlyWhen(func(Request) bool { return true }, policy), want: []string{triesExchange, "try ScaledObject/c"}, wantError: "denied request",
 		},
 		"an object that stays is labelled": {
 			step: Step{Action: Adopt, Ref: refTo("Secret"), UID: "1"}, live: []*unstructured.Unstructured{objectOf("Secret", "1", true)},
@@ -205,7 +216,7 @@ func TestSteps(t *testing.T) {
 		"what is no action is an error": {step: Step{Action: "dance", Ref: refTo("Secret")}, wantError: "there is no such step"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cluster := &script{live: map[inventory.Reference]*unstructured.Unstructured{}, refuse: row.refuse}
+			cluster := &script{live: map[inventory.Reference]*unstructured.Unstructured{}, refuse: row.refuse, keeps: row.keeps}
 			for _, object := range row.live {
 				cluster.live[inventory.ReferenceTo(object)] = object
 			}
@@ -219,6 +230,11 @@ func TestSteps(t *testing.T) {
 			err := applier.Do(t.Context(), [][]Step{{row.step}, {}})
 			if row.wantError == "" && err != nil || row.wantError != "" && (err == nil || !strings.Contains(err.Error(), row.wantError)) {
 				t.Errorf("error %v, want %q", err, row.wantError)
+			}
+			_, isConflict := errors.AsType[*inventory.ConflictError](err)
+			isOfCode := isConflict || len(immutablesIn(err)) > 0 || row.step.Action == Try || row.step.Action == "dance"
+			if err != nil && !isOfCode && (RefusedIn(err) == nil || RefusedIn(err).Kind != row.step.Ref.Kind().Kind) {
+				t.Errorf("%v does not say which object is refused, so the next attempt does not begin with it", err)
 			}
 			if diff := cmp.Diff(row.want, cluster.asked); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)

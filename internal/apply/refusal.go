@@ -29,7 +29,7 @@ func (e *GoneError) Unwrap() error { return e.error }
 
 // gone makes err a *GoneError if it says that the cluster does not have the kind.
 func gone(err error) error {
-	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) && !isOfWebhook(err) {
 		return &GoneError{err}
 	}
 	return err
@@ -46,6 +46,18 @@ func (e *RefusedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns what the API server says.
 func (e *RefusedError) Unwrap() error { return e.Err }
+
+// refusedFor makes what keeps a step from being done a *RefusedError for the step's object, so that the next attempt begins with it: also
+// what keeps another object from being deleted to make room. An error that has a meaning of its own, or may be over soon, stays.
+func refusedFor(err error, what inventory.Reference) error {
+	_, isImmutable := errors.AsType[*immutableError](err)
+	_, isConflict := errors.AsType[*inventory.ConflictError](err)
+	_, isGone := errors.AsType[*GoneError](err)
+	if !Stays(err) || RefusedIn(err) != nil || HasAdopted(err) || isImmutable || isConflict || isGone {
+		return err
+	}
+	return &RefusedError{err, what}
+}
 
 // adoptedError says that a step could not create an object, which was there as another revision has it, and has adopted it.
 type adoptedError struct{ Ref inventory.Reference }
@@ -266,7 +278,8 @@ func IsLost(err error) bool {
 	if err == nil || isOfWebhook(err) {
 		return false
 	}
-	return errors.As(err, &transport) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+	isCut := strings.Contains(err.Error(), "reading response body") // client-go has no type for it
+	return isCut || errors.As(err, &transport) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)
 }
 

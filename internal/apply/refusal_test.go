@@ -29,6 +29,16 @@ func TestAWorkloadThatSelectsOtherPodsIsRefusedWithAFix(t *testing.T) {
 	}
 }
 
+func TestAWebhooksCodeDoesNotSayThatAKindHasGone(t *testing.T) {
+	for text, want := range map[string]bool{"the server could not find the requested resource": true, "admission webhook \"w\" denied the request: no": false} {
+		err := apierrors.NewNotFound(schema.GroupResource{Resource: "x"}, "c")
+		err.ErrStatus.Message = text
+		if _, hasGone := errors.AsType[*GoneError](gone(err)); hasGone != want {
+			t.Errorf("%s: gone %t", text, hasGone)
+		}
+	}
+}
+
 // The informer cache has not shown it. It may serve, and the decision to create it says nothing about that.
 func TestAnObjectThatIsThereAsAnotherRevisionHasItIsAdoptedAndNotChanged(t *testing.T) {
 	claim := objectOf("PersistentVolumeClaim", "1", true)

@@ -64,9 +64,9 @@ func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error)
 }
 
 // grow expands the claims of a StatefulSet that is replaced. A dry run tries all of that, and whether the StatefulSet may go then, because
-// no claim can shrink again.
+// no claim can shrink again. It also tries whether an object of another kind may go.
 func (a *Applier) grow(ctx context.Context, s Step, dryRun bool) error {
-	if dryRun && len(s.Old.Grow) > 0 {
+	if dryRun && (len(s.Old.Grow) > 0 || s.Old.Ref != s.Ref) {
 		if err := a.Cluster.Delete(ctx, s.Old.Ref, s.Old.UID, s.Old.Orphan, true); err != nil && !lacksDryRun(err) {
 			return err
 		}

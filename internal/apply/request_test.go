@@ -86,6 +86,7 @@ func TestALostAnswerIsToldFromARefusal(t *testing.T) {
 		"an API server that ends": {apierrors.NewServiceUnavailable("shutting down"), false, true},
 		"no answer":               {context.DeadlineExceeded, true, true},
 		"a late answer":           {apierrors.NewTimeoutError("try again", 1), true, true},
+		"an answer that is cut":   {errors.New("unexpected error when reading response body. Please retry: unexpected EOF"), true, true},
 		"no network":              {&url.Error{Op: "Patch", Err: errors.New("connection refused")}, true, true},
 		"a busy API":              {apierrors.NewTooManyRequests("slow down", 1), true, true},
 		"the end of a run":        {context.Canceled, true, true},

@@ -18,6 +18,7 @@ type script struct {
 	claims []corev1.PersistentVolumeClaim
 	live   map[inventory.Reference]*unstructured.Unstructured
 	refuse func(request Request) error
+	keeps  error // refuses deletions
 	asked  []string
 }
 
@@ -63,10 +64,10 @@ func (c *script) Restore(_ context.Context, deleted *unstructured.Unstructured) 
 
 func (c *script) Delete(_ context.Context, what inventory.Reference, uid types.UID, orphan, dryRun bool) error {
 	c.asked = append(c.asked, fmt.Sprintf("delete %s of %s orphan %t dry run %t", what.Use(), uid, orphan, dryRun))
-	if !dryRun {
+	if !dryRun && c.keeps == nil {
 		delete(c.live, what)
 	}
-	return nil
+	return c.keeps
 }
 
 func (c *script) Claims(context.Context) ([]corev1.PersistentVolumeClaim, error) {
