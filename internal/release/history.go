@@ -107,7 +107,7 @@ func (r *reconcile) begin(p plan.Plan) error {
 	content.Secrets = p.Creates("Secret")
 	begun, err := r.records.Begin(r.ctx, content)
 	switch {
-	case err == nil || apply.IsLost(err):
+	case err == nil || apply.IsPassing(err): // it may be there
 		r.begun, r.touched = &begun, wasBegun && r.touched
 	case wasBegun:
 		r.losesTrack()
@@ -145,7 +145,8 @@ func (r *reconcile) accept(p plan.Plan) {
 		r.records.Accept(r.ctx, *r.begun)
 		r.begun = &v1alpha1.RecordedRevision{}
 	}
-	r.isUnknown, r.unmended = false, unmended{} // that is of the revision before
+	r.isUnknown, r.unmended = false, unmended{}
+	r.learned.accepted, r.learned.unmended = nil, nil // as all that is known of the revision before
 	r.remember()
 	r.deployed = r.rendered.Deployed(number)
 }

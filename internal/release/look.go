@@ -74,9 +74,9 @@ func (r *reconcile) unchanged(now revision.Inputs, isRead bool) (p plan.Plan, is
 
 // findScaler looks for an autoscaler of another client, once in a reconcile that sees its trace.
 func (r *reconcile) findScaler(s *plan.Situation) error {
-	r.scaled = scaled{}
 	workload, may := s.MayBeScaled()
 	if !may {
+		r.scaled = scaled{}
 		return nil
 	}
 	if r.learned.scaler == nil {
@@ -86,6 +86,7 @@ func (r *reconcile) findScaler(s *plan.Situation) error {
 		}
 		r.learned.scaler = &found
 	}
+	r.scaled = scaled{}
 	if s.ScaledBy = *r.learned.scaler; s.ScaledBy != "" {
 		s.Scaled, r.scaled = workload, scaled{s.ScaledBy, workload, r.now().Add(plan.ScaledPeriod)}
 	}

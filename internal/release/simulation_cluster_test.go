@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -175,7 +176,7 @@ func (s *simSpace) refuses(creates bool, what inventory.Reference, isDryRun bool
 		switch {
 		case isBlind && isDryRun:
 			return apierrors.NewBadRequest("admission webhook \"w\" does not support dry run")
-		case refusal.how == simulation.SilentWebhook, refusal.how == simulation.Quota && !creates:
+		case refusal.how == simulation.SilentWebhook, refusal.how == simulation.Quota && !creates, refusal.how == simulation.Keeper:
 		case refusal.how == simulation.BrokenWebhook:
 			return apierrors.NewInternalError(errors.New("failed calling webhook"))
 		case refusal.how == simulation.Policy:
@@ -233,8 +234,8 @@ func (c simCluster) Restore(_ context.Context, deleted *unstructured.Unstructure
 
 func (c simCluster) Delete(_ context.Context, what inventory.Reference, uid types.UID, orphan, dryRun bool) error {
 	effect, lost := c.request("delete %s (UID %s, orphan %t, dry run %t)", what, uid, orphan, dryRun)
-	if !effect {
-		return lost
+	if kept := c.kept(what); !effect || kept != nil {
+		return cmp.Or(lost, kept)
 	}
 	if what.Kind().Kind == "Pod" {
 		c.renews(uid)

@@ -1,14 +1,17 @@
 package release
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/test/simulation"
 )
 
 // controllers is one moment of the controllers of Kubernetes. Each makes at most one step for each of its objects.
@@ -112,6 +115,14 @@ func (s *simSpace) becomeReady(own []*simPod) {
 		}
 	}
 	s.proves()
+}
+
+// kept returns why an object may not be deleted, or nil.
+func (s *simSpace) kept(what inventory.Reference) error {
+	if slices.Contains(s.refusals, simRefusal{what.Kind().Kind, simulation.Keeper}) {
+		return apierrors.NewForbidden(simResource(what), what.Name(), errors.New(simulation.Keeper+" denied the request"))
+	}
+	return nil
 }
 
 // has tells whether pods of a template have one of some configurations.

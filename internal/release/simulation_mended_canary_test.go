@@ -148,6 +148,18 @@ func TestTheSimulationFindsNoDefectOfAProofThatWasMended(t *testing.T) {
 				{Action: simulation.Stop, Target: "StatefulSet"}, edit("claim-size", "0", 4), {Action: simulation.Pass, N: 5 * (n % 4)},
 			}
 		},
+		"a pod that cannot be deleted is deleted again and again": func(n int) []simulation.Event { // S8
+			return []simulation.Event{
+				edit("mode", "statefulset", 5), {Action: simulation.Scale, N: 2, Rounds: 5}, {Action: simulation.Pass, N: 60},
+				{Action: simulation.Refuse, Target: "Pod", Value: simulation.Keeper}, edit("claim-size", "1", n%5),
+			}
+		},
+		"what a first workload mounts goes before the workload": func(n int) []simulation.Event { // S1
+			return []simulation.Event{
+				edit("configuration", "6", 2), edit("mode", "statefulset", 2), edit("autoscaling", "keda", 0),
+				{Action: simulation.Occupy, Target: "ScaledObject", Rounds: 2}, {Action: simulation.Kill, N: n % 6, Value: "after"}, edit("configuration", "2", 2),
+			}
+		},
 		"a canary that is the only pod of a StatefulSet proves nothing": func(n int) []simulation.Event { // S11
 			return []simulation.Event{
 				edit("canary", "true", 0), edit("mode", "statefulset", 4), {Action: simulation.Pass, N: 60}, edit("image", "2", n%5),

@@ -68,7 +68,7 @@ func (r *reconcile) forward(p plan.Plan) error {
 }
 
 // renew deletes a pod, so that its StatefulSet makes it anew, if that is there: the informer cache may not show what has become of it. A
-// refusal keeps nothing away.
+// refusal keeps nothing away, and is tried again after a while.
 func (r *reconcile) renew(pod *apply.Step) {
 	if pod == nil {
 		return
@@ -80,6 +80,10 @@ func (r *reconcile) renew(pod *apply.Step) {
 	}
 	if err != nil {
 		log.FromContext(r.ctx).Info("could not delete a pod that lacks a claim", "pod", pod.Ref.Name(), "because", err.Error())
+	}
+	if apply.Stays(err) {
+		r.outcome.Message = fmt.Sprintf("pod %q lacks a claim of %s, and cannot be deleted: %s", pod.Ref.Name(), pod.Old.Ref, err)
+		r.outcome.Requeue = plan.ScaledPeriod
 	}
 }
 
@@ -136,14 +140,17 @@ func (r *reconcile) mend(s plan.Situation, p plan.Plan) error {
 	return nil
 }
 
-// undo deletes what a first revision has created until it met something of another owner: nothing is half begun. Claims stay.
+// undo deletes what a first revision has created until it met something of another owner: nothing is half begun. A workload goes before
+// what its pods mount. Claims stay.
 func (r *reconcile) undo(p plan.Plan, cause error) error {
 	_, isConflict := errors.AsType[*inventory.ConflictError](cause)
 	if p.Verdict != plan.Install || !isConflict {
 		return nil
 	}
 	isClaim := func(step apply.Step) bool { return step.Ref.Kind().Kind == "PersistentVolumeClaim" }
-	return r.do(false, slices.DeleteFunc(r.learned.created, isClaim))
+	created := slices.DeleteFunc(r.learned.created, isClaim)
+	slices.Reverse(created)
+	return r.do(false, slices.Collect(slices.Chunk(created, 1))...)
 }
 
 // do does steps. mends tells that they mend the deployed revision.

@@ -51,7 +51,7 @@ func (r *reconcile) uninstall() (found bool, err error) {
 	if r.outcome.Message != "" {
 		r.tellLeft(r.outcome.Message)
 	}
-	areRecorded, err := r.records.Forget(r.ctx, r.begun == nil || !r.Alone)
+	areRecorded, err := r.records.Forget(r.ctx, r.begun == nil || r.hasBegun() || !r.Alone)
 	return found || areRecorded, err
 }
 

@@ -94,6 +94,7 @@ const (
 	BlindWebhook  = "blind webhook"  // the same, and it does not support dry runs
 	SilentWebhook = "silent webhook" // refuses nothing, and does not support dry runs
 	BrokenWebhook = "broken webhook" // 500 for any write, and it does not support dry runs
+	Keeper        = "keeper"         // 403 for a deletion
 )
 
 // Blind are the refusals that a dry run does not tell.
