@@ -60,10 +60,14 @@ what another version of the operator changes.`,
 	cmd.AddCommand(p.progressCommand(), p.namespaceCommand("pause", "Have changes reach no further Collector", label(`"hold"`),
 		"paused: changes reach no further Collector until `kubectl collector rollout resume`; those on their way go on"),
 		p.namespaceCommand("resume", "Have changes go on after pause", label("null"), "resumed: changes reach Collectors again"),
-		p.namespaceCommand("continue", "Have the next ring begin, where each waits for a person", func() string {
-			return fmt.Sprintf(`{"annotations": {%q: %q}}`, v1alpha1.ContinuedAnnotation, time.Now().UTC().Format(time.RFC3339))
-		}, "continued: the next ring begins, if the rings before it are done"), p.undoCommand())
+		p.namespaceCommand("continue", "Have the next ring begin, where each waits for a person", continuedNow,
+			"continued: the next ring begins, if the rings before it are done"), p.undoCommand())
 	return cmd
+}
+
+// continuedNow is what lets the next ring begin. It is exact: a ring that was done in the same second is one before it.
+func continuedNow() string {
+	return fmt.Sprintf(`{"annotations": {%q: %q}}`, v1alpha1.ContinuedAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
 }
 
 // ofFleet has a command run with a session of all namespaces, unless -n names one.
