@@ -230,6 +230,8 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 		before = before.Add(-rollout.ProofTime)
 	}
 	switch {
+	case c.DeletionTimestamp != nil: // a finalizer of another client may hold it for ever
+		return "left out", since
 	case pending.Type == "" && isRefusal:
 		return "refused", ready.LastTransitionTime
 	case pending.Type == "":

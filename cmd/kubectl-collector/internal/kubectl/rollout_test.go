@@ -45,6 +45,8 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 	unchecked := &v1alpha1.Collector{}
 	unchecked.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Reason: v1alpha1.ReasonCheckFailed}}
 	held.Labels = map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutHold}
+	deleted, goes := pending(v1alpha1.ReasonRollingOut, time.Hour), &v1alpha1.Collector{}
+	deleted.DeletionTimestamp, goes.DeletionTimestamp = new(metav1.Now()), new(metav1.Now())
 	hold := map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutHold}
 	for name, row := range map[string]struct {
 		collector *v1alpha1.Collector
@@ -64,6 +66,8 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 		"one that is paused on its way":     {paused, nil, "left out"},
 		"one that is held on its way":       {held, nil, "left out"},
 		"one whose namespace holds it":      {pending(v1alpha1.ReasonRollingOut, time.Hour), hold, "left out"},
+		"one that is deleted on its way":    {deleted, nil, "left out"},
+		"one that is deleted":               {goes, nil, "left out"},
 		"one that cannot be deployed":       {refused, nil, "refused"},
 		"one whose check does not end":      {unchecked, nil, "refused"},
 		"a namespace that is in a hurry":    {pending(v1alpha1.ReasonWaiting, 0), map[string]string{v1alpha1.RolloutLabel: "now"}, "waiting"},
