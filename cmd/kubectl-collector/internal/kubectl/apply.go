@@ -79,7 +79,7 @@ its policies, and in the objects that the operator makes of it. Nothing is chang
 A text that may be confidential is "(hidden)", and "(changed)" where it differs.
 
 It also says what becomes of claims that are there, and ends with the
-operator's words and the exit code 1 if the operator would refuse the change.`,
+operator's words and the exit code 2 if the operator would refuse the change.`,
 		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured) error {
 			if err := s.apply(ctx, wanted, m, client.DryRunAll); err != nil {
 				return err
