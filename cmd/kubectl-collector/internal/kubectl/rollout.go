@@ -126,7 +126,8 @@ namespaces, or of that of -n. It names the Collectors that are on their way, ove
 refused, and says why.`,
 	}
 	addSelector(cmd.Flags())
-	cmd.Flags().DurationVar(&deadline, "deadline", 10*time.Minute, "the operator's --rollout-deadline")
+	cmd.Flags().DurationVar(&deadline, "deadline", 10*time.Minute,
+		"the operator's --rollout-deadline; add 20m if the operator has --rollout-canary")
 	output.addFlag(cmd.Flags())
 	return p.ofFleet(cmd, func(ctx context.Context, s *session, operators string, _ []string) error {
 		forPrograms, err := output.isForPrograms()
