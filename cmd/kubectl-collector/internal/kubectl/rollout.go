@@ -27,8 +27,8 @@ const maxNamed = 10
 
 // progress is where the changes are that the operator brings.
 type progress struct {
-	IsPaused bool                      `json:"isPaused"`
-	IsGated  bool                      `json:"isGated"`
+	IsPaused *bool                     `json:"isPaused,omitempty"` // nil if the account may not know it
+	IsGated  *bool                     `json:"isGated,omitempty"`
 	Rings    map[string]map[string]int `json:"rings"` // Collectors by ring and state
 	Bases    map[string]map[string]int `json:"bases"` // Collectors by base and version
 	Now      map[string]string         `json:"now"`   // versions of those bases that the account may read
@@ -148,22 +148,22 @@ refused, and says why.`,
 // progress reads where changes are. A Collector that is on its way since before a time is overdue. Rings are unknown to an account that may
 // not list namespaces.
 func (s *session) progress(ctx context.Context, operators string, before time.Time) (*progress, error) {
-	var list corev1.NamespaceList
-	_ = s.client.List(ctx, &list)
-	namespaces := map[string]map[string]string{}
-	for i := range list.Items {
-		namespaces[list.Items[i].Name] = list.Items[i].Labels
+	namespaces, err := s.namespaces(ctx, operators)
+	if err != nil {
+		return nil, err
 	}
 	told := &progress{Rings: map[string]map[string]int{}, Bases: map[string]map[string]int{}, Now: map[string]string{}}
-	told.IsPaused = namespaces[operators][v1alpha1.RolloutLabel] == v1alpha1.RolloutHold
-	told.IsGated = namespaces[operators][v1alpha1.RolloutLabel] == v1alpha1.RolloutGate
+	if labels, isKnown := namespaces[operators]; isKnown {
+		told.IsPaused = new(labels[v1alpha1.RolloutLabel] == v1alpha1.RolloutHold)
+		told.IsGated = new(labels[v1alpha1.RolloutLabel] == v1alpha1.RolloutGate)
+	}
 	add := func(counts map[string]map[string]int, row, column string) {
 		if counts[row] == nil {
 			counts[row] = map[string]int{}
 		}
 		counts[row][column]++
 	}
-	err := s.eachCollector(ctx, func(c *v1alpha1.Collector) {
+	err = s.eachCollector(ctx, func(c *v1alpha1.Collector) {
 		labels, isKnown := namespaces[c.Namespace]
 		state, since := stateOf(c, labels, before)
 		add(told.Rings, ringOf(labels, isKnown), state)

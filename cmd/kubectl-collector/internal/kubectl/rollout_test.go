@@ -91,7 +91,7 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 func TestThoseThatAreOverdueAreShownUpToTen(t *testing.T) {
 	var out strings.Builder
 	told := &progress{
-		IsPaused: true, More: 2, Overdue: []late{{Namespace: "acme", Name: "gateway", Cause: "It crashes."}},
+		IsPaused: new(true), More: 2, Overdue: []late{{Namespace: "acme", Name: "gateway", Cause: "It crashes."}},
 		OnTheWay: []late{{Namespace: "acme", Name: "agent", Cause: "Pods start."}},
 		Refused:  []late{{Namespace: "zeta", Name: "agent", Cause: "A quota refuses it."}},
 		Rings: map[string]map[string]int{
@@ -113,7 +113,7 @@ func TestThoseThatAreOverdueAreShownUpToTen(t *testing.T) {
 		t.Errorf("it shows\n%s", out.String())
 	}
 	out.Reset()
-	if err := (&progress{IsGated: true}).print(&out); err != nil || !strings.HasPrefix(out.String(), "Each ring after the first waits for ") {
+	if err := (&progress{IsPaused: new(false), IsGated: new(true)}).print(&out); err != nil || !strings.HasPrefix(out.String(), "Each ring after the first waits for ") {
 		t.Errorf("%v, it shows\n%s", err, out.String())
 	}
 }
