@@ -113,7 +113,7 @@ func addReconciler(
 	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
 	events := mgr.GetEventRecorderFor("kube8-operator") //nolint:staticcheck // the stock reconciler takes no other recorder
 	budget, least, err := opts.rolloutBudget()
-	if err != nil {
+	if err := errors.Join(err, opts.checkTimes()); err != nil {
 		return err
 	}
 	waves := &rollout.Waves{
