@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	helmmanager "github.com/operator-framework/helm-operator-plugins/pkg/manager"
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/values"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
@@ -120,7 +119,7 @@ func addReconciler(
 		Budget: budget, Least: least, Deadline: opts.RolloutDeadline, Soak: opts.RolloutSoak, Namespace: opts.namespace(),
 		Canary: opts.RolloutCanary, Events: events, Now: time.Now, Count: metered.RolledOut(),
 	}
-	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
+	if isForAll() {
 		waves.Live = mgr.GetAPIReader()
 	}
 	configurations := &configsource.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), DataDigest: cache.DataDigest}
