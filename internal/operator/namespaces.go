@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
+	helmmanager "github.com/operator-framework/helm-operator-plugins/pkg/manager"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -27,6 +30,13 @@ type leftOut struct {
 	live       client.Reader
 	kinds      []schema.GroupVersionKind
 	namespaces []string
+}
+
+// isForAll tells whether the operator is for all namespaces, as the library reads WATCH_NAMESPACE: a list of no names is none.
+func isForAll() bool {
+	var read manager.Options
+	helmmanager.ConfigureWatchNamespaces(&read, logr.Discard())
+	return len(read.Cache.DefaultNamespaces) == 0
 }
 
 // leaveOut removes the namespaces from the options whose objects the operator may not list. Its informer cache would wait for them for

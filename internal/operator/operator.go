@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	helmmanager "github.com/operator-framework/helm-operator-plugins/pkg/manager"
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
 	"github.com/operator-framework/helm-operator-plugins/pkg/values"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
@@ -113,14 +112,14 @@ func addReconciler(
 	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
 	events := mgr.GetEventRecorderFor("kube8-operator") //nolint:staticcheck // the stock reconciler takes no other recorder
 	budget, least, err := opts.rolloutBudget()
-	if err != nil {
+	if err := errors.Join(err, opts.checkTimes()); err != nil {
 		return err
 	}
 	waves := &rollout.Waves{
 		Budget: budget, Least: least, Deadline: opts.RolloutDeadline, Soak: opts.RolloutSoak, Namespace: opts.namespace(),
 		Canary: opts.RolloutCanary, Events: events, Now: time.Now, Count: metered.RolledOut(),
 	}
-	if os.Getenv(helmmanager.WatchNamespaceEnvVar) == "" {
+	if isForAll() {
 		waves.Live = mgr.GetAPIReader()
 	}
 	configurations := &configsource.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), DataDigest: cache.DataDigest}

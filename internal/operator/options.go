@@ -151,3 +151,14 @@ func (o *Options) rolloutBudget() (budget intstr.IntOrString, least int, err err
 	}
 	return budget, 1, nil
 }
+
+// checkTimes returns an error if no ring would wait for another one, because of how long Collectors may take or lower rings must be done.
+func (o *Options) checkTimes() error {
+	switch {
+	case o.RolloutDeadline <= 0:
+		return fmt.Errorf("--rollout-deadline: %s leaves no time to become ready; set it to more than 0, such as 10m", o.RolloutDeadline)
+	case o.RolloutSoak < 0:
+		return fmt.Errorf("--rollout-soak: %s is less than no time; set it to 0 or more, such as 1h", o.RolloutSoak)
+	}
+	return nil
+}

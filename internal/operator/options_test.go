@@ -46,3 +46,33 @@ func TestTheBudgetOfWavesIsWhatTheFlagSays(t *testing.T) {
 		})
 	}
 }
+
+func TestNoTimeOfWavesVoidsRings(t *testing.T) {
+	for name, row := range map[string]struct {
+		flags []string
+		fails string
+	}{
+		"without a flag": {},
+		"a time":         {flags: []string{"--rollout-deadline=1s"}},
+		"no time to become ready": {
+			flags: []string{"--rollout-deadline=0s"}, fails: "--rollout-deadline: 0s leaves no time to become ready; set it to more than 0, such as 10m",
+		},
+		"less than that": {
+			flags: []string{"--rollout-deadline=-1m"}, fails: "--rollout-deadline: -1m0s leaves no time to become ready; set it to more than 0, such as 10m",
+		},
+		"no soak":           {flags: []string{"--rollout-soak=0"}},
+		"less than no soak": {flags: []string{"--rollout-soak=-1h"}, fails: "--rollout-soak: -1h0m0s is less than no time; set it to 0 or more, such as 1h"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var options Options
+			flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+			options.AddFlags(flags)
+			if err := flags.Parse(row.flags); err != nil {
+				t.Fatal(err)
+			}
+			if err := options.checkTimes(); err == nil && row.fails != "" || err != nil && err.Error() != row.fails {
+				t.Errorf("got error %v, want %q", err, row.fails)
+			}
+		})
+	}
+}

@@ -44,7 +44,10 @@ func TestWhenARingBegins(t *testing.T) {
 		"not at a gate":                                     {gated: true, began: 90, ended: 10},
 		"not when a person has continued earlier":           {gated: true, continued: ago(11).Format(time.RFC3339), began: 90, ended: 10},
 		"when a person has continued since":                 {gated: true, continued: ago(9).Format(time.RFC3339), began: 90, ended: 10, want: []string{"one"}},
-		"when a person has continued before a start":        {gated: true, continued: ago(9).Format(time.RFC3339), began: 1, ready: 10, want: []string{"one"}},
+		"when a person has continued in that second": {
+			gated: true, continued: ago(10).Add(time.Millisecond).Format(time.RFC3339Nano), began: 90, ended: 10, want: []string{"one"},
+		},
+		"when a person has continued before a start": {gated: true, continued: ago(9).Format(time.RFC3339), began: 1, ready: 10, want: []string{"one"}},
 		"on after a start, when the lower one became ready anew": {
 			gated: true, continued: ago(9).Format(time.RFC3339), began: 1, ready: 5, two: "two ring=1 rolls", want: []string{"one"},
 		},

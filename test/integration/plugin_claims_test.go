@@ -6,6 +6,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -73,4 +75,31 @@ func TestThePluginSaysWhatIsRefusedOfSharedClaims(t *testing.T) {
 		collector: {name: opentelemetry-collector, version: 0.150.0}, tenant: {id: "1042", reference: acme},
 		volumeClaims: [{metadata: {name: queue}, spec: {accessModes: [ReadWriteOnce], storageClassName: other, resources: {requests: {storage: 1Gi}}}}]}}`)
 	p.refuses("the operator would refuse it: ", "plan", "-f", "gateway.yaml", "--from-file", "config.yaml", "--force-conflicts")
+}
+
+// A field that `set` has written is no field of the file, and stays: a foreign Service is in the way of neither.
+func TestThePluginForeseesAFileWithTheFieldsOfOthers(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	p, g := pluginIn(t, namespace), NewWithT(t)
+	const text = `{apiVersion: kube8.dev/v1alpha1, kind: Collector, metadata: {name: gateway}, spec: {cluster: prod-eu-1, replicas: 1,
+		collector: {name: opentelemetry-collector, version: 0.150.0}, tenant: {id: "1042", reference: acme}}}`
+	p.write("config.yaml", config)
+	arguments := []string{"apply", "-f", p.write("gateway.yaml", text), "--from-file", "config.yaml"}
+	p.run(arguments...)
+	collector := newCollector(namespace, "gateway")
+	awaitRevision(t, collector, 1)
+	p.run("set", "gateway", "service.enabled=false", "--yes")
+	awaitRevision(t, collector, 2)
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &corev1.Service{}))
+	}).Should(BeTrue())
+	createForeign(t, namespace, foreignObjects[0].object)
+	p.write("gateway.yaml", strings.Replace(text, "replicas: 1", "replicas: 2", 1))
+	g.Expect(p.run(append(arguments, "--dry-run=server")...)).To(HaveSuffix("configured (server dry run)\n"))
+	g.Expect(p.run(arguments...)).To(HaveSuffix("configured\n"))
+	g.Expect(specOf(t, collector).Service.Enabled).To(HaveValue(BeFalse()))
+
+	p.write("gateway.yaml", strings.Replace(text, "replicas: 1", "replicas: 3, service: {enabled: true}", 1))
+	p.refuses(`the operator would refuse it: Service "gateway" exists`, append(arguments, "--force-conflicts")...)
 }

@@ -166,7 +166,7 @@ func TestThePluginPlansAndAppliesAFile(t *testing.T) {
 	p.write("config.yaml", config)
 	arguments := []string{"-f", "gateway.yaml", "--from-file", "config.yaml"}
 	foreign := createForeign(t, namespace, foreignObjects[0].object)
-	const taken = `the operator would refuse it: Service "gateway" exists and has no owner; delete or rename it, or rename the Collector`
+	const taken = `exit status 2: the operator would refuse it: Service "gateway" exists and has no owner; delete or rename it, or rename the Collector`
 	p.refuses(taken, append([]string{"plan"}, arguments...)...)
 	p.refuses(taken, append([]string{"apply", "--dry-run=server"}, arguments...)...)
 	p.refuses(taken, "create", "gateway", "--from-file", "config.yaml", "--tenant", "acme", "--cluster", "prod-eu-1")

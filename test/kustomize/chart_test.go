@@ -241,6 +241,7 @@ func TestTheChartRefusesWrongValues(t *testing.T) {
 		"watchNamespaces: team-a":          "watchNamespaces",
 		"replicaCount: two":                "replicaCount",
 		"rollout: {budget: half}":          "budget",
+		"rollout: {deadline: 0s}":          "deadline",
 		"image: {digest: sha256:abc}":      "digest",
 		"tenancy: {policies: all}":         "policies",
 		"tenancy: {limits: {replicas: 5}}": "limits",

@@ -14,10 +14,12 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/foretell"
 	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
-// foresee writes what becomes of what a Collector has, and returns a refusedError if the operator would refuse the change of its spec for
-// what is in the cluster. before is nil if there is none yet, and objects are what the operator makes of after.
+// foresee writes what becomes of what a Collector has. It returns a refusedError if the operator would refuse the change of its spec for
+// what is in the cluster, and another error if that is not known. before is nil if there is none yet. objects are what the operator makes
+// of after.
 func foresee(
 	ctx context.Context, s *session, out io.Writer, before, after *unstructured.Unstructured, objects []*unstructured.Unstructured,
 ) error {
@@ -33,10 +35,17 @@ func foresee(
 			fmt.Fprintln(out, sentence)
 		}
 	}
-	if err != nil {
+	if isDecision(err) {
 		return refusedError{fmt.Errorf("the operator would refuse it: %w", err)}
 	}
-	return nil
+	return err
+}
+
+// isDecision tells whether an error is what the operator, the API server or a policy says of a change. Any other one says that it could not
+// be asked.
+func isDecision(err error) bool {
+	return errors.As(err, new(*inventory.ConflictError)) || errors.As(err, new(*specpath.FieldsError)) ||
+		apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || err != nil && admission.MatchString(err.Error())
 }
 
 // taken returns what the operator would say of objects that a Collector needs and that exist with another owner. It skips objects that

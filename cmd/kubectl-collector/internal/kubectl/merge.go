@@ -16,26 +16,29 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
-// becomes says what an apply does to a Collector, by a dry run, and marks one whose spec it changes. before is nil if there is none yet.
-func (s *session) becomes(ctx context.Context, before, wanted *unstructured.Unstructured, m manifest) (what string, err error) {
+// becomes says what an apply does to a Collector, and returns what that makes of it, by a dry run: fields of other managers stay. It marks
+// one whose spec it changes. before is nil if there is none yet. That one becomes what its file says, as each does with --dry-run=client.
+func (s *session) becomes(
+	ctx context.Context, before, wanted *unstructured.Unstructured, m manifest,
+) (tried *unstructured.Unstructured, what string, err error) {
 	if before == nil {
 		s.mark(ctx, wanted, 1)
-		return "created", nil
+		return wanted, "created", nil
 	}
 	if mark, isMarked := before.GetAnnotations()[v1alpha1.WrittenByAnnotation]; isMarked { // it stays as long as the spec does
 		annotate(wanted, v1alpha1.WrittenByAnnotation, mark)
 	}
-	tried := wanted.DeepCopy()
+	tried = wanted.DeepCopy()
 	if err := s.apply(ctx, tried, m, client.DryRunAll); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	switch {
 	case tried.GetGeneration() != before.GetGeneration():
 		s.mark(ctx, wanted, before.GetGeneration()+1)
 	case maps.Equal(before.GetLabels(), tried.GetLabels()) && maps.Equal(before.GetAnnotations(), tried.GetAnnotations()):
-		return "unchanged", nil
+		return tried, "unchanged", nil
 	}
-	return "configured", nil
+	return tried, "configured", nil
 }
 
 // mark notes in a Collector who wrote that generation of it.

@@ -2,20 +2,49 @@ package kubectl
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// namespaces returns the labels of namespaces: of all, or of the operator's alone, or of none, as the account may read them.
+func (s *session) namespaces(ctx context.Context, operators string) (map[string]map[string]string, error) {
+	var list corev1.NamespaceList
+	err := s.client.List(ctx, &list)
+	if apierrors.IsForbidden(err) {
+		var alone corev1.Namespace
+		if err = s.client.Get(ctx, client.ObjectKey{Name: operators}, &alone); err == nil {
+			list.Items = append(list.Items, alone)
+		}
+	}
+	if err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("read the labels of namespaces: %w", err)
+	}
+	found := map[string]map[string]string{}
+	for i := range list.Items {
+		found[list.Items[i].Name] = list.Items[i].Labels
+	}
+	return found, nil
+}
+
 func (told *progress) print(to io.Writer) error {
-	if told.IsPaused {
+	switch {
+	case told.IsPaused == nil:
+		fmt.Fprint(to, "It is not known whether changes are paused: your account cannot read the operator's namespace, "+
+			"which --operator-namespace names.\n\n")
+	case *told.IsPaused:
 		fmt.Fprint(to, "Changes are paused; `kubectl collector rollout resume` has them go on.\n\n")
 	}
-	if told.IsGated {
+	if ptr.Deref(told.IsGated, false) {
 		fmt.Fprint(to, "Each ring after the first waits for `kubectl collector rollout continue`.\n\n")
 	}
 	out, columns := printers.GetNewTabWriter(to), []string{"up to date", "waiting", "left out", "on their way", "overdue", "refused"}

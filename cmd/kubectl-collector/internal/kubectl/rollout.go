@@ -27,8 +27,8 @@ const maxNamed = 10
 
 // progress is where the changes are that the operator brings.
 type progress struct {
-	IsPaused bool                      `json:"isPaused"`
-	IsGated  bool                      `json:"isGated"`
+	IsPaused *bool                     `json:"isPaused,omitempty"` // nil if the account may not know it
+	IsGated  *bool                     `json:"isGated,omitempty"`
 	Rings    map[string]map[string]int `json:"rings"` // Collectors by ring and state
 	Bases    map[string]map[string]int `json:"bases"` // Collectors by base and version
 	Now      map[string]string         `json:"now"`   // versions of those bases that the account may read
@@ -60,10 +60,14 @@ what another version of the operator changes.`,
 	cmd.AddCommand(p.progressCommand(), p.namespaceCommand("pause", "Have changes reach no further Collector", label(`"hold"`),
 		"paused: changes reach no further Collector until `kubectl collector rollout resume`; those on their way go on"),
 		p.namespaceCommand("resume", "Have changes go on after pause", label("null"), "resumed: changes reach Collectors again"),
-		p.namespaceCommand("continue", "Have the next ring begin, where each waits for a person", func() string {
-			return fmt.Sprintf(`{"annotations": {%q: %q}}`, v1alpha1.ContinuedAnnotation, time.Now().UTC().Format(time.RFC3339))
-		}, "continued: the next ring begins, if the rings before it are done"), p.undoCommand())
+		p.namespaceCommand("continue", "Have the next ring begin, where each waits for a person", continuedNow,
+			"continued: the next ring begins, if the rings before it are done"), p.undoCommand())
 	return cmd
+}
+
+// continuedNow is what lets the next ring begin. It is exact: a ring that was done in the same second is one before it.
+func continuedNow() string {
+	return fmt.Sprintf(`{"annotations": {%q: %q}}`, v1alpha1.ContinuedAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
 }
 
 // ofFleet has a command run with a session of all namespaces, unless -n names one.
@@ -122,7 +126,8 @@ namespaces, or of that of -n. It names the Collectors that are on their way, ove
 refused, and says why.`,
 	}
 	addSelector(cmd.Flags())
-	cmd.Flags().DurationVar(&deadline, "deadline", 10*time.Minute, "the operator's --rollout-deadline")
+	cmd.Flags().DurationVar(&deadline, "deadline", 10*time.Minute,
+		"the operator's --rollout-deadline; add 20m if the operator has --rollout-canary")
 	output.addFlag(cmd.Flags())
 	return p.ofFleet(cmd, func(ctx context.Context, s *session, operators string, _ []string) error {
 		forPrograms, err := output.isForPrograms()
@@ -143,22 +148,22 @@ refused, and says why.`,
 // progress reads where changes are. A Collector that is on its way since before a time is overdue. Rings are unknown to an account that may
 // not list namespaces.
 func (s *session) progress(ctx context.Context, operators string, before time.Time) (*progress, error) {
-	var list corev1.NamespaceList
-	_ = s.client.List(ctx, &list)
-	namespaces := map[string]map[string]string{}
-	for i := range list.Items {
-		namespaces[list.Items[i].Name] = list.Items[i].Labels
+	namespaces, err := s.namespaces(ctx, operators)
+	if err != nil {
+		return nil, err
 	}
 	told := &progress{Rings: map[string]map[string]int{}, Bases: map[string]map[string]int{}, Now: map[string]string{}}
-	told.IsPaused = namespaces[operators][v1alpha1.RolloutLabel] == v1alpha1.RolloutHold
-	told.IsGated = namespaces[operators][v1alpha1.RolloutLabel] == v1alpha1.RolloutGate
+	if labels, isKnown := namespaces[operators]; isKnown {
+		told.IsPaused = new(labels[v1alpha1.RolloutLabel] == v1alpha1.RolloutHold)
+		told.IsGated = new(labels[v1alpha1.RolloutLabel] == v1alpha1.RolloutGate)
+	}
 	add := func(counts map[string]map[string]int, row, column string) {
 		if counts[row] == nil {
 			counts[row] = map[string]int{}
 		}
 		counts[row][column]++
 	}
-	err := s.eachCollector(ctx, func(c *v1alpha1.Collector) {
+	err = s.eachCollector(ctx, func(c *v1alpha1.Collector) {
 		labels, isKnown := namespaces[c.Namespace]
 		state, since := stateOf(c, labels, before)
 		add(told.Rings, ringOf(labels, isKnown), state)
@@ -226,6 +231,8 @@ func stateOf(c *v1alpha1.Collector, labels map[string]string, before time.Time) 
 		before = before.Add(-rollout.ProofTime)
 	}
 	switch {
+	case c.DeletionTimestamp != nil: // a finalizer of another client may hold it for ever
+		return "left out", since
 	case pending.Type == "" && isRefusal:
 		return "refused", ready.LastTransitionTime
 	case pending.Type == "":

@@ -45,6 +45,8 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 	unchecked := &v1alpha1.Collector{}
 	unchecked.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Reason: v1alpha1.ReasonCheckFailed}}
 	held.Labels = map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutHold}
+	deleted, goes := pending(v1alpha1.ReasonRollingOut, time.Hour), &v1alpha1.Collector{}
+	deleted.DeletionTimestamp, goes.DeletionTimestamp = new(metav1.Now()), new(metav1.Now())
 	hold := map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutHold}
 	for name, row := range map[string]struct {
 		collector *v1alpha1.Collector
@@ -64,6 +66,8 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 		"one that is paused on its way":     {paused, nil, "left out"},
 		"one that is held on its way":       {held, nil, "left out"},
 		"one whose namespace holds it":      {pending(v1alpha1.ReasonRollingOut, time.Hour), hold, "left out"},
+		"one that is deleted on its way":    {deleted, nil, "left out"},
+		"one that is deleted":               {goes, nil, "left out"},
 		"one that cannot be deployed":       {refused, nil, "refused"},
 		"one whose check does not end":      {unchecked, nil, "refused"},
 		"a namespace that is in a hurry":    {pending(v1alpha1.ReasonWaiting, 0), map[string]string{v1alpha1.RolloutLabel: "now"}, "waiting"},
@@ -87,7 +91,7 @@ func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
 func TestThoseThatAreOverdueAreShownUpToTen(t *testing.T) {
 	var out strings.Builder
 	told := &progress{
-		IsPaused: true, More: 2, Overdue: []late{{Namespace: "acme", Name: "gateway", Cause: "It crashes."}},
+		IsPaused: new(true), More: 2, Overdue: []late{{Namespace: "acme", Name: "gateway", Cause: "It crashes."}},
 		OnTheWay: []late{{Namespace: "acme", Name: "agent", Cause: "Pods start."}},
 		Refused:  []late{{Namespace: "zeta", Name: "agent", Cause: "A quota refuses it."}},
 		Rings: map[string]map[string]int{
@@ -109,7 +113,7 @@ func TestThoseThatAreOverdueAreShownUpToTen(t *testing.T) {
 		t.Errorf("it shows\n%s", out.String())
 	}
 	out.Reset()
-	if err := (&progress{IsGated: true}).print(&out); err != nil || !strings.HasPrefix(out.String(), "Each ring after the first waits for ") {
+	if err := (&progress{IsPaused: new(false), IsGated: new(true)}).print(&out); err != nil || !strings.HasPrefix(out.String(), "Each ring after the first waits for ") {
 		t.Errorf("%v, it shows\n%s", err, out.String())
 	}
 }

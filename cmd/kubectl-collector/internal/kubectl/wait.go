@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -32,9 +31,10 @@ const untilReady = "wait until the Collector is ready with the change"
 // notReadyError says that a Collector did not become what was waited for.
 type notReadyError struct{ error }
 
-// stops are reasons that no waiting changes: they need a change.
-var stops = []string{
-	v1alpha1.ReasonConfigInvalid, v1alpha1.ReasonConfigMissing, v1alpha1.ReasonConflict, v1alpha1.ReasonPaused,
+// isOver tells whether no waiting makes a Collector ready: it is paused, or the operator cannot go on by itself.
+func isOver(collector *v1alpha1.Collector, ready v1alpha1.Condition) bool {
+	isCurrent := collector.Status.ObservedGeneration >= collector.Generation
+	return ready.Reason == v1alpha1.ReasonPaused || isCurrent && conditionOf(collector, v1alpha1.Stalled).Status == corev1.ConditionTrue
 }
 
 // until waits until a Collector is ready as it is now, and tells each news of it. It is an error if that needs a change.
@@ -54,7 +54,7 @@ func (p *plugin) until(ctx context.Context, s *session, name string, w waiting) 
 			}
 		}
 		said = ready.Reason + ": " + ready.Message
-		if ready.Status != corev1.ConditionTrue && slices.Contains(stops, ready.Reason) {
+		if ready.Status != corev1.ConditionTrue && isOver(collector, ready) {
 			return said, false, notReadyError{fmt.Errorf("collector %s/%s does not become ready by itself; "+
 				"`kubectl collector why %[2]s -n %[1]s` says why", s.namespace, name)}
 		}
