@@ -172,6 +172,13 @@ func TestADaemonSetSurges(t *testing.T) {
 		"not if pods may go first":    {`updateStrategy: {rollingUpdate: {maxUnavailable: 2}}`, "0", "2"},
 		"not with a port of the node": {`ports: {otlp: {hostPort: 4317}}`, "0", "1"},
 		"not with a device":           {`resources: {limits: {example.com/device: 1}}`, "0", "1"},
+		"not with a device of another container": {
+			`extraContainers: [{name: a, image: a, resources: {limits: {example.com/device: 1}}}]`, "0", "1",
+		},
+		"not with a device of an init container": {
+			`initContainers: [{name: a, image: a, restartPolicy: Always, resources: {limits: {example.com/device: 1}}}]`, "0", "1",
+		},
+		"with other limits of another container": {`extraContainers: [{name: a, image: a, resources: {limits: {memory: 1Gi}}}]`, "1", "0"},
 		"with a directory of the node that it reads": {
 			`{extraVolumes: [{name: sys, hostPath: {path: /sys}}], extraVolumeMounts: [{name: sys, mountPath: /sys, readOnly: true}]}`, "1", "0",
 		},
