@@ -130,6 +130,40 @@ func TestABaseThatComesLastCanTakeTheHealthCheckAway(t *testing.T) {
 	}
 }
 
+func TestAHealthCheckOfAVariableHasProbesUnlessItIsLocal(t *testing.T) {
+	named := func(host string) string {
+		return "extensions: {health_check: {endpoint: \"" + host + ":9\"}}\nservice: {extensions: [health_check]}\n"
+	}
+	variable := func(fields map[string]any) []any {
+		fields["name"] = "HOST"
+		return []any{map[string]any{"name": "OTHER", "value": "localhost"}, fields}
+	}
+	for name, row := range map[string]struct {
+		host         string
+		env, envFrom []any
+		want         bool
+	}{
+		"a default that is local":                           {host: "${env:HOST:-localhost}"},
+		"a default that is a local address":                 {host: "${env:HOST:-127.0.0.1}"},
+		"a default that is a local address, IPv6":           {host: "${env:HOST:-[::1]}"},
+		"a default that is local, and another variable":     {host: "${env:HOST:-localhost}", env: variable(map[string]any{})[:1]},
+		"a value that is local":                             {host: "${env:HOST:-0.0.0.0}", env: variable(map[string]any{"value": "localhost"})},
+		"a value that is local, without a default":          {host: "${env:HOST}", env: variable(map[string]any{"value": "localhost"})},
+		"a default of all interfaces":                       {host: "${env:HOST:-0.0.0.0}", want: true},
+		"a default that is local, and a value that is not":  {host: "${env:HOST:-localhost}", env: variable(map[string]any{"value": "0.0.0.0"}), want: true},
+		"a default that is local, and the address of a pod": {host: "${env:HOST:-localhost}", env: variable(map[string]any{"valueFrom": nil}), want: true},
+		"a default that is local, and what is not known":    {host: "${env:HOST:-localhost}", envFrom: []any{map[string]any{}}, want: true},
+		"no default": {host: "${env:HOST}", want: true},
+	} {
+		values := map[string]any{
+			"collector": map[string]any{"format": "yaml", "configurationText": named(row.host)}, "env": row.env, "envFrom": row.envFrom,
+		}
+		if err := Prepare(values); err != nil || (values["healthCheck"] != nil) != row.want {
+			t.Errorf("%s: health check %v, %v", name, values["healthCheck"], err)
+		}
+	}
+}
+
 // bomb is a small document whose aliases stand for billions of values.
 func bomb() string {
 	var text strings.Builder

@@ -25,6 +25,7 @@ var (
 	healthChecks  = regexp.MustCompile(`^health_check(/.+)?$`)
 	portAtTheEnd  = regexp.MustCompile(`:([1-9][0-9]{0,4})$`)
 	loopback      = regexp.MustCompile(`^(?i)(localhost|127[.].*|\[::1\])$`)
+	hostVariable  = regexp.MustCompile(`^\$\{env:(\w+)(?::-([^}]*))?\}:[0-9]+$`)
 	pathOfRequest = regexp.MustCompile(`^/[^$]*$`) // without a name from the environment
 )
 
@@ -62,6 +63,21 @@ func (h *HealthCheck) underBases(values map[string]any) *HealthCheck {
 		}
 	}
 	return h
+}
+
+// isLoopback tells whether a variable of a chart's values, or its default in the configuration, keeps the kubelet from the health check.
+func (h *HealthCheck) isLoopback(values map[string]any) bool {
+	variable := hostVariable.FindStringSubmatch(text(h.settings["endpoint"]))
+	if variable == nil {
+		return false
+	}
+	host, mayBeSet := variable[2], len(asMaps(values["envFrom"])) > 0
+	for _, given := range asMaps(values["env"]) {
+		if given["name"] == variable[1] {
+			host, mayBeSet = textOf(given, "value"), false
+		}
+	}
+	return !mayBeSet && loopback.MatchString(host)
 }
 
 // under returns the health check as a file leaves it that is merged over its own, or nil if the file may take it away: a mapping is
