@@ -41,7 +41,8 @@ type Autoscaling struct {
 
 	// TargetCPUUtilizationPercentage is the average CPU usage to aim at, in
 	// percent of the CPU request. The default is 80 if you set neither a target
-	// nor metrics.
+	// nor metrics. For each percentage, all containers and sidecars need a request
+	// of that resource, because Kubernetes' autoscaler adds up all of them.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	TargetCPUUtilizationPercentage *int32 `json:"targetCPUUtilizationPercentage,omitempty"`

@@ -202,8 +202,8 @@ type RollingUpdate struct {
 	// maxUnavailable is set or a node cannot have two of the pods. That is so with
 	// hostNetwork, a hostPort, a hostPath volume that is mounted to be written, or
 	// a claim that only one pod can have. It is also so with a device in
-	// resources.limits, which is any resource with "/" in its name. A statefulset
-	// has none.
+	// resources.limits of any container, which is any resource with "/" in its
+	// name. A statefulset has none.
 	// +optional
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 

@@ -60,30 +60,24 @@ type Reader struct {
 // *configuration.Error if the platform or the user has to mend something. It has no content.
 func (r *Reader) Of(ctx context.Context, collector *unstructured.Unstructured) (Bases, error) {
 	var bases Bases
-	total, files := 0, map[string]string{}
-	for number, named := range r.named(ctx, collector) {
-		found, err := r.find(ctx, named)
+	all := r.named(ctx, collector)
+	found, refusals := make([]Base, len(all)), make([]error, len(all))
+	for i, named := range all {
+		found[i], refusals[i] = r.find(ctx, named)
+	}
+	refuseTogether(collector, all, found, refusals)
+	for i, named := range all {
+		base, err := found[i], refusals[i]
 		if err != nil {
-			found, err = found.asDeployed(collector, named, err)
+			base, err = base.asDeployed(collector, named, err)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if found.outside, found.number = named.outside, number; named.position != "" {
-			found.Position = named.position
+		if base.outside, base.number = named.outside, i; named.position != "" {
+			base.Position = named.position
 		}
-		if bases = append(bases, found); found.Refused != "" {
-			continue
-		}
-		if total += len(found.content); total > configuration.MaxBytes {
-			return nil, &configuration.Error{Field: named.by, Reason: fmt.Sprintf(
-				"the bases have more than %d bytes together; shorten them, or remove one", configuration.MaxBytes)}
-		}
-		if other, isTaken := files[found.File]; isTaken {
-			return nil, &configuration.Error{Field: named.by, Reason: fmt.Sprintf(
-				"bases %q and %q both have the file %s; rename one", other, found.Name, found.File)}
-		}
-		files[found.File] = found.Name
+		bases = append(bases, base)
 	}
 	return bases.inOrder(), nil
 }

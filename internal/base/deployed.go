@@ -22,8 +22,7 @@ func (b Base) asDeployed(collector *unstructured.Unstructured, named named, refu
 	if !is {
 		return b, refusal
 	}
-	told, _, _ := unstructured.NestedStringSlice(collector.Object, "status", "bases")
-	for _, entry := range told {
+	for _, entry := range deployedBases(collector) {
 		if version, isIt := strings.CutPrefix(entry, named.name+"@"); isIt {
 			kept := Base{Name: named.name, Version: version, Refused: refused.Error()}
 			if isPosition(b.Position) {
@@ -36,6 +35,38 @@ func (b Base) asDeployed(collector *unstructured.Unstructured, named named, refu
 		return Base{Name: named.name, Refused: refused.Error()}, nil
 	}
 	return b, refusal
+}
+
+// deployedBases returns what the status tells of the bases that a Collector has deployed.
+func deployedBases(collector *unstructured.Unstructured) []string {
+	told, _, _ := unstructured.NestedStringSlice(collector.Object, "status", "bases")
+	return told
+}
+
+// refuseTogether refuses bases that a Collector cannot have together, although each is fine. Both of two with one file are refused, because
+// the status does not tell which file each had. Of bases that are too large together, those are refused that are not deployed as they are.
+func refuseTogether(collector *unstructured.Unstructured, all []named, found []Base, refusals []error) {
+	refuse := func(i int, format string, args ...any) {
+		refusals[i] = &configuration.Error{Field: all[i].by, Reason: fmt.Sprintf(format, args...)}
+	}
+	total, files, deployed := 0, map[string]int{}, deployedBases(collector)
+	for i, base := range found {
+		if refusals[i] != nil {
+			continue
+		}
+		if other, isTaken := files[base.File]; isTaken {
+			for _, one := range []int{other, i} {
+				refuse(one, "bases %q and %q both have the file %s; rename one", found[other].Name, base.Name, base.File)
+			}
+		}
+		files[base.File] = i
+		total += len(base.content)
+	}
+	for i, base := range found {
+		if total > configuration.MaxBytes && refusals[i] == nil && !slices.Contains(deployed, base.Name+"@"+base.Version) {
+			refuse(i, "the bases have more than %d bytes together; shorten them, or remove one", configuration.MaxBytes)
+		}
+	}
 }
 
 // isPosition tells whether a base can have a position.
@@ -85,11 +116,12 @@ func (b *Base) restore(values map[string]any) bool {
 		}
 		file, _ := fields["file"].(string)
 		position, _ := fields["position"].(string)
-		b.content, b.File = content, "base-"+b.Name+path.Ext(file)
+		extension, isNamed := strings.CutPrefix(file, "base-"+b.Name)
+		b.content, b.File = content, file
 		if b.Position == "" {
 			b.Position = v1alpha1.BasePosition(position)
 		}
-		return len(b.File) <= longestFile && isPosition(b.Position)
+		return isNamed && extension == path.Ext(extension) && len(b.File) <= longestFile && isPosition(b.Position)
 	}
 	return false
 }

@@ -60,6 +60,25 @@ func TestABaseThatIsRefusedStaysAsItIsDeployed(t *testing.T) {
 			objects: []client.Object{namespace("a_b"), b}, deployed: []any{}, want: []string{"last base-b.yaml b: {}\n"},
 			refusals: `the Collector stays without base "a"`,
 		},
+		"one that has grown too large beside another, which stays as well": {
+			objects: []client.Object{configMap("a", "last", "a.conf", strings.Repeat("x", 256<<10)), b}, named: []string{"a", "b"},
+			deployed: []any{"a@" + version, "b@" + VersionOf([]byte("b: {}\n"))}, recorded: kept,
+			want: []string{"last base-a.yaml a: {}\n", "last base-b.yaml b: {}\n"}, refusals: "more than 262144 bytes together",
+		},
+		"one of the namespace that is too large beside another stays away": {
+			objects: []client.Object{namespace("c"), configMap("c", "last", "c.conf", strings.Repeat("x", 256<<10)), b}, named: []string{"b"},
+			deployed: []any{"b@" + VersionOf([]byte("b: {}\n"))}, recorded: kept, want: []string{"last base-b.yaml b: {}\n"},
+			refusals: `together; shorten them, or remove one; the Collector stays without base "c"`,
+		},
+		"two that have got one file": {
+			objects: []client.Object{configMap("a", "last", "a.b", good), configMap("a.b", "last", "x", good)}, named: []string{"a", "a.b"},
+			deployed: []any{"a@" + version, "a.b@" + version}, recorded: append(kept, recordedBase("a.b", "first", "base-a.b", good)),
+			want: []string{"last base-a.yaml a: {}\n", "last base-a.b a: {}\n"}, refusals: "both have the file base-a.b; rename one; version",
+		},
+		"but not one that the Collector names anew, and that is too large beside another": {
+			objects: []client.Object{configMap("a", "last", "a.conf", strings.Repeat("x", 256<<10)), b}, named: []string{"b", "a"},
+			deployed: []any{"b@" + VersionOf([]byte("b: {}\n"))}, recorded: kept, wantErr: "more than 262144 bytes together",
+		},
 		"but not if the Collector has deployed none": {
 			named: []string{"a"}, deployed: []any{"aa@" + version}, recorded: kept, wantErr: `namespace system has no base "a"`,
 		},
@@ -70,7 +89,11 @@ func TestABaseThatIsRefusedStaysAsItIsDeployed(t *testing.T) {
 			refusals: `has no base "a"`, wantErr: "version " + version + ", which is deployed, is not in the record of the deployed revision",
 		},
 		"but not with a file that no Secret can have": {
-			named: []string{"a"}, deployed: []any{"a@" + version}, recorded: []any{recordedBase("a", "last", "a."+strings.Repeat("x", 260), good)},
+			named: []string{"a"}, deployed: []any{"a@" + version}, recorded: []any{recordedBase("a", "last", "base-a."+strings.Repeat("x", 260), good)},
+			refusals: `has no base "a"`, wantErr: "is not in the record",
+		},
+		"but not with the file of another one": {
+			named: []string{"a"}, deployed: []any{"a@" + version}, recorded: []any{recordedBase("a", "last", "base-a.b.yaml", good)},
 			refusals: `has no base "a"`, wantErr: "is not in the record",
 		},
 		"but not without a record": {

@@ -57,6 +57,9 @@ func (r *Reader) Configuration(ctx context.Context, collector *unstructured.Unst
 			name, v1alpha1.CollectorLabel, namespace, collector.GetName())
 	case !found:
 		return postrender.Referenced{}, missing(field+".key", "Secret %q has no key %q; add it, or name another", name, key)
+	case len(content) == 0:
+		reason := fmt.Sprintf("key %q of Secret %q is empty; set it to the content of the file, or name another", key, name)
+		return postrender.Referenced{Version: r.version(secret)}, &configuration.Error{Field: field, Reason: reason}
 	}
 	format, _, _ := unstructured.NestedString(collector.Object, "spec", "collector", "format")
 	if _, err := configuration.Check(content, format); err != nil {

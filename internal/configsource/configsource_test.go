@@ -109,8 +109,14 @@ func TestConfiguration(t *testing.T) {
 		"a key without content": {
 			spec: referring,
 			live: reader(secret(labelled, "collector.yaml", "")),
-			wantError: `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config": ` +
-				`empty when decoded; write a YAML mapping, or set format to raw if the file is not YAML`,
+			wantError: `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config" is empty; ` +
+				`set it to the content of the file, or name another`,
+		},
+		"a key without content, where no YAML is asked for": {
+			spec: referringTo("team-config", "raw"),
+			live: reader(secret(labelled, "collector.yaml", "")),
+			wantError: `spec.collector.configurationSecret: key "collector.yaml" of Secret "team-config" is empty; ` +
+				`set it to the content of the file, or name another`,
 		},
 		"content over the limit": {
 			spec: referringTo("team-config", "raw"),
@@ -123,7 +129,8 @@ func TestConfiguration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := &Reader{Live: test.live, Cache: test.live, DataDigest: digest}
 			got, err := source.Configuration(t.Context(), collector("gateway", test.spec))
-			if cached, _ := source.Versions(collector("gateway", test.spec)); got.Secret != "" && got.Version != cached {
+			isVersioned := got.Secret != "" || test.wantError != "" && !test.wantMissing
+			if cached, _ := source.Versions(collector("gateway", test.spec)); isVersioned && got.Version != cached {
 				t.Errorf("version %q, and %q of the same in the informer cache", got.Version, cached)
 			}
 			got.Version = ""

@@ -109,7 +109,7 @@ func Prepare(values map[string]any) error {
 	if err != nil {
 		return &Error{Field: field, Reason: err.Error()}
 	}
-	if found != nil {
+	if found = found.underBases(values); found != nil && !found.isLoopback(values) {
 		values["healthCheck"] = map[string]any{"path": found.Path, "port": found.Port, "scheme": "HTTP"}
 	}
 	return readBases(values, decoded)

@@ -94,6 +94,76 @@ func TestATextIsCheckedAsItStands(t *testing.T) {
 	}
 }
 
+func TestABaseThatComesLastCanTakeTheHealthCheckAway(t *testing.T) {
+	const own = "extensions: {health_check/a: {endpoint: \"0.0.0.0:9\"}}\nservice: {extensions: [health_check/a]}\n"
+	for name, row := range map[string]struct {
+		position, file, content string
+		want                    string // path and port
+	}{
+		"by other extensions of the service":        {"last", "b.yaml", "service: {extensions: [pprof]}", ""},
+		"by no extensions of the service":           {"last", "b.yml", "service: {extensions: }", ""},
+		"by an endpoint that no probe reaches":      {"last", "b.yaml", "extensions: {health_check/a: {endpoint: 'localhost:9'}}", ""},
+		"by TLS":                                    {"last", "b.yaml", "extensions: {health_check/a: {tls: {cert_file: a}}}", ""},
+		"by defaults":                               {"last", "b.yaml", "extensions: {health_check/a: }", ""},
+		"not by another port, which has the probes": {"last", "b.yaml", "extensions: {health_check/a: {endpoint: '0.0.0.0:7'}}", "/ 7"},
+		"not by another path, which has the probes": {"last", "b.yaml", "extensions: {health_check/a: {path: /b}}", "/b 9"},
+		"not by the same extension among others":    {"last", "b.yaml", "a: &a health_check/a\nservice: {extensions: [pprof, *a]}", "/ 9"},
+		"not by another extension":                  {"last", "b.yaml", "extensions: {health_check: {}}\nservice: {pipelines: {}}", "/ 9"},
+		"not by what comes first":                   {"first", "b.yaml", "service: {extensions: [pprof]}", "/ 9"},
+		"not by another language":                   {"last", "b.conf", "service: {extensions: [pprof]}", "/ 9"},
+		"not by a list":                             {"last", "b.yaml", "[a]", "/ 9"},
+	} {
+		values := map[string]any{
+			"collector": map[string]any{"format": "yaml", "configurationText": own, "fileName": "config.yaml"},
+			"bases":     []any{map[string]any{"name": "b", "file": row.file, "position": row.position, "content": encode(row.content)}},
+		}
+		if err := Prepare(values); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got := ""
+		if found, isSet := values["healthCheck"].(map[string]any); isSet {
+			got = fmt.Sprintf("%v %v", found["path"], found["port"])
+		}
+		if got != row.want {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
+	}
+}
+
+func TestAHealthCheckOfAVariableHasProbesUnlessItIsLocal(t *testing.T) {
+	named := func(host string) string {
+		return "extensions: {health_check: {endpoint: \"" + host + ":9\"}}\nservice: {extensions: [health_check]}\n"
+	}
+	variable := func(fields map[string]any) []any {
+		fields["name"] = "HOST"
+		return []any{map[string]any{"name": "OTHER", "value": "localhost"}, fields}
+	}
+	for name, row := range map[string]struct {
+		host         string
+		env, envFrom []any
+		want         bool
+	}{
+		"a default that is local":                           {host: "${env:HOST:-localhost}"},
+		"a default that is a local address":                 {host: "${env:HOST:-127.0.0.1}"},
+		"a default that is a local address, IPv6":           {host: "${env:HOST:-[::1]}"},
+		"a default that is local, and another variable":     {host: "${env:HOST:-localhost}", env: variable(map[string]any{})[:1]},
+		"a value that is local":                             {host: "${env:HOST:-0.0.0.0}", env: variable(map[string]any{"value": "localhost"})},
+		"a value that is local, without a default":          {host: "${env:HOST}", env: variable(map[string]any{"value": "localhost"})},
+		"a default of all interfaces":                       {host: "${env:HOST:-0.0.0.0}", want: true},
+		"a default that is local, and a value that is not":  {host: "${env:HOST:-localhost}", env: variable(map[string]any{"value": "0.0.0.0"}), want: true},
+		"a default that is local, and the address of a pod": {host: "${env:HOST:-localhost}", env: variable(map[string]any{"valueFrom": nil}), want: true},
+		"a default that is local, and what is not known":    {host: "${env:HOST:-localhost}", envFrom: []any{map[string]any{}}, want: true},
+		"no default": {host: "${env:HOST}", want: true},
+	} {
+		values := map[string]any{
+			"collector": map[string]any{"format": "yaml", "configurationText": named(row.host)}, "env": row.env, "envFrom": row.envFrom,
+		}
+		if err := Prepare(values); err != nil || (values["healthCheck"] != nil) != row.want {
+			t.Errorf("%s: health check %v, %v", name, values["healthCheck"], err)
+		}
+	}
+}
+
 // bomb is a small document whose aliases stand for billions of values.
 func bomb() string {
 	var text strings.Builder

@@ -1,7 +1,11 @@
 package configuration
 
 import (
+	"encoding/base64"
+	"maps"
+	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,12 +16,16 @@ import (
 type HealthCheck struct {
 	Path string
 	Port int
+
+	name     string                // of the extension
+	settings map[string]*yaml.Node // of the extension
 }
 
 var (
 	healthChecks  = regexp.MustCompile(`^health_check(/.+)?$`)
 	portAtTheEnd  = regexp.MustCompile(`:([1-9][0-9]{0,4})$`)
 	loopback      = regexp.MustCompile(`^(?i)(localhost|127[.].*|\[::1\])$`)
+	hostVariable  = regexp.MustCompile(`^\$\{env:(\w+)(?::-([^}]*))?\}:[0-9]+$`)
 	pathOfRequest = regexp.MustCompile(`^/[^$]*$`) // without a name from the environment
 )
 
@@ -34,7 +42,7 @@ func healthCheckIn(root *yaml.Node) *HealthCheck {
 		if name.ShortTag() != yaml.NodeTagString || !healthChecks.MatchString(name.Value) {
 			continue
 		}
-		if found := healthCheckOf(fields(extensions[name.Value])); found != nil {
+		if found := healthCheckOf(name.Value, fields(extensions[name.Value])); found != nil {
 			return found
 		}
 		delete(extensions, name.Value) // it may be enabled thousands of times
@@ -42,20 +50,77 @@ func healthCheckIn(root *yaml.Node) *HealthCheck {
 	return nil
 }
 
-func healthCheckOf(extension map[string]*yaml.Node) *HealthCheck {
-	endpoint, path := text(extension["endpoint"]), text(extension["path"])
-	if path == "" {
-		path = "/"
+// underBases returns the health check as the bases of a chart's values leave it, or nil.
+func (h *HealthCheck) underBases(values map[string]any) *HealthCheck {
+	for _, base := range asMaps(values["bases"]) {
+		extension := path.Ext(textOf(base, "file"))
+		if h == nil || textOf(base, "position") != "last" || extension != ".yaml" && extension != ".yml" {
+			continue
+		}
+		content, _ := base64.StdEncoding.DecodeString(textOf(base, "content"))
+		if root, err := parse(string(content)); err == nil {
+			h = h.under(root)
+		}
+	}
+	return h
+}
+
+// isLoopback tells whether a variable of a chart's values, or its default in the configuration, keeps the kubelet from the health check.
+func (h *HealthCheck) isLoopback(values map[string]any) bool {
+	variable := hostVariable.FindStringSubmatch(text(h.settings["endpoint"]))
+	if variable == nil {
+		return false
+	}
+	host, mayBeSet := variable[2], len(asMaps(values["envFrom"])) > 0
+	for _, given := range asMaps(values["env"]) {
+		if given["name"] == variable[1] {
+			host, mayBeSet = textOf(given, "value"), false
+		}
+	}
+	return !mayBeSet && loopback.MatchString(host)
+}
+
+// under returns the health check as a file leaves it that is merged over its own, or nil if the file may take it away: a mapping is
+// merged, and anything else is replaced.
+func (h *HealthCheck) under(root *yaml.Node) *HealthCheck {
+	top := fields(root)
+	if enabled, isSet := fields(top["service"])["extensions"]; isSet && !lists(enabled, h.name) {
+		return nil
+	}
+	extension, isSet := fields(top["extensions"])[h.name]
+	if !isSet {
+		return h
+	}
+	if extension == nil || extension.Kind != yaml.MappingNode {
+		return nil
+	}
+	settings := maps.Clone(h.settings)
+	maps.Copy(settings, fields(extension))
+	return healthCheckOf(h.name, settings)
+}
+
+// lists tells whether a node is a list with a text.
+func lists(node *yaml.Node, text string) bool {
+	return node != nil && node.Kind == yaml.SequenceNode && slices.ContainsFunc(node.Content, func(item *yaml.Node) bool {
+		item = resolve(item)
+		return item.ShortTag() == yaml.NodeTagString && item.Value == text
+	})
+}
+
+func healthCheckOf(name string, extension map[string]*yaml.Node) *HealthCheck {
+	endpoint, location := text(extension["endpoint"]), text(extension["path"])
+	if location == "" {
+		location = "/"
 	}
 	port := portAtTheEnd.FindStringSubmatch(endpoint)
-	if port == nil || loopback.MatchString(strings.TrimSuffix(endpoint, port[0])) || !pathOfRequest.MatchString(path) {
+	if port == nil || loopback.MatchString(strings.TrimSuffix(endpoint, port[0])) || !pathOfRequest.MatchString(location) {
 		return nil
 	}
 	number, err := strconv.Atoi(port[1])
 	if err != nil || number > 65535 || !isEmpty(extension["tls"]) {
 		return nil
 	}
-	return &HealthCheck{Path: path, Port: number}
+	return &HealthCheck{Path: location, Port: number, name: name, settings: extension}
 }
 
 // fields returns the values of a mapping by key, with those that are merged into it. It is empty for anything else.

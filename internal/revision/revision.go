@@ -245,7 +245,7 @@ func (r *Revision) IsByOperator(deployed Deployed, before Inputs, running string
 func withCopy(values map[string]any, referenced postrender.Referenced) map[string]any {
 	collector, _ := values["collector"].(map[string]any)
 	reference, _ := collector["configurationSecret"].(map[string]any)
-	if wanted, isSet := reference["copy"].(bool); len(referenced.Content) == 0 || isSet && !wanted {
+	if wanted, isSet := reference["copy"].(bool); referenced.Secret == "" || isSet && !wanted {
 		return values
 	}
 	collector, values = maps.Clone(collector), maps.Clone(values)

@@ -128,6 +128,26 @@ func TestWhatIsRefusedIsTheOperatorsChangeIfTheOwnerHasChangedNothing(t *testing
 	}
 }
 
+func TestTheReferenceToASecretIsReplacedByACopy(t *testing.T) {
+	for name, row := range map[string]struct {
+		referenced postrender.Referenced
+		copy       any
+		want       any // the configuration in the values
+	}{
+		"of its content":                    {referenced: postrender.Referenced{Secret: "s", Content: []byte("a")}, want: "YQ=="},
+		"also of none, which is refused":    {referenced: postrender.Referenced{Secret: "s"}, want: ""},
+		"not where the owner wants no copy": {referenced: postrender.Referenced{Secret: "s", Content: []byte("a")}, copy: false},
+		"not without a Secret":              {copy: true},
+	} {
+		reference := map[string]any{"copy": row.copy}
+		got := withCopy(map[string]any{"collector": map[string]any{"configurationSecret": reference}}, row.referenced)
+		collector, _ := got["collector"].(map[string]any)
+		if collector["configuration"] != row.want || (collector["configurationSecret"] == nil) != (row.want != nil) {
+			t.Errorf("%s: %v", name, collector)
+		}
+	}
+}
+
 func TestABaseThatIsRefusedIsRenderedAsTheRecordHasIt(t *testing.T) {
 	const content = "a: {}\n"
 	refused := base.Bases{{Name: "a", Version: base.VersionOf([]byte(content)), Position: "last", Refused: "no YAML"}}

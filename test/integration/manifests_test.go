@@ -109,7 +109,17 @@ var manifests = []manifestRow{
 		refusal: `autoscaling: keda scales by its triggers alone; write metrics and targets as triggers`},
 	{name: "pods without requests that a metric scales", patch: `{spec: {resources: {}, autoscaling: {enabled: true, maxReplicas: 2, metrics: [` + queue + `]}}}`},
 	{name: "two who look at the requests", patch: `{spec: {verticalPodAutoscaler: {enabled: true}, autoscaling: {enabled: true, maxReplicas: 2}}}`,
-		refusal: `verticalPodAutoscaler: not with autoscaling by a percentage of the requests, which it changes; set updateMode Off`},
+		refusal: `verticalPodAutoscaler: not with autoscaling by a percentage of a request that it changes; set updateMode Off`},
+	{name: "two who look at requests of memory", patch: `{spec: {verticalPodAutoscaler: {enabled: true, controlledResources: [memory]}, autoscaling:
+		{enabled: true, maxReplicas: 2, targetMemoryUtilizationPercentage: 70}}}`,
+		refusal: `verticalPodAutoscaler: not with autoscaling by a percentage of a request that it changes; set updateMode Off`},
+	{name: "one who looks at requests of memory, and one at those of CPU",
+		patch: `{spec: {verticalPodAutoscaler: {enabled: true, controlledResources: [memory]}, autoscaling: {enabled: true, maxReplicas: 2}}}`},
+	{name: "one who looks at requests of CPU, and one at those of memory", patch: `{spec: {verticalPodAutoscaler:
+		{enabled: true, controlledResources: [cpu]}, autoscaling: {enabled: true, maxReplicas: 2, targetMemoryUtilizationPercentage: 70}}}`},
+	{name: "two who look at no resource in particular", patch: `{spec: {verticalPodAutoscaler: {enabled: true, controlledResources: []},
+		autoscaling: {enabled: true, maxReplicas: 2, targetMemoryUtilizationPercentage: 70}}}`,
+		refusal: `verticalPodAutoscaler: not with autoscaling by a percentage of a request that it changes; set updateMode Off`},
 	{name: "one who looks at the requests, and one who recommends", patch: `{spec: {verticalPodAutoscaler: {enabled: true, updateMode: "Off"}, autoscaling: {enabled: true, maxReplicas: 2}}}`},
 	{name: "requests that are changed, and pods that a metric scales", patch: `{spec: {verticalPodAutoscaler: {enabled: true}, autoscaling: {enabled: true, maxReplicas: 2, metrics: [` + queue + `]}}}`},
 	{name: "an Ingress without hosts", patch: `{spec: {ingress: {enabled: true}}}`, refusal: `ingress: hosts is required when enabled`},

@@ -247,12 +247,18 @@ volumes:
   {{- end }}
 {{- end }}
 
-{{/* The init containers of a check, as JSON: its claims are no devices, and its grace period is too short for a preStop hook. */}}
+{{/*
+The init containers of a check, as JSON: its claims are no devices, its grace period is too short for a preStop hook, and pods of the last
+revision have the ports of the node.
+*/}}
 {{- define "collector.checkInitContainers" -}}
 {{- $all := list }}
 {{- range .Values.initContainers }}
 {{- $container := omit . "volumeDevices" }}
 {{- if hasKey . "lifecycle" }}{{ $container = set $container "lifecycle" (omit .lifecycle "preStop") }}{{ end }}
+{{- $ports := list }}
+{{- range .ports }}{{ $ports = append $ports (omit . "hostPort" "hostIP") }}{{ end }}
+{{- with $ports }}{{ $container = set $container "ports" . }}{{ end }}
 {{- $all = append $all $container }}
 {{- end }}
 {{- dict "all" $all | toJson }}

@@ -71,6 +71,19 @@ func TestThePodOfACheckEndsWithTheCollector(t *testing.T) {
 	}
 }
 
+// Each node that a daemonset runs on has its ports already, so that such a pod would never be scheduled.
+func TestThePodOfACheckHasNoPortsOfTheNode(t *testing.T) {
+	job := jobOf(t, `{mode: daemonset, ports: {otlp: {hostPort: 4317}}, initContainers: [{name: proxy, image: i, restartPolicy: Always,
+	  ports: [{name: proxy, containerPort: 80, hostPort: 80, hostIP: 127.0.0.1}, {containerPort: 81}]}]}`)
+	pod := job.Spec.Template.Spec
+	if got := marshal(t, pod.InitContainers[0].Ports); got != `[{"name":"proxy","containerPort":80},{"containerPort":81}]` {
+		t.Errorf("ports of the sidecar: %s", got)
+	}
+	if got := pod.Containers[0].Ports; len(got) > 0 {
+		t.Errorf("ports of the collector: %v", got)
+	}
+}
+
 func jobOf(t *testing.T, over string) (job batchv1.Job) {
 	t.Helper()
 	manifest, err := render(t, "edge", smallest(t, "{check: {}, "+strings.TrimPrefix(over, "{")))

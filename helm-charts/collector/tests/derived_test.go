@@ -173,6 +173,7 @@ func TestDefaultProbes(t *testing.T) {
 		"an address of all interfaces, IPv6":     {at(`{endpoint: "[::]:13133"}`), "/ 13133"},
 		"no host":                                {at(`{endpoint: ":13133"}`), "/ 13133"},
 		"a host from the environment":            {at(`{endpoint: "${env:POD_IP}:13133"}`), "/ 13133"},
+		"a host that is local by default":        {at(`{endpoint: "${env:HEALTH_HOST:-localhost}:13133"}`), ""},
 		"a path":                                 {at(`{endpoint: "0.0.0.0:1", path: /health}`), "/health 1"},
 		"a host name that begins with localhost": {at(`{endpoint: "localhost.example.com:13133"}`), "/ 13133"},
 		"localhost":                              {at(`{endpoint: "localhost:13133"}`), ""},

@@ -109,8 +109,12 @@ func TestAMonitorReadsMetricsWhereTheyAre(t *testing.T) {
 		"on the Service":                   {`serviceMonitor: {enabled: true}`, "operator: DoesNotExist"},
 		"beside a load balancer":           {`{service: {type: LoadBalancer}, serviceMonitor: {enabled: true}}`, "operator: Exists"},
 		"on a load balancer that has them": {`{service: {type: LoadBalancer}, ports: {metrics: {service: true}}, serviceMonitor: {enabled: true}}`, "operator: DoesNotExist"},
-		"in the pod":                       {`podMonitor: {enabled: true}`, "- port: metrics"},
-		"at another container":             {`{ports: {metrics: {targetPort: proxy}}, podMonitor: {enabled: true}, ` + proxy + `}`, "- port: proxy"},
+		"in the pod":                       {`podMonitor: {enabled: true}`, `- port: "metrics"`},
+		"at another container":             {`{ports: {metrics: {targetPort: proxy}}, podMonitor: {enabled: true}, ` + proxy + `}`, `- port: "proxy"`},
+		"at one whose name is a word of YAML": {
+			`{ports: {metrics: {targetPort: "on"}}, podMonitor: {enabled: true},
+				extraContainers: [{name: a, image: a, ports: [{name: "on", containerPort: 1}]}]}`, `- port: "on"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			manifest, err := render(t, "edge", smallest(t, row.over), monitoring...)

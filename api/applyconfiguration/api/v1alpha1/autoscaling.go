@@ -29,7 +29,8 @@ type AutoscalingApplyConfiguration struct {
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
 	// TargetCPUUtilizationPercentage is the average CPU usage to aim at, in
 	// percent of the CPU request. The default is 80 if you set neither a target
-	// nor metrics.
+	// nor metrics. For each percentage, all containers and sidecars need a request
+	// of that resource, because Kubernetes' autoscaler adds up all of them.
 	TargetCPUUtilizationPercentage *int32 `json:"targetCPUUtilizationPercentage,omitempty"`
 	// TargetMemoryUtilizationPercentage is the average memory usage to aim at, in
 	// percent of the memory request.

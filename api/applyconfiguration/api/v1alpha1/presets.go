@@ -20,7 +20,8 @@ type PresetsApplyConfiguration struct {
 	HostMetrics *HostMetricsPresetApplyConfiguration `json:"hostMetrics,omitempty"`
 	// KubeletMetrics gives the pods a token for the kubelet, and the node's
 	// address as K8S_NODE_IP. The receiver kubeletstats needs auth_type:
-	// serviceAccount and endpoint: ${env:K8S_NODE_IP}:10250. An administrator
+	// serviceAccount and endpoint: ${env:K8S_NODE_IP}:10250, which is
+	// "[${env:K8S_NODE_IP}]:10250" on nodes with IPv6 alone. An administrator
 	// binds the ClusterRole kube8-collector-kubelet-metrics.
 	KubeletMetrics *KubeletMetricsPresetApplyConfiguration `json:"kubeletMetrics,omitempty"`
 	// KubernetesAttributes gives the pods a token for the Kubernetes API. The

@@ -20,8 +20,8 @@ type RollingUpdateApplyConfiguration struct {
 	// maxUnavailable is set or a node cannot have two of the pods. That is so with
 	// hostNetwork, a hostPort, a hostPath volume that is mounted to be written, or
 	// a claim that only one pod can have. It is also so with a device in
-	// resources.limits, which is any resource with "/" in its name. A statefulset
-	// has none.
+	// resources.limits of any container, which is any resource with "/" in its
+	// name. A statefulset has none.
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 	// Partition keeps pods with a lower ordinal at the old version, for mode
 	// statefulset.
