@@ -111,7 +111,7 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 	if judged < min(len(present), enough) {
 		next.unsure = min(known.unsure+1, verdictTimeout)
 	}
-	next.isObserved = len(present) > 0 && (next.unsure == 0 || next.unsure == verdictTimeout)
+	next.isObserved = next.empty == windows || len(present) > 0 && (next.unsure == 0 || next.unsure == verdictTimeout)
 	if !next.isObserved {
 		votes[current]++
 	}
@@ -194,11 +194,13 @@ func rate(amount float64, within time.Duration) float32 {
 	return float32(amount / within.Seconds())
 }
 
-// isOfRestart tells whether the collector has started anew since a sample: all of its counts have fallen. A part of
+// isOfRestart tells whether the collector has started anew since a sample: its counts have fallen. A part of
 // the counts falls when a collector forgets a series, as of a file that has gone.
 func (s *Sample) isOfRestart(before *Sample) bool {
+	isBusy := before.values[received]+before.values[sent] > 0 // its other counts are small, and may have caught up
 	for r := range queued {
-		if before.values[r] > 0 && s.values[r] >= before.values[r] {
+		counts := before.values[r] > 0 && (!isBusy || r == received || r == sent)
+		if counts && s.values[r] >= before.values[r] {
 			return false
 		}
 	}

@@ -62,6 +62,8 @@ func TestTheConditionSaysWhetherDataFlows(t *testing.T) {
 			"a: silent | a: in 5 out 5 | a: silent | a: in 5 out 5 | a: silent", "Flowing | Flowing | Flowing | Flowing | Flowing"},
 		{"a collector that starts anew counts from nothing", "Flowing",
 			"a: in 50 out 50 | a: restart in 9 out 9 | a: in 50 out 50 | a: restart in 9 | a: in 5 out 5", "Flowing | Flowing | Flowing | Flowing | Flowing"},
+		{"a collector that starts anew may soon fail as often as before", "Flowing",
+			"a: in 900 out 900 fail 1 | a: restart in 9 out 9 fail 2 | a: restart in 8 out 8 fail 3", "Flowing | Flowing | Flowing"},
 		{"a series that a collector forgets is no restart", "Flowing",
 			"a: in 900 out 950 | a: in -99 | a: in -99", "Flowing | Flowing | NoTraffic"},
 		{"a dead backend is told, though its pod starts anew each time", "Flowing",
@@ -99,6 +101,16 @@ func TestTheConditionSaysWhetherDataFlows(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", all, row.want)
 			}
 		})
+	}
+}
+
+func TestACollectorWithoutAPodToAskIsNotWaitedFor(t *testing.T) {
+	reason, known := v1alpha1.ReasonFlowing, memory{}
+	for look := range 4 {
+		reason, known = decide(reason, known, nil, nil, Period*time.Duration(look))
+		if known.isObserved != (look+1 >= windows) {
+			t.Errorf("look %d: %s, observed %t", look, reason, known.isObserved)
+		}
 	}
 }
 

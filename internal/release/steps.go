@@ -81,7 +81,8 @@ func (r *reconcile) renew(pod *apply.Step) {
 	if err != nil {
 		log.FromContext(r.ctx).Info("could not delete a pod that lacks a claim", "pod", pod.Ref.Name(), "because", err.Error())
 	}
-	if apply.Stays(err) {
+	isCalm := r.outcome.Verdict == plan.InSync || r.outcome.Verdict == plan.Drifted // nothing else is waited for
+	if isCalm && apply.Stays(err) {
 		r.outcome.Message = fmt.Sprintf("pod %q lacks a claim of %s, and cannot be deleted: %s", pod.Ref.Name(), pod.Old.Ref, err)
 		r.outcome.Requeue = plan.ScaledPeriod
 	}

@@ -98,9 +98,6 @@ templates have and no user writes.
 {{- end }}
 {{- $target := $port.targetPort | default $port.port }}
 {{- $named := kindIs "string" $target }}
-{{- if and $named $port.hostPort }}
-{{- fail (printf "ports.%s.hostPort: not with a targetPort that is a name; set hostPort at that container" $name) }}
-{{- end }}
 {{- $item := dict "name" $name "port" (int $port.port) "number" (ternary 0 $target $named | int) "hostPort" (int $port.hostPort)
   "target" (ternary $target $name $named) "protocol" ($port.protocol | default "TCP") "appProtocol" $port.appProtocol }}
 {{- $places := ternary (list "all") (list "all" "inPod") $named }}

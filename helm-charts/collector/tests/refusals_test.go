@@ -104,11 +104,6 @@ func TestRefusals(t *testing.T) {
 		"a target port that no container has": {
 			`ports: {otlp: {targetPort: grpc}}`, `ports.otlp.targetPort: no container has a port "grpc"; name another one, or give its number`,
 		},
-		"a port of the node for a port of another container": {
-			`{ports: {https: {port: 443, targetPort: proxy, hostPort: 443}}, extraContainers: [{name: a, image: a, ports: [{name: proxy, containerPort: 1}]}]}`,
-			"ports.https.hostPort: not with a targetPort that is a name; set hostPort at that container",
-		},
-		"one that is disabled": {`ports: {https: {port: 443, targetPort: proxy, hostPort: 443, enabled: false}}`, ""},
 		"a probe of a port that the container does not have": {
 			`readinessProbe: {httpGet: {port: health}}`, `readinessProbe.httpGet.port: the container has no port "health"; name another one, or give its number`,
 		},

@@ -246,37 +246,3 @@ func TestThePodsOfADeploymentThatCannotBeTwo(t *testing.T) {
 		})
 	}
 }
-
-// Each change of the requests would change the number of pods, and that the usage of each.
-func TestAVerticalPodAutoscalerChangesNoRequestThatAnotherAutoscalerMeasures(t *testing.T) {
-	const scaled = `autoscaling: {enabled: true, maxReplicas: 2, `
-	metric := func(kind, container, target string) string {
-		return scaled + `metrics: [{type: Resource, ` + kind + `: {name: cpu, ` + container + `target: {type: ` + target + `}}}]}`
-	}
-	trigger := func(fields string) string { return scaled + `keda: {triggers: [{type: cpu, ` + fields + `}]}}` }
-	for name, row := range map[string]struct {
-		over      string
-		isRefused bool
-	}{
-		"a percentage of the CPU of the pods":          {metric("resource", "", "Utilization"), true},
-		"a percentage of the CPU of the collector":     {metric("containerResource", "container: collector, ", "Utilization"), true},
-		"a percentage of the CPU of a sidecar":         {metric("containerResource", "container: proxy, ", "Utilization"), false},
-		"an amount of CPU":                             {metric("resource", "", "AverageValue"), false},
-		"a percentage of CPU, if only memory changes":  {metric("resource", "", "Utilization") + "\nverticalPodAutoscaler: {controlledResources: [memory]}", false},
-		"a percentage of CPU, if nothing changes":      {metric("resource", "", "Utilization") + "\nverticalPodAutoscaler: {updateMode: \"Off\"}", false},
-		"a percentage that does not count":             {strings.Replace(metric("resource", "", "Utilization"), "true", "false", 1), false},
-		"a percentage of CPU by KEDA":                  {trigger(`metricType: Utilization, metadata: {value: "60"}`), true},
-		"a percentage of the CPU of a sidecar by KEDA": {trigger(`metricType: Utilization, metadata: {containerName: proxy}`), false},
-		"an amount of CPU by KEDA":                     {trigger(`metricType: AverageValue, metadata: {}`), false},
-	} {
-		values := chartutil.CoalesceTables(smallest(t, row.over), map[string]any{"verticalPodAutoscaler": map[string]any{"enabled": true}})
-		_, err := render(t, "edge", values, all...)
-		const want = "verticalPodAutoscaler: not with autoscaling by a percentage of the cpu request, which it changes"
-		if (err != nil) != row.isRefused || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if _, err := render(t, "edge", smallest(t, metric("resource", "", "Utilization")+"\nverticalPodAutoscaler: {enabled: true}")); err != nil {
-		t.Errorf("refused without the API: %v", err)
-	}
-}

@@ -49,6 +49,9 @@ configuration is in a file of its own.`,
 				return err
 			}
 			objects, err := rendered(ctx, tried, nil)
+			if err != nil { // a newer client may have set fields that this plugin does not know
+				objects, err = rendered(ctx, wanted, nil)
+			}
 			if err != nil {
 				return err
 			}

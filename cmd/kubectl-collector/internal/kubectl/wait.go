@@ -31,10 +31,14 @@ const untilReady = "wait until the Collector is ready with the change"
 // notReadyError says that a Collector did not become what was waited for.
 type notReadyError struct{ error }
 
+// refusedTimeout is how long a refusal of the API server has to last: a quota that is new, or a right, may follow in a moment.
+const refusedTimeout = 30 * time.Second
+
 // isOver tells whether no waiting makes a Collector ready: it is paused, or the operator cannot go on by itself.
 func isOver(collector *v1alpha1.Collector, ready v1alpha1.Condition) bool {
-	isCurrent := collector.Status.ObservedGeneration >= collector.Generation
-	return ready.Reason == v1alpha1.ReasonPaused || isCurrent && conditionOf(collector, v1alpha1.Stalled).Status == corev1.ConditionTrue
+	isCurrent, stalled := collector.Status.ObservedGeneration >= collector.Generation, conditionOf(collector, v1alpha1.Stalled)
+	mayPass := ready.Reason == v1alpha1.ReasonReleaseFailed && time.Since(stalled.LastTransitionTime.Time) < refusedTimeout
+	return ready.Reason == v1alpha1.ReasonPaused || isCurrent && stalled.Status == corev1.ConditionTrue && !mayPass
 }
 
 // until waits until a Collector is ready as it is now, and tells each news of it. It is an error if that needs a change.

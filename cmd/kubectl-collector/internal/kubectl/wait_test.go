@@ -23,15 +23,17 @@ func TestAWaitEndsWhenOnlyAChangeHelps(t *testing.T) {
 		stalled    corev1.ConditionStatus
 		generation int64 // of the status; the Collector's is 2
 		want       string
+		since      metav1.Time
 	}{
 		"it is ready":                             {reason: v1alpha1.ReasonAvailable, ready: "True", generation: 2},
 		"pods start":                              {reason: v1alpha1.ReasonProgressing, ready: "False", generation: 2, want: inVain},
 		"a release has failed, and is tried":      {reason: v1alpha1.ReasonReleaseFailed, ready: "False", generation: 2, want: inVain},
-		"a release has failed, and stays so":      {v1alpha1.ReasonReleaseFailed, "False", "True", 2, byItself},
-		"its configuration is refused":            {v1alpha1.ReasonConfigInvalid, "False", "True", 2, byItself},
-		"canary pods have failed":                 {v1alpha1.ReasonRolledBack, "False", "True", 2, byItself},
-		"canary pods have failed, and stay":       {v1alpha1.ReasonCanaryPaused, "False", "True", 2, byItself},
-		"the change before it has failed":         {v1alpha1.ReasonRolledBack, "False", "True", 1, inVain},
+		"a release has failed, and stays so":      {reason: v1alpha1.ReasonReleaseFailed, ready: "False", stalled: "True", generation: 2, want: byItself},
+		"a release has just been refused":         {v1alpha1.ReasonReleaseFailed, "False", "True", 2, inVain, metav1.Now()},
+		"its configuration is refused":            {v1alpha1.ReasonConfigInvalid, "False", "True", 2, byItself, metav1.Now()},
+		"canary pods have failed":                 {v1alpha1.ReasonRolledBack, "False", "True", 2, byItself, metav1.Now()},
+		"canary pods have failed, and stay":       {v1alpha1.ReasonCanaryPaused, "False", "True", 2, byItself, metav1.Now()},
+		"the change before it has failed":         {v1alpha1.ReasonRolledBack, "False", "True", 1, inVain, metav1.Now()},
 		"it was ready before the change":          {reason: v1alpha1.ReasonAvailable, ready: "True", generation: 1, want: inVain},
 		"it is paused, so that no change is seen": {reason: v1alpha1.ReasonPaused, ready: "False", generation: 1, want: byItself},
 	} {
@@ -42,7 +44,9 @@ func TestAWaitEndsWhenOnlyAChangeHelps(t *testing.T) {
 			collector.Status.ObservedGeneration = row.generation
 			collector.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Status: row.ready, Reason: row.reason}}
 			if row.stalled != "" {
-				collector.Status.Conditions = append(collector.Status.Conditions, v1alpha1.Condition{Type: v1alpha1.Stalled, Status: row.stalled})
+				collector.Status.Conditions = append(collector.Status.Conditions, v1alpha1.Condition{
+					Type: v1alpha1.Stalled, Status: row.stalled, LastTransitionTime: row.since,
+				})
 			}
 			s := &session{client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(collector).Build(), namespace: "acme"}
 			p := &plugin{IOStreams: genericiooptions.IOStreams{ErrOut: io.Discard}}
