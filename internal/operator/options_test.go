@@ -28,12 +28,7 @@ func TestTheBudgetOfWavesIsWhatTheFlagSays(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var options Options
-			flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
-			options.AddFlags(flags)
-			if err := flags.Parse(row.flags); err != nil {
-				t.Fatal(err)
-			}
+			options := optionsOf(t, row.flags)
 			got, least, err := options.rolloutBudget()
 			switch {
 			case err != nil || row.fails != "":
@@ -45,6 +40,17 @@ func TestTheBudgetOfWavesIsWhatTheFlagSays(t *testing.T) {
 			}
 		})
 	}
+}
+
+// optionsOf returns the options that flags give.
+func optionsOf(t *testing.T, arguments []string) (options Options) {
+	t.Helper()
+	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	options.AddFlags(flags)
+	if err := flags.Parse(arguments); err != nil {
+		t.Fatal(err)
+	}
+	return options
 }
 
 func TestNoTimeOfWavesVoidsRings(t *testing.T) {
@@ -64,12 +70,7 @@ func TestNoTimeOfWavesVoidsRings(t *testing.T) {
 		"less than no soak": {flags: []string{"--rollout-soak=-1h"}, fails: "--rollout-soak: -1h0m0s is less than no time; set it to 0 or more, such as 1h"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var options Options
-			flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
-			options.AddFlags(flags)
-			if err := flags.Parse(row.flags); err != nil {
-				t.Fatal(err)
-			}
+			options := optionsOf(t, row.flags)
 			if err := options.checkTimes(); err == nil && row.fails != "" || err != nil && err.Error() != row.fails {
 				t.Errorf("got error %v, want %q", err, row.fails)
 			}

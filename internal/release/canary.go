@@ -102,12 +102,14 @@ func (r *reconcile) reportUnproven(err error) {
 	}
 }
 
+// isRolledBack tells whether a reconcile ended with a change that canary pods have failed to prove, or that a user has aborted.
+func isRolledBack(err error) bool { return errors.As(err, new(*plan.CanaryError)) }
+
 // countCanary counts a canary that has ended in this reconcile.
 func (r *reconcile) countCanary(err error) {
 	before := r.reportedCanary()
-	_, isRolledBack := errors.AsType[*plan.CanaryError](err)
 	switch {
-	case isRolledBack && before.RolledBack == "":
+	case isRolledBack(err) && before.RolledBack == "":
 		r.Metrics.Proved(metrics.RolledBack)
 	case r.outcome.Proven && strings.HasPrefix(r.deployed.Hash(), before.Hash):
 		r.Metrics.Proved(metrics.Proven)

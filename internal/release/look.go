@@ -75,11 +75,7 @@ func (r *reconcile) unchanged(now revision.Inputs, isRead bool) (p plan.Plan, is
 // findScaler looks for an autoscaler of another client, once in a reconcile that sees its trace.
 func (r *reconcile) findScaler(s *plan.Situation) error {
 	workload, may := s.MayBeScaled()
-	if !may {
-		r.scaled = scaled{}
-		return nil
-	}
-	if r.learned.scaler == nil {
+	if may && r.learned.scaler == nil {
 		found, err := r.inventory.Scaler(r.ctx, r.collector, workload)
 		if err != nil {
 			return err
@@ -87,8 +83,9 @@ func (r *reconcile) findScaler(s *plan.Situation) error {
 		r.learned.scaler = &found
 	}
 	r.scaled = scaled{}
-	if s.ScaledBy = *r.learned.scaler; s.ScaledBy != "" {
-		s.Scaled, r.scaled = workload, scaled{s.ScaledBy, workload, r.now().Add(plan.ScaledPeriod)}
+	if may && *r.learned.scaler != "" {
+		s.ScaledBy, s.Scaled = *r.learned.scaler, workload
+		r.scaled = scaled{s.ScaledBy, workload, r.now().Add(plan.ScaledPeriod)}
 	}
 	return nil
 }
@@ -175,8 +172,7 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 		if refused, is := errors.AsType[*apply.RefusedError](r.last.Err); is {
 			s.Refused = refused.Ref
 		}
-		_, isOfCanary := errors.AsType[*plan.CanaryError](r.last.Err)
-		if isOver := isOfCanary && s.IsPromoted(); r.BackingOff(r.collector) && !isOver {
+		if isOver := isRolledBack(r.last.Err) && s.IsPromoted(); r.BackingOff(r.collector) && !isOver {
 			s.Failed = r.last.Err
 		}
 	case change{}: // an earlier operator may have met it

@@ -206,7 +206,7 @@ func (r *reconcile) report(before revision.Deployed, err error) {
 	if before.Revision == 0 {
 		action = metrics.Install
 	}
-	if !errors.As(err, new(*plan.CanaryError)) { // which counts as a canary
+	if !isRolledBack(err) { // which counts as a canary
 		r.Metrics.Acted(action, err)
 	}
 	r.reportUnfollowed(err)
@@ -244,7 +244,7 @@ func (r *reconcile) stays(err error) bool {
 // refusedTurn returns the condition of a Collector whose turn has come, if the operator's change is refused. The spec is deployed, so Ready
 // does not tell of that. Ready does tell when canary pods have failed, and when the deployed revision cannot be repaired.
 func (r *reconcile) refusedTurn(err error) *v1alpha1.Condition {
-	isOther := errors.As(err, new(*plan.CanaryError)) || errors.As(err, new(*repairError))
+	isOther := isRolledBack(err) || errors.As(err, new(*repairError))
 	if rollout.IsOnItsWay(r.collector) && !isOther && r.stays(err) && r.isByOperator() {
 		return rollout.Refused()
 	}

@@ -38,7 +38,7 @@ func (p *plugin) applyCommand() *cobra.Command {
 		`Create a Collector of a file, or make it what the file says, by a server-side apply. It is
 checked first, as the operator and the API server check it. With --from-file its
 configuration is in a file of its own.`,
-		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured) error {
+		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured, objects []*unstructured.Unstructured) error {
 			if before != nil {
 				if err := given.mayChange(before); err != nil {
 					return err
@@ -48,12 +48,10 @@ configuration is in a file of its own.`,
 			if err != nil {
 				return err
 			}
-			objects, err := rendered(ctx, tried, nil)
-			if err != nil { // a newer client may have set fields that this plugin does not know
-				objects, err = rendered(ctx, wanted, nil)
-			}
-			if err != nil {
-				return err
+			if before != nil { // a newer client may have set fields that this plugin does not know
+				if merged, err := rendered(ctx, tried, nil); err == nil {
+					objects = merged
+				}
 			}
 			if err := foresee(ctx, s, p.ErrOut, before, tried, objects); err != nil {
 				return err
@@ -83,7 +81,7 @@ A text that may be confidential is "(hidden)", and "(changed)" where it differs.
 
 It also says what becomes of claims that are there, and ends with the
 operator's words and the exit code 2 if the operator would refuse the change.`,
-		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured) error {
+		&m, func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured, _ []*unstructured.Unstructured) error {
 			if err := s.apply(ctx, wanted, m, client.DryRunAll); err != nil {
 				return err
 			}
@@ -95,10 +93,11 @@ operator's words and the exit code 2 if the operator would refuse the change.`,
 		})
 }
 
-// ofFile is a command about the Collector of a file. It gets the present Collector, or nil, and the one that is wanted, checked.
+// ofFile is a command about the Collector of a file. It gets the present Collector, or nil, and the one that is wanted, checked, with what
+// the operator makes of that.
 func (p *plugin) ofFile(
 	use, short, long string, m *manifest,
-	run func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured) error,
+	run func(ctx context.Context, s *session, before, wanted *unstructured.Unstructured, objects []*unstructured.Unstructured) error,
 ) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use + " -f FILE", Short: short, Long: long, Args: cobra.NoArgs,
@@ -111,7 +110,7 @@ func (p *plugin) ofFile(
 			if err != nil {
 				return err
 			}
-			before := make([]*unstructured.Unstructured, len(all))
+			before, objects := make([]*unstructured.Unstructured, len(all)), make([][]*unstructured.Unstructured, len(all))
 			for i, wanted := range all { // none is changed if one of them is wrong
 				if before[i], err = s.in(wanted).existing(cmd.Context(), wanted.GetName()); err != nil {
 					return err
@@ -119,12 +118,12 @@ func (p *plugin) ofFile(
 				if err := p.addConfiguration(*m, before[i], wanted); err != nil {
 					return err
 				}
-				if _, err := rendered(cmd.Context(), wanted, p.warn); err != nil {
+				if objects[i], err = rendered(cmd.Context(), wanted, p.warn); err != nil {
 					return err
 				}
 			}
 			for i, wanted := range all {
-				if err := run(cmd.Context(), s.in(wanted), before[i], wanted); err != nil {
+				if err := run(cmd.Context(), s.in(wanted), before[i], wanted, objects[i]); err != nil {
 					return err
 				}
 			}
