@@ -63,6 +63,11 @@ type CanaryStatus struct {
 	// +optional
 	RolledBack string `json:"rolledBack,omitempty"`
 
+	// Aborted tells that the change was rolled back because you aborted it. It is
+	// tried again when the annotation has gone.
+	// +optional
+	Aborted bool `json:"aborted,omitempty"`
+
 	// Paused says why canary pods have failed, and stay with onFailure: Pause.
 	// It stays also if the pods recover.
 	// +optional

@@ -116,7 +116,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	}
 	found := c.proofOf(TemplateOf(workload), pods, all, s.Now)
 	if found.stage == proven && seen.Hash != form.Hash && !s.IsPromoted() { // pods of an earlier canary are about to go
-		found = proof{message: "no proof counts before the workload limits the change to canary pods"}
+		found = proof{message: "no proof counts before the workload limits the change to canary pods", earlier: true}
 		found.until = s.Now.Add(inventory.CacheDelay) // the workload may then change no pod, so no event comes
 	}
 	switch found.stage {
@@ -139,7 +139,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 // proving returns the plan while canary pods prove a change, or before they can begin to.
 func (s Situation) proving(workload *render.Object, form render.Object, c Canary, found proof) Plan {
 	isNew := c.Last.Hash != s.Canary.Last.Hash || !c.Last.Since.Equal(&s.Canary.Last.Since)
-	if begins := c.begins(workload, s.Now); isNew && s.Now.Before(begins) {
+	if begins := c.begins(workload, s.Now); isNew && !found.earlier && s.Now.Before(begins) {
 		p := Plan{Verdict: Deferred, Restores: s.Drifts(), After: begins.Sub(s.Now)}
 		p.Note("the change begins to prove itself at %s, when all pods have been ready for %s; annotation %s: %s promotes it",
 			begins.UTC().Format(time.RFC3339), c.least(), v1alpha1.PromoteAnnotation, c.Last.Hash)
@@ -165,7 +165,7 @@ func (s Situation) proving(workload *render.Object, form render.Object, c Canary
 // current returns the canary of the wanted revision. It begins now if the last one was of another revision.
 func (s *Situation) current() Canary {
 	c := *s.Canary
-	isAbortOver := c.Last.RolledBack == aborted && c.Aborted != c.Last.Hash
+	isAbortOver := c.Last.Aborted && c.Aborted != c.Last.Hash
 	if c.Last.Hash != s.shortHash() || isAbortOver {
 		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: s.second()}
 	}

@@ -31,6 +31,7 @@ type proof struct {
 	stage   stage
 	until   time.Time // when a proof that waits can be another one although nothing happens; zero is never
 	message string    // also of a change that counts as proven, and is not
+	earlier bool      // it waits only for the workload: pods of an earlier revision have proven the template
 }
 
 // count returns how many of some pods are canary pods.
@@ -53,7 +54,7 @@ func (s *Situation) rejection() *v1alpha1.CanaryStatus {
 	}
 	last := s.current().Last
 	if s.Canary.Aborted == last.Hash {
-		last.RolledBack = aborted
+		last.RolledBack, last.Aborted = aborted, true
 	}
 	if last.RolledBack == "" {
 		return nil
@@ -105,12 +106,15 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 	for _, pod := range c.Seen {
 		switch {
 		case !isCanary(pod, template):
-		case pod.Died:
+		case pod.Died && !c.isEarlier(pod):
 			return proof{stage: failed, message: "pod " + pod.Name + ": " + cmp.Or(pod.Trouble, "a container has restarted or failed")}
 		case pod.Orphan: // it may serve, and an event tells that its StatefulSet has taken it back
 			return proof{message: "wait for their StatefulSet"}
 		case pod.Ready:
 			ready = append(ready, pod.Since)
+			if next := pod.Since.Add(provingDeadline); lack == "there" && next.After(deadline) { // a StatefulSet makes one after the other
+				deadline = next
+			}
 		default:
 			if at := pod.Since.Add(provingDeadline); lack == "there" || at.Before(deadline) {
 				deadline, lack = at, "ready"
@@ -135,6 +139,12 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 		return proof{until: end, message: "prove the change until " + end.UTC().Format(time.RFC3339)}
 	}
 	return c.flowed(end, now)
+}
+
+// isEarlier tells whether a pod has been ready since before the canary began: an earlier revision had the same template, and what has
+// ended of the pod ended then.
+func (c *Canary) isEarlier(pod inventory.Pod) bool {
+	return pod.Ready && pod.Since.Before(c.Last.Since.Time)
 }
 
 // late returns when it is too late for canary pods to be created.

@@ -36,7 +36,7 @@ func TestDecideWhatHasBeenRejected(t *testing.T) {
 		},
 		"a change whose annotation has gone again is tried again": {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) {
-				s.Canary.Last = v1alpha1.CanaryStatus{Hash: changeHash, RolledBack: aborted}
+				s.Canary.Last = v1alpha1.CanaryStatus{Hash: changeHash, RolledBack: aborted, Aborted: true}
 			}),
 			"Proving\ntry Service/c\ncreate Secret/c-2\nchange Deployment/c",
 		},
@@ -66,6 +66,10 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 	gone.Deleting, died.Deleting, died.Died = true, true, true
 	late, later := podSince(11*time.Minute), podSince(time.Minute)
 	late.Ready, later.Ready, later.Name = false, false, "c-y"
+	earlier, ends := podSince(time.Hour), podSince(time.Minute)
+	earlier.Died, ends.Died = true, true
+	broken := earlier
+	broken.Ready = false
 	before := func(s *Situation) { s.Canary.Last.Since = metav1.NewTime(noon.Add(-time.Hour)) }
 	all := map[string]any{"updateStrategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"partition": int64(0)}}}
 	decisions{
@@ -109,6 +113,25 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 			}),
 			"Deferred\nmessage: the change begins to prove itself at 2026-01-02T12:14:01Z, when all pods have been ready for 15m0s; " +
 				"annotation kube8.dev/promote: 0123456789ab promotes it",
+		},
+		"a pod that restarted in an earlier revision with the same template proves it": {
+			begun(canaryOf("Deployment", deployment, earlier)), "Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c",
+		},
+		"a pod of an earlier revision that ends in the proof fails": {
+			begun(canaryOf("Deployment", deployment, ends)), "Refused, restores\nerror: pod c-x: a container has restarted or failed",
+		},
+		"a pod of an earlier revision that has ended and is not ready fails": {
+			begun(canaryOf("Deployment", deployment, broken)), "Refused, restores\nerror: pod c-x: a container has restarted or failed",
+		},
+		"a DaemonSet goes back at once to what most of its pods have proven": {
+			changed(canaryOf("DaemonSet", nil, earlier, inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}), func(s *Situation) {
+				s.Want.Objects = s.Want.Objects[2:]
+			}),
+			"Proving\nchange DaemonSet/c",
+		},
+		"a StatefulSet that makes one canary pod after the other has time for each": {
+			changed(begun(canaryOf("StatefulSet", nil, podSince(time.Minute))), func(s *Situation) { before(s); s.Canary.Pods = intstr.FromInt32(2) }),
+			"Proving\ntry Service/c\nchange StatefulSet/c with 4 pods",
 		},
 		"a change beside the workload that it replaces has one": {
 			changed(begun(canaryOf("Deployment", deployment, podSince(time.Minute))), func(s *Situation) {
