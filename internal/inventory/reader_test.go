@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,6 +84,33 @@ func TestAWorkloadIsDisownedWithAndWithoutItsLabel(t *testing.T) {
 		found, err := reader.Disowned(t.Context(), collector, []schema.GroupVersionKind{kind})
 		if err != nil || len(found) != row.want {
 			t.Errorf("%s: disowned %v, %v", name, found, err)
+		}
+	}
+}
+
+func TestAnAutoscalerThatWasMadeForAnObjectOfTheCollectorIsTheCollectors(t *testing.T) {
+	workload := NewReference(appsv1.SchemeGroupVersion.WithKind("Deployment"), "gateway")
+	own := NewReference(schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}, "gateway")
+	collector := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", UID: "collector"}}
+	for name, row := range map[string]struct {
+		owner *metav1.OwnerReference
+		want  string
+	}{
+		"of nothing":                         {nil, `HorizontalPodAutoscaler "keda-hpa"`},
+		"of the Collector":                   {&metav1.OwnerReference{Kind: "Collector", UID: "collector"}, ""},
+		"of the Collector's ScaledObject":    {&metav1.OwnerReference{Kind: "ScaledObject", Name: "gateway", UID: "own"}, ""},
+		"of a ScaledObject of another owner": {&metav1.OwnerReference{Kind: "ScaledObject", Name: "queue", UID: "other"}, `ScaledObject "queue"`},
+	} {
+		made := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "keda-hpa"}}
+		made.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "gateway"}
+		if row.owner != nil {
+			row.owner.Controller = new(true)
+			made.OwnerReferences = []metav1.OwnerReference{*row.owner}
+		}
+		reader := &Reader{Live: fake.NewClientBuilder().WithObjects(made).Build()}
+		got, err := reader.Scaler(t.Context(), collector, workload, map[Reference]Object{own: {UID: "own"}})
+		if err != nil || got != row.want {
+			t.Errorf("%s: %q, error %v, want %q", name, got, err, row.want)
 		}
 	}
 }

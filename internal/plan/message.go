@@ -19,11 +19,27 @@ func (s *Situation) deferred() Plan {
 	return p
 }
 
+// Remembered is what an operator remembers of a Collector that it need not render.
+type Remembered struct {
+	Now, Until time.Time // for how long it can be taken to be unchanged
+	Objects    map[inventory.Reference]drift.Seen
+	ToPrune    map[inventory.Reference]bool
+	IsDeferred bool // a change of the operator waits for its turn
+
+	// ScaledBy is the autoscaler of another client that sets the number of pods of Scaled, or empty. It is looked for again at NextLook.
+	ScaledBy string
+	Scaled   inventory.Reference
+	NextLook time.Time
+}
+
 // Unchanged returns the plan for objects of the deployed revision, and whether there is one without a decision: each object is in order,
 // waits to be pruned, or waits for its next repair.
-func Unchanged(view map[inventory.Reference]drift.Seen, toPrune map[inventory.Reference]bool, now time.Time) (p Plan, isUnchanged bool) {
-	p.Verdict = InSync
-	if areStopped(view) {
+func Unchanged(known Remembered) (p Plan, isUnchanged bool) {
+	view, toPrune, now := known.Objects, known.ToPrune, known.Now
+	if p.Verdict = InSync; known.IsDeferred {
+		p.Verdict = Deferred
+	}
+	if !now.Before(known.Until) || known.ScaledBy != "" && !now.Before(known.NextLook) || areStopped(view) {
 		return p, false
 	}
 	var first inventory.Reference // of those that are contested, so that the message is always the same
@@ -45,6 +61,11 @@ func Unchanged(view map[inventory.Reference]drift.Seen, toPrune map[inventory.Re
 		p.Note(Contested, EditorOf(seen.Editor), first)
 	}
 	p.nameHeld(view)
+	p.Sooner(known.Until.Sub(now))
+	if known.ScaledBy != "" {
+		p.Note(Scaled, known.ScaledBy, known.Scaled)
+		p.Sooner(known.NextLook.Sub(now))
+	}
 	return p, true
 }
 

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/inventory"
@@ -114,7 +115,9 @@ func TestAWorkloadThatWasScaledToZeroIsLookedAtIfItHasAnAutoscaler(t *testing.T)
 		"no pods, as the spec says":       {[]string{"Deployment/c=1"}, 0, true},
 		"no pods, and KEDA's autoscaling": {[]string{"Deployment/c=1", "ScaledObject/c=1"}, 0, true},
 	} {
-		if _, got := Unchanged(pods(having(row.objects...), "Deployment/c", row.number), nil, noon); got != row.want {
+		if _, got := Unchanged(Remembered{
+			Now: noon, Until: noon.Add(time.Hour), Objects: pods(having(row.objects...), "Deployment/c", row.number),
+		}); got != row.want {
 			t.Errorf("%s: unchanged %t, want %t", name, got, row.want)
 		}
 	}

@@ -97,7 +97,7 @@ func New(cluster client.Client, live client.Reader, options Options) *Clients {
 type reader interface {
 	Of(ctx context.Context, of client.Object, kinds, optional []schema.GroupVersionKind) (map[inventory.Reference]inventory.Object, error)
 	Disowned(ctx context.Context, of client.Object, kinds []schema.GroupVersionKind) ([]inventory.Reference, error)
-	Scaler(ctx context.Context, of client.Object, workload inventory.Reference) (string, error)
+	Scaler(ctx context.Context, of client.Object, workload inventory.Reference, own map[inventory.Reference]inventory.Object) (string, error)
 	Used(
 		ctx context.Context, collector client.Object, objects map[inventory.Reference]inventory.Object,
 	) (inventory.Used, []inventory.Pod, error)

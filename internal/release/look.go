@@ -50,33 +50,22 @@ func (r *reconcile) look() error {
 // rendered from, if that could be read.
 func (r *reconcile) unchanged(now revision.Inputs, isRead bool) (p plan.Plan, is bool) {
 	isKnown := isRead && r.expected != nil && r.deployed.Revision != 0 && r.begun != nil && !r.hasBegun()
-	if !isKnown || r.latest.Inputs != now || !r.now().Before(r.until) {
+	isDeferred := r.latest.hash != r.deployed.Hash() // a change of the operator waits
+	if !isKnown || r.latest.Inputs != now || isDeferred && r.refused.hash == r.latest.hash && r.BackingOff(r.collector) {
 		return p, false
 	}
-	if r.scaled.by != "" && !r.now().Before(r.scaled.until) {
-		return p, false
-	}
-	p, is = plan.Unchanged(r.expected.See(r.found, r.now()), r.toPrune, r.now())
-	if !is || r.mayPrune() || r.lacksClaims() {
-		return p, false
-	}
-	if r.latest.hash != r.deployed.Hash() { // a change of the operator waits
-		p.Verdict = plan.Deferred
-		is = r.refused.hash != r.latest.hash || !r.BackingOff(r.collector)
-	}
-	p.Sooner(r.until.Sub(r.now()))
-	if r.scaled.by != "" {
-		p.Note(plan.Scaled, r.scaled.by, r.scaled.what)
-		p.Sooner(r.scaled.until.Sub(r.now()))
-	}
-	return p, is
+	p, is = plan.Unchanged(plan.Remembered{
+		Now: r.now(), Until: r.until, Objects: r.expected.See(r.found, r.now()), ToPrune: r.toPrune, IsDeferred: isDeferred,
+		ScaledBy: r.scaled.by, Scaled: r.scaled.what, NextLook: r.scaled.until,
+	})
+	return p, is && !r.mayPrune() && !r.lacksClaims()
 }
 
 // findScaler looks for an autoscaler of another client, once in a reconcile that sees its trace.
 func (r *reconcile) findScaler(s *plan.Situation) error {
 	workload, may := s.MayBeScaled()
 	if may && r.learned.scaler == nil {
-		found, err := r.inventory.Scaler(r.ctx, r.collector, workload)
+		found, err := r.inventory.Scaler(r.ctx, r.collector, workload, r.found)
 		if err != nil {
 			return err
 		}
@@ -169,10 +158,12 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 	s.Want = r.rendered.Want
 	switch r.refused {
 	case change{r.rendered.Inputs, r.rendered.Hash}:
+		isOver := isRolledBack(r.last.Err) && s.IsPromoted()
 		if refused, is := errors.AsType[*apply.RefusedError](r.last.Err); is {
 			s.Refused = refused.Ref
+			isOver = s.View.Objects[refused.Ref].State == drift.Lost // a user has made room for the change
 		}
-		if isOver := isRolledBack(r.last.Err) && s.IsPromoted(); r.BackingOff(r.collector) && !isOver {
+		if r.BackingOff(r.collector) && !isOver {
 			s.Failed = r.last.Err
 		}
 	case change{}: // an earlier operator may have met it

@@ -61,6 +61,7 @@ type simSpace struct {
 	// The rest is for the safety rules.
 	view       map[inventory.Reference]drift.Seen // that the operator has decided by
 	decidedBy  []*simPod                          // what the informer cache showed then
+	orphans    int                                // how many pods of a StatefulSet that is not there the operator saw then
 	fresh      bool                               // the informer cache had everything when the reconcile began
 	asked      bool                               // the spec has set replicas, or has asked for one of two workloads, since there are two
 	current    simInputs                          // what was rendered last
@@ -213,7 +214,7 @@ func (r simReader) Of(_ context.Context, collector client.Object, _, _ []schema.
 }
 
 // Scaler finds none: in the model, autoscalers are the Collector's own.
-func (r simReader) Scaler(context.Context, client.Object, inventory.Reference) (string, error) {
+func (r simReader) Scaler(context.Context, client.Object, inventory.Reference, map[inventory.Reference]inventory.Object) (string, error) {
 	return "", nil
 }
 
