@@ -170,10 +170,12 @@ func (s *simSpace) isBackingOff() bool {
 	return s.backoff > 0 && s.backoffOf == s.generation && s.world.now.Sub(s.backoffSince) < s.backoff
 }
 
-// workload returns the wanted workload, if the informer cache has it.
+// workload returns the wanted workload, or else another one, if the informer cache has it.
 func (s *simSpace) workload() *simObject {
-	if found := s.cache[simRef(simulation.Workloads[s.spec.Mode], simName)]; found != nil && found.owner == s.uid {
-		return found
+	for _, kind := range []string{simulation.Workloads[s.spec.Mode], "Deployment", "DaemonSet", "StatefulSet"} {
+		if found := s.cache[simRef(kind, simName)]; found != nil && found.owner == s.uid {
+			return found
+		}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -116,16 +117,19 @@ func failure(err error, message string) readiness {
 	return readiness{corev1.ConditionFalse, reason, message}
 }
 
-// workloadOf returns what runs collector's pods, or nil.
+// workloadOf returns what runs collector's pods, or nil. As long as a change of spec.mode waits or is refused, that is of another kind.
 func (w writer) workloadOf(ctx context.Context, collector *unstructured.Unstructured) (*Workload, error) {
 	mode, _, _ := unstructured.NestedString(collector.Object, "spec", "mode")
-	object := workloads[v1alpha1.Mode(cmp.Or(mode, string(v1alpha1.ModeDeployment)))]()
-	err := w.Client.Get(ctx, client.ObjectKeyFromObject(collector), object)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+	wanted := v1alpha1.Mode(cmp.Or(mode, string(v1alpha1.ModeDeployment)))
+	for _, mode := range []v1alpha1.Mode{wanted, v1alpha1.ModeDeployment, v1alpha1.ModeDaemonSet, v1alpha1.ModeStatefulSet} {
+		object := workloads[mode]()
+		switch err := w.Client.Get(ctx, client.ObjectKeyFromObject(collector), object); {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, fmt.Errorf("read the workload of %s: %w", collector.GetName(), err)
+		case mode == wanted || metav1.IsControlledBy(object, collector):
+			return workloadOf(object), nil
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the workload of %s: %w", collector.GetName(), err)
-	}
-	return workloadOf(object), nil
+	return nil, nil
 }
