@@ -203,8 +203,12 @@ func (r *reconcile) note(step apply.Step, after *inventory.Object, mends bool) b
 	after.Hash = step.Object.Hash // which a webhook may have taken away
 	before, known, creates := r.found[step.Ref], expected[step.Ref], step.Action == apply.Create
 	isSame := before.UID == after.UID && before.Version == after.Version
+	isAgain := known != nil && known.UID == after.UID && known.Version == after.Version // the informer cache does not show the last apply yet
 	isRepair := known != nil && (mends && (!creates || before.Version != after.Version) || creates && known.UID != "")
-	next := drift.Applied(*after, r.now(), known, isRepair)
+	next := drift.Applied(*after, r.now(), known, isRepair && !isAgain)
+	if mends && isAgain {
+		next.Repairs, next.Next = known.Repairs, known.Next
+	}
 	if !mends {
 		next.Pending = next.Pending || creates || r.deployed.Revision == 0
 	}
@@ -214,7 +218,7 @@ func (r *reconcile) note(step apply.Step, after *inventory.Object, mends bool) b
 			Action: apply.Delete, Ref: step.Ref, UID: after.UID, Reason: "nothing is half begun",
 		})
 	}
-	if !mends || isSame {
+	if !mends || isSame || isAgain {
 		return false
 	}
 	if next.IsContested() {
