@@ -145,6 +145,32 @@ func (s *simSpace) mustBeProven(o *simObject, template, what string) {
 	}
 }
 
+// mustBeLimited checks that a workload in the form of a canary changes one pod, of as many as the operator saw when it decided. A DaemonSet
+// may also change those that its controller replaces at once. A write of other fields limits nothing.
+func (s *simSpace) mustBeLimited(before, o *simObject) {
+	from, isCanary := o.partition()
+	isSame := func(field string) bool { return before != nil && before.get(field) == o.get(field) }
+	if !o.isWorkload() || !isCanary || isSame(simTemplate) && isSame("spec.strategy") && isSame("spec.updateStrategy") {
+		return
+	}
+	changes := 0
+	for _, limit := range []string{"maxSurge:", "maxUnavailable:"} {
+		_, after, _ := strings.Cut(o.get("spec.strategy")+o.get("spec.updateStrategy"), limit)
+		number := 0
+		_, _ = fmt.Sscanf(after, "%d", &number) // or there is none
+		changes += number
+	}
+	switch o.kind() {
+	case "StatefulSet":
+		changes = max(int(s.view[o.ref].Replicas), s.orphans) - from
+	case "DaemonSet":
+		changes -= simCount(s.decidedBy, func(pod *simPod) bool { return !pod.ready })
+	}
+	if changes > 1 {
+		s.mustBeProven(o, o.get(simTemplate), fmt.Sprintf("%d pods may have the template", changes))
+	}
+}
+
 // mustBeAcceptedProven checks a revision that is accepted, unless the workload and its pods were not there, so a proof would protect none.
 // It protects no pods either that go with their workload, if no record can bring that back.
 func (s *simSpace) mustBeAcceptedProven(added plan.Want) {
@@ -190,10 +216,20 @@ func (s *simSpace) decide(value string) {
 func (s *simSpace) rolledBack(want plan.Want) string {
 	isPromoted := s.decided.annotation == v1alpha1.PromoteAnnotation && strings.HasPrefix(want.Hash, s.decided.hash)
 	found := s.state.Canary
-	if found != nil && !isPromoted && found.RolledBack != "" && strings.HasPrefix(want.Hash, found.Hash) {
+	isTriedAgain := found != nil && found.Aborted && s.decided.annotation != v1alpha1.AbortAnnotation
+	if found != nil && !isPromoted && !isTriedAgain && found.RolledBack != "" && strings.HasPrefix(want.Hash, found.Hash) {
 		return "the canary: " + found.RolledBack
 	}
 	return ""
+}
+
+// onCanary has a defect change what is asked of a canary.
+func onCanary(change func(*plan.Canary)) func(*Clients) {
+	return situate(func(s *plan.Situation) {
+		if s.Canary != nil {
+			change(s.Canary)
+		}
+	})
 }
 
 // simFailedUpgrades returns how many upgrades of releases are counted as failed.

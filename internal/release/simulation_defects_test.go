@@ -225,11 +225,8 @@ var simDefects = []simDefect{
 		c.recordsOf = func(r *reconcile) records { return simUnfinished{records: recordsOf(r), neverGoes: true} }
 	}},
 	{"a change needs no proof", "S11", situate(func(s *plan.Situation) { s.Canary = nil })},
-	{"a canary pod proves a change as soon as it is ready", "S11", situate(func(s *plan.Situation) {
-		if s.Canary != nil {
-			s.Canary.Hold = 0
-		}
-	})},
+	{"a canary pod proves a change as soon as it is ready", "S11", onCanary(func(c *plan.Canary) { c.Hold = 0 })},
+	{"two pods have a change first", "S11", onCanary(func(c *plan.Canary) { c.Pods.IntVal = 2 })},
 	{"what pods mount is pruned at once", "S1", situate(func(s *plan.Situation) { s.View.Used = nil })},
 }
 

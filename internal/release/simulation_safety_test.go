@@ -159,7 +159,8 @@ func (s *simSpace) wrote(before, after *simObject) {
 		return
 	}
 	isNew := before == nil || simDiffers(before, after)
-	if why := s.refusal(); why != "" && isNew && !s.isAccepted(after) {
+	s.mustBeLimited(before, after)
+	if why := cmp.Or(s.refusal(), s.rolledBack(s.want)); why != "" && isNew && !s.isAccepted(after) {
 		w.violates("S1", "%s is written although %s refuses the change", after.ref, why)
 	}
 }

@@ -154,7 +154,7 @@ func (w *simWorld) newOperator() *simOperatorProcess {
 	}
 	decides := o.clients.decision
 	o.clients.decision = func(s plan.Situation) plan.Plan {
-		w.deciding.view, w.deciding.decidedBy = s.View.Objects, slices.Clone(w.deciding.cacheOf)
+		w.deciding.view, w.deciding.decidedBy, w.deciding.orphans = s.View.Objects, slices.Clone(w.deciding.cacheOf), int(s.View.Orphans)
 		return decides(s)
 	}
 	return o
