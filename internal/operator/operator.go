@@ -85,7 +85,7 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 }
 
 // endWait is how long the operator may take to end. The library never does as long as a list fails that it waits for at its start
-// (controller-runtime v0.23.3, runnableGroup.Start).
+// (controller-runtime v0.25.2, runnableGroup.Start).
 const endWait = 10 * time.Second
 
 // gcPercent is how much memory may be allocated, in percent of what is in use, until Go collects garbage. Most of what the
