@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
@@ -86,7 +85,7 @@ func Run(ctx context.Context, cfg *rest.Config, opts Options) error {
 }
 
 // endWait is how long the operator may take to end. The library never does as long as a list fails that it waits for at its start
-// (controller-runtime v0.23.3, runnableGroup.Start).
+// (controller-runtime v0.25.2, runnableGroup.Start).
 const endWait = 10 * time.Second
 
 // gcPercent is how much memory may be allocated, in percent of what is in use, until Go collects garbage. Most of what the
@@ -128,7 +127,7 @@ func addReconciler(
 		return err
 	}
 	find := newFinder(mgr.GetClient(), watch.GroupVersionKind)
-	delays := &backoff{flowcontrol.NewBackOff(firstDelay, longestDelay), find}
+	delays := &limiter{queue.NewBackoff(time.Now), find}
 	own := make(requests)
 	f, err := newFollower(mgr, watch, waves, func(collector client.Object, after time.Duration) { own.ask(ctx, collector, after) })
 	if err != nil {
@@ -144,7 +143,7 @@ func addReconciler(
 			Configuration: configurations.Configuration, Versions: configurations.Versions, References: configurations.References,
 			Bases: shared.Of,
 		},
-		Discover: f.capabilities.Discover, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.isWaiting, Flows: flows.Verdicts,
+		Discover: f.capabilities.Discover, Events: events, Metrics: metered, Waves: waves, BackingOff: delays.IsWaiting, Flows: flows.Verdicts,
 		Canary: opts.RolloutCanary, Alone: opts.Manager.LeaderElection, Period: period,
 	})
 	f.knows = clients.Knows

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,13 +18,13 @@ import (
 type measured struct {
 	reconcile.Reconciler
 	ended   func(client.ObjectKey) status.Outcome
-	backoff *backoff
+	limiter *limiter
 	metrics *metrics.Metrics
 }
 
 // Reconcile reconciles a Collector. It measures nothing of one that is paused or has gone: there is nothing to reconcile.
 func (m *measured) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	collector, began := m.backoff.find(ctx, request.NamespacedName), time.Now()
+	collector, began := m.limiter.find(ctx, request.NamespacedName), time.Now()
 	isPaused := false
 	if collector != nil {
 		isPaused, _ = v1alpha1.IsPaused(collector) // the stock reconciler logs the error
@@ -39,26 +38,8 @@ func (m *measured) Reconcile(ctx context.Context, request reconcile.Request) (re
 	if err != nil {
 		return reconcile.Result{}, err //nolint:wrapcheck // a decorator returns what the decorated one returns
 	}
-	result.RequeueAfter = earlier(result.RequeueAfter, ended.Requeue)
-	if !ended.Verdict.Waits() {
-		m.backoff.succeeded(collector)
-	}
-	presets := v1alpha1.ConditionOf(collector, v1alpha1.PresetsReady).Status
-	if presets == corev1.ConditionFalse || presets == corev1.ConditionUnknown {
-		// No event tells that the role was bound, or that the API server answers again.
-		result.RequeueAfter = earlier(result.RequeueAfter, m.backoff.lacksRole(collector))
-	} else {
-		m.backoff.hasRoles(collector)
-	}
+	result.RequeueAfter = m.limiter.Ended(collector, result.RequeueAfter, ended)
 	return result, nil
-}
-
-// earlier returns the shorter delay. A delay of 0 does not count.
-func earlier(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
 }
 
 // finder returns a Collector as the informer cache has it, or nil. It must not be changed.

@@ -36,7 +36,7 @@ func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
 		"something is to do in a second":     {collectorOf(1), status.Outcome{Requeue: time.Second}, nil, "full", time.Second, false},
 		"something is to do after a while":   {collectorOf(1), status.Outcome{Requeue: 2 * time.Hour}, nil, "full", time.Hour, false},
 		"it waits for a check":               {collectorOf(1), status.Outcome{Verdict: plan.Checking}, nil, "full", time.Hour, true},
-		"it waits for a role to be bound":    {refused, status.Outcome{}, nil, "full", firstDelay, false},
+		"it waits for a role to be bound":    {refused, status.Outcome{}, nil, "full", 2 * time.Second, false},
 		"it failed":                          {collectorOf(1), status.Outcome{}, broken, "error", 0, true},
 		"it is paused, and nothing was done": {paused, status.Outcome{Requeue: time.Second}, nil, "", time.Hour, true},
 		"it has gone, and nothing was done":  {nil, status.Outcome{}, nil, "", time.Hour, true},
@@ -47,7 +47,7 @@ func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
 					return reconcile.Result{RequeueAfter: time.Hour}, row.err
 				})
 				registry := prometheus.NewPedanticRegistry()
-				delays := backoffOf(&row.collector)
+				delays := limiterOf(&row.collector)
 				delays.When(gateway)
 				ended := func(client.ObjectKey) status.Outcome { return row.ended }
 				m := &measured{stock, ended, delays, metrics.New(registry)}
@@ -55,7 +55,7 @@ func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
 				if result.RequeueAfter != row.next || !errors.Is(err, row.err) {
 					t.Errorf("got %s, %v", result.RequeueAfter, err)
 				}
-				if row.collector != nil && delays.isWaiting(row.collector) != row.backsOff {
+				if row.collector != nil && delays.IsWaiting(row.collector) != row.backsOff {
 					t.Errorf("a failure before it counts: want %t", row.backsOff)
 				}
 				want := map[string]uint64{"fast": 0, "full": 0, "error": 0}
@@ -74,7 +74,7 @@ func TestHowAReconcileEndsAndWhenTheNextOneIs(t *testing.T) {
 func TestARoleThatIsMissingDelaysNoRetryOfAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		collector := withPresets("False")
-		delays := backoffOf(&collector)
+		delays := limiterOf(&collector)
 		stock := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
 		ended := func(client.ObjectKey) status.Outcome { return status.Outcome{} }
 		m := &measured{stock, ended, delays, metrics.New(prometheus.NewPedanticRegistry())}
@@ -83,7 +83,7 @@ func TestARoleThatIsMissingDelaysNoRetryOfAFailure(t *testing.T) {
 			if result, _ := m.Reconcile(t.Context(), gateway); result.RequeueAfter != want {
 				t.Errorf("the role is looked for after %s, want %s", result.RequeueAfter, want)
 			}
-			if delays.isWaiting(collector) {
+			if delays.IsWaiting(collector) {
 				t.Error("it counts as a failure")
 			}
 		}
@@ -91,13 +91,13 @@ func TestARoleThatIsMissingDelaysNoRetryOfAFailure(t *testing.T) {
 			next(want * time.Second)
 			time.Sleep(want * time.Second) //nolint:forbidigo // of the bubble's clock
 		}
-		if got := delays.When(gateway); got != firstDelay {
+		if got := delays.When(gateway); got != 2*time.Second {
 			t.Errorf("the retry is after %s", got)
 		}
 		collector = withPresets("True")
 		next(0)
 		collector = withPresets("Unknown")
-		next(firstDelay)
+		next(2 * time.Second)
 	})
 }
 
@@ -124,18 +124,4 @@ func reconciles(t *testing.T, registry prometheus.Gatherer) map[string]uint64 {
 		}
 	}
 	return found
-}
-
-func TestTheEarlierDelay(t *testing.T) {
-	for name, row := range map[string]struct{ a, b, want time.Duration }{
-		"none":                {0, 0, 0},
-		"the only one, first": {3, 0, 3},
-		"the only one, last":  {0, 3, 3},
-		"the first of two":    {2, 3, 2},
-		"the last of two":     {3, 2, 2},
-	} {
-		if got := earlier(row.a, row.b); got != row.want {
-			t.Errorf("%s: got %d", name, got)
-		}
-	}
 }

@@ -24,7 +24,7 @@ func requestOf(name string) reconcile.Request {
 // newTestQueue returns a queue, whose rate limiter knows no Collector. It ends with the test's bubble.
 func newTestQueue(t *testing.T) priorityqueue.PriorityQueue[reconcile.Request] {
 	t.Helper()
-	made, ok := queue.New(t.Name(), backoffOf(new(collectorOf(1)))).(priorityqueue.PriorityQueue[reconcile.Request])
+	made, ok := queue.New(t.Name(), limiterOf(new(collectorOf(1)))).(priorityqueue.PriorityQueue[reconcile.Request])
 	if !ok {
 		t.Fatal("no priority queue")
 	}

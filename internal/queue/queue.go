@@ -1,4 +1,5 @@
-// Package queue decides which Collector is reconciled next. It is the controller's queue: client-go's, with an order of its own.
+// Package queue decides which Collector is reconciled next, and when. It is the controller's queue: client-go's, with an order and delays
+// of its own.
 package queue
 
 import (

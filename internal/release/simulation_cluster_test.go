@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,16 +19,12 @@ import (
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/managedfields"
-	"github.com/kube8/kube8-operator/test/simulation"
 )
 
 var (
 	errKilled  = errors.New("the operator was killed")
 	errTimeout = apierrors.NewTimeoutError("the answer was lost", 0)
 )
-
-// simRefusal is a rule of the cluster that refuses writes of a kind.
-type simRefusal struct{ kind, how string }
 
 // simCluster is the API server for the Collector of one namespace.
 type simCluster struct{ *simSpace }
@@ -62,13 +56,6 @@ func (s *simSpace) request(what string, args ...any) (effect bool, lost error) {
 		}
 	}
 	return true, nil
-}
-
-func simInvalid(what inventory.Reference, kind metav1.CauseType, field, message string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: 422, Reason: metav1.StatusReasonInvalid, Message: message,
-		Details: &metav1.StatusDetails{Name: what.Name(), Causes: []metav1.StatusCause{{Type: kind, Field: field, Message: message}}},
-	}}
 }
 
 func simResource(what inventory.Reference) schema.GroupResource {
@@ -135,57 +122,6 @@ func (c simCluster) apply(r apply.Request) (*simObject, error) {
 	c.wrote(live, after)
 	c.store(after)
 	return after, nil
-}
-
-// admit returns the API server's own refusals, and those of others.
-func (c simCluster) admit(before, after *simObject, isDryRun bool) error {
-	if before != nil {
-		if kind := after.kind(); kind == "StatefulSet" && (before.get(simClaims) != after.get(simClaims) || before.get(simClass) != after.get(simClass)) {
-			return c.world.refusesClaimTemplates(after.ref)
-		} else if kind == "Secret" && before.get(simData) != after.get(simData) {
-			return simInvalid(after.ref, metav1.CauseTypeForbidden, "data", "data: Forbidden: field is immutable when `immutable` is set")
-		} else if kind == "PersistentVolumeClaim" && simShrinks(before, after.get(simSize)) {
-			return simInvalid(after.ref, metav1.CauseTypeForbidden, "spec.resources.requests.storage", "field can not be less than status.capacity")
-		}
-	}
-	return c.refuses(before == nil, after.ref, isDryRun)
-}
-
-// refusesClaimTemplates returns what the API server says to other claim templates: in each second schedule as Kubernetes does until 1.36.
-func (w *simWorld) refusesClaimTemplates(what inventory.Reference) error {
-	if w.schedule.Seed%2 == 0 {
-		return simInvalid(what, metav1.CauseTypeForbidden, "spec", "spec: Forbidden: updates to statefulset spec are forbidden")
-	}
-	return simInvalid(what, metav1.CauseTypeFieldValueInvalid, "spec.volumeClaimTemplates", "field is immutable")
-}
-
-// refuses returns what a policy, a quota or a webhook says to a write.
-func (s *simSpace) refuses(creates bool, what inventory.Reference, isDryRun bool) error {
-	kind := what.Kind().Kind
-	if kind == "ScaledObject" && creates {
-		if hpa := s.objects[simRef("HorizontalPodAutoscaler", simName)]; hpa != nil && !hpa.deleting {
-			return apierrors.NewForbidden(simResource(what), what.Name(), fmt.Errorf(
-				"admission webhook denied the request: the workload '%s' of type 'apps/v1' is already managed by the hpa '%[1]s'", simName))
-		}
-	}
-	for _, refusal := range s.refusals {
-		if refusal.kind != kind {
-			continue
-		}
-		isBlind := slices.Contains(simulation.Blind, refusal.how)
-		switch {
-		case isBlind && isDryRun:
-			return apierrors.NewBadRequest("admission webhook \"w\" does not support dry run")
-		case refusal.how == simulation.SilentWebhook, refusal.how == simulation.Quota && !creates, refusal.how == simulation.Keeper:
-		case refusal.how == simulation.BrokenWebhook:
-			return apierrors.NewInternalError(errors.New("failed calling webhook"))
-		case refusal.how == simulation.Policy:
-			return simInvalid(what, "", "", "ValidatingAdmissionPolicy 'p' denied request")
-		default:
-			return apierrors.NewForbidden(simResource(what), what.Name(), errors.New(refusal.how+" denied the request"))
-		}
-	}
-	return nil
 }
 
 func (c simCluster) Rewrite(context.Context, apply.Request) error {

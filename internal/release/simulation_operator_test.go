@@ -1,10 +1,8 @@
 package release
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -82,14 +80,14 @@ func (o *simOperatorProcess) reconcile(s *simSpace) {
 	collector := s.collector()
 	if !s.deleting && !s.finalizer {
 		if effect, lost := s.request("add the finalizer"); !effect || lost != nil {
-			s.fails()
+			o.fails(s)
 			return
 		}
 		s.finalizer = true
 	}
 	if isPaused := s.paused == "true" || s.paused == "True"; isPaused && !s.deleting {
 		if _, lost := s.writeStatus(collector, s.stock(true, nil), status.Outcome{}); lost != nil {
-			s.fails()
+			o.fails(s)
 		}
 		return
 	}
@@ -112,15 +110,10 @@ func (o *simOperatorProcess) reconcile(s *simSpace) {
 		return
 	}
 	if err != nil || lost != nil {
-		s.fails()
+		o.fails(s)
 		return
 	}
-	if after := cmp.Or(outcome.Requeue, o.clients.Period); after > 0 {
-		s.soon(min(after, o.clients.Period))
-	}
-	if !outcome.Verdict.Waits() {
-		s.backoff = 0
-	}
+	s.soon(o.backoff.Ended(collector, o.clients.Period, outcome))
 }
 
 // act asks the action client as the stock reconciler does.
@@ -154,21 +147,8 @@ func (o *simOperatorProcess) act(s *simSpace, collector *unstructured.Unstructur
 	return actions.Reconcile(current)
 }
 
-// fails has the next reconcile come after a delay that grows, as the operator's rate limiter has it.
-func (s *simSpace) fails() {
-	if !s.isBackingOff() {
-		s.backoff = max(2*time.Second, min(2*s.backoff, 2*time.Minute))
-		if s.backoffOf != s.generation {
-			s.backoff = 2 * time.Second
-		}
-		s.backoffSince, s.backoffOf = s.world.now, s.generation
-	}
-	s.soon(s.backoff)
-}
-
-func (s *simSpace) isBackingOff() bool {
-	return s.backoff > 0 && s.backoffOf == s.generation && s.world.now.Sub(s.backoffSince) < s.backoff
-}
+// fails has the next reconcile come after a delay, as the controller's rate limiter has it.
+func (o *simOperatorProcess) fails(s *simSpace) { s.soon(o.backoff.Failed(s.collector())) }
 
 // workload returns the wanted workload, or else another one, if the informer cache has it.
 func (s *simSpace) workload() *simObject {

@@ -38,9 +38,6 @@ type simSpace struct {
 	secret, cachedSecret        int      // versions of the user's Secret
 	dirty                       bool     // a reconcile is due at once
 	due                         time.Time
-	backoff                     time.Duration
-	backoffSince                time.Time
-	backoffOf                   int64
 	requests                    int
 	records                     []simRecord
 	recalled                    int // how often a record was read since the operator started

@@ -119,6 +119,15 @@ func TestSimulation(t *testing.T) {
 	fmt.Printf("simulation: %d schedules, %d steps, %.1f s, %d violations\n", count, steps.Load(), time.Since(began).Seconds(), violations.Load())
 }
 
+func TestTheSchedulesThatOnceShowedARecordThatCameLateEndAsTheyShould(t *testing.T) {
+	for _, seed := range []uint64{31448604, 910023924, 950007255} {
+		runner, schedule := newSimRunner(nil), simulation.New(seed)
+		if result := runner.run(schedule, false); result.violation != "" {
+			simTell(t, runner, schedule, result)
+		}
+	}
+}
+
 // simTell shows a violation: the events that are left of the schedule when others are dropped, and what was asked of the cluster.
 func simTell(t *testing.T, runner *simRunner, schedule simulation.Schedule, result simResult) {
 	t.Helper()

@@ -19,6 +19,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/plan"
+	"github.com/kube8/kube8-operator/internal/queue"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/revision"
 	"github.com/kube8/kube8-operator/internal/rollout"
@@ -69,6 +70,7 @@ type simWorld struct {
 // simOperatorProcess is an operator from its start to its end.
 type simOperatorProcess struct {
 	clients *Clients
+	backoff *queue.Backoff
 	chart   int
 }
 
@@ -98,7 +100,7 @@ func (w *simWorld) start() {
 	w.killed, w.faults, w.nextChart = false, [2]simFault{}, ""
 	w.operator = w.newOperator()
 	for _, s := range w.spaces {
-		s.dirty, s.backoff, s.recalled = s.exists, 0, 0
+		s.dirty, s.recalled = s.exists, 0
 		s.recalls()
 	}
 }
@@ -107,7 +109,7 @@ func (w *simWorld) start() {
 const simPeriod = 3 * time.Hour
 
 func (w *simWorld) newOperator() *simOperatorProcess {
-	o := &simOperatorProcess{chart: w.chart}
+	o := &simOperatorProcess{chart: w.chart, backoff: queue.NewBackoff(func() time.Time { return w.now })}
 	waves := &rollout.Waves{
 		Budget: intstr.FromInt32(1), Deadline: 5 * time.Minute, Events: simEvents{}, Count: func(rollout.Counts) {},
 		Now:     func() time.Time { return w.now },
@@ -136,7 +138,7 @@ func (w *simWorld) newOperator() *simOperatorProcess {
 	o.clients = &Clients{
 		Options: Options{
 			Source: source, Events: simEvents{}, Metrics: w.metrics, Waves: waves, Period: simPeriod,
-			BackingOff: func(collector client.Object) bool { return w.of(collector).isBackingOff() },
+			BackingOff: o.backoff.IsWaiting,
 		},
 		now:       func() time.Time { return w.now },
 		inventory: simReader{w}, revisions: simRevisions{source, w, o.chart},

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kube8/kube8-operator/internal/queue"
+	"github.com/kube8/kube8-operator/internal/status"
 )
 
 var gateway = reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "acme", Name: "gateway"}}
@@ -24,17 +26,17 @@ func collectorOf(generation int64) *unstructured.Unstructured {
 	return collector
 }
 
-// backoffOf returns the backoff for a cache that has a Collector, or none.
-func backoffOf(collector **unstructured.Unstructured) *backoff {
+// limiterOf returns the limiter for a cache that has a Collector, or none.
+func limiterOf(collector **unstructured.Unstructured) *limiter {
 	find := func(context.Context, client.ObjectKey) *unstructured.Unstructured { return *collector }
-	return &backoff{flowcontrol.NewBackOff(firstDelay, longestDelay), find}
+	return &limiter{queue.NewBackoff(time.Now), find}
 }
 
 func TestTheDelaysDouble(t *testing.T) {
 	for name, collector := range map[string]*unstructured.Unstructured{"of a Collector": collectorOf(1), "of one that has gone": nil} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := backoffOf(&collector)
+				b := limiterOf(&collector)
 				for _, want := range []time.Duration{2, 4, 8, 16, 32, 64, 120, 120} {
 					for range 10 { // a reconcile that was not due leaves the delay alone
 						if got := b.When(gateway); got != want*time.Second {
@@ -50,19 +52,19 @@ func TestTheDelaysDouble(t *testing.T) {
 }
 
 func TestWhatStartsTheDelaysAnew(t *testing.T) {
-	for name, anew := range map[string]func(*backoff) int64{
-		"a success":                 func(b *backoff) int64 { b.succeeded(collectorOf(1)); return 1 },
-		"a change of the Collector": func(*backoff) int64 { return 2 },
+	for name, anew := range map[string]func(*limiter) int64{
+		"a success":                 func(b *limiter) int64 { b.Ended(collectorOf(1), 0, status.Outcome{}); return 1 },
+		"a change of the Collector": func(*limiter) int64 { return 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				collector := collectorOf(1)
-				b := backoffOf(&collector)
+				b := limiterOf(&collector)
 				for range 3 {
 					time.Sleep(b.When(gateway)) //nolint:forbidigo // of the bubble's clock
 				}
 				collector = collectorOf(anew(b))
-				if got := b.When(gateway); got != firstDelay {
+				if got := b.When(gateway); got != 2*time.Second {
 					t.Errorf("got %s", got)
 				}
 			})
@@ -73,7 +75,7 @@ func TestWhatStartsTheDelaysAnew(t *testing.T) {
 func TestACollectorWaitsUntilTheDelayAfterItsLastFailureIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		collector := collectorOf(1)
-		b := backoffOf(&collector)
+		b := limiterOf(&collector)
 		for _, step := range []struct {
 			name string
 			do   func()
@@ -81,10 +83,10 @@ func TestACollectorWaitsUntilTheDelayAfterItsLastFailureIsOver(t *testing.T) {
 		}{
 			{"before a failure", func() {}, false},
 			{"after a failure", func() { b.When(gateway) }, true},
-			{"a moment before the retry", func() { time.Sleep(firstDelay - 1) }, true}, //nolint:forbidigo // of the bubble's clock
-			{"when the retry is due", func() { time.Sleep(time.Nanosecond) }, false},   //nolint:forbidigo // of the bubble's clock
+			{"a moment before the retry", func() { time.Sleep(2*time.Second - 1) }, true}, //nolint:forbidigo // of the bubble's clock
+			{"when the retry is due", func() { time.Sleep(time.Nanosecond) }, false},      //nolint:forbidigo // of the bubble's clock
 		} {
-			if step.do(); b.isWaiting(collector) != step.want {
+			if step.do(); b.IsWaiting(collector) != step.want {
 				t.Errorf("%s: want %t", step.name, step.want)
 			}
 		}
