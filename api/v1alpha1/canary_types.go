@@ -68,6 +68,11 @@ type CanaryStatus struct {
 	// +optional
 	Aborted bool `json:"aborted,omitempty"`
 
+	// Proven tells that canary pods have proven the change, which waits until you
+	// promote it, with approval: Manual.
+	// +optional
+	Proven bool `json:"proven,omitempty"`
+
 	// Paused says why canary pods have failed, and stay with onFailure: Pause.
 	// It stays also if the pods recover.
 	// +optional

@@ -130,6 +130,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 		found.message += "; the canary pods stay until you promote or abort the change"
 	case waiting:
 	}
+	c.Last.Proven = found.isManual
 	p = s.proving(workload, form, c, found)
 	p.Message = cmp.Or(left.Message, p.Message)
 	p.noLater(left)

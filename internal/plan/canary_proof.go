@@ -28,10 +28,11 @@ const (
 
 // proof is what canary pods have shown of a change.
 type proof struct {
-	stage   stage
-	until   time.Time // when a proof that waits can be another one although nothing happens; zero is never
-	message string    // also of a change that counts as proven, and is not
-	earlier bool      // it waits only for the workload: pods of an earlier revision have proven the template
+	stage    stage
+	until    time.Time // when a proof that waits can be another one although nothing happens; zero is never
+	message  string    // also of a change that counts as proven, and is not
+	isManual bool      // it is proven, and waits until a user promotes it
+	earlier  bool      // it waits only for the workload: pods of an earlier revision have proven the template
 }
 
 // count returns how many of some pods are canary pods.
@@ -67,7 +68,7 @@ func (s *Situation) IsRejected() bool { return s.rejection() != nil }
 
 // rollBack returns the plan that has the deployed revision serve again in place of a change.
 func (s *Situation) rollBack(last v1alpha1.CanaryStatus, cause string) Plan {
-	last.RolledBack, last.Paused = cause, ""
+	last.RolledBack, last.Paused, last.Proven = cause, "", false
 	return Plan{Verdict: Refused, Err: &CanaryError{cause}, Canary: &last, Restores: s.Drifts()}
 }
 
@@ -91,7 +92,7 @@ func (c *Canary) proofOf(template string, pods, all int32, now time.Time) proof 
 	case found.stage == failed && c.Pauses:
 		found.stage = paused
 	case found.stage == proven && c.IsManual:
-		return proof{message: who + "have proven the change, which waits until you promote it"}
+		return proof{isManual: true, message: who + "have proven the change, which waits until you promote it"}
 	}
 	return found
 }

@@ -60,6 +60,16 @@ func TestAPausedChangeWaitsForAUserAlsoIfItsPodsRecover(t *testing.T) {
 	}
 }
 
+func TestTheStatusTellsThatAProvenChangeWaitsForAUser(t *testing.T) {
+	for ready, want := range map[time.Duration]bool{time.Minute: false, time.Hour: true} {
+		s := begun(canaryOf("Deployment", map[string]any{"replicas": int64(4)}, podSince(ready)))
+		s.Canary.IsManual = true
+		if p := Decide(s); p.Canary.Proven != want {
+			t.Errorf("ready for %s: proven %t, want %t", ready, p.Canary.Proven, want)
+		}
+	}
+}
+
 func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 	deployment := map[string]any{"replicas": int64(4)}
 	gone, died := podSince(20*time.Minute), podSince(time.Minute)

@@ -29,11 +29,16 @@ func isDeployed(verdict plan.Verdict) bool {
 	return false
 }
 
-// announceCanary tells that a change has begun to prove itself, or is proven. A failure has its event from the condition.
+// announceCanary tells that a change has begun to prove itself, that it waits for a user, or that it is proven. A failure has its event
+// from the condition.
 func (w writer) announceCanary(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus, isProven bool) {
 	was, is := provingIn(before), provingIn(after)
 	if is != "" && is != was {
 		w.events.Eventf(collector, corev1.EventTypeNormal, "CanaryStarted", "canary pods prove change %s", is)
+	}
+	if is != "" && after.Canary.Proven && (is != was || !before.Canary.Proven) {
+		w.events.Eventf(collector, corev1.EventTypeNormal, "AwaitsApproval",
+			"canary pods have proven change %s, which waits until you promote it: kubectl collector promote %s", is, collector.GetName())
 	}
 	if isProven && before.Canary != nil && after.Canary == nil {
 		w.events.Eventf(collector, corev1.EventTypeNormal, "Proven", "canary pods have proven change %s, and all pods get it", before.Canary.Hash)

@@ -209,6 +209,7 @@ func TestAChangeThatIsAbortedGoesBack(t *testing.T) {
 	awaitReady(t, collector, "False", "Proving", "canary pods (1 of 3) are not there")
 	tell(t, startPod(t, collector, templateOf(t, collector)), readyFor(time.Second))
 	awaitReady(t, collector, "False", "Proving", "canary pods (1 of 3) have proven the change, which waits until you promote it")
+	g.Eventually(func() map[string]int { return events(t, collector) }).Should(HaveKey(ContainSubstring("AwaitsApproval")))
 	g.Expect(p.run("abort", "gateway")).To(ContainSubstring("aborted: change "))
 	awaitReady(t, collector, "False", "RolledBack", "the change is aborted")
 	g.Expect(limits(t, collector)).To(Equal(canaries[v1alpha1.ModeDeployment][1]))

@@ -21,6 +21,12 @@ type CanaryStatusApplyConfiguration struct {
 	// change proves itself. The operator does not try the change again, until you
 	// promote it.
 	RolledBack *string `json:"rolledBack,omitempty"`
+	// Aborted tells that the change was rolled back because you aborted it. It is
+	// tried again when the annotation has gone.
+	Aborted *bool `json:"aborted,omitempty"`
+	// Proven tells that canary pods have proven the change, which waits until you
+	// promote it, with approval: Manual.
+	Proven *bool `json:"proven,omitempty"`
 	// Paused says why canary pods have failed, and stay with onFailure: Pause.
 	// It stays also if the pods recover.
 	Paused *string `json:"paused,omitempty"`
@@ -53,6 +59,22 @@ func (b *CanaryStatusApplyConfiguration) WithSince(value v1.Time) *CanaryStatusA
 // If called multiple times, the RolledBack field is set to the value of the last call.
 func (b *CanaryStatusApplyConfiguration) WithRolledBack(value string) *CanaryStatusApplyConfiguration {
 	b.RolledBack = &value
+	return b
+}
+
+// WithAborted sets the Aborted field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Aborted field is set to the value of the last call.
+func (b *CanaryStatusApplyConfiguration) WithAborted(value bool) *CanaryStatusApplyConfiguration {
+	b.Aborted = &value
+	return b
+}
+
+// WithProven sets the Proven field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Proven field is set to the value of the last call.
+func (b *CanaryStatusApplyConfiguration) WithProven(value bool) *CanaryStatusApplyConfiguration {
+	b.Proven = &value
 	return b
 }
 
