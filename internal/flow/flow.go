@@ -80,7 +80,6 @@ type target struct {
 
 // init makes the watcher ready for looks.
 func (w *Watcher) init() *Watcher {
-	w.began = time.Now().Add(-w.Period) // so that no look is at 0
 	w.asking, w.silent = make(chan struct{}, atOnce), make(chan struct{}, ofSilent)
 	w.pages = http.Client{
 		Timeout:       answerTimeout,
@@ -90,6 +89,7 @@ func (w *Watcher) init() *Watcher {
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
+	w.began = time.Now().Add(-w.Period) // so that no look is at 0
 	w.known, w.busy = map[types.UID]*entry{}, map[string]bool{}
 	return w
 }
