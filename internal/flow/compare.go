@@ -37,8 +37,8 @@ type Verdict struct {
 	isWaning bool // the last window said that it is no longer so, or not so much
 }
 
-// Compare compares the verdicts of some pods with those of others. What is bad counts once another pod has a verdict of windows that began
-// no earlier: all are as bad while what they send to is down, and it takes longer until the others have been asked.
+// Compare compares the verdicts of some pods with those of others. A bad verdict counts once another pod has one of windows that began no
+// earlier: all pods are as bad while the backend is down, and it takes longer until the others have been asked.
 func Compare(pods, others []Verdict) Comparison {
 	beside, worst, since := summaryOf(others), code(0), time.Duration(0)
 	c := Comparison{IsKnown: len(pods) > 0, IsSilent: len(pods) > 0 && beside.flows}

@@ -69,10 +69,14 @@ func (e Endpoint) Read(page io.Reader) (*Sample, error) {
 	return e.pages.read(page, make([]byte, lineLength))
 }
 
-// servedOf returns the endpoint of the deployed generation: that of the spec, or the one that was seen before.
+// servedOf returns the endpoint of the deployed generation: that of the spec, or the one that was seen before. It is nil where pods have no
+// stamp of their template.
 func (e *entry) servedOf(collector *unstructured.Unstructured, ofSpec *Endpoint) *Endpoint {
-	deployed, _, _ := unstructured.NestedInt64(collector.Object, "status", "deployedRelease", "generation")
-	if deployed == collector.GetGeneration() {
+	deployed, _, _ := unstructured.NestedMap(collector.Object, "status", "deployedRelease")
+	switch {
+	case deployed["template"] == nil:
+		return nil
+	case deployed["generation"] == collector.GetGeneration():
 		return ofSpec
 	}
 	return e.served
@@ -82,7 +86,7 @@ func (e *entry) servedOf(collector *unstructured.Unstructured, ofSpec *Endpoint)
 // deployed revision have them where they had them before.
 func (e *entry) endpointOf(collector *unstructured.Unstructured, pod *corev1.Pod, ofSpec *Endpoint) *Endpoint {
 	deployed, _, _ := unstructured.NestedString(collector.Object, "status", "deployedRelease", "template")
-	if deployed == "" || e.served == nil || pod.Annotations[postrender.TemplateAnnotation] != deployed {
+	if e.served == nil || pod.Annotations[postrender.TemplateAnnotation] != deployed {
 		return ofSpec
 	}
 	return e.served

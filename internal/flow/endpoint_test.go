@@ -16,7 +16,7 @@ import (
 
 // Each generation of the spec has another port.
 func TestAPodIsAskedWhereItsRevisionHasItsMetrics(t *testing.T) {
-	of := func(generation, deployed int64, template string) *unstructured.Unstructured {
+	of := func(generation, deployed int64, template any) *unstructured.Unstructured {
 		made := collectorWith("a", map[string]any{"port": 8000 + generation})
 		made.SetGeneration(generation)
 		made.Object["status"] = map[string]any{
@@ -39,7 +39,7 @@ func TestAPodIsAskedWhereItsRevisionHasItsMetrics(t *testing.T) {
 			[]*unstructured.Unstructured{of(2, 1, "old")}, [...]string{"old", "new"}, "10.0.0.1:8002 10.0.0.2:8002",
 		},
 		"when pods have no stamp, where the spec has it": {
-			[]*unstructured.Unstructured{of(1, 1, ""), of(2, 1, "")}, [2]string{}, "10.0.0.1:8002 10.0.0.2:8002",
+			[]*unstructured.Unstructured{of(1, 1, "old"), of(2, 1, nil)}, [2]string{}, "10.0.0.1:8002 10.0.0.2:8002",
 		},
 	} {
 		cached := pods{podOf(row.looks[0], "10.0.0.1"), podOf(row.looks[0], "10.0.0.2")}

@@ -49,7 +49,7 @@ func proving(others, settled, looks int, page pages) (found []Comparison) {
 	return found
 }
 
-// losing returns pages of pods whose data flows, and of which a part is lost between two looks. What is not lost or sent waits if isQueued.
+// losing returns pages of pods whose data flows, and that lose a share of it between two looks. If isQueued, that share waits instead.
 func losing(share float64, from, until int, isQueued bool) pages {
 	return func(look int, _ types.UID) *Sample {
 		in := 1000 * float64(1000+look)

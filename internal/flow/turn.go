@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// wish tells whether a pod is to be asked before those that were asked longer ago.
+// wish tells whether a pod must be asked before those that were asked longer ago.
 type wish func(types.UID) bool
 
 // next chooses the pods to ask: first a pod in doubt, whose next answer may decide. The others have their turn, for several that never

@@ -28,6 +28,10 @@ func TestAPodOfACanaryIsAskedAtEachLook(t *testing.T) {
 			known(pod{uid: "a", read: 1, verdict: flows}, pod{uid: "b", read: 2, verdict: flows, says: fails, times: 1}, pod{uid: "c", read: 3, verdict: flows}),
 			[]types.UID{"c"}, [...]types.UID{"c", "b"},
 		},
+		"before one that only loses another share": {
+			known(pod{uid: "a", read: 1, verdict: flows}, pod{uid: "b", read: 2, verdict: fails, says: fails, times: 1}, pod{uid: "c", read: 3, verdict: flows}),
+			[]types.UID{"c"}, [...]types.UID{"c", "a"},
+		},
 		"of several, the one that was asked longest ago": {
 			known(pod{uid: "a", read: 1, verdict: flows}, pod{uid: "b", read: 2, verdict: flows}, pod{uid: "c", read: 4}, pod{uid: "d", read: 3, verdict: flows}),
 			[]types.UID{"c", "d"}, [...]types.UID{"d", "a"},
