@@ -1,6 +1,10 @@
 package flow
 
 import (
+	"fmt"
+	"slices"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,7 +15,7 @@ import (
 
 // Comparison is how data flows through some pods, beside others in the same windows.
 type Comparison struct {
-	// IsKnown tells whether one of the pods has a verdict.
+	// IsKnown tells whether one of the pods has a verdict, and, if that is bad, whether the others have one of the same time.
 	IsKnown bool
 
 	// Worse says what happens to data in one of the pods, and in none of the others, or is empty.
@@ -19,44 +23,104 @@ type Comparison struct {
 
 	// IsSilent tells that nothing flows through the pods that have verdicts, and that something does through one of the others.
 	IsSilent bool
+
+	// Began is when the operator began to watch pods: what has happened before is not known.
+	Began time.Time
 }
 
-// Compare compares the verdicts of some pods with those of others. A verdict is a reason of the condition DataFlowing.
-func Compare(pods, others []string) Comparison {
-	found, beside := summaryOf(pods), summaryOf(others)
-	c := Comparison{IsKnown: len(pods) > 0, IsSilent: len(pods) > 0 && !found.flows && beside.flows}
-	if found.worst > 0 && (beside.worst == 0 || found.worst < beside.worst) {
-		c.Worse = states[found.worst].message
+// Verdict is what the windows of a pod say.
+type Verdict struct {
+	is       code
+	of       run
+	lost     float32
+	latest   time.Duration
+	isWaning bool // the last window said that it is no longer so, or not so much
+}
+
+// Compare compares the verdicts of some pods with those of others. A bad verdict counts once another pod has one of windows that began no
+// earlier: all pods are as bad while the backend is down, and it takes longer until the others have been asked.
+func Compare(pods, others []Verdict) Comparison {
+	beside, worst, since := summaryOf(others), code(0), time.Duration(0)
+	c := Comparison{IsKnown: len(pods) > 0, IsSilent: len(pods) > 0 && beside.flows}
+	isShown := func(v Verdict, since time.Duration) bool {
+		return len(others) == 0 || !v.isWaning && beside.latest >= since
 	}
+	for _, v := range pods {
+		since, c.IsSilent = max(since, v.of.since), c.IsSilent && v.is.status() == corev1.ConditionUnknown
+		switch worse := v.worseThan(beside); {
+		case worse == "":
+		case !isShown(v, v.of.since):
+			c.IsKnown = false
+		case worst == 0 || v.is < worst:
+			worst, c.Worse = v.is, worse
+		}
+	}
+	if c.IsSilent && !slices.ContainsFunc(pods, func(v Verdict) bool { return isShown(v, since) }) {
+		c.IsKnown, c.IsSilent = false, false
+	}
+	c.IsKnown = c.IsKnown || c.Worse != ""
 	return c
+}
+
+// worseThan says how a pod does worse than some others, or nothing.
+func (v Verdict) worseThan(others summary) string {
+	switch {
+	case v.is.status() != corev1.ConditionFalse:
+		return ""
+	case others.worst == 0 || v.is < others.worst:
+		return states[v.is].message
+	case v.of.least > others.lost+moreLost:
+		return fmt.Sprintf("%s (%.0f%% here, %.0f%% in the others)", states[v.is].message, 100*v.of.least, 100*others.lost)
+	}
+	return ""
 }
 
 // summary is what verdicts say together.
 type summary struct {
-	worst code // of those that say that data does not flow as it should, or 0
-	flows bool // one says that there is data
+	worst  code          // of those that say that data does not flow as it should, or 0
+	lost   float32       // the largest share that one of them has lost
+	flows  bool          // one says that there is data
+	latest time.Duration // when the last window began of those that say it, or of all if none does
 }
 
-func summaryOf(verdicts []string) (s summary) {
-	for _, verdict := range verdicts {
-		is := codeOf(verdict)
-		s.flows = s.flows || is.status() != corev1.ConditionUnknown
-		if isWorse := s.worst == 0 || is < s.worst; isWorse && is.status() == corev1.ConditionFalse {
-			s.worst = is
+func summaryOf(verdicts []Verdict) (s summary) {
+	for _, v := range verdicts {
+		hasData := v.is.status() != corev1.ConditionUnknown
+		if hasData && !s.flows {
+			s.flows, s.latest = true, v.latest
 		}
+		if hasData == s.flows {
+			s.latest = max(s.latest, v.latest)
+		}
+		if isWorse := s.worst == 0 || v.is < s.worst; isWorse && v.is.status() == corev1.ConditionFalse {
+			s.worst = v.is
+		}
+		s.lost = max(s.lost, v.lost)
 	}
 	return s
 }
 
-// Verdicts returns the verdicts of a Collector's pods. A pod without one is left out.
-func (w *Watcher) Verdicts(collector client.Object) map[types.UID]string {
-	found := map[types.UID]string{}
-	for _, pod := range w.entryOf(collector).pods {
-		if pod.verdict > 0 && pod.absent == 0 {
-			found[pod.uid] = states[pod.verdict].reason
+// Verdicts returns the verdicts of a Collector's pods, and since when pods are watched. A pod without a verdict is left out.
+func (w *Watcher) Verdicts(collector client.Object) (map[types.UID]Verdict, time.Time) {
+	found, began := map[types.UID]Verdict{}, time.Now()
+	for _, p := range w.entryOf(collector).pods {
+		if p.verdict > 0 && p.absent == 0 {
+			found[p.uid] = p.judged()
 		}
 	}
-	return found
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.known != nil { // or else it begins at any moment: a reconcile can be earlier
+		began = w.began.Add(w.Period)
+	}
+	return found, began
+}
+
+// judged returns the verdict.
+func (p pod) judged() Verdict {
+	isLess := p.says == p.verdict && p.saying.least < p.of.least
+	isWaning := p.times > 0 && (isLess || p.says.status() != p.verdict.status())
+	return Verdict{is: p.verdict, of: p.of, lost: p.lost, latest: p.latest, isWaning: isWaning}
 }
 
 // isOfCanary tells whether a pod has a change that proves itself: another template than the deployed revision.

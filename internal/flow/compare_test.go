@@ -3,8 +3,6 @@ package flow
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
@@ -36,19 +34,44 @@ func TestThePodsOfACanaryAreComparedWithOthers(t *testing.T) {
 		"one of two has data":                                 {[]string{none, flows}, []string{flows}, Comparison{IsKnown: true}},
 		"a reason of another version is as good as no answer": {[]string{"Later"}, []string{none}, Comparison{IsKnown: true}},
 	} {
-		if got := Compare(row.pods, row.others); got != row.want {
+		if got := Compare(verdictsOf(row.pods), verdictsOf(row.others)); got != row.want {
 			t.Errorf("%s: %+v, want %+v", name, got, row.want)
 		}
 	}
 }
 
-func TestAPodOfACanaryIsAskedFirstUntilItHasAVerdict(t *testing.T) {
-	known := memory{pods: []pod{{uid: "a", read: 1, verdict: 6}, {uid: "b", read: 2, verdict: 6}, {uid: "c", read: 3}}}
-	if got := known.next([]types.UID{"a", "b", "c"}, "c"); got[0] != "c" || got[1] != "a" {
-		t.Errorf("asked %v, want c and a", got)
+func TestAVerdictCountsOnceOthersHaveOneOfTheSameTime(t *testing.T) {
+	flows, fails, loses, none := codeOf("Flowing"), codeOf("ExportFails"), codeOf("PartlyDropped"), codeOf("NoTraffic")
+	bad, part := states[fails].message, states[loses].message
+	for name, row := range map[string]struct {
+		pod    Verdict
+		others []Verdict
+		want   Comparison
+	}{
+		"nothing was heard of others since":  {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: flows, latest: 4}}, Comparison{}},
+		"another one is well since":          {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: flows, latest: 5}}, Comparison{IsKnown: true, Worse: bad}},
+		"one is silent since, as before":     {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: none, latest: 9}, {is: flows, latest: 4}}, Comparison{}},
+		"all others are silent":              {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: none, latest: 9}}, Comparison{IsKnown: true, Worse: bad}},
+		"another one is as bad":              {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: fails, latest: 4}}, Comparison{IsKnown: true}},
+		"what is bad gets better":            {Verdict{is: fails, of: run{since: 5}, isWaning: true}, []Verdict{{is: flows, latest: 5}}, Comparison{}},
+		"silence, and none of the others":    {Verdict{is: none, of: run{since: 5}}, []Verdict{{is: flows, latest: 4}}, Comparison{}},
+		"silence, and others have data":      {Verdict{is: none, of: run{since: 5}}, []Verdict{{is: flows, latest: 5}}, Comparison{IsKnown: true, IsSilent: true}},
+		"silence that ends, and data beside": {Verdict{is: none, of: run{since: 5}, isWaning: true}, []Verdict{{is: flows, latest: 5}}, Comparison{}},
+		"a part that is not much more": {Verdict{is: loses, of: run{least: 0.11}}, []Verdict{{is: loses, lost: 0.02}},
+			Comparison{IsKnown: true}},
+		"a part that is more": {Verdict{is: loses, of: run{least: 0.6}}, []Verdict{{is: loses, lost: 0.02}, {is: flows}},
+			Comparison{IsKnown: true, Worse: part + " (60% here, 2% in the others)"}},
+	} {
+		if got := Compare([]Verdict{row.pod}, row.others); got != row.want {
+			t.Errorf("%s: %+v, want %+v", name, got, row.want)
+		}
 	}
-	known.pods[2].verdict = 6
-	if got := known.next([]types.UID{"a", "b", "c"}, "c"); got[0] != "a" || got[1] != "b" {
-		t.Errorf("asked %v, want a and b", got)
+}
+
+// verdictsOf returns verdicts of the same windows.
+func verdictsOf(reasons []string) (made []Verdict) {
+	for _, reason := range reasons {
+		made = append(made, Verdict{is: codeOf(reason)})
 	}
+	return made
 }

@@ -33,22 +33,6 @@ const (
 	longest, quiet = 16, 36
 )
 
-// pod is what is remembered of a pod.
-type pod struct {
-	uid     types.UID
-	last    *Sample       // nil if it has given none
-	read    time.Duration // when it was asked, since the watcher's start
-	rates   [queued]float32
-	verdict code
-	says    code  // what the last windows said, which is not the verdict yet
-	times   uint8 // how many of them in a row
-	silent  uint8 // answers in a row without a sample
-	absent  uint8 // looks in a row that found it not ready
-}
-
-// isInDoubt tells whether its next answer may decide.
-func (p pod) isInDoubt() bool { return p.times > 0 || p.silent > 0 && p.silent < windows }
-
 // answer is what a pod has answered: a sample, or the reason why there is none.
 type answer struct {
 	uid    types.UID
@@ -65,6 +49,7 @@ type memory struct {
 	same       uint8         // looks in a row with the same condition
 	hold       uint8         // looks that it stays at least
 	isObserved bool          // no more verdicts are waited for
+	isForDoubt bool          // the slot that no canary has is for pods in doubt at the next look, and not at the one after it
 }
 
 // byUID returns what is remembered of each pod.
@@ -84,7 +69,7 @@ func (m memory) byUID() map[types.UID]pod {
 // longer do.
 func decide(current string, known memory, present []types.UID, answers []answer, now time.Duration) (string, memory) {
 	current = states[codeOf(current)].reason // another version can have written one that is unknown here
-	next := memory{pods: make([]pod, 0, len(present)), looked: now}
+	next := memory{pods: make([]pod, 0, len(present)), looked: now, isForDoubt: !known.isForDoubt}
 	if len(present) == 0 {
 		next.empty = min(known.empty+1, windows)
 	}
@@ -138,52 +123,6 @@ func (m *memory) stabilize(is, want string) string {
 	}
 	m.same = 0
 	return want
-}
-
-// after returns what is known of a pod after an answer. An answer without a sample is no window. After a restart, counts begin at 0.
-func (p pod) after(a answer, now time.Duration) pod {
-	p.rates = [queued]float32{}
-	if a.sample == nil {
-		p.read, p.silent = now, min(p.silent+1, windows)
-		if p.silent == windows {
-			p.verdict, p.says, p.times = codeOf(a.why), 0, 0
-		}
-		return p
-	}
-	is := code(0)
-	if before := p.last; before != nil {
-		if a.sample.isOfRestart(before) {
-			before = &Sample{}
-		}
-		is = codeOf(before.until(a.sample))
-		for r := range queued {
-			if p.silent == 0 { // or else it is longer ago
-				p.rates[r] = rate(a.sample.since(before, r), now-p.read)
-			}
-		}
-	}
-	p.last, p.read, p.silent = a.sample, now, 0
-	switch {
-	case is == 0: // the first sample
-	case is == p.verdict:
-		p.says, p.times = 0, 0
-	case is == p.says, p.times > 0 && is.status() == p.says.status() && is.status() != p.verdict.status():
-		p.says, p.times = is, p.times+1
-	default:
-		p.says, p.times = is, 1
-	}
-	if p.times >= p.windows() {
-		p.verdict, p.says, p.times = p.says, 0, 0
-	}
-	return p
-}
-
-// windows returns how many of them in a row make what they say the verdict.
-func (p pod) windows() uint8 {
-	if states[p.says].reason == v1alpha1.ReasonNoTraffic && p.verdict > 0 && p.verdict.status() != corev1.ConditionUnknown {
-		return idle
-	}
-	return windows
 }
 
 // rate returns how much there was per second, and nothing if no time has passed.

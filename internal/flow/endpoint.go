@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
 // otelPort is where an OpenTelemetry Collector shows its metrics, as the chart says too.
@@ -66,6 +67,29 @@ func EndpointOf(collector *unstructured.Unstructured) (found Endpoint, has bool)
 // Read reads a page.
 func (e Endpoint) Read(page io.Reader) (*Sample, error) {
 	return e.pages.read(page, make([]byte, lineLength))
+}
+
+// servedOf returns the endpoint of the deployed generation: that of the spec, or the one that was seen before. It is nil where pods have no
+// stamp of their template.
+func (e *entry) servedOf(collector *unstructured.Unstructured, ofSpec *Endpoint) *Endpoint {
+	deployed, _, _ := unstructured.NestedMap(collector.Object, "status", "deployedRelease")
+	switch {
+	case deployed["template"] == nil:
+		return nil
+	case deployed["generation"] == collector.GetGeneration():
+		return ofSpec
+	}
+	return e.served
+}
+
+// endpointOf returns where a pod has its metrics. While a change of the spec proves itself or is refused, pods with the template of the
+// deployed revision have them where they had them before.
+func (e *entry) endpointOf(collector *unstructured.Unstructured, pod *corev1.Pod, ofSpec *Endpoint) *Endpoint {
+	deployed, _, _ := unstructured.NestedString(collector.Object, "status", "deployedRelease", "template")
+	if e.served == nil || pod.Annotations[postrender.TemplateAnnotation] != deployed {
+		return ofSpec
+	}
+	return e.served
 }
 
 // addressOf returns the URL of a pod's metrics, or nothing if the pod may not be asked.

@@ -70,6 +70,7 @@ type Watcher struct {
 type entry struct {
 	memory
 	reason, tenant string
+	served         *Endpoint // that of the generation that was deployed when it was seen last; nil if none was
 }
 
 // target is a Collector with the pods of its label.
@@ -80,7 +81,6 @@ type target struct {
 
 // init makes the watcher ready for looks.
 func (w *Watcher) init() *Watcher {
-	w.began = time.Now().Add(-w.Period) // so that no look is at 0
 	w.asking, w.silent = make(chan struct{}, atOnce), make(chan struct{}, ofSilent)
 	w.pages = http.Client{
 		Timeout:       answerTimeout,
@@ -90,6 +90,7 @@ func (w *Watcher) init() *Watcher {
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
+	w.began = time.Now().Add(-w.Period) // so that no look is at 0
 	w.known, w.busy = map[types.UID]*entry{}, map[string]bool{}
 	return w
 }
@@ -222,21 +223,23 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 	if !has {
 		return
 	}
+	known := w.entryOf(collector)
+	next := &entry{tenant: source.Tenant, served: known.servedOf(collector, &source)}
 	var present, canaries []types.UID
-	addresses := map[types.UID]string{}
+	addresses, pages := map[types.UID]string{}, map[types.UID]*reader{}
 	for _, key := range of.pods {
 		pod := &corev1.Pod{}
 		if w.Pods.Get(ctx, key, pod, client.UnsafeDisableDeepCopy) != nil {
 			continue // it has gone
 		}
-		if address := w.addressOf(pod, source); address != "" {
-			present, addresses[pod.UID] = append(present, pod.UID), address
+		from := next.endpointOf(collector, pod, &source)
+		if address := w.addressOf(pod, *from); address != "" {
+			present, addresses[pod.UID], pages[pod.UID] = append(present, pod.UID), address, from.pages
 			if isOfCanary(collector, pod) {
 				canaries = append(canaries, pod.UID)
 			}
 		}
 	}
-	known := w.entryOf(collector)
 	var answers []answer
 	before := known.byUID()
 	for _, uid := range known.next(present, canaries...) {
@@ -244,7 +247,7 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 		if slots == nil {
 			continue // it has its turn at the next look
 		}
-		sample, why := w.ask(ctx, addresses[uid], source.pages)
+		sample, why := w.ask(ctx, addresses[uid], pages[uid])
 		answers = append(answers, answer{uid, sample, why})
 		<-slots
 	}
@@ -252,7 +255,6 @@ func (w *Watcher) lookAtOne(ctx context.Context, of *target) {
 		return // the operator ends, so no pod could have answered
 	}
 	reported := v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Reason
-	next := &entry{tenant: source.Tenant}
 	next.reason, next.memory = decide(cmp.Or(known.reason, reported), known.memory, present, answers, time.Since(w.began))
 	w.mutex.Lock()
 	w.known[collector.GetUID()] = next

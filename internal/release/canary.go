@@ -66,8 +66,9 @@ func (r *reconcile) compare(s *plan.Situation, pods []inventory.Pod) {
 	if _, has, _ := unstructured.NestedFieldNoCopy(r.collector.Object, "spec", "flow"); !has || s.Canary == nil || r.Flows == nil {
 		return
 	}
-	wanted, verdicts := plan.TemplateOf(s.Want.First(render.Workloads)), r.Flows(r.collector)
-	var canaries, others []string
+	wanted := plan.TemplateOf(s.Want.First(render.Workloads))
+	verdicts, began := r.Flows(r.collector)
+	var canaries, others []flow.Verdict
 	for _, pod := range s.Canary.Seen {
 		switch verdict, isKnown := verdicts[pod.UID]; {
 		case !isKnown:
@@ -78,6 +79,7 @@ func (r *reconcile) compare(s *plan.Situation, pods []inventory.Pod) {
 		}
 	}
 	s.Canary.Flow = new(flow.Compare(canaries, others))
+	s.Canary.Flow.Began = began
 }
 
 // reportedCanary returns the change that the status tells of, or an empty one.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
+	"github.com/kube8/kube8-operator/internal/flow"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/plan"
@@ -42,8 +43,8 @@ type Options struct {
 	// BackingOff tells whether the delay after a Collector's last failure is not over.
 	BackingOff func(collector client.Object) bool
 
-	// Flows returns what is known of the data that flows through a Collector's pods: reasons of the condition DataFlowing.
-	Flows func(collector client.Object) map[types.UID]string
+	// Flows returns what is known of the data that flows through a Collector's pods, and since when they are watched.
+	Flows func(collector client.Object) (verdicts map[types.UID]flow.Verdict, began time.Time)
 
 	// Canary has a change that the operator brings prove itself also without spec.canary, as with the defaults of that.
 	Canary bool
