@@ -21,6 +21,9 @@ type Comparison struct {
 	// Worse says what happens to data in one of the pods, and in none of the others, or is empty.
 	Worse string
 
+	// Doubt is as Worse, as long as no other pod has a verdict of the same time.
+	Doubt string
+
 	// IsSilent tells that nothing flows through the pods that have verdicts, and that something does through one of the others.
 	IsSilent bool
 
@@ -50,7 +53,9 @@ func Compare(pods, others []Verdict) Comparison {
 		switch worse := v.worseThan(beside); {
 		case worse == "":
 		case !isShown(v, v.of.since):
-			c.IsKnown = false
+			if c.IsKnown = false; !v.isWaning {
+				c.Doubt = worse
+			}
 		case worst == 0 || v.is < worst:
 			worst, c.Worse = v.is, worse
 		}

@@ -48,9 +48,9 @@ func TestAVerdictCountsOnceOthersHaveOneOfTheSameTime(t *testing.T) {
 		others []Verdict
 		want   Comparison
 	}{
-		"nothing was heard of others since":  {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: flows, latest: 4}}, Comparison{}},
+		"nothing was heard of others since":  {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: flows, latest: 4}}, Comparison{Doubt: bad}},
 		"another one is well since":          {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: flows, latest: 5}}, Comparison{IsKnown: true, Worse: bad}},
-		"one is silent since, as before":     {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: none, latest: 9}, {is: flows, latest: 4}}, Comparison{}},
+		"one is silent since, as before":     {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: none, latest: 9}, {is: flows, latest: 4}}, Comparison{Doubt: bad}},
 		"all others are silent":              {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: none, latest: 9}}, Comparison{IsKnown: true, Worse: bad}},
 		"another one is as bad":              {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: fails, latest: 4}}, Comparison{IsKnown: true}},
 		"what is bad gets better":            {Verdict{is: fails, of: run{since: 5}, isWaning: true}, []Verdict{{is: flows, latest: 5}}, Comparison{}},

@@ -126,7 +126,7 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 		}
 	}
 	if c.Flow != nil && c.Flow.Worse != "" {
-		return proof{stage: failed, message: "data flows worse through canary pods than through the others: " + c.Flow.Worse}
+		return worse(c.Flow.Worse)
 	}
 	if len(ready) < pods {
 		if now.Before(deadline) {
@@ -175,17 +175,29 @@ func (s *Situation) LacksCanary() bool {
 	return there < s.Canary.count(s.running(workload.Ref))
 }
 
+// worse returns that data does not flow through canary pods as through the others.
+func worse(how string) proof {
+	return proof{stage: failed, message: "data flows worse through canary pods than through the others: " + how}
+}
+
 // flowed returns what the data shows of pods that have been ready for as long as is asked. Where no pod with the change has a verdict in
-// time, data has no say.
+// time, data has no say. An operator that starts has seen no data before.
 func (c *Canary) flowed(end, now time.Time) proof {
+	if c.Flow == nil {
+		return proof{stage: proven}
+	}
+	if c.Flow.Began.After(end) {
+		end = c.Flow.Began
+	}
 	deadline := end.Add(provingDeadline)
 	switch {
-	case c.Flow == nil:
 	case c.Flow.IsSilent:
 		return proof{stage: failed, message: "nothing flows through canary pods, and data flows through the others"}
 	case !c.Flow.IsKnown && now.Before(deadline):
 		message := "are ready, and wait until it is known how their data flows, or until " + deadline.UTC().Format(time.RFC3339)
 		return proof{until: deadline, message: message}
+	case c.Flow.Doubt != "":
+		return worse(c.Flow.Doubt)
 	}
 	return proof{stage: proven}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/flow"
 	"github.com/kube8/kube8-operator/internal/inventory"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -142,6 +143,13 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 		"a StatefulSet that makes one canary pod after the other has time for each": {
 			changed(begun(canaryOf("StatefulSet", nil, podSince(time.Minute))), func(s *Situation) { before(s); s.Canary.Pods = intstr.FromInt32(2) }),
 			"Proving\ntry Service/c\nchange StatefulSet/c with 4 pods",
+		},
+		"data that an operator has not watched for long enough is waited for": {
+			flowing(time.Hour, flow.Comparison{Began: noon.Add(-time.Minute)}), "Proving",
+		},
+		"data that seems worse at the end fails, if the others never tell": {
+			flowing(time.Hour, flow.Comparison{Doubt: "a part is lost"}),
+			"Refused, restores\nerror: data flows worse through canary pods than through the others: a part is lost",
 		},
 		"a change beside the workload that it replaces has one": {
 			changed(begun(canaryOf("Deployment", deployment, podSince(time.Minute))), func(s *Situation) {
