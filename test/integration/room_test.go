@@ -34,5 +34,5 @@ func TestAUserMakesRoomForAChangeThatTheAPIServerRefuses(t *testing.T) {
 		g.Expect(found.UID).NotTo(Equal(before.UID))
 		g.Expect(found.Spec.LoadBalancerClass).To(HaveValue(Equal("acme.example/other")))
 	}).WithTimeout(20 * time.Second).Should(Succeed())
-	g.Expect(deployedRevision(t, collector)).To(BeEquivalentTo(2))
+	awaitRevision(t, collector, 2)
 }
