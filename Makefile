@@ -105,7 +105,7 @@ define e2e
 @[ -z "$(E2E_LOAD)" ] || for archive in $(CURDIR)/bin/images/*.tar; do $(E2E_LOAD) "$$archive"; done
 @kubectl="$$(command -v $(KUBECTL))" || kubectl="$$(go -C test/cluster run . assets kubectl)/kubectl"; \
 	export KUBECONFIG="$${KUBECONFIG:-$${KUBE8_CLUSTER_DIR:-/var/lib/kube8-operator-cluster}/kubeconfig}" KUBECTL="$$kubectl"; \
-	IMG=$(IMG) CONTAINER_TOOL=$(CONTAINER_TOOL) E2E_LOAD="$(E2E_LOAD)" go test -tags=e2e -count=1 -timeout=25m -v $(GOTESTFLAGS) $(1)
+	IMG=$(IMG) CONTAINER_TOOL=$(CONTAINER_TOOL) E2E_LOAD="$(E2E_LOAD)" go test -tags=e2e -count=1 -timeout=35m -v $(GOTESTFLAGS) $(1)
 endef
 
 e2e: $(if $(E2E_LOAD),image-archives) ## Run the end-to-end tests on KUBECONFIG's cluster, or that of cluster-up.

@@ -16,11 +16,25 @@ import (
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
+// workloads return what runs pods, by the mode.
+var workloads = map[v1alpha1.Mode]func() client.Object{
+	v1alpha1.ModeDeployment:  func() client.Object { return &appsv1.Deployment{} },
+	v1alpha1.ModeStatefulSet: func() client.Object { return &appsv1.StatefulSet{} },
+	v1alpha1.ModeDaemonSet:   func() client.Object { return &appsv1.DaemonSet{} },
+}
+
 // Not parallel: as long as the base is bad, no change of the operator goes further.
 func TestABaseThatCrashesIsRolledBackInTheFirstRingAndReachesNoOther(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(string(mode), func(t *testing.T) { testRings(t, mode) })
+	}
+}
+
+func testRings(t *testing.T, mode v1alpha1.Mode) {
+	t.Helper()
 	g := NewWithT(t)
 	base := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "e2e-rings", Labels: map[string]string{v1alpha1.BaseLabel: "first"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "e2e-rings-" + string(mode), Labels: map[string]string{v1alpha1.BaseLabel: "first"}},
 		Data:       map[string]string{"part.yaml": sharedPart},
 	}
 	create(t, base)
@@ -38,6 +52,7 @@ func TestABaseThatCrashesIsRolledBackInTheFirstRingAndReachesNoOther(t *testing.
 		g.Expect(cluster.Patch(t.Context(), namespace, client.MergeFrom(before))).To(Succeed())
 		collector := newCollector(namespace.Name, "gateway", ownPart)
 		collector.Spec.Collector.Bases, collector.Spec.Canary = []v1alpha1.Base{{Name: base.Name}}, &v1alpha1.Canary{Hold: shortHold.String()}
+		twoPods(collector, mode)
 		create(t, collector)
 		fleet = append(fleet, collector)
 	}
@@ -47,7 +62,7 @@ func TestABaseThatCrashesIsRolledBackInTheFirstRingAndReachesNoOther(t *testing.
 		seen = append(seen, census(t, collector))
 	}
 	last, told := fleet[2], seen[2].of.Status.Bases
-	untouched := get(t, last, &appsv1.Deployment{})
+	untouched := get(t, last, workloads[mode]())
 
 	rewrite(strings.NewReplacer("receivers: [otlp]", "receivers: [otlp, otlp/nowhere]", "exporters: {debug",
 		`receivers: {otlp/nowhere: {protocols: {http: {endpoint: "192.0.2.1:4318"}}}}`+"\nexporters: {debug").Replace(sharedPart))
@@ -55,14 +70,17 @@ func TestABaseThatCrashesIsRolledBackInTheFirstRingAndReachesNoOther(t *testing.
 		each.awaitBack(t, crashTime, crashed...)
 	}
 	g.Eventually(func() (string, error) {
-		return kubectl(t.Context(), "get", "events", "-A", "--field-selector=reason=RolloutHeld")
+		return kubectl(t.Context(), "get", "events", "-n", fleet[0].Namespace, "--field-selector=reason=RolloutHeld")
 	}).
 		Should(ContainSubstring("canary pods have failed to prove the operator's change; with 2 overdue Collectors"))
 	g.Expect(conditionOf(get(t, last, &v1alpha1.Collector{}), v1alpha1.UpdatePending)).To(Equal("True Waiting"))
-	g.Expect(get(t, last, &appsv1.Deployment{}).Generation).To(Equal(untouched.Generation), "the Deployment in ring 1")
+	g.Expect(get(t, last, workloads[mode]()).GetGeneration()).To(Equal(untouched.GetGeneration()), "the workload in ring 1")
 	g.Expect(seen[2].changed()).To(BeEmpty(), "pods in ring 1 with the bad base")
 	seen[2].checkOld(t)
 
+	for _, collector := range fleet {
+		census(t, collector) // pods of a DaemonSet are old enough again
+	}
 	rewrite(strings.Replace(sharedPart, "detailed", "normal", 1))
 	for _, collector := range fleet {
 		g.Eventually(func() []string { return get(t, collector, &v1alpha1.Collector{}).Status.Bases }).

@@ -28,8 +28,14 @@ const (
 	slowness = 15 * time.Second
 )
 
+// modes are those that a canary differs in.
+var modes = []v1alpha1.Mode{v1alpha1.ModeDeployment, v1alpha1.ModeStatefulSet, v1alpha1.ModeDaemonSet}
+
 // crashed has texts of which the condition Ready has one when a canary pod has crashed.
 var crashed = []string{", exit code 1", "a container has restarted or failed"}
+
+// lost is what the condition Ready has when data goes no further than canary pods.
+const lost = "data flows worse through canary pods than through the others"
 
 // crashing is a configuration that the collector finds valid. When it starts, it finds that it has no such address, and ends.
 func crashing() string {
@@ -43,18 +49,44 @@ func crashing() string {
 func withCanary(t *testing.T, mode v1alpha1.Mode, check *v1alpha1.Check) *v1alpha1.Collector {
 	t.Helper()
 	collector := newCollector(newNamespace(t, "restricted"), "gateway", printing("basic"))
-	collector.Spec.Mode, collector.Spec.Check, collector.Spec.Canary = mode, check, &v1alpha1.Canary{Hold: shortHold.String()}
-	if mode != v1alpha1.ModeDaemonSet {
-		collector.Spec.Replicas = new(int32(2))
-	}
+	collector.Spec.Check, collector.Spec.Canary = check, &v1alpha1.Canary{Hold: shortHold.String()}
+	twoPods(collector, mode)
 	create(t, collector)
 	awaitReady(t, collector)
 	return collector
 }
 
+// twoPods gives a Collector a mode with two pods, or one on each node.
+func twoPods(collector *v1alpha1.Collector, mode v1alpha1.Mode) {
+	if collector.Spec.Mode = mode; mode != v1alpha1.ModeDaemonSet {
+		collector.Spec.Replicas = new(int32(2))
+	}
+}
+
+// withBackend creates a Collector that passes data on to another one, and sends it some until the test ends.
+func withBackend(t *testing.T, mode v1alpha1.Mode) (backend, gateway *v1alpha1.Collector) {
+	t.Helper()
+	namespace := newNamespace(t, "restricted")
+	backend = newCollector(namespace, "backend", printing("detailed"))
+	create(t, backend)
+	gateway = newCollector(namespace, "gateway", passingOn(serviceURL(t, backend)))
+	gateway.Spec.Flow, gateway.Spec.Canary = &v1alpha1.Flow{}, &v1alpha1.Canary{}
+	twoPods(gateway, mode)
+	create(t, gateway)
+	awaitReady(t, backend)
+	awaitReady(t, gateway)
+	keepSending(t, gateway, 100*time.Millisecond)
+	return backend, gateway
+}
+
+// loseData has a Collector pass data on to an address where nothing listens.
+func loseData(c *v1alpha1.Collector) {
+	c.Spec.Collector.Configuration = []byte(passingOn("http://127.0.0.1:1"))
+}
+
 func TestACrashGoesBackAndASlowStartAndAnApprovedChangeAreDeployed(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []v1alpha1.Mode{v1alpha1.ModeDeployment, v1alpha1.ModeStatefulSet, v1alpha1.ModeDaemonSet} {
+	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			collector := withCanary(t, mode, &v1alpha1.Check{})
@@ -92,19 +124,15 @@ func TestACrashGoesBackAndASlowStartAndAnApprovedChangeAreDeployed(t *testing.T)
 
 func TestAChangeWhoseExporterIsDeadGoesBack(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t, "restricted")
-	backend := newCollector(namespace, "backend", printing("detailed"))
-	create(t, backend)
-	gateway := newCollector(namespace, "gateway", passingOn(serviceURL(t, backend)))
-	gateway.Spec.Flow, gateway.Spec.Canary, gateway.Spec.Replicas = &v1alpha1.Flow{}, &v1alpha1.Canary{}, new(int32(2))
-	create(t, gateway)
-	awaitReady(t, backend)
-	awaitReady(t, gateway)
-	keepSending(t, gateway, 100*time.Millisecond)
-
-	seen := census(t, gateway)
-	change(t, gateway, func(c *v1alpha1.Collector) { c.Spec.Collector.Configuration = []byte(passingOn("http://127.0.0.1:1")) })
-	seen.awaitBack(t, dataTime, "data flows worse through canary pods than through the others")
-	NewWithT(t).Expect(send(t.Context(), gateway, "a-span-after-the-rollback")).To(Succeed())
-	awaitPrinted(t, backend, "a-span-after-the-rollback")
+	for _, mode := range modes {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			backend, gateway := withBackend(t, mode)
+			seen := census(t, gateway)
+			change(t, gateway, loseData)
+			seen.awaitBack(t, dataTime, lost)
+			NewWithT(t).Expect(send(t.Context(), gateway, "a-span-after-the-rollback")).To(Succeed())
+			awaitPrinted(t, backend, "a-span-after-the-rollback")
+		})
+	}
 }

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -142,6 +141,9 @@ var canaries = map[v1alpha1.Mode][2]map[string]any{
 	v1alpha1.ModeDaemonSet:   {{"isLong": true, "surge": "1"}, {"isLong": false, "surge": "1"}},
 }
 
+// How many changes have ended how, as the operator counts them.
+const endedProven, endedRolledBack = `kube8_canaries_total{result="proven"}`, `kube8_canaries_total{result="rolled_back"}`
+
 const otherConfig = `receivers: {otlp: {protocols: {grpc: {}}}}
 exporters: {debug: {}}
 service: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}`
@@ -152,7 +154,7 @@ func TestAChangeThatCrashesGoesBackAndIsDeployedWhenItIsPromoted(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			g, collector := NewWithT(t), withCanary(t, mode, v1alpha1.Canary{})
-			before := templateOf(t, collector)
+			before, counted := templateOf(t, collector), value(t, endedRolledBack)
 			reconfigure(t, collector, otherConfig)
 			awaitReady(t, collector, "False", "Proving", "canary pods (1 of 3) are not there")
 			g.Expect(limits(t, collector)).To(Equal(want[0]))
@@ -167,6 +169,7 @@ func TestAChangeThatCrashesGoesBackAndIsDeployedWhenItIsPromoted(t *testing.T) {
 			g.Expect(templateOf(t, collector).Annotations).To(Equal(before.Annotations))
 			g.Expect(limits(t, collector)).To(Equal(want[1]))
 			g.Expect(revisions(t, collector)).To(HaveLen(1))
+			g.Expect(value(t, endedRolledBack)).To(BeNumerically(">", counted), "other tests count, too")
 			g.Expect(plane.client.Delete(t.Context(), canary, client.GracePeriodSeconds(0))).To(Succeed())
 			serveThree(t, collector)
 			touch(t, collector)
@@ -204,7 +207,7 @@ func TestAChangeThatIsAbortedGoesBack(t *testing.T) {
 	g, collector := NewWithT(t), withCanary(t, v1alpha1.ModeDeployment, v1alpha1.Canary{Hold: "0s", Approval: v1alpha1.CanaryManual})
 	p := pluginIn(t, collector.Namespace)
 	out, failure := p.try("abort", "gateway")
-	g.Expect(out + failure).To(ContainSubstring("no change of Collector"))
+	g.Expect(out + failure).To(ContainSubstring("cannot be aborted: it does not prove itself, and Ready is Available"))
 	reconfigure(t, collector, otherConfig)
 	awaitReady(t, collector, "False", "Proving", "canary pods (1 of 3) are not there")
 	tell(t, startPod(t, collector, templateOf(t, collector)), readyFor(time.Second))
@@ -226,6 +229,7 @@ func TestAnOperatorThatStartsGoesOnWithACanaryAndRepairsTheRest(t *testing.T) {
 	g.Expect(shared.kill()).To(Succeed())
 	g.Expect(plane.client.Delete(t.Context(), get(t, collector, "", &corev1.Service{}))).To(Succeed())
 	g.Expect(shared.start(t.Context())).To(Succeed())
+	g.Expect(value(t, endedProven)).To(BeZero(), "the operator is new, and no other test runs")
 	g.Eventually(func() error {
 		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &corev1.Service{})
 	}).Should(Succeed())
@@ -234,28 +238,6 @@ func TestAnOperatorThatStartsGoesOnWithACanaryAndRepairsTheRest(t *testing.T) {
 	tell(t, pod, readyFor(time.Hour))
 	awaitRevision(t, collector, 2)
 	g.Expect(revisions(t, collector)).To(HaveLen(2))
-}
-
-// The change itself costs what TestWhatACollectorCostsTheAPIServer says. The status is also written for what the canary pods show meanwhile:
-// that they are not there, that they are not ready, and how long they have to be ready. It depends on the kubelet how many of these are seen.
-func TestAProvenChangeCostsOneWriteOfTheWorkloadAndOneOfTheStatusMore(t *testing.T) {
-	t.Parallel()
-	g, collector := NewWithT(t), withCanary(t, v1alpha1.ModeDeployment, v1alpha1.Canary{Hold: "3s"})
-	since := plane.audit.mark(t)
-	reconfigure(t, collector, otherConfig)
-	g.Eventually(func() map[string]any { return limits(t, collector) }).Should(Equal(canaries[v1alpha1.ModeDeployment][0]))
-	tell(t, startPod(t, collector, templateOf(t, collector)), readyFor(0))
-	awaitRevision(t, collector, 2)
-	const ofStatus = "patch collectors/status"
-	isOfStatus := func(request string) bool { return request == ofStatus }
-	want := []string{
-		"patch secrets", "patch deployments", "create secrets", "patch secrets", "create events",
-		"patch deployments", "create events", "create events",
-	}
-	slices.Sort(want)
-	g.Eventually(func() []string {
-		return slices.DeleteFunc(requestsAbout(t, since, collector.Namespace), isOfStatus)
-	}).Should(Equal(want))
-	written := len(requestsAbout(t, since, collector.Namespace)) - len(want)
-	g.Expect(written).To(BeNumerically("<=", 4), ofStatus)
+	g.Eventually(func() float64 { return value(t, endedProven) }).Should(BeEquivalentTo(1))
+	g.Expect(value(t, endedRolledBack)).To(BeZero())
 }

@@ -96,8 +96,8 @@ func (o *observed) print(to io.Writer) error {
 		row("Change", "%s", change)
 	}
 	row("Check", "%s", o.check())
-	if change := status.Canary; change != nil {
-		row("Canary", "%s", describeCanary(change))
+	if status.Canary != nil {
+		row("Canary", "%s", describeCanary(o.collector, o.ready))
 	}
 	names := map[string]string{v1alpha1.UpdatePending: "Update", v1alpha1.PresetsReady: "Presets", v1alpha1.DataFlowing: "Data"}
 	for _, condition := range explain.Doubts(o.collector.Status.Conditions) {

@@ -42,7 +42,13 @@ func TestTheScreenHasWhatTheStatusSays(t *testing.T) {
 		},
 		"a change that canary pods have failed to prove": {
 			ready:  condition("Ready", "False", "RolledBack", "pod c-x: Error"),
-			canary: &v1alpha1.CanaryStatus{Hash: "0123456789ab", RolledBack: "pod c-x: Error"}, want: "Canary          change 0123456789ab has failed",
+			canary: &v1alpha1.CanaryStatus{Hash: "0123456789ab", RolledBack: "pod c-x: Error"},
+			want:   "Canary          change 0123456789ab has failed; `kubectl collector promote` deploys it nevertheless",
+		},
+		"a change that canary pods have failed to prove, before one that begins later": {
+			ready:  condition("Ready", "False", "Progressing", "the change begins to prove itself at noon"),
+			canary: &v1alpha1.CanaryStatus{Hash: "0123456789ab", RolledBack: "pod c-x: Error"},
+			want:   "Canary          change 0123456789ab has failed; it cannot be promoted or aborted now",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
