@@ -15,6 +15,13 @@ import (
 //
 // docs/explanation/architecture.md has the rules that it keeps, S1 to S11. In short: what serves is changed only after the API server has
 // accepted all that comes with the change, and goes only when what comes in its place serves.
+//
+// An object is written once for each step, whose reason says why (step). Seen in the audit log, one is written twice for these reasons:
+//   - Its dry run is a patch, too (tries).
+//   - One step took several requests: internal/apply repeats a conflict (Applier.apply), hands a number of pods over to an autoscaler
+//     (Applier.handOver), and takes fields from other managers before an apply can drop them (Request.CoOwned, cluster.Rewrite).
+//   - A change was refused half way after it, and the deployed revision was mended (mend).
+//   - Each reconcile has a plan of its own: another client has changed the object, or the operator has restarted and does not know.
 func Decide(s Situation) Plan {
 	p := s.next()
 	if p.Restores {

@@ -127,8 +127,12 @@ func bringsBack(what inventory.Reference, workload inventory.Object) bool {
 	return workload.Partition > 0 || what.Kind().Kind == "Deployment" && workload.Replicas > 0 && !workload.Serves
 }
 
-// handsOver tells whether a workload of another kind still serves in place of the wanted one: until that serves, or cannot because
-// its pods have no place beside the others.
+// handsOver tells whether a workload of another kind still serves in place of the wanted one: until that serves, or cannot because its
+// pods have no place beside the others.
+//
+// It is here that old pods stay when the mode changes. Within a mode, Kubernetes rolls the workload, and a canary limits that (canary.go).
+// Objects that old pods mount stay while these use them (prune), or may come back (mayReturn). A StatefulSet that has to be replaced
+// leaves its pods to its successor (within). When pods have lost theirs, awaitSet has it come back before the mode changes.
 func (s *Situation) handsOver(p *Plan) bool {
 	wanted := s.Want.First(render.Workloads)
 	if wanted == nil {

@@ -13,8 +13,17 @@ import (
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
-// memory is what the operator remembers of a Collector between two reconciles. It only caches: without it, as after a start, status and
-// objects say the same.
+// memory is what the operator remembers of a Collector between two reconciles. It only caches. After a restart it is empty, and an
+// operator knows this:
+//   - The status tells which revision is deployed, and which are recorded (revision.Recall). It also tells how far a canary is, which
+//     object was refused last (apply.ReportedRefusal), and which Collectors are on their way in a wave (rollout).
+//   - The status's digest tells whether inputs and objects are as they were (look, in look.go). If they are, latest, expected and begun
+//     follow from it, without a request. Otherwise each object is of unknown state, and is applied once.
+//   - The record of the next revision tells of a change that has begun (findBegun, in history.go).
+//   - The record of the deployed revision tells how its objects must be, once one has drifted (readAccepted, in history.go).
+//
+// The rest is lost, and is found out again: what waits to be pruned, from objects and pods; delays after failures; who scales; who edits
+// an object repeatedly; since when canary pods lack; why something could not be mended.
 type memory struct {
 	uid      types.UID // of the Collector
 	latest   change    // that was rendered; to the deployed revision, unless a change of the operator waits

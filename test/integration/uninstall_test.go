@@ -43,6 +43,15 @@ func deleteAndAwait(t *testing.T, collector *v1alpha1.Collector) {
 	NewWithT(t).Eventually(func() bool { return get(t, collector, "", &corev1.Service{}).DeletionTimestamp != nil }).Should(BeTrue())
 }
 
+// awaitLate waits until a Collector has gone that waits in vain for what keeps it.
+func awaitLate(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	NewWithT(t).Eventually(func() bool {
+		err := plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &v1alpha1.Collector{})
+		return apierrors.IsNotFound(err)
+	}).WithTimeout(90 * time.Second).Should(BeTrue())
+}
+
 // letGo removes the finalizer that holds the Service.
 func letGo(t *testing.T, collector *v1alpha1.Collector) {
 	t.Helper()
@@ -126,16 +135,24 @@ func TestACollectorStaysWithWhatAWorkloadUsesWhoseMetadataLacksMore(t *testing.T
 	}
 }
 
+func TestACollectorTellsOfTheWorkloadThatItNoLongerControlsWhenItGoes(t *testing.T) {
+	t.Parallel()
+	g, collector := NewWithT(t), install(t)
+	disown(t, collector)
+	g.Expect(plane.client.Delete(t.Context(), collector)).To(Succeed())
+	awaitLate(t, collector)
+	g.Expect(names(contents(t, collector.Namespace))).To(ConsistOf("Deployment/gateway"), "what its pods use goes, too")
+	g.Eventually(func() map[string]int { return events(t, collector) }).Should(HaveKey(HavePrefix(
+		`Warning LeftBehind: the Collector goes after 30s: the Collector no longer controls Deployment "gateway", whose pods use what goes`)))
+}
+
 func TestACollectorDoesNotWaitForEverForWhatSomebodyElseHolds(t *testing.T) {
 	t.Parallel()
 	collector := installHeld(t)
 	deleteAndAwait(t, collector)
 	awaitHeld(t, collector)
 	g := NewWithT(t)
-	g.Eventually(func() bool {
-		err := plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &v1alpha1.Collector{})
-		return apierrors.IsNotFound(err)
-	}).WithTimeout(90 * time.Second).Should(BeTrue())
+	awaitLate(t, collector)
 	g.Expect(names(contents(t, collector.Namespace))).To(ConsistOf("Service/gateway"))
 	g.Eventually(func() map[string]int { return events(t, collector) }).Should(HaveKey(
 		`Warning LeftBehind: the Collector goes after 30s: deleted, but still there: Service "gateway" with finalizers ` + holdFinalizer))
