@@ -54,8 +54,10 @@ type CanaryStatus struct {
 	// the annotations kube8.dev/promote and kube8.dev/abort.
 	Hash string `json:"hash"`
 
-	// Since is when the change was first applied to canary pods.
-	Since metav1.Time `json:"since"`
+	// Since is when the change was first applied to canary pods. It is empty
+	// until pods of a DaemonSet have been ready for long enough.
+	// +optional
+	Since metav1.Time `json:"since,omitzero"`
 
 	// RolledBack says why the last revision serves again. It is empty while the
 	// change proves itself. The operator does not try the change again, until you

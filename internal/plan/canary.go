@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -141,10 +142,9 @@ func (s Situation) prove() (p Plan, isProven bool) {
 func (s Situation) proving(workload *render.Object, form render.Object, c Canary, found proof) Plan {
 	isNew := c.Last.Hash != s.Canary.Last.Hash || !c.Last.Since.Equal(&s.Canary.Last.Since)
 	if begins := c.begins(workload, s.Now); isNew && !found.earlier && s.Now.Before(begins) {
-		p := Plan{Verdict: Deferred, Restores: s.Drifts(), After: begins.Sub(s.Now)}
-		p.Note("the change begins to prove itself at %s, when all pods have been ready for %s; annotation %s: %s promotes it",
-			begins.UTC().Format(time.RFC3339), c.least(), v1alpha1.PromoteAnnotation, c.Last.Hash)
-		return p
+		c.Last.Since = metav1.Time{}
+		return Plan{Verdict: Deferred, Restores: s.Drifts(), After: begins.Sub(s.Now), Canary: &c.Last, Proof: fmt.Sprintf(
+			"the change begins to prove itself at %s, when all pods have been ready for %s", begins.UTC().Format(time.RFC3339), c.least())}
 	}
 	p := s.canary(form)
 	if p.Verdict != Proving {
@@ -163,11 +163,11 @@ func (s Situation) proving(workload *render.Object, form render.Object, c Canary
 	return p
 }
 
-// current returns the canary of the wanted revision. It begins now if the last one was of another revision.
+// current returns the canary of the wanted revision. It begins now if the last one was of another revision, or could not begin yet.
 func (s *Situation) current() Canary {
 	c := *s.Canary
-	isAbortOver := c.Last.Aborted && c.Aborted != c.Last.Hash
-	if c.Last.Hash != s.shortHash() || isAbortOver {
+	isAbortOver, waits := c.Last.Aborted && c.Aborted != c.Last.Hash, c.Last.Since.IsZero() && c.Last.RolledBack == ""
+	if c.Last.Hash != s.shortHash() || isAbortOver || waits {
 		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: s.second()}
 	}
 	return c

@@ -122,8 +122,7 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 			changed(canaryOf("DaemonSet", nil, inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}), func(s *Situation) {
 				s.Canary.Last = v1alpha1.CanaryStatus{Hash: changeHash, Since: metav1.NewTime(noon.Add(-time.Hour))}
 			}),
-			"Deferred\nmessage: the change begins to prove itself at 2026-01-02T12:14:01Z, when all pods have been ready for 15m0s; " +
-				"annotation kube8.dev/promote: 0123456789ab promotes it",
+			"Deferred",
 		},
 		"a pod that restarted in an earlier revision with the same template proves it": {
 			begun(canaryOf("Deployment", deployment, earlier)), "Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c",

@@ -274,8 +274,7 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		},
 		"pods of a DaemonSet must have been ready for longer than a proof takes": {
 			canaryOf("DaemonSet", nil, inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}),
-			"Deferred\nmessage: the change begins to prove itself at 2026-01-02T12:14:01Z, when all pods have been ready for 15m0s; " +
-				"annotation kube8.dev/promote: 0123456789ab promotes it",
+			"Deferred\nproof: the change begins to prove itself at 2026-01-02T12:14:01Z, when all pods have been ready for 15m0s",
 		},
 		"a DaemonSet without stamps has no canary": {
 			changed(canaryOf("DaemonSet", nil), func(s *Situation) { s.Canary.Template = "" }),

@@ -34,7 +34,7 @@ func isDeployed(verdict plan.Verdict) bool {
 func (w writer) announceCanary(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus, isProven bool) {
 	was, is := provingIn(before), provingIn(after)
 	if is != "" && is != was {
-		w.events.Eventf(collector, corev1.EventTypeNormal, "CanaryStarted", "canary pods prove change %s", is)
+		w.events.Eventf(collector, corev1.EventTypeNormal, "CanaryStarted", "canary pods have to prove change %s", is)
 	}
 	if is != "" && after.Canary.Proven && (is != was || !before.Canary.Proven) {
 		w.events.Eventf(collector, corev1.EventTypeNormal, "AwaitsApproval",

@@ -15,7 +15,8 @@ type CanaryStatusApplyConfiguration struct {
 	// Hash tells the change apart from other changes: 12 hexadecimal digits, for
 	// the annotations kube8.dev/promote and kube8.dev/abort.
 	Hash *string `json:"hash,omitempty"`
-	// Since is when the change was first applied to canary pods.
+	// Since is when the change was first applied to canary pods. It is empty
+	// until pods of a DaemonSet have been ready for long enough.
 	Since *v1.Time `json:"since,omitempty"`
 	// RolledBack says why the last revision serves again. It is empty while the
 	// change proves itself. The operator does not try the change again, until you

@@ -37,6 +37,9 @@ The spec stays as it is.`,
 func describeCanary(collector *v1alpha1.Collector, ready v1alpha1.Condition) string {
 	change := collector.Status.Canary
 	text, remedy := "change "+change.Hash+", for "+ago(change.Since.Time), "; `kubectl collector promote` and `abort` decide at once"
+	if change.Since.IsZero() {
+		text = "change " + change.Hash + " has not begun to prove itself"
+	}
 	if change.RolledBack != "" {
 		text, remedy = "change "+change.Hash+" has failed", "; `kubectl collector promote` deploys it nevertheless"
 	}
@@ -64,7 +67,7 @@ func undecidable(collector *v1alpha1.Collector, ready v1alpha1.Condition) string
 	}
 	remedy := "; `kubectl collector status " + name + "` shows more"
 	if ready.Reason == v1alpha1.ReasonProgressing || ready.Reason == v1alpha1.ReasonChecking {
-		remedy = "; wait until it does, or write the annotation if this message names one"
+		remedy = "; wait until it does"
 	}
 	return "it does not prove itself, and Ready is " + ready.Reason + ": " + ready.Message + remedy
 }

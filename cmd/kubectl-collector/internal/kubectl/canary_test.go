@@ -22,13 +22,12 @@ func TestADecisionIsAboutTheLastChangeOrRefused(t *testing.T) {
 		canary          *v1alpha1.CanaryStatus
 		refuses         string // or nothing
 	}{
-		"canary pods prove it":                            {v1alpha1.ReasonProving, "until noon", 2, &v1alpha1.CanaryStatus{Hash: "0123456789ab"}, ""},
-		"canary pods have failed, and stay":               {v1alpha1.ReasonCanaryPaused, "pod c-x: Error", 2, &v1alpha1.CanaryStatus{Hash: "0123456789ab"}, ""},
-		"canary pods have failed, and it is rolled back":  {v1alpha1.ReasonRolledBack, "pod c-x: Error", 2, failed, ""},
-		"no operator has reconciled it yet":               {v1alpha1.ReasonRolledBack, "pod c-x: Error", 1, failed, "wait until `kubectl collector status gateway -n acme` shows it"},
-		"an earlier change has failed, and it is checked": {v1alpha1.ReasonChecking, "Job a checks the change", 2, failed, "it does not prove itself, and Ready is Checking: Job a checks the change; wait until it does"},
-		"an earlier change has failed, and its proof begins later": {v1alpha1.ReasonProgressing, "annotation kube8.dev/promote: ba9876543210 promotes it", 2, failed,
-			"annotation kube8.dev/promote: ba9876543210 promotes it; wait until it does, or write the annotation if this message names one"},
+		"canary pods prove it":                                   {v1alpha1.ReasonProving, "until noon", 2, &v1alpha1.CanaryStatus{Hash: "0123456789ab"}, ""},
+		"canary pods have failed, and stay":                      {v1alpha1.ReasonCanaryPaused, "pod c-x: Error", 2, &v1alpha1.CanaryStatus{Hash: "0123456789ab"}, ""},
+		"canary pods have failed, and it is rolled back":         {v1alpha1.ReasonRolledBack, "pod c-x: Error", 2, failed, ""},
+		"no operator has reconciled it yet":                      {v1alpha1.ReasonRolledBack, "pod c-x: Error", 1, failed, "wait until `kubectl collector status gateway -n acme` shows it"},
+		"an earlier change has failed, and it is checked":        {v1alpha1.ReasonChecking, "Job a checks the change", 2, failed, "it does not prove itself, and Ready is Checking: Job a checks the change; wait until it does"},
+		"an earlier change has failed, and pods come back first": {v1alpha1.ReasonProgressing, "Deployment comes back", 2, failed, "Deployment comes back; wait until it does"},
 		"an earlier change has failed, and it is refused": {v1alpha1.ReasonConfigInvalid, "line 3: no such receiver", 2, failed,
 			"Ready is ConfigInvalid: line 3: no such receiver; `kubectl collector status gateway -n acme` shows more"},
 		"there is nothing to prove": {v1alpha1.ReasonAvailable, "1/1 available", 2, nil, "it does not prove itself, and Ready is Available: 1/1 available"},
