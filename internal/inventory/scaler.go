@@ -17,7 +17,9 @@ import (
 // its target, or the object that it was created for, such as a ScaledObject of KEDA. It asks the API server, because the informer cache has
 // only objects with the operator's label. So it is for a workload whose number of pods another client has set. own are the Collector's
 // objects: what KEDA creates for one of them is the Collector's, too.
-func (r *Reader) Scaler(ctx context.Context, collector client.Object, workload Reference, own map[Reference]Object) (scaler string, err error) {
+func (r *Reader) Scaler(
+	ctx context.Context, collector client.Object, workload Reference, own map[Reference]Object,
+) (scaler string, err error) {
 	isOwn := func(autoscaler client.Object) bool {
 		owner := metav1.GetControllerOf(autoscaler)
 		isOf := func(object Object) bool { return object.UID == owner.UID }
