@@ -13,7 +13,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
-// Comparison is how data flows through some pods, beside others in the same windows.
+// Comparison is how data flows through some pods, beside others.
 type Comparison struct {
 	// IsKnown tells whether one of the pods has a verdict, and, if that is bad, whether the others have one of the same time.
 	IsKnown bool
@@ -40,19 +40,19 @@ type Verdict struct {
 	isWaning bool // the last window said that it is no longer so, or not so much
 }
 
-// Compare compares the verdicts of some pods with those of others. A bad verdict counts once another pod has one of windows that began no
-// earlier: all pods are as bad while the backend is down, and it takes longer until the others have been asked.
-func Compare(pods, others []Verdict) Comparison {
-	beside, worst, since := summaryOf(others), code(0), time.Duration(0)
-	c := Comparison{IsKnown: len(pods) > 0, IsSilent: len(pods) > 0 && beside.flows}
-	isShown := func(v Verdict, since time.Duration) bool {
-		return len(others) == 0 || !v.isWaning && beside.latest >= since
-	}
+// Compare compares the verdicts of some pods with those of others. A bad verdict is compared with those of windows that began no earlier:
+// all pods are as bad while the backend is down, and it takes longer until the others have been asked. isAlone tells that there are no
+// others.
+func Compare(pods, others []Verdict, isAlone bool) Comparison {
+	worst, since := code(0), time.Duration(0)
+	beside, flows := withData(others)
+	c := Comparison{IsKnown: len(pods) > 0, IsSilent: len(pods) > 0 && flows}
 	for _, v := range pods {
 		since, c.IsSilent = max(since, v.of.since), c.IsSilent && v.is.status() == corev1.ConditionUnknown
-		switch worse := v.worseThan(beside); {
+		fresh := beside.since(v.of.since)
+		switch worse := v.worseThan(fresh); {
 		case worse == "":
-		case !isShown(v, v.of.since):
+		case !isAlone && (v.isWaning || len(fresh) == 0):
 			if c.IsKnown = false; !v.isWaning {
 				c.Doubt = worse
 			}
@@ -60,49 +60,49 @@ func Compare(pods, others []Verdict) Comparison {
 			worst, c.Worse = v.is, worse
 		}
 	}
-	if c.IsSilent && !slices.ContainsFunc(pods, func(v Verdict) bool { return isShown(v, since) }) {
+	isSteady := func(v Verdict) bool { return !v.isWaning }
+	if isShown := len(beside.since(since)) > 0 && slices.ContainsFunc(pods, isSteady); c.IsSilent && !isShown {
 		c.IsKnown, c.IsSilent = false, false
 	}
 	c.IsKnown = c.IsKnown || c.Worse != ""
 	return c
 }
 
+// verdicts are those of some pods.
+type verdicts []Verdict
+
+// withData returns the verdicts that say that there is data, and whether there are any. If there are none, it returns all.
+func withData(all verdicts) (some verdicts, areAny bool) {
+	isSilent := func(v Verdict) bool { return v.is.status() == corev1.ConditionUnknown }
+	if some = slices.DeleteFunc(slices.Clone(all), isSilent); len(some) == 0 {
+		return all, false
+	}
+	return some, true
+}
+
+// since returns the verdicts whose last window began at a time, or later.
+func (all verdicts) since(at time.Duration) verdicts {
+	return slices.DeleteFunc(slices.Clone(all), func(v Verdict) bool { return v.latest < at })
+}
+
 // worseThan says how a pod does worse than some others, or nothing.
-func (v Verdict) worseThan(others summary) string {
+func (v Verdict) worseThan(others verdicts) string {
+	worst, lost := code(0), float32(0) // of the others, those that say that data does not flow as it should
+	for _, other := range others {
+		if isWorse := worst == 0 || other.is < worst; isWorse && other.is.status() == corev1.ConditionFalse {
+			worst = other.is
+		}
+		lost = max(lost, other.lost)
+	}
 	switch {
 	case v.is.status() != corev1.ConditionFalse:
 		return ""
-	case others.worst == 0 || v.is < others.worst:
+	case worst == 0 || v.is < worst:
 		return states[v.is].message
-	case v.of.least > others.lost+moreLost:
-		return fmt.Sprintf("%s (%.0f%% here, %.0f%% in the others)", states[v.is].message, 100*v.of.least, 100*others.lost)
+	case v.of.least > lost+moreLost:
+		return fmt.Sprintf("%s (%.0f%% here, %.0f%% in the others)", states[v.is].message, 100*v.of.least, 100*lost)
 	}
 	return ""
-}
-
-// summary is what verdicts say together.
-type summary struct {
-	worst  code          // of those that say that data does not flow as it should, or 0
-	lost   float32       // the largest share that one of them has lost
-	flows  bool          // one says that there is data
-	latest time.Duration // when the last window began of those that say it, or of all if none does
-}
-
-func summaryOf(verdicts []Verdict) (s summary) {
-	for _, v := range verdicts {
-		hasData := v.is.status() != corev1.ConditionUnknown
-		if hasData && !s.flows {
-			s.flows, s.latest = true, v.latest
-		}
-		if hasData == s.flows {
-			s.latest = max(s.latest, v.latest)
-		}
-		if isWorse := s.worst == 0 || v.is < s.worst; isWorse && v.is.status() == corev1.ConditionFalse {
-			s.worst = v.is
-		}
-		s.lost = max(s.lost, v.lost)
-	}
-	return s
 }
 
 // Verdicts returns the verdicts of a Collector's pods, and since when pods are watched. A pod without a verdict is left out.

@@ -34,7 +34,7 @@ func TestThePodsOfACanaryAreComparedWithOthers(t *testing.T) {
 		"one of two has data":                                 {[]string{none, flows}, []string{flows}, Comparison{IsKnown: true}},
 		"a reason of another version is as good as no answer": {[]string{"Later"}, []string{none}, Comparison{IsKnown: true}},
 	} {
-		if got := Compare(verdictsOf(row.pods), verdictsOf(row.others)); got != row.want {
+		if got := Compare(verdictsOf(row.pods), verdictsOf(row.others), len(row.others) == 0); got != row.want {
 			t.Errorf("%s: %+v, want %+v", name, got, row.want)
 		}
 	}
@@ -52,7 +52,9 @@ func TestAVerdictCountsOnceOthersHaveOneOfTheSameTime(t *testing.T) {
 		"another one is well since":          {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: flows, latest: 5}}, Comparison{IsKnown: true, Worse: bad}},
 		"one is silent since, as before":     {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: none, latest: 9}, {is: flows, latest: 4}}, Comparison{Doubt: bad}},
 		"all others are silent":              {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: none, latest: 9}}, Comparison{IsKnown: true, Worse: bad}},
-		"another one is as bad":              {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: fails, latest: 4}}, Comparison{IsKnown: true}},
+		"another one is as bad":              {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: fails, latest: 5}}, Comparison{IsKnown: true}},
+		"another one was as bad before":      {Verdict{is: fails, of: run{since: 5}}, []Verdict{{is: fails, latest: 4}, {is: flows, latest: 5}}, Comparison{IsKnown: true, Worse: bad}},
+		"no other one has a verdict yet":     {Verdict{is: fails, of: run{since: 5}}, nil, Comparison{Doubt: bad}},
 		"what is bad gets better":            {Verdict{is: fails, of: run{since: 5}, isWaning: true}, []Verdict{{is: flows, latest: 5}}, Comparison{}},
 		"silence, and none of the others":    {Verdict{is: none, of: run{since: 5}}, []Verdict{{is: flows, latest: 4}}, Comparison{}},
 		"silence, and others have data":      {Verdict{is: none, of: run{since: 5}}, []Verdict{{is: flows, latest: 5}}, Comparison{IsKnown: true, IsSilent: true}},
@@ -62,7 +64,7 @@ func TestAVerdictCountsOnceOthersHaveOneOfTheSameTime(t *testing.T) {
 		"a part that is more": {Verdict{is: loses, of: run{least: 0.6}}, []Verdict{{is: loses, lost: 0.02}, {is: flows}},
 			Comparison{IsKnown: true, Worse: part + " (60% here, 2% in the others)"}},
 	} {
-		if got := Compare([]Verdict{row.pod}, row.others); got != row.want {
+		if got := Compare([]Verdict{row.pod}, row.others, false); got != row.want {
 			t.Errorf("%s: %+v, want %+v", name, got, row.want)
 		}
 	}

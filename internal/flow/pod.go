@@ -43,6 +43,9 @@ func (p pod) isInDoubt() bool {
 	return p.times > 0 && p.says != p.verdict || p.silent > 0 && p.silent < windows
 }
 
+// isNearVerdict tells whether it has no verdict yet, and has answered.
+func (p pod) isNearVerdict() bool { return p.verdict == 0 && p.last != nil && p.silent == 0 }
+
 // after returns what is known of a pod after an answer. An answer without a sample is no window. After a restart, counts begin at 0.
 func (p pod) after(a answer, now time.Duration) pod {
 	p.rates = [queued]float32{}

@@ -44,7 +44,7 @@ func proving(others, settled, looks int, page pages) (found []Comparison) {
 				ofOthers = append(ofOthers, p.judged())
 			}
 		}
-		found = append(found, Compare(ofCanary, ofOthers))
+		found = append(found, Compare(ofCanary, ofOthers, false))
 	}
 	return found
 }

@@ -168,7 +168,11 @@ func (s *Situation) current() Canary {
 	c := *s.Canary
 	isAbortOver, waits := c.Last.Aborted && c.Aborted != c.Last.Hash, c.Last.Since.IsZero() && c.Last.RolledBack == ""
 	if c.Last.Hash != s.shortHash() || isAbortOver || waits {
-		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: s.second()}
+		since := s.second()
+		if c.Last.Paused != "" { // its pods stay, and may have the same template
+			since = c.Last.Since
+		}
+		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: since}
 	}
 	return c
 }

@@ -54,7 +54,7 @@ func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (
 		}
 		fields["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": limits(pods, isSurging)}
 		stamp := TemplateOf(workload)
-		ready := max(since.Sub(s.Canary.youngest(stamp, since)), s.Canary.least())
+		ready := since.Sub(s.Canary.youngest(stamp, since))
 		by, _ := s.Canary.grown(stamp, since, s.Now)
 		fields["minReadySeconds"] = int64(min(ready.Seconds()+by.Seconds(), endless))
 	}

@@ -22,6 +22,8 @@ func TestDecideWhatHasBeenRejected(t *testing.T) {
 		s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *drift.Seen) { seen.Replicas = 0 })
 	}
 	rolledBack := v1alpha1.CanaryStatus{Hash: changeHash, RolledBack: "it died"}
+	recovered := podSince(before / 2)
+	recovered.Died = true
 	decisions{
 		"a change that was rolled back does not reach a workload that was scaled to 0": {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) { empty(s); s.Canary.Last = rolledBack }),
@@ -44,6 +46,12 @@ func TestDecideWhatHasBeenRejected(t *testing.T) {
 		"a change that is both promoted and aborted is promoted": {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) { s.Canary.Aborted, s.Canary.Promoted = changeHash, changeHash }),
 			"Upgrade\ntry Deployment/c\ncreate Secret/c-2\nchange Service/c\nchange Deployment/c",
+		},
+		"another change with the template that has paused pauses": {
+			changed(begun(canaryOf("Deployment", deployment, recovered)), func(s *Situation) {
+				s.Canary.Hold, s.Canary.Pauses, s.Canary.Last.Hash, s.Canary.Last.Paused = time.Minute, true, "another", "it died"
+			}),
+			"Proving",
 		},
 		"a paused change that is no longer to pause is rolled back for the same cause": {
 			changed(begun(canaryOf("Deployment", deployment, podSince(time.Hour))), func(s *Situation) { s.Canary.Last.Paused = "it died" }),
@@ -166,6 +174,19 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 				"message: StatefulSet \"c\" serves until Deployment \"c\" does",
 		},
 	}.run(t)
+}
+
+// The controller would replace all pods at once that have not been ready for minReadySeconds.
+func TestYoungPodsOfADaemonSetCountAsAvailableWhenItGoesBack(t *testing.T) {
+	s := canaryOf("DaemonSet", nil, podSince(time.Hour), inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)})
+	p := Decide(s)
+	form := p.holds.First(render.Workloads)
+	if form == nil {
+		t.Fatalf("the plan changes no workload: %s", brief(p))
+	}
+	if got, _, _ := unstructured.NestedInt64(form.Content.Object, "spec", "minReadySeconds"); got != 60 {
+		t.Errorf("minReadySeconds is %d, and a pod has been ready for 60", got)
+	}
 }
 
 func TestCanaryPodsOfADaemonSetNeverCountAsAvailable(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +70,7 @@ func (r *reconcile) compare(s *plan.Situation, pods []inventory.Pod) {
 	wanted := plan.TemplateOf(s.Want.First(render.Workloads))
 	verdicts, began := r.Flows(r.collector)
 	var canaries, others []flow.Verdict
+	isOther := func(pod inventory.Pod) bool { return pod.Template != wanted && pod.Ready }
 	for _, pod := range s.Canary.Seen {
 		switch verdict, isKnown := verdicts[pod.UID]; {
 		case !isKnown:
@@ -78,7 +80,7 @@ func (r *reconcile) compare(s *plan.Situation, pods []inventory.Pod) {
 			others = append(others, verdict)
 		}
 	}
-	s.Canary.Flow = new(flow.Compare(canaries, others))
+	s.Canary.Flow = new(flow.Compare(canaries, others, !slices.ContainsFunc(s.Canary.Seen, isOther)))
 	s.Canary.Flow.Began = began
 }
 

@@ -121,15 +121,18 @@ func failure(err error, message string) readiness {
 func (w writer) workloadOf(ctx context.Context, collector *unstructured.Unstructured) (*Workload, error) {
 	mode, _, _ := unstructured.NestedString(collector.Object, "spec", "mode")
 	wanted := v1alpha1.Mode(cmp.Or(mode, string(v1alpha1.ModeDeployment)))
+	var found *Workload
 	for _, mode := range []v1alpha1.Mode{wanted, v1alpha1.ModeDeployment, v1alpha1.ModeDaemonSet, v1alpha1.ModeStatefulSet} {
 		object := workloads[mode]()
 		switch err := w.Client.Get(ctx, client.ObjectKeyFromObject(collector), object); {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return nil, fmt.Errorf("read the workload of %s: %w", collector.GetName(), err)
-		case mode == wanted || metav1.IsControlledBy(object, collector):
+		case metav1.IsControlledBy(object, collector):
 			return workloadOf(object), nil
+		case mode == wanted && found == nil:
+			found = workloadOf(object)
 		}
 	}
-	return nil, nil
+	return found, nil
 }
