@@ -21,9 +21,6 @@ func (w *simWorld) holds() {
 	for _, s := range w.spaces {
 		clear(s.stopped)
 	}
-	for _, s := range w.spaces {
-		s.refusals = nil // known: what is written and taken back starts the next try
-	}
 	w.pass(2 * time.Minute)
 	asked, reconciled := w.requests, w.reconciles
 	limit := 0
@@ -95,6 +92,16 @@ func (s *simSpace) namesObstacle() {
 func (s *simSpace) isSized(claim *render.Object) bool {
 	before := s.accepted.Has(claim.Ref)
 	return before != nil && simSizeOf(before) == simSizeOf(claim) && s.isRecorded()
+}
+
+// hasOtherClaims tells whether a StatefulSet has other claim templates than that of the accepted revision.
+func (s *simSpace) hasOtherClaims(o *simObject) bool {
+	accepted := s.accepted.First(render.Workloads)
+	if accepted == nil || accepted.Ref != o.ref {
+		return false
+	}
+	before := s.unapplied(accepted)
+	return before.get(simClaims) != o.get(simClaims) || before.get(simClass) != o.get(simClass)
 }
 
 // isRecorded tells whether the deployed revision has its record.

@@ -82,6 +82,13 @@ func (w *simWorld) hangs() error {
 	why := "connect: connection refused"
 	if w.schedule.Seed/2%2 == 0 {
 		w.now = w.now.Add(simHang)
+		for _, s := range w.spaces { // meanwhile, the informer cache shows all, and pods are ready
+			for _, kind := range simulation.Kinds {
+				s.deliver(kind)
+			}
+			s.deliver("Pod")
+			s.proves()
+		}
 		why = "context deadline exceeded"
 	}
 	return apierrors.NewInternalError(errors.New("failed calling webhook \"w\": " + why))

@@ -215,8 +215,8 @@ func (s *simSpace) deletes(o *simObject, orphan bool) {
 	}
 	why, accepted := s.refusal(), s.acceptedTemplate(o)
 	_, isCanary := o.partition()
-	isOther := accepted != "" && accepted != o.get(simTemplate) // also if another client has edited what tells a canary
-	if orphan && (isCanary || isOther) {                        // the accepted StatefulSet takes its place
+	isOther := accepted != "" && accepted != o.get(simTemplate) || s.hasOtherClaims(o) // also if another client has edited what tells a canary
+	if orphan && (isCanary || isOther) {                                               // the accepted StatefulSet takes its place
 		why = ""
 	}
 	switch stage := render.StageOf(o.kind()); {

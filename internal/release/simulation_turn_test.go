@@ -38,10 +38,7 @@ func (s *simSpace) accepts(added simRecord) {
 	if !isKnown || len(s.refusals) > 0 || !s.fresh || !s.isHeld || !s.isRecorded() {
 		return
 	}
-	isOther, isTold := before.of.hashes != added.of.hashes, before.revision == int(s.state.revision())
-	if !isTold && (isOther || s.isDisturbed()) {
-		return // known: nothing tells that the record of an operator that was killed before it told is not forged
-	}
+	isOther := before.of.hashes != added.of.hashes
 	if !isOther && s.rollout != v1alpha1.RolloutHold || isOther && (s.unfinished || s.isHarmed(before.want, added.want)) {
 		return // what is recorded cannot be verified, so nothing else repairs the Collector
 	}
@@ -50,15 +47,6 @@ func (s *simSpace) accepts(added simRecord) {
 	if isByOperator && before.spec == added.spec && before.of.uid == added.of.uid {
 		s.world.violates("S9", "the operator's change is accepted although its turn has not come")
 	}
-}
-
-// isDisturbed tells whether another client has touched something that the last recorded revision has brought.
-func (s *simSpace) isDisturbed() bool {
-	earlier := s.known[s.acceptedAs-1].want
-	return slices.ContainsFunc(s.accepted.Objects, func(brought render.Object) bool {
-		known, live := earlier.Has(brought.Ref), s.objects[brought.Ref]
-		return (known == nil || known.Hash != brought.Hash) && (s.touched[brought.Ref] || live != nil && live.deleting)
-	})
 }
 
 // isHarmed tells whether a client has touched an object, or has deleted a wanted one, as far as the operator has seen, or whether

@@ -93,7 +93,7 @@ const (
 	Webhook       = "webhook"        // 403 for any write
 	BlindWebhook  = "blind webhook"  // the same, and it does not support dry runs
 	SilentWebhook = "silent webhook" // refuses nothing, and does not support dry runs
-	BrokenWebhook = "broken webhook" // 500 for any write, and it does not support dry runs
+	BrokenWebhook = "broken webhook" // 500 for any write, in some schedules after a while, and it does not support dry runs
 	Keeper        = "keeper"         // 403 for a deletion
 )
 
