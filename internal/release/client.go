@@ -48,7 +48,8 @@ func (a *actionClient) Upgrade(
 
 // Reconcile installs, changes or repairs what the Collector has. It says in the release which revision is deployed then.
 func (a *actionClient) Reconcile(of *helm.Release) error {
-	err := a.run()
+	known, err := a.run()
+	a.keep(client.ObjectKeyFromObject(a.collector), known)
 	of.Version = a.deployed.Revision
 	return err
 }
@@ -57,7 +58,7 @@ func (a *actionClient) Reconcile(of *helm.Release) error {
 func (a *actionClient) Uninstall(string, ...helmclient.UninstallOption) (*helm.Uninstalled, error) {
 	found, err := a.uninstall()
 	a.Metrics.Acted(metrics.Uninstall, err)
-	a.ends(err)
+	a.keep(client.ObjectKeyFromObject(a.collector), a.ended(err))
 	if err != nil {
 		return nil, err
 	}

@@ -91,3 +91,10 @@ func (c *Clients) remembered(key client.ObjectKey) memory {
 	known, _ := found.(memory)
 	return known
 }
+
+// keep stores what a reconcile has returned, unless the Collector was forgotten meanwhile.
+func (c *Clients) keep(key client.ObjectKey, known memory) {
+	if c.remembered(key).uid == known.uid {
+		c.memories.Store(key, known)
+	}
+}

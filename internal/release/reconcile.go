@@ -76,8 +76,8 @@ func (c *Clients) newReconcile(ctx context.Context, collector *unstructured.Unst
 	return r
 }
 
-// run makes the cluster what the Collector asks for.
-func (r *reconcile) run() error {
+// run makes the cluster what the Collector asks for. It returns what is remembered for the next reconcile, and how this one ended in it.
+func (r *reconcile) run() (memory, error) {
 	before := r.deployed
 	err := r.look()
 	if err == nil {
@@ -86,8 +86,7 @@ func (r *reconcile) run() error {
 		r.report(before, err)
 		r.countCanary(err)
 	}
-	r.ends(err)
-	return err
+	return r.ended(err), err
 }
 
 // act does nothing if nothing has changed, or converges. If nothing can be rendered, that is the refusal of what is wanted.
@@ -213,8 +212,8 @@ func (r *reconcile) report(before revision.Deployed, err error) {
 	r.reportUnproven(err)
 }
 
-// ends keeps the memory for the next reconcile, and how this one ended, for the status.
-func (r *reconcile) ends(err error) {
+// ended returns the memory for the next reconcile, which also has how this one ended, for the status.
+func (r *reconcile) ended(err error) memory {
 	r.deployed.History = r.records.Kept()
 	r.outcome.Err, r.outcome.Deployed = err, r.deployed
 	r.refused = change{}
@@ -230,10 +229,7 @@ func (r *reconcile) ends(err error) {
 		r.outcome.Update = r.refusedTurn(err)
 	}
 	r.last = r.outcome
-	key := client.ObjectKeyFromObject(r.collector)
-	if r.remembered(key).uid == r.uid { // it was not forgotten meanwhile
-		r.memories.Store(key, r.memory)
-	}
+	return r.memory
 }
 
 // stays tells whether an error is about a change that was seen, and stays until something changes. No wave waits for it.
