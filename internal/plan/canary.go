@@ -40,6 +40,9 @@ type Canary struct {
 	// Last is the last change that the status tells of.
 	Last v1alpha1.CanaryStatus
 
+	// keepsFailed tells that pods of a canary that has failed are left to the user. They may have the template of the next change.
+	keepsFailed bool
+
 	// Seen are the pods with a stamp, by their names.
 	Seen []inventory.Pod
 
@@ -168,11 +171,8 @@ func (s *Situation) current() Canary {
 	c := *s.Canary
 	isAbortOver, waits := c.Last.Aborted && c.Aborted != c.Last.Hash, c.Last.Since.IsZero() && c.Last.RolledBack == ""
 	if c.Last.Hash != s.shortHash() || isAbortOver || waits {
-		since := s.second()
-		if c.Last.Paused != "" { // its pods stay, and may have the same template
-			since = c.Last.Since
-		}
-		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: since}
+		c.keepsFailed = c.Last.Paused != ""
+		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: s.second()}
 	}
 	return c
 }

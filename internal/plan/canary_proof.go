@@ -145,7 +145,7 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 // isEarlier tells whether a pod has been ready since before the canary began: an earlier revision had the same template, and what has
 // ended of the pod ended then.
 func (c *Canary) isEarlier(pod inventory.Pod) bool {
-	return pod.Ready && pod.Since.Before(c.Last.Since.Time)
+	return pod.Ready && pod.Since.Before(c.Last.Since.Time) && !c.keepsFailed
 }
 
 // late returns when it is too late for canary pods to be created.

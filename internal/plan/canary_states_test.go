@@ -53,6 +53,18 @@ func TestDecideWhatHasBeenRejected(t *testing.T) {
 			}),
 			"Proving",
 		},
+		"another change of a DaemonSet with that template waits, and has failed": {
+			changed(begun(canaryOf("DaemonSet", nil, recovered, inventory.Pod{Template: "old", Ready: true, Since: noon})), func(s *Situation) {
+				s.Canary.Hold, s.Canary.Pauses, s.Canary.Last.Hash, s.Canary.Last.Paused = time.Minute, true, "another", "it died"
+			}),
+			"Deferred, restores",
+		},
+		"and still does when it is looked at again": {
+			changed(begun(canaryOf("DaemonSet", nil, recovered, inventory.Pod{Template: "old", Ready: true, Since: noon})), func(s *Situation) {
+				s.Canary.Hold, s.Canary.Pauses, s.Canary.Last.Since, s.Canary.Last.Paused = time.Minute, true, metav1.Time{}, "it died"
+			}),
+			"Deferred, restores",
+		},
 		"a paused change that is no longer to pause is rolled back for the same cause": {
 			changed(begun(canaryOf("Deployment", deployment, podSince(time.Hour))), func(s *Situation) { s.Canary.Last.Paused = "it died" }),
 			"Refused, restores\nerror: it died",

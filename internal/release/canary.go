@@ -70,7 +70,7 @@ func (r *reconcile) compare(s *plan.Situation, pods []inventory.Pod) {
 	wanted := plan.TemplateOf(s.Want.First(render.Workloads))
 	verdicts, began := r.Flows(r.collector)
 	var canaries, others []flow.Verdict
-	isOther := func(pod inventory.Pod) bool { return pod.Template != wanted && pod.Ready }
+	isOther := func(pod inventory.Pod) bool { return pod.Template != wanted && !pod.Deleting }
 	for _, pod := range s.Canary.Seen {
 		switch verdict, isKnown := verdicts[pod.UID]; {
 		case !isKnown:

@@ -94,10 +94,11 @@ func (s *simSpace) isSized(claim *render.Object) bool {
 	return before != nil && simSizeOf(before) == simSizeOf(claim) && s.isRecorded()
 }
 
-// hasOtherClaims tells whether a StatefulSet has other claim templates than that of the accepted revision.
+// hasOtherClaims tells whether a StatefulSet is not that of the accepted revision, and has other claim templates.
 func (s *simSpace) hasOtherClaims(o *simObject) bool {
-	accepted := s.accepted.First(render.Workloads)
-	if accepted == nil || accepted.Ref != o.ref {
+	marked, _ := s.markedAs(s.accepted)
+	accepted := marked.First(render.Workloads)
+	if accepted == nil || accepted.Ref != o.ref || accepted.Hash == o.get(simApplied) {
 		return false
 	}
 	before := s.unapplied(accepted)
