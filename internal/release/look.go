@@ -137,7 +137,8 @@ func (r *reconcile) situation() (s plan.Situation, err error) {
 	if err := r.findScaler(&s); err != nil {
 		return s, err
 	}
-	needsUsed, runs := s.Deployed != s.Want.Hash || r.isUnknown || len(r.toPrune) > 0, false
+	isDue := !r.now().Before(r.until) // a watch that had stopped may have kept pods from being seen
+	needsUsed, runs := s.Deployed != s.Want.Hash || r.isUnknown || len(r.toPrune) > 0 || isDue, false
 	for what, seen := range s.View.Objects {
 		needsUsed = needsUsed || s.Want.Has(what) == nil
 		runs = runs || inventory.IsWorkload(what.Kind().Kind) && seen.State != drift.Lost

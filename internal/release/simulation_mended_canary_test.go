@@ -160,6 +160,12 @@ func TestTheSimulationFindsNoDefectOfAProofThatWasMended(t *testing.T) {
 				{Action: simulation.Occupy, Target: "ScaledObject", Rounds: 2}, {Action: simulation.Kill, N: n % 6, Value: "after"}, edit("configuration", "2", 2),
 			}
 		},
+		"a pod that the informer cache missed outlives its StatefulSet": func(n int) []simulation.Event { // S6
+			return []simulation.Event{
+				{Action: simulation.Pass, N: 60}, edit("claim-size", "3", 0), edit("mode", "statefulset", 4+n%5), {Action: simulation.Stop, Target: "Pod", Rounds: 1},
+				{Action: simulation.Refuse, Target: "StatefulSet", Value: simulation.BrokenWebhook, Rounds: 2}, edit("claim-size", "0", 8), edit("mode", "deployment", 5),
+			}
+		},
 		"a canary that is the only pod of a StatefulSet proves nothing": func(n int) []simulation.Event { // S11
 			return []simulation.Event{
 				edit("canary", "true", 0), edit("mode", "statefulset", 4), {Action: simulation.Pass, N: 60}, edit("image", "2", n%5),
