@@ -128,9 +128,14 @@ func (p pod) judged() Verdict {
 	return Verdict{is: p.verdict, of: p.of, lost: p.lost, latest: p.latest, isWaning: isWaning}
 }
 
-// isOfCanary tells whether a pod has a change that proves itself: another template than the deployed revision.
+// isOfCanary tells whether a pod has a change that proves itself.
 func isOfCanary(collector *unstructured.Unstructured, pod *corev1.Pod) bool {
 	_, isProving, _ := unstructured.NestedMap(collector.Object, "status", "canary")
+	return isProving && !isOfDeployed(collector, pod)
+}
+
+// isOfDeployed tells whether a pod has the template of the deployed revision.
+func isOfDeployed(collector *unstructured.Unstructured, pod *corev1.Pod) bool {
 	deployed, _, _ := unstructured.NestedString(collector.Object, "status", "deployedRelease", "template")
-	return isProving && pod.Annotations[postrender.TemplateAnnotation] != deployed
+	return pod.Annotations[postrender.TemplateAnnotation] == deployed
 }

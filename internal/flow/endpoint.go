@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
 // otelPort is where an OpenTelemetry Collector shows its metrics, as the chart says too.
@@ -85,11 +84,10 @@ func (e *entry) servedOf(collector *unstructured.Unstructured, ofSpec *Endpoint)
 // endpointOf returns where a pod has its metrics. While a change of the spec proves itself or is refused, pods with the template of the
 // deployed revision have them where they had them before.
 func (e *entry) endpointOf(collector *unstructured.Unstructured, pod *corev1.Pod, ofSpec *Endpoint) *Endpoint {
-	deployed, _, _ := unstructured.NestedString(collector.Object, "status", "deployedRelease", "template")
-	if e.served == nil || pod.Annotations[postrender.TemplateAnnotation] != deployed {
-		return ofSpec
+	if e.served != nil && isOfDeployed(collector, pod) {
+		return e.served
 	}
-	return e.served
+	return ofSpec
 }
 
 // addressOf returns the URL of a pod's metrics, or nothing if the pod may not be asked.

@@ -120,7 +120,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	}
 	found := c.proofOf(TemplateOf(workload), pods, all, s.Now)
 	if found.stage == proven && seen.Hash != form.Hash && !s.IsPromoted() { // pods of an earlier canary are about to go
-		found = proof{message: "no proof counts before the workload limits the change to canary pods", earlier: true}
+		found = proof{stage: unlimited, message: "no proof counts before the workload limits the change to canary pods"}
 		found.until = s.Now.Add(inventory.CacheDelay) // the workload may then change no pod, so no event comes
 	}
 	switch found.stage {
@@ -132,9 +132,9 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	case paused:
 		c.Last.Paused = found.message
 		found.message += "; the canary pods stay until you promote or abort the change"
-	case waiting:
+	case waiting, unlimited, approval:
 	}
-	c.Last.Proven = found.isManual
+	c.Last.Proven = found.stage == approval
 	p = s.proving(workload, form, c, found)
 	p.Message = cmp.Or(left.Message, p.Message)
 	p.noLater(left)
@@ -144,7 +144,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 // proving returns the plan while canary pods prove a change, or before they can begin to.
 func (s Situation) proving(workload *render.Object, form render.Object, c Canary, found proof) Plan {
 	isNew := c.Last.Hash != s.Canary.Last.Hash || !c.Last.Since.Equal(&s.Canary.Last.Since)
-	if begins := c.begins(workload, s.Now); isNew && !found.earlier && s.Now.Before(begins) {
+	if begins := c.begins(workload, s.Now); isNew && found.stage != unlimited && s.Now.Before(begins) {
 		c.Last.Since = metav1.Time{}
 		return Plan{Verdict: Deferred, Restores: s.Drifts(), After: begins.Sub(s.Now), Canary: &c.Last, Proof: fmt.Sprintf(
 			"the change begins to prove itself at %s, when all pods have been ready for %s", begins.UTC().Format(time.RFC3339), c.least())}
@@ -160,7 +160,7 @@ func (s Situation) proving(workload *render.Object, form render.Object, c Canary
 	if !found.until.IsZero() {
 		p.Sooner(found.until.Sub(s.Now))
 	}
-	if c.Flow != nil && found.stage == waiting {
+	if c.Flow != nil && found.stage != paused {
 		p.Sooner(flow.Period) // no event tells of a verdict
 	}
 	return p

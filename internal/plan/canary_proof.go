@@ -20,7 +20,9 @@ const provingDeadline = 10 * time.Minute
 type stage int
 
 const (
-	waiting stage = iota // for pods, for time, or for a user
+	waiting   stage = iota // for pods, or for time
+	unlimited              // pods of an earlier revision have proven the template, and the workload does not limit the change yet
+	approval               // proven, and left to a user
 	proven
 	failed
 	paused // failed, and left to a user
@@ -28,11 +30,9 @@ const (
 
 // proof is what canary pods have shown of a change.
 type proof struct {
-	stage    stage
-	until    time.Time // when a proof that waits can be another one although nothing happens; zero is never
-	message  string    // also of a change that counts as proven, and is not
-	isManual bool      // it is proven, and waits until a user promotes it
-	earlier  bool      // it waits only for the workload: pods of an earlier revision have proven the template
+	stage   stage
+	until   time.Time // when a proof that waits can be another one although nothing happens; zero is never
+	message string    // also of a change that counts as proven, and is not
 }
 
 // count returns how many of some pods are canary pods.
@@ -92,7 +92,7 @@ func (c *Canary) proofOf(template string, pods, all int32, now time.Time) proof 
 	case found.stage == failed && c.Pauses:
 		found.stage = paused
 	case found.stage == proven && c.IsManual:
-		return proof{isManual: true, message: who + "have proven the change, which waits until you promote it"}
+		return proof{stage: approval, message: who + "have proven the change, which waits until you promote it"}
 	}
 	return found
 }

@@ -48,12 +48,17 @@ func (p *simPod) stamp() string {
 
 // partition returns the first ordinal that has the changed template, if a workload has the form of a canary.
 func (o *simObject) partition() (from int, isCanary bool) {
-	_, after, _ := strings.Cut(o.get("spec.updateStrategy"), "partition:")
-	number, _, _ := strings.Cut(after, "]")
-	from, _ = strconv.Atoi(number)
+	from = o.limit("partition")
 	ready, _ := strconv.Atoi(o.get("spec.minReadySeconds"))
 	isOfAll := o.kind() == "StatefulSet" && o.get("annotations."+v1alpha1.CanaryAnnotation) != ""
 	return from, from > 0 || ready > 0 || isOfAll
+}
+
+// limit returns a number in the update strategy of a workload, or 0.
+func (o *simObject) limit(name string) (number int) {
+	_, after, _ := strings.Cut(o.get("spec.strategy")+o.get("spec.updateStrategy"), name+":")
+	_, _ = fmt.Sscanf(after, "%d", &number) // or there is none
+	return number
 }
 
 // acceptedTemplate returns the template that a workload has in the accepted revision, or nothing.
@@ -153,13 +158,7 @@ func (s *simSpace) mustBeLimited(before, o *simObject) {
 	if !o.isWorkload() || !isCanary || isSame(simTemplate) && isSame("spec.strategy") && isSame("spec.updateStrategy") {
 		return
 	}
-	changes := 0
-	for _, limit := range []string{"maxSurge:", "maxUnavailable:"} {
-		_, after, _ := strings.Cut(o.get("spec.strategy")+o.get("spec.updateStrategy"), limit)
-		number := 0
-		_, _ = fmt.Sscanf(after, "%d", &number) // or there is none
-		changes += number
-	}
+	changes := o.limit("maxSurge") + o.limit("maxUnavailable")
 	switch o.kind() {
 	case "StatefulSet":
 		changes = max(int(s.view[o.ref].Replicas), s.orphans) - from

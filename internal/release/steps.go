@@ -202,9 +202,10 @@ func (r *reconcile) note(step apply.Step, after *inventory.Object, mends bool) b
 	}
 	after.Hash = step.Object.Hash // which a webhook may have taken away
 	before, known, creates := r.found[step.Ref], expected[step.Ref], step.Action == apply.Create
-	isSame := before.UID == after.UID && before.Version == after.Version
-	// The informer cache does not show the last apply yet. An object that it does not show at all can have lost its label.
-	isAgain := known != nil && before.UID == after.UID && known.UID == after.UID && known.Version == after.Version
+	// The informer cache may not show the last apply yet. An object that it does not show at all can have lost its label.
+	isShown := before.UID == after.UID
+	isAgain := isShown && known != nil && known.UID == after.UID && known.Version == after.Version
+	isSame := isAgain || isShown && before.Version == after.Version
 	isRepair := known != nil && (mends && (!creates || before.Version != after.Version) || creates && known.UID != "")
 	next := drift.Applied(*after, r.now(), known, isRepair && !isAgain)
 	if mends && isAgain {
@@ -219,7 +220,7 @@ func (r *reconcile) note(step apply.Step, after *inventory.Object, mends bool) b
 			Action: apply.Delete, Ref: step.Ref, UID: after.UID, Reason: "nothing is half begun",
 		})
 	}
-	if !mends || isSame || isAgain {
+	if !mends || isSame {
 		return false
 	}
 	if next.IsContested() {
