@@ -82,7 +82,7 @@ test: ## Run every test that needs no root: units, and the operator on a real AP
 docs: ## Print how many words each page has, and build the site of all pages in dist/site.
 	go test -count=1 -v -run '^TestTheDocumentationIsShort$$' ./test/docs && go -C tools/site tool hugo --quiet --panicOnWarning --cleanDestinationDir --destination=../../dist/site
 simulate: ## Simulate SCHEDULES schedules of edits, other actors and faults, from SEED on, against the release client.
-	SCHEDULES=$(or $(SCHEDULES),1000000) go test -count=1 -timeout=24h -run '^TestSimulation$$' -v ./internal/release
+	SCHEDULES=$(or $(SCHEDULES),1000000) go test -count=1 -timeout=24h -run '^TestSimulation$$' -v ./internal/reconcile
 weight: ## Print the lines of Go and the boolean operators of each package of the operator, without tests and comments.
 	@for dir in $$(go list -f '{{.Dir}}' ./internal/...); do ls $$dir/*.go | grep -v _test.go | xargs sed 's,//.*,,' | \
 		awk -v name="$${dir#$(CURDIR)/}" '{ lines++; count += gsub(/&&|\|\|/, "") } END { printf "%6d %5d %s\n", lines, count, name }'; \

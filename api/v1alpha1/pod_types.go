@@ -68,7 +68,7 @@ type PodSpec struct {
 	// end. An empty object removes that.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.preStop) || [has(self.preStop.exec), has(self.preStop.httpGet), has(self.preStop.sleep), has(self.preStop.tcpSocket)].filter(set, set).size() == 1",message="preStop: name one handler: exec, httpGet, sleep or tcpSocket"
-	// +kubebuilder:validation:XValidation:rule="!has(self.postStart) || [has(self.postStart.exec), has(self.postStart.httpGet), has(self.postStart.sleep), has(self.postStart.tcpSocket)].filter(set, set).size() == 1",message="postStart: name one handler: exec, httpGet, sleep or tcpSocket"
+	// +kubebuilder:validation:XValidation:rule="!has(self.postStart) || [has(self.postStart.exec), has(self.postStart.httpGet), has(self.postStart.sleep), has(self.postStart.tcpSocket)].filter(set, set).size() == 1",message="postStart: name one handler: exec, httpGet or sleep"
 	Lifecycle *corev1.Lifecycle `json:"lifecycle,omitempty"`
 
 	// InitContainers run before the collector, one after the other. A container
@@ -129,7 +129,7 @@ type PodSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="!has(self.operator) || self.operator in ['Exists', 'Equal', 'Lt', 'Gt']",message="operator: Exists or Equal (the default); Lt and Gt only where the cluster has them"
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// Affinity of the pods.
+	// Affinity of the pods. The pod of a check has only its nodeAffinity.
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 

@@ -22,7 +22,8 @@ type Port struct {
 
 	// HostPort opens a port of this number on the node too. It cannot be set with
 	// hostNetwork, where each port is the node's. The namespace must then allow
-	// the Pod Security level "privileged".
+	// the Pod Security level "privileged". It has no effect with a targetPort by
+	// name, which is another container's port: set hostPort at that container.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535

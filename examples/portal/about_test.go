@@ -205,6 +205,16 @@ func TestThePageSaysWhatThePortalMayNotRead(t *testing.T) {
 	}
 }
 
+func TestALongLogLosesItsOldestLines(t *testing.T) {
+	g := NewWithT(t)
+	line := strings.Repeat("a", 1023) + "\n"
+	got := endOf(strings.Repeat(line, 99) + "the error\n")
+	g.Expect(got).To(And(HavePrefix(line), HaveSuffix("\nthe error\n")))
+	g.Expect(len(got)).To(BeNumerically("<=", maxLogBytes))
+	g.Expect(endOf("é"+strings.Repeat("b", maxLogBytes-1))).To(HaveLen(maxLogBytes-1), "one line, cut within a letter")
+	g.Expect(endOf("short\n")).To(Equal("short\n"))
+}
+
 func TestTheLogsAreTheLastLines(t *testing.T) {
 	g := NewWithT(t)
 	put(t, "gateway", valid())
@@ -224,7 +234,7 @@ func TestTheLogsAreTheLastLines(t *testing.T) {
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
 	node.Status.DaemonEndpoints.KubeletEndpoint.Port = intstr.FromInt32(int32(port)).IntVal
 	g.Expect(admin.Status().Update(t.Context(), node)).To(Succeed())
-	g.Expect(aboutGateway(t, logsTab)).To(ContainSubstring(">gateway-1\n<b>error: no exporter</b></pre>"))
+	g.Eventually(func() string { return aboutGateway(t, logsTab) }).Should(ContainSubstring(">gateway-1\n<b>error: no exporter</b></pre>"))
 	g.Expect(asked.Get("tailLines")).To(Equal("100"))
-	g.Expect(asked.Get("limitBytes")).To(Equal("65536"))
+	g.Expect(asked.Get("limitBytes")).To(Equal("1638400"), "as much as 100 lines have: the kubelet cuts the last ones")
 }

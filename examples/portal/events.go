@@ -27,6 +27,10 @@ const (
 // events streams the Collectors of some namespaces as server-sent events: "list" has all of them, then "changed" and
 // "deleted" have one each. A reader whose connection broke comes back, as browsers do by themselves, and gets a list again.
 func (p *portal) events(w http.ResponseWriter, r *http.Request) error {
+	namespaces, err := namespacesOf(r)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(p.streams, cancel)()
@@ -38,7 +42,7 @@ func (p *portal) events(w http.ResponseWriter, r *http.Request) error {
 			end()
 		}
 	}()
-	for _, namespace := range namespacesOf(r) {
+	for _, namespace := range namespaces {
 		hasList, leave, err := p.feeds.follow(ctx, cancel, namespace, changes)
 		if err != nil {
 			return err

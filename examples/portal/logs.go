@@ -21,6 +21,7 @@ const (
 	maxLogged   = 5
 	maxLogLines = 100
 	maxLogBytes = 64 << 10
+	maxLogRead  = maxLogLines * 16 << 10         // a line of a container's log is 16 KiB at most, and the kubelet cuts the newest ones
 	podPage     = 20                             // is how many pods a request lists
 	logWithin   = answerWithin / (maxLogged + 1) // is how long the node of a pod may take
 )
@@ -50,7 +51,7 @@ func (p *portal) log(ctx context.Context, pod *metav1.PartialObjectMetadata) (st
 	ctx, cancel := context.WithTimeout(ctx, logWithin)
 	defer cancel()
 	answer := p.pods.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
-		Container: "collector", TailLines: new(int64(maxLogLines)), LimitBytes: new(int64(maxLogBytes)),
+		Container: "collector", TailLines: new(int64(maxLogLines)), LimitBytes: new(int64(maxLogRead)),
 	}).Do(ctx)
 	text, err := answer.Raw()
 	if refused := answer.Error(); refused != nil { // in the API server's words; the error of Raw says only "unknown"
@@ -65,7 +66,19 @@ func (p *portal) log(ctx context.Context, pod *metav1.PartialObjectMetadata) (st
 	case err != nil:
 		return "(its node does not answer)", nil // the other pods have logs, too
 	}
-	return string(text), nil
+	return endOf(string(text)), nil
+}
+
+// endOf returns the last lines of a log that a page has room for.
+func endOf(text string) string {
+	if len(text) <= maxLogBytes {
+		return text
+	}
+	end := text[len(text)-maxLogBytes:]
+	if _, whole, isCut := strings.Cut(end, "\n"); isCut && whole != "" {
+		return whole
+	}
+	return strings.ToValidUTF8(end, "")
 }
 
 // newest returns the newest pods of a Collector and of its check, without what is in them.

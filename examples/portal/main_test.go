@@ -74,7 +74,8 @@ func runTests(m *testing.M) (code int, err error) {
 	}
 	defer os.RemoveAll(dir)
 	plane := &envtest.Environment{
-		CRDDirectoryPaths: []string{"../../config/crd/bases"}, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: time.Minute,
+		CRDInstallOptions:        envtest.CRDInstallOptions{Paths: []string{"../../config/crd/bases"}, ErrorIfPathMissing: true, MaxTime: time.Minute},
+		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute,
 	}
 	recorded := audit.Log{Path: filepath.Join(dir, "audit.log")}
 	policy := filepath.Join(dir, "audit-policy.yaml")

@@ -175,16 +175,25 @@ func (p *portal) delete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// namespacesOf returns the namespaces that a request names: one, or several that are separated by commas.
-func namespacesOf(r *http.Request) []string {
-	return slices.Compact(slices.Sorted(strings.SplitSeq(r.PathValue("namespace"), ",")))
+// namespacesOf returns the namespaces that a request names: one, or several that are separated by commas. An empty name would be all
+// namespaces to the API server.
+func namespacesOf(r *http.Request) ([]string, error) {
+	names := slices.Compact(slices.Sorted(strings.SplitSeq(r.PathValue("namespace"), ",")))
+	if names[0] == "" {
+		return nil, badRequest("a namespace has no name; separate names by single commas")
+	}
+	return names, nil
 }
 
 // list answers with the Collectors of some namespaces, and with their configurations if asked for them.
 func (p *portal) list(w http.ResponseWriter, r *http.Request) error {
 	isWhole := r.URL.Query().Get("configuration") == "true"
 	all := []shown{}
-	for _, namespace := range namespacesOf(r) {
+	namespaces, err := namespacesOf(r)
+	if err != nil {
+		return err
+	}
+	for _, namespace := range namespaces {
 		list, err := listAll(r.Context(), p.collectors, namespace, func(collector *v1alpha1.Collector) {
 			if !isWhole {
 				shorten(collector)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/managedfields"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
@@ -24,11 +24,11 @@ type Applier struct {
 	Cluster   Cluster
 	Collector *unstructured.Unstructured
 
-	// Note is told of each object that was applied or, with nil, deleted. A creation that found an object is told as its adoption. An object
-	// that was created again as it was is told in the same way. Note is called by one goroutine at a time.
-	Note func(step Step, after *inventory.Object)
+	// Note gets each object that was applied or, with nil, deleted. A creation that found an object counts as its adoption. An object
+	// that was created again as it was counts so, too. Note is called by one goroutine at a time.
+	Note func(step Step, after *live.Object)
 
-	// Lost is told of each step whose answer was lost: it may or may not be done. It is called like Note.
+	// Lost gets each step whose answer was lost: it may or may not be done. It is called like Note.
 	Lost func(step Step)
 
 	// Together does all of some work, at the same time or in turn.
@@ -41,7 +41,7 @@ func (a *Applier) Do(ctx context.Context, groups [][]Step) error {
 	for _, group := range groups {
 		failed := make([]error, len(group))
 		a.Together(len(group), func(i int) {
-			var after *inventory.Object
+			var after *live.Object
 			after, failed[i] = a.step(ctx, group[i])
 			noting.Lock()
 			defer noting.Unlock()
@@ -73,7 +73,7 @@ func Concurrently(count int, do func(int)) {
 	doing.Wait()
 }
 
-func (a *Applier) step(ctx context.Context, s Step) (after *inventory.Object, err error) {
+func (a *Applier) step(ctx context.Context, s Step) (after *live.Object, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			log.FromContext(ctx).Error(nil, "panic", "step", string(s.Action), "object", s.Ref.String(), "stack", string(debug.Stack()))
@@ -150,13 +150,13 @@ func (a *Applier) try(ctx context.Context, s Step) error {
 }
 
 // apply applies one object: it creates it, or changes the one that the Collector has, and no other.
-func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
+func (a *Applier) apply(ctx context.Context, s Step) (live.Object, error) {
 	uid, rewritten := s.UID, false
 	var refused error
 	for range 3 {
 		if s.HandsOver && uid != "" {
 			if err := a.handOver(ctx, s.Ref, uid); err != nil {
-				return inventory.Object{}, err
+				return live.Object{}, err
 			}
 		}
 		request := a.request(s, uid)
@@ -175,12 +175,12 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 			refused = err
 			found, err := a.find(ctx, s.Ref)
 			if err != nil {
-				return inventory.Object{}, err
+				return live.Object{}, err
 			}
 			if uid = ""; found == nil {
 				continue
 			}
-			if s.Action == Create && inventory.Of(found).Hash != s.Object.Hash {
+			if s.Action == Create && live.Of(found).Hash != s.Object.Hash {
 				adopted, err := a.label(ctx, found) // it may serve, and no plan changes it
 				return adopted, cmp.Or(err, error(&adoptedError{s.Ref}))
 			}
@@ -189,10 +189,10 @@ func (a *Applier) apply(ctx context.Context, s Step) (inventory.Object, error) {
 		case uid != "" && !rewritten && isOfLists(err, s.Ref.Kind().Kind) && a.Cluster.Rewrite(ctx, request) == nil:
 			rewritten = true
 		default:
-			return inventory.Object{}, a.refusal(err, s)
+			return live.Object{}, a.refusal(err, s)
 		}
 	}
-	return inventory.Object{}, fmt.Errorf("apply %s: something replaces it, or refuses it as a conflict, again and again: %w", s.Ref, refused)
+	return live.Object{}, fmt.Errorf("apply %s: something replaces it, or refuses it as a conflict, again and again: %w", s.Ref, refused)
 }
 
 func (a *Applier) request(s Step, uid types.UID) Request {
@@ -203,13 +203,13 @@ func (a *Applier) request(s Step, uid types.UID) Request {
 	return request
 }
 
-// find returns the object that is there, or nil. It is a *inventory.ConflictError if that has another owner.
-func (a *Applier) find(ctx context.Context, what inventory.Reference) (*unstructured.Unstructured, error) {
+// find returns the object that is there, or nil. It is a *live.ConflictError if that has another owner.
+func (a *Applier) find(ctx context.Context, what live.Reference) (*unstructured.Unstructured, error) {
 	found, err := a.Cluster.Read(ctx, what)
 	if err != nil || found == nil {
 		return nil, gone(err)
 	}
-	return found, inventory.Verify(found, a.Collector, what)
+	return found, live.Verify(found, a.Collector, what)
 }
 
 // refusal says what the API server refuses, by the fields of the Collector.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -33,8 +33,8 @@ func objectOf(kind, uid string, owned bool) *unstructured.Unstructured {
 	return object
 }
 
-func refTo(kind string) inventory.Reference {
-	return inventory.NewReference(schema.GroupVersionKind{Version: "v1", Kind: kind}, "c")
+func refTo(kind string) live.Reference {
+	return live.NewReference(schema.GroupVersionKind{Version: "v1", Kind: kind}, "c")
 }
 
 func stepOf(action Action, kind, uid string) Step {
@@ -216,22 +216,22 @@ func TestSteps(t *testing.T) {
 		"what is no action is an error": {step: Step{Action: "dance", Ref: refTo("Secret")}, wantError: "there is no such step"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cluster := &script{live: map[inventory.Reference]*unstructured.Unstructured{}, refuse: row.refuse, keeps: row.keeps}
+			cluster := &script{live: map[live.Reference]*unstructured.Unstructured{}, refuse: row.refuse, keeps: row.keeps}
 			for _, object := range row.live {
-				cluster.live[inventory.ReferenceTo(object)] = object
+				cluster.live[live.ReferenceTo(object)] = object
 			}
 			collector := objectOf("Collector", collectorUID, false)
 			var noted []Action
 			applier := &Applier{
 				Cluster: cluster, Collector: collector, Together: Concurrently,
-				Note: func(step Step, _ *inventory.Object) { noted = append(noted, step.Action) },
+				Note: func(step Step, _ *live.Object) { noted = append(noted, step.Action) },
 				Lost: func(Step) { t.Error("an answer is lost") },
 			}
 			err := applier.Do(t.Context(), [][]Step{{row.step}, {}})
 			if row.wantError == "" && err != nil || row.wantError != "" && (err == nil || !strings.Contains(err.Error(), row.wantError)) {
 				t.Errorf("error %v, want %q", err, row.wantError)
 			}
-			_, isConflict := errors.AsType[*inventory.ConflictError](err)
+			_, isConflict := errors.AsType[*live.ConflictError](err)
 			isOfCode := isConflict || len(immutablesIn(err)) > 0 || row.step.Action == Try || row.step.Action == "dance"
 			if err != nil && !isOfCode && (RefusedIn(err) == nil || RefusedIn(err).Kind != row.step.Ref.Kind().Kind) {
 				t.Errorf("%v does not say which object is refused, so the next attempt does not begin with it", err)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/managedfields"
 )
 
@@ -59,7 +59,7 @@ func (a *Applier) discard(ctx context.Context, s Step) {
 // Retain changes the policy of the StatefulSet, because the spec's may not be applied. Then it takes the StatefulSet from the owners of
 // each claim: the StatefulSet's controller may not have done so yet, and never does it for claims whose pods were scaled away
 // (k8s.io/kubernetes, pkg/controller/statefulset/stateful_set_control.go).
-func (c cluster) Retain(ctx context.Context, set inventory.Reference, uid types.UID) error {
+func (c cluster) Retain(ctx context.Context, set live.Reference, uid types.UID) error {
 	policy := map[string]any{"persistentVolumeClaimRetentionPolicy": map[string]any{"whenDeleted": "Retain"}}
 	err := c.merge(ctx, set, map[string]any{"metadata": map[string]any{"uid": uid}, "spec": policy})
 	if apierrors.IsNotFound(err) && !isOfWebhook(err) || isOtherUID(err) || apierrors.IsConflict(err) {
@@ -83,12 +83,12 @@ func (c cluster) Retain(ctx context.Context, set inventory.Reference, uid types.
 }
 
 // claimNamed returns the reference of a claim.
-func claimNamed(name string) inventory.Reference {
-	return inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), name)
+func claimNamed(name string) live.Reference {
+	return live.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), name)
 }
 
 // merge merges fields into an object, or tries that.
-func (c cluster) merge(ctx context.Context, what inventory.Reference, fields map[string]any, options ...client.PatchOption) error {
+func (c cluster) merge(ctx context.Context, what live.Reference, fields map[string]any, options ...client.PatchOption) error {
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return err //nolint:wrapcheck // the caller says what it is about

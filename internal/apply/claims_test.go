@@ -1,12 +1,16 @@
 package apply
 
 import (
+	"context"
 	"slices"
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -39,5 +43,49 @@ func TestClaimsAreTakenFromAStatefulSetBeforeItIsDeletedWithoutThem(t *testing.T
 	want := []string{"retain claims of StatefulSet/c 1", "delete StatefulSet/c of 1 orphan false dry run false"}
 	if err != nil || !slices.Equal(cluster.asked, want) {
 		t.Errorf("asked %q, error %v, want %q", cluster.asked, err, want)
+	}
+}
+
+// claimReader is an API server with claims, which are listed page by page.
+type claimReader struct {
+	client.Reader
+	all []corev1.PersistentVolumeClaim
+}
+
+func (r claimReader) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	options, found := (&client.ListOptions{}).ApplyOptions(opts), list.(*corev1.PersistentVolumeClaimList)
+	isOther := func(claim corev1.PersistentVolumeClaim) bool {
+		return !options.LabelSelector.Matches(labels.Set(claim.Labels))
+	}
+	matching := slices.DeleteFunc(slices.Clone(r.all), isOther)
+	from, _ := strconv.Atoi(options.Continue)
+	found.Items = matching[from:min(len(matching), from+int(options.Limit))]
+	if next := from + len(found.Items); next < len(matching) {
+		found.Continue = strconv.Itoa(next)
+	}
+	return nil
+}
+
+// A namespace can have any number of claims. A Collector that can be deleted only if others have few would stay for ever.
+func TestClaimsOfOtherCollectorsDoNotCount(t *testing.T) {
+	reader, collector := claimReader{}, &unstructured.Unstructured{}
+	collector.SetName("c")
+	for i := range 3000 {
+		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(i), Labels: map[string]string{v1alpha1.CollectorLabel: "other"}}}
+		switch i {
+		case 2000:
+			claim.Labels[v1alpha1.CollectorLabel] = "c"
+		case 2999:
+			claim.Labels = nil
+		}
+		reader.all = append(reader.all, claim)
+	}
+	var names []string
+	found, err := NewCluster(nil, reader, collector).Claims(t.Context())
+	for _, claim := range found {
+		names = append(names, claim.Name)
+	}
+	if want := []string{"2000", "2999"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("got %q, error %v, want %q", names, err, want)
 	}
 }

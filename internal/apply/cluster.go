@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -22,7 +23,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/cache"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/managedfields"
 	"github.com/kube8/kube8-operator/internal/redact"
 )
@@ -33,20 +34,20 @@ const absent = "1"
 // Cluster is the API server, as far as this package needs it, for one Collector. The simulation has a cluster of its own.
 type Cluster interface {
 	// Apply applies an object, and returns what it is then.
-	Apply(ctx context.Context, request Request) (inventory.Object, error)
+	Apply(ctx context.Context, request Request) (live.Object, error)
 
 	// Rewrite replaces the lists of an object in place of merging them. The operator owns the object's fields then as if it had
 	// applied them.
 	Rewrite(ctx context.Context, request Request) error
 
 	// Read returns an object as it is, or nil.
-	Read(ctx context.Context, what inventory.Reference) (*unstructured.Unstructured, error)
+	Read(ctx context.Context, what live.Reference) (*unstructured.Unstructured, error)
 
 	// Restore creates an object that was deleted to make room, as it was, and returns it, or an empty one if it has gone again.
-	Restore(ctx context.Context, deleted *unstructured.Unstructured) (inventory.Object, error)
+	Restore(ctx context.Context, deleted *unstructured.Unstructured) (live.Object, error)
 
 	// Delete deletes the object with a UID, with or without its pods, or tries that. It is no error if that has gone.
-	Delete(ctx context.Context, what inventory.Reference, uid types.UID, orphan, dryRun bool) error
+	Delete(ctx context.Context, what live.Reference, uid types.UID, orphan, dryRun bool) error
 
 	// Claims returns all claims of the namespace, with no other annotation than that of the operator: the claims of a StatefulSet need not
 	// have its labels.
@@ -56,7 +57,7 @@ type Cluster interface {
 	Grow(ctx context.Context, growth Growth, dryRun bool) error
 
 	// Retain has the claims of a StatefulSet stay when that is deleted. It is no error if that has gone.
-	Retain(ctx context.Context, set inventory.Reference, uid types.UID) error
+	Retain(ctx context.Context, set live.Reference, uid types.UID) error
 
 	// Discard deletes a claim, unless it has changed since it was read. It is no error if it has.
 	Discard(ctx context.Context, claim Growth) error
@@ -64,7 +65,7 @@ type Cluster interface {
 
 // Request is an apply.
 type Request struct {
-	Ref     inventory.Reference
+	Ref     live.Reference
 	Content *unstructured.Unstructured
 
 	// Name is the object's, if it is not that of the content: the dry run of a successor has a name that is free.
@@ -89,30 +90,30 @@ type Request struct {
 	DryRun bool
 }
 
-// NewCluster returns the cluster of a Collector. writer writes, and live reads from the API server.
-func NewCluster(writer client.Client, live client.Reader, collector client.Object) Cluster {
-	return cluster{writer, live, collector}
+// NewCluster returns the cluster of a Collector. writer writes, and apiReader reads from the API server.
+func NewCluster(writer client.Client, apiReader client.Reader, collector client.Object) Cluster {
+	return cluster{writer, apiReader, collector}
 }
 
 type cluster struct {
 	writer    client.Client
-	live      client.Reader
+	apiReader client.Reader
 	collector client.Object
 }
 
-func (c cluster) Apply(ctx context.Context, request Request) (inventory.Object, error) {
+func (c cluster) Apply(ctx context.Context, request Request) (live.Object, error) {
 	if request.CoOwned && request.UID != "" {
 		if _, err := c.own(ctx, request.Ref, request.UID); err != nil {
-			return inventory.Object{}, err // a conflict is met as one of the apply
+			return live.Object{}, err // a conflict is met as one of the apply
 		}
 	}
 	return c.patch(ctx, request, types.ApplyPatchType, client.ForceOwnership)
 }
 
-func (c cluster) patch(ctx context.Context, request Request, as types.PatchType, options ...client.PatchOption) (inventory.Object, error) {
+func (c cluster) patch(ctx context.Context, request Request, as types.PatchType, options ...client.PatchOption) (live.Object, error) {
 	text, err := json.Marshal(request.body())
 	if err != nil {
-		return inventory.Object{}, fmt.Errorf("write it as JSON: %w", err)
+		return live.Object{}, fmt.Errorf("write it as JSON: %w", err)
 	}
 	if options = append(options, client.FieldOwner(request.Manager)); request.DryRun {
 		options = append(options, client.DryRunAll)
@@ -122,11 +123,11 @@ func (c cluster) patch(ctx context.Context, request Request, as types.PatchType,
 		after.SetName(request.Name)
 	}
 	err = c.writer.Patch(ctx, after, client.RawPatch(as, text), options...)
-	return inventory.Of(after), public(request.Ref, err)
+	return live.Of(after), public(request.Ref, err)
 }
 
 // public returns an error without the data of a Secret.
-func public(of inventory.Reference, err error) error {
+func public(of live.Reference, err error) error {
 	if of.Kind().Kind == "Secret" {
 		return redact.Refusal(err)
 	}
@@ -170,28 +171,28 @@ func (c cluster) Rewrite(ctx context.Context, request Request) error {
 
 // own makes the operator the only owner of what it has applied, and returns the object, or nil if it has gone. A merge or a creation counts
 // as an apply. So the next apply can drop fields. It is a conflict if another client changes the object meanwhile.
-func (c cluster) own(ctx context.Context, what inventory.Reference, uid types.UID) (*unstructured.Unstructured, error) {
-	live, err := c.Read(ctx, what)
-	if err != nil || live == nil || live.GetUID() != uid {
+func (c cluster) own(ctx context.Context, what live.Reference, uid types.UID) (*unstructured.Unstructured, error) {
+	current, err := c.Read(ctx, what)
+	if err != nil || current == nil || current.GetUID() != uid {
 		return nil, err
 	}
-	before := live.DeepCopy()
-	if err := csaupgrade.UpgradeManagedFields(live, sets.New(managedfields.Manager), managedfields.Manager); err != nil {
-		return live, err //nolint:wrapcheck // the caller says what it is about
+	before := current.DeepCopy()
+	if err := csaupgrade.UpgradeManagedFields(current, sets.New(managedfields.Manager), managedfields.Manager); err != nil {
+		return current, err //nolint:wrapcheck // the caller says what it is about
 	}
-	entries, _ := managedfields.WithoutCoOwners(live.GetManagedFields())
-	live.SetManagedFields(entries)
-	if equality.Semantic.DeepEqual(before.GetManagedFields(), live.GetManagedFields()) {
-		return live, nil
+	entries, _ := managedfields.WithoutCoOwners(current.GetManagedFields())
+	current.SetManagedFields(entries)
+	if equality.Semantic.DeepEqual(before.GetManagedFields(), current.GetManagedFields()) {
+		return current, nil
 	}
 	pinned := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	return live, public(what, c.writer.Patch(ctx, live, pinned))
+	return current, public(what, c.writer.Patch(ctx, current, pinned))
 }
 
-func (c cluster) Read(ctx context.Context, what inventory.Reference) (*unstructured.Unstructured, error) {
+func (c cluster) Read(ctx context.Context, what live.Reference) (*unstructured.Unstructured, error) {
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(what.Kind())
-	err := c.live.Get(ctx, client.ObjectKey{Namespace: c.collector.GetNamespace(), Name: what.Name()}, found)
+	err := c.apiReader.Get(ctx, client.ObjectKey{Namespace: c.collector.GetNamespace(), Name: what.Name()}, found)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // nil is for none
 	}
@@ -201,23 +202,23 @@ func (c cluster) Read(ctx context.Context, what inventory.Reference) (*unstructu
 	return found, nil
 }
 
-func (c cluster) Restore(ctx context.Context, deleted *unstructured.Unstructured) (inventory.Object, error) {
+func (c cluster) Restore(ctx context.Context, deleted *unstructured.Unstructured) (live.Object, error) {
 	again := deleted.DeepCopy()
 	for field := range strings.FieldsSeq("uid resourceVersion managedFields creationTimestamp generation deletionTimestamp finalizers") {
 		unstructured.RemoveNestedField(again.Object, "metadata", field)
 	}
 	delete(again.Object, "status")
 	if err := c.writer.Create(ctx, again, client.FieldOwner(managedfields.Manager)); err != nil {
-		return inventory.Object{}, public(inventory.ReferenceTo(again), err)
+		return live.Object{}, public(live.ReferenceTo(again), err)
 	}
-	live, err := c.own(ctx, inventory.ReferenceTo(again), again.GetUID())
-	if live == nil {
-		return inventory.Object{}, err
+	current, err := c.own(ctx, live.ReferenceTo(again), again.GetUID())
+	if current == nil {
+		return live.Object{}, err
 	}
-	return inventory.Of(live), err
+	return live.Of(current), err
 }
 
-func (c cluster) Delete(ctx context.Context, what inventory.Reference, uid types.UID, orphan, dryRun bool) error {
+func (c cluster) Delete(ctx context.Context, what live.Reference, uid types.UID, orphan, dryRun bool) error {
 	policy := metav1.DeletePropagationBackground
 	if orphan {
 		policy = metav1.DeletePropagationOrphan
@@ -229,8 +230,8 @@ func (c cluster) Delete(ctx context.Context, what inventory.Reference, uid types
 	err := c.writer.Delete(ctx, c.named(what), options...)
 	isGone := apierrors.IsNotFound(err) && !isOfWebhook(err) || meta.IsNoMatchError(err)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) && !isGone { // it is another one, or a webhook says so
-		live, failed := c.Read(ctx, what)
-		if failed != nil || live == nil || live.GetUID() != uid || live.GetDeletionTimestamp() != nil {
+		current, failed := c.Read(ctx, what)
+		if failed != nil || current == nil || current.GetUID() != uid || current.GetDeletionTimestamp() != nil {
 			return failed
 		}
 	}
@@ -242,16 +243,23 @@ func (c cluster) Delete(ctx context.Context, what inventory.Reference, uid types
 
 func (c cluster) Claims(ctx context.Context) ([]corev1.PersistentVolumeClaim, error) {
 	var claims []corev1.PersistentVolumeClaim
-	err := inventory.Each(ctx, c.live, &corev1.PersistentVolumeClaimList{}, func(item runtime.Object) error {
-		if claim, is := item.(*corev1.PersistentVolumeClaim); is {
-			applied := claim.Annotations[v1alpha1.AppliedAnnotation]
-			claim.Annotations, claim.ManagedFields = map[string]string{v1alpha1.AppliedAnnotation: applied}, nil // others can be large
-			claims = append(claims, *claim)
+	// The claims of other Collectors are not read, because a list has a limit. A claim from before the Collector can lack the label.
+	for _, which := range []string{v1alpha1.CollectorLabel + "=" + c.collector.GetName(), "!" + v1alpha1.CollectorLabel} {
+		selector, err := labels.Parse(which)
+		if err != nil {
+			return nil, fmt.Errorf("select the claims of Collector %s: %w", c.collector.GetName(), err)
 		}
-		return nil
-	}, client.InNamespace(c.collector.GetNamespace()))
-	if err != nil {
-		return nil, fmt.Errorf("list the claims of Collector %s: %w", c.collector.GetName(), err)
+		err = live.Each(ctx, c.apiReader, &corev1.PersistentVolumeClaimList{}, func(item runtime.Object) error {
+			if claim, is := item.(*corev1.PersistentVolumeClaim); is {
+				applied := claim.Annotations[v1alpha1.AppliedAnnotation]
+				claim.Annotations, claim.ManagedFields = map[string]string{v1alpha1.AppliedAnnotation: applied}, nil // others can be large
+				claims = append(claims, *claim)
+			}
+			return nil
+		}, client.InNamespace(c.collector.GetNamespace()), client.MatchingLabelsSelector{Selector: selector})
+		if err != nil {
+			return nil, fmt.Errorf("list the claims of Collector %s: %w", c.collector.GetName(), err)
+		}
 	}
 	return claims, nil
 }
@@ -281,7 +289,7 @@ func (c cluster) Discard(ctx context.Context, claim Growth) error {
 }
 
 // named returns an object of the Collector's namespace, without content.
-func (c cluster) named(what inventory.Reference) client.Object {
+func (c cluster) named(what live.Reference) client.Object {
 	object := cache.New(what.Kind())
 	object.SetNamespace(c.collector.GetNamespace())
 	object.SetName(what.Name())

@@ -10,26 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/managedfields"
 )
 
 // handOver keeps the number of pods when it is left to an autoscaler: a field without an owner is set to its default, and
 // a busy collector would lose its pods until the autoscaler comes to it.
-func (a *Applier) handOver(ctx context.Context, what inventory.Reference, uid types.UID) error {
+func (a *Applier) handOver(ctx context.Context, what live.Reference, uid types.UID) error {
 	for range 3 {
-		live, err := a.Cluster.Read(ctx, what)
-		if err != nil || live == nil || live.GetUID() != uid {
+		current, err := a.Cluster.Read(ctx, what)
+		if err != nil || current == nil || current.GetUID() != uid {
 			return err // the apply finds out what is there
 		}
-		replicas, _ := replicasOf(live)
+		replicas, _ := replicasOf(current)
 		if replicas == 0 {
 			return nil
 		}
-		part := partOf(live)
+		part := partOf(current)
 		part.Object["spec"] = map[string]any{"replicas": int64(replicas)}
 		_, err = a.Cluster.Apply(ctx, Request{
-			Ref: what, Content: part, UID: uid, Version: live.GetResourceVersion(), Manager: managedfields.Handover,
+			Ref: what, Content: part, UID: uid, Version: current.GetResourceVersion(), Manager: managedfields.Handover,
 		})
 		if !apierrors.IsConflict(err) {
 			return err
@@ -68,20 +68,20 @@ func replicasOf(workload *unstructured.Unstructured) (replicas int32, found bool
 }
 
 // adopt has the informer cache hold an object that has lost its label.
-func (a *Applier) adopt(ctx context.Context, s Step) (*inventory.Object, error) {
-	live, err := a.Cluster.Read(ctx, s.Ref)
-	if err != nil || live == nil || live.GetUID() != s.UID || !metav1.IsControlledBy(live, a.Collector) {
+func (a *Applier) adopt(ctx context.Context, s Step) (*live.Object, error) {
+	current, err := a.Cluster.Read(ctx, s.Ref)
+	if err != nil || current == nil || current.GetUID() != s.UID || !metav1.IsControlledBy(current, a.Collector) {
 		return nil, err
 	}
-	after, err := a.label(ctx, live)
+	after, err := a.label(ctx, current)
 	return &after, err
 }
 
 // label has the informer cache hold an object of the Collector, and changes nothing else of it.
-func (a *Applier) label(ctx context.Context, live *unstructured.Unstructured) (inventory.Object, error) {
-	part, what := partOf(live), inventory.ReferenceTo(live)
+func (a *Applier) label(ctx context.Context, current *unstructured.Unstructured) (live.Object, error) {
+	part, what := partOf(current), live.ReferenceTo(current)
 	part.SetLabels(map[string]string{v1alpha1.CollectorLabel: a.Collector.GetName()})
-	after, err := a.Cluster.Apply(ctx, Request{Ref: what, Content: part, UID: live.GetUID(), Manager: managedfields.Adopter})
+	after, err := a.Cluster.Apply(ctx, Request{Ref: what, Content: part, UID: current.GetUID(), Manager: managedfields.Adopter})
 	if err != nil {
 		return after, fmt.Errorf("label %s: %w", what, err)
 	}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -38,7 +38,7 @@ func gone(err error) error {
 // RefusedError says which object the API server does not let the operator apply.
 type RefusedError struct {
 	Err error
-	Ref inventory.Reference
+	Ref live.Reference
 }
 
 // Error names the object.
@@ -49,9 +49,9 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // refusedFor makes what keeps a step from being done a *RefusedError for the step's object, so that the next attempt begins with it: also
 // what keeps another object from being deleted to make room. An error that has a meaning of its own, or may be over soon, stays.
-func refusedFor(err error, what inventory.Reference) error {
+func refusedFor(err error, what live.Reference) error {
 	_, isImmutable := errors.AsType[*immutableError](err)
-	_, isConflict := errors.AsType[*inventory.ConflictError](err)
+	_, isConflict := errors.AsType[*live.ConflictError](err)
 	_, isGone := errors.AsType[*GoneError](err)
 	if !Stays(err) || RefusedIn(err) != nil || HasAdopted(err) || isImmutable || isConflict || isGone {
 		return err
@@ -60,7 +60,7 @@ func refusedFor(err error, what inventory.Reference) error {
 }
 
 // adoptedError says that a step could not create an object, which was there as another revision has it, and has adopted it.
-type adoptedError struct{ Ref inventory.Reference }
+type adoptedError struct{ Ref live.Reference }
 
 // Error says what was adopted.
 func (e *adoptedError) Error() string {
@@ -82,10 +82,10 @@ func RefusedIn(err error) *v1alpha1.RefusedObject {
 }
 
 // ReportedRefusal returns which of some objects the status of a Collector says was refused, or an empty reference.
-func ReportedRefusal(collector *unstructured.Unstructured, among []render.Object) (refused inventory.Reference) {
-	told, _, _ := unstructured.NestedStringMap(collector.Object, "status", "refusedObject")
+func ReportedRefusal(collector *unstructured.Unstructured, among []render.Object) (refused live.Reference) {
+	reported, _, _ := unstructured.NestedStringMap(collector.Object, "status", "refusedObject")
 	for i := range among {
-		if ref := among[i].Ref; ref.Kind().Kind == told["kind"] && ref.Name() == told["name"] {
+		if ref := among[i].Ref; ref.Kind().Kind == reported["kind"] && ref.Name() == reported["name"] {
 			return ref
 		}
 	}
@@ -95,7 +95,7 @@ func ReportedRefusal(collector *unstructured.Unstructured, among []render.Object
 // immutableError says that immutable fields of an object are to change. Another object has to
 // take its place.
 type immutableError struct {
-	Ref    inventory.Reference
+	Ref    live.Reference
 	Object *render.Object
 	cause  error
 }
@@ -133,18 +133,23 @@ func (i *Immutable) Has(hash string) bool {
 	return i.Live != nil && i.Live.Annotations[v1alpha1.AppliedAnnotation] == hash
 }
 
+// IsCanaryOf tells whether the StatefulSet that is there limits a change, given by its short hash, to canary pods.
+func (i *Immutable) IsCanaryOf(hash string) bool {
+	return i.Live != nil && i.Live.Annotations[v1alpha1.CanaryAnnotation] == hash
+}
+
 // IsOfDeployed tells whether the deployed revision is the last one that was applied to the StatefulSet that is there, or is not known.
 func (i *Immutable) IsOfDeployed() bool {
 	return i.Applied == nil || i.Has(i.Applied.Annotations[v1alpha1.AppliedAnnotation])
 }
 
 // Immutables are the objects with immutable fields that are to change.
-type Immutables map[inventory.Reference]Immutable
+type Immutables map[live.Reference]Immutable
 
 // Learn finds out about immutable objects, if err says that there are some, and tells whether that is news. applied returns
 // an object as the deployed revision has it, or nil if that has none or is not known.
 func (i Immutables) Learn(
-	ctx context.Context, cluster Cluster, applied func(inventory.Reference) (*render.Object, error), err error,
+	ctx context.Context, cluster Cluster, applied func(live.Reference) (*render.Object, error), err error,
 ) (isNews bool, failed error) {
 	for _, immutable := range immutablesIn(err) {
 		if _, isKnown := i[immutable.Ref]; isKnown {
@@ -176,7 +181,7 @@ func immutablesIn(err error) (all []*immutableError) {
 
 // inspect reads a StatefulSet that cannot be changed, and its claims, or a claim.
 func (e *immutableError) inspect(
-	ctx context.Context, cluster Cluster, applied func(inventory.Reference) (*render.Object, error),
+	ctx context.Context, cluster Cluster, applied func(live.Reference) (*render.Object, error),
 ) (Immutable, error) {
 	found := Immutable{Err: e}
 	switch e.Ref.Kind().Kind {
@@ -190,8 +195,8 @@ func (e *immutableError) inspect(
 	case "Secret":
 		return found, nil
 	}
-	live, err := cluster.Read(ctx, e.Ref)
-	if err != nil || live == nil {
+	current, err := cluster.Read(ctx, e.Ref)
+	if err != nil || current == nil {
 		return found, err
 	}
 	found.Live, found.Wanted = &appsv1.StatefulSet{}, &appsv1.StatefulSet{}
@@ -200,7 +205,7 @@ func (e *immutableError) inspect(
 	if err != nil {
 		return found, err
 	}
-	err = errors.Join(convert(live.Object, found.Live), convert(e.Object.Content.Object, found.Wanted))
+	err = errors.Join(convert(current.Object, found.Live), convert(e.Object.Content.Object, found.Wanted))
 	if before != nil {
 		found.Applied = &appsv1.StatefulSet{}
 		err = errors.Join(err, convert(before.Content.Object, found.Applied))

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -45,13 +45,13 @@ func TestAnObjectThatIsThereAsAnotherRevisionHasItIsAdoptedAndNotChanged(t *test
 	claim.SetAnnotations(map[string]string{v1alpha1.AppliedAnnotation: "of another revision"})
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "x"}, "c", errors.New("it is there"))
 	cluster := &script{
-		live:   map[inventory.Reference]*unstructured.Unstructured{refTo("PersistentVolumeClaim"): claim},
+		live:   map[live.Reference]*unstructured.Unstructured{refTo("PersistentVolumeClaim"): claim},
 		refuse: onlyWhen(func(request Request) bool { return request.UID == "" }, conflict),
 	}
 	var noted []Action
 	applier := &Applier{
 		Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently,
-		Note: func(step Step, after *inventory.Object) {
+		Note: func(step Step, after *live.Object) {
 			if after.Version == "9" {
 				noted = append(noted, step.Action)
 			}
@@ -73,14 +73,14 @@ func TestTheStatusSaysWhichObjectWasRefused(t *testing.T) {
 	deployment, service, ingress := stepOf(Change, "Deployment", "1"), stepOf(Change, "Service", "1"), stepOf(Create, "Ingress", "")
 	for name, row := range map[string]struct {
 		err  error
-		want inventory.Reference
+		want live.Reference
 	}{
-		"nothing was refused":                {nil, inventory.Reference{}},
-		"the record was refused":             {errors.New("record revision 2: no"), inventory.Reference{}},
+		"nothing was refused":                {nil, live.Reference{}},
+		"the record was refused":             {errors.New("record revision 2: no"), live.Reference{}},
 		"one of them was":                    {refusalOf(t, deployment), deployment.Ref},
 		"another one was":                    {refusalOf(t, service), service.Ref},
 		"one was, of which more is said":     {fmt.Errorf("repair revision 2 meanwhile: %w", refusalOf(t, service)), service.Ref},
-		"one was that is not wanted anymore": {refusalOf(t, ingress), inventory.Reference{}},
+		"one was that is not wanted anymore": {refusalOf(t, ingress), live.Reference{}},
 	} {
 		collector := &unstructured.Unstructured{Object: map[string]any{}}
 		if told := RefusedIn(row.err); told != nil {
@@ -103,7 +103,7 @@ func refusalOf(t *testing.T, step Step) error {
 func TestAllImmutableObjectsOfAGroupAreLearnedTogether(t *testing.T) {
 	first, second := stepOf(Change, "Secret", "1").Ref, stepOf(Change, "StatefulSet", "1").Ref
 	known := Immutables{}
-	none := func(inventory.Reference) (*render.Object, error) { return nil, nil }
+	none := func(live.Reference) (*render.Object, error) { return nil, nil }
 	refused := errors.Join(&immutableError{Ref: first}, errors.New("denied"), fmt.Errorf("try: %w", &immutableError{Ref: second}))
 	for _, isNews := range []bool{true, false} {
 		if got, err := known.Learn(t.Context(), &script{}, none, refused); got != isNews || err != nil || len(known) != 2 {

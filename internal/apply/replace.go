@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/redact"
 )
 
@@ -20,29 +20,29 @@ const goneTimeout = 5 * time.Second
 
 // replace deletes what is in the way of an object, and creates the object. A dry run has accepted the object before. If the API
 // server refuses it nevertheless, the deleted object is created again, and returned beside the error.
-func (a *Applier) replace(ctx context.Context, s Step) (inventory.Object, error) {
+func (a *Applier) replace(ctx context.Context, s Step) (live.Object, error) {
 	successor := s
 	successor.UID = ""
 	if err := a.try(ctx, successor); err != nil {
-		return inventory.Object{}, err
+		return live.Object{}, err
 	}
 	old, err := a.Cluster.Read(ctx, s.Old.Ref)
 	if err != nil {
-		return inventory.Object{}, err
+		return live.Object{}, err
 	}
 	if old != nil && old.GetUID() == s.Old.UID {
 		if held := old.GetFinalizers(); s.Old.Ref == s.Ref && len(held) > 0 {
-			return inventory.Object{}, fmt.Errorf(
+			return live.Object{}, fmt.Errorf(
 				"%s cannot be changed, and finalizers %s would keep the operator from creating it again; remove them", s.Ref, strings.Join(held, ", "))
 		}
 		if err := a.grow(ctx, s, false); err != nil {
-			return inventory.Object{}, err
+			return live.Object{}, err
 		}
 		if err := a.Cluster.Delete(ctx, s.Old.Ref, s.Old.UID, s.Old.Orphan, false); err != nil {
-			return inventory.Object{}, err
+			return live.Object{}, err
 		}
 		if err := a.awaitGone(ctx, s); err != nil {
-			return inventory.Object{}, err
+			return live.Object{}, err
 		}
 		if s.Old.Orphan {
 			a.discard(ctx, s)
@@ -101,7 +101,7 @@ func successorName(name string, old types.UID) string {
 }
 
 // withOwnName returns a refusal of a dry run as it would be under the object's own name.
-func withOwnName(err error, dryRun string, what inventory.Reference) error {
+func withOwnName(err error, dryRun string, what live.Reference) error {
 	if dryRun == "" {
 		return err
 	}
@@ -110,7 +110,7 @@ func withOwnName(err error, dryRun string, what inventory.Reference) error {
 
 // blames tells whether a refusal says that just what makes room is in the way: KEDA's webhook refuses a ScaledObject for a workload
 // that a HorizontalPodAutoscaler scales.
-func blames(err error, old, successor inventory.Reference) bool {
+func blames(err error, old, successor live.Reference) bool {
 	names := map[string][]string{"HorizontalPodAutoscaler": {"hpa", "horizontalpodautoscaler"}, "ScaledObject": {"scaledobject"}}
 	said := strings.ToLower(err.Error())
 	return old != successor && strings.Contains(said, "'"+old.Name()+"'") &&

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/managedfields"
 )
 
@@ -114,14 +114,14 @@ func TestALostAnswerIsTold(t *testing.T) {
 }
 
 func TestAWorkloadThatHasGotAsManyPodsDoesNotRise(t *testing.T) {
-	cluster := &script{live: map[inventory.Reference]*unstructured.Unstructured{}}
+	cluster := &script{live: map[live.Reference]*unstructured.Unstructured{}}
 	for _, object := range []*unstructured.Unstructured{objectOf("Deployment", "2", true), objectOf("StatefulSet", "1", true)} {
-		cluster.live[inventory.ReferenceTo(object)] = object // of 4 pods each
+		cluster.live[live.ReferenceTo(object)] = object // of 4 pods each
 	}
 	step := stepOf(Change, "StatefulSet", "1")
 	step.ScalesUp, step.Replicas, step.Predecessor = true, 2, refTo("Deployment")
 	applier := &Applier{
-		Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently, Note: func(Step, *inventory.Object) {},
+		Cluster: cluster, Collector: objectOf("Collector", collectorUID, false), Together: Concurrently, Note: func(Step, *live.Object) {},
 	}
 	if err := applier.Do(t.Context(), [][]Step{{step}}); err != nil {
 		t.Fatal(err)

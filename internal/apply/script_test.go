@@ -9,20 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/managedfields"
 )
 
 // script is a cluster whose objects are given, and that refuses what refuse says. It notes what is asked of it.
 type script struct {
 	claims []corev1.PersistentVolumeClaim
-	live   map[inventory.Reference]*unstructured.Unstructured
+	live   map[live.Reference]*unstructured.Unstructured
 	refuse func(request Request) error
 	keeps  error // refuses deletions
 	asked  []string
 }
 
-func (c *script) Apply(_ context.Context, request Request) (inventory.Object, error) {
+func (c *script) Apply(_ context.Context, request Request) (live.Object, error) {
 	line := "apply " + request.Ref.Use()
 	if request.DryRun {
 		line = "try " + request.Ref.Use()
@@ -41,10 +41,10 @@ func (c *script) Apply(_ context.Context, request Request) (inventory.Object, er
 	c.asked = append(c.asked, line)
 	if c.refuse != nil {
 		if err := c.refuse(request); err != nil {
-			return inventory.Object{}, err
+			return live.Object{}, err
 		}
 	}
-	return inventory.Object{UID: "new", Version: "9"}, nil
+	return live.Object{UID: "new", Version: "9"}, nil
 }
 
 func (c *script) Rewrite(_ context.Context, request Request) error {
@@ -52,17 +52,17 @@ func (c *script) Rewrite(_ context.Context, request Request) error {
 	return nil
 }
 
-func (c *script) Read(_ context.Context, what inventory.Reference) (*unstructured.Unstructured, error) {
+func (c *script) Read(_ context.Context, what live.Reference) (*unstructured.Unstructured, error) {
 	c.asked = append(c.asked, "read "+what.Use())
 	return c.live[what], nil
 }
 
-func (c *script) Restore(_ context.Context, deleted *unstructured.Unstructured) (inventory.Object, error) {
-	c.asked = append(c.asked, "restore "+inventory.ReferenceTo(deleted).Use())
-	return inventory.Object{UID: "restored"}, nil
+func (c *script) Restore(_ context.Context, deleted *unstructured.Unstructured) (live.Object, error) {
+	c.asked = append(c.asked, "restore "+live.ReferenceTo(deleted).Use())
+	return live.Object{UID: "restored"}, nil
 }
 
-func (c *script) Delete(_ context.Context, what inventory.Reference, uid types.UID, orphan, dryRun bool) error {
+func (c *script) Delete(_ context.Context, what live.Reference, uid types.UID, orphan, dryRun bool) error {
 	c.asked = append(c.asked, fmt.Sprintf("delete %s of %s orphan %t dry run %t", what.Use(), uid, orphan, dryRun))
 	if !dryRun && c.keeps == nil {
 		delete(c.live, what)
@@ -74,7 +74,7 @@ func (c *script) Claims(context.Context) ([]corev1.PersistentVolumeClaim, error)
 	return c.claims, nil
 }
 
-func (c *script) Retain(_ context.Context, set inventory.Reference, uid types.UID) error {
+func (c *script) Retain(_ context.Context, set live.Reference, uid types.UID) error {
 	c.asked = append(c.asked, fmt.Sprintf("retain claims of %s %s", set.Use(), uid))
 	return nil
 }

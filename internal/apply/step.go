@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -41,7 +41,7 @@ const (
 // Step is what has to be done about one object.
 type Step struct {
 	Action Action
-	Ref    inventory.Reference
+	Ref    live.Reference
 	Reason string
 
 	// Object is what is applied. It is nil for Adopt and Delete.
@@ -54,7 +54,7 @@ type Step struct {
 	Replicas int32
 
 	// Predecessor is the workload that has so many pods. It is read again, because an autoscaler may have changed that.
-	Predecessor inventory.Reference
+	Predecessor live.Reference
 
 	// HandsOver tells that the number of pods was the operator's, and is an autoscaler's from now on.
 	HandsOver bool
@@ -83,7 +83,7 @@ type Step struct {
 
 // Old is what makes room for an object.
 type Old struct {
-	Ref inventory.Reference
+	Ref live.Reference
 	UID types.UID
 
 	// Orphan leaves its pods alone.

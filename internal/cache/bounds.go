@@ -24,6 +24,10 @@ const (
 	mostFinalizers, mostUses = 2, 16
 
 	collectorKind = "Collector"
+
+	// NoReplicaSet is the reason of a Deployment whose ReplicaSet the API server refuses. Only its message tells why
+	// (k8s.io/kubernetes, pkg/controller/deployment/util/deployment_util.go, FailedRSCreateReason).
+	NoReplicaSet = "ReplicaSetCreateError"
 )
 
 // isController is true for each owner that the informer cache keeps.
@@ -70,10 +74,10 @@ func boundedFinalizers(all []string) []string {
 func boundedConditions(all []appsv1.DeploymentCondition) (kept []appsv1.DeploymentCondition) {
 	for _, condition := range all {
 		one := appsv1.DeploymentCondition{Type: condition.Type, Status: condition.Status, Reason: bounded(condition.Reason, longestWord)}
-		switch condition.Type {
-		case appsv1.DeploymentReplicaFailure:
+		switch {
+		case condition.Type == appsv1.DeploymentReplicaFailure, condition.Reason == NoReplicaSet:
 			one.Message = BoundedMessage(condition.Message)
-		case appsv1.DeploymentProgressing:
+		case condition.Type == appsv1.DeploymentProgressing:
 		default:
 			continue
 		}
@@ -92,15 +96,19 @@ func keepTemplate(kept *metav1.ObjectMeta, template *corev1.PodTemplateSpec, isM
 }
 
 // KeepPod keeps of a pod what it uses, which claims of a StatefulSet it has, and which template it has if that is stamped on it. It also
-// keeps that a StatefulSet has made the pod, and that nothing controls it.
+// keeps which DaemonSet controls it, or that a StatefulSet has made the pod and nothing controls it.
 func KeepPod(kept *metav1.ObjectMeta, pod *corev1.Pod) {
 	keepUses(kept, pod.Labels[v1alpha1.CollectorLabel], &pod.Spec)
 	keepClaims(kept, claimsOf(pod))
 	if template := pod.Annotations[postrender.TemplateAnnotation]; template != "" {
 		metav1.SetMetaDataAnnotation(kept, postrender.TemplateAnnotation, bounded(template, longestWord))
 	}
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner != nil && owner.Kind == "DaemonSet" {
+		metav1.SetMetaDataAnnotation(kept, DaemonSetAnnotation, shared(bounded(string(owner.UID), longestWord)))
+	}
 	isOfSet := pod.Labels[appsv1.StatefulSetPodNameLabel] == pod.Name // a user's pod can have such a name, too
-	if isOfSet && metav1.GetControllerOfNoCopy(pod) == nil {
+	if isOfSet && owner == nil {
 		metav1.SetMetaDataAnnotation(kept, OrphanAnnotation, "")
 	}
 	if isOfSet && !IsReady(pod) {

@@ -27,6 +27,9 @@ const (
 	// not have it.
 	RevisionAnnotation = "revision"
 
+	// DaemonSetAnnotation is where the informer cache keeps the UID of the DaemonSet that controls a pod. The API server does not have it.
+	DaemonSetAnnotation = "daemonset"
+
 	// Everything stands for more uses than are kept.
 	Everything = "*"
 )
@@ -68,7 +71,7 @@ func keepUses(kept *metav1.ObjectMeta, collector string, pod *corev1.PodSpec) {
 func keepClaims(kept *metav1.ObjectMeta, names []string) {
 	if len(names) > 0 {
 		slices.Sort(names)
-		metav1.SetMetaDataAnnotation(kept, ClaimsAnnotation, bounded(strings.Join(names, " "), longestMessage))
+		metav1.SetMetaDataAnnotation(kept, ClaimsAnnotation, bounded(strings.Join(names, " "), mostUses*longestName))
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
@@ -27,7 +27,7 @@ import (
 // where what is wanted has what they have, or what was applied before: a webhook may have completed or changed them. Then the rest can be
 // changed. With other templates, it is replaced by another StatefulSet, which adopts the pods. Claims that have a volume stay, and are
 // expanded if the templates ask for more. pods are those of the StatefulSet.
-func Followed(wanted *render.Object, uid types.UID, found apply.Immutable, pods []inventory.Pod) (*render.Object, *apply.Old, error) {
+func Followed(wanted *render.Object, uid types.UID, found apply.Immutable, pods []live.Pod) (*render.Object, *apply.Old, error) {
 	if found.Live == nil || found.Live.UID != uid {
 		return nil, nil, found.Err
 	}
@@ -50,7 +50,7 @@ func Followed(wanted *render.Object, uid types.UID, found apply.Immutable, pods 
 
 // Foretell says what becomes of the claims of a StatefulSet whose templates change, a sentence each, and which of them grow. The error is
 // what the change is refused with.
-func Foretell(found apply.Immutable, pods []inventory.Pod) (says []string, grow []apply.Growth, err error) {
+func Foretell(found apply.Immutable, pods []live.Pod) (says []string, grow []apply.Growth, err error) {
 	c, err := changeOf(found, pods)
 	if err != nil {
 		return nil, nil, err
@@ -153,7 +153,7 @@ func (c *change) says(found apply.Immutable) (says []string) {
 }
 
 // changeOf compares the claim templates that a StatefulSet has with what is wanted of it.
-func changeOf(found apply.Immutable, pods []inventory.Pod) (c change, err error) {
+func changeOf(found apply.Immutable, pods []live.Pod) (c change, err error) {
 	const field = "volumeClaimTemplates"
 	wanted, applied := found.Wanted.Spec.VolumeClaimTemplates, []corev1.PersistentVolumeClaim(nil)
 	if found.Applied != nil {
@@ -163,7 +163,7 @@ func changeOf(found apply.Immutable, pods []inventory.Pod) (c change, err error)
 	for _, template := range found.Live.DeepCopy().Spec.VolumeClaimTemplates {
 		at, before := named(wanted, template.Name), named(applied, template.Name)
 		if at < 0 {
-			lacks := slices.ContainsFunc(pods, func(pod inventory.Pod) bool { return pod.Lacks(template.Name) })
+			lacks := slices.ContainsFunc(pods, func(pod live.Pod) bool { return pod.Lacks(template.Name) })
 			if found.Applied != nil && before < 0 && !lacks { // a webhook has added it, and no refused change
 				c.next = append(c.next, template)
 			} else {
@@ -218,8 +218,8 @@ func changeOf(found apply.Immutable, pods []inventory.Pod) (c change, err error)
 }
 
 // lack tells whether a pod lacks one of some claim templates.
-func lack(pods []inventory.Pod, templates []string) bool {
-	return slices.ContainsFunc(pods, func(pod inventory.Pod) bool { return pod.Lacks(strings.Join(templates, " ")) })
+func lack(pods []live.Pod, templates []string) bool {
+	return slices.ContainsFunc(pods, func(pod live.Pod) bool { return pod.Lacks(strings.Join(templates, " ")) })
 }
 
 // holds tells whether a claim of a template has a volume.
@@ -254,8 +254,8 @@ func unsized(template *corev1.PersistentVolumeClaim) any {
 
 // stays tells whether what is wanted asks for no other claim template than there is. A field is as it is there, or as it was applied: a
 // webhook has set it otherwise then. A field that is not wanted must not have been applied either, if that is known.
-func stays(wanted, applied, live any) bool {
-	if equality.Semantic.DeepEqual(wanted, live) || wanted != nil && equality.Semantic.DeepEqual(wanted, applied) {
+func stays(wanted, applied, current any) bool {
+	if equality.Semantic.DeepEqual(wanted, current) || wanted != nil && equality.Semantic.DeepEqual(wanted, applied) {
 		return true
 	}
 	if wanted == nil {
@@ -263,7 +263,7 @@ func stays(wanted, applied, live any) bool {
 	}
 	asked, isMap := wanted.(map[string]any)
 	before, _ := applied.(map[string]any)
-	now, _ := live.(map[string]any)
+	now, _ := current.(map[string]any)
 	if !isMap {
 		return false
 	}

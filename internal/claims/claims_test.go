@@ -16,11 +16,11 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
-var theSet = inventory.NewReference(appsv1.SchemeGroupVersion.WithKind("StatefulSet"), "c")
+var theSet = live.NewReference(appsv1.SchemeGroupVersion.WithKind("StatefulSet"), "c")
 
 // setWith returns a StatefulSet with claims, such as "queue=1Gi".
 func setWith(uid types.UID, claims ...string) *appsv1.StatefulSet {
@@ -150,7 +150,7 @@ func TestAClaimKeepsTheSizeThatItHas(t *testing.T) {
 	wanted := func(size string) *render.Object {
 		requests := map[string]any{"requests": map[string]any{"storage": size}}
 		content := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"resources": requests}}}
-		what := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), "c-queue")
+		what := live.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), "c-queue")
 		return &render.Object{Ref: what, Content: content, Hash: size}
 	}
 	for name, row := range map[string]struct {
@@ -232,12 +232,12 @@ func byHand(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 }
 
 func TestClaimsOfAnotherCollectorDoNotGrow(t *testing.T) {
-	live := setWith("1", "data-eu=1Gi")
-	live.Name = "gw"
+	current := setWith("1", "data-eu=1Gi")
+	current.Name = "gw"
 	own, other := claimOf("data-eu-gw-0=1Gi"), claimOf("data-eu-gw-5=1Gi")
 	own.Spec.VolumeName, other.Spec.VolumeName = "v1", "v2"
 	other.Labels = map[string]string{v1alpha1.CollectorLabel: "eu-gw"}
-	found := apply.Immutable{Live: live, Wanted: setWith("", "data-eu=2Gi"), Claims: []corev1.PersistentVolumeClaim{own, other}}
+	found := apply.Immutable{Live: current, Wanted: setWith("", "data-eu=2Gi"), Claims: []corev1.PersistentVolumeClaim{own, other}}
 	_, grow, err := Foretell(found, nil)
 	if err != nil || len(grow) != 1 || grow[0].Claim != own.Name {
 		t.Errorf("%v grow, error %v, want %s only", grow, err, own.Name)

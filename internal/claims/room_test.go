@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -19,7 +19,7 @@ func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
 	for name, row := range map[string]struct {
 		live, wanted, applied *appsv1.StatefulSet
 		claims, unbound       []string
-		pods                  []inventory.Pod
+		pods                  []live.Pod
 		want                  *apply.Old
 		wantSizes, wantError  string
 	}{
@@ -48,7 +48,7 @@ func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
 		},
 		"all claims go": {live: setWith("1", "queue=2Gi"), wanted: setWith(""), want: &apply.Old{Ref: theSet, UID: "1", Orphan: true}},
 		"a claim comes": { // StarRocks/starrocks-kubernetes-operator#617
-			live: setWith("1", "queue=2Gi"), wanted: setWith("", "log=1Gi", "queue=2Gi"), pods: []inventory.Pod{{Claims: "queue"}},
+			live: setWith("1", "queue=2Gi"), wanted: setWith("", "log=1Gi", "queue=2Gi"), pods: []live.Pod{{Claims: "queue"}},
 			want: &apply.Old{Ref: theSet, UID: "1", Orphan: true}, wantSizes: "queue=2Gi log=1Gi",
 		},
 		"a claim has another name": {
@@ -66,7 +66,7 @@ func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
 			}}, wantSizes: "queue=2Gi fast",
 		},
 		"a claim comes, and the owner deletes pods": {
-			live: setWith("1"), wanted: byHand(setWith("", "queue=2Gi")), pods: []inventory.Pod{{}},
+			live: setWith("1"), wanted: byHand(setWith("", "queue=2Gi")), pods: []live.Pod{{}},
 			wantError: "spec.volumeClaimTemplates: StatefulSet \"c\" has pods without the claim queue, and makes none before they are replaced; " +
 				"set updateStrategy.type to RollingUpdate until they are, or set mode to deployment and back",
 		},
@@ -75,11 +75,11 @@ func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
 		},
 		"what a refused change has brought goes again": {
 			live: setWith("1", "queue=1Gi", "log=1Gi"), wanted: setWith("", "queue=1Gi"), applied: setWith("", "queue=1Gi"),
-			pods: []inventory.Pod{{Claims: "queue"}}, want: &apply.Old{Ref: theSet, UID: "1", Orphan: true}, wantSizes: "queue=1Gi",
+			pods: []live.Pod{{Claims: "queue"}}, want: &apply.Old{Ref: theSet, UID: "1", Orphan: true}, wantSizes: "queue=1Gi",
 		},
 		"what a webhook has brought stays": {
 			live: setWith("1", "queue=1Gi", "log=1Gi"), wanted: setWith("", "queue=1Gi"), applied: setWith("", "queue=1Gi"),
-			pods: []inventory.Pod{{Claims: "log queue"}}, wantSizes: "queue=1Gi log=1Gi",
+			pods: []live.Pod{{Claims: "log queue"}}, wantSizes: "queue=1Gi log=1Gi",
 		},
 		"another field than claims is refused": {live: setWith("1", "queue=2Gi"), wanted: setWith("", "queue=2Gi"), wantError: refused.Error()},
 		"another StatefulSet of that name is not what was refused": {
@@ -106,7 +106,7 @@ func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(row.want, old, cmp.Comparer(func(a, b inventory.Reference) bool { return a == b })); diff != "" {
+			if diff := cmp.Diff(row.want, old, cmp.Comparer(func(a, b live.Reference) bool { return a == b })); diff != "" {
 				t.Errorf("old (-want +got):\n%s", diff)
 			}
 			if sizes := sizesOf(t, next); sizes != row.wantSizes {

@@ -18,6 +18,9 @@ var (
 	// configFlag is an option of programs that merge what is given with each of several.
 	configFlag = regexp.MustCompile(`^--?config(-(yaml|toml|json))?$`)
 
+	// lastOnly are programs that read only the last configFlag. Their own file includes further ones.
+	lastOnly = regexp.MustCompile(`fluent-?bit`)
+
 	// wholeDirectory is a word of a command line that names all files.
 	wholeDirectory = regexp.MustCompile(`(^|[=:,])/etc/collector/?$`)
 
@@ -49,7 +52,7 @@ func readBases(values map[string]any, own []byte) error {
 	if collector["configuration"] != nil || collector["configurationText"] != nil || collector["configurationSecret"] != nil {
 		ownFiles = []string{ownFile}
 	}
-	a := arguments{ownFile, slices.Concat(first, ownFiles, last), variables(values)}
+	a := arguments{ownFile, slices.Concat(first, ownFiles, last), mergesFiles(values), variables(values)}
 	given, isSet := values["args"].([]any)
 	if !isSet {
 		given = []any{"--config=" + ownFile}
@@ -88,9 +91,8 @@ func readBases(values map[string]any, own []byte) error {
 	}
 	for _, base := range bases {
 		if file := textOf(base, "file"); !names(words, texts, file) {
-			return &Error{Field: "spec.args", Reason: fmt.Sprintf("the collector would not read base %q: no argument names %s%s; "+
-				"add --config=%s, or name the base's file in args or, where the program includes files, in the configuration",
-				textOf(base, "name"), directory, file, ownFile)}
+			return &Error{Field: "spec.args", Reason: fmt.Sprintf("the collector would not read base %q: no argument names %s%s; %s",
+				textOf(base, "name"), directory, file, a.fix())}
 		}
 	}
 	return nil
@@ -100,10 +102,27 @@ func readBases(values map[string]any, own []byte) error {
 type arguments struct {
 	own       string   // the file of the collector's own configuration
 	files     []string // all files that the collector reads, in their order
+	merges    bool     // the program merges several files
 	variables *strings.Replacer
 }
 
-// expand returns arguments with one for each file in place of the one that names the collector's own, and in the same spelling.
+// fix says what has a collector read its bases.
+func (a arguments) fix() string {
+	if !a.merges {
+		return "include the base's file in the configuration"
+	}
+	return "add --config=" + a.own + ", or name the base's file in args or, where the program includes files, in the configuration"
+}
+
+// mergesFiles tells whether the program of a chart's values merges several configurations.
+func mergesFiles(values map[string]any) bool {
+	collector, _ := values["collector"].(map[string]any)
+	image, _ := values["image"].(map[string]any)
+	return !lastOnly.MatchString(textOf(collector, "name")) && !lastOnly.MatchString(textOf(image, "repository"))
+}
+
+// expand returns arguments with one for each file in place of the one that names the collector's own, and in the same spelling. A program
+// that merges nothing gets only a single file so.
 func (a arguments) expand(given []any) (args []any) {
 	for i := 0; i < len(given); i++ {
 		arg := fmt.Sprint(given[i])
@@ -115,7 +134,7 @@ func (a arguments) expand(given []any) (args []any) {
 		value = a.variables.Replace(value)
 		file := strings.TrimPrefix(value, "file:")
 		switch {
-		case !isFlag || path.Clean(file) != a.own:
+		case !isFlag || path.Clean(file) != a.own || !a.merges && len(a.files) > 1:
 			args = append(args, arg)
 			continue
 		case !isOne:

@@ -92,7 +92,8 @@ func withBases(t *testing.T, given, own string) map[string]any {
 	if own == "" {
 		own = "a: b"
 	}
-	values["collector"] = map[string]any{"fileName": "config.yaml", "configurationText": own}
+	collector, _ := values["collector"].(map[string]any)
+	values["collector"] = map[string]any{"name": collector["name"], "fileName": "config.yaml", "configurationText": own}
 	values["bases"] = []any{
 		map[string]any{"name": "limits", "file": "base-limits.yaml", "position": "first"},
 		map[string]any{"name": "gateway", "file": "base-gateway.yaml", "position": "last"},
@@ -145,5 +146,39 @@ func TestACollectorWithoutAConfigurationReadsItsBases(t *testing.T) {
 	}
 	if got := strings.Join(wordsOf(values["args"]), " "); got != "--config=/etc/collector/base-limits.yaml --config=/etc/collector/base-gateway.yaml" {
 		t.Errorf("the arguments are %s", got)
+	}
+}
+
+// Fluent Bit reads only the last --config: cfg_file in https://github.com/fluent/fluent-bit/blob/master/src/fluent-bit.c.
+func TestAProgramThatMergesNothingIncludesItsBases(t *testing.T) {
+	const own, includes = "--config=/etc/collector/config.yaml", "includes: [base-limits.yaml, base-gateway.yaml]"
+	collectors := []string{
+		"collector: {name: cr.fluentbit.io/fluent/fluent-bit}", "image: {repository: docker.io/newrelic/newrelic-fluentbit-output}",
+	}
+	for _, program := range collectors {
+		for _, args := range []string{"", "\nargs: [" + own + "]\ncheck: {args: [" + own + "]}"} {
+			err := Prepare(withBases(t, program+args, ""))
+			if err == nil || !strings.HasSuffix(err.Error(), "; include the base's file in the configuration") {
+				t.Errorf("%s%s: a base that is not read is refused with %v", program, args, err)
+			}
+			values := withBases(t, program+args, includes)
+			if err := Prepare(values); err != nil {
+				t.Errorf("%s%s: %v", program, args, err)
+			}
+			if got := wordsOf(values["args"]); !reflect.DeepEqual(got, []string{own}) {
+				t.Errorf("%s%s: the arguments are %q", program, args, got)
+			}
+			check, _ := values["check"].(map[string]any)
+			if got := wordsOf(check["args"]); args != "" && !reflect.DeepEqual(got, []string{own}) {
+				t.Errorf("%s%s: the check has the arguments %q", program, args, got)
+			}
+		}
+		values := withBases(t, program, "")
+		alone, _ := values["collector"].(map[string]any)
+		delete(alone, "configurationText")
+		values["bases"] = []any{asMaps(values["bases"])[0]}
+		if err := Prepare(values); err != nil || wordsOf(values["args"])[0] != "--config=/etc/collector/base-limits.yaml" {
+			t.Errorf("%s: a base alone has the arguments %v, and %v", program, values["args"], err)
+		}
 	}
 }

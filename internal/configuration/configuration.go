@@ -109,7 +109,10 @@ func Prepare(values map[string]any) error {
 	if err != nil {
 		return &Error{Field: field, Reason: err.Error()}
 	}
-	if found = found.underBases(values); found != nil && !found.isLoopback(values) {
+	if found != nil {
+		found = found.amongBases(values)
+	}
+	if found != nil && !found.isLoopback(values) {
 		values["healthCheck"] = map[string]any{"path": found.Path, "port": found.Port, "scheme": "HTTP"}
 	}
 	return readBases(values, decoded)

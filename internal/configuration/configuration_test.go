@@ -94,7 +94,7 @@ func TestATextIsCheckedAsItStands(t *testing.T) {
 	}
 }
 
-func TestABaseThatComesLastCanTakeTheHealthCheckAway(t *testing.T) {
+func TestABaseCanTakeTheHealthCheckAway(t *testing.T) {
 	const own = "extensions: {health_check/a: {endpoint: \"0.0.0.0:9\"}}\nservice: {extensions: [health_check/a]}\n"
 	for name, row := range map[string]struct {
 		position, file, content string
@@ -110,6 +110,9 @@ func TestABaseThatComesLastCanTakeTheHealthCheckAway(t *testing.T) {
 		"not by the same extension among others":    {"last", "b.yaml", "a: &a health_check/a\nservice: {extensions: [pprof, *a]}", "/ 9"},
 		"not by another extension":                  {"last", "b.yaml", "extensions: {health_check: {}}\nservice: {pipelines: {}}", "/ 9"},
 		"not by what comes first":                   {"first", "b.yaml", "service: {extensions: [pprof]}", "/ 9"},
+		"not by a path of what comes first":         {"first", "b.yaml", "extensions: {health_check/a: {path: /b}}", "/b 9"},
+		"not by another port of what comes first":   {"first", "b.yaml", "extensions: {health_check/a: {endpoint: '0.0.0.0:7'}}", "/ 9"},
+		"by TLS of what comes first":                {"first", "b.yaml", "extensions: {health_check/a: {tls: {cert_file: a}}}", ""},
 		"not by another language":                   {"last", "b.conf", "service: {extensions: [pprof]}", "/ 9"},
 		"not by a list":                             {"last", "b.yaml", "[a]", "/ 9"},
 	} {

@@ -50,19 +50,35 @@ func healthCheckIn(root *yaml.Node) *HealthCheck {
 	return nil
 }
 
-// underBases returns the health check as the bases of a chart's values leave it, or nil.
-func (h *HealthCheck) underBases(values map[string]any) *HealthCheck {
-	for _, base := range asMaps(values["bases"]) {
-		extension := path.Ext(textOf(base, "file"))
-		if h == nil || textOf(base, "position") != "last" || extension != ".yaml" && extension != ".yml" {
-			continue
-		}
-		content, _ := base64.StdEncoding.DecodeString(textOf(base, "content"))
-		if root, err := parse(string(content)); err == nil {
+// amongBases returns the health check as the collector has it when it has merged the bases of a chart's values, or nil.
+func (h *HealthCheck) amongBases(values map[string]any) *HealthCheck {
+	below := map[string]*yaml.Node{}
+	for _, root := range basesAt("first", values) {
+		maps.Copy(below, fields(fields(fields(root)["extensions"])[h.name]))
+	}
+	maps.Copy(below, h.settings)
+	h = healthCheckOf(h.name, below)
+	for _, root := range basesAt("last", values) {
+		if h != nil {
 			h = h.under(root)
 		}
 	}
 	return h
+}
+
+// basesAt returns the bases at a position that are YAML, in their order.
+func basesAt(position string, values map[string]any) (roots []*yaml.Node) {
+	for _, base := range asMaps(values["bases"]) {
+		extension := path.Ext(textOf(base, "file"))
+		if (textOf(base, "position") == "last") != (position == "last") || extension != ".yaml" && extension != ".yml" {
+			continue
+		}
+		content, _ := base64.StdEncoding.DecodeString(textOf(base, "content"))
+		if root, err := parse(string(content)); err == nil {
+			roots = append(roots, root)
+		}
+	}
+	return roots
 }
 
 // isLoopback tells whether a variable of a chart's values, or its default in the configuration, keeps the kubelet from the health check.

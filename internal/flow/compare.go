@@ -24,7 +24,8 @@ type Comparison struct {
 	// Doubt is as Worse, as long as no other pod has a verdict of the same time.
 	Doubt string
 
-	// IsSilent tells that nothing flows through the pods that have verdicts, and that something does through one of the others.
+	// IsSilent tells that nothing flows through the pods that have verdicts, and that something does through others. Pods that are idle
+	// are not silent where half of the others are idle, too: they are standbys of a leader, or on nodes without clients.
 	IsSilent bool
 
 	// Began is when the operator began to watch pods: what has happened before is not known.
@@ -46,7 +47,8 @@ type Verdict struct {
 func Compare(pods, others []Verdict, isAlone bool) Comparison {
 	worst, since := code(0), time.Duration(0)
 	beside, flows := withData(others)
-	c := Comparison{IsKnown: len(pods) > 0, IsSilent: len(pods) > 0 && flows}
+	isUsual := withoutTraffic(pods) == len(pods) && 2*withoutTraffic(others) >= len(others)
+	c := Comparison{IsKnown: len(pods) > 0, IsSilent: len(pods) > 0 && flows && !isUsual}
 	for _, v := range pods {
 		since, c.IsSilent = max(since, v.of.since), c.IsSilent && v.is.status() == corev1.ConditionUnknown
 		fresh := beside.since(v.of.since)
@@ -66,6 +68,16 @@ func Compare(pods, others []Verdict, isAlone bool) Comparison {
 	}
 	c.IsKnown = c.IsKnown || c.Worse != ""
 	return c
+}
+
+// withoutTraffic returns how many pods answer and have no data.
+func withoutTraffic(all []Verdict) (count int) {
+	for _, v := range all {
+		if v.is.isIdle() {
+			count++
+		}
+	}
+	return count
 }
 
 // verdicts are those of some pods.

@@ -107,7 +107,7 @@ func decide(current string, known memory, present []types.UID, answers []answer,
 	return next.stabilize(current, cmp.Or(merge(votes), current)), next
 }
 
-// stabilize returns the condition, which is told and costs a write. After a change the next one waits twice as long as the one before.
+// stabilize returns the condition, which is reported and costs a write. After a change the next one waits twice as long as the one before.
 func (m *memory) stabilize(is, want string) string {
 	if m.same == quiet {
 		m.hold = 0
@@ -200,6 +200,9 @@ func codeOf(reason string) code {
 }
 
 func (c code) status() corev1.ConditionStatus { return states[c].status }
+
+// isIdle tells whether the pod answers, and has no data.
+func (c code) isIdle() bool { return states[c].reason == v1alpha1.ReasonNoTraffic }
 
 func conditionFor(reason string) v1alpha1.Condition {
 	is := states[codeOf(reason)]

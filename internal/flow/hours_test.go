@@ -203,7 +203,7 @@ func TestAHealthyCollectorIsObservedWithinItsDeadline(t *testing.T) {
 		}, 6 * Period},
 		{"one that now sends and now does nothing", healthy(replaced(1, 0), func(look int, _ string) *Sample {
 			return flows(look/2*2, "")
-		}), verdictTimeout * Period},
+		}), 5 * Period},
 	} {
 		known, began := memory{}, time.Duration(0)
 		for look := 0; !known.isObserved && look < 100; look++ {

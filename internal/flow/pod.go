@@ -6,8 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 // moreLost is how much more of the data may be lost than before, or than in other pods, until that is news: 10 percentage points. Pods of
@@ -27,7 +25,8 @@ type pod struct {
 	latest  time.Duration // when the last window began that agrees with the verdict
 	says    code          // what the last windows said, which is not the verdict yet
 	saying  run           // of those
-	times   uint8         // how many of them in a row
+	times   uint8         // how many of them in a row, or with pauses
+	pauses  uint8         // windows without data in a row since then
 	silent  uint8         // answers in a row without a sample
 	absent  uint8         // looks in a row that found it not ready
 }
@@ -69,14 +68,19 @@ func (p pod) after(a answer, now time.Duration) pod {
 	}
 	began := p.sampled
 	p.last, p.sampled, p.read, p.silent = a.sample, now, now, 0
+	if !is.isIdle() {
+		p.pauses = 0
+	}
 	switch {
 	case is == 0: // the first sample
+	case is.isIdle() && p.times > 0 && !p.says.isIdle() && p.pauses < p.mostPauses():
+		p.pauses++ // between bursts, which count as if they were in a row
 	case is == p.verdict && math.Abs(float64(lost-p.lost)) <= moreLost:
 		p.says, p.times, p.latest = 0, 0, began
 	case is == p.says, p.times > 0 && is.status() == p.says.status() && is.status() != p.verdict.status():
 		p.says, p.times, p.saying.least = is, p.times+1, min(p.saying.least, lost)
 	default:
-		p.says, p.times, p.saying = is, 1, run{began, lost}
+		p.says, p.times, p.saying = is, p.pauses+1, run{began, lost}
 	}
 	if p.times >= p.windows() {
 		p.verdict, p.of, p.lost, p.latest = p.says, p.saying, lost, began
@@ -102,9 +106,18 @@ func (p pod) unanswered(why string, now time.Duration) pod {
 	return p
 }
 
+// mostPauses returns how many windows in a row without data are a pause between bursts. A pod without a verdict soon has one.
+func (p pod) mostPauses() uint8 {
+	answers := p.verdict.status() != corev1.ConditionUnknown || p.verdict.isIdle()
+	if p.verdict > 0 && answers {
+		return idle - 1
+	}
+	return windows - 1
+}
+
 // windows returns how many of them in a row make what they say the verdict.
 func (p pod) windows() uint8 {
-	if states[p.says].reason == v1alpha1.ReasonNoTraffic && p.verdict > 0 && p.verdict.status() != corev1.ConditionUnknown {
+	if p.says.isIdle() && p.verdict > 0 && p.verdict.status() != corev1.ConditionUnknown {
 		return idle
 	}
 	return windows

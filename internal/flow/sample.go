@@ -74,8 +74,8 @@ func newReader(profile profile) *reader {
 				made.sign = -1
 			}
 			for label := range strings.SplitSeq(labels, ",") {
-				if positive := strings.Replace(label, "!=", "=", 1); positive != label {
-					made.without = append(made.without, []byte(positive))
+				if key, value, isNegated := strings.Cut(label, `!="`); isNegated && !strings.Contains(key, `"`) {
+					made.without = append(made.without, []byte(key+`="`+value))
 				} else if label != "" {
 					made.labels = append(made.labels, []byte(label))
 				}
@@ -123,7 +123,12 @@ func (r *reader) count(line []byte, to *Sample, left *int) bool {
 		return false
 	}
 	isKnown := len(r.prefix) > 0 && bytes.HasPrefix(line, r.prefix)
-	rules := r.rules[string(bytes.TrimSuffix(line[:end], []byte("_total")))]
+	name := bytes.TrimSuffix(line[:end], []byte("_total"))
+	rules := r.rules[string(name)]
+	if len(rules) == 0 { // OpenTelemetry 0.130.0 has units in names: otelcol_exporter_sent_spans__spans__total
+		name, _, _ = bytes.Cut(name, []byte("__"))
+		rules = r.rules[string(name)]
+	}
 	if len(rules) == 0 {
 		return isKnown
 	}

@@ -50,7 +50,7 @@ func TestEachProfileReadsAPageOfItsVendor(t *testing.T) {
 
 func TestAPageIsReadAsItsFormatSays(t *testing.T) {
 	own := newReader(profile{prefix: "own_", names: [roles][]string{
-		received: {"in"}, sent: {"out", "-retried"}, failed: {"retried"}, dropped: {`lost{kind="sink",type!="self"}`}, queued: {"waits"},
+		received: {"in"}, sent: {"out", "-retried"}, failed: {"retried"}, dropped: {`lost{kind="sink",type!="self"}`}, queued: {"waits", `delays{route="a!=b"}`},
 	}})
 	for _, row := range []struct{ name, page, want string }{
 		{"series of a name are summed up", "in{a=\"1\"} 2\nin{a=\"2\"} 3\nin 1\n", "6 0 0 0 0"},
@@ -61,6 +61,8 @@ func TestAPageIsReadAsItsFormatSays(t *testing.T) {
 		{"a timestamp is no value", "in 2 1700000000000\n", "2 0 0 0 0"},
 		{"a name after a minus is subtracted", "out 9\nretried 4\n", "0 5 4 0 0"},
 		{"labels choose series", "lost{kind=\"sink\",type=\"http\"} 2\nlost{kind=\"sink\",type=\"self\"} 9\nlost{kind=\"source\"} 9\nlost 9\n", "0 0 0 2 0"},
+		{"what looks like a negation in a label is none", "delays{route=\"a!=b\"} 2\ndelays{route=\"c\"} 9\n", "0 0 0 0 2"},
+		{"a unit can follow a name", "in__spans__total{a=\"1\"} 2\n", "2 0 0 0 0"},
 		{"a label is a whole one", "lost{component_kind=\"sink\"} 9\nlost{a=\"1\",kind=\"sink\",component_type=\"self\"} 2\n", "0 0 0 2 0"},
 		{"a number that nothing can count up to counts nothing", "in 1e308\nin 2\n", "2 0 0 0 0"},
 		{"a brace in a label ends nothing", "in{a=\"}\"} 2\n", "2 0 0 0 0"},

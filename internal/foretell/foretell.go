@@ -22,7 +22,7 @@ import (
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/claims"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -36,7 +36,9 @@ func Claims(ctx context.Context, cluster client.Client, before, after *unstructu
 		return nil, fmt.Errorf("read the Collector: %w", err)
 	}
 	said, failed := ofSet(ctx, cluster, was, is)
-	for _, err := range []error{failed, shared(ctx, cluster, was, is)} {
+	deleted, unread := lost(ctx, cluster, was, is)
+	said = append(said, deleted...)
+	for _, err := range []error{failed, unread, shared(ctx, cluster, was, is)} {
 		if isOfRights(err) {
 			said = append(said, "what becomes of claims is not known: "+err.Error())
 		} else if err != nil {
@@ -63,12 +65,11 @@ func ofSet(ctx context.Context, cluster client.Client, before, after *v1alpha1.C
 	var all corev1.PersistentVolumeClaimList
 	var pods corev1.PodList
 	inNamespace := client.InNamespace(before.Namespace)
-	switch err := cluster.Get(ctx, client.ObjectKeyFromObject(before), found.Live); {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
+	isThere, err := has(ctx, cluster, before, before.Name, found.Live)
+	if err != nil {
 		return nil, fmt.Errorf("read the StatefulSet: %w", err)
-	case !metav1.IsControlledBy(found.Live, before):
+	}
+	if !isThere {
 		return nil, nil
 	}
 	err = cluster.List(ctx, &all, inNamespace)
@@ -78,13 +79,13 @@ func ofSet(ctx context.Context, cluster client.Client, before, after *v1alpha1.C
 	if err != nil {
 		return nil, fmt.Errorf("list the claims and the pods of the StatefulSet: %w", err)
 	}
-	var started []inventory.Pod
+	var started []live.Pod
 	for i := range pods.Items {
 		cache.KeepPod(&pods.Items[i].ObjectMeta, &pods.Items[i])
-		started = append(started, inventory.PodOf(&pods.Items[i]))
+		started = append(started, live.PodOf(&pods.Items[i]))
 	}
 	found.Claims = all.Items
-	says, grow, err := claims.Foretell(found, inventory.OfSet(started))
+	says, grow, err := claims.Foretell(found, live.OfSet(started))
 	if err != nil {
 		return nil, err
 	}
@@ -129,13 +130,13 @@ func shared(ctx context.Context, cluster client.Client, before, after *v1alpha1.
 		}
 		claim := &corev1.PersistentVolumeClaim{}
 		claim.Namespace, claim.Name = before.Namespace, before.Name+"-"+wanted.Metadata.Name
-		what := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), claim.Name)
-		err := cluster.Get(ctx, client.ObjectKeyFromObject(claim), claim)
-		if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(claim, before) {
-			continue
-		}
+		what := live.NewReference(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), claim.Name)
+		isThere, err := has(ctx, cluster, before, claim.Name, claim)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", what, err)
+		}
+		if !isThere {
+			continue
 		}
 		spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&wanted.Spec)
 		if err != nil {

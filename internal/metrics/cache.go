@@ -116,7 +116,9 @@ func (c *Cache) Collect(to chan<- prometheus.Metric) {
 			}
 			reason, changed := readinessOf(collector)
 			ready[reason]++
-			flowing[v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Reason]++
+			if collector.GetDeletionTimestamp() == nil { // of one that goes, data is no longer looked at
+				flowing[v1alpha1.ConditionOf(collector, v1alpha1.DataFlowing).Reason]++
+			}
 			if v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).Reason == v1alpha1.ReasonBaseRefused {
 				baseRefused++
 			}

@@ -97,6 +97,31 @@ kube8_collectors_unready_since_timestamp_seconds{reason="Unknown"} 42
 `, "kube8_collectors", "kube8_collectors_unready_since_timestamp_seconds")
 }
 
+func TestCollectorsByDataFlow(t *testing.T) {
+	c := &Cache{}
+	flowing := func(name, reason string) *unstructured.Unstructured {
+		made := collector(name, "True", "Available", "1970-01-01T00:00:01Z")
+		_ = unstructured.SetNestedSlice(made.Object, []any{map[string]any{"type": "DataFlowing", "status": "False", "reason": reason}}, "status", "conditions")
+		return made
+	}
+	goes := flowing("c", "Refusing") // another client's finalizer holds it
+	goes.SetDeletionTimestamp(new(metav1.Now()))
+	cached(t, c, example(), flowing("a", "ExportFails"), flowing("b", "ExportFails"), goes)
+	expect(t, c, `
+# HELP kube8_flow_collectors Collectors with spec.flow by status and reason of their condition DataFlowing.
+# TYPE kube8_flow_collectors gauge
+kube8_flow_collectors{reason="AllDropped",status="False"} 0
+kube8_flow_collectors{reason="ExportFails",status="False"} 2
+kube8_flow_collectors{reason="Flowing",status="True"} 0
+kube8_flow_collectors{reason="NoMetrics",status="Unknown"} 0
+kube8_flow_collectors{reason="NoTraffic",status="Unknown"} 0
+kube8_flow_collectors{reason="PartlyDropped",status="False"} 0
+kube8_flow_collectors{reason="QueueFilling",status="True"} 0
+kube8_flow_collectors{reason="Refusing",status="False"} 0
+kube8_flow_collectors{reason="Unreachable",status="Unknown"} 0
+`, "kube8_flow_collectors")
+}
+
 func TestCacheSize(t *testing.T) {
 	c := &Cache{}
 	cached(t, c, example(), collector("a", "True", "Available", "1970-01-01T00:00:01Z"))

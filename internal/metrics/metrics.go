@@ -39,7 +39,7 @@ const (
 // milliseconds. A reconcile that waits for the API server, or for objects to go, takes 30 s and more.
 var durations = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 
-// Metrics are told what the operator does.
+// Metrics count and time what the operator does.
 type Metrics struct {
 	actions    *prometheus.CounterVec
 	reconciles *prometheus.HistogramVec

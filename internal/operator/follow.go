@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kube8/kube8-operator/internal/cache"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/rollout"
 )
@@ -105,7 +105,7 @@ func (f *follower) watch(ctx context.Context, kind schema.GroupVersionKind) (ctr
 	if !*f.WatchDependentResources {
 		return informer, nil
 	}
-	objects := source.Kind(f.mgr.GetCache(), cache.New(kind), handler.EnqueueRequestsFromMapFunc(f.toCollector), inventory.News)
+	objects := source.Kind(f.mgr.GetCache(), cache.New(kind), handler.EnqueueRequestsFromMapFunc(f.toCollector), live.News)
 	if err := f.controller.Watch(objects); err != nil {
 		return nil, fmt.Errorf("watch %s: %w", kind.Kind, err)
 	}
@@ -145,7 +145,7 @@ func (f *follower) follow(ctx context.Context, kinds []schema.GroupVersionKind) 
 	}
 	isLate := func(informer ctrlcache.Informer) bool { return !informer.HasSynced() }
 	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, syncTimeout, true, func(context.Context) (bool, error) {
-		return !slices.ContainsFunc(begun, isLate), nil // the inventory waits for a late one by itself
+		return !slices.ContainsFunc(begun, isLate), nil // the reader waits for a late one by itself
 	})
 	return failed
 }

@@ -22,9 +22,9 @@ import (
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/base"
 	"github.com/kube8/kube8-operator/internal/cache"
 	"github.com/kube8/kube8-operator/internal/metrics"
+	"github.com/kube8/kube8-operator/internal/sources"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -102,7 +102,7 @@ func addBases(mgr ctrl.Manager, cfg *rest.Config, options ctrlcache.Options, nam
 	if err := errors.Join(err, namingErr); err != nil {
 		return nil, fmt.Errorf("select bases: %w", err)
 	}
-	options.ByObject, options.DefaultLabelSelector, options.DefaultTransform = map[client.Object]ctrlcache.ByObject{}, bases, base.Strip
+	options.ByObject, options.DefaultLabelSelector, options.DefaultTransform = map[client.Object]ctrlcache.ByObject{}, bases, sources.StripBase
 	if len(options.DefaultNamespaces) == 0 {
 		options.ByObject[&corev1.Namespace{}] = ctrlcache.ByObject{Label: naming}
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -40,12 +41,10 @@ func isForAll() bool {
 }
 
 // leaveOut removes the namespaces from the options whose objects the operator may not list. Its informer cache would wait for them for
-// ever, and no namespace would be served. It is an error if none is left.
+// ever, and no namespace would be served. It is an error if none is left, and if an operator for all namespaces may not list a kind.
 func leaveOut(ctx context.Context, cfg *rest.Config, options *cache.Options, ws []watches.Watch) (*leftOut, error) {
-	left := &leftOut{kinds: []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Pod")}}
-	if len(options.DefaultNamespaces) == 0 { // it is for all
-		return left, nil
-	}
+	core := corev1.SchemeGroupVersion // what it follows beside the chart's kinds
+	left := &leftOut{kinds: []schema.GroupVersionKind{core.WithKind("Pod"), core.WithKind("ConfigMap")}}
 	live, err := client.New(cfg, client.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("create client for namespaces: %w", err)
@@ -57,6 +56,12 @@ func leaveOut(ctx context.Context, cfg *rest.Config, options *cache.Options, ws 
 			return nil, err
 		}
 		left.kinds = append(append(left.kinds, watch.GroupVersionKind), chrt.Kinds...)
+	}
+	if len(options.DefaultNamespaces) == 0 { // it is for all
+		if err := left.tryLists(ctx, metav1.NamespaceAll); apierrors.IsForbidden(err) {
+			return nil, fmt.Errorf("%w; apply the roles of this version of the operator", err)
+		}
+		return left, nil
 	}
 	var refused error
 	for namespace := range options.DefaultNamespaces {
@@ -93,12 +98,13 @@ func (l *leftOut) Start(ctx context.Context) error {
 	return err //nolint:wrapcheck // it is of the function above
 }
 
-// tryLists returns why the operator cannot list what it follows in a namespace, or nil.
+// tryLists returns why the operator cannot list what it follows in a namespace, or nil. It reads one object of a Collector at most.
 func (l *leftOut) tryLists(ctx context.Context, namespace string) error {
+	labelled := client.HasLabels{v1alpha1.CollectorLabel}
 	for _, kind := range l.kinds {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		if err := l.live.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
+		if err := l.live.List(ctx, list, client.InNamespace(namespace), labelled, client.Limit(1)); err != nil {
 			return err //nolint:wrapcheck // it names kind and namespace
 		}
 	}

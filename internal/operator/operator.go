@@ -27,20 +27,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/base"
 	"github.com/kube8/kube8-operator/internal/cache"
-	"github.com/kube8/kube8-operator/internal/configsource"
 	"github.com/kube8/kube8-operator/internal/flow"
 	"github.com/kube8/kube8-operator/internal/helm"
+	"github.com/kube8/kube8-operator/internal/history"
 	"github.com/kube8/kube8-operator/internal/metrics"
 	"github.com/kube8/kube8-operator/internal/queue"
-	"github.com/kube8/kube8-operator/internal/release"
-	"github.com/kube8/kube8-operator/internal/revision"
+	"github.com/kube8/kube8-operator/internal/reconcile"
 	"github.com/kube8/kube8-operator/internal/rollout"
+	"github.com/kube8/kube8-operator/internal/sources"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -108,7 +106,7 @@ func limitMemory() {
 func addReconciler(
 	ctx context.Context, mgr ctrl.Manager, bases ctrlcache.Cache, metered *metrics.Metrics, opts Options, watch watches.Watch,
 ) error {
-	period := ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration
+	period := max(0, ptr.Deref(watch.ReconcilePeriod, metav1.Duration{Duration: opts.ReconcilePeriod}).Duration)
 	events := mgr.GetEventRecorderFor("kube8-operator") //nolint:staticcheck // the stock reconciler takes no other recorder
 	budget, least, err := opts.rolloutBudget()
 	if err := errors.Join(err, opts.checkTimes()); err != nil {
@@ -121,8 +119,8 @@ func addReconciler(
 	if isForAll() {
 		waves.Live = mgr.GetAPIReader()
 	}
-	configurations := &configsource.Reader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), DataDigest: cache.DataDigest}
-	shared := &base.Reader{Cache: bases, Namespace: opts.basesNamespace(), Namespaces: waves.Live != nil}
+	configurations := &sources.ReferenceReader{Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), DataDigest: cache.DataDigest}
+	shared := &sources.BaseReader{Cache: bases, Namespace: opts.basesNamespace(), Namespaces: waves.Live != nil}
 	if err := shared.MayRead(ctx, mgr.GetAPIReader()); err != nil {
 		return err
 	}
@@ -137,8 +135,8 @@ func addReconciler(
 		Collectors: f.collectors, Find: find, Pods: mgr.GetCache(), Requeue: func(collector client.Object) { own.ask(ctx, collector, 0) },
 		Period: max(opts.FlowPeriod, time.Second), Await: opts.RolloutFlow, HostNetwork: opts.FlowHostNetwork,
 	}
-	clients := release.New(mgr.GetClient(), mgr.GetAPIReader(), release.Options{
-		Source: &revision.Source{
+	clients := reconcile.New(mgr.GetClient(), mgr.GetAPIReader(), reconcile.Options{
+		Source: &history.Source{
 			Chart: f.chart, Build: opts.Build, Mapper: mgr.GetRESTMapper(), Served: f.capabilities.Get,
 			Configuration: configurations.Configuration, Versions: configurations.Versions, References: configurations.References,
 			Bases: shared.Of,
@@ -155,7 +153,7 @@ func addReconciler(
 	if err != nil {
 		return fmt.Errorf("create reconciler: %w", err)
 	}
-	workers := ptr.Deref(watch.MaxConcurrentReconciles, opts.MaxConcurrentReconciles)
+	workers := ptr.Deref(watch.MaxConcurrentReconciles, opts.Workers())
 	c, err := controller.New(strings.ToLower(watch.Kind)+"-controller", mgr, controller.Options{
 		Reconciler:  &measured{stock, clients.Last, delays, metered},
 		RateLimiter: delays, NewQueue: queue.New, MaxConcurrentReconciles: workers,
@@ -179,8 +177,8 @@ func addReconciler(
 // newReconciler returns the stock reconciler of one watch. The options are all that its SetupWithManager would complete. That also
 // makes a controller, which retries 5 ms after a failure, watches all Secrets and has a metric for each Collector.
 func newReconciler(
-	watch watches.Watch, period time.Duration, clients *release.Clients, writer client.Client, events record.EventRecorder,
-) (reconcile.Reconciler, error) {
+	watch watches.Watch, period time.Duration, clients *reconcile.Clients, writer client.Client, events record.EventRecorder,
+) (*reconciler.Reconciler, error) {
 	// Rendering puts the defaults in. The library would do it for each reconcile, by reflection.
 	bare := *watch.Chart
 	bare.Values = nil

@@ -32,7 +32,7 @@ type Options struct {
 	// ReconcilePeriod is how often a Collector is checked when nothing happens, unless its watch says otherwise.
 	ReconcilePeriod time.Duration
 
-	// MaxConcurrentReconciles is how many Collectors are worked on at a time, unless their watch says otherwise.
+	// MaxConcurrentReconciles is how many Collectors are worked on at a time, unless their watch says otherwise; 0 is the default.
 	MaxConcurrentReconciles int
 
 	// RolloutBudget is how many Collectors may be on their way at once with a change that the operator brings: a number, or a
@@ -71,14 +71,18 @@ type Options struct {
 	Manager manager.Options
 }
 
+// Workers returns how many Collectors are worked on at a time: by default two for each processor, because each waits for the API server
+// most of the time.
+func (o *Options) Workers() int { return cmp.Or(o.MaxConcurrentReconciles, 2*runtime.GOMAXPROCS(0)) }
+
 // AddFlags binds the options to flags, with their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.AddChartFlags(flags)
 	flags.DurationVar(&o.ReconcilePeriod, "reconcile-period", time.Hour,
 		"how often a resource is reconciled when nothing changes; reconcilePeriod in the watches file takes precedence")
-	// Two for each CPU, because each waits for the API server most of the time.
-	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 2*runtime.GOMAXPROCS(0),
-		"how many resources are reconciled at a time; maxConcurrentReconciles in the watches file takes precedence")
+	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", 0,
+		"how many resources are reconciled at a time; default is two for each processor, "+
+			"and maxConcurrentReconciles in the watches file takes precedence")
 	flags.StringVar(&o.RolloutBudget, "rollout-budget", "",
 		"how many resources may roll out a change of the operator at once, a number or a percentage, and at least 1; "+
 			"default is 5%, and at least 2")
@@ -153,8 +157,11 @@ func (o *Options) rolloutBudget() (budget intstr.IntOrString, least int, err err
 }
 
 // checkTimes returns an error if no ring would wait for another one, because of how long Collectors may take or lower rings must be done.
+// It is an error, too, if nothing is looked at again.
 func (o *Options) checkTimes() error {
 	switch {
+	case o.ReconcilePeriod < 0:
+		return fmt.Errorf("--reconcile-period: %s is less than no time; set it to 0 or more, such as 1h", o.ReconcilePeriod)
 	case o.RolloutDeadline <= 0:
 		return fmt.Errorf("--rollout-deadline: %s leaves no time to become ready; set it to more than 0, such as 10m", o.RolloutDeadline)
 	case o.RolloutSoak < 0:

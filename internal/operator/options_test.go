@@ -66,7 +66,10 @@ func TestNoTimeOfWavesVoidsRings(t *testing.T) {
 		"less than that": {
 			flags: []string{"--rollout-deadline=-1m"}, fails: "--rollout-deadline: -1m0s leaves no time to become ready; set it to more than 0, such as 10m",
 		},
-		"no soak":           {flags: []string{"--rollout-soak=0"}},
+		"no soak": {flags: []string{"--rollout-soak=0"}},
+		"less than no time between reconciles": {
+			flags: []string{"--reconcile-period=-1s"}, fails: "--reconcile-period: -1s is less than no time; set it to 0 or more, such as 1h",
+		},
 		"less than no soak": {flags: []string{"--rollout-soak=-1h"}, fails: "--rollout-soak: -1h0m0s is less than no time; set it to 0 or more, such as 1h"},
 	} {
 		t.Run(name, func(t *testing.T) {

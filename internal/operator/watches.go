@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,9 +28,15 @@ const (
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
+// registries are what spec.image.registry can be, too.
+var registries = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+((__|[._]|-+)[a-z0-9]+)*)*/?$`)
+
 // LoadWatches reads the watches file and the charts that it names, step 2 of the data flow, and applies the options
 // that decide what a Collector is rendered to.
 func LoadWatches(opts Options) (loaded []watches.Watch, err error) {
+	if registry := opts.CollectorRegistry; registry != "" && !registries.MatchString(registry) {
+		return nil, fmt.Errorf("--collector-registry: %q is not an image registry, such as registry.example.com:5000/mirror", registry)
+	}
 	if opts.WatchesFile == "" {
 		if loaded, err = loadEmbedded(); err != nil {
 			return nil, fmt.Errorf("load the embedded watches: %w", err)

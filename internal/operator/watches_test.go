@@ -95,3 +95,20 @@ func TestAWatchesFileNamesChartsByPath(t *testing.T) {
 		})
 	}
 }
+
+func TestTheRegistryOfCollectorsIsOne(t *testing.T) {
+	for registry, isOne := range map[string]bool{
+		"": true, "mirror.example": true, "mirror.example:5000/otel/": true, "ghcr.io/open-telemetry/releases": true,
+		"https://mirror.example": false, "Mirror.example": false, "mirror.example/a b": false, "/mirror": false,
+	} {
+		if _, err := LoadWatches(Options{CollectorRegistry: registry}); (err == nil) != isOne {
+			t.Errorf("--collector-registry=%s: %v", registry, err)
+		}
+	}
+	for _, file := range []string{"api/v1alpha1/workload_types.go", "helm-charts/kube8-operator/values.schema.json"} {
+		text, err := os.ReadFile("../../" + file)
+		if err != nil || !strings.Contains(string(text), registries.String()) {
+			t.Errorf("%s has another pattern of registries than %s (%v)", file, registries, err)
+		}
+	}
+}

@@ -8,13 +8,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/flow"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -34,6 +34,9 @@ type Canary struct {
 	// Promoted and Aborted are hashes of changes that a user has decided about, as Hash has them.
 	Promoted, Aborted string
 
+	// Proven is the hash of the change that canary pods had proven before the API server refused it, or empty.
+	Proven string
+
 	// Template is the stamp of the pod template of the deployed revision. It is empty if that has none.
 	Template string
 
@@ -43,21 +46,33 @@ type Canary struct {
 	// keepsFailed tells that pods of a canary that has failed are left to the user. They may have the template of the next change.
 	keepsFailed bool
 
-	// Seen are the pods with a stamp, by their names.
-	Seen []inventory.Pod
+	// Seen are the pods with a stamp, by their names. Shown is how many pods of a DaemonSet the informer cache shows, by its UID, and Ready
+	// how many of them are ready.
+	Seen         []live.Pod
+	Shown, Ready map[types.UID]int32
 
 	// Lacking is since when fewer canary pods than asked for are there, or zero.
 	Lacking time.Time
+
+	// Refusal is why pods with the change cannot be made, if that is known.
+	Refusal string
 
 	// Flow is how data flows through the pods with the change, beside the others. It is nil where the spec has no flow.
 	Flow *flow.Comparison
 }
 
 // See has a proof look at pods. Those without a stamp prove nothing.
-func (c *Canary) See(pods []inventory.Pod) {
+func (c *Canary) See(pods []live.Pod) {
 	if c != nil {
-		c.Seen = slices.DeleteFunc(slices.Clone(pods), func(pod inventory.Pod) bool { return pod.Template == "" })
-		slices.SortFunc(c.Seen, func(a, b inventory.Pod) int { return cmp.Compare(a.Name, b.Name) })
+		c.Seen = slices.DeleteFunc(slices.Clone(pods), func(pod live.Pod) bool { return pod.Template == "" })
+		slices.SortFunc(c.Seen, func(a, b live.Pod) int { return cmp.Compare(a.Name, b.Name) })
+		c.Shown, c.Ready = map[types.UID]int32{}, map[types.UID]int32{}
+		for _, pod := range pods {
+			c.Shown[pod.DaemonSet]++
+			if pod.Ready {
+				c.Ready[pod.DaemonSet]++
+			}
+		}
 	}
 }
 
@@ -92,8 +107,11 @@ func (s Situation) prove() (p Plan, isProven bool) {
 		return Plan{Verdict: Refused, Err: err}, false
 	}
 	workload := s.Want.First(render.Workloads)
-	if !s.mustProve(workload) {
+	switch {
+	case !s.mustProve(workload):
 		return p, true
+	case s.wasProven():
+		return Plan{Proven: true}, true
 	}
 	switch isChanging, isKnown := s.changesMode(workload.Ref); {
 	case !isKnown:
@@ -118,10 +136,11 @@ func (s Situation) prove() (p Plan, isProven bool) {
 	if err != nil {
 		return Plan{Verdict: Refused, Err: err, Restores: s.Drifts()}, false
 	}
+	c.Refusal = seen.Refusal
 	found := c.proofOf(TemplateOf(workload), pods, all, s.Now)
 	if found.stage == proven && seen.Hash != form.Hash && !s.IsPromoted() { // pods of an earlier canary are about to go
 		found = proof{stage: unlimited, message: "no proof counts before the workload limits the change to canary pods"}
-		found.until = s.Now.Add(inventory.CacheDelay) // the workload may then change no pod, so no event comes
+		found.until = s.Now.Add(live.CacheDelay) // the workload may then change no pod, so no event comes
 	}
 	switch found.stage {
 	case proven:
@@ -144,10 +163,13 @@ func (s Situation) prove() (p Plan, isProven bool) {
 // proving returns the plan while canary pods prove a change, or before they can begin to.
 func (s Situation) proving(workload *render.Object, form render.Object, c Canary, found proof) Plan {
 	isNew := c.Last.Hash != s.Canary.Last.Hash || !c.Last.Since.Equal(&s.Canary.Last.Since)
-	if begins := c.begins(workload, s.Now); isNew && found.stage != unlimited && s.Now.Before(begins) {
-		c.Last.Since = metav1.Time{}
-		return Plan{Verdict: Deferred, Restores: s.Drifts(), After: begins.Sub(s.Now), Canary: &c.Last, Proof: fmt.Sprintf(
-			"the change begins to prove itself at %s, when all pods have been ready for %s", begins.UTC().Format(time.RFC3339), c.least())}
+	switch begins := c.begins(workload, s.Now); {
+	case !isNew || found.stage == unlimited:
+	case workload.Ref.Kind().Kind == "DaemonSet" && s.hidesPods(workload.Ref):
+		return s.beginLater(c, live.CacheDelay, "when the informer cache shows all pods")
+	case s.Now.Before(begins):
+		return s.beginLater(c, begins.Sub(s.Now), fmt.Sprintf(
+			"at %s, when all pods have been ready for %s", begins.UTC().Format(time.RFC3339), c.least()))
 	}
 	p := s.canary(form)
 	if p.Verdict != Proving {
@@ -166,6 +188,14 @@ func (s Situation) proving(workload *render.Object, form render.Object, c Canary
 	return p
 }
 
+// beginLater returns the plan while a proof cannot begin yet.
+func (s *Situation) beginLater(c Canary, after time.Duration, when string) Plan {
+	c.Last.Since = metav1.Time{}
+	return Plan{
+		Verdict: Deferred, Restores: s.Drifts(), After: after, Canary: &c.Last, Proof: "the change begins to prove itself " + when,
+	}
+}
+
 // current returns the canary of the wanted revision. It begins now if the last one was of another revision, or could not begin yet.
 func (s *Situation) current() Canary {
 	c := *s.Canary
@@ -181,11 +211,11 @@ func (s *Situation) current() Canary {
 func (s *Situation) second() metav1.Time { return metav1.NewTime(s.Now.UTC().Truncate(time.Second)) }
 
 // awaitWorkload returns the plan while the deployed workload has gone, or goes: it comes back before the change is proven.
-func awaitWorkload(what inventory.Reference, seen drift.Seen) Plan {
+func awaitWorkload(what live.Reference, seen live.Seen) Plan {
 	p := Plan{Verdict: Deferred, Restores: true}
 	p.Note("%s of the deployed revision comes back before the change is proven", what)
-	if seen.State == drift.Lost || seen.IsThere() {
-		p.After = inventory.CacheDelay
+	if seen.State == live.Lost || seen.IsThere() {
+		p.After = live.CacheDelay
 	}
 	return p
 }

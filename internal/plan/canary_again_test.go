@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/live"
 )
 
 func TestDecideWhetherACanaryHadItsTime(t *testing.T) {
@@ -23,6 +24,18 @@ func TestDecideWhetherACanaryHadItsTime(t *testing.T) {
 			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) { s.Canary.Last = hourAgo }),
 			"Refused, restores\nerror: canary pods were not there in time",
 		},
+		"a change that was proven before the API server refused it needs no canary again": {
+			changed(canaryOf("Deployment", deployment), func(s *Situation) { s.Canary.Proven, s.Refused = changeHash+"cdef", ref("Service/c") }),
+			"Upgrade\ntry Service/c, try Deployment/c\ncreate Secret/c-2\nchange Service/c\nchange Deployment/c",
+		},
+		"another change than the one that was proven does": {
+			changed(canaryOf("Deployment", deployment), func(s *Situation) { s.Canary.Proven = "another" }),
+			"Proving\ntry Service/c\ncreate Secret/c-2\nchange Deployment/c",
+		},
+		"a change that a user approves does, too": {
+			changed(canaryOf("Deployment", deployment), func(s *Situation) { s.Canary.Proven, s.Canary.IsManual = changeHash+"cdef", true }),
+			"Proving\ntry Service/c\ncreate Secret/c-2\nchange Deployment/c",
+		},
 		"a canary that was rolled back does not begin anew": {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) {
 				s.Canary.Last = hourAgo
@@ -34,5 +47,60 @@ func TestDecideWhetherACanaryHadItsTime(t *testing.T) {
 			changed(begun(canaryOf("StatefulSet", nil, orphan)), func(s *Situation) { s.Canary.Last = hourAgo }),
 			"Proving",
 		},
+	}.run(t)
+}
+
+func TestDecideWhenTheCanaryOfADaemonSetBegins(t *testing.T) {
+	since := func(ago time.Duration, ready bool) live.Pod {
+		return live.Pod{Template: "old", Ready: ready, Since: noon.Add(-ago), DaemonSet: "uid-of-DaemonSet/c"}
+	}
+	orphan, other := since(time.Minute, false), since(time.Hour, true)
+	orphan.Orphan, orphan.DaemonSet, other.DaemonSet = true, "", ""
+	made := func(all, available int32) func(*Situation) {
+		return func(s *Situation) {
+			s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *live.Seen) { seen.All, seen.Available = all, available })
+			s.Canary.See(s.Canary.Seen)
+		}
+	}
+	proving := "Proving\ntry Service/c\ncreate Secret/c-2\nchange DaemonSet/c"
+	decisions{
+		"not while the informer cache hides a pod": {
+			changed(canaryOf("DaemonSet", nil, since(time.Hour, true)), made(2, 1)), "Deferred",
+		},
+		"not while the informer cache shows a pod of a Deployment that has gone, and hides one of the DaemonSet": {
+			changed(canaryOf("DaemonSet", nil, since(time.Hour, true), other), made(2, 2)), "Deferred",
+		},
+		"not while it does not show the DaemonSet": {
+			changed(canaryOf("DaemonSet", nil, since(time.Hour, true)), func(s *Situation) {
+				s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *live.Seen) { seen.State = live.Stale })
+			}),
+			"Deferred",
+		},
+		"not while it hides that a pod is ready": {
+			changed(canaryOf("DaemonSet", nil, since(time.Hour, true), since(time.Minute, false)), made(2, 2)), "Deferred",
+		},
+		"when it shows that one is not ready": {
+			changed(canaryOf("DaemonSet", nil, since(time.Hour, true), since(time.Minute, false)), made(2, 1)), proving,
+		},
+		"also beside a pod of a StatefulSet that has gone": {canaryOf("DaemonSet", nil, since(time.Hour, true), orphan), proving},
+	}.run(t)
+}
+
+func TestDecideWithAStatefulSetWhosePodsSeemToHaveTheirOwner(t *testing.T) {
+	without := func(pods ...live.Pod) Situation {
+		return changed(canaryOf("StatefulSet", nil, pods...), func(s *Situation) {
+			s.View.Objects = with(s.View.Objects, "StatefulSet/c", func(seen *live.Seen) { *seen = live.Seen{State: live.Absent} })
+			s.View.Pods = pods
+			s.Accepted = &Accepted{Want: wanted("r1", "Secret/c-1=1", "Service/c=1", "StatefulSet/c=1")}
+		})
+	}
+	goes := podSince(time.Hour)
+	goes.Deleting = true
+	decisions{
+		"one that is away comes back before the change is proven": {
+			without(podSince(time.Hour)),
+			"Deferred, restores\nmend: create StatefulSet/c\nmessage: StatefulSet \"c\" of the deployed revision comes back before the change is proven",
+		},
+		"one whose pods go protects none": {without(goes), "Upgrade\ntry StatefulSet/c\ncreate Secret/c-2\nchange Service/c\ncreate StatefulSet/c"},
 	}.run(t)
 }

@@ -34,7 +34,7 @@ func (s *Situation) limit(workload *render.Object, c *Canary, pods int32) (form 
 // is room for both, or no healthy node would have a canary pod while another node is down. minReadySeconds grow with the canary pods, so
 // that none of them ever counts as available, or the next pod would change.
 func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (render.Object, error) {
-	content, live := workload.Content.DeepCopy(), s.running(workload.Ref)
+	content, running := workload.Content.DeepCopy(), s.running(workload.Ref)
 	fields := map[string]any{}
 	switch workload.Ref.Kind().Kind {
 	case "Deployment":
@@ -45,7 +45,7 @@ func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (
 		if rolling == nil {
 			rolling = map[string]any{}
 		}
-		rolling["partition"] = int64(live - pods)
+		rolling["partition"] = int64(running - pods)
 		fields["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": rolling}
 	case "DaemonSet":
 		isSurging := render.Surges(content, "updateStrategy")
@@ -59,7 +59,7 @@ func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (
 		fields["minReadySeconds"] = int64(min(ready.Seconds()+by.Seconds(), endless))
 	}
 	if workload.SetsReplicas {
-		fields["replicas"] = int64(live)
+		fields["replicas"] = int64(running)
 	}
 	render.Annotate(content, v1alpha1.CanaryAnnotation, s.shortHash()) // or a canary of all pods of a StatefulSet would be its own form
 	for name, value := range fields {

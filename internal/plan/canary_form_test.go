@@ -12,8 +12,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 	"github.com/kube8/kube8-operator/internal/rollout"
 )
@@ -22,7 +21,7 @@ func TestTheFormOfACanaryChangesSomePodsOnly(t *testing.T) {
 	surging := map[string]any{"updateStrategy": map[string]any{"rollingUpdate": map[string]any{"maxSurge": "20%"}}}
 	beside := map[string]any{"rollingUpdate": map[string]any{"maxSurge": int64(1)}}
 	instead := map[string]any{"rollingUpdate": map[string]any{"maxSurge": int64(0), "maxUnavailable": int64(1)}}
-	old := inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-2 * time.Hour)}
+	old := live.Pod{Template: "old", Ready: true, Since: noon.Add(-2 * time.Hour)}
 	for name, row := range map[string]struct {
 		kind   string
 		fields map[string]any
@@ -78,7 +77,7 @@ func TestTheFormOfACanaryChangesSomePodsOnly(t *testing.T) {
 
 func TestACanaryFollowsTheNumberOfPods(t *testing.T) {
 	s := begun(canaryOf("StatefulSet", nil, podSince(time.Minute)))
-	s.View.Objects = with(s.View.Objects, "StatefulSet/c", func(seen *drift.Seen) { seen.Replicas = 6 })
+	s.View.Objects = with(s.View.Objects, "StatefulSet/c", func(seen *live.Seen) { seen.Replicas = 6 })
 	p := Decide(s)
 	if len(p.Groups) != 1 || p.Groups[0][0].Action != apply.Change {
 		t.Fatalf("plan %s", brief(p))
@@ -105,20 +104,23 @@ func TestAWaveHasTimeForTheProofOfADaemonSetWithTheDefaultHold(t *testing.T) {
 }
 
 func TestTheCanaryOfADaemonSetHasRoomBesidePodsThatItsControllerReplacesAtOnce(t *testing.T) {
-	old := inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-2 * time.Hour)}
-	down, late := inventory.Pod{Template: "old", Since: noon.Add(-time.Hour)}, inventory.Pod{Template: "old", Since: noon}
-	ending, changed := down, inventory.Pod{Template: "new", Since: noon.Add(-time.Hour)}
+	old := live.Pod{Template: "old", Ready: true, Since: noon.Add(-2 * time.Hour)}
+	down, late := live.Pod{Template: "old", Since: noon.Add(-time.Hour)}, live.Pod{Template: "old", Since: noon}
+	ending, changed := down, live.Pod{Template: "new", Since: noon.Add(-time.Hour)}
 	ending.Deleting = true
+	orphan := down
+	orphan.Orphan = true
 	for name, row := range map[string]struct {
-		pods  []inventory.Pod
+		pods  []live.Pod
 		surge int64
 		want  map[string]any
 	}{
-		"one that was not ready before the proof began":  {[]inventory.Pod{old, down}, 0, limits(2, false)},
-		"one that cannot end, as on a node that is down": {[]inventory.Pod{old, ending}, 0, limits(2, false)},
-		"none that is not ready since it began":          {[]inventory.Pod{old, late}, 0, limits(1, false)},
-		"none that has the change":                       {[]inventory.Pod{old, changed}, 0, limits(1, false)},
-		"none where pods surge, which takes no room":     {[]inventory.Pod{old, down}, 1, limits(1, true)},
+		"one that was not ready before the proof began":  {[]live.Pod{old, down}, 0, limits(2, false)},
+		"one that cannot end, as on a node that is down": {[]live.Pod{old, ending}, 0, limits(2, false)},
+		"none that is not ready since it began":          {[]live.Pod{old, late}, 0, limits(1, false)},
+		"none that has the change":                       {[]live.Pod{old, changed}, 0, limits(1, false)},
+		"none that has lost its StatefulSet":             {[]live.Pod{old, orphan}, 0, limits(1, false)},
+		"none where pods surge, which takes no room":     {[]live.Pod{old, down}, 1, limits(1, true)},
 	} {
 		surge := map[string]any{"updateStrategy": map[string]any{"rollingUpdate": map[string]any{"maxSurge": row.surge}}}
 		s := canaryOf("DaemonSet", surge, row.pods...)

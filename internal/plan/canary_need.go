@@ -6,8 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/internal/claims"
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -41,12 +40,16 @@ func (s *Situation) mustProve(workload *render.Object) bool {
 	return true
 }
 
+// wasProven tells whether the wanted change was proven before the API server refused it. Its next attempt begins with what was refused, and
+// needs no canary pods again. Where a user approves changes, that word counts instead.
+func (s *Situation) wasProven() bool { return s.Canary.Proven == s.Want.Hash && !s.Canary.IsManual }
+
 // changesMode tells whether the deployed revision has a workload of another kind. If both are there, only its record tells.
-func (s *Situation) changesMode(wanted inventory.Reference) (is, isKnown bool) {
+func (s *Situation) changesMode(wanted live.Reference) (is, isKnown bool) {
 	hasAnother := false
 	for what, seen := range s.View.Objects {
-		stays := seen.IsThere() && seen.State != drift.Deleting && !seen.Pending
-		hasAnother = hasAnother || stays && inventory.IsWorkload(what.Kind().Kind) && what != wanted
+		stays := seen.IsThere() && seen.State != live.Deleting && !seen.Pending
+		hasAnother = hasAnother || stays && live.IsWorkload(what.Kind().Kind) && what != wanted
 	}
 	if !hasAnother || s.Accepted == nil {
 		return false, !hasAnother
@@ -56,19 +59,31 @@ func (s *Situation) changesMode(wanted inventory.Reference) (is, isKnown bool) {
 }
 
 // isUncounted tells whether it is not known how many pods a DaemonSet has: it is new, or the informer cache does not show it yet.
-func (s *Situation) isUncounted(workload inventory.Reference) bool {
+func (s *Situation) isUncounted(workload live.Reference) bool {
 	seen := s.View.Objects[workload]
-	isHidden := seen.State == drift.Behind && workload.Kind().Kind == "DaemonSet"
+	isHidden := seen.State == live.Stale && workload.Kind().Kind == "DaemonSet"
 	return seen.Replicas == 0 && (seen.Uncounted || isHidden)
 }
 
-// running returns how many pods a workload has. A StatefulSet that is not there also has those that it takes back when it is created.
-func (s *Situation) running(workload inventory.Reference) int32 {
-	live := s.View.Objects[workload].Replicas
-	if workload.Kind().Kind == "StatefulSet" {
-		return max(live, s.View.Orphans)
+// hidesPods tells whether the informer cache shows fewer pods of a DaemonSet, or fewer that are ready, than that has, or does not show how
+// many it has. It can still show pods of a workload that has gone.
+func (s *Situation) hidesPods(daemonSet live.Reference) bool {
+	seen := s.View.Objects[daemonSet]
+	return seen.State == live.Stale || s.Canary.Shown[seen.UID] < seen.All || s.Canary.Ready[seen.UID] < seen.Available
+}
+
+// running returns how many pods a workload has. A StatefulSet that is not there also has those that it takes back when it is created, and
+// the informer cache may not show yet that nothing controls them.
+func (s *Situation) running(workload live.Reference) int32 {
+	seen := s.View.Objects[workload]
+	if workload.Kind().Kind != "StatefulSet" {
+		return seen.Replicas
 	}
-	return live
+	running := max(seen.Replicas, s.View.Orphans)
+	if !seen.IsThere() {
+		running = max(running, live.Count(s.View.Pods, func(pod live.Pod) bool { return !pod.Deleting }))
+	}
+	return running
 }
 
 // unprovable says why no canary can prove a changed workload, or nothing.
@@ -82,7 +97,7 @@ func (s *Situation) unprovable(workload *render.Object) string {
 		return "a user decides when pods of " + workload.Ref.String() + " are replaced"
 	case strategy == "Recreate":
 		return "pods of " + workload.Ref.String() + " cannot run beside each other"
-	case slices.ContainsFunc(s.View.Pods, func(pod inventory.Pod) bool { return pod.Lacks(templates) }):
+	case slices.ContainsFunc(s.View.Pods, func(pod live.Pod) bool { return pod.Lacks(templates) }):
 		return "pods of " + workload.Ref.String() + " lack a claim, and are replaced one after the other"
 	}
 	return ""

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -132,6 +132,9 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 		if now.Before(deadline) {
 			return proof{until: deadline, message: "are not " + lack + ", and have until " + deadline.UTC().Format(time.RFC3339) + trouble}
 		}
+		if lack == "there" && c.Refusal != "" {
+			trouble = "; " + c.Refusal
+		}
 		return proof{stage: failed, message: "canary pods were not " + lack + " in time" + trouble}
 	}
 	slices.SortFunc(ready, time.Time.Compare)
@@ -144,7 +147,7 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 
 // isEarlier tells whether a pod has been ready since before the canary began: an earlier revision had the same template, and what has
 // ended of the pod ended then.
-func (c *Canary) isEarlier(pod inventory.Pod) bool {
+func (c *Canary) isEarlier(pod live.Pod) bool {
 	return pod.Ready && pod.Since.Before(c.Last.Since.Time) && !c.keepsFailed
 }
 
@@ -153,25 +156,25 @@ func (c *Canary) late() time.Time { return c.Last.Since.Add(provingDeadline + c.
 
 // isMissed tells whether it is too late, and no pod has the template.
 func (c *Canary) isMissed(template string, now time.Time) bool {
-	return !now.Before(c.late()) && !slices.ContainsFunc(c.Seen, func(pod inventory.Pod) bool { return isCanary(pod, template) })
+	return !now.Before(c.late()) && !slices.ContainsFunc(c.Seen, func(pod live.Pod) bool { return isCanary(pod, template) })
 }
 
 // isCanary tells whether a pod has a template, and stays: another pod comes in place of one that goes.
-func isCanary(pod inventory.Pod, template string) bool {
+func isCanary(pod live.Pod, template string) bool {
 	return pod.Template == template && !pod.Deleting
 }
 
+// isOld tells whether a pod has another template. An orphan is no pod of a DaemonSet.
+func isOld(pod live.Pod, template string) bool { return pod.Template != template && !pod.Orphan }
+
 // LacksCanary tells whether fewer pods have the wanted template than have to prove it.
 func (s *Situation) LacksCanary() bool {
-	workload, there := s.Want.First(render.Workloads), int32(0)
+	workload := s.Want.First(render.Workloads)
 	if s.Canary == nil || workload == nil {
 		return false
 	}
-	for _, pod := range s.Canary.Seen {
-		if isCanary(pod, TemplateOf(workload)) {
-			there++
-		}
-	}
+	template := TemplateOf(workload)
+	there := live.Count(s.Canary.Seen, func(pod live.Pod) bool { return isCanary(pod, template) })
 	return there < s.Canary.count(s.running(workload.Ref))
 }
 
@@ -205,8 +208,7 @@ func (c *Canary) flowed(end, now time.Time) proof {
 // youngest returns when the last of the pods of other templates became ready, until a time. It is zero without one.
 func (c *Canary) youngest(template string, until time.Time) (last time.Time) {
 	for _, pod := range c.Seen {
-		isOld := pod.Template != template && pod.Ready && !pod.Deleting
-		if isOld && pod.Since.After(last) && !pod.Since.After(until) {
+		if isReady := isOld(pod, template) && pod.Ready && !pod.Deleting; isReady && pod.Since.After(last) && !pod.Since.After(until) {
 			last = pod.Since
 		}
 	}
@@ -231,13 +233,8 @@ func (c *Canary) grown(template string, since, now time.Time) (by time.Duration,
 }
 
 // stuck counts the pods of other templates that have not been ready since before a time, those that are being deleted included.
-func (c *Canary) stuck(template string, before time.Time) (count int32) {
-	for _, pod := range c.Seen {
-		if isStuck := pod.Template != template && !pod.Ready && !pod.Since.After(before); isStuck {
-			count++
-		}
-	}
-	return count
+func (c *Canary) stuck(template string, before time.Time) int32 {
+	return live.Count(c.Seen, func(pod live.Pod) bool { return isOld(pod, template) && !pod.Ready && !pod.Since.After(before) })
 }
 
 // least returns how long pods of a DaemonSet have been ready at least when a proof begins. See form.
@@ -246,7 +243,7 @@ func (c *Canary) least() time.Duration { return c.Hold + provingDeadline }
 // begins returns when a proof can begin: with a DaemonSet, when its pods have been ready for long enough. See form.
 func (c *Canary) begins(workload *render.Object, now time.Time) (at time.Time) {
 	if workload.Ref.Kind().Kind == "DaemonSet" {
-		at = c.youngest(TemplateOf(workload), now).Add(c.least() + inventory.CacheDelay)
+		at = c.youngest(TemplateOf(workload), now).Add(c.least() + live.CacheDelay)
 	}
 	return at
 }

@@ -10,16 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/flow"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
 func TestDecideWhatHasBeenRejected(t *testing.T) {
 	deployment := map[string]any{"replicas": int64(4)}
 	empty := func(s *Situation) {
-		s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *drift.Seen) { seen.Replicas = 0 })
+		s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *live.Seen) { seen.Replicas = 0 })
 	}
 	rolledBack := v1alpha1.CanaryStatus{Hash: changeHash, RolledBack: "it died"}
 	recovered := podSince(before / 2)
@@ -54,13 +53,13 @@ func TestDecideWhatHasBeenRejected(t *testing.T) {
 			"Proving",
 		},
 		"another change of a DaemonSet with that template waits, and has failed": {
-			changed(begun(canaryOf("DaemonSet", nil, recovered, inventory.Pod{Template: "old", Ready: true, Since: noon})), func(s *Situation) {
+			changed(begun(canaryOf("DaemonSet", nil, recovered, live.Pod{Template: "old", Ready: true, Since: noon})), func(s *Situation) {
 				s.Canary.Hold, s.Canary.Pauses, s.Canary.Last.Hash, s.Canary.Last.Paused = time.Minute, true, "another", "it died"
 			}),
 			"Deferred, restores",
 		},
 		"and still does when it is looked at again": {
-			changed(begun(canaryOf("DaemonSet", nil, recovered, inventory.Pod{Template: "old", Ready: true, Since: noon})), func(s *Situation) {
+			changed(begun(canaryOf("DaemonSet", nil, recovered, live.Pod{Template: "old", Ready: true, Since: noon})), func(s *Situation) {
 				s.Canary.Hold, s.Canary.Pauses, s.Canary.Last.Since, s.Canary.Last.Paused = time.Minute, true, metav1.Time{}, "it died"
 			}),
 			"Deferred, restores",
@@ -113,12 +112,20 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) { before(s); s.Canary.Lacking = noon.Add(-provingDeadline) }),
 			"Refused, restores\nerror: canary pods were not there in time",
 		},
+		"a pod that the API server refuses fails with the reason": {
+			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) {
+				before(s)
+				s.Canary.Lacking = noon.Add(-provingDeadline)
+				s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *live.Seen) { seen.Refusal = "FailedCreate: exceeded quota" })
+			}),
+			"Refused, restores\nerror: canary pods were not there in time; FailedCreate: exceeded quota",
+		},
 		"the first of two pods that are not ready has the deadline": {
-			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) { s.Canary.See([]inventory.Pod{later, late}) }),
+			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) { s.Canary.See([]live.Pod{later, late}) }),
 			"Refused, restores\nerror: canary pods were not ready in time",
 		},
 		"the first of them has it in any order": {
-			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) { s.Canary.See([]inventory.Pod{late, later}) }),
+			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) { s.Canary.See([]live.Pod{late, later}) }),
 			"Refused, restores\nerror: canary pods were not ready in time",
 		},
 		"a StatefulSet whose pods are all canary pods has to prove itself": {
@@ -126,20 +133,20 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 		},
 		"a DaemonSet whose nodes are not counted yet is waited for": {
 			changed(canaryOf("DaemonSet", nil), func(s *Situation) {
-				s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *drift.Seen) { seen.Replicas, seen.Uncounted = 0, true })
+				s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *live.Seen) { seen.Replicas, seen.Uncounted = 0, true })
 				s.Accepted = &Accepted{Want: wanted("r1", "Secret/c-1=1", "Service/c=1", "DaemonSet/c=1")}
 			}),
 			"Deferred, restores\nmessage: DaemonSet \"c\" of the deployed revision comes back before the change is proven",
 		},
 		"a DaemonSet that the informer cache does not show yet is waited for": {
 			changed(canaryOf("DaemonSet", nil), func(s *Situation) {
-				s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *drift.Seen) { seen.Replicas, seen.State = 0, drift.Behind })
+				s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *live.Seen) { seen.Replicas, seen.State = 0, live.Stale })
 				s.Accepted = &Accepted{Want: wanted("r1", "Secret/c-1=1", "Service/c=1", "DaemonSet/c=1")}
 			}),
 			"Deferred, restores\nmessage: DaemonSet \"c\" of the deployed revision comes back before the change is proven",
 		},
 		"a DaemonSet whose canary begins anew waits until all pods have been ready for long enough": {
-			changed(canaryOf("DaemonSet", nil, inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}), func(s *Situation) {
+			changed(canaryOf("DaemonSet", nil, live.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}), func(s *Situation) {
 				s.Canary.Last = v1alpha1.CanaryStatus{Hash: changeHash, Since: metav1.NewTime(noon.Add(-time.Hour))}
 			}),
 			"Deferred",
@@ -154,7 +161,7 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 			begun(canaryOf("Deployment", deployment, broken)), "Refused, restores\nerror: pod c-x: a container has restarted or failed",
 		},
 		"a DaemonSet goes back at once to what most of its pods have proven": {
-			changed(canaryOf("DaemonSet", nil, earlier, inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}), func(s *Situation) {
+			changed(canaryOf("DaemonSet", nil, earlier, live.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}), func(s *Situation) {
 				s.Want.Objects = s.Want.Objects[2:]
 			}),
 			"Proving\nchange DaemonSet/c",
@@ -172,14 +179,14 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 		},
 		"a change beside the workload that it replaces has one": {
 			changed(begun(canaryOf("Deployment", deployment, podSince(time.Minute))), func(s *Situation) {
-				s.View.Objects[ref("StatefulSet/c")] = drift.Seen{Object: inventory.Object{UID: "set", Hash: "1", Replicas: 4}, State: drift.InOrder}
+				s.View.Objects[ref("StatefulSet/c")] = live.Seen{Object: live.Object{UID: "set", Hash: "1", Replicas: 4}, State: live.InOrder}
 				s.Accepted = &Accepted{Recorded: wanted("r1", "Service/c=1", "Deployment/c=1")}
 			}),
 			"Proving",
 		},
 		"a change beside the accepted workload of another kind has no canary": {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) {
-				s.View.Objects[ref("StatefulSet/c")] = drift.Seen{Object: inventory.Object{UID: "set", Hash: "1", Replicas: 4}, State: drift.InOrder}
+				s.View.Objects[ref("StatefulSet/c")] = live.Seen{Object: live.Object{UID: "set", Hash: "1", Replicas: 4}, State: live.InOrder}
 				s.Accepted = &Accepted{Recorded: wanted("r1", "Service/c=1", "StatefulSet/c=1")}
 			}),
 			"Upgrade\ntry Deployment/c\ncreate Secret/c-2\nchange Service/c\nchange Deployment/c\n" +
@@ -190,7 +197,7 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 
 // The controller would replace all pods at once that have not been ready for minReadySeconds.
 func TestYoungPodsOfADaemonSetCountAsAvailableWhenItGoesBack(t *testing.T) {
-	s := canaryOf("DaemonSet", nil, podSince(time.Hour), inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)})
+	s := canaryOf("DaemonSet", nil, podSince(time.Hour), live.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)})
 	p := Decide(s)
 	form := p.holds.First(render.Workloads)
 	if form == nil {
@@ -202,8 +209,8 @@ func TestYoungPodsOfADaemonSetCountAsAvailableWhenItGoesBack(t *testing.T) {
 }
 
 func TestCanaryPodsOfADaemonSetNeverCountAsAvailable(t *testing.T) {
-	old := inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-24 * time.Hour)}
-	flapped := inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}
+	old := live.Pod{Template: "old", Ready: true, Since: noon.Add(-24 * time.Hour)}
+	flapped := live.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}
 	began := noon.Add(-time.Hour)
 	for name, row := range map[string]struct {
 		ready time.Duration
@@ -221,7 +228,7 @@ func TestCanaryPodsOfADaemonSetNeverCountAsAvailable(t *testing.T) {
 		}
 		got, _, _ := unstructured.NestedInt64(form.Content.Object, "spec", "minReadySeconds")
 		p := Decide(changed(s, func(s *Situation) {
-			s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *drift.Seen) { seen.Hash = form.Hash })
+			s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *live.Seen) { seen.Hash = form.Hash })
 		}))
 		if diff := cmp.Diff([]any{row.want, row.after}, []any{got, p.After}); diff != "" {
 			t.Errorf("%s: minReadySeconds and after (-want +got)\n%s", name, diff)

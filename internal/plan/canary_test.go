@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/drift"
 	"github.com/kube8/kube8-operator/internal/flow"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/render"
 )
@@ -37,10 +36,10 @@ func workloadOf(kind, stamp string, fields map[string]any) render.Object {
 }
 
 // canaryOf returns a situation: a changed workload of 4 pods has to prove itself. It began three minutes ago, if it has begun.
-func canaryOf(kind string, fields map[string]any, pods ...inventory.Pod) Situation {
+func canaryOf(kind string, fields map[string]any, pods ...live.Pod) Situation {
 	s := Situation{
 		Now: noon, Deployed: "r1", Want: wanted(changeHash+"cdef", "Secret/c-2=1", "Service/c=2"),
-		View:    drift.View{Objects: with(having("Secret/c-1=1", "Service/c=1", kind+"/c=1"), kind+"/c", func(s *drift.Seen) { s.Replicas = 4 })},
+		View:    live.View{Objects: with(having("Secret/c-1=1", "Service/c=1", kind+"/c=1"), kind+"/c", func(s *live.Seen) { s.Replicas = 4 })},
 		History: 2,
 		Canary:  &Canary{Pods: intstr.FromInt32(1), Hold: 5 * time.Minute, Template: "old", Seen: pods},
 	}
@@ -56,9 +55,9 @@ func begun(s Situation) Situation {
 	if err != nil {
 		panic(err)
 	}
-	secret := drift.Seen{Object: inventory.Object{UID: "new", Hash: "1"}, State: drift.InOrder, Pending: true}
+	secret := live.Seen{Object: live.Object{UID: "new", Hash: "1"}, State: live.InOrder, Pending: true}
 	s.View.Objects[ref("Secret/c-2")] = secret
-	s.View.Objects = with(s.View.Objects, workload.Ref.Use(), func(seen *drift.Seen) { seen.Hash = form.Hash })
+	s.View.Objects = with(s.View.Objects, workload.Ref.Use(), func(seen *live.Seen) { seen.Hash = form.Hash })
 	return s
 }
 
@@ -75,8 +74,8 @@ func flowing(ready time.Duration, found flow.Comparison) Situation {
 	return s
 }
 
-func podSince(ago time.Duration) inventory.Pod {
-	return inventory.Pod{Name: "c-x", Template: "new", Ready: true, Since: noon.Add(-ago)}
+func podSince(ago time.Duration) live.Pod {
+	return live.Pod{Name: "c-x", Template: "new", Ready: true, Since: noon.Add(-ago)}
 }
 
 func TestDecideWhatHasToProveItself(t *testing.T) {
@@ -108,7 +107,7 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 			"Proving\nchange Deployment/c\nproof: no proof counts before the workload limits the change to canary pods",
 		},
 		"a pod of another template proves nothing": {
-			begun(canaryOf("Deployment", deployment, inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Hour), Died: true})),
+			begun(canaryOf("Deployment", deployment, live.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Hour), Died: true})),
 			"Proving\nproof: canary pods (1 of 4) are not there, and have until 2026-01-02T12:12:00Z",
 		},
 		"a change whose container has died is refused, and what is deployed is mended": {
@@ -185,27 +184,27 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		},
 		"what else is harmed is mended meanwhile": {
 			changed(begun(canaryOf("Deployment", deployment, podSince(time.Minute))), func(s *Situation) {
-				s.View.Objects = with(s.View.Objects, "Service/c", func(seen *drift.Seen) { seen.State = drift.Changed })
+				s.View.Objects = with(s.View.Objects, "Service/c", func(seen *live.Seen) { seen.State = live.Changed })
 				s.Accepted = &Accepted{Want: wanted("r1", "Secret/c-1=1", "Service/c=1", "Deployment/c=1")}
 			}),
 			"Proving, restores\nmend: change Service/c\nproof: canary pods (1 of 4) prove the change until 2026-01-02T12:04:00Z",
 		},
 		"a canary that somebody has changed is applied again": {
 			changed(begun(canaryOf("Deployment", deployment, podSince(time.Minute))), func(s *Situation) {
-				s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *drift.Seen) { seen.State = drift.Changed })
+				s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *live.Seen) { seen.State = live.Changed })
 			}),
 			"Proving\ntry Service/c\nchange Deployment/c\nproof: canary pods (1 of 4) prove the change until 2026-01-02T12:04:00Z",
 		},
 		"what pods mount changes with another change only if the API server accepts all the rest": {
 			changed(begun(canaryOf("Deployment", deployment, podSince(time.Minute))), func(s *Situation) {
-				s.View.Objects = with(s.View.Objects, "Secret/c-2", func(seen *drift.Seen) { seen.Hash = "0" })
+				s.View.Objects = with(s.View.Objects, "Secret/c-2", func(seen *live.Seen) { seen.Hash = "0" })
 				s.View.Used = used("Secret/c-2")
 			}),
 			"Proving\ntry Service/c, try Deployment/c\nchange Secret/c-2\nproof: canary pods (1 of 4) prove the change until 2026-01-02T12:04:00Z",
 		},
 		"a workload that somebody has deleted comes back as it was before the change goes on": {
 			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) {
-				s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *drift.Seen) { seen.State = drift.Lost })
+				s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *live.Seen) { seen.State = live.Lost })
 				s.Accepted = &Accepted{Want: wanted("r1", "Secret/c-1=1", "Service/c=1", "Deployment/c=1")}
 			}),
 			"Deferred, restores\nmend: create Deployment/c with 4 pods\n" +
@@ -214,7 +213,7 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		"a workload that got its own form was proven, also if no operator could tell": {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) {
 				hash := s.Want.First(render.Workloads).Hash
-				s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *drift.Seen) { seen.Hash = hash })
+				s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *live.Seen) { seen.Hash = hash })
 			}), "Upgrade\ncreate Secret/c-2\nchange Service/c",
 		},
 		"an equal template has nothing to prove": {
@@ -223,7 +222,7 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		},
 		"a workload without pods has nothing to protect": {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) {
-				s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *drift.Seen) { seen.Replicas = 0 })
+				s.View.Objects = with(s.View.Objects, "Deployment/c", func(seen *live.Seen) { seen.Replicas = 0 })
 			}), "Upgrade\ntry Deployment/c\ncreate Secret/c-2\nchange Service/c\nchange Deployment/c",
 		},
 		"pods that cannot run beside each other are no canary": {
@@ -268,12 +267,12 @@ func TestDecideWhatHasToProveItself(t *testing.T) {
 		},
 		"a workload of another kind is no canary": {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) {
-				s.View.Objects = with(having("Service/c=2", "StatefulSet/c=1"), "StatefulSet/c", func(seen *drift.Seen) { seen.Replicas = 4 })
+				s.View.Objects = with(having("Service/c=2", "StatefulSet/c=1"), "StatefulSet/c", func(seen *live.Seen) { seen.Replicas = 4 })
 			}),
 			"Upgrade\ncreate Secret/c-2\ncreate Deployment/c\nmessage: StatefulSet \"c\" serves until Deployment \"c\" does",
 		},
 		"pods of a DaemonSet must have been ready for longer than a proof takes": {
-			canaryOf("DaemonSet", nil, inventory.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}),
+			canaryOf("DaemonSet", nil, live.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}),
 			"Deferred\nproof: the change begins to prove itself at 2026-01-02T12:14:01Z, when all pods have been ready for 15m0s",
 		},
 		"a DaemonSet without stamps has no canary": {

@@ -11,8 +11,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/configuration"
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -26,9 +25,9 @@ type CheckError struct {
 func (e *CheckError) Error() string { return e.message }
 
 // accepts tells whether a Job has accepted what is wanted: it has completed, or an object says so.
-func (s *Situation) accepts(job inventory.Reference) bool {
+func (s *Situation) accepts(job live.Reference) bool {
 	for what, seen := range s.View.Objects {
-		isThere := seen.IsThere() || what == job && seen.State == drift.Deleting // a policy may delete Jobs as soon as they end
+		isThere := seen.IsThere() || what == job && seen.State == live.Deleting // a policy may delete Jobs as soon as they end
 		if isThere && (seen.Checked == job.Name() || what == job && seen.Ended.Type == batchv1.JobComplete) {
 			return true
 		}
@@ -79,23 +78,21 @@ func (s *Situation) check(job render.Object) Plan {
 		wanted := &s.Want.Objects[i]
 		switch needed := s.View.Objects[wanted.Ref]; {
 		case wanted.Stage != render.Mounts:
-		case needed.State == drift.Contested:
+		case needed.State == live.Contested:
 			p.contest(wanted.Ref, needed, s.Now)
-		case needed.State == drift.Absent, needed.State == drift.Lost:
+		case needed.State == live.Absent, needed.State == live.Lost:
 			needs = append(needs, apply.Step{Action: apply.Create, Ref: wanted.Ref, Object: wanted, Reason: "the check needs it"})
 		}
 	}
 	p.add(needs)
 	switch {
-	case seen.State == drift.Deleting:
+	case seen.State == live.Deleting:
 		p.Note("%s is being deleted%s", job.Ref, heldBy(seen.Finalizers))
-	case seen.State == drift.Absent, seen.State == drift.Lost, seen.Ended.Type != "":
+	case seen.State == live.Absent, seen.State == live.Lost, seen.Ended.Type != "":
 		p.add([]apply.Step{{Action: apply.Create, Ref: job.Ref, Object: &job, Reason: "it has not accepted the change"}})
-	case seen.State == drift.Contested:
+	case seen.State == live.Contested:
 		p.contest(job.Ref, seen, s.Now)
-	case seen.State == drift.Behind:
-		p.Sooner(inventory.CacheDelay)
-	default:
+	case seen.State != live.Stale:
 		p.awaitCheck(seen, s.Now)
 	}
 	return p
@@ -110,7 +107,7 @@ const (
 )
 
 // awaitCheck has a Job that runs looked at again: nothing else tells what keeps its pod from running.
-func (p *Plan) awaitCheck(job drift.Seen, now time.Time) {
+func (p *Plan) awaitCheck(job live.Seen, now time.Time) {
 	age := now.Sub(job.Created)
 	if age < slowCheck {
 		p.Sooner(slowCheck - age)
@@ -169,7 +166,7 @@ func (e Exit) Message() string {
 }
 
 // refusal returns the error of a Job that has not accepted the change, or nil if it must be tried again now.
-func (s *Situation) refusal(job inventory.Reference, seen drift.Seen) error {
+func (s *Situation) refusal(job live.Reference, seen live.Seen) error {
 	namespace := s.Want.Has(job).Content.GetNamespace()
 	reason := seen.Ended.Reason
 	exit := ExitOf(reason, seen.Ended.Message)

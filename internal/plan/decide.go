@@ -6,8 +6,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/claims"
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -28,7 +27,20 @@ func Decide(s Situation) Plan {
 		s.mend(&p)
 	}
 	s.renew(&p)
+	if s.isLate() {
+		p.Sooner(live.CacheDelay)
+	}
 	return p
+}
+
+// isLate tells whether the informer cache does not show yet what was applied. No event need come when that has gone meanwhile.
+func (s *Situation) isLate() bool {
+	for _, seen := range s.View.Objects {
+		if seen.State == live.Stale {
+			return true
+		}
+	}
+	return false
 }
 
 // next decides where the Collector goes from here.
@@ -90,7 +102,7 @@ func (s *Situation) towards(changes bool) Plan {
 	p.Verdict = s.verdict(changes, len(steps))
 	deletes, adopts := s.prune(steps, &p)
 	p.add(adopts)
-	var untried inventory.Reference
+	var untried live.Reference
 	p.Orphans = s.orphans() // also of a change that was taken back
 	if changes && !s.Restores {
 		p.Tries, untried = s.tries(steps)
@@ -102,7 +114,7 @@ func (s *Situation) towards(changes bool) Plan {
 
 // order adds steps to the plan, stage by stage. A refusal comes before anything that serves is changed, where that is possible: what is new
 // comes first, and then what was refused last.
-func (s *Situation) order(steps []apply.Step, untried inventory.Reference, p *Plan) {
+func (s *Situation) order(steps []apply.Step, untried live.Reference, p *Plan) {
 	left := slices.Clone(steps)
 	take := func(which func(apply.Step) bool) {
 		var group []apply.Step
@@ -153,38 +165,35 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	isSame := seen.Hash == wanted.Hash && !step.ScalesUp
 	step.Leaves = wanted.Ref == s.Scaled && !isSame
 	switch seen.State {
-	case drift.Absent, drift.Lost:
+	case live.Absent, live.Lost:
 		step.Action, step.UID, step.InUse, step.Leaves, step.Reason = apply.Create, "", false, false, "it is not there"
-		if seen.State == drift.Lost {
+		if seen.State == live.Lost {
 			step.Reason = "somebody has deleted it"
 		}
 		return s.exchange(step), nil
-	case drift.Deleting:
+	case live.Deleting:
 		p.Note("%s is being deleted%s; the operator creates it again when it has gone", wanted.Ref, heldBy(seen.Finalizers))
 		return nil, nil
-	case drift.Contested:
+	case live.Contested:
 		p.Note(Contested, EditorOf(seen.Editor), wanted.Ref)
 		if isSame {
 			p.Sooner(seen.Next.Sub(s.Now))
 			return nil, nil
 		}
 		step.Reason = "it differs from the revision"
-	case drift.InOrder, drift.Behind:
-		if isSame && (!step.HandsOver || seen.State == drift.Behind) {
-			if seen.State == drift.Behind {
-				p.Sooner(inventory.CacheDelay)
-			}
+	case live.InOrder, live.Stale:
+		if isSame && (!step.HandsOver || seen.State == live.Stale) {
 			return nil, nil
 		}
 		if step.Reason = "it differs from the revision"; s.isStopped(wanted) {
 			step.Reason = "it has no pods, and a HorizontalPodAutoscaler does nothing about that"
 		}
-	case drift.Changed:
+	case live.Changed:
 		if seen.Held {
 			p.Note(Contested, EditorOf(seen.Editor), wanted.Ref)
 		}
 		step.Reason = EditorOf(seen.Editor) + " has changed it"
-	case drift.Unknown:
+	case live.Unknown:
 		step.Reason = "it is not known what has happened to it"
 	}
 	if found, isImmutable := s.Immutable[wanted.Ref]; isImmutable {
@@ -211,7 +220,7 @@ func (s *Situation) within(step *apply.Step, found apply.Immutable) (*apply.Step
 			found.Applied = found.Wanted
 		case !s.changes():
 			found.Applied, found.TakesBack = nil, true
-		case s.Canary == nil || s.Canary.Last.Hash != s.shortHash():
+		case !found.IsCanaryOf(s.shortHash()):
 			found.Superseded = !found.IsOfDeployed()
 		}
 		var err error
@@ -245,10 +254,10 @@ func (s *Situation) exchange(step *apply.Step) *apply.Step {
 // tries returns dry runs of all steps but the first that change what serves, and of what is created when it has gone: a refusal of one
 // of them must leave the others undone. There are none if nothing serves yet, unless an object of another owner was met before. The
 // first one is its own dry run: it is done before others of its stage.
-func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inventory.Reference) {
+func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried live.Reference) {
 	serves := s.Conflicted || s.Deployed != "" // the informer cache may not show it
 	for what := range s.View.Objects {
-		serves = serves || inventory.IsWorkload(what.Kind().Kind)
+		serves = serves || live.IsWorkload(what.Kind().Kind)
 	}
 	if !serves {
 		return nil, untried
@@ -272,7 +281,7 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 	}
 	for i := range s.Want.Objects {
 		wanted := &s.Want.Objects[i]
-		if seen := s.View.Objects[wanted.Ref]; seen.State == drift.Deleting {
+		if seen := s.View.Objects[wanted.Ref]; seen.State == live.Deleting {
 			old := &apply.Old{Ref: wanted.Ref, UID: seen.UID}
 			tries = append(tries, apply.Step{Action: apply.Try, Ref: wanted.Ref, Object: wanted, Old: old, Reason: "it is created when it has gone"})
 		}
@@ -280,7 +289,7 @@ func (s *Situation) tries(steps []apply.Step) (tries []apply.Step, untried inven
 	return tries, untried
 }
 
-func remove(what inventory.Reference, seen drift.Seen, reason string) apply.Step {
+func remove(what live.Reference, seen live.Seen, reason string) apply.Step {
 	return apply.Step{Action: apply.Delete, Ref: what, UID: seen.UID, Reason: reason}
 }
 

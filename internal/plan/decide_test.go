@@ -19,17 +19,16 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/cache"
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // ref returns the reference to an object, such as "Secret/a".
-func ref(text string) inventory.Reference {
+func ref(text string) live.Reference {
 	kind, name, _ := strings.Cut(text, "/")
-	return inventory.NewReference(schema.GroupVersionKind{Version: "v1", Kind: kind}, name)
+	return live.NewReference(schema.GroupVersionKind{Version: "v1", Kind: kind}, name)
 }
 
 // wanted returns what a Collector is to become: objects such as "Secret/a=1", where 1 is the hash. After the hash "+excludes", and
@@ -57,25 +56,25 @@ func wanted(hash string, objects ...string) Want {
 }
 
 // having returns what a Collector has: objects such as "Secret/a=1", in order unless the text says another state after a space.
-func having(objects ...string) map[inventory.Reference]drift.Seen {
-	states := map[string]drift.State{
-		"": drift.InOrder, "unknown": drift.Unknown, "behind": drift.Behind, "changed": drift.Changed,
-		"contested": drift.Contested, "lost": drift.Lost, "deleting": drift.Deleting,
+func having(objects ...string) map[live.Reference]live.Seen {
+	states := map[string]live.State{
+		"": live.InOrder, "unknown": live.Unknown, "stale": live.Stale, "changed": live.Changed,
+		"contested": live.Contested, "lost": live.Lost, "deleting": live.Deleting,
 	}
-	all := map[inventory.Reference]drift.Seen{}
+	all := map[live.Reference]live.Seen{}
 	for i, text := range objects {
 		text, state, _ := strings.Cut(text, " ")
 		what, hash, _ := strings.Cut(text, "=")
-		found := inventory.Object{
+		found := live.Object{
 			UID: types.UID("uid-of-" + what), Hash: hash, Version: strconv.Itoa(100 + i), Created: noon.Add(time.Duration(i) * time.Minute), Editor: "rival",
 		}
-		all[ref(what)] = drift.Seen{Object: found, State: states[state], Next: noon.Add(time.Minute)}
+		all[ref(what)] = live.Seen{Object: found, State: states[state], Next: noon.Add(time.Minute)}
 	}
 	return all
 }
 
 // with changes one object of a view.
-func with(view map[inventory.Reference]drift.Seen, what string, change func(*drift.Seen)) map[inventory.Reference]drift.Seen {
+func with(view map[live.Reference]live.Seen, what string, change func(*live.Seen)) map[live.Reference]live.Seen {
 	seen := view[ref(what)]
 	change(&seen)
 	view[ref(what)] = seen
@@ -83,8 +82,8 @@ func with(view map[inventory.Reference]drift.Seen, what string, change func(*dri
 }
 
 // held has a finalizer keep one object of a view.
-func held(view map[inventory.Reference]drift.Seen, what string) map[inventory.Reference]drift.Seen {
-	return with(view, what, func(seen *drift.Seen) { seen.Finalizers = []string{"example.com/held"} })
+func held(view map[live.Reference]live.Seen, what string) map[live.Reference]live.Seen {
+	return with(view, what, func(seen *live.Seen) { seen.Finalizers = []string{"example.com/held"} })
 }
 
 // setOf returns a StatefulSet whose claims have a size.
@@ -106,7 +105,7 @@ func claimsOf(names ...string) (claims []corev1.PersistentVolumeClaim) {
 	return claims
 }
 
-func used(names ...string) inventory.Used { return inventory.UsedBy(cache.UsesOf(names)) }
+func used(names ...string) live.Used { return live.UsedBy(cache.UsesOf(names)) }
 
 // brief writes a plan: the verdict, and a line for each group of steps.
 func brief(p Plan) string {
@@ -187,7 +186,7 @@ func TestDecide(t *testing.T) {
 	serving := having("ServiceAccount/c=1", "Secret/c-1=1", "Service/c=1", "Deployment/c=1")
 	decisions{
 		"nothing is done while all is in order": {
-			Situation{Deployed: "r1", Want: wanted("r1", "Secret/c-1=1", "Deployment/c=1"), View: drift.View{Objects: having("Secret/c-1=1", "Deployment/c=1")}},
+			Situation{Deployed: "r1", Want: wanted("r1", "Secret/c-1=1", "Deployment/c=1"), View: live.View{Objects: having("Secret/c-1=1", "Deployment/c=1")}},
 			"InSync",
 		},
 		"a first revision is created in stages, and nothing is tried before": {
@@ -201,49 +200,49 @@ func TestDecide(t *testing.T) {
 		"all but the first change of what serves are tried before": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "ServiceAccount/c=2", "Secret/c-1=1", "Service/c=2", "Deployment/c=2", "NetworkPolicy/c=1"),
-				View: drift.View{Objects: serving, Used: used("ServiceAccount/c", "Secret/c-1")},
+				View: live.View{Objects: serving, Used: used("ServiceAccount/c", "Secret/c-1")},
 			},
 			"Upgrade\ntry Service/c, try NetworkPolicy/c, try Deployment/c\nchange ServiceAccount/c\nchange Service/c, create NetworkPolicy/c\nchange Deployment/c",
 		},
 		"what somebody has changed or deleted is repaired": {
 			Situation{
 				Deployed: "r1", Want: wanted("r1", "Secret/c-1=1", "Service/c=1", "Deployment/c=1"),
-				View: drift.View{Objects: having("Secret/c-1=1", "Service/c=1 lost", "Deployment/c=1 changed")},
+				View: live.View{Objects: having("Secret/c-1=1", "Service/c=1 lost", "Deployment/c=1 changed")},
 			},
 			"Drifted\ncreate Service/c\nchange Deployment/c",
 		},
 		"after a start with objects that are not those of the status all are applied": {
 			Situation{
 				Deployed: "r1", Want: wanted("r1", "Service/c=1", "Deployment/c=1"),
-				View: drift.View{Objects: having("Service/c=1 unknown", "Deployment/c=1 unknown")},
+				View: live.View{Objects: having("Service/c=1 unknown", "Deployment/c=1 unknown")},
 			},
 			"Drifted\nchange Service/c\nchange Deployment/c",
 		},
 		"what the informer cache does not show yet is left alone": {
 			Situation{
 				Deployed: "r1", Want: wanted("r1", "Service/c=1", "Deployment/c=1"),
-				View: drift.View{Objects: having("Service/c=1 behind", "Deployment/c=1")},
+				View: live.View{Objects: having("Service/c=1 stale", "Deployment/c=1")},
 			},
 			"InSync",
 		},
 		"an object that is changed again and again waits for its repair": {
 			Situation{
 				Now: noon, Deployed: "r1", Want: wanted("r1", "Service/c=1", "Deployment/c=1"),
-				View: drift.View{Objects: having("Service/c=1", "Deployment/c=1 contested")},
+				View: live.View{Objects: having("Service/c=1", "Deployment/c=1 contested")},
 			},
 			`InSync` + "\n" + `message: rival changes Deployment "c" again and again, so the operator repairs it less and less often`,
 		},
 		"a contested object takes another revision at once": {
 			Situation{
-				Now: noon, Deployed: "r1", Want: wanted("r2", "Deployment/c=2"), View: drift.View{Objects: having("Deployment/c=1 contested")},
+				Now: noon, Deployed: "r1", Want: wanted("r2", "Deployment/c=2"), View: live.View{Objects: having("Deployment/c=1 contested")},
 			},
 			"Upgrade\nchange Deployment/c\n" + `message: rival changes Deployment "c" again and again, so the operator repairs it less and less often`,
 		},
 		"an object in deletion is waited for, and named": {
 			Situation{
 				Deployed: "r1", Want: wanted("r1", "PersistentVolumeClaim/c-a=1", "Deployment/c=1"),
-				View: drift.View{Objects: with(having("PersistentVolumeClaim/c-a=1 deleting", "Deployment/c=1"), "PersistentVolumeClaim/c-a",
-					func(seen *drift.Seen) { seen.Finalizers = []string{"kubernetes.io/pvc-protection"} })},
+				View: live.View{Objects: with(having("PersistentVolumeClaim/c-a=1 deleting", "Deployment/c=1"), "PersistentVolumeClaim/c-a",
+					func(seen *live.Seen) { seen.Finalizers = []string{"kubernetes.io/pvc-protection"} })},
 			},
 			`InSync` + "\n" + `message: PersistentVolumeClaim "c-a" is being deleted, and held by finalizers kubernetes.io/pvc-protection; ` +
 				`the operator creates it again when it has gone`,
@@ -257,19 +256,23 @@ func TestAPlanSaysWhenToLookAgain(t *testing.T) {
 		want   time.Duration
 	}{
 		"never, if something happens first":              {"Service/c=1", 0},
-		"when the informer cache should have caught up":  {"Service/c=1 behind", inventory.CacheDelay},
+		"when the informer cache should have caught up":  {"Service/c=1 stale", live.CacheDelay},
 		"when a contested object may be repaired":        {"Service/c=1 contested", time.Minute},
 		"never for an object in deletion: its end tells": {"Service/c=1 deleting", 0},
 	} {
-		p := Decide(Situation{Now: noon, Deployed: "r1", Want: wanted("r1", "Service/c=1"), View: drift.View{Objects: having(row.object)}})
+		p := Decide(Situation{Now: noon, Deployed: "r1", Want: wanted("r1", "Service/c=1"), View: live.View{Objects: having(row.object)}})
 		if p.After != row.want {
 			t.Errorf("%s: after %s, want %s", name, p.After, row.want)
 		}
 	}
+	waits := Situation{Now: noon, Deployed: "r1", ByOperator: true, Want: wanted("r2", "Service/c=2"), View: live.View{Objects: having("Service/c=1 stale")}}
+	if p := Decide(waits); p.Verdict != Deferred || p.After != live.CacheDelay {
+		t.Errorf("while a change waits: %s after %s, want %s", p.Verdict, p.After, live.CacheDelay)
+	}
 }
 
 func TestAStepSaysWhatItDoesAndWhy(t *testing.T) {
-	p := Decide(Situation{Deployed: "r1", Want: wanted("r1", "Service/c=1"), View: drift.View{Objects: having("Service/c=1 changed")}})
+	p := Decide(Situation{Deployed: "r1", Want: wanted("r1", "Service/c=1"), View: live.View{Objects: having("Service/c=1 changed")}})
 	if got, want := p.Groups[0][0].String(), `change Service "c" (rival has changed it)`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -5,8 +5,7 @@ import (
 	"slices"
 
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -41,10 +40,10 @@ func (s *Situation) Drifts() bool {
 }
 
 // Harmed returns the objects that may have to be repaired.
-func (s *Situation) Harmed() map[inventory.Reference]bool {
-	harmed := map[inventory.Reference]bool{}
+func (s *Situation) Harmed() map[live.Reference]bool {
+	harmed := map[live.Reference]bool{}
 	for what, seen := range s.View.Objects {
-		mayDrift := seen.State == drift.Unknown || seen.State == drift.Lost || seen.State == drift.Changed
+		mayDrift := seen.State == live.Unknown || seen.State == live.Lost || seen.State == live.Changed
 		if mayDrift && render.StageOf(what.Kind().Kind) != render.Checks {
 			harmed[what] = true
 		}
@@ -58,8 +57,8 @@ func (s *Situation) IsHarmed(knowsMounts bool) bool {
 	runs := false
 	for what, seen := range s.View.Objects {
 		stage := render.StageOf(what.Kind().Kind)
-		isLost := seen.State == drift.Lost && !seen.Pending && (stage != render.Mounts || !knowsMounts)
-		if (isLost || seen.State == drift.Changed) && stage != render.Checks {
+		isLost := seen.State == live.Lost && !seen.Pending && (stage != render.Mounts || !knowsMounts)
+		if (isLost || seen.State == live.Changed) && stage != render.Checks {
 			return true
 		}
 		runs = runs || stage == render.Workloads

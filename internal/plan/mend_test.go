@@ -7,22 +7,21 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 )
 
 // The deployed revision is mended by the plan that goes forward, or does not.
 func TestDecideHowWhatServesIsMended(t *testing.T) {
-	lost := drift.View{Objects: having("Service/c=1 lost", "Deployment/c=1")}
-	half := drift.View{Objects: having("Service/c=2", "Deployment/c=1")}
+	lost := live.View{Objects: having("Service/c=1 lost", "Deployment/c=1")}
+	half := live.View{Objects: having("Service/c=2", "Deployment/c=1")}
 	deployed := wanted("r1", "Service/c=1", "Deployment/c=1")
 	quota := errors.New("exceeded quota")
-	serving := with(having("Deployment/c=2"), "Deployment/c", func(seen *drift.Seen) { seen.Replicas, seen.Serves = 1, true })
+	serving := with(having("Deployment/c=2"), "Deployment/c", func(seen *live.Seen) { seen.Replicas, seen.Serves = 1, true })
 	decisions{
 		"its record is read only where something has drifted": {
 			Situation{
 				Deployed: "r1", Refusal: quota, Want: wanted("r2", "Service/c=1", "Deployment/c=2"),
-				View: drift.View{Objects: having("Service/c=1", "Deployment/c=1")},
+				View: live.View{Objects: having("Service/c=1", "Deployment/c=1")},
 			},
 			"Refused\nerror: exceeded quota",
 		},
@@ -40,15 +39,15 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 		"nothing is changed back that is as it was": {
 			Situation{
 				Deployed: "r1", Refusal: quota, Begun: true, Want: wanted("r2", "Service/c=2", "Deployment/c=2"),
-				View: drift.View{Objects: having("Service/c=1", "Deployment/c=1")}, Accepted: &Accepted{Recorded: deployed, Want: deployed},
+				View: live.View{Objects: having("Service/c=1", "Deployment/c=1")}, Accepted: &Accepted{Recorded: deployed, Want: deployed},
 			},
 			"Refused, restores\nerror: exceeded quota",
 		},
 		"what a refused revision has created beside it goes": {
 			Situation{
 				Deployed: "r1", Refusal: quota, Begun: true, Accepted: &Accepted{Recorded: deployed, Want: deployed},
-				View: drift.View{Objects: with(having("Service/c=1", "Deployment/c=1", "Ingress/c=1"), "Ingress/c",
-					func(seen *drift.Seen) { seen.Pending = true })},
+				View: live.View{Objects: with(having("Service/c=1", "Deployment/c=1", "Ingress/c=1"), "Ingress/c",
+					func(seen *live.Seen) { seen.Pending = true })},
 			},
 			"Refused, restores\nmend: delete Ingress/c\nerror: exceeded quota",
 		},
@@ -69,7 +68,7 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 		"a check uses what is lost as the deployed revision has it": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "ServiceAccount/c=2", "Secret/c-2=2", "Job/c-check=1", "Deployment/c=2"),
-				View:     drift.View{Objects: having("ServiceAccount/c=1 lost", "Deployment/c=1")},
+				View:     live.View{Objects: having("ServiceAccount/c=1 lost", "Deployment/c=1")},
 				Accepted: &Accepted{Want: wanted("r1", "ServiceAccount/c=1", "Deployment/c=1")},
 			},
 			"Checking, restores\ncreate Secret/c-2\ncreate Job/c-check\nmend: create ServiceAccount/c",
@@ -77,7 +76,7 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 		"a check uses what is lost as the change has it, if that cannot be mended": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "ServiceAccount/c=2", "Job/c-check=1", "Deployment/c=2"), Unmended: errors.New("denied"),
-				View: drift.View{Objects: having("ServiceAccount/c=1 lost", "Deployment/c=1")},
+				View: live.View{Objects: having("ServiceAccount/c=1 lost", "Deployment/c=1")},
 			},
 			"Checking, restores\ncreate ServiceAccount/c\ncreate Job/c-check\nunmended: denied",
 		},
@@ -91,14 +90,14 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 		},
 		"pods get their StatefulSet back from the record before the Collector goes": {
 			Situation{
-				Deployed: "r1", Deletes: true, View: drift.View{Objects: having("Service/c=1"), Orphans: 2},
+				Deployed: "r1", Deletes: true, View: live.View{Objects: having("Service/c=1"), Orphans: 2},
 				Accepted: &Accepted{Recorded: wanted("r1", "StatefulSet/c=1"), Want: wanted("r1", "StatefulSet/c=1")},
 			},
 			"Uninstalling, restores\nmend: create StatefulSet/c with 2 pods\nerror: the deployed StatefulSet takes its pods back before it goes",
 		},
 		"pods that look like those of a StatefulSet keep no Collector whose record has a Deployment": {
 			Situation{
-				Deployed: "r1", Deletes: true, View: drift.View{Objects: having("Service/c=1"), Orphans: 2},
+				Deployed: "r1", Deletes: true, View: live.View{Objects: having("Service/c=1"), Orphans: 2},
 				Accepted: &Accepted{Recorded: deployed, Want: deployed},
 			},
 			"Uninstalling\ndelete Service/c",
@@ -106,13 +105,13 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 		"pods of an earlier StatefulSet go with a Collector whose record has a Deployment": {
 			Situation{
 				Deployed: "r1", Deletes: true, Accepted: &Accepted{Recorded: deployed, Want: deployed},
-				View: drift.View{Objects: having("StatefulSet/c=1 lost"), Orphans: 1, Pods: []inventory.Pod{{Name: "c-0", Orphan: true}}},
+				View: live.View{Objects: having("StatefulSet/c=1 lost"), Orphans: 1, Pods: []live.Pod{{Name: "c-0", Orphan: true}}},
 			},
 			"Uninstalling\ndelete Pod/c-0",
 		},
 		"pods whose StatefulSet cannot be created keep the Collector for a while": {
 			Situation{
-				Deployed: "r1", Deletes: true, View: drift.View{Objects: having("Service/c=1"), Orphans: 2}, Unmended: quota,
+				Deployed: "r1", Deletes: true, View: live.View{Objects: having("Service/c=1"), Orphans: 2}, Unmended: quota,
 				Accepted: &Accepted{Recorded: wanted("r1", "StatefulSet/c=1"), Want: wanted("r1", "StatefulSet/c=1")},
 			},
 			"Uninstalling\nerror: pods run without their StatefulSet, and would stay: exceeded quota",
@@ -120,21 +119,21 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 		"pods whose StatefulSet cannot be created serve until another kind does": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Deployment/c=2"), Unmended: quota,
-				View: drift.View{Objects: having("StatefulSet/c=1 lost"), Orphans: 1, Pods: []inventory.Pod{{Name: "c-0", Orphan: true}}},
+				View: live.View{Objects: having("StatefulSet/c=1 lost"), Orphans: 1, Pods: []live.Pod{{Name: "c-0", Orphan: true}}},
 			},
 			"Upgrade\nadopt StatefulSet/c\ncreate Deployment/c with 1 pods\nmessage: Pod \"c-0\" serves until Deployment \"c\" does",
 		},
 		"and go then": {
 			Situation{
 				Deployed: "r2", Want: wanted("r2", "Deployment/c=2"),
-				View: drift.View{Objects: serving, Orphans: 1, Pods: []inventory.Pod{{Name: "c-0", Orphan: true}}},
+				View: live.View{Objects: serving, Orphans: 1, Pods: []live.Pod{{Name: "c-0", Orphan: true}}},
 			},
 			"InSync\ndelete Pod/c-0",
 		},
 		"pods whose StatefulSet may be created soon wait for that": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Deployment/c=2"), Unmended: apierrors.NewInternalError(errors.New("no answer")),
-				View: drift.View{Objects: having("StatefulSet/c=1 lost"), Orphans: 1, Pods: []inventory.Pod{{Name: "c-0", Orphan: true}}},
+				View: live.View{Objects: having("StatefulSet/c=1 lost"), Orphans: 1, Pods: []live.Pod{{Name: "c-0", Orphan: true}}},
 			},
 			"Deferred, restores\nmessage: the deployed StatefulSet takes its pods back before the mode changes\n" +
 				"unmended: Internal error occurred: no answer",
@@ -142,7 +141,7 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 		"a change is not accepted without a proof because a record cannot be read for a moment": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "Deployment/c=2"), Unmended: apierrors.NewInternalError(errors.New("no answer")),
-				View:   drift.View{Objects: with(having("Deployment/c=1 deleting"), "Deployment/c", func(seen *drift.Seen) { seen.Replicas = 4 })},
+				View:   live.View{Objects: with(having("Deployment/c=1 deleting"), "Deployment/c", func(seen *live.Seen) { seen.Replicas = 4 })},
 				Canary: &Canary{Pods: intstr.FromInt32(1), Template: "old"},
 			},
 			"Deferred, restores\nmessage: Deployment \"c\" of the deployed revision comes back before the change is proven\n" +
@@ -172,13 +171,13 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 		"a mode does not wait for a StatefulSet that the deployed revision does not have": {
 			Situation{
 				Deployed: "r1", Want: wanted("r2", "DaemonSet/c=2"), Accepted: &Accepted{Recorded: deployed, Want: deployed},
-				View: drift.View{Objects: having("StatefulSet/c=1 lost", "Deployment/c=1"), Orphans: 1},
+				View: live.View{Objects: having("StatefulSet/c=1 lost", "Deployment/c=1"), Orphans: 1},
 			},
 			"Upgrade\nadopt StatefulSet/c\ncreate DaemonSet/c",
 		},
 		"and no longer": {
 			Situation{
-				Deployed: "r1", Deletes: true, Late: true, View: drift.View{Objects: having("Service/c=1"), Orphans: 2}, Unmended: quota,
+				Deployed: "r1", Deletes: true, Late: true, View: live.View{Objects: having("Service/c=1"), Orphans: 2}, Unmended: quota,
 				Accepted: &Accepted{Recorded: wanted("r1", "StatefulSet/c=1"), Want: wanted("r1", "StatefulSet/c=1")},
 			},
 			"Uninstalling\ndelete Service/c",
@@ -187,7 +186,7 @@ func TestDecideHowWhatServesIsMended(t *testing.T) {
 }
 
 func TestTheRecordOfWhatIsDeployedIsAskedForOnce(t *testing.T) {
-	s := Situation{Deployed: "r1", Refusal: errors.New("no"), View: drift.View{Objects: having("Service/c=1 lost", "Deployment/c=1")}}
+	s := Situation{Deployed: "r1", Refusal: errors.New("no"), View: live.View{Objects: having("Service/c=1 lost", "Deployment/c=1")}}
 	if p := Decide(s); !p.Recalls || len(p.Mends) > 0 {
 		t.Errorf("without the record: %+v", p)
 	}

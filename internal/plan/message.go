@@ -6,8 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -22,13 +21,13 @@ func (s *Situation) deferred() Plan {
 // Remembered is what an operator remembers of a Collector that it need not render.
 type Remembered struct {
 	Now, Until time.Time // for how long it can be taken to be unchanged
-	Objects    map[inventory.Reference]drift.Seen
-	ToPrune    map[inventory.Reference]bool
+	Objects    map[live.Reference]live.Seen
+	ToPrune    map[live.Reference]bool
 	IsDeferred bool // a change of the operator waits for its turn
 
 	// ScaledBy is the autoscaler of another client that sets the number of pods of Scaled, or empty. It is looked for again at NextLook.
 	ScaledBy string
-	Scaled   inventory.Reference
+	Scaled   live.Reference
 	NextLook time.Time
 }
 
@@ -42,14 +41,14 @@ func Unchanged(known Remembered) (p Plan, isUnchanged bool) {
 	if !now.Before(known.Until) || known.ScaledBy != "" && !now.Before(known.NextLook) || areStopped(view) {
 		return p, false
 	}
-	var first inventory.Reference // of those that are contested, so that the message is always the same
+	var first live.Reference // of those that are contested, so that the message is always the same
 	for what, seen := range view {
 		switch {
 		case seen.Pending: // a change that was taken back has left it
 			return p, false
-		case seen.State == drift.InOrder, toPrune[what]:
-		case seen.State == drift.Contested:
-			if first == (inventory.Reference{}) || what.Use() < first.Use() {
+		case seen.State == live.InOrder, toPrune[what]:
+		case seen.State == live.Contested:
+			if first == (live.Reference{}) || what.Use() < first.Use() {
 				first = what
 			}
 			p.Sooner(seen.Next.Sub(now))
@@ -80,7 +79,7 @@ func (p *Plan) Note(format string, args ...any) {
 }
 
 // contest names an object that another client changes again and again, and has it looked at when its next repair is due.
-func (p *Plan) contest(what inventory.Reference, seen drift.Seen, now time.Time) {
+func (p *Plan) contest(what live.Reference, seen live.Seen, now time.Time) {
 	p.Note(Contested, EditorOf(seen.Editor), what)
 	p.Sooner(seen.Next.Sub(now))
 }
@@ -96,11 +95,11 @@ func heldBy(finalizers []string) string {
 }
 
 // nameHeld names an object in deletion that only a finalizer keeps, although it still leads to pods, runs them or scales them.
-func (p *Plan) nameHeld(view map[inventory.Reference]drift.Seen) {
-	var first inventory.Reference // so that the message is always the same
+func (p *Plan) nameHeld(view map[live.Reference]live.Seen) {
+	var first live.Reference // so that the message is always the same
 	for what, seen := range view {
-		isHeld := seen.State == drift.Deleting && len(seen.Finalizers) > 0 && render.StageOf(what.Kind().Kind) >= render.Network
-		if isHeld && (first == (inventory.Reference{}) || what.Use() < first.Use()) {
+		isHeld := seen.State == live.Deleting && len(seen.Finalizers) > 0 && render.StageOf(what.Kind().Kind) >= render.Network
+		if isHeld && (first == (live.Reference{}) || what.Use() < first.Use()) {
 			first = what
 		}
 	}

@@ -6,8 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -17,12 +16,12 @@ func (s *Situation) isOrphaned() bool {
 	others := false
 	for what, seen := range s.View.Objects {
 		switch kind := what.Kind().Kind; {
-		case !inventory.IsWorkload(kind):
+		case !live.IsWorkload(kind):
 		case kind == "StatefulSet" && s.View.Orphans > 0,
-			seen.State == drift.Deleting && slices.Contains(seen.Finalizers, metav1.FinalizerOrphanDependents):
+			seen.State == live.Deleting && slices.Contains(seen.Finalizers, metav1.FinalizerOrphanDependents):
 			return true
-		case s.Deletes && seen.State == drift.Deleting: // it goes, and takes only its own pods with it
-		case seen.State != drift.Lost, !seen.Pending && kind != "StatefulSet": // the deployed one, whether it is there or not
+		case s.Deletes && seen.State == live.Deleting: // it goes, and takes only its own pods with it
+		case seen.State != live.Lost, !seen.Pending && kind != "StatefulSet": // the deployed one, whether it is there or not
 			others = true
 		}
 	}
@@ -41,12 +40,12 @@ func (s *Situation) loses() bool {
 func (s *Situation) awaitSet() Plan {
 	p := Plan{Verdict: Deferred, Restores: true}
 	for what, seen := range s.View.Objects {
-		if what.Kind().Kind == "StatefulSet" && seen.State == drift.Deleting {
+		if what.Kind().Kind == "StatefulSet" && seen.State == live.Deleting {
 			p.Note("%s is being deleted%s; the deployed one takes its pods back before the mode changes", what, heldBy(seen.Finalizers))
 			return p
 		}
 	}
-	p.After, p.Message = inventory.CacheDelay, "the deployed StatefulSet takes its pods back before the mode changes"
+	p.After, p.Message = live.CacheDelay, "the deployed StatefulSet takes its pods back before the mode changes"
 	return p
 }
 

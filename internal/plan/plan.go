@@ -11,8 +11,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -101,7 +100,7 @@ type Plan struct {
 	Unproven string
 
 	// ToPrune are objects that are pruned later: once pods have gone, or others serve.
-	ToPrune map[inventory.Reference]bool
+	ToPrune map[live.Reference]bool
 
 	// SlowCheck is a Job whose pod may be kept from running, or empty.
 	SlowCheck types.UID
@@ -122,7 +121,7 @@ func (p *Plan) Revises() bool {
 }
 
 // does tells whether a step of the plan's groups, or one that mends, is about an object.
-func (p *Plan) does(what inventory.Reference) bool {
+func (p *Plan) does(what live.Reference) bool {
 	return slices.ContainsFunc(slices.Concat(p.Groups, p.Mends), func(group []apply.Step) bool {
 		return slices.ContainsFunc(group, func(step apply.Step) bool { return step.Ref == what })
 	})
@@ -173,7 +172,7 @@ type Situation struct {
 
 	// Disowned are workloads that the operator has applied and that no longer have an owner reference. It is empty unless the Collector is
 	// being deleted.
-	Disowned []inventory.Reference
+	Disowned []live.Reference
 
 	// Deployed is the hash of what was rendered for the deployed revision. Empty says that there is none, or that it is not known.
 	Deployed string
@@ -182,7 +181,7 @@ type Situation struct {
 	Want Want
 
 	// View is what the Collector has. Used of it is needed for another revision, and if there is more than what is wanted.
-	View drift.View
+	View live.View
 
 	// ByOperator tells that only the operator has changed what is rendered: the chart, or the capabilities of the cluster.
 	ByOperator bool
@@ -213,7 +212,7 @@ type Situation struct {
 	Canary *Canary
 
 	// Refused is the object that the last reconcile could not apply for the same change.
-	Refused inventory.Reference
+	Refused live.Reference
 
 	// History is how many Secrets with configurations stay.
 	History int
@@ -223,7 +222,7 @@ type Situation struct {
 
 	// ScaledBy is another client's autoscaler. It sets the number of pods of the workload Scaled, although the revision has one, too. Both
 	// are empty without such an autoscaler.
-	Scaled   inventory.Reference
+	Scaled   live.Reference
 	ScaledBy string
 
 	// Reported is the Job whose end without a verdict the last reconcile has reported.
@@ -261,7 +260,7 @@ type Want struct {
 }
 
 // Has returns the wanted object of a reference, or nil.
-func (w Want) Has(what inventory.Reference) *render.Object {
+func (w Want) Has(what live.Reference) *render.Object {
 	for i := range w.Objects {
 		if w.Objects[i].Ref == what {
 			return &w.Objects[i]
@@ -280,7 +279,7 @@ func (w Want) without(others Want) Want {
 }
 
 // Keeps tells whether an object of a reference is wanted as long as the revision is deployed. A check is not.
-func (w Want) Keeps(what inventory.Reference) bool {
+func (w Want) Keeps(what live.Reference) bool {
 	wanted := w.Has(what)
 	return wanted != nil && wanted.Stage != render.Checks
 }

@@ -8,8 +8,7 @@ import (
 	"strings"
 
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -24,19 +23,19 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 	kept, mustWait := s.history(), s.handsOver(p)
 	if len(unseen) > 0 {
 		mustWait = true
-		p.Sooner(inventory.CacheDelay)
+		p.Sooner(live.CacheDelay)
 	}
 	for what, seen := range s.View.Objects {
 		replaced := slices.ContainsFunc(steps, func(step apply.Step) bool { return step.Old != nil && step.Old.Ref == what })
 		switch {
-		case seen.State == drift.Deleting && s.Want.Has(what) == nil: // a finalizer keeps it, and it is not needed
+		case seen.State == live.Deleting && s.Want.Has(what) == nil: // a finalizer keeps it, and it is not needed
 			p.pruneLater(what)
-		case s.Want.Has(what) != nil, replaced, s.isOrphan(what, seen), seen.State == drift.Lost, seen.State == drift.Deleting, kept[what]:
+		case s.Want.Has(what) != nil, replaced, s.isOrphan(what, seen), seen.State == live.Lost, seen.State == live.Deleting, kept[what]:
 		case mustWait && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used.Has(what), s.mayReturn(what):
 			p.pruneLater(what)
 		case s.mayUse(what):
 			p.pruneLater(what)
-			p.Sooner(inventory.CacheDelay) // no event may tell that it is not in use
+			p.Sooner(live.CacheDelay) // no event may tell that it is not in use
 		default:
 			deletes = append(deletes, remove(what, seen, "no longer rendered, and not in use"))
 		}
@@ -55,7 +54,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 // unseen adopts workloads that are lost and not wanted: they may run pods, and have only lost the label that the informer cache goes by.
 func (s *Situation) unseen(p *Plan) (adopts []apply.Step) {
 	for what, seen := range s.View.Objects {
-		if seen.State == drift.Lost && inventory.IsWorkload(what.Kind().Kind) && s.Want.Has(what) == nil && seen.UID != "" {
+		if seen.State == live.Lost && live.IsWorkload(what.Kind().Kind) && s.Want.Has(what) == nil && seen.UID != "" {
 			p.pruneLater(what)
 			adopts = append(adopts, apply.Step{Action: apply.Adopt, Ref: what, UID: seen.UID, Reason: "it may have lost only its label"})
 		}
@@ -80,7 +79,7 @@ func (s *Situation) orphansBeside() (deletes []apply.Step) {
 }
 
 // MayPrune tells whether one of the objects that wait to be pruned has gone, or may go now.
-func MayPrune(toPrune map[inventory.Reference]bool, found map[inventory.Reference]inventory.Object, used inventory.Used) bool {
+func MayPrune(toPrune map[live.Reference]bool, found map[live.Reference]live.Object, used live.Used) bool {
 	mayReturn := false
 	for what, object := range found {
 		mayReturn = mayReturn || bringsBack(what, object)
@@ -95,20 +94,20 @@ func MayPrune(toPrune map[inventory.Reference]bool, found map[inventory.Referenc
 	return false
 }
 
-func (p *Plan) pruneLater(what inventory.Reference) {
+func (p *Plan) pruneLater(what live.Reference) {
 	if p.ToPrune == nil {
-		p.ToPrune = map[inventory.Reference]bool{}
+		p.ToPrune = map[live.Reference]bool{}
 	}
 	p.ToPrune[what] = true
 }
 
 // mayUse tells whether a workload may use an object although the informer cache does not say so: it does not show the workload as
 // it was last applied.
-func (s *Situation) mayUse(mounted inventory.Reference) bool {
+func (s *Situation) mayUse(mounted live.Reference) bool {
 	for what, seen := range s.View.Objects {
-		isUnsure := seen.State == drift.Behind || seen.State == drift.Changed || seen.State == drift.Unknown ||
-			seen.State == drift.Lost
-		if isUnsure && inventory.IsWorkload(what.Kind().Kind) && render.StageOf(mounted.Kind().Kind) == render.Mounts {
+		isUnsure := seen.State == live.Stale || seen.State == live.Changed || seen.State == live.Unknown ||
+			seen.State == live.Lost
+		if isUnsure && live.IsWorkload(what.Kind().Kind) && render.StageOf(mounted.Kind().Kind) == render.Mounts {
 			return true
 		}
 	}
@@ -116,14 +115,14 @@ func (s *Situation) mayUse(mounted inventory.Reference) bool {
 }
 
 // mayReturn tells whether pods of an earlier revision may mount an object although none does now.
-func (s *Situation) mayReturn(mounted inventory.Reference) bool {
+func (s *Situation) mayReturn(mounted live.Reference) bool {
 	wanted := s.Want.First(render.Workloads)
 	return wanted != nil && render.StageOf(mounted.Kind().Kind) == render.Mounts && bringsBack(wanted.Ref, s.View.Objects[wanted.Ref].Object)
 }
 
 // bringsBack tells whether a workload may bring back a pod of an earlier revision. As long as a Deployment does not serve, its earlier pods
 // do, and one that was evicted comes back. Other workloads make a new one of it, except a StatefulSet with a partition.
-func bringsBack(what inventory.Reference, workload inventory.Object) bool {
+func bringsBack(what live.Reference, workload live.Object) bool {
 	return workload.Partition > 0 || what.Kind().Kind == "Deployment" && workload.Replicas > 0 && !workload.Serves
 }
 
@@ -138,24 +137,24 @@ func (s *Situation) handsOver(p *Plan) bool {
 	if wanted == nil {
 		return false
 	}
-	others, other := int32(0), inventory.Reference{}
+	others, other := int32(0), live.Reference{}
 	for _, step := range s.orphanedPods() {
 		others, other = others+1, step.Ref
 	}
 	for what, seen := range s.View.Objects {
-		if inventory.IsWorkload(what.Kind().Kind) && what != wanted.Ref && seen.IsThere() {
+		if live.IsWorkload(what.Kind().Kind) && what != wanted.Ref && seen.IsThere() {
 			if others += seen.Replicas; s.isUncounted(what) { // it may have pods
 				others++
 			}
-			if other == (inventory.Reference{}) || what.Use() < other.Use() { // the message is always the same
+			if other == (live.Reference{}) || what.Use() < other.Use() { // the message is always the same
 				other = what
 			}
 		}
 	}
 	successor := s.View.Objects[wanted.Ref]
-	serves := successor.State == drift.InOrder && successor.Hash == wanted.Hash && !s.scalesUp(wanted) &&
+	serves := successor.State == live.InOrder && successor.Hash == wanted.Hash && !s.scalesUp(wanted) &&
 		(successor.Serves || wanted.SetsReplicas && successor.Replicas == 0)
-	if others == 0 || serves || wanted.Excludes && successor.State != drift.Deleting {
+	if others == 0 || serves || wanted.Excludes && successor.State != live.Deleting {
 		return false
 	}
 	p.Note("%s serves until %s does", other, wanted.Ref)
@@ -164,10 +163,10 @@ func (s *Situation) handsOver(p *Plan) bool {
 
 // history returns the Secrets of configurations that stay although they are not wanted: a pod of the revision before this one may
 // be about to start, and who goes back finds the Secret. There are none without a wanted one.
-func (s *Situation) history() map[inventory.Reference]bool {
+func (s *Situation) history() map[live.Reference]bool {
 	var all []secret
 	for what, seen := range s.View.Objects {
-		if what.Kind().Kind == "Secret" && seen.State != drift.Lost && !s.isOrphan(what, seen) && s.Want.Has(what) == nil {
+		if what.Kind().Kind == "Secret" && seen.State != live.Lost && !s.isOrphan(what, seen) && s.Want.Has(what) == nil {
 			all = append(all, secret{what, seen.Object})
 		}
 	}
@@ -181,7 +180,7 @@ func (s *Situation) history() map[inventory.Reference]bool {
 		return nil
 	}
 	slices.SortFunc(all, secret.compare)
-	kept := map[inventory.Reference]bool{}
+	kept := map[live.Reference]bool{}
 	for _, found := range all[:min(len(all), max(0, room))] {
 		kept[found.what] = true
 	}
@@ -189,7 +188,7 @@ func (s *Situation) history() map[inventory.Reference]bool {
 }
 
 // isOrphan tells whether an object was created for a change that was never accepted, and that no pod uses.
-func (s *Situation) isOrphan(what inventory.Reference, seen drift.Seen) bool {
+func (s *Situation) isOrphan(what live.Reference, seen live.Seen) bool {
 	return seen.Pending && !s.View.Used.Has(what) && !s.mayUse(what) && render.StageOf(what.Kind().Kind) == render.Mounts
 }
 
@@ -209,17 +208,17 @@ func (s *Situation) orphans() []apply.Step {
 
 // secret is the Secret of a configuration.
 type secret struct {
-	what inventory.Reference
-	inventory.Object
+	what live.Reference
+	live.Object
 }
 
 // compare sorts Secrets, the newest first. A Secret that the informer cache does not show yet is the newest. Within a second the
 // resource version tells, which grows also when the metadata is written.
 func (s secret) compare(with secret) int {
 	switch {
-	case s.Created.IsZero() && !with.Created.IsZero(), drift.IsOlder(with.Version, s.Version) && s.Created.Equal(with.Created):
+	case s.Created.IsZero() && !with.Created.IsZero(), live.IsOlder(with.Version, s.Version) && s.Created.Equal(with.Created):
 		return -1
-	case with.Created.IsZero() && !s.Created.IsZero(), drift.IsOlder(s.Version, with.Version) && s.Created.Equal(with.Created):
+	case with.Created.IsZero() && !s.Created.IsZero(), live.IsOlder(s.Version, with.Version) && s.Created.Equal(with.Created):
 		return 1
 	}
 	return cmp.Or(with.Created.Compare(s.Created), strings.Compare(s.what.Name(), with.what.Name()))
@@ -241,9 +240,9 @@ func (s *Situation) uninstall() Plan {
 	var workloads, others []apply.Step
 	hasSet := false
 	for what, seen := range s.View.Objects {
-		hasSet = hasSet || what.Kind().Kind == "StatefulSet" && seen.State != drift.Lost
+		hasSet = hasSet || what.Kind().Kind == "StatefulSet" && seen.State != live.Lost
 		of := &others
-		if inventory.IsWorkload(what.Kind().Kind) {
+		if live.IsWorkload(what.Kind().Kind) {
 			of = &workloads
 		}
 		if seen.IsThere() {

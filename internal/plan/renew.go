@@ -4,8 +4,7 @@ import (
 	"slices"
 
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 )
 
 // renew has a pod made anew that has not the claims of its StatefulSet, one after the other. A volume cannot be added to a pod, and the
@@ -19,12 +18,12 @@ func (s *Situation) renew(p *Plan) {
 			continue
 		}
 		next, isFree := nextRenewed(seen.Object, s.View.Pods)
-		if next == nil || seen.State == drift.Deleting || s.Deletes {
+		if next == nil || seen.State == live.Deleting || s.Deletes {
 			continue
 		}
-		isAsApplied := (seen.State == drift.InOrder || seen.State == drift.Contested) && !p.does(what)
+		isAsApplied := (seen.State == live.InOrder || seen.State == live.Contested) && !p.does(what)
 		if allServe := seen.Available >= int32(len(s.View.Pods)); allServe || !isAsApplied { //nolint:gosec // no namespace has as many
-			p.Sooner(inventory.CacheDelay) // no event tells when the informer cache shows all of it
+			p.Sooner(live.CacheDelay) // no event tells when the informer cache shows all of it
 		}
 		reason := "it lacks a claim"
 		if next.Lacks(seen.Claims) {
@@ -45,7 +44,7 @@ func (s *Situation) renew(p *Plan) {
 
 // nextRenewed returns the first pod of a StatefulSet that only a new one can replace, or nil, and whether it can go now. pods are in their
 // order.
-func nextRenewed(set inventory.Object, pods []inventory.Pod) (next *inventory.Pod, isFree bool) {
+func nextRenewed(set live.Object, pods []live.Pod) (next *live.Pod, isFree bool) {
 	allServe, serve := true, int32(0)
 	for i := range pods {
 		pod := &pods[i]
@@ -67,8 +66,8 @@ func nextRenewed(set inventory.Object, pods []inventory.Pod) (next *inventory.Po
 
 // firstBroken returns the first pod of an earlier template of a StatefulSet that something keeps from serving, or nil. Below the partition,
 // a new pod would have the earlier template, too.
-func firstBroken(set inventory.Object, pods []inventory.Pod) *inventory.Pod {
-	at := slices.IndexFunc(pods, func(pod inventory.Pod) bool {
+func firstBroken(set live.Object, pods []live.Pod) *live.Pod {
+	at := slices.IndexFunc(pods, func(pod live.Pod) bool {
 		isOld := pod.Revision != set.Revision && pod.Ordinal >= uint64(set.Partition) //nolint:gosec // the schema refuses negative ones
 		return isOld && pod.Broken && !pod.Ready && !pod.Deleting
 	})

@@ -8,13 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 )
 
 // setPods returns pods of a StatefulSet, such as "0 queue" for one that has a volume of that template. "unready", "deleting" can follow,
 // "orphan", and "old" for one of an earlier template.
-func setPods(texts ...string) (pods []inventory.Pod) {
+func setPods(texts ...string) (pods []live.Pod) {
 	for _, text := range texts {
 		ordinal, rest, _ := strings.Cut(text, " ")
 		rest, isOld := strings.CutSuffix(rest, " old")
@@ -27,7 +26,7 @@ func setPods(texts ...string) (pods []inventory.Pod) {
 			revision = "old"
 		}
 		number, _ := strconv.ParseUint(ordinal, 10, 31)
-		pods = append(pods, inventory.Pod{
+		pods = append(pods, live.Pod{
 			Name: "c-" + ordinal, UID: types.UID("uid-" + ordinal), Ordinal: number, Claims: strings.TrimSpace(rest), Ready: !isUnready, Broken: isBroken, Deleting: isDeleting,
 			Revision: revision, Orphan: isOrphan,
 		})
@@ -38,7 +37,7 @@ func setPods(texts ...string) (pods []inventory.Pod) {
 func TestOrphanedPodsGoWithTheirCollectorIfNobodyTakesThemBack(t *testing.T) {
 	p := Decide(Situation{
 		Deployed: "r1", Deletes: true, Late: true, Unmended: errors.New("quota"),
-		View: drift.View{Objects: having("Service/c=1"), Orphans: 1, Pods: []inventory.Pod{{Name: "c-0", Orphan: true}, {Name: "c-1"}}},
+		View: live.View{Objects: having("Service/c=1"), Orphans: 1, Pods: []live.Pod{{Name: "c-0", Orphan: true}, {Name: "c-1"}}},
 	})
 	if got := brief(p); got != "Uninstalling\ndelete Pod/c-0\ndelete Service/c" {
 		t.Error(got)
@@ -49,7 +48,7 @@ func TestOrphanedPodsGoWithTheirCollectorIfNobodyTakesThemBack(t *testing.T) {
 // StarRocks/starrocks-kubernetes-operator#617.
 func TestPodsThatLackAClaimAreReplacedOneAfterTheOther(t *testing.T) {
 	for name, row := range map[string]struct {
-		pods             []inventory.Pod
+		pods             []live.Pod
 		set, state, want string
 		available        int32
 	}{
@@ -72,12 +71,12 @@ func TestPodsThatLackAClaimAreReplacedOneAfterTheOther(t *testing.T) {
 		"one that is old, broken and to stay old is in vain":   {setPods("0 queue broken unready old", "1", "2"), "queue", "partitioned", " 0s", 2},
 		"one that no StatefulSet has taken back yet may serve": {setPods("0 unready orphan", "1 unready orphan"), "queue", "", " 1s", 2},
 		"what is scaled away goes by itself":                   {setPods("0 queue", "7"), "queue", "", " 0s", 2},
-		"the informer cache is behind":                         {setPods("0", "1"), "queue", "behind", " 1s", 2},
+		"the informer cache is behind":                         {setPods("0", "1"), "queue", "stale", " 1s", 2},
 		"the StatefulSet is being deleted":                     {setPods("0", "1"), "queue", "deleting", " 0s", 2},
 		"the StatefulSet has no claims":                        {setPods("0", "1"), "", "", " 0s", 2},
 	} {
 		state, isPartitioned := strings.CutPrefix(row.state, "partitioned")
-		view := with(having(strings.TrimSpace("StatefulSet/c=1 "+state)), "StatefulSet/c", func(seen *drift.Seen) {
+		view := with(having(strings.TrimSpace("StatefulSet/c=1 "+state)), "StatefulSet/c", func(seen *live.Seen) {
 			seen.Claims, seen.Replicas, seen.Available, seen.Revision = row.set, 3, row.available, "new"
 			if isPartitioned {
 				seen.Partition = 1
@@ -85,7 +84,7 @@ func TestPodsThatLackAClaimAreReplacedOneAfterTheOther(t *testing.T) {
 		})
 		for _, refused := range []error{nil, errors.New("no")} {
 			p := Decide(Situation{
-				Now: noon, Deployed: "r1", Want: wanted("r1", "StatefulSet/c=1"), View: drift.View{Objects: view, Pods: row.pods}, Refusal: refused,
+				Now: noon, Deployed: "r1", Want: wanted("r1", "StatefulSet/c=1"), View: live.View{Objects: view, Pods: row.pods}, Refusal: refused,
 			})
 			got := ""
 			if p.Renews != nil {

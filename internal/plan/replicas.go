@@ -8,8 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/drift"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -33,7 +32,7 @@ func (s *Situation) stageOf(step apply.Step) render.Stage {
 }
 
 // replicas returns how many pods a new workload begins with, if it does not say: as many as the one that it comes in place of.
-func (s *Situation) replicas(wanted *render.Object) (most int32, of inventory.Reference) {
+func (s *Situation) replicas(wanted *render.Object) (most int32, of live.Reference) {
 	if wanted.Stage != render.Workloads || wanted.SetsReplicas || wanted.Ref.Kind().Kind == "DaemonSet" {
 		return 0, of
 	}
@@ -42,7 +41,7 @@ func (s *Situation) replicas(wanted *render.Object) (most int32, of inventory.Re
 	}
 	for what, seen := range s.View.Objects {
 		isLarger := seen.Replicas > most || seen.Replicas == most && most > 0 && what.Use() < of.Use()
-		if inventory.IsWorkload(what.Kind().Kind) && isLarger {
+		if live.IsWorkload(what.Kind().Kind) && isLarger {
 			most, of = seen.Replicas, what
 		}
 	}
@@ -88,7 +87,7 @@ func (s *Situation) minimum() int32 {
 }
 
 // areStopped tells whether a workload has no pods, and a HorizontalPodAutoscaler that may be to make some.
-func areStopped(view map[inventory.Reference]drift.Seen) bool {
+func areStopped(view map[live.Reference]live.Seen) bool {
 	stopped, autoscaled := false, false
 	for what, seen := range view {
 		stopped = stopped || scales(what) && seen.Replicas == 0
@@ -105,7 +104,7 @@ const Scaled = "%[1]s sets the number of pods of %[2]s, so the operator leaves i
 	"set spec.autoscaling.external to true, or delete %[1]s"
 
 // MayBeScaled returns a workload whose number of pods is set by the revision, and owned by another client, which may be an autoscaler.
-func (s *Situation) MayBeScaled() (workload inventory.Reference, may bool) {
+func (s *Situation) MayBeScaled() (workload live.Reference, may bool) {
 	objects := s.Want.Objects
 	if s.Accepted != nil {
 		objects = slices.Concat(objects, s.Accepted.Want.Objects)
@@ -139,6 +138,6 @@ func (s *Situation) leaveReplicas(p *Plan) error {
 }
 
 // scales tells whether an autoscaler can set the number of pods of a workload.
-func scales(workload inventory.Reference) bool {
+func scales(workload live.Reference) bool {
 	return workload.Kind().Kind == "Deployment" || workload.Kind().Kind == "StatefulSet"
 }

@@ -38,8 +38,8 @@ var speakers = fields(`kube8-operator default-scheduler deployment-controller re
 // contents are maps whose keys are chosen by users, so that a key says nothing about its value.
 var contents = fields("data stringData binaryData files volumeAttributes options parameters")
 
-// told are the reasons of the kubelet's events whose messages have no output of a container. Probes and hooks have some.
-var told = fields(`Pulling Pulled Killing Created Started BackOff FailedMount FailedAttachVolume NodeNotReady Evicted Preempting
+// withoutOutput are the reasons of the kubelet's events whose messages have no output of a container. Probes and hooks have some.
+var withoutOutput = fields(`Pulling Pulled Killing Created Started BackOff FailedMount FailedAttachVolume NodeNotReady Evicted Preempting
 	FailedCreatePodSandBox`)
 
 func fields(names string) map[string]bool {
@@ -75,7 +75,7 @@ func isHarmless(event map[string]any) bool {
 	reason, _ := event["reason"].(string)
 	for _, component := range []any{event["reportingComponent"], source["component"]} {
 		if name, ok := component.(string); ok && name != "" {
-			return speakers[name] || name == "kubelet" && (told[reason] || strings.HasPrefix(message, "Failed to pull image "))
+			return speakers[name] || name == "kubelet" && (withoutOutput[reason] || strings.HasPrefix(message, "Failed to pull image "))
 		}
 	}
 	return false

@@ -37,10 +37,10 @@ type Capabilities struct {
 	// Log takes what cannot be read, and what changes.
 	Log logr.Logger
 
-	// Follow is told of kinds before they count as served, and again each time, in case that it could not follow one.
+	// Follow gets kinds before they count as served, and again each time, in case that it could not follow one.
 	Follow func(ctx context.Context, kinds []schema.GroupVersionKind) error
 
-	// Changed is told when another answer than the first counts, and which kinds it lacks.
+	// Changed is called when another answer than the first counts, with the kinds that it lacks.
 	Changed func(ctx context.Context, vanished []schema.GroupVersionKind)
 
 	current    atomic.Pointer[Served]

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
 
@@ -36,7 +36,7 @@ var stageOf = map[string]Stage{
 
 // StageOf returns the stage of a kind.
 func StageOf(kind string) Stage {
-	if inventory.IsWorkload(kind) {
+	if live.IsWorkload(kind) {
 		return Workloads
 	}
 	if stage, isKnown := stageOf[kind]; isKnown {
@@ -47,7 +47,7 @@ func StageOf(kind string) Stage {
 
 // Object is one object that a Collector becomes.
 type Object struct {
-	Ref   inventory.Reference
+	Ref   live.Reference
 	Stage Stage
 
 	// Hash is that of the content, without owner and namespace. It is in the annotation v1alpha1.AppliedAnnotation, too.
@@ -69,7 +69,7 @@ type Object struct {
 
 // NewObject returns the object with a content, and writes its hash into the content's annotations.
 func NewObject(content *unstructured.Unstructured) (Object, error) {
-	o := Object{Ref: inventory.ReferenceTo(content), Stage: StageOf(content.GetKind()), Content: content}
+	o := Object{Ref: live.ReferenceTo(content), Stage: StageOf(content.GetKind()), Content: content}
 	if _, hasFiles := content.GetAnnotations()[postrender.ConfigurationAnnotation]; hasFiles || o.Stage == Workloads {
 		o.IsChecked = true
 	}

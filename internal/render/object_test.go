@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 )
 
 func deployment(spec map[string]any) *unstructured.Unstructured {
@@ -53,7 +53,7 @@ func TestTheHashOfAnObject(t *testing.T) {
 		first.Content.GetAnnotations()[v1alpha1.CheckedAnnotation] != "" {
 		t.Errorf("checked %+v, %v", checked, err)
 	}
-	service := Object{Ref: inventory.NewReference(schema.GroupVersionKind{Kind: "Service"}, "c")}
+	service := Object{Ref: live.NewReference(schema.GroupVersionKind{Kind: "Service"}, "c")}
 	if same, err := service.Accepted("job"); err != nil || same.Hash != service.Hash {
 		t.Errorf("%+v, %v", same, err)
 	}

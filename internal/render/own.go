@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 )
 
 // Owner is whose the objects are that are rendered.
@@ -31,7 +31,7 @@ func (c *Chart) Own(rendered *Rendered, owner Owner) ([]Object, error) {
 		}
 		owned, err := NewObject(object)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", inventory.ReferenceTo(object), err)
+			return nil, fmt.Errorf("read %s: %w", live.ReferenceTo(object), err)
 		}
 		objects = append(objects, owned)
 	}
@@ -41,7 +41,7 @@ func (c *Chart) Own(rendered *Rendered, owner Owner) ([]Object, error) {
 // setOwner makes the Collector the controller of an object that it becomes, and refuses one that it must not have: the
 // operator writes into the Collector's namespace only, and only what it can watch.
 func (c *Chart) setOwner(object *unstructured.Unstructured, by Owner) error {
-	name := inventory.ReferenceTo(object)
+	name := live.ReferenceTo(object)
 	if !c.renders(object.GroupVersionKind()) {
 		return fmt.Errorf("%s is of a kind that the templates of the chart do not name; "+
 			"write apiVersion and kind at the beginning of two lines", name)

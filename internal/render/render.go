@@ -17,7 +17,7 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/helm"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/postrender"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
@@ -59,7 +59,7 @@ func (c *Chart) Render(
 	}
 	for _, object := range rendered.Objects {
 		if object.GetAnnotations()[helm.HookAnnotation] != "" {
-			return nil, fmt.Errorf("chart %s renders a Helm hook, %s; nothing runs hooks, so remove it", c.Name(), inventory.ReferenceTo(object))
+			return nil, fmt.Errorf("chart %s renders a Helm hook, %s; nothing runs hooks, so remove it", c.Name(), live.ReferenceTo(object))
 		}
 	}
 	if hasTooMany(rendered.texts...) {

@@ -22,6 +22,7 @@ type place struct {
 	number   int       // from 1, by when it began to wait
 	admitted time.Time // when its turn came; zero until then
 	since    time.Time // when its turn came first, if it was held on its way; zero otherwise
+	again    time.Time // when a further change came while it was on its way; zero otherwise
 	expected time.Time // when the first change came that it has not been reconciled with; zero otherwise
 	changed  time.Time // when the last of these came
 }
@@ -46,13 +47,14 @@ type candidate struct {
 
 // choose chooses those Collectors whose turn it is now. The turn of a ring comes when no Collector in a lower one is waited for, and
 // mayBegin agrees. Each Collector that is on its way or overdue takes a place of the budget, so a change breaks no more of them.
+// A Collector of a lower ring that breaks during the soak is overdue, too.
 // Namespaces share the places. A namespace with a Collector that is overdue gets no more of them as long as others wait. If all that are
 // overdue are of one namespace, one place is left for others: so no tenant holds the change for them, and it breaks at most one Collector
 // more. A percentage is of the Collectors that the change concerns, or a change of few would break all of these, and one that takes no
 // change adds nothing.
 func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) choice {
 	chosen, ready := choice{busy: map[int]bool{}, begun: map[int]bool{}}, newest{}
-	var waiting []candidate
+	var waiting, broken []candidate
 	open, taken, isStuck, takers := LastRing, map[string]int{}, map[string]bool{}, 0 // two of them by namespace
 	for i := range collectors {
 		collector := &collectors[i]
@@ -69,7 +71,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 			continue
 		case !since.IsZero():
 			taken[collector.GetNamespace()]++
-			if hasFailed(collector) || now.Sub(since) > w.deadlineOf(collector) {
+			if at.expected.IsZero() && hasFailed(collector) || now.Sub(since) > w.deadlineOf(collector) {
 				chosen.Overdue, chosen.overdue = chosen.Overdue+1, append(chosen.overdue, collector)
 				isStuck[collector.GetNamespace()] = true
 				continue
@@ -80,6 +82,7 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 				continue
 			}
 		case at.number == 0:
+			broken = append(broken, w.broken(collector, ring, now)...)
 			continue
 		case isHeld:
 			chosen.LeftOut++
@@ -92,9 +95,9 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		open = min(open, ring)
 	}
 	if w.isPaused() {
-		chosen.LeftOut, chosen.Waiting = chosen.LeftOut+chosen.Waiting, 0
-		return chosen
+		return chosen.leftOut()
 	}
+	chosen.holdFor(broken, waiting, isStuck)
 	budget := w.budgetFor(min(takers, max(len(w.line), chosen.Waiting+chosen.RollingOut+chosen.Overdue)))
 	waiting, first, areOthers := inTurn(waiting, taken, isStuck)
 	open = min(open, first)
@@ -108,6 +111,22 @@ func (w *Waves) choose(collectors []unstructured.Unstructured, now time.Time) ch
 		chosen.Held, chosen.Waiting = chosen.Waiting, 0
 	}
 	return chosen
+}
+
+// leftOut returns the choice if no Collector may begin.
+func (c choice) leftOut() choice {
+	c.LeftOut, c.Waiting = c.LeftOut+c.Waiting, 0
+	return c
+}
+
+// holdFor counts broken Collectors of lower rings than others that wait as overdue.
+func (c *choice) holdFor(broken, waiting []candidate, isStuck map[string]bool) {
+	for _, one := range broken {
+		if slices.ContainsFunc(waiting, func(next candidate) bool { return one.ring < next.ring }) {
+			c.Overdue, c.overdue = c.Overdue+1, append(c.overdue, one.collector)
+			isStuck[one.collector.GetNamespace()] = true
+		}
+	}
 }
 
 // goOn counts a Collector of a ring that is on its way. isBegun tells that the turn of the ring has come.
@@ -186,14 +205,17 @@ func inTurn(waiting []candidate, taken map[string]int, isStuck map[string]bool) 
 }
 
 // onItsWaySince returns since when a Collector is on its way: by its status or, until that says so, by its place. It is zero for
-// one that is not. A hold of a moment gives it no more time.
+// one that is not. A hold of a moment gives it no more time, and a further change of the operator does.
 func onItsWaySince(collector *unstructured.Unstructured, at place) time.Time {
 	since := at.admitted
 	if IsOnItsWay(collector) {
 		since = v1alpha1.ConditionOf(collector, v1alpha1.UpdatePending).LastTransitionTime.Time
 	}
 	if !since.IsZero() && !at.since.IsZero() && at.since.Before(since) {
-		return at.since
+		since = at.since
+	}
+	if !since.IsZero() && at.again.After(since) {
+		return at.again
 	}
 	return since
 }

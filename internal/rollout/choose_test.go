@@ -37,10 +37,10 @@ func rollsOut(collector *unstructured.Unstructured, since time.Time) {
 	}}, "status", "conditions")
 }
 
-// fails has the status say that canary pods have failed.
-func fails(collector *unstructured.Unstructured, reason string) {
+// fails has the status say that a Collector is not ready since a time.
+func fails(collector *unstructured.Unstructured, reason string, since time.Time) {
 	conditions, _, _ := unstructured.NestedSlice(collector.Object, "status", "conditions")
-	ready := map[string]any{"type": "Ready", "status": "False", "reason": reason}
+	ready := map[string]any{"type": "Ready", "status": "False", "reason": reason, "lastTransitionTime": since.Format(time.RFC3339)}
 	_ = unstructured.SetNestedSlice(collector.Object, append(conditions, ready), "status", "conditions")
 }
 
@@ -61,7 +61,8 @@ func newFleet(budget string, began time.Time) *fleet {
 
 // add adds a Collector of a line such as "name@namespace ring=1 rollout=now waits". Its status says that it is on its way since a moment
 // (rolls), for as long as a proof takes (slow), or for longer (overdue). Or its status has the reason of the condition Ready. Or it was
-// admitted a moment ago or long ago (stuck), and its status does not say so. Or it was not reconciled yet (unseen), or not installed either
+// admitted a moment ago or long ago (stuck), and its status does not say so. Its pods have stopped serving since the change began (broken), or
+// before (down). Or it was not reconciled yet (unseen), or not installed either
 // (new). Or it has waited, and is done. Without any such word it has nothing to wait for. It has a canary, or the platform demands one.
 func (f *fleet) add(line string) {
 	words := strings.Fields(line)
@@ -92,7 +93,13 @@ func (f *fleet) add(line string) {
 		case "demanded":
 			f.Canary = true
 		case v1alpha1.ReasonRolledBack, v1alpha1.ReasonCanaryPaused:
-			fails(made, word)
+			fails(made, word, now)
+		case "broken":
+			f.lined = now.Add(-3 * time.Hour)
+			fails(made, v1alpha1.ReasonPodsNotReady, now.Add(-2*time.Hour))
+		case "down":
+			f.lined = now.Add(-3 * time.Hour)
+			fails(made, v1alpha1.ReasonPodsNotReady, now.Add(-4*time.Hour))
 		case "admitted":
 			at = place{number: number, admitted: now.Add(-time.Second)}
 		case "stuck":
@@ -166,6 +173,7 @@ func TestWhoIsAdmitted(t *testing.T) {
 		"nobody when one is overdue, and the budget is one":      {"1", []string{"a@one overdue", "b waits"}, nil, Counts{Held: 1, Overdue: 1}},
 		"nobody when all canary pods of a budget have failed":    {"2", []string{"a@one rolls RolledBack", "b@two rolls CanaryPaused", "c waits"}, nil, Counts{Held: 1, Overdue: 2}},
 		"the next ring when the lower one's canary has failed":   {"9", []string{"a ring=0 rolls RolledBack", "b ring=1 waits"}, []string{"b"}, Counts{RollingOut: 1, Overdue: 1}},
+		"no ring while a change follows whose canary has failed": {"9", []string{"a ring=0 rolls RolledBack expected", "b ring=1 waits"}, nil, Counts{Waiting: 1, RollingOut: 1}},
 		"one when the canary of an owner's change has failed":    {"1", []string{"a RolledBack", "b waits"}, []string{"b"}, Counts{RollingOut: 1}},
 		"nobody while a canary may still prove the change":       {"1", []string{"a slow canary", "b waits"}, nil, Counts{Waiting: 1, RollingOut: 1}},
 		"nobody while a canary that the platform demands may":    {"1", []string{"a slow demanded", "b waits"}, nil, Counts{Waiting: 1, RollingOut: 1}},

@@ -224,7 +224,7 @@ func TestNoOrderOfChangesWidensTheBudget(t *testing.T) {
 				switch {
 				case breaks[i] && i%2 == 0 && !isBack[i]:
 					isBack[i] = true
-					f.become(i, func(c *unstructured.Unstructured) { fails(c, v1alpha1.ReasonRolledBack) })
+					f.become(i, func(c *unstructured.Unstructured) { fails(c, v1alpha1.ReasonRolledBack, now) })
 				case !breaks[i] && random.IntN(3) > 0:
 					delete(isBack, i)
 					f.ready(i)

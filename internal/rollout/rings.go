@@ -62,6 +62,21 @@ func (w *Waves) passed(ring int, ready newest, isBegun bool) (passed []int) {
 	return passed
 }
 
+// broken returns a Collector with the change if its pods have stopped serving since that began, where lower rings soak. An operator that
+// has started does not know which Collectors took it, and when, and goes by the time of a soak.
+func (w *Waves) broken(collector *unstructured.Unstructured, ring int, now time.Time) []candidate {
+	if w.Soak == 0 {
+		return nil
+	}
+	ready := v1alpha1.ConditionOf(collector, "Ready")
+	since := ready.LastTransitionTime.Time
+	isSince := w.line.Has(client.ObjectKeyFromObject(collector)) && since.After(w.lined) || now.Sub(since) < w.Soak
+	if ready.Reason != v1alpha1.ReasonPodsNotReady || !isSince {
+		return nil
+	}
+	return []candidate{{collector: collector, ring: ring}}
+}
+
 // endOf returns when a ring was done. An operator that has started goes by when the last Collector of the ring became ready, if that was
 // before the start: no Collector of the ring was on its way then.
 func (w *Waves) endOf(ring int, ready newest) time.Time {

@@ -1,11 +1,17 @@
 package rollout
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
@@ -66,7 +72,28 @@ func TestWhenARingBegins(t *testing.T) {
 		},
 		"not by what is no time":                   {gated: true, continued: "yes", began: 90, ended: 10},
 		"not when a person has continued too soon": {gated: true, continued: ago(9).Format(time.RFC3339), soak: time.Hour, began: 90, ended: 10},
-		"now, if its namespace says so":            {gated: true, soak: time.Hour, began: 90, ended: 1, zero: "zero ring=0", want: []string{"hasty"}},
+		"while one of a lower ring is broken, which leaves a place": {
+			soak: time.Hour, began: 190, ended: 61, zero: "zero@a ring=0 done broken", want: []string{"one"},
+		},
+		"not while two of a lower ring are broken": {
+			soak: time.Hour, began: 190, ended: 61, zero: "zero@a ring=0 done broken", two: "two@b ring=0 done broken",
+		},
+		"without a soak, when two of a lower ring are broken": {
+			began: 190, ended: 61, zero: "zero@a ring=0 done broken", two: "two@b ring=0 done broken", want: []string{"one"},
+		},
+		"when two of a lower ring were broken before": {
+			soak: time.Hour, began: 190, ended: 61, zero: "zero@a ring=0 done down", two: "two@b ring=0 done down", want: []string{"one"},
+		},
+		"when two are broken that took no change": {
+			soak: time.Hour, began: 190, ended: 61, zero: "zero@a ring=0 broken", two: "two@b ring=0 broken", want: []string{"one"},
+		},
+		"not after a start, when two of a lower ring are broken since a moment ago": {
+			soak: 3 * time.Hour, began: 190, ended: 181, zero: "zero@a ring=0 broken", two: "two@b ring=0 broken",
+		},
+		"when two of its own ring are broken": {
+			soak: time.Hour, began: 190, ended: 61, zero: "zero@a ring=1 done broken", two: "two@b ring=1 done broken", want: []string{"one"},
+		},
+		"now, if its namespace says so": {gated: true, soak: time.Hour, began: 90, ended: 1, zero: "zero ring=0", want: []string{"hasty"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet("2", ago(row.began))
@@ -124,14 +151,16 @@ func TestEachRingBeginsAnHourAfterTheOneBefore(t *testing.T) {
 // also while none of the ring is on its way, and closes when the lower ring takes a further change.
 func TestARingThatHasBegunBeforeAStartGoesOn(t *testing.T) {
 	f := newTenants(4, "1", 1)
+	namespaces := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "system", Labels: map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutGate},
+		Annotations: map[string]string{v1alpha1.ContinuedAnnotation: f.at.Add(-time.Hour).Format(time.RFC3339)},
+	}}}
 	for i, ring := range []string{"0", "1", "1", "1"} {
-		f.fleet[i].SetLabels(map[string]string{v1alpha1.RingLabel: ring})
+		namespaces = append(namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: f.fleet[i].GetNamespace(), Labels: map[string]string{v1alpha1.RingLabel: ring},
+		}})
 	}
-	f.Namespace = "system"
-	f.namespaces = map[string]map[string]string{f.Namespace: {
-		v1alpha1.RolloutLabel: v1alpha1.RolloutGate, v1alpha1.ContinuedAnnotation: f.at.Add(-time.Hour).Format(time.RFC3339),
-	}}
-	f.read = f.at.Add(24 * time.Hour)
+	f.Namespace, f.Live = "system", fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(namespaces...).Build()
 	f.become(0, func(c *unstructured.Unstructured) { readySince(c, f.at.Add(-time.Minute)) })
 	f.become(1, func(c *unstructured.Unstructured) { rollsOut(c, f.at) })
 	f.change(4)
@@ -149,8 +178,67 @@ func TestARingThatHasBegunBeforeAStartGoesOn(t *testing.T) {
 		t.Errorf("admitted %v, want that of the lowest ring", admitted)
 	}
 	f.ready(0)
-	f.tick()
-	if admitted := f.tick(); len(admitted) > 0 {
-		t.Errorf("admitted %v at the gate", admitted)
+	for range 2 {
+		if admitted := f.tick(); len(admitted) > 0 {
+			t.Errorf("admitted %v at the gate", admitted)
+		}
+	}
+}
+
+// Labels of namespaces are believed for a while. Meanwhile, a platform team pauses all changes and writes a base.
+func TestAChangeAfterAPauseWaits(t *testing.T) {
+	f := newTenants(3, "100%", 1)
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "system"}}
+	f.Namespace, f.Live = "system", fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(system).Build()
+	f.change(1)
+	if admitted := f.tick(); len(admitted) != 1 {
+		t.Fatalf("admitted %v", admitted)
+	}
+	system.Labels = map[string]string{v1alpha1.RolloutLabel: v1alpha1.RolloutHold}
+	if err := f.Live.(client.Client).Update(t.Context(), system); err != nil {
+		t.Fatal(err)
+	}
+	f.change(3)
+	for range 10 {
+		if admitted := f.tick(); len(admitted) > 0 {
+			t.Fatalf("admitted %v during the pause", admitted)
+		}
+	}
+}
+
+// Ring 0 is overdue with a change, and then takes a corrected one.
+func TestACorrectedChangeSoaksAsAnyOther(t *testing.T) {
+	for name, fails := range map[string]func(*unstructured.Unstructured){
+		"late":        func(*unstructured.Unstructured) {},
+		"rolled back": func(c *unstructured.Unstructured) { fails(c, v1alpha1.ReasonRolledBack, now) },
+	} {
+		f := newTenants(2, "2", 1)
+		f.Soak = time.Hour
+		for i := range f.fleet {
+			f.fleet[i].SetLabels(map[string]string{v1alpha1.RingLabel: strconv.Itoa(i)})
+		}
+		f.at = f.at.Add(2 * time.Hour)
+		f.change(2)
+		f.tick()
+		f.become(0, fails)
+		for range 40 * 60 {
+			f.tick()
+		}
+		if f.counts.Overdue != 1 {
+			t.Fatalf("%s: %+v, want one that is overdue", name, f.counts)
+		}
+		f.change(2)
+		f.become(0, func(c *unstructured.Unstructured) { rollsOut(c, f.at.Add(-40*time.Minute)) }) // its time stays
+		f.tick()
+		f.ready(0)
+		corrected := f.at
+		for range 2 * 60 * 60 {
+			if admitted := f.tick(); len(admitted) > 0 {
+				break
+			}
+		}
+		if after := f.at.Sub(corrected); after < time.Hour || after > time.Hour+10*time.Second {
+			t.Errorf("%s: ring 1 begins %s after ring 0 was ready with the corrected change, want an hour", name, after)
+		}
 	}
 }

@@ -79,13 +79,14 @@ type Waves struct {
 	// Now tells the time.
 	Now func() time.Time
 
-	// Count is told how many Collectors are in each state.
+	// Count gets how many Collectors are in each state.
 	Count func(Counts)
 
 	mutex      sync.Mutex                   // each reconcile needs it, so it is not held while the API server is asked
 	places     map[client.ObjectKey]place   // of those that were reconciled since the change began
 	last       int                          // the number of the last place
 	line       sets.Set[client.ObjectKey]   // of Collectors that have begun to wait, since none waited
+	lined      time.Time                    // when the first of them began
 	namespaces map[string]map[string]string // labels and ContinuedAnnotation of those with RingLabel or RolloutLabel; nil until they are read
 	ends       map[int]time.Time            // when Collectors of a ring were last on their way, since the operator started; zero if before
 	read       time.Time                    // when they were
@@ -136,6 +137,9 @@ func (w *Waves) wake() {
 // often it begins to wait.
 func (w *Waves) queue(collector client.ObjectKey, since time.Time) {
 	w.last++
+	if len(w.line) == 0 {
+		w.lined = w.Now()
+	}
 	w.line.Insert(collector)
 	w.places[collector], w.due = place{number: w.last, since: since}, &time.Time{}
 }
@@ -158,7 +162,7 @@ func (w *Waves) Done(collector *unstructured.Unstructured, began time.Time, isSe
 	}
 	done := place{}
 	if IsOnItsWay(collector) {
-		done.since = at.since
+		done.since, done.again = at.since, at.again
 		w.wake()
 	}
 	w.places[key] = done
@@ -195,9 +199,13 @@ func (w *Waves) Expect(collectors []*unstructured.Unstructured) {
 			if at.expected.IsZero() {
 				at.expected = at.changed
 			}
+			if IsOnItsWay(collector) {
+				at.again = at.changed
+			}
 			w.places[key], w.due = at, &time.Time{}
 		}
 	}
+	w.read = time.Time{} // a change that comes after a pause must not pass it
 }
 
 // Start admits Collectors, until ctx ends. Until then another operator may have led, and no Collector could be reconciled here.
@@ -283,6 +291,8 @@ func (w *Waves) tellHeld(chosen choice) {
 			cause = "the operator's change is refused"
 		case hasFailed(collector):
 			cause = "canary pods have failed to prove the operator's change"
+		case onItsWaySince(collector, w.places[client.ObjectKeyFromObject(collector)]).IsZero():
+			cause = "pods have stopped serving since the operator's change"
 		}
 		w.Events.Eventf(collector, corev1.EventTypeWarning, "RolloutHeld",
 			"%s; with %d overdue Collectors the change goes no further, and %d wait", cause, chosen.Overdue, chosen.Held)

@@ -143,7 +143,7 @@ func TestAWaveThatHoldsSaysSoOnce(t *testing.T) {
 
 func TestAChangeThatFailsIsHeldBeforeTheDeadline(t *testing.T) {
 	for cause, fails := range map[string]func(*unstructured.Unstructured){
-		"canary pods have failed to prove the operator's change": func(c *unstructured.Unstructured) { fails(c, v1alpha1.ReasonRolledBack) },
+		"canary pods have failed to prove the operator's change": func(c *unstructured.Unstructured) { fails(c, v1alpha1.ReasonRolledBack, time.Now()) },
 		"the operator's change is refused": func(c *unstructured.Unstructured) {
 			refused, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(Refused())
 			refused["lastTransitionTime"] = time.Now().Format(time.RFC3339)
@@ -167,6 +167,26 @@ func TestAChangeThatFailsIsHeldBeforeTheDeadline(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAWaveHoldsWhenPodsBreakWhileALowerRingSoaks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken, waiting := ring("broken", "0"), ring("waiting", "1")
+		fails(broken, v1alpha1.ReasonPodsNotReady, time.Now())
+		r := run(broken, waiting)
+		r.Soak = time.Hour
+		r.line.Insert(client.ObjectKeyFromObject(broken))
+		r.Done(broken, r.Now(), true)
+		r.Ask(waiting)
+		go func() { _ = r.Start(t.Context()) }()
+		r.expect(t, 2*time.Hour, Counts{Held: 1, Overdue: 1})
+		want := "Warning RolloutHeld pods have stopped serving since the operator's change; with 1 overdue Collectors the change goes no further, and 1 wait"
+		if got := <-r.events.Events; got != want {
+			t.Errorf("got %q", got)
+		}
+		r.change(0, ring("broken", "0")) // it serves again
+		r.expect(t, idleInterval, Counts{RollingOut: 1}, "waiting")
+	})
 }
 
 func TestNobodyWaitsForEverForACollectorThatIsNotReconciled(t *testing.T) {

@@ -87,7 +87,7 @@ func Explain(err error, collector, obj *unstructured.Unstructured) error {
 var keyed = regexp.MustCompile(`(^|\.)(labels|annotations|matchLabels|nodeSelector)$`)
 
 // describe says what is wrong without the value, which can be a credential: of a variable that is named TOKEN=abc, for
-// example. Only a value that is one of a few, or that names something, is told.
+// example. Only a value that is one of a few, or that names something, is reported.
 func describe(cause metav1.StatusCause) string {
 	if cause.Type == "" && cause.Field == "" { // an admission policy refuses, in words of its author
 		return fmt.Sprintf("%.500s", cause.Message)

@@ -39,7 +39,7 @@ var rules = map[string][]rule{
 	"GRPCRoute":           route("spec.grpcRoute."),
 	"PodDisruptionBudget": same("spec.", "spec.podDisruptionBudget.", "minAvailable", "maxUnavailable"),
 	"NetworkPolicy": {
-		{"spec.ingress[0].from", field("spec.networkPolicy.ingressFrom")},
+		{"spec.ingress", peers},
 		{"spec.egress", field("spec.networkPolicy.egress")},
 	},
 	"ServiceMonitor": {

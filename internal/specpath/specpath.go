@@ -114,6 +114,8 @@ func volumes(p place) string {
 	switch {
 	case p.index < 0:
 		return "spec.extraVolumes"
+	case at(p.object, "kind") == "Job":
+		return volumesOfCheck(p)
 	case p.index >= len(claims):
 		p.index -= len(claims)
 		return items("spec.extraVolumes")(p)
@@ -121,6 +123,30 @@ func volumes(p place) string {
 		return "spec.volumeClaimTemplates"
 	}
 	return "spec.volumeClaimTemplates[0].metadata.name"
+}
+
+// volumesOfCheck are those of the Collector, which the chart has before empty ones in place of its claims.
+func volumesOfCheck(p place) string {
+	length := func(of map[string]any, list string) int {
+		items, _ := at(of, list).([]any)
+		return len(items)
+	}
+	given := length(p.collector, "spec.extraVolumes")
+	claims := length(p.collector, "spec.volumeClaimTemplates") + length(p.collector, "spec.volumeClaims")
+	index := p.index - (length(p.object, p.from) - given - claims)
+	if index < 0 || index >= given {
+		return ""
+	}
+	return fmt.Sprintf("spec.extraVolumes[%d]%s", index, p.below)
+}
+
+// peers are those of the Collector. The chart has no others that can be refused: those of the operator, for a flow, come first.
+func peers(p place) string {
+	rest, isPeer := strings.CutPrefix(p.below, ".from")
+	if !isPeer {
+		return ""
+	}
+	return "spec.networkPolicy.ingressFrom" + rest
 }
 
 // sharedClaim is one of those that all pods of the Collector share, by its name.

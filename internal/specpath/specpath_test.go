@@ -1,6 +1,7 @@
 package specpath_test
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,6 +37,10 @@ containers:
 - name: proxy
 volumes: [{name: config}, {name: tmp}, {name: a}, {name: b}]
 `
+
+// podSpecOfCheck has empty volumes in place of the claims.
+var podSpecOfCheck = strings.Replace(podSpec, "volumes: [{name: config}, {name: tmp}, {name: a}, {name: b}]",
+	"volumes: [{name: config}, {name: tmp}, {name: a}, {name: b}, {name: other}, {name: way}]", 1)
 
 func TestOf(t *testing.T) {
 	const pod = "spec.template.spec."
@@ -156,6 +161,8 @@ func TestOf(t *testing.T) {
 		},
 		"NetworkPolicy": {
 			"spec.ingress[0].from[1].ipBlock.cidr": "spec.networkPolicy.ingressFrom[1].ipBlock.cidr",
+			"spec.ingress[1].from[0].ipBlock.cidr": "spec.networkPolicy.ingressFrom[0].ipBlock.cidr",
+			"spec.ingress[0].ports[0].port":        `NetworkPolicy "gateway": spec.ingress[0].ports[0].port`,
 			"spec.egress[0].ports[0].port":         "spec.networkPolicy.egress[0].ports[0].port",
 		},
 		"ServiceMonitor": {
@@ -167,6 +174,11 @@ func TestOf(t *testing.T) {
 		"Job": {
 			"spec.template.spec.containers[0].image": "spec.image",
 			"spec.activeDeadlineSeconds":             "spec.check.timeoutSeconds",
+			"spec.template.spec.volumes[3].secret":   "spec.extraVolumes[1].secret",
+			"spec.template.spec.volumes[2].name":     "spec.extraVolumes[0].name",
+			"spec.template.spec.volumes":             "spec.extraVolumes",
+			"spec.template.spec.volumes[4].emptyDir": `Job "gateway": spec.template.spec.volumes[4].emptyDir`,
+			"spec.template.spec.volumes[1].name":     `Job "gateway": spec.template.spec.volumes[1].name`,
 		},
 	}
 	for kind, paths := range tests {
@@ -193,6 +205,7 @@ func rendered(t *testing.T, kind string) *unstructured.Unstructured {
 		"Deployment":              map[string]any{"template": template},
 		"DaemonSet":               map[string]any{"template": template},
 		"StatefulSet":             map[string]any{"template": template, "volumeClaimTemplates": []any{parse(t, "metadata: {name: data}").Object}},
+		"Job":                     map[string]any{"template": map[string]any{"spec": parse(t, podSpecOfCheck).Object}},
 		"Service":                 parse(t, "ports: [{name: metrics}, {name: syslog}]").Object,
 		"HorizontalPodAutoscaler": parse(t, "metrics: [{resource: {name: cpu}}, {resource: {name: memory}}]").Object,
 	}[kind]

@@ -31,6 +31,19 @@ func TestTheStatusRemembersAChangeUntilAnotherOneIsDeployed(t *testing.T) {
 	}
 }
 
+func TestReadySaysWhyCanaryPodsCannotBeMade(t *testing.T) {
+	seen := Seen{Outcome: Outcome{Verdict: plan.Proving, Canary: &v1alpha1.CanaryStatus{Hash: "a"}, Proof: "canary pods (1 of 3) are not there"}}
+	for want, workload := range map[string]*Workload{
+		"canary pods (1 of 3) are not there; FailedCreate: exceeded quota": {troubles: []string{"FailedCreate: exceeded quota"}},
+		"canary pods (1 of 3) are not there":                               nil,
+	} {
+		seen.Workload = workload
+		if got := seen.undeployed(&v1alpha1.CollectorStatus{}); got == nil || got.message != want {
+			t.Errorf("got %+v, want %q", got, want)
+		}
+	}
+}
+
 func TestAChangeOfTheOperatorIsOnItsWayUntilItIsProven(t *testing.T) {
 	rolling := []v1alpha1.Condition{{Type: v1alpha1.UpdatePending, Status: "False", Reason: v1alpha1.ReasonRollingOut}}
 	for name, row := range map[string]struct {

@@ -19,7 +19,7 @@ func describePause(collector *unstructured.Unstructured, after *v1alpha1.Collect
 	}
 }
 
-// announce tells what a written status says that the one before did not. Told this way, news is told once, also if the
+// announce tells what a written status says that the one before did not. This way, news is reported once, also if the
 // operator is restarted in between. isProven tells whether canary pods have proven what is deployed.
 func (w writer) announce(collector *unstructured.Unstructured, before, after *v1alpha1.CollectorStatus, isProven bool) {
 	switch was, is := isTrue(before, "Paused"), isTrue(after, "Paused"); {

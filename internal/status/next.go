@@ -8,7 +8,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/revision"
+	"github.com/kube8/kube8-operator/internal/history"
 )
 
 // longestMessage is how many bytes of a message a condition has: a webhook may refuse with a text that fits into no status.
@@ -66,6 +66,9 @@ func Next(seen Seen, before, said *v1alpha1.CollectorStatus) *v1alpha1.Collector
 	}
 	giveReasons(after)
 	setTransitionTimes(before, after, seen.Now)
+	if isTurn(before) && isTurn(after) { // a change that is refused and tried again has no more time
+		find(after, v1alpha1.UpdatePending).LastTransitionTime = find(before, v1alpha1.UpdatePending).LastTransitionTime
+	}
 	if update := find(after, v1alpha1.UpdatePending); update != nil && isTrue(before, paused) && !isTrue(after, paused) {
 		update.LastTransitionTime = seen.Now // it has had no time to become ready
 	}
@@ -74,7 +77,7 @@ func Next(seen Seen, before, said *v1alpha1.CollectorStatus) *v1alpha1.Collector
 
 // describeRelease says what is deployed: what was deployed or, as long as none did, what the status says. The stock reconciler does not
 // say it of a Collector that cannot be rendered, and a revision may just have been recorded late.
-func describeRelease(name string, before, after *v1alpha1.CollectorStatus, deployed revision.Deployed) {
+func describeRelease(name string, before, after *v1alpha1.CollectorStatus, deployed history.Deployed) {
 	after.DeployedRelease, after.Version, after.ConfigHash = before.DeployedRelease, before.Version, before.ConfigHash
 	after.Bases, after.History = before.Bases, before.History
 	if deployed.Revision != 0 {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/history"
 	"github.com/kube8/kube8-operator/internal/plan"
-	"github.com/kube8/kube8-operator/internal/revision"
 )
 
 // Outcome is how the last reconcile of a Collector ended.
@@ -17,7 +17,7 @@ type Outcome struct {
 	Verdict plan.Verdict
 
 	// Deployed is the release. It is zero if none was deployed since the operator started.
-	Deployed revision.Deployed
+	Deployed history.Deployed
 
 	// InOrder says that the informer cache has every object as it should be.
 	InOrder bool

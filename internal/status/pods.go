@@ -21,7 +21,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/cache"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 )
 
 // maxTroubles is how many pods in trouble are named: those of one workload mostly have the same.
@@ -58,7 +58,7 @@ func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructur
 func (w writer) troublesOfCheck(ctx context.Context, collector *unstructured.Unstructured, job types.UID) ([]string, error) {
 	var troubles []string
 	var newest metav1.Time
-	err := inventory.Each(ctx, w.live, &corev1.PodList{}, func(item runtime.Object) error {
+	err := live.Each(ctx, w.apiReader, &corev1.PodList{}, func(item runtime.Object) error {
 		pod, is := item.(*corev1.Pod)
 		if !is {
 			return nil
@@ -74,7 +74,7 @@ func (w writer) troublesOfCheck(ctx context.Context, collector *unstructured.Uns
 	if err != nil {
 		return nil, fmt.Errorf("list pods of the check of %s: %w", collector.GetName(), err)
 	}
-	wanted := &Workload{Pods: inventory.Pods{Wanted: 1}, teller: job}
+	wanted := &Workload{Pods: live.Pods{Wanted: 1}, teller: job, lacks: true}
 	return append(w.refusal(ctx, collector, wanted, newest), troubles...), nil
 }
 
@@ -85,14 +85,14 @@ const mostEvents = 48
 // errEnough ends a list.
 var errEnough = errors.New("no more are looked at")
 
-// refusal returns why a DaemonSet, StatefulSet or Job has fewer pods than it should, by its newest event that says so. Only its events do.
-// An event from before the newest pod is over. An operator that may not read events says less.
+// refusal returns why a DaemonSet, StatefulSet or Job has fewer pods than it should, or fewer with its last change, by its newest event
+// that says so. Only its events do. An event from before the newest pod is over. An operator that may not read events says less.
 func (w writer) refusal(ctx context.Context, collector *unstructured.Unstructured, workload *Workload, newest metav1.Time) []string {
-	if workload.teller == "" || workload.Behind || workload.All >= workload.Wanted {
+	if workload.teller == "" || workload.Behind || !workload.lacks {
 		return nil
 	}
 	last, seen := &corev1.Event{}, 0
-	err := inventory.Each(ctx, w.live, &corev1.EventList{}, func(item runtime.Object) error {
+	err := live.Each(ctx, w.apiReader, &corev1.EventList{}, func(item runtime.Object) error {
 		if event, is := item.(*corev1.Event); is && lastSeen(event).After(lastSeen(last)) {
 			last = event
 		}
@@ -117,11 +117,11 @@ func lastSeen(event *corev1.Event) time.Time {
 	return slices.MaxFunc(seen, time.Time.Compare)
 }
 
-// unpulled are the reasons of containers without their image, and told those of others that the kubelet or the runtime explains. These
+// unpulled are the reasons of containers without their image, and explained those of others that the kubelet or the runtime explains. These
 // messages have no output of a container.
 var (
-	unpulled = []string{"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
-	told     = []string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+	unpulled  = []string{"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
+	explained = []string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 )
 
 // notStarted are the reasons of ended containers that the runtime could not start. Their message is the runtime's.
@@ -130,10 +130,11 @@ var notStarted = []string{"StartError", "ContainerCannotRun"}
 // troubleOf says what keeps a pod from serving, or nothing. Messages of containers that ran are left out: a collector prints
 // what it likes.
 func troubleOf(pod *corev1.Pod) string {
-	if isLost(pod) {
+	isStripped := len(pod.Spec.Containers) == 0 // its trouble is known, and its conditions have no reasons
+	switch {
+	case !isStripped && isLost(pod):
 		return "NodeNotReady: node " + pod.Spec.NodeName + " does not report"
-	}
-	if pod.DeletionTimestamp != nil && len(pod.Spec.Containers) > 0 { // a stripped pod has no containers, and its trouble is known
+	case !isStripped && pod.DeletionTimestamp != nil:
 		return ""
 	}
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
@@ -173,7 +174,7 @@ func explanation(of corev1.ContainerStatus) string {
 		if cause := layers.FindStringSubmatch(waiting.Message); cause != nil {
 			message += ": " + strings.TrimPrefix(cause[1], of.Image+": ")
 		}
-	case slices.Contains(told, waiting.Reason):
+	case slices.Contains(explained, waiting.Reason):
 		message = waiting.Message
 	case ended != nil && slices.Contains(notStarted, ended.Reason):
 		message = ended.Message
@@ -217,7 +218,7 @@ func StripPod(obj any) (any, error) {
 	stripped.CreationTimestamp, stripped.DeletionTimestamp = pod.CreationTimestamp, pod.DeletionTimestamp
 	stripped.Labels = map[string]string{v1alpha1.CollectorLabel: pod.Labels[v1alpha1.CollectorLabel]}
 	cache.KeepPod(&stripped.ObjectMeta, pod)
-	inventory.KeepProof(stripped, pod)
+	live.KeepProof(stripped, pod)
 	if serves(pod) {
 		stripped.Spec.HostNetwork, stripped.Status.PodIP = pod.Spec.HostNetwork, pod.Status.PodIP
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/configuration"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
@@ -71,7 +71,7 @@ func (s *Seen) undeployed(status *v1alpha1.CollectorStatus) *readiness {
 	}
 	if s.Outcome.Proof != "" {
 		reason := map[bool]string{true: v1alpha1.ReasonCanaryPaused, false: v1alpha1.ReasonProving}[s.Outcome.Canary.Paused != ""]
-		return new(readiness{corev1.ConditionFalse, reason, s.Outcome.Proof}.with(s.Outcome.Message))
+		return new(readiness{corev1.ConditionFalse, reason, s.Outcome.Proof}.with(s.ofWorkload()).with(s.Outcome.Message))
 	}
 	return nil
 }
@@ -82,6 +82,14 @@ func (s *Seen) ofCheck() string {
 		return ""
 	}
 	return strings.Join(s.Troubles, "; ")
+}
+
+// ofWorkload says what a Deployment says of pods that cannot be made, or nothing.
+func (s *Seen) ofWorkload() string {
+	if s.Workload == nil {
+		return ""
+	}
+	return strings.Join(s.Workload.troubles, "; ")
 }
 
 // pods says whether the pods serve, and are as many as the spec asks for.
@@ -100,7 +108,7 @@ func (s *Seen) pods() readiness {
 // reconciler's message.
 func failure(err error, message string) readiness {
 	reason := v1alpha1.ReasonReleaseFailed
-	if conflict, ok := errors.AsType[*inventory.ConflictError](err); ok {
+	if conflict, ok := errors.AsType[*live.ConflictError](err); ok {
 		reason, message = v1alpha1.ReasonConflict, conflict.Error()
 	} else if checked, ok := errors.AsType[*plan.CheckError](err); ok {
 		reason, message = v1alpha1.ReasonCheckFailed, checked.Error()

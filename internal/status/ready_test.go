@@ -46,6 +46,18 @@ func TestReadinessOfWorkload(t *testing.T) {
 			troubles: []string{"pod a: CrashLoopBackOff, exit code 1", "pod b: ErrImagePull"},
 			want:     readiness{"False", "PodsNotReady", "1/1 updated, 1 more to end; pod a: CrashLoopBackOff, exit code 1; pod b: ErrImagePull"},
 		},
+		"a Deployment whose ReplicaSet is refused, beside the pods of the one before": {
+			workload: `{kind: Deployment, metadata: {generation: 2}, spec: {replicas: 1},
+				status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, availableReplicas: 1,
+					conditions: [{type: Progressing, status: "False", reason: ReplicaSetCreateError, message: "exceeded quota"}]}}`,
+			want: readiness{"False", "PodsNotReady", "the workload's controller cannot start the change; ReplicaSetCreateError: exceeded quota"},
+		},
+		"a Deployment whose ReplicaSet was refused, and is there": {
+			workload: `{kind: Deployment, metadata: {generation: 3}, spec: {replicas: 1},
+				status: {observedGeneration: 3, replicas: 1, updatedReplicas: 1, availableReplicas: 1,
+					conditions: [{type: Progressing, status: "False", reason: ReplicaSetCreateError, message: "exceeded quota"}]}}`,
+			want: readiness{"True", "Available", "1/1 available"},
+		},
 		"a Deployment that serves": {
 			workload: `{kind: Deployment, metadata: {generation: 2}, spec: {replicas: 2},
 				status: {observedGeneration: 2, replicas: 2, updatedReplicas: 2, availableReplicas: 2}}`,
@@ -92,7 +104,8 @@ func TestReadinessOfWorkload(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(test.workload), object); err != nil {
 				t.Fatal(err)
 			}
-			if got := workloadOf(object).readiness(test.troubles); got != test.want {
+			found := workloadOf(object)
+			if got := found.readiness(append(found.troubles, test.troubles...)); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})

@@ -20,13 +20,13 @@ const (
 	statusRefused    = "StatusRefused"
 )
 
-// toldFor is how long a refusal is not told again. The API server keeps an event for as long, by default.
-const toldFor = time.Hour
+// reportedFor is how long a refusal is not reported again. The API server keeps an event for as long, by default.
+const reportedFor = time.Hour
 
-// refusals tells in events what no status can tell: each refusal once, however often the request is tried again.
+// refusals reports in events what no status can say: each refusal once, however often the request is tried again.
 type refusals struct {
-	events record.EventRecorder
-	told   sync.Map // of refusal, by refused
+	events   record.EventRecorder
+	reported sync.Map // of refusal, by refused
 }
 
 type refused struct {
@@ -40,7 +40,7 @@ type refusal struct {
 	at      time.Time
 }
 
-// tell tells of an error, by a format with one %s for it, if the error is an answer that stands: not that the Collector has changed or gone
+// tell reports an error, by a format with one %s for it, if the error is an answer that stands: not that the Collector has changed or gone
 // meanwhile, nor that the answer was lost.
 func (r *refusals) tell(collector client.Object, reason, format string, err error) {
 	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apply.IsLost(err) {
@@ -48,18 +48,18 @@ func (r *refusals) tell(collector client.Object, reason, format string, err erro
 	}
 	key := refused{client.ObjectKeyFromObject(collector), reason}
 	now := refusal{collector.GetUID(), shorten(fmt.Sprintf(format, err)), time.Now()}
-	if found, isKnown := r.told.Load(key); isKnown {
+	if found, isKnown := r.reported.Load(key); isKnown {
 		before, _ := found.(refusal)
-		if now.at.Sub(before.at) < toldFor && before.of == now.of && before.message == now.message {
+		if now.at.Sub(before.at) < reportedFor && before.of == now.of && before.message == now.message {
 			return
 		}
 	}
-	r.told.Store(key, now)
+	r.reported.Store(key, now)
 	r.events.Event(collector, corev1.EventTypeWarning, reason, now.message)
 }
 
-// forget forgets what was told of a Collector that has gone.
+// forget forgets what was reported of a Collector that has gone.
 func (r *refusals) forget(collector client.ObjectKey) {
-	r.told.Delete(refused{collector, finalizerRefused})
-	r.told.Delete(refused{collector, statusRefused})
+	r.reported.Delete(refused{collector, finalizerRefused})
+	r.reported.Delete(refused{collector, statusRefused})
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/configuration"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/status"
 )
@@ -22,7 +22,7 @@ func TestACollectorIsStalledWhileOnlyAChangeHelps(t *testing.T) {
 	}{
 		"a configuration that is refused":                {refused(&configuration.Error{Field: "spec.f", Reason: "line 2"}), v1alpha1.ReasonConfigInvalid},
 		"a Secret that is not there":                     {refused(&configuration.Error{Field: "spec.f", Missing: true}), v1alpha1.ReasonConfigMissing},
-		"an object of another owner":                     {refused(&inventory.ConflictError{}), v1alpha1.ReasonConflict},
+		"an object of another owner":                     {refused(&live.ConflictError{}), v1alpha1.ReasonConflict},
 		"a quota":                                        {refused(apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("services").GroupResource(), "gateway", errors.New("exceeded quota"))), v1alpha1.ReasonReleaseFailed},
 		"an API server that is not available":            {refused(apierrors.NewServiceUnavailable("starting")), ""},
 		"an API server that did not answer in time":      {refused(apierrors.NewTimeoutError("late", 1)), ""},

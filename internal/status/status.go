@@ -26,7 +26,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/cache"
-	"github.com/kube8/kube8-operator/internal/drift"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/redact"
 )
 
@@ -37,10 +37,10 @@ type Outcomes interface {
 }
 
 // NewClient returns c with its status writer decorated. c should read Collectors, workloads and pods from a cache: the
-// writer compares each status with the one that c reads. live reads events from the API server.
-func NewClient(c client.Client, live client.Reader, outcomes Outcomes, flows Flows, events record.EventRecorder) client.Client {
+// writer compares each status with the one that c reads. apiReader reads events from the API server.
+func NewClient(c client.Client, apiReader client.Reader, outcomes Outcomes, flows Flows, events record.EventRecorder) client.Client {
 	return decoratedClient{
-		Client: c, live: live, outcomes: outcomes, flows: flows, events: events, written: &written{}, answers: &answers{},
+		Client: c, apiReader: apiReader, outcomes: outcomes, flows: flows, events: events, written: &written{}, answers: &answers{},
 		refusals: &refusals{events: events},
 	}
 }
@@ -56,7 +56,7 @@ func (w *written) newer(cached *unstructured.Unstructured) *unstructured.Unstruc
 	if !ok {
 		return cached
 	}
-	if known.GetUID() != cached.GetUID() || !drift.IsOlder(cached.GetResourceVersion(), known.GetResourceVersion()) {
+	if known.GetUID() != cached.GetUID() || !live.IsOlder(cached.GetResourceVersion(), known.GetResourceVersion()) {
 		w.Delete(key)
 		return cached
 	}
@@ -73,13 +73,13 @@ func (w *written) keep(object *unstructured.Unstructured) {
 
 type decoratedClient struct {
 	client.Client
-	live     client.Reader
-	outcomes Outcomes
-	flows    Flows
-	events   record.EventRecorder
-	written  *written
-	answers  *answers
-	refusals *refusals
+	apiReader client.Reader
+	outcomes  Outcomes
+	flows     Flows
+	events    record.EventRecorder
+	written   *written
+	answers   *answers
+	refusals  *refusals
 }
 
 // Get reads a Collector. It does not find a Collector that only another client's finalizer keeps: the operator is done with
@@ -156,7 +156,7 @@ func (w writer) Update(ctx context.Context, obj client.Object, _ ...client.SubRe
 		return nil // another Collector has the name by now, and the status went with the one before
 	}
 	stored = w.written.newer(stored)
-	if drift.IsOlder(updated.GetResourceVersion(), stored.GetResourceVersion()) {
+	if live.IsOlder(updated.GetResourceVersion(), stored.GetResourceVersion()) {
 		updated.SetResourceVersion(stored.GetResourceVersion())
 	}
 	before, err := statusOf(stored)

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/configuration"
-	"github.com/kube8/kube8-operator/internal/revision"
+	"github.com/kube8/kube8-operator/internal/history"
 	"github.com/kube8/kube8-operator/internal/status"
 )
 
@@ -20,7 +20,7 @@ type outcome status.Outcome
 func (o outcome) Of(client.Object) status.Outcome { return status.Outcome(o) }
 func (outcome) Forget(client.ObjectKey)           {}
 
-var deployed = revision.Deployed{Revision: 2, Version: "0.150.0", ConfigHash: "b740a6e4", Digest: "d1"}
+var deployed = history.Deployed{Revision: 2, Version: "0.150.0", ConfigHash: "b740a6e4", Digest: "d1"}
 
 // steady is the status of a Collector that works.
 const steady = `
@@ -63,7 +63,7 @@ deployedRelease: {name: gateway, manifest: secret}
 `,
 		},
 		"an upgrade is told, and is not ready before its objects were seen": {
-			outcome: outcome{Deployed: revision.Deployed{Revision: 3, Version: "0.151.0", ConfigHash: "c0ffee", Digest: "d2"}},
+			outcome: outcome{Deployed: history.Deployed{Revision: 3, Version: "0.151.0", ConfigHash: "c0ffee", Digest: "d2"}},
 			update: `
 conditions:
 - {type: Deployed, status: "True", reason: UpgradeSuccessful, lastTransitionTime: "2026-02-02T00:00:00Z"}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/plan"
 	"github.com/kube8/kube8-operator/internal/rollout"
 )
@@ -95,6 +95,17 @@ func TestAChangeThatIsCheckedIsOnItsWayAlsoWhereTheCollectorWasNotReadyBefore(t 
 		outcome{Deployed: deployed, InOrder: true, Verdict: plan.Checking, Checking: "Job checks the change"}, record.NewFakeRecorder(9))
 	if pending := v1alpha1.ConditionOf(written, v1alpha1.UpdatePending); pending.Reason != v1alpha1.ReasonRollingOut {
 		t.Errorf("%+v, want it on its way", pending)
+	}
+}
+
+// Otherwise no ring would ever begin: a check that ends without a verdict is refused, and tried again, every few minutes.
+func TestAChangeThatIsTriedAgainHasNoMoreTime(t *testing.T) {
+	const refused = `{type: UpdatePending, status: "True", reason: Refused, message: no verdict, lastTransitionTime: "2026-02-01T00:00:00Z"}`
+	written := update(t, "{beforeUpdate: {ready: true}, conditions: ["+refused+"]}", "conditions: ["+refused+"]",
+		outcome{Deployed: deployed, InOrder: true, Verdict: plan.Checking, Checking: "Job checks the change"}, record.NewFakeRecorder(9))
+	pending := v1alpha1.ConditionOf(written, v1alpha1.UpdatePending)
+	if since := pending.LastTransitionTime.UTC().Format("2006-01-02"); pending.Reason != v1alpha1.ReasonRollingOut || since != "2026-02-01" {
+		t.Errorf("%+v, want it on its way since its turn came", pending)
 	}
 }
 
@@ -192,7 +203,7 @@ func TestAPassingErrorChangesNothingOfAChangeThatWaits(t *testing.T) {
 
 func TestTheStatusSaysWhichObjectWasRefused(t *testing.T) {
 	const failed = `conditions: [{type: ReleaseFailed, status: "True", message: refused}]`
-	service := inventory.NewReference(corev1.SchemeGroupVersion.WithKind("Service"), "gateway")
+	service := live.NewReference(corev1.SchemeGroupVersion.WithKind("Service"), "gateway")
 	named := map[string]any{"kind": "Service", "name": "gateway"}
 	for name, row := range map[string]struct {
 		stored, updated string

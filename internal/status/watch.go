@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 )
 
 // News passes over changes of a Collector that are only in its status, which the operator has written. So a status that says something else
@@ -113,7 +113,7 @@ func (p *pacer) podNews() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
 			ask(ctx, q, e.Object)
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
-			if troubleOf(e.ObjectOld) != troubleOf(e.ObjectNew) || !inventory.ProvesTheSame(e.ObjectOld, e.ObjectNew) {
+			if troubleOf(e.ObjectOld) != troubleOf(e.ObjectNew) || !live.ProvesTheSame(e.ObjectOld, e.ObjectNew) {
 				ask(ctx, q, e.ObjectNew)
 			}
 		},

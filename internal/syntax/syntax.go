@@ -93,30 +93,29 @@ var faults = []struct{ says, means string }{
 }
 
 var (
-	errorLine     = regexp.MustCompile(`\bline (\d+)`)
-	unknownAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+	errorLine = regexp.MustCompile(`\bline (\d+)`)
 
 	// opened are faults of what begins at the line that the parser names.
-	opened = regexp.MustCompile(`expected ',' or|unexpected|could not find expected ':'`)
+	opened = regexp.MustCompile(`expected ',' or|found unexpected|could not find expected ':'`)
 )
 
 // Explain says why the parser refused text, by the error of go.yaml.in/yaml/v3.
 func Explain(text string, err error) error {
 	says := err.Error()
-	if found := unknownAnchor.FindStringSubmatch(says); found != nil {
-		before, _, _ := strings.Cut(text, "*"+found[1])
-		return &Error{Line: 1 + strings.Count(before, "\n"),
-			Reason: "has an alias without its anchor; put quotes around a value that starts with *"}
+	if strings.Contains(says, "unknown anchor") {
+		return &Error{Line: lineOfFault(text, says), Reason: "has an alias without its anchor; put quotes around a value that starts with *"}
 	}
 	if line := lineOfDirective(text, says); line > 0 {
 		return &Error{Line: line, Reason: "has a directive, which starts with %, that YAML does not know or that no line --- follows; remove it",
 			AnyFormat: true}
 	}
-	if end := strings.TrimSpace(text); strings.Contains(says, "expected node content") && strings.ContainsAny(end[len(end)-1:], "[{,") {
-		says = "expected ',' or"
-	}
 	lines := strings.Split(text, "\n")
-	line := min(lineOfFault(text, says), len(lines))
+	if strings.Contains(says, "expected node content") { // also where a text ends too early
+		if longer := text + "\n x"; strings.Contains(refusal(strings.NewReader(longer)), "expected ',' or") {
+			text, says = longer, "expected ',' or"
+		}
+	}
+	line, isOpen := min(lineOfFault(text, says), len(lines)), strings.Contains(says, "expected ',' or")
 	if strings.Contains(says, "exceeded max depth") {
 		return &Error{Line: line, Reason: "is nested too deep; use fewer levels"}
 	}
@@ -124,11 +123,11 @@ func Explain(text string, err error) error {
 	if err := templateNear(lines, line); err != nil {
 		return err
 	}
-	if strings.Contains(here, "${") && strings.Contains(says, "expected ',' or") {
-		return &Error{Line: line, Column: 1 + strings.Index(here, "${"), Reason: unquotedVariable, AnyFormat: true}
+	if before, _, hasVariable := strings.Cut(unquoted(here), "${"); hasVariable && isOpen {
+		return &Error{Line: line, Column: 1 + utf8.RuneCountInString(before), Reason: unquotedVariable, AnyFormat: true}
 	}
 	isTab := func(r rune) bool { return r == '\t' }
-	if indent := here[:len(here)-len(strings.TrimLeft(here, " \t-"))]; strings.Contains(indent, "\t") {
+	if indent := here[:len(here)-len(strings.TrimLeft(here, " \t-"))]; strings.Contains(indent, "\t") && !isOpen { // JSON may have tabs
 		return &Error{Line: line, Column: columnOf(here, isTab), Reason: faults[0].means}
 	}
 	for _, fault := range faults {
@@ -145,7 +144,7 @@ func templateNear(lines []string, line int) error {
 		if number < 1 || number > len(lines) {
 			continue
 		}
-		switch near := strings.TrimSpace(lines[number-1]); {
+		switch near := strings.TrimSpace(unquoted(lines[number-1])); {
 		case strings.HasPrefix(near, "{{"), strings.Contains(near, "{%"), strings.Contains(near, "<%"):
 			return &Error{Line: number, Reason: statement, AnyFormat: true}
 		case strings.HasPrefix(near, "<<<<<<< "), strings.HasPrefix(near, ">>>>>>> "):
@@ -155,6 +154,16 @@ func templateNear(lines []string, line int) error {
 		}
 	}
 	return nil
+}
+
+// quotedOrComment is what no variable or template breaks. A quote begins where a value or a key does.
+var quotedOrComment = regexp.MustCompile(`(?:^|[\s\[{,:])(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')|(?:^|\s)#.*`)
+
+// unquoted returns a line with spaces for its comment and its quoted texts, so that the columns of all else stay.
+func unquoted(line string) string {
+	return quotedOrComment.ReplaceAllStringFunc(line, func(found string) string {
+		return strings.Repeat(" ", utf8.RuneCountInString(found))
+	})
 }
 
 var directive = regexp.MustCompile(`(?m)^\x{FEFF}*%`)
@@ -188,7 +197,37 @@ func lineOfFault(text, says string) int {
 	rest := strings.NewReader(text)
 	refusal(slowly{rest})
 	read := text[:len(text)-rest.Len()]
-	return 1 + strings.Count(strings.TrimRight(read, " \r\n"), "\n")
+	return firstRefused(text, says, 1+strings.Count(strings.TrimRight(read, " \r\n"), "\n"))
+}
+
+// mostSteps is more than the parser reads beyond what it refuses: two tokens, each on a line of its own.
+const mostSteps = 4
+
+// firstRefused returns the line of a fault that the parser notices at a line, or some lines before: a text that ends with the fault is
+// refused in the same words.
+func firstRefused(text, says string, line int) int {
+	lines := strings.Split(text, "\n")
+	for range mostSteps {
+		before := line - 1
+		for before > 0 && isEmpty(lines[before-1]) {
+			before--
+		}
+		begin := strings.Join(lines[:before], "\n") + "\n"
+		if strings.Contains(says, "expected node content") {
+			begin += " x" // otherwise the end is one where a value belongs
+		}
+		if errorLine.ReplaceAllString(refusal(strings.NewReader(begin)), "") != errorLine.ReplaceAllString(says, "") {
+			break
+		}
+		line = before
+	}
+	return line
+}
+
+// isEmpty tells whether a line has nothing or a comment.
+func isEmpty(line string) bool {
+	line = strings.TrimSpace(line)
+	return line == "" || line[0] == '#'
 }
 
 // refusal returns what the parser says of a text that it refuses.

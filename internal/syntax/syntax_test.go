@@ -12,7 +12,8 @@ func TestWhereAndWhyATextIsNotYAML(t *testing.T) {
 		anyFormat  bool // so that raw is no way out
 	}{
 		"a variable in a list":             {"a: [${hunter2}]\n", "line 1, column 5 has a variable", true}, // elastic/elastic-agent#108
-		"a variable in a list, below":      {"a: 1\nb: 2\nc: [\"${hunter2}\", ${hunter2}]\nd: 4\n", "line 3, column 6 has a variable", true},
+		"a variable in a list, below":      {"a: 1\nb: 2\nc: [\"${hunter2}\", ${hunter2}]\nd: 4\n", "line 3, column 19 has a variable", true},
+		"a variable after an apostrophe":   {"a: 1\nb: [é's, ${hunter2}, c's]\n", "line 2, column 10 has a variable", true},
 		"a variable as a key":              {"a: 1\nb: {${hunter2}: 1}\n", "line 2, column 5 has a variable", true},
 		"a statement on the first line":    {"{{- if hunter2 }}\na: b\n{{- end }}\n", "line 1 has a statement of a template", true},
 		"a statement below":                {"a: 1\n\n{{- range hunter2 }}\n", "line 3 has a statement of a template", true},
@@ -33,14 +34,28 @@ func TestWhereAndWhyATextIsNotYAML(t *testing.T) {
 		"another directive":                {"%FOO hunter2\n---\na: b\n", "line 1 has a directive", true},
 
 		"a tab as indentation":           {"a:\n\thunter2: b\n", "line 2, column 1 has a tab", false}, // istio/istio#13691
+		"a comma that lacks in JSON":     {"{\n\t\"a\": {\n\t\t\"b\": {}\n\t\t\"hunter2\": 1\n\t}\n}\n", "line 2 has a [ or {", false},
+		"a bracket by a quoted variable": {"a:\n  b: {c: \"${hunter2}:1\"\nd: {}\n", "line 2 has a [ or {", false},
+		"a bracket below a template":     {"a: '{{ hunter2 }}'\nb: [c\n", "line 2 has a [ or {", false},
+		"a bracket below a comment":      {"# {{ hunter2 }}\nb: [c # ${hunter2}\n", "line 2 has a [ or {", false},
+		"a bracket beside an apostrophe": {"a: [\"it\\\"s ${hunter2}\", 'it''s ${hunter2}'\n", "line 1 has a [ or {", false},
 		"a tab after spaces":             {"a:\n  b: c\n  \thunter2: d\n", "line 3, column 3 has a tab", false},
 		"a list that is not closed":      {"a: 1\nb: [hunter2\n", "line 2 has a [ or {", false},
 		"a list that is not closed, far": {"x: 1\na: [b,\nc: d\ne: f\n\n\nhunter2: 1\n", "line 2 has a [ or {", false},
 		"a list that is not begun":       {"a: [\n", "line 1 has a [ or {", false},
+		"a list that is begun, far":      {"x: 1\na: [\n  b, # c\n\n# hunter2\n", "line 2 has a [ or {", false},
+		"a comma alone":                  {",", "line 1 has a bracket or a comma", false},
+		"a comma too many":               {"a: 1\nb: , hunter2,\n", "line 2 has a bracket or a comma", false},
 		"a bracket too many":             {"a: 1\nb: ]\n", "line 2 has a bracket or a comma", false},
 		"a quote that is not closed":     {"a: 1\nb: \"hunter2\nc: d\ne: f\n", "line 2 has a quote that is not closed", false},
 		"an apostrophe":                  {"a: 'hunter2\nc: d\n", "line 1 has a quote that is not closed", false},
 		"text after a quote":             {"a: 1\nb: \"c\" hunter2\n", "line 2 does not go on", false},
+		"text after a quote, far above":  {"a: 1\nb: \"c\" hunter2\n# d\n\ne: f\n", "line 2 does not go on", false},
+		"text after a quote in a list":   {"a:\n  - \"b\" hunter2\n  - c\n", "line 2 is beside the items", false},
+		"a bracket too many, above":      {"a: 1\nb: ]\nhunter2: d\n", "line 2 has a bracket or a comma", false},
+		"a bracket too many, in a list":  {"a: [1,\n  2,\n  }]\nhunter2: d\n", "line 3 has a bracket or a comma", false},
+		"a bracket too many, in JSON":    {"{\"a\":\n\n]\n, \"hunter2\": 1}\n", "line 3 has a bracket or a comma", false},
+		"a star, above":                  {"a: 1\nb: *\nhunter2: d\n", "line 2 has a value that starts with * or &", false},
 		"two colons":                     {"a: 1\nb: hunter2: c\n", "line 2 has a second colon", false}, // open-telemetry/opentelemetry-operator#3508
 		"a key below a value":            {"a:\n  b: 1\n   hunter2: 2\n", "line 3 has a second colon", false},
 		"a key that is indented less":    {"x: 1\na:\n  b: 1\n  c: 2\n hunter2: 3\ne: 4\n", "line 5 does not go on", false},
@@ -49,6 +64,12 @@ func TestWhereAndWhyATextIsNotYAML(t *testing.T) {
 		"a reserved character":           {"a: 1\nb: @hunter2\n", "line 2 has a value that starts with", false},
 		"a star":                         {"a: 1\nb: * hunter2\n", "line 2 has a value that starts with * or &", false}, // DandyDeveloper/charts#188
 		"an alias without its anchor":    {"a: 1\nb: *hunter2\n", "line 2 has an alias", false},
+		"an alias with another's begin":  {"a: &x-b 1\nb: *x-b\nhunter2: *x\n", "line 3 has an alias", false},
+		"an alias that is quoted above":  {"a: '*hunter2' # *hunter2\nb:\n  - *hunter2\n  # c\n  - c\nd: e\n", "line 3 has an alias", false},
+		"an alias in a list":             {"a: [\n  *hunter2\n  ,\n  b]\nc: d\n", "line 2 has an alias", false},
+		"an alias as a key":              {"a: b\n*hunter2 : b\nc: d\n", "line 2 has an alias", false},
+		"an alias on the last line":      {"a: b\nc: *hunter2", "line 2 has an alias", false},
+		"an alias with a parser's word":  {"a: hunter2\nb: *unexpected\n", "line 2 has an alias", false},
 		"a backslash":                    {"a: 1\nb: \"\\hunter2\"\n", "line 2 has a backslash", false},
 		"text beside a block":            {"a: 1\nb: |hunter2\n  c\n", "line 2 has text after | or >", false},
 		"a list on the line of its key":  {"a: 1\nb: - hunter2\n", "line 2 has a - where a value begins", false},

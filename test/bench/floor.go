@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -128,9 +127,7 @@ func (o options) ourWorkers() int {
 	if o.workers > 0 {
 		return o.workers
 	}
-	var defaults operator.Options
-	defaults.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
-	return defaults.MaxConcurrentReconciles
+	return (&operator.Options{}).Workers()
 }
 
 // difference returns the objects of after that are not the same before.

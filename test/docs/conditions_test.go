@@ -19,7 +19,7 @@ var conditionType = regexp.MustCompile(`Type: +"(\w+)"|find\(\w+, "(\w+)"\)|(?m)
 func TestOnePageListsAllConditionsAndEvents(t *testing.T) {
 	page := readFile(t, "docs/reference/conditions.md")
 	found := map[string]bool{}
-	for _, folder := range []string{"internal/release", "internal/rollout", "internal/status", "api/v1alpha1"} {
+	for _, folder := range []string{"internal/reconcile", "internal/rollout", "internal/status", "api/v1alpha1"} {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err

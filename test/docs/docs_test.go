@@ -30,7 +30,7 @@ var elsewhere = []struct {
 	{command: `make bench`, why: "it measures for many minutes"},
 	{command: `go test .* -bench .*`, why: "it measures, and demands nothing"},
 	{command: `bin/bench -report`, test: "TestReportReplacesWhatIsBetweenTheMarks"},
-	{command: `make bundle-build`, test: "TestOLM"},
+	{command: `make docker-build docker-push catalog bundle-build`, test: "TestOLM"},
 	{command: `make undeploy-olm`, test: "TestOLM"},
 	{command: `kubectl apply --server-side -k config/namespaced`, test: "TestTheNamespacedInstallServesItsNamespacesAndNoOther"},
 	{command: `go run golang.org/x/vuln/cmd/govulncheck@\S+ .*`, why: "it reads a database that changes"},

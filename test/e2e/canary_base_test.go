@@ -66,9 +66,14 @@ func testRings(t *testing.T, mode v1alpha1.Mode) {
 
 	rewrite(strings.NewReplacer("receivers: [otlp]", "receivers: [otlp, otlp/nowhere]", "exporters: {debug",
 		`receivers: {otlp/nowhere: {protocols: {http: {endpoint: "192.0.2.1:4318"}}}}`+"\nexporters: {debug").Replace(sharedPart))
-	for _, each := range seen[:2] {
-		each.awaitBack(t, crashTime, crashed...)
-	}
+	t.Run("both Collectors in ring 0 go back", func(t *testing.T) {
+		for _, each := range seen[:2] {
+			t.Run(each.of.Namespace, func(t *testing.T) {
+				t.Parallel() // each has its own minute
+				each.awaitBack(t, crashTime, crashed...)
+			})
+		}
+	})
 	g.Eventually(func() (string, error) {
 		return kubectl(t.Context(), "get", "events", "-n", fleet[0].Namespace, "--field-selector=reason=RolloutHeld")
 	}).

@@ -72,9 +72,11 @@ func TestTheDashboardOfCollectorsShowsWhatARealCollectorCounts(t *testing.T) {
 	var scraped []string
 	// A configuration can ask for metrics with and without the ends of names that say type and unit. The default depends on the version.
 	ends := map[string]string{"acme": ", without_type_suffix: false, without_units: false", "globex": ", without_type_suffix: true, without_units: true"}
+	free := freeAddresses(t, 6*len(ends)+1)
+	prometheus, free := free[0], free[1:]
 	for tenant, names := range ends {
-		taking, refusing, full, metrics := freeAddress(t), freeAddress(t), freeAddress(t), freeAddress(t)
-		limited, calls := freeAddress(t), freeAddress(t)
+		taking, refusing, full, metrics, limited, calls := free[0], free[1], free[2], free[3], free[4], free[5]
+		free = free[6:]
 		host, port, _ := net.SplitHostPort(metrics)
 		config := fmt.Sprintf(tormented, taking, refusing, slow.URL, fmt.Sprintf("{host: %s, port: %s%s}", host, port, names), full,
 			limited, calls)
@@ -84,7 +86,6 @@ func TestTheDashboardOfCollectorsShowsWhatARealCollectorCounts(t *testing.T) {
 		scraped = append(scraped, fmt.Sprintf("{targets: [%q], labels: {namespace: n, kube8_dev_collector: c, kube8_dev_tenant_reference: %s}}",
 			metrics, tenant))
 	}
-	prometheus := freeAddress(t)
 	config := "scrape_configs: [{job_name: j, scrape_interval: 500ms, scrape_timeout: 500ms, static_configs: [" + strings.Join(scraped, ", ") + "]}]"
 	runHere(t, "prometheus", "--config.file="+written(t, config), "--web.listen-address="+prometheus, "--storage.tsdb.path="+t.TempDir())
 
@@ -108,14 +109,18 @@ func written(t *testing.T, text string) string {
 	return file
 }
 
-func freeAddress(t *testing.T) string {
+// freeAddresses chooses all addresses before it gives one of them back, so that none is chosen twice.
+func freeAddresses(t *testing.T, count int) (found []string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range count {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		found = append(found, listener.Addr().String())
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return found
 }
 
 // runHere runs a program on this machine until the test ends.

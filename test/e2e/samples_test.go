@@ -119,7 +119,8 @@ func TestTheSamplesBecomeReady(t *testing.T) {
 		}
 		script = strings.NewReplacer("NAMESPACE", gateway.Namespace, "NAME", gateway.Name).Replace(script)
 		for line := range strings.SplitSeq(strings.TrimSpace(script), "\n") {
-			out, err := docs.Shell(t.Context(), line, kubectlCommand(t.Context()).Path).CombinedOutput()
+			script := `PATH="$PWD/bin:$PATH"` + "\n" + line // for the plugin
+			out, err := docs.Shell(t.Context(), script, kubectlCommand(t.Context()).Path).CombinedOutput()
 			if err != nil && !strings.Contains(line, "| grep ") && !notInstalled.Match(out) {
 				t.Errorf("%s: %v\n%s", line, err, out)
 			}

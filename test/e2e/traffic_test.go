@@ -54,8 +54,8 @@ func newRetryingClient(t *testing.T, of []*v1alpha1.Collector) *steadyClient {
 		name := "otlp_http/" + collector.Name
 		exporters = append(exporters, name+`: {
   endpoint: "`+serviceURL(t, collector)+`", compression: none, timeout: 2s,
-  retry_on_failure: {initial_interval: 500ms, max_interval: 2s, max_elapsed_time: 30s},
-  sending_queue: {queue_size: 10000, batch: {sizer: items, min_size: 0, max_size: 1, flush_timeout: 1s}}}`)
+  retry_on_failure: {initial_interval: 500ms, max_interval: 2s, max_elapsed_time: 2m},
+  sending_queue: {queue_size: 30000, batch: {sizer: items, min_size: 0, max_size: 1, flush_timeout: 1s}}}`)
 		pipeline, names = append(pipeline, name), append(names, collector.Name)
 	}
 	config := strings.NewReplacer("{debug: {verbosity: basic}}", "{"+strings.Join(exporters, ", ")+"}",
@@ -153,6 +153,6 @@ func (c *steadyClient) awaitAnswered(t *testing.T) (each int) {
 		g.Expect(counted).To(Equal(want))
 		each, err = strconv.Atoi(counted["receiver_accepted"])
 		g.Expect(err).NotTo(HaveOccurred())
-	}).Should(Succeed(), "requests that were answered with success")
+	}).WithTimeout(4*time.Minute).Should(Succeed(), "requests that were answered with success")
 	return each
 }

@@ -16,7 +16,7 @@ import (
 	controllerfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/history"
 )
 
 // revision is what `helm history` and `helm get` show of one.
@@ -32,9 +32,9 @@ func TestHelm4ReadsTheRecordsOfRevisions(t *testing.T) {
 	}
 	cluster := controllerfake.NewClientBuilder().Build()
 	operatorChart := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "collector", Version: "0.2.0"}}
-	records := &record.Records{Cluster: cluster, Live: cluster, Collector: collector, Chart: operatorChart, Limit: 10}
+	records := &history.Records{Cluster: cluster, Live: cluster, Collector: collector, Chart: operatorChart, Limit: 10}
 	for _, manifest := range []string{"kind: Service # 1\n", "kind: Service # 2\n"} {
-		begun, err := records.Begin(t.Context(), record.Content{Manifest: manifest, Values: map[string]any{"cluster": "prod"}})
+		begun, err := records.Begin(t.Context(), history.Content{Manifest: manifest, Values: map[string]any{"cluster": "prod"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func startPod(t *testing.T, collector *v1alpha1.Collector, of corev1.PodTemplate
 	case v1alpha1.ModeStatefulSet:
 		owner.Kind, owner.Name = "StatefulSet", collector.Name
 	case v1alpha1.ModeDaemonSet:
-		owner.Kind, owner.Name = "DaemonSet", collector.Name
+		owner.Kind, owner.Name, owner.UID = "DaemonSet", collector.Name, get(t, collector, "", &appsv1.DaemonSet{}).UID
 	case v1alpha1.ModeDeployment:
 	}
 	pod := &corev1.Pod{ObjectMeta: *of.ObjectMeta.DeepCopy(), Spec: *of.Spec.DeepCopy()}

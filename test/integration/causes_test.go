@@ -34,8 +34,10 @@ func say(t *testing.T, object client.Object, kind, reason, message string) {
 func TestADaemonSetAndAStatefulSetSayWhyTheyHaveNoPods(t *testing.T) {
 	t.Parallel()
 	const account = `error looking up service account team/x: serviceaccount "x" not found`
-	for mode, kind := range map[v1alpha1.Mode]string{v1alpha1.ModeDaemonSet: "DaemonSet", v1alpha1.ModeStatefulSet: "StatefulSet"} {
-		t.Run(kind, func(t *testing.T) {
+	for name, mode := range map[string]v1alpha1.Mode{
+		"DaemonSet": v1alpha1.ModeDaemonSet, "StatefulSet": v1alpha1.ModeStatefulSet, "DaemonSet that surges": v1alpha1.ModeDaemonSet,
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			collector := newCollector(newNamespace(t), "gateway")
 			collector.Spec.Mode = mode
@@ -46,6 +48,9 @@ func TestADaemonSetAndAStatefulSetSayWhyTheyHaveNoPods(t *testing.T) {
 			case v1alpha1.ModeDaemonSet:
 				set := get(t, collector, "", &appsv1.DaemonSet{})
 				set.Status = appsv1.DaemonSetStatus{ObservedGeneration: set.Generation, DesiredNumberScheduled: 2}
+				if strings.HasSuffix(name, "surges") { // old pods stay
+					set.Status.CurrentNumberScheduled, set.Status.NumberReady, set.Status.NumberAvailable = 2, 2, 2
+				}
 				object = set
 			case v1alpha1.ModeStatefulSet:
 				set := get(t, collector, "", &appsv1.StatefulSet{})
@@ -53,6 +58,7 @@ func TestADaemonSetAndAStatefulSetSayWhyTheyHaveNoPods(t *testing.T) {
 				object = set
 			case v1alpha1.ModeDeployment:
 			}
+			kind, _, _ := strings.Cut(name, " ")
 			say(t, object, kind, "FailedCreate", "Error creating: "+account)
 			if err := plane.client.Status().Update(t.Context(), object); err != nil {
 				t.Fatal(err)

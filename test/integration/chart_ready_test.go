@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 // restrictedNamespace is where the chart is installed, as a cluster's administrator prepares it.
@@ -65,6 +67,7 @@ func TestHelmTestSaysWhetherAnOperatorIsAtWork(t *testing.T) {
 	g, h := NewWithT(t), startHelm(t)
 	g.Expect(h.Create(t.Context(), restrictedNamespace())).To(Succeed())
 	h.install(t, operatorChart(t), map[string]any{"serviceAccount": map[string]any{"name": "named"}})
+	g.Eventually(func() error { return h.List(t.Context(), &v1alpha1.CollectorList{}) }).Should(Succeed(), "the CRD is served")
 	pod := h.deployment(t).Spec.Template.Spec
 	g.Expect(pod.ServiceAccountName).To(Equal("named"))
 	test := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "kube8-operator-test"}}

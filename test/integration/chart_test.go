@@ -134,6 +134,7 @@ func TestHelmInstallsUpgradesAndRemovesTheOperator(t *testing.T) {
 	g.Expect(h.crd(t).Spec.Names.ShortNames).To(Equal([]string{"col"}), "Helm upgrades the CRD")
 	upgraded := h.deployment(t)
 	g.Expect(upgraded.Spec.Template.Spec.Containers[0].Image).To(HaveSuffix(":dev"))
+	g.Eventually(func() []string { return h.crd(t).Status.AcceptedNames.ShortNames }).Should(Equal([]string{"col"}), "the API server has accepted them")
 	crd := h.crd(t).ResourceVersion
 	h.upgrade(t, map[string]any{"image": map[string]any{"tag": "dev"}})
 	g.Expect(h.deployment(t).ResourceVersion).To(Equal(upgraded.ResourceVersion), "a second upgrade changes nothing")

@@ -32,7 +32,8 @@ func runSets(t *testing.T, collector *v1alpha1.Collector) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(clientset, 0, informers.WithNamespace(collector.Namespace))
+	key := client.ObjectKeyFromObject(collector) // read here: the test's goroutine writes the Collector
+	factory := informers.NewSharedInformerFactoryWithOptions(clientset, 0, informers.WithNamespace(key.Namespace))
 	controller := statefulset.NewStatefulSetController(ctx, factory.Core().V1().Pods(), factory.Apps().V1().StatefulSets(),
 		factory.Core().V1().PersistentVolumeClaims(), factory.Apps().V1().ControllerRevisions(), clientset)
 	factory.Start(ctx.Done())
@@ -41,8 +42,8 @@ func runSets(t *testing.T, collector *v1alpha1.Collector) {
 		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			bindAndStart(ctx, collector.Namespace)
-			collectGarbage(ctx, client.ObjectKeyFromObject(collector))
+			bindAndStart(ctx, key.Namespace)
+			collectGarbage(ctx, key)
 			select {
 			case <-ctx.Done():
 			case <-tick.C:

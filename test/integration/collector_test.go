@@ -54,6 +54,8 @@ func create(t *testing.T, collector *v1alpha1.Collector) {
 	awaitRevision(t, collector, 1)
 	shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector))
 	awaitTold(t, collector)
+	NewWithT(t).Eventually(func() string { return get(t, collector, "", &v1alpha1.Collector{}).Status.DeployedRelease.Digest }).
+		ShouldNot(HaveSuffix("-"), "the status is written once more when the informer cache has all objects")
 }
 
 // awaitTold waits until the operator has said all that there is to say of a Collector that is deployed.

@@ -192,12 +192,14 @@ func TestTheCommandsOfSecurityPutThePoliciesInForce(t *testing.T) {
 	p := startTenancyPlane(t)
 	script, err := docs.Script("docs/explanation/security.md", "Policies for tenants")
 	runScriptOn(t, p.kubeconfig, "", script, err)
+	const ofAnother = `{spec: {tenant: {reference: other}}}`
 	NewWithT(t).Eventually(func() error { return p.try(t, "acme", "{}") }).Should(Succeed())
-	NewWithT(t).Eventually(func() error { return p.try(t, "tenant-other", "{}") }).Should(MatchError(ContainSubstring(tenantPolicy)))
+	NewWithT(t).Eventually(func() error { return p.try(t, "tenant-acme", ofAnother) }).Should(MatchError(ContainSubstring(tenantPolicy)))
+	NewWithT(t).Eventually(func() error { return p.try(t, "acme", ofAnother) }).Should(Succeed(), "it has no label")
 
 	script, err = docs.Script("docs/how-to/install.md", "What other pages install")
 	runScriptOn(t, p.kubeconfig, "", script, err)
-	NewWithT(t).Eventually(func() error { return p.try(t, "tenant-other", "{}") }).Should(Succeed())
+	NewWithT(t).Eventually(func() error { return p.try(t, "tenant-acme", ofAnother) }).Should(Succeed())
 	for _, kind := range []string{"ValidatingAdmissionPolicyList", "ValidatingAdmissionPolicyBindingList"} {
 		left := &metav1.PartialObjectMetadataList{}
 		left.SetGroupVersionKind(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind})

@@ -20,9 +20,11 @@ import (
 // An operator whose lists are refused waits for its informer cache.
 func TestAnOperatorEndsThatNeverSawItsObjects(t *testing.T) {
 	g := NewWithT(t)
-	account := accountWith(t, rbacv1.PolicyRule{
-		APIGroups: []string{""}, Resources: []string{"configmaps", "secrets", "namespaces"}, Verbs: []string{"list", "watch"},
-	})
+	rules := operatorsRules(t) // it may list its objects, and not watch them
+	for i := range rules {
+		rules[i].Verbs = slices.DeleteFunc(rules[i].Verbs, func(verb string) bool { return verb == "watch" })
+	}
+	account := accountWith(t, rules...)
 	powerless := &operator{binary: shared.binary, account: account}
 	g.Expect(powerless.start(t.Context())).To(Succeed())
 	g.Eventually(func() string { return powerless.log.about(account.Namespace) }).Should(ContainSubstring("is forbidden"))

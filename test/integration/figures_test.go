@@ -2,15 +2,21 @@ package integration
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 )
 
 // figures are what the tests measured: the table in docs/explanation/revisions.md, as `make chaos` prints it.
-var figures []string
+var (
+	figures      []string
+	figuresMutex sync.Mutex
+)
 
-// recordFigure records one line of the table. Tests that are parallel have none.
+// recordFigure records one line of the table.
 func recordFigure(t *testing.T, name string, value any) {
 	t.Helper()
+	figuresMutex.Lock()
+	defer figuresMutex.Unlock()
 	figures = append(figures, fmt.Sprintf("| %s | %v |", name, value))
 }
 

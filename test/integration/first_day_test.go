@@ -33,7 +33,7 @@ func (h helmed) helm(t *testing.T, command string) {
 	t.Helper()
 	flags := pflag.NewFlagSet(command, pflag.ContinueOnError)
 	namespace, sets := flags.String("namespace", "", ""), flags.StringArray("set", nil, "")
-	create, reuse := flags.Bool("create-namespace", false, ""), flags.Bool("reuse-values", false, "")
+	create, reuse := flags.Bool("create-namespace", false, ""), flags.Bool("reset-then-reuse-values", false, "")
 	err, values := flags.Parse(strings.Fields(command)), map[string]any{}
 	for _, set := range *sets {
 		err = errors.Join(err, strvals.ParseInto(set, values))
@@ -47,7 +47,7 @@ func (h helmed) helm(t *testing.T, command string) {
 			install.ReleaseName, install.Namespace, install.CreateNamespace = words[2], *namespace, *create
 			_, err = install.Run(operator, values)
 		case words[1] == "upgrade":
-			upgrade.Namespace, upgrade.ReuseValues = *namespace, *reuse
+			upgrade.Namespace, upgrade.ResetThenReuseValues = *namespace, *reuse
 			_, err = upgrade.Run(words[2], operator, values)
 		}
 	} else {

@@ -116,6 +116,7 @@ func TestClaimsGrowWithTheirTemplateAndPodsRunOn(t *testing.T) {
 	}))
 	g.Expect(plane.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 	g.Expect(pod.DeletionTimestamp).To(BeNil())
+	settled(t, collector)
 	since := plane.audit.mark(t)
 	touch(t, collector)
 	g.Expect(plane.audit.writes(t, since, collector.Namespace)).To(BeEmpty(), "writes once all is as it should be")

@@ -102,12 +102,13 @@ func TestTheLastOfTwoQuickWritesOfASecretIsDeployed(t *testing.T) {
 // refuseLikeKEDA has a webhook refuse ScaledObjects as KEDA's does: while the workload has a HorizontalPodAutoscaler.
 func refuseLikeKEDA(t *testing.T, collector *v1alpha1.Collector) {
 	t.Helper()
+	key := client.ObjectKeyFromObject(collector) // read here: the test's goroutine writes the Collector
 	config := answerReviews(t, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-		if plane.client.Get(context.Background(), client.ObjectKeyFromObject(collector), &autoscalingv2.HorizontalPodAutoscaler{}) != nil {
+		if plane.client.Get(context.Background(), key, &autoscalingv2.HorizontalPodAutoscaler{}) != nil {
 			return &admissionv1.AdmissionResponse{Allowed: true}
 		}
 		return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: http.StatusBadRequest, Message: fmt.Sprintf(
-			"the workload '%s' of type 'apps/v1.Deployment' is already managed by the hpa '%[1]s'", collector.Name)}}
+			"the workload '%s' of type 'apps/v1.Deployment' is already managed by the hpa '%[1]s'", key.Name)}}
 	})
 	register(t, &registrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "keda-" + collector.Namespace},

@@ -205,6 +205,7 @@ func TestARecordThatNobodyMayDeleteDoesNotKeepAValidChangeAway(t *testing.T) {
 	allow := forbidDeletion(t, record(t, collector), "", "secrets", "!oldObject.metadata.name.startsWith('sh.helm')")
 	var isOver atomic.Bool
 	refuseAs(t, collector.Namespace, "apps", "deployments", denied, func(r *admissionv1.AdmissionRequest) bool { return !*r.DryRun && !isOver.Load() })
+	awaitDenied(t, collector)
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
 	awaitFailed(t, collector, "not by me")
 	isOver.Store(true)

@@ -108,11 +108,7 @@ func TestTheRecordOfAChangeThatIsRefusedHalfWayIsWithdrawn(t *testing.T) {
 	becomeReady(t, collector)
 	var isOver atomic.Bool
 	refuseAs(t, collector.Namespace, "apps", "deployments", denied, func(r *admissionv1.AdmissionRequest) bool { return !*r.DryRun && !isOver.Load() })
-	NewWithT(t).Eventually(func() error {
-		deployment := get(t, collector, "", &appsv1.Deployment{})
-		deployment.Annotations["example.com/probe"] = "any"
-		return plane.client.Update(t.Context(), deployment)
-	}).Should(MatchError(ContainSubstring("not by me")))
+	awaitDenied(t, collector)
 	change(t, collector, func(c *v1alpha1.Collector) {
 		c.Spec.Collector.Version, c.Spec.Ports = "0.151.0", map[string]v1alpha1.Port{"syslog": {Port: 5500}}
 	})

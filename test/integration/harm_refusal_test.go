@@ -36,6 +36,7 @@ func TestARefusalWithALongTextIsInTheStatus(t *testing.T) {
 	refusal := denied
 	refusal.Message = "not by me: " + strings.Repeat("because\n", 200_000)
 	refuseAs(t, collector.Namespace, "apps", "deployments", refusal, func(*admissionv1.AdmissionRequest) bool { return true })
+	awaitDenied(t, collector)
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.151.0" })
 	awaitFailed(t, collector, "not by me")
 	for _, condition := range get(t, collector, "", &v1alpha1.Collector{}).Status.Conditions {

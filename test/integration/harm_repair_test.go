@@ -30,7 +30,7 @@ func TestAServiceThatSomebodyDeletesAgainAndAgainIsRestoredLaterAndLater(t *test
 		}
 		return deletions
 	}, 8*time.Second).Should(BeNumerically("<", 12))
-	g.Expect(condition(t, collector, "Ready").Message).To(ContainSubstring(`changes Service "gateway" again and again`))
+	g.Eventually(func() string { return condition(t, collector, "Ready").Message }).Should(ContainSubstring(`changes Service "gateway" again and again`))
 	g.Eventually(func() error {
 		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &corev1.Service{})
 	}).Should(Succeed(), "it is restored at last")

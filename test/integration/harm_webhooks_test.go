@@ -43,6 +43,16 @@ func refuseAs(
 	})
 }
 
+// awaitDenied waits until the API server knows a webhook that denies writes of a Collector's Deployment.
+func awaitDenied(t *testing.T, collector *v1alpha1.Collector) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		deployment := get(t, collector, "", &appsv1.Deployment{})
+		metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, "example.com/probe", "any")
+		return plane.client.Update(t.Context(), deployment)
+	}).Should(MatchError(ContainSubstring("not by me")))
+}
+
 // refuseWith has a webhook answer with a status, or allow what has none.
 func refuseWith(t *testing.T, namespace, group, resources string, answer func(*admissionv1.AdmissionRequest) *metav1.Status) {
 	t.Helper()
@@ -118,7 +128,7 @@ func TestAWebhookThatRefusesOnlyAfterTheDryRunLeavesTheService(t *testing.T) {
 // Each write of the pod template would begin to replace pods.
 func TestAnOperatorThatStartsTriesFirstWhatWasRefusedLate(t *testing.T) {
 	collector := newQueued(t, "late", true)
-	refuseAs(t, collector.Namespace, "networking.k8s.io", "ingresses", denied, func(r *admissionv1.AdmissionRequest) bool { return !*r.DryRun })
+	refuseIngresses(t, collector)
 	change(t, collector, func(c *v1alpha1.Collector) {
 		c.Spec.Collector.Version = "0.151.0"
 		c.Spec.Ingress = &v1alpha1.Ingress{Enabled: true, Hosts: []v1alpha1.IngressHost{{Host: "otlp.example.com"}}}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/helm"
-	recorded "github.com/kube8/kube8-operator/internal/record"
+	"github.com/kube8/kube8-operator/internal/history"
 )
 
 func TestTheHistoryKeepsWhatTheSpecSaysAndWhoChangedIt(t *testing.T) {
@@ -20,7 +20,7 @@ func TestTheHistoryKeepsWhatTheSpecSaysAndWhoChangedIt(t *testing.T) {
 	g.Expect(configurationsOf(t, collector)).To(ConsistOf(filesOf(config), second, third))
 	release, err := helm.Unpack(record(t, collector).Data["release"])
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(release.Info.Description).To(Equal(recorded.ChangedByPrefix + "integration.test (field manager)"))
+	g.Expect(release.Info.Description).To(Equal(history.ChangedByPrefix + "integration.test (field manager)"))
 
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.RevisionHistoryLimit = new(int32(1)) })
 	g.Eventually(func() []string { return configurationsOf(t, collector) }).Should(ConsistOf(third))

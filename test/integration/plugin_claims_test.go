@@ -20,13 +20,15 @@ func TestThePluginSaysWhatBecomesOfClaims(t *testing.T) {
 	runPodAs(t, collector, "gateway-0", corev1.VolumeSource{})
 	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
 	file := func(over string) string {
-		return p.write("gateway.yaml", `{apiVersion: kube8.dev/v1alpha1, kind: Collector, metadata: {name: gateway}, spec: {mode: statefulset, cluster: prod-eu-1,
+		return p.write("gateway.yaml", `{apiVersion: kube8.dev/v1alpha1, kind: Collector, metadata: {name: gateway}, spec: {cluster: prod-eu-1,
 			collector: {name: opentelemetry-collector, version: 0.150.0}, tenant: {id: "1042", reference: acme}, `+over+`}}`)
 	}
 	claim := func(name, class, size string) string {
 		return `{metadata: {name: ` + name + `}, spec: {accessModes: [ReadWriteOnce], storageClassName: ` + class + `, resources: {requests: {storage: ` + size + `}}}}`
 	}
-	templates := func(all ...string) { file("volumeClaimTemplates: [" + strings.Join(all, ", ") + "]") }
+	templates := func(all ...string) {
+		file("mode: statefulset, volumeClaimTemplates: [" + strings.Join(all, ", ") + "]")
+	}
 	command := func(verb string) []string {
 		p.write("config.yaml", another)
 		return []string{verb, "-f", "gateway.yaml", "--from-file", "config.yaml", "--force-conflicts"}
@@ -53,7 +55,7 @@ func TestThePluginSaysWhatBecomesOfClaims(t *testing.T) {
 	for _, verb := range []string{"plan", "apply"} {
 		p.refuses("the operator would refuse it: "+refusal, command(verb)...)
 	}
-	file("updateStrategy: {type: OnDelete}, volumeClaimTemplates: [" + claim("queue", "grows", "1Gi") + "," + claim("spool", "grows", "1Gi") + "]")
+	file("mode: statefulset, updateStrategy: {type: OnDelete}, volumeClaimTemplates: [" + claim("queue", "grows", "1Gi") + "," + claim("spool", "grows", "1Gi") + "]")
 	p.refuses("set updateStrategy.type to RollingUpdate until they are", command("plan")...)
 	g.Expect(get(t, collector, "", &v1alpha1.Collector{}).Generation).To(Equal(since.Generation))
 
@@ -75,6 +77,10 @@ func TestThePluginSaysWhatIsRefusedOfSharedClaims(t *testing.T) {
 		collector: {name: opentelemetry-collector, version: 0.150.0}, tenant: {id: "1042", reference: acme},
 		volumeClaims: [{metadata: {name: queue}, spec: {accessModes: [ReadWriteOnce], storageClassName: other, resources: {requests: {storage: 1Gi}}}}]}}`)
 	p.refuses("the operator would refuse it: ", "plan", "-f", "gateway.yaml", "--from-file", "config.yaml", "--force-conflicts")
+	p.write("gateway.yaml", `{apiVersion: kube8.dev/v1alpha1, kind: Collector, metadata: {name: gateway}, spec: {cluster: prod-eu-1,
+		collector: {name: opentelemetry-collector, version: 0.150.0}, tenant: {id: "1042", reference: acme}, volumeClaims: []}}`)
+	g.Expect(p.run("plan", "-f", "gateway.yaml", "--from-file", "config.yaml", "--force-conflicts")).
+		To(ContainSubstring(`PersistentVolumeClaim "gateway-queue" is deleted, with its data`))
 }
 
 // A field that `set` has written is no field of the file, and stays: a foreign Service is in the way of neither.

@@ -132,6 +132,16 @@ func TestThePluginComparesConfigurations(t *testing.T) {
 	g.Expect(p.run("config", "diff", "gateway", "--from-file", p.write("same.yaml", another))).To(BeEmpty())
 	p.refuses("exit status 1: the two differ", "config", "diff", "gateway", "--from-file", p.write("old.yaml", config), "--exit-code")
 	p.refuses("none of the others can be", "config", "diff", "gateway", "--from-file", "old.yaml", "--revision", "1")
+
+	more := p.write("more.conf", "[INPUT]\n")
+	g.Expect(p.run("config", "diff", "gateway", "--file", "more.conf", "--from-file", more)).To(ContainSubstring("+[INPUT]"), "a new file")
+	p.refuses("has no file more.conf; it has config.yaml", "config", "diff", "gateway", "--file", "more.conf")
+	upgrade(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.Collector.Files = map[string]v1alpha1.FileContent{"more.conf": []byte("[INPUT]\n")}
+	})
+	g.Expect(p.run("config", "diff", "gateway", "--file", "more.conf")).To(ContainSubstring("+[INPUT]"), "a file that no revision had before")
+	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Files = nil })
+	g.Expect(p.run("config", "diff", "gateway", "--file", "more.conf")).To(ContainSubstring("-[INPUT]"), "a file that has gone")
 }
 
 // keptIn returns the name of the file of which a text says that it has what was edited.

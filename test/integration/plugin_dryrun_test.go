@@ -16,7 +16,7 @@ func TestADryRunOfThePluginChangesNothing(t *testing.T) {
 	t.Parallel()
 	collector := install(t)
 	upgrade(t, collector, func(c *v1alpha1.Collector) { c.Spec.Replicas = new(int32(2)) })
-	awaitTold(t, collector)
+	settled(t, collector)
 	p, g := pluginIn(t, collector.Namespace), NewWithT(t)
 	p.write("new.yaml", another)
 	p.write("whole.yaml", `{apiVersion: kube8.dev/v1alpha1, kind: Collector, metadata: {name: gateway}, spec: {args: [--a], cluster: prod-eu-1,

@@ -38,6 +38,7 @@ func TestSomebodyElseScalesACollector(t *testing.T) {
 	g.Expect(pods()).To(BeEquivalentTo(3), "the pods that it had")
 	g.Expect(list(t, collector.Namespace, "autoscaling/v2", "HorizontalPodAutoscaler")).To(BeEmpty())
 
+	settled(t, collector)
 	scale(5)
 	since := plane.audit.mark(t)
 	touch(t, collector)

@@ -53,8 +53,8 @@ type version struct {
 
 func (v version) key() string { return v.object.GetKind() + "/" + v.object.GetName() }
 
-// history is all that was ever stored in a namespace.
-type history struct {
+// stored is all that was ever stored in a namespace.
+type stored struct {
 	mutex    sync.Mutex
 	versions []version
 	live     map[string]*unstructured.Unstructured
@@ -66,14 +66,14 @@ type history struct {
 	gone    map[types.UID]bool // the Collectors that have gone
 }
 
-func newHistory() *history {
-	return &history{
+func newStored() *stored {
+	return &stored{
 		live: map[string]*unstructured.Unstructured{}, changed: make(chan struct{}, 1),
 		acted: map[string]bool{}, served: map[string]bool{}, deleted: map[types.UID]bool{}, gone: map[types.UID]bool{},
 	}
 }
 
-func (h *history) add(v version) {
+func (h *stored) add(v version) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	h.versions = append(h.versions, v)
@@ -87,14 +87,14 @@ func (h *history) add(v version) {
 }
 
 // now returns what is there. Nobody changes these objects.
-func (h *history) now() map[string]*unstructured.Unstructured {
+func (h *stored) now() map[string]*unstructured.Unstructured {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return maps.Clone(h.live)
 }
 
 // hasGone tells whether the owner of an object is a Collector that has gone.
-func (h *history) hasGone(owner *metav1.OwnerReference) bool {
+func (h *stored) hasGone(owner *metav1.OwnerReference) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return owner != nil && h.gone[owner.UID]
@@ -102,7 +102,7 @@ func (h *history) hasGone(owner *metav1.OwnerReference) bool {
 
 // isLate tells whether the schedule has created an object for a Collector that was being deleted, or had gone. Garbage collection, which
 // no test plays, deletes it then.
-func (h *history) isLate(object *unstructured.Unstructured) bool {
+func (h *stored) isLate(object *unstructured.Unstructured) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	owner := metav1.GetControllerOf(object)
@@ -113,7 +113,7 @@ func (h *history) isLate(object *unstructured.Unstructured) bool {
 }
 
 // sorted returns all versions in the order in which they were written.
-func (h *history) sorted() []version {
+func (h *stored) sorted() []version {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	all := slices.Clone(h.versions)
@@ -122,14 +122,14 @@ func (h *history) sorted() []version {
 }
 
 // wrote notes a write of the schedule, or of the controllers.
-func (h *history) wrote(by map[string]bool, resourceVersion string) {
+func (h *stored) wrote(by map[string]bool, resourceVersion string) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	by[resourceVersion] = true
 }
 
 // removes notes that the schedule deletes an object.
-func (h *history) removes(uid types.UID) {
+func (h *stored) removes(uid types.UID) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	h.deleted[uid] = true
@@ -211,5 +211,5 @@ func (w *watcher) note(event watch.Event) {
 		panic(fmt.Sprintf("resource version %q: %v", object.GetResourceVersion(), err))
 	}
 	object.SetManagedFields(nil)
-	found.(*history).add(version{revision, event.Type == watch.Deleted, time.Now(), object})
+	found.(*stored).add(version{revision, event.Type == watch.Deleted, time.Now(), object})
 }

@@ -25,7 +25,7 @@ import (
 // space is a namespace with one Collector, to which the events of a schedule happen.
 type space struct {
 	namespace string
-	history   *history
+	history   *stored
 
 	collector *v1alpha1.Collector
 	spec      simulation.Spec
@@ -45,7 +45,7 @@ type space struct {
 // newSpace creates a namespace, in which controllers work until the context ends.
 func newSpace(ctx context.Context, w *watcher, first simulation.Spec) (*space, error) {
 	s := &space{
-		history: newHistory(), specs: map[types.UID]map[int64]simulation.Spec{}, refusals: map[string]string{},
+		history: newStored(), specs: map[types.UID]map[int64]simulation.Spec{}, refusals: map[string]string{},
 		neverReady: map[string]bool{}, verdicts: map[string]string{},
 	}
 	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{

@@ -36,7 +36,7 @@ func simulationNumber(name string, otherwise int) int {
 	return otherwise
 }
 
-// Not parallel: it kills and restarts the shared operator. The schedules are those of the model (internal/release, TestSimulation).
+// Not parallel: it kills and restarts the shared operator. The schedules are those of the model (internal/reconcile, TestSimulation).
 // SEED is the first one, SCHEDULES their number.
 func TestTheOperatorEndsAsTheModelSays(t *testing.T) {
 	first, count := simulationNumber("SEED", 1), simulationNumber("SCHEDULES", 200)

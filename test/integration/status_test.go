@@ -121,15 +121,35 @@ func TestReadyFollowsThePodsWithoutHelm(t *testing.T) {
 
 func TestReadySaysThatPodsCannotBeMade(t *testing.T) {
 	t.Parallel()
-	collector := install(t)
-	deployment := get(t, collector, "", &appsv1.Deployment{})
-	deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: deployment.Generation, Conditions: []appsv1.DeploymentCondition{{
-		Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota: pods",
-	}}}
-	if err := plane.client.Status().Update(t.Context(), deployment); err != nil {
-		t.Fatal(err)
+	for name, row := range map[string]struct {
+		refusal appsv1.DeploymentCondition
+		serves  bool // with the change before
+		message string
+	}{
+		"a pod": {
+			appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota: pods"},
+			false, "0/1 updated; FailedCreate: exceeded quota: pods",
+		},
+		"a ReplicaSet": {
+			appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ReplicaSetCreateError", Message: "exceeded quota: sets"},
+			true, "the workload's controller cannot start the change; ReplicaSetCreateError: exceeded quota: sets",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			collector := install(t)
+			deployment := get(t, collector, "", &appsv1.Deployment{})
+			deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: deployment.Generation}
+			if row.serves {
+				deployment.Status = appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+			}
+			deployment.Status.Conditions = []appsv1.DeploymentCondition{row.refusal}
+			if err := plane.client.Status().Update(t.Context(), deployment); err != nil {
+				t.Fatal(err)
+			}
+			awaitReady(t, collector, "False", "PodsNotReady", row.message)
+		})
 	}
-	awaitReady(t, collector, "False", "PodsNotReady", "0/1 updated; FailedCreate: exceeded quota: pods")
 }
 
 func TestReadyKnowsEveryMode(t *testing.T) {

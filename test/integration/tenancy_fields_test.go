@@ -13,7 +13,7 @@ var harmless = map[string]string{
 	"when its containers start and end": `%livenessProbe.** %readinessProbe.** %startupProbe.** %lifecycle.**
 		initContainers[].restartPolicy extraContainers[].restartPolicy initContainers[].restartPolicyRules[].** extraContainers[].restartPolicyRules[].**
 		initContainers[].resizePolicy[].** extraContainers[].resizePolicy[].** check.timeoutSeconds
-		canary.pods canary.hold canary.onFailure canary.approval`,
+		canary.hold canary.onFailure canary.approval`,
 	"which version of an allowed image": `image.pullPolicy image.tag image.digest imagePullSecrets[].name
 		initContainers[].imagePullPolicy extraContainers[].imagePullPolicy collector.version os.name`,
 	"the users of its processes, which are not root": `%securityContext.runAsGroup %securityContext.readOnlyRootFilesystem
@@ -32,7 +32,7 @@ var harmless = map[string]string{
 		autoscaling.keda.pollingInterval autoscaling.keda.cooldownPeriod verticalPodAutoscaler.enabled verticalPodAutoscaler.updateMode
 		verticalPodAutoscaler.minAllowed.* verticalPodAutoscaler.controlledResources[] podDisruptionBudget.enabled
 		updateStrategy.type updateStrategy.rollingUpdate.maxUnavailable updateStrategy.rollingUpdate.partition topologySpreadConstraints[].**`,
-	"who reaches its pods, from inside the cluster": `networkPolicy.** ports.*.port ports.*.targetPort ports.*.protocol ports.*.appProtocol
+	"who reaches its pods, from inside the cluster": `ports.*.port ports.*.targetPort ports.*.protocol ports.*.appProtocol
 		ports.*.enabled ports.*.service initContainers[].ports[].name extraContainers[].ports[].name initContainers[].ports[].containerPort
 		extraContainers[].ports[].containerPort initContainers[].ports[].protocol extraContainers[].ports[].protocol
 		service.enabled service.headless service.internalTrafficPolicy service.sessionAffinity service.trafficDistribution`,
@@ -65,6 +65,8 @@ var classified = []struct{ fields, limit, value string }{
 	{"replicas", "replicas", `replicas: 6`},
 	{"autoscaling.maxReplicas", "replicas", `autoscaling: {maxReplicas: 6}`},
 	{"updateStrategy.rollingUpdate.maxSurge", "surge", `updateStrategy: {rollingUpdate: {maxSurge: 1000%}}`},
+	{"canary.pods", "surge", `canary: {pods: 3}`},
+	{"canary.pods", "surge", `mode: daemonset, canary: {pods: 1%}`},
 	{"revisionHistoryLimit", "revisions", `revisionHistoryLimit: 13`},
 	{"terminationGracePeriodSeconds", "grace-period", `terminationGracePeriodSeconds: 3153600000`},
 	{"%livenessProbe.terminationGracePeriodSeconds", "grace-period", `livenessProbe: {httpGet: {port: 1}, terminationGracePeriodSeconds: 3600}`},
@@ -143,6 +145,7 @@ var classified = []struct{ fields, limit, value string }{
 		`ingress: {enabled: true, ingressClassName: a, hosts: [{host: otlp.example.com}]}`},
 	{"httpRoute.enabled httpRoute.port httpRoute.parentRefs[].**", "exposure", `httpRoute: {enabled: true, parentRefs: [{name: a}]}`},
 	{"grpcRoute.enabled grpcRoute.port grpcRoute.parentRefs[].**", "exposure", `grpcRoute: {enabled: true, parentRefs: [{name: a}]}`},
+	{"networkPolicy.**", "network-policies", `networkPolicy: {enabled: true, egress: [{}]}`},
 	{"ingress.hosts[].host", "hostnames", `ingress: {hosts: [{host: ""}]}`},
 	{"ingress.tls[].hosts[]", "hostnames", `ingress: {tls: [{hosts: [""]}]}`},
 	{"httpRoute.hostnames[]", "hostnames", `httpRoute: {enabled: true, parentRefs: [{name: a}], hostnames: [a.example.com]}`},

@@ -79,6 +79,7 @@ var wrongLimits = []struct{ limit, value, refusal string }{
 	{"host-access", "false", "it must be allowed or forbidden"},
 	{"privileges", "none", "it must be allowed or forbidden"},
 	{"exposure", "internal", "it must be allowed or forbidden"},
+	{"network-policies", "true", "it must be allowed or forbidden"},
 	{"containers", "two", "it must be a whole number"},
 	{"hostnames", "", "it must be host names, separated by spaces, of which *.example.com is every one below example.com"},
 	{"runtime-classes", "", "it must be names of RuntimeClasses, separated by spaces"},

@@ -17,6 +17,7 @@ var clusterLimits = map[string]string{
 	"host-access":      "forbidden",
 	"privileges":       "forbidden",
 	"exposure":         "forbidden",
+	"network-policies": "forbidden",
 	"hostnames":        "otlp.example.com *.acme.example.com",
 	"containers":       "3",
 	"runtime-classes":  "gvisor kata",
@@ -163,6 +164,9 @@ spec:
 	podSecurityContext: {seccompProfile: {type: Unconfined}}`,
 		refusal: refused("spec.securityContext.seccompProfile.type", "Unconfined", "privileges") + ". " +
 			refused("spec.podSecurityContext.seccompProfile.type", "Unconfined", "privileges")},
+	{name: "no AppArmor, by an annotation", patch: `{spec: {podAnnotations: {container.apparmor.security.beta.kubernetes.io/collector: unconfined}}}`,
+		refusal: refused("a key of spec.podAnnotations", "container.apparmor.security.beta.kubernetes.io/collector", "metadata-keys") + ". " +
+			refused("spec.podAnnotations[container.apparmor.security.beta.kubernetes.io/collector]", "unconfined", "privileges")},
 	{name: "a process of the host on Windows", patch: `
 spec:
 	securityContext: {windowsOptions: {hostProcess: true}}
@@ -178,6 +182,9 @@ spec:
 
 	{name: "an Ingress", patch: `{spec: {ingress: {enabled: true, hosts: [{host: otlp.example.com}]}}}`,
 		refusal: refused("spec.ingress.enabled", "true", "exposure")},
+	{name: "no NetworkPolicy, in so many words", patch: `{spec: {networkPolicy: {enabled: false, egress: [{}]}}}`},
+	{name: "a NetworkPolicy that opens what another one closes", patch: `{spec: {networkPolicy: {enabled: true, egress: [{}]}}}`,
+		refusal: refused("spec.networkPolicy.enabled", "true", "network-policies")},
 	{name: "names that are the tenant's, and one that is not", patch: `{spec: {ingress: {hosts: [{host: a.acme.example.com}, {host: acme.example.com}, {}]}}}`,
 		refusal: refused("spec.ingress.hosts", "acme.example.com", "hostnames") + ". " + refused("spec.ingress.hosts", "every host", "hostnames")},
 	{name: "a certificate for another name", patch: `{spec: {ingress: {tls: [{hosts: [otlp.example.com, a.example.com]}, {secretName: a}]}}}`,
@@ -193,6 +200,8 @@ spec:
 	{name: "requests that are only watched", patch: `{spec: {verticalPodAutoscaler: {enabled: true, updateMode: "Off"}}}`},
 	{name: "only memory that grows", patch: `{spec: {verticalPodAutoscaler: {enabled: true, controlledResources: [memory]}}}`,
 		refusal: refused("spec.verticalPodAutoscaler.maxAllowed.memory", "not set", "requests.memory")},
+	{name: "both that grow, by an empty list", patch: `{spec: {verticalPodAutoscaler: {enabled: true, controlledResources: [], maxAllowed: {memory: 512Mi}}}}`,
+		refusal: refused("spec.verticalPodAutoscaler.maxAllowed.cpu", "not set", "requests.cpu")},
 	{name: "requests that grow for ever", patch: `{spec: {verticalPodAutoscaler: {enabled: true, maxAllowed: {cpu: 1}}}}`,
 		refusal: refused("spec.verticalPodAutoscaler.maxAllowed.cpu", "1", "requests.cpu") + ". " +
 			refused("spec.verticalPodAutoscaler.maxAllowed.memory", "not set", "requests.memory")},
@@ -223,6 +232,10 @@ spec:
 	replicas: 1
 	autoscaling: {external: true}
 	updateStrategy: {rollingUpdate: {maxSurge: 200%}}`, refusal: refused("spec.updateStrategy.rollingUpdate.maxSurge", "200%", "surge")},
+	{name: "as many canary pods beside the others as are allowed", patch: `{spec: {replicas: 5, canary: {pods: 2}}}`},
+	{name: "as many canary pods as all", patch: `{spec: {replicas: 5, canary: {pods: 100%, approval: Manual}}}`, refusal: refused("spec.canary.pods", "100%", "surge")},
+	{name: "as many canary pods as all, in the place of others", patch: `{spec: {canary: {pods: 100%}, updateStrategy: {rollingUpdate: {maxSurge: 0}}}}`},
+	{name: "canary pods of a StatefulSet", patch: `{spec: {mode: statefulset, replicas: 5, canary: {pods: 100%}}}`},
 	{name: "a share of nobody knows how many nodes", patch: `{spec: {mode: daemonset, updateStrategy: {rollingUpdate: {maxSurge: 1%}}}}`,
 		refusal: refused("spec.mode", "daemonset", "modes") + ". " + refused("spec.updateStrategy.rollingUpdate.maxSurge", "1%", "surge")},
 	{name: "as long an end as is allowed", patch: `{spec: {terminationGracePeriodSeconds: 60, livenessProbe: {httpGet: {port: 1}, terminationGracePeriodSeconds: 60}}}`},

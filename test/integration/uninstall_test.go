@@ -93,11 +93,13 @@ func TestACollectorStaysUntilWhatItBecameIsGone(t *testing.T) {
 // disown takes the owner reference of a Collector's Deployment away, and does more operations of a JSON patch.
 func disown(t *testing.T, collector *v1alpha1.Collector, more ...string) {
 	t.Helper()
+	since := shared.log.mark()
 	operations := append([]string{`{"op": "remove", "path": "/metadata/ownerReferences"}`}, more...)
 	patch := client.RawPatch(types.JSONPatchType, []byte("["+strings.Join(operations, ", ")+"]"))
 	if err := plane.client.Patch(t.Context(), get(t, collector, "", &appsv1.Deployment{}), patch); err != nil {
 		t.Fatal(err)
 	}
+	shared.awaitReconcile(t, since, client.ObjectKeyFromObject(collector)) // so the informer cache has it when the Collector is deleted
 }
 
 func TestACollectorStaysWithWhatThePodsOfAWorkloadUseThatItNoLongerControls(t *testing.T) {

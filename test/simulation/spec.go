@@ -1,6 +1,6 @@
 // Package simulation makes schedules: what people, other controllers and bad luck do to Collectors, event by event, from a seed.
 //
-// Two levels run the same schedules. The model is a cluster in memory (internal/release, TestSimulation), which takes microseconds
+// Two levels run the same schedules. The model is a cluster in memory (internal/reconcile, TestSimulation), which takes microseconds
 // for a step. The other level is the operator on a real API server.
 package simulation
 

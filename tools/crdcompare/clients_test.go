@@ -90,9 +90,12 @@ func TestWhatClientsUseOfACRDDoesNotGoWithoutAWord(t *testing.T) {
 			"    - {name: Ready,", "    - {name: Pods, type: integer, jsonPath: .status.replicas}\n    - {name: Ready,", "",
 		},
 		"a column with another description": {"description: whether it serves", "description: ready", ""},
-		"a short name more":                 {"[wi]", "[w, wi]", ""},
-		"a longer text":                     {"default: a, maxLength: 9", "default: a, maxLength: 10", ""},
-		"a field that need not be":          {"            required: [team]\n", "", ""},
+		"a map whose values have another description": {
+			"additionalProperties: {type: string", "additionalProperties: {description: what it is, type: string", "",
+		},
+		"a short name more":        {"[wi]", "[w, wi]", ""},
+		"a longer text":            {"default: a, maxLength: 9", "default: a, maxLength: 10", ""},
+		"a field that need not be": {"            required: [team]\n", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if strings.Count(widgets, row.old) != 1 {

@@ -84,7 +84,14 @@ func differences(released, crd *apiextensionsv1.CustomResourceDefinition) ([]acc
 	for _, version := range released.Spec.Versions {
 		released.Status.StoredVersions = append(released.Status.StoredVersions, version.Name) // none of them may go
 	}
-	settings := &config.Config{Validations: []config.ValidationConfig{{Name: "description", Enforcement: config.EnforcementPolicyNone}}}
+	for _, one := range []*apiextensionsv1.CustomResourceDefinition{released, crd} {
+		for _, version := range one.Spec.Versions {
+			if version.Schema != nil && version.Schema.OpenAPIV3Schema != nil {
+				removeDescriptions(version.Schema.OpenAPIV3Schema)
+			}
+		}
+	}
+	settings := &config.Config{}
 	if err := config.ValidateConfig(settings); err != nil {
 		return nil, fmt.Errorf("configure crdify: %w", err)
 	}
@@ -119,6 +126,21 @@ func differences(released, crd *apiextensionsv1.CustomResourceDefinition) ([]acc
 	}
 	slices.SortFunc(found, func(a, b accepted) int { return strings.Compare(a.Property+a.Says, b.Property+b.Says) })
 	return found, nil
+}
+
+// removeDescriptions removes them all: crdify has a check of each field's, but takes those in the values of a map for another schema.
+func removeDescriptions(schema *apiextensionsv1.JSONSchemaProps) {
+	schema.Description = ""
+	for name, field := range schema.Properties {
+		removeDescriptions(&field)
+		schema.Properties[name] = field
+	}
+	if values := schema.AdditionalProperties; values != nil && values.Schema != nil {
+		removeDescriptions(values.Schema)
+	}
+	if items := schema.Items; items != nil && items.Schema != nil {
+		removeDescriptions(items.Schema)
+	}
 }
 
 // used is what clients use of a CRD beside its schemas, by path: names, versions, columns, selectable fields and subresources.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -68,6 +69,14 @@ func axeCore(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join("..", "..", "..", "bin", "axe-core")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.Create(filepath.Join(folder, "lock")) // unit tests and end-to-end tests can be here at the same time
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
 	script := filepath.Join(folder, "node_modules", "axe-core", "axe.min.js")

@@ -169,6 +169,12 @@ templates have and no user writes.
 {{- if and $given (hasKey ($v.collector.files | default dict) $v.collector.fileName) }}
 {{- fail "collector.files: has the name of the configuration's own file; rename it, or set fileName" }}
 {{- end }}
+{{- $keys := dict }}
+{{- range $file := keys ($v.collector.files | default dict) | sortAlpha }}
+{{- $key := replace "/" ".." $file }}
+{{- with get $keys $key }}{{ fail (printf "collector.files: %s and %s are the same key of a Secret; rename one" . $file) }}{{ end }}
+{{- $_ := set $keys $key $file }}
+{{- end }}
 {{- range $base := $v.bases }}
 {{- range prepend (keys ($v.collector.files | default dict)) $v.collector.fileName }}
 {{- if or (hasPrefix (print $base.file "/") (print . "/")) (eq $base.file (replace "/" ".." .)) }}
@@ -269,14 +275,29 @@ templates have and no user writes.
 {{- if and .is.command (not (first .is.command)) }}
 {{- fail (printf "%scommand: its first word is empty; name a program" .field) }}
 {{- end }}
+{{- $isWindows := eq (($v.os | default dict).name | default "") "windows" }}
+{{- if and .is.workingDir (not $isWindows) (not (hasPrefix "/" .is.workingDir)) }}
+{{- fail (printf "%sworkingDir: %q must begin with /" .field .is.workingDir) }}
+{{- end }}
+{{- $runs := dict }}
+{{- range $context := list ($v.podSecurityContext | default dict) (.is.securityContext | default dict) }}
+{{- range $field := list "runAsUser" "runAsNonRoot" }}{{ if hasKey $context $field }}{{ $_ := set $runs $field (get $context $field | toString) }}{{ end }}{{ end }}
+{{- end }}
+{{- if and (eq (get $runs "runAsUser") "0") (eq (get $runs "runAsNonRoot") "true") }}
+{{- fail (printf "%ssecurityContext: runAsUser is 0, which runAsNonRoot forbids; set runAsNonRoot to false, or another runAsUser" .field) }}
+{{- end }}
+{{- $started := get (.is.lifecycle | default dict) "postStart" | default dict }}
+{{- if $started.tcpSocket }}
+{{- fail (printf "%slifecycle.postStart.tcpSocket: a kubelet runs no such handler, and stops the container; use exec, httpGet or sleep" .field) }}
+{{- end }}
 {{- range get .is .mounts | default list }}
 {{- if not (regexMatch "^(/|[A-Za-z]:)" .mountPath) }}
 {{- fail (printf "%s%s: the mountPath %q must begin with /" $container.field $container.mounts .mountPath) }}
 {{- end }}
 {{- end }}
-{{- range $probe := list "livenessProbe" "readinessProbe" "startupProbe" }}
+{{- range $probe := list "livenessProbe" "readinessProbe" "startupProbe" "lifecycle.postStart" }}
 {{- range $handler := list "httpGet" "tcpSocket" }}
-{{- $port := get (get (get $container.is $probe | default dict) $handler | default dict) "port" }}
+{{- $port := get (get (ternary $started (get $container.is $probe | default dict) (hasPrefix "lifecycle." $probe)) $handler | default dict) "port" }}
 {{- if and $port (kindIs "string" $port) (not (has $port $container.ports)) }}
 {{- fail (printf "%s%s.%s.port: the container has no port %q; name another one, or give its number" $container.field $probe $handler $port) }}
 {{- end }}

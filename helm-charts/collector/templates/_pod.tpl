@@ -48,7 +48,9 @@ enableServiceLinks: false
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- $onNode := and $v.hostNetwork (not $checks) }}
+{{- /* A process of a Windows node has its network, that of a check too. */}}
+{{- $isProcess := contains `"hostProcess":true` (toJson (list $v.podSecurityContext $v.securityContext)) }}
+{{- $onNode := and $v.hostNetwork (or $isProcess (not $checks)) }}
 {{- if $onNode }}
 hostNetwork: true
 {{- end }}
@@ -92,7 +94,8 @@ nodeSelector:
 tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $v.affinity }}
+{{- /* The pods of the last revision stay until the check is over: beside them or away from them, its pod may fit no node. */}}
+{{- with ternary (pick ($v.affinity | default dict) "nodeAffinity") $v.affinity $checks }}
 affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -81,6 +82,41 @@ func TestThePodOfACheckHasNoPortsOfTheNode(t *testing.T) {
 	}
 	if got := pod.Containers[0].Ports; len(got) > 0 {
 		t.Errorf("ports of the collector: %v", got)
+	}
+}
+
+// The API server refuses a process of a Windows node without the node's network.
+func TestThePodOfACheckHasTheNetworkOfAWindowsProcess(t *testing.T) {
+	const process = `{os: {name: windows}, hostNetwork: true, workingDir: "$env:CONTAINER_SANDBOX_MOUNT_POINT/otel", %s: {windowsOptions: {hostProcess: true}}}`
+	for _, field := range []string{"podSecurityContext", "securityContext"} {
+		if spec := jobOf(t, fmt.Sprintf(process, field)).Spec.Template.Spec; !spec.HostNetwork {
+			t.Errorf("%s: the pod has not the node's network", field)
+		}
+	}
+	if spec := jobOf(t, `{hostNetwork: true}`).Spec.Template.Spec; spec.HostNetwork {
+		t.Error("a pod that needs no network of the node has it")
+	}
+}
+
+// Pods of the last revision are there until the check is over, on each node where the collector can run.
+func TestThePodOfACheckFitsBesideTheOthers(t *testing.T) {
+	const apart = `podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname,
+	  labelSelector: {matchLabels: {app.kubernetes.io/name: collector}}}]}`
+	const beside = `podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname,
+	  labelSelector: {matchLabels: {kube8.dev/collector: edge}}}]}`
+	const nodes = `nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: pool, operator: Exists}]}]}}`
+	for affinity, want := range map[string]string{
+		apart + ", " + beside: "null",
+		apart + ", " + nodes: `{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":` +
+			`[{"key":"pool","operator":"Exists"}]}]}}}`,
+	} {
+		template := jobOf(t, `{affinity: {`+affinity+`}}`).Spec.Template
+		if got := marshal(t, template.Spec.Affinity); got != want {
+			t.Errorf("with %s: %s, want %s", affinity, got, want)
+		}
+		if got := template.Labels["app.kubernetes.io/name"]; got != "collector-check" {
+			t.Errorf("the running pods may keep away from pods of the name %q", got)
+		}
 	}
 }
 

@@ -118,6 +118,24 @@ func TestRefusals(t *testing.T) {
 			`{extraVolumes: [{name: a, emptyDir: {}}], initContainers: [{name: a, image: a, volumeMounts: [{name: a, mountPath: ./a}]}]}`,
 			`initContainers[a].volumeMounts: the mountPath "./a" must begin with /`,
 		},
+		"two files of one key": {
+			`collector: {files: {a./b: e30=, a/.b: W10=}}`, "collector.files: a./b and a/.b are the same key of a Secret; rename one",
+		},
+		"a relative working directory": {`workingDir: work`, `workingDir: "work" must begin with /`},
+		"root, which may not run": {
+			`podSecurityContext: {runAsUser: 0}`, "securityContext: runAsUser is 0, which runAsNonRoot forbids; set runAsNonRoot to false, or another runAsUser",
+		},
+		"root of an init container, which may not run": {
+			`initContainers: [{name: a, image: a, securityContext: {runAsUser: 0}}]`, "initContainers[a].securityContext: runAsUser is 0, which runAsNonRoot forbids",
+		},
+		"a handler that no kubelet runs": {
+			`lifecycle: {postStart: {tcpSocket: {port: 4317}}}`,
+			"lifecycle.postStart.tcpSocket: a kubelet runs no such handler, and stops the container; use exec, httpGet or sleep",
+		},
+		"a handler of a port that the container does not have": {
+			`lifecycle: {postStart: {httpGet: {port: health}}}`,
+			`lifecycle.postStart.httpGet.port: the container has no port "health"; name another one, or give its number`,
+		},
 		"a label of a monitor that is none": {`{podMonitor: {enabled: true, labels: {a: b c}}}`, "podMonitor.labels: the value of a has at most 63 letters"},
 		"a command without a program":       {`command: ["", a]`, "command: its first word is empty; name a program"},
 		"a NUL character":                   {`env: [{name: A, value: "a\\\0b"}]`, "env: has a NUL character, which no program takes; remove it"},

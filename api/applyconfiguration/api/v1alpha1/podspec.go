@@ -77,7 +77,7 @@ type PodSpecApplyConfiguration struct {
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// Tolerations of the pods.
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
-	// Affinity of the pods.
+	// Affinity of the pods. The pod of a check has only its nodeAffinity.
 	Affinity *v1.Affinity `json:"affinity,omitempty"`
 	// TopologySpreadConstraints of the pods, at most one for each topologyKey and
 	// whenUnsatisfiable. Without a labelSelector, a constraint counts the

@@ -21,7 +21,8 @@ type PortApplyConfiguration struct {
 	TargetPort *intstr.IntOrString `json:"targetPort,omitempty"`
 	// HostPort opens a port of this number on the node too. It cannot be set with
 	// hostNetwork, where each port is the node's. The namespace must then allow
-	// the Pod Security level "privileged".
+	// the Pod Security level "privileged". It has no effect with a targetPort by
+	// name, which is another container's port: set hostPort at that container.
 	HostPort *int32 `json:"hostPort,omitempty"`
 	// Service puts the port on the Service. The default is true. The port metrics
 	// is the exception: a Service of type LoadBalancer has it only if you set

@@ -20,8 +20,8 @@ import (
 
 	"github.com/kube8/kube8-operator/internal/configuration"
 	"github.com/kube8/kube8-operator/internal/helm"
+	recorded "github.com/kube8/kube8-operator/internal/history"
 	"github.com/kube8/kube8-operator/internal/postrender"
-	"github.com/kube8/kube8-operator/internal/record"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -71,19 +71,19 @@ func Of(ctx context.Context, c client.Client, collector metav1.Object) ([]Revisi
 		client.MatchingLabels(helm.Selector(collector.GetName()))); err != nil {
 		return nil, fmt.Errorf("list the Secrets of release %s: %w", collector.GetName(), err)
 	}
-	recorded := map[int]string{}
+	names := map[int]string{}
 	for i := range secrets.Items {
 		secret := &secrets.Items[i]
-		if number, is := record.RevisionOf(secret.Name, collector.GetName()); is && metav1.IsControlledBy(secret, collector) {
-			recorded[number] = secret.Name
+		if number, is := recorded.RevisionOf(secret.Name, collector.GetName()); is && metav1.IsControlledBy(secret, collector) {
+			names[number] = secret.Name
 		}
 	}
-	numbers := slices.Sorted(maps.Keys(recorded))
+	numbers := slices.Sorted(maps.Keys(names))
 	slices.Reverse(numbers)
 	var found []Revision
 	for _, number := range numbers[:min(len(numbers), maxRead)] {
 		secret := &corev1.Secret{}
-		err := c.Get(ctx, client.ObjectKey{Namespace: collector.GetNamespace(), Name: recorded[number]}, secret)
+		err := c.Get(ctx, client.ObjectKey{Namespace: collector.GetNamespace(), Name: names[number]}, secret)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("read the record of revision %d: %w", number, err)
 		}
@@ -179,7 +179,7 @@ func revisionOf(rel *helm.Release, status string) Revision {
 	}
 	if rel.Info != nil {
 		found.Deployed = rel.Info.LastDeployed.Time
-		if who, isKnown := strings.CutPrefix(rel.Info.Description, record.ChangedByPrefix); isKnown {
+		if who, isKnown := strings.CutPrefix(rel.Info.Description, recorded.ChangedByPrefix); isKnown {
 			found.ChangedBy = who
 		}
 	}

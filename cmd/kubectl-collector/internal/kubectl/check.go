@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/offline"
 	"github.com/kube8/kube8-operator/internal/postrender"
 )
@@ -73,7 +73,7 @@ func checkOf(
 		}
 		text, err := json.Marshal(object)
 		if err := errors.Join(err, json.Unmarshal(text, into)); err != nil {
-			return nil, nil, fmt.Errorf("read %s: %w", inventory.ReferenceTo(object), err)
+			return nil, nil, fmt.Errorf("read %s: %w", live.ReferenceTo(object), err)
 		}
 	}
 	if job == nil {

@@ -1,6 +1,7 @@
 package kubectl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func (s *session) configurationOf(ctx context.Context, collector *v1alpha1.Colle
 	f := fileOf(collector, fileName)
 	content, found := files[configuration.FileKey(f.name)]
 	if !found {
-		return nil, fmt.Errorf("revision %d has no file %s; name another by --file", number, f.name)
+		return nil, noFileError{fmt.Errorf("revision %d has no file %s; name another by --file", number, f.name)}
 	}
 	return content, nil
 }
@@ -120,7 +121,7 @@ With neither: what was changed since the last revision that had another one.`,
 
 type named struct{ name, text string }
 
-// compared returns the two texts that config diff compares.
+// compared returns the two texts that config diff compares. A file that only one side has is new or gone, so the other text is empty.
 func (p *plugin) compared(ctx context.Context, s *session, name, fileName, from string, revision int) (before, after named, err error) {
 	collector, err := s.read(ctx, name)
 	if err != nil {
@@ -128,7 +129,8 @@ func (p *plugin) compared(ctx context.Context, s *session, name, fileName, from 
 	}
 	f := fileOf(collector, fileName)
 	content, err := s.contentOf(ctx, collector, f)
-	if err != nil {
+	_, isAbsent := errors.AsType[noFileError](err)
+	if err != nil && !isAbsent {
 		return before, after, err
 	}
 	current := named{name + "/" + f.name, string(content)}
@@ -137,11 +139,16 @@ func (p *plugin) compared(ctx context.Context, s *session, name, fileName, from 
 		return current, named{from, string(content)}, err
 	}
 	if revision == 0 {
-		if revision, err = s.lastOther(ctx, collector, f.name, current.text); err != nil {
-			return before, after, err
+		last, otherErr := s.lastOther(ctx, collector, f.name, current.text)
+		if otherErr != nil {
+			return before, after, cmp.Or(err, otherErr)
 		}
+		revision = last
 	}
 	old, err := s.configurationOf(ctx, collector, fileName, revision)
+	if _, isNew := errors.AsType[noFileError](err); isNew && !isAbsent {
+		err = nil
+	}
 	return named{fmt.Sprintf("%s (revision %d)", current.name, revision), string(old)}, current, err
 }
 

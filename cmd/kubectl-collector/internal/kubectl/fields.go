@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,6 +90,9 @@ func setField(spec map[string]any, change string) error {
 	}
 	var value any
 	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+		value = text
+	}
+	if number, is := value.(float64); is && number != math.Trunc(number) { // no field has a fraction, but a quantity can: a CPU of 0.5
 		value = text
 	}
 	if err := unstructured.SetNestedField(spec, value, path...); err != nil {

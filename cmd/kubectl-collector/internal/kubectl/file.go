@@ -95,6 +95,9 @@ func (f file) isElsewhere(collector *v1alpha1.Collector) error {
 		"and the operator follows at once", collector.Namespace, collector.Name, source.Key, source.Name)
 }
 
+// noFileError says that a Collector, or a revision of it, has no file of a name.
+type noFileError struct{ error }
+
 // contentOf returns the content of a Collector's file. A configuration that is in a Secret is read from there.
 func (s *session) contentOf(ctx context.Context, collector *v1alpha1.Collector, f file) ([]byte, error) {
 	if source := collector.Spec.Collector.ConfigurationSecret; f.configuration && source != nil {
@@ -107,8 +110,8 @@ func (s *session) contentOf(ctx context.Context, collector *v1alpha1.Collector, 
 		return nil, fmt.Errorf("collector %s/%s has no configuration; `kubectl collector config set` gives it one",
 			collector.Namespace, collector.Name)
 	}
-	return nil, fmt.Errorf("collector %s/%s has no file %s; it has %s", collector.Namespace, collector.Name, f.name,
-		strings.Join(append(slices.Sorted(maps.Keys(collector.Spec.Collector.Files)), fileOf(collector, "").name), ", "))
+	return nil, noFileError{fmt.Errorf("collector %s/%s has no file %s; it has %s", collector.Namespace, collector.Name, f.name,
+		strings.Join(append(slices.Sorted(maps.Keys(collector.Spec.Collector.Files)), fileOf(collector, "").name), ", "))}
 }
 
 // secret returns what is under a key of a Secret.

@@ -77,6 +77,7 @@ func TestAFieldIsSetAsTheSpecHasIt(t *testing.T) {
 		"env=[{name: A, value: b}]":                   "env: [{name: A, value: b}]",
 		"updateStrategy.rollingUpdate.maxSurge=1":     "updateStrategy: {rollingUpdate: {maxSurge: 1}}",
 		"updateStrategy.rollingUpdate.maxSurge='25%'": "updateStrategy: {rollingUpdate: {maxSurge: 25%}}",
+		"resources.limits.cpu=0.5":                    "resources: {limits: {cpu: '0.5'}}",
 		"cluster=prod=eu":                             "cluster: prod=eu",
 		"replicas":                                    "", "=3": "", "replicas-=3": "", "collector.name.first=a": "",
 	} {

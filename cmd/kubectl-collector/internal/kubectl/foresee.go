@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/internal/foretell"
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
@@ -44,7 +44,7 @@ func foresee(
 // isDecision tells whether an error is what the operator, the API server or a policy says of a change. Any other one says that it could not
 // be asked.
 func isDecision(err error) bool {
-	return errors.As(err, new(*inventory.ConflictError)) || errors.As(err, new(*specpath.FieldsError)) ||
+	return errors.As(err, new(*live.ConflictError)) || errors.As(err, new(*specpath.FieldsError)) ||
 		apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || err != nil && admission.MatchString(err.Error())
 }
 
@@ -53,15 +53,15 @@ func isDecision(err error) bool {
 func (s *session) taken(ctx context.Context, owner *unstructured.Unstructured, objects []*unstructured.Unstructured) error {
 	conflicts := make([]error, 0, len(objects))
 	for _, object := range objects {
-		live := &metav1.PartialObjectMetadata{}
-		live.SetGroupVersionKind(object.GroupVersionKind())
-		switch err := s.client.Get(ctx, client.ObjectKeyFromObject(object), live); {
+		current := &metav1.PartialObjectMetadata{}
+		current.SetGroupVersionKind(object.GroupVersionKind())
+		switch err := s.client.Get(ctx, client.ObjectKeyFromObject(object), current); {
 		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
 			continue
 		case err != nil:
 			return fmt.Errorf("read %s %q: %w", object.GetKind(), object.GetName(), err)
 		}
-		conflicts = append(conflicts, inventory.Verify(live, owner, inventory.NewReference(object.GroupVersionKind(), object.GetName())))
+		conflicts = append(conflicts, live.Verify(current, owner, live.NewReference(object.GroupVersionKind(), object.GetName())))
 	}
 	return errors.Join(conflicts...)
 }

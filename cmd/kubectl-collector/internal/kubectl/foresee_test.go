@@ -16,12 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/kube8/kube8-operator/internal/inventory"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/specpath"
 )
 
 func TestOnlyADecisionIsARefusal(t *testing.T) {
-	conflict := &inventory.ConflictError{Message: "Service exists"}
+	conflict := &live.ConflictError{Message: "Service exists"}
 	webhook := &apierrors.StatusError{ErrStatus: metav1.Status{
 		Code: http.StatusTeapot, Message: `admission webhook "policy.example.com" denied the request: no`,
 	}}

@@ -99,7 +99,7 @@ func (p *plugin) deployments(ctx context.Context, s *session, collector *v1alpha
 	printed := false
 	for i := range events {
 		if reason := events[i].Reason; reason == "Installed" || reason == "Upgraded" {
-			fmt.Fprintf(p.Out, "%s  %s %s\n", ago(lastSeen(&events[i])), reason, events[i].Message)
+			fmt.Fprintf(p.Out, "%s  %s %s\n", ago(lastSeen(&events[i])), reason, words(events[i].Message))
 			printed = true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -85,6 +86,26 @@ func TestAFileOfValuesBecomesACollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "testdata/imported.yaml", out+"---\n"+left, "./cmd/kubectl-collector/internal/kubectl")
+}
+
+// A Collector without a policy deletes the claims, and a StatefulSet keeps them.
+func TestImportedClaimsStayAsTheChartHasIt(t *testing.T) {
+	templates := []any{map[string]any{"metadata": map[string]any{"name": "queue"}}}
+	for name, row := range map[string]struct{ policy, want map[string]any }{
+		"no policy":               {nil, map[string]any{"whenDeleted": "Retain", "whenScaled": "Retain"}},
+		"the chart's own":         {map[string]any{"enabled": false, "whenDeleted": "Delete"}, map[string]any{"whenDeleted": "Retain", "whenScaled": "Retain"}},
+		"one that is turned on":   {map[string]any{"enabled": true, "whenDeleted": "Delete", "whenScaled": "Delete"}, map[string]any{"whenDeleted": "Delete", "whenScaled": "Delete"}},
+		"one that deletes a part": {map[string]any{"enabled": true, "whenScaled": "Delete"}, map[string]any{"whenDeleted": "Retain", "whenScaled": "Delete"}},
+	} {
+		set := map[string]any{"volumeClaimTemplates": templates}
+		if row.policy != nil {
+			set["persistentVolumeClaimRetentionPolicy"] = row.policy
+		}
+		spec, left := specOfValues(map[string]any{"mode": "statefulset", "statefulset": set})
+		if diff := cmp.Diff(row.want, spec["persistentVolumeClaimRetentionPolicy"]); diff != "" || len(left) > 0 {
+			t.Errorf("%s: %v is left, and it has (-want +got):\n%s", name, left, diff)
+		}
+	}
 }
 
 func TestAReleaseBecomesACollectorWithItsRenderedConfiguration(t *testing.T) {

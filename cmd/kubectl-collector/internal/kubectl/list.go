@@ -138,7 +138,7 @@ func (l listing) print(to io.Writer, rows []row) error {
 	for _, r := range rows {
 		cells := make([]string, len(shown))
 		for i, name := range shown {
-			cells[i] = cmp.Or(r[name], "-")
+			cells[i] = cmp.Or(words(r[name]), "-")
 		}
 		fmt.Fprintln(out, strings.Join(cells, "\t"))
 	}

@@ -191,10 +191,13 @@ func count(found []forecast, of verdict) (n int) {
 	return n
 }
 
+// words returns a text with single spaces for all that separates its words.
+func words(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 // oneLine returns a text with single spaces for all that separates its words, and not longer than a screen can show.
 func oneLine(text string) string {
 	const most = 300
-	text = strings.Join(strings.Fields(text), " ")
+	text = words(text)
 	if letters := []rune(text); len(letters) > most {
 		return string(letters[:most]) + "…"
 	}

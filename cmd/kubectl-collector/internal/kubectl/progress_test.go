@@ -23,9 +23,9 @@ import (
 
 func TestAContinueCountsForARingThatEndedInTheSameSecond(t *testing.T) {
 	ended := time.Now()
-	var metadata metav1.ObjectMeta
-	err := json.Unmarshal([]byte(continuedNow()), &metadata)
-	continued, parseErr := time.Parse(time.RFC3339, metadata.Annotations[v1alpha1.ContinuedAnnotation]) // as the operator reads it
+	namespace := &corev1.Namespace{}
+	_, err := continueAll(namespace)
+	continued, parseErr := time.Parse(time.RFC3339, namespace.Annotations[v1alpha1.ContinuedAnnotation]) // as the operator reads it
 	if err != nil || parseErr != nil || continued.Before(ended) {
 		t.Errorf("continued at %s, and the ring ended at %s (%v, %v)", continued, ended, err, parseErr)
 	}

@@ -10,16 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	platform "github.com/kube8/kube8-operator/internal/base"
 	"github.com/kube8/kube8-operator/internal/rollout"
+	"github.com/kube8/kube8-operator/internal/sources"
 )
 
 // maxNamed is how many Collectors of a state are shown by name, because each costs some requests.
@@ -54,20 +51,10 @@ what another version of the operator changes.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	label := func(value string) func() string {
-		return func() string { return fmt.Sprintf(`{"labels": {%q: %s}}`, v1alpha1.RolloutLabel, value) }
-	}
-	cmd.AddCommand(p.progressCommand(), p.namespaceCommand("pause", "Have changes reach no further Collector", label(`"hold"`),
-		"paused: changes reach no further Collector until `kubectl collector rollout resume`; those on their way go on"),
-		p.namespaceCommand("resume", "Have changes go on after pause", label("null"), "resumed: changes reach Collectors again"),
-		p.namespaceCommand("continue", "Have the next ring begin, where each waits for a person", continuedNow,
-			"continued: the next ring begins, if the rings before it are done"), p.undoCommand())
+	cmd.AddCommand(p.progressCommand(), p.namespaceCommand("pause", "Have changes reach no further Collector", pauseAll),
+		p.namespaceCommand("resume", "Have changes go on after pause", resumeAll),
+		p.namespaceCommand("continue", "Have the next ring begin, where each waits for a person", continueAll), p.undoCommand())
 	return cmd
-}
-
-// continuedNow is what lets the next ring begin. It is exact: a ring that was done in the same second is one before it.
-func continuedNow() string {
-	return fmt.Sprintf(`{"annotations": {%q: %q}}`, v1alpha1.ContinuedAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
 }
 
 // ofFleet has a command run with a session of all namespaces, unless -n names one.
@@ -96,26 +83,6 @@ func addSelector(flags *pflag.FlagSet) {
 	flags.StringP("selector", "l", "", "Collectors with such labels: with several operators, those of the one that has the bases")
 }
 
-// namespaceCommand writes metadata of the operator's namespace, to pause or continue all changes.
-func (p *plugin) namespaceCommand(use, short string, metadata func() string, said string) *cobra.Command {
-	long := short + ". It writes to the operator's namespace.\nOwners' own changes go at once in any case."
-	cmd := p.ofFleet(&cobra.Command{Use: use, Short: short, Long: long, Args: cobra.NoArgs},
-		func(ctx context.Context, s *session, operators string, _ []string) error {
-			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operators}}
-			patch := fmt.Appendf(nil, `{"metadata": %s}`, metadata())
-			err := s.client.Patch(ctx, namespace, client.RawPatch(types.MergePatchType, patch))
-			if apierrors.IsNotFound(err) {
-				return fmt.Errorf("there is no namespace %s; name the operator's by --operator-namespace", operators)
-			}
-			if err != nil {
-				return fmt.Errorf("write to namespace %s: %w", operators, err)
-			}
-			return p.did("namespace/"+operators, said)
-		})
-	p.mayBeDry(cmd)
-	return cmd
-}
-
 func (p *plugin) progressCommand() *cobra.Command {
 	var deadline time.Duration
 	var output format
@@ -134,14 +101,14 @@ refused, and says why.`,
 		if err != nil {
 			return err
 		}
-		told, err := s.progress(ctx, operators, time.Now().Add(-deadline))
+		found, err := s.progress(ctx, operators, time.Now().Add(-deadline))
 		switch {
 		case err != nil:
 			return err
 		case forPrograms:
-			return p.writeAs(output, told)
+			return p.writeAs(output, found)
 		}
-		return told.print(p.Out)
+		return found.print(p.Out)
 	})
 }
 
@@ -152,10 +119,10 @@ func (s *session) progress(ctx context.Context, operators string, before time.Ti
 	if err != nil {
 		return nil, err
 	}
-	told := &progress{Rings: map[string]map[string]int{}, Bases: map[string]map[string]int{}, Now: map[string]string{}}
+	found := &progress{Rings: map[string]map[string]int{}, Bases: map[string]map[string]int{}, Now: map[string]string{}}
 	if labels, isKnown := namespaces[operators]; isKnown {
-		told.IsPaused = new(labels[v1alpha1.RolloutLabel] == v1alpha1.RolloutHold)
-		told.IsGated = new(labels[v1alpha1.RolloutLabel] == v1alpha1.RolloutGate)
+		found.IsPaused = new(labels[v1alpha1.RolloutLabel] == v1alpha1.RolloutHold)
+		found.IsGated = new(labels[v1alpha1.RolloutLabel] == v1alpha1.RolloutGate)
 	}
 	add := func(counts map[string]map[string]int, row, column string) {
 		if counts[row] == nil {
@@ -166,38 +133,38 @@ func (s *session) progress(ctx context.Context, operators string, before time.Ti
 	err = s.eachCollector(ctx, func(c *v1alpha1.Collector) {
 		labels, isKnown := namespaces[c.Namespace]
 		state, since := stateOf(c, labels, before)
-		add(told.Rings, ringOf(labels, isKnown), state)
+		add(found.Rings, ringOf(labels, isKnown), state)
 		one := late{Namespace: c.Namespace, Name: c.Name, Since: since}
 		switch state {
 		case "overdue":
-			told.Overdue = append(told.Overdue, one)
+			found.Overdue = append(found.Overdue, one)
 		case "on their way":
-			told.OnTheWay = append(told.OnTheWay, one)
+			found.OnTheWay = append(found.OnTheWay, one)
 		case "refused":
-			told.Refused = append(told.Refused, one)
+			found.Refused = append(found.Refused, one)
 		}
 		for _, base := range c.Status.Bases {
 			name, version, _ := strings.Cut(base, "@")
-			add(told.Bases, name, version)
+			add(found.Bases, name, version)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	for name := range told.Bases {
+	for name := range found.Bases {
 		if b, err := s.base(ctx, operators, name); err == nil {
-			told.Now[name] = platform.VersionOf(b.content)
+			found.Now[name] = sources.VersionOf(b.content)
 		}
 	}
-	told.More = max(0, len(told.Overdue)-maxNamed)
-	for _, list := range []*[]late{&told.Overdue, &told.OnTheWay, &told.Refused} {
+	found.More = max(0, len(found.Overdue)-maxNamed)
+	for _, list := range []*[]late{&found.Overdue, &found.OnTheWay, &found.Refused} {
 		slices.SortFunc(*list, func(a, b late) int { return a.Since.Compare(b.Since.Time) })
 		*list = (*list)[:min(len(*list), maxNamed)]
 		for i := range *list {
 			(*list)[i].Cause = s.causeOf(ctx, (*list)[i])
 		}
 	}
-	return told, nil
+	return found, nil
 }
 
 // eachCollector reads Collectors in pages, because of their configurations.

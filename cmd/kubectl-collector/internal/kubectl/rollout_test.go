@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	platform "github.com/kube8/kube8-operator/internal/base"
 	"github.com/kube8/kube8-operator/internal/helm"
+	"github.com/kube8/kube8-operator/internal/sources"
 )
 
 func TestACollectorIsCountedAsTheOperatorDoes(t *testing.T) {
@@ -125,7 +125,7 @@ func withHistory(t *testing.T, namespace string, contents map[int]string) (objec
 	c.Status.DeployedRelease = &v1alpha1.DeployedRelease{Revision: int64(len(contents))}
 	for _, at := range slices.Sorted(maps.Keys(contents)) { // at minute
 		content := contents[at]
-		c.Status.Bases = []string{"limits@" + platform.VersionOf([]byte(content))}
+		c.Status.Bases = []string{"limits@" + sources.VersionOf([]byte(content))}
 		secret := recorded(t, &helm.Release{
 			Version: at, Info: &helm.Info{LastDeployed: helm.Time{Time: time.Unix(int64(60*at), 0)}},
 			Config: map[string]any{"bases": []any{map[string]any{
@@ -185,7 +185,7 @@ func TestAnUndoPutsBackWhatABaseHadBefore(t *testing.T) {
 		},
 		"one that was before, and again": {base: configMap, records: []map[int]string{{1: "a", 2: "b", 3: "a", 4: "now"}}, answer: "y\n", want: "a"},
 		"a version by its name": {
-			base: configMap, records: []map[int]string{{1: "older", 2: "before"}}, to: platform.VersionOf([]byte("older")), given: consent{yes: true}, want: "older",
+			base: configMap, records: []map[int]string{{1: "older", 2: "before"}}, to: sources.VersionOf([]byte("older")), given: consent{yes: true}, want: "older",
 		},
 		"a change that is declined": {base: configMap, records: []map[int]string{{1: "before"}}, answer: "n\n", wantFailed: "nothing was changed"},
 		"nothing before":            {base: configMap, records: []map[int]string{{1: "now"}}, wantFailed: "no Collector has recorded another version"},
@@ -226,7 +226,7 @@ func TestAnUndoPutsBackWhatABaseHadBefore(t *testing.T) {
 			if err != nil || string(after.content) != row.want || after.key != "part.yaml" || after.GetLabels()[v1alpha1.BaseLabel] != "last" {
 				t.Errorf("the base is %+v (%v)", after, err)
 			}
-			if text := out.String(); !strings.Contains(text, "-now") || !strings.HasSuffix(text, "has the content of version "+platform.VersionOf([]byte(row.want))+" again\n") {
+			if text := out.String(); !strings.Contains(text, "-now") || !strings.HasSuffix(text, "has the content of version "+sources.VersionOf([]byte(row.want))+" again\n") {
 				t.Errorf("it says %s", text)
 			}
 		})

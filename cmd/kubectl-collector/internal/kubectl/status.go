@@ -83,8 +83,8 @@ func (p *plugin) watch(ctx context.Context, s *session, name string) error {
 func (o *observed) print(to io.Writer) error {
 	status, spec := o.collector.Status, o.collector.Spec
 	out := printers.GetNewTabWriter(to)
-	row := func(name, format string, values ...any) {
-		fmt.Fprintf(out, name+"\t"+format+"\n", values...)
+	row := func(name, format string, values ...any) { // a message of a webhook or a tenant's event can have lines of its own
+		fmt.Fprintf(out, "%s\t%s\n", name, words(fmt.Sprintf(format, values...)))
 	}
 	row("Collector", "%s/%s, of tenant %s on cluster %s", o.collector.Namespace, o.collector.Name, spec.Tenant.Reference, spec.Cluster)
 	row("Ready", "%s", o.state())
@@ -120,7 +120,7 @@ func (o *observed) print(to io.Writer) error {
 	}
 	for i := range o.events[:min(len(o.events), maxEvents)] {
 		event := &o.events[i]
-		fmt.Fprintf(out, "%s\t%s\t%s\n", ago(lastSeen(event)), event.Reason, strings.TrimSpace(event.Message))
+		fmt.Fprintf(out, "%s\t%s\t%s\n", ago(lastSeen(event)), words(event.Reason), words(event.Message))
 	}
 	if err := out.Flush(); err != nil {
 		return err //nolint:wrapcheck // of standard output

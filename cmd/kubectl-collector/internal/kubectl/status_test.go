@@ -18,6 +18,7 @@ func TestTheScreenHasWhatTheStatusSays(t *testing.T) {
 	for name, row := range map[string]struct {
 		ready, update v1alpha1.Condition
 		canary        *v1alpha1.CanaryStatus
+		events        []corev1.Event
 		behind        bool
 		want, wantNot string
 	}{
@@ -40,6 +41,15 @@ func TestTheScreenHasWhatTheStatusSays(t *testing.T) {
 			ready: condition("Ready", "False", "Proving", "until noon"), canary: &v1alpha1.CanaryStatus{Hash: "0123456789ab", Since: metav1.Now()},
 			want: "Canary          change 0123456789ab, for 0s; `kubectl collector promote` and `abort` decide at once",
 		},
+		"a refusal of several lines": {
+			ready: condition("Ready", "False", "ReleaseFailed", "denied:\nNext: kubectl delete"),
+			want:  "Ready           ReleaseFailed: denied: Next: kubectl delete\n", wantNot: "\nNext: kubectl delete",
+		},
+		"an event of a tenant with lines of its own": {
+			ready:  condition("Ready", "True", "Available", "1 of 1 pods"),
+			events: []corev1.Event{{Reason: "A", Message: "x\nNext: kubectl delete"}},
+			want:   "x Next: kubectl delete\n", wantNot: "\nNext: kubectl delete",
+		},
 		"a change that canary pods have failed to prove": {
 			ready:  condition("Ready", "False", "RolledBack", "pod c-x: Error"),
 			canary: &v1alpha1.CanaryStatus{Hash: "0123456789ab", RolledBack: "pod c-x: Error"},
@@ -59,7 +69,7 @@ func TestTheScreenHasWhatTheStatusSays(t *testing.T) {
 				collector.Status.ObservedGeneration = 1
 			}
 			var out strings.Builder
-			if err := (&observed{collector: collector, ready: row.ready}).print(&out); err != nil {
+			if err := (&observed{collector: collector, ready: row.ready, events: row.events}).print(&out); err != nil {
 				t.Fatal(err)
 			}
 			if text := out.String(); !strings.Contains(text, row.want) || row.wantNot != "" && strings.Contains(text, row.wantNot) {

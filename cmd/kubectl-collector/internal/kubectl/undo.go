@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
-	platform "github.com/kube8/kube8-operator/internal/base"
 	"github.com/kube8/kube8-operator/internal/explain"
+	"github.com/kube8/kube8-operator/internal/sources"
 )
 
 // maxAsked is how many Collectors' histories are read for the content that a base had, and mostAsked if these do not have it. More are read
@@ -42,7 +42,7 @@ func (s *session) base(ctx context.Context, namespace, name string) (*base, erro
 		if _, isBase := b.GetLabels()[v1alpha1.BaseLabel]; !isBase {
 			continue
 		}
-		data := platform.DataOf(b.Object)
+		data := sources.DataOf(b.Object)
 		for b.key, b.content = range data {
 		}
 		if len(data) != 1 {
@@ -121,8 +121,8 @@ func (p *plugin) undo(ctx context.Context, s *session, namespace, name, to strin
 	if err != nil {
 		return err
 	}
-	text, err := unified(b.what+" ("+platform.VersionOf(b.content)+")", string(b.content),
-		b.what+" ("+platform.VersionOf(content)+" of "+from+")", string(content))
+	text, err := unified(b.what+" ("+sources.VersionOf(b.content)+")", string(b.content),
+		b.what+" ("+sources.VersionOf(content)+" of "+from+")", string(content))
 	if err := errors.Join(err, p.paint(text, diffColour)); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (p *plugin) undo(ctx context.Context, s *session, namespace, name, to strin
 	if err != nil {
 		return fmt.Errorf("change base %s: %w", b.what, err)
 	}
-	return p.did(b.what, "has the content of version "+platform.VersionOf(content)+" again")
+	return p.did(b.what, "has the content of version "+sources.VersionOf(content)+" again")
 }
 
 // having is a Collector that has a version of a base.
@@ -163,7 +163,7 @@ func (s *session) contentBefore(ctx context.Context, b *base, to string) (conten
 		return nil, "", err
 	}
 	sorted := inTurn(all)
-	for _, version := range slices.Compact([]string{cmp.Or(to, mostHave(all, platform.VersionOf(b.content))), to}) {
+	for _, version := range slices.Compact([]string{cmp.Or(to, mostHave(all, sources.VersionOf(b.content))), to}) {
 		if content, from, err = s.recorded(ctx, b, sorted, version); content != nil || err != nil {
 			return content, from, err
 		}
@@ -212,7 +212,7 @@ func inTurn(all []having) []having {
 // recorded returns the newest content of a base that is recorded and not as now, of a version or of any, and whose record has it.
 func (s *session) recorded(ctx context.Context, b *base, all []having, version string) (content []byte, from string, err error) {
 	var newest time.Time
-	isAsked, now := map[string]bool{}, platform.VersionOf(b.content)
+	isAsked, now := map[string]bool{}, sources.VersionOf(b.content)
 	for i, one := range all {
 		if i >= maxAsked && isAsked[one.version] && (content != nil || i >= mostAsked) {
 			continue
@@ -226,7 +226,7 @@ func (s *session) recorded(ctx context.Context, b *base, all []having, version s
 		}
 		for _, revision := range revisions {
 			had := revision.Base(b.GetName())
-			its := platform.VersionOf(had)
+			its := sources.VersionOf(had)
 			if had != nil && its != now && (version == "" || its == version) && revision.Deployed.After(newest) {
 				content, newest = had, revision.Deployed
 				from = fmt.Sprintf("%s of Collector %s/%s", revision, there.namespace, one.collector.Name)

@@ -1,6 +1,7 @@
 package kubectl
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -44,6 +45,7 @@ func specOfValues(values map[string]any) (spec map[string]any, left []string) {
 		case name == "statefulset":
 			if claims := at(value, "volumeClaimTemplates"); !isOff(claims) {
 				spec["volumeClaimTemplates"] = claims
+				spec["persistentVolumeClaimRetentionPolicy"] = retention(at(value, "persistentVolumeClaimRetentionPolicy"))
 			}
 		case name == "command":
 			if arguments, ok := at(value, "extraArgs").([]any); ok && len(arguments) > 0 {
@@ -62,10 +64,22 @@ func specOfValues(values map[string]any) (spec map[string]any, left []string) {
 			left = append(left, name)
 		}
 	}
-	if ports := ports(values); len(ports) > 0 {
+	ports, unlike := ports(values)
+	if len(ports) > 0 {
 		spec["ports"] = ports
 	}
-	return spec, left
+	return spec, append(left, unlike...)
+}
+
+// retention returns what happens to claims. Without a policy, Kubernetes keeps them, and a Collector would delete them.
+func retention(policy any) map[string]any {
+	kept := map[string]any{"whenDeleted": "Retain", "whenScaled": "Retain"}
+	if fields, isSet := policy.(map[string]any); isSet && fields["enabled"] == true {
+		for when := range kept {
+			kept[when] = cmp.Or(fields[when], kept[when])
+		}
+	}
+	return kept
 }
 
 // presetsOf are a Collector's presets, by the chart's names.
@@ -85,17 +99,21 @@ func presets(spec map[string]any, value any) (left []string) {
 			left = append(left, "presets."+name+": create the rights and volumes that it had, and name them in the Collector")
 		}
 	}
+	if at(all["logsCollection"], "enabled") == true && at(all["logsCollection"], "storeCheckpoints") == true {
+		left = append(left, "presets.logsCollection.storeCheckpoints: add its directory to extraVolumes, or logs are read anew")
+	}
 	if len(on) > 0 {
 		spec["presets"] = on
 	}
 	return left
 }
 
-// ports returns the ports that the chart has open, in a Collector's form.
-func ports(values map[string]any) map[string]any {
-	ports := map[string]any{}
+// ports returns the ports that the chart has open, in a Collector's form, and the values that no port can have.
+func ports(values map[string]any) (ports map[string]any, left []string) {
+	ports = map[string]any{}
 	all, _ := values["ports"].(map[string]any)
-	for name, value := range all {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		value := all[name]
 		switch {
 		case at(value, "enabled") == true:
 			port := map[string]any{
@@ -108,11 +126,14 @@ func ports(values map[string]any) map[string]any {
 				port["hostPort"] = at(value, "hostPort")
 			}
 			ports[name] = compact(port)
+			if !isOff(at(value, "nodePort")) {
+				left = append(left, "ports."+name+".nodePort: Kubernetes chooses the port of the nodes")
+			}
 		case slices.Contains([]string{"otlp", "otlp-http", "metrics"}, name): // a Collector has them otherwise
 			ports[name] = map[string]any{"enabled": false}
 		}
 	}
-	return ports
+	return ports, left
 }
 
 // at returns a field of a map, or nil.

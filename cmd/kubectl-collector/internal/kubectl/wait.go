@@ -38,7 +38,13 @@ const refusedTimeout = 30 * time.Second
 func isOver(collector *v1alpha1.Collector, ready v1alpha1.Condition) bool {
 	isCurrent, stalled := collector.Status.ObservedGeneration >= collector.Generation, conditionOf(collector, v1alpha1.Stalled)
 	mayPass := ready.Reason == v1alpha1.ReasonReleaseFailed && time.Since(stalled.LastTransitionTime.Time) < refusedTimeout
-	return ready.Reason == v1alpha1.ReasonPaused || isCurrent && stalled.Status == corev1.ConditionTrue && !mayPass
+	return isPaused(collector, ready) || isCurrent && stalled.Status == corev1.ConditionTrue && !mayPass
+}
+
+// isPaused tells whether a condition says that a Collector is paused, and that is so: a status stays for a moment after the pause.
+func isPaused(collector *v1alpha1.Collector, condition v1alpha1.Condition) bool {
+	paused, _ := v1alpha1.IsPaused(collector)
+	return paused && condition.Reason == v1alpha1.ReasonPaused
 }
 
 // until waits until a Collector is ready as it is now, and tells each news of it. It is an error if that needs a change.
@@ -52,7 +58,7 @@ func (p *plugin) until(ctx context.Context, s *session, name string, w waiting) 
 		}
 		ready := v1alpha1.Condition{Reason: v1alpha1.ReasonProgressing, Message: "the operator has not reconciled the change yet"}
 		for _, condition := range collector.Status.Conditions {
-			isCurrent := collector.Status.ObservedGeneration >= collector.Generation || condition.Reason == v1alpha1.ReasonPaused
+			isCurrent := collector.Status.ObservedGeneration >= collector.Generation || isPaused(collector, condition)
 			if condition.Type == "Ready" && isCurrent {
 				ready = condition
 			}

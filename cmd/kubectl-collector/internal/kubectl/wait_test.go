@@ -24,24 +24,29 @@ func TestAWaitEndsWhenOnlyAChangeHelps(t *testing.T) {
 		generation int64 // of the status; the Collector's is 2
 		want       string
 		since      metav1.Time
+		pauseOver  bool // the annotation is gone already
 	}{
 		"it is ready":                             {reason: v1alpha1.ReasonAvailable, ready: "True", generation: 2},
 		"pods start":                              {reason: v1alpha1.ReasonProgressing, ready: "False", generation: 2, want: inVain},
 		"a release has failed, and is tried":      {reason: v1alpha1.ReasonReleaseFailed, ready: "False", generation: 2, want: inVain},
 		"a release has failed, and stays so":      {reason: v1alpha1.ReasonReleaseFailed, ready: "False", stalled: "True", generation: 2, want: byItself},
-		"a release has just been refused":         {v1alpha1.ReasonReleaseFailed, "False", "True", 2, inVain, metav1.Now()},
-		"its configuration is refused":            {v1alpha1.ReasonConfigInvalid, "False", "True", 2, byItself, metav1.Now()},
-		"canary pods have failed":                 {v1alpha1.ReasonRolledBack, "False", "True", 2, byItself, metav1.Now()},
-		"canary pods have failed, and stay":       {v1alpha1.ReasonCanaryPaused, "False", "True", 2, byItself, metav1.Now()},
-		"the change before it has failed":         {v1alpha1.ReasonRolledBack, "False", "True", 1, inVain, metav1.Now()},
+		"a release has just been refused":         {v1alpha1.ReasonReleaseFailed, "False", "True", 2, inVain, metav1.Now(), false},
+		"its configuration is refused":            {v1alpha1.ReasonConfigInvalid, "False", "True", 2, byItself, metav1.Now(), false},
+		"canary pods have failed":                 {v1alpha1.ReasonRolledBack, "False", "True", 2, byItself, metav1.Now(), false},
+		"canary pods have failed, and stay":       {v1alpha1.ReasonCanaryPaused, "False", "True", 2, byItself, metav1.Now(), false},
+		"the change before it has failed":         {v1alpha1.ReasonRolledBack, "False", "True", 1, inVain, metav1.Now(), false},
 		"it was ready before the change":          {reason: v1alpha1.ReasonAvailable, ready: "True", generation: 1, want: inVain},
 		"it is paused, so that no change is seen": {reason: v1alpha1.ReasonPaused, ready: "False", generation: 1, want: byItself},
+		"the pause has just ended":                {reason: v1alpha1.ReasonPaused, pauseOver: true, ready: "False", generation: 1, want: inVain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()
 			_ = v1alpha1.AddToScheme(scheme)
 			collector := &v1alpha1.Collector{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "gateway", Generation: 2}}
 			collector.Status.ObservedGeneration = row.generation
+			if row.reason == v1alpha1.ReasonPaused && !row.pauseOver {
+				collector.Annotations = map[string]string{v1alpha1.PausedAnnotation: "true"}
+			}
 			collector.Status.Conditions = []v1alpha1.Condition{{Type: "Ready", Status: row.ready, Reason: row.reason}}
 			if row.stalled != "" {
 				collector.Status.Conditions = append(collector.Status.Conditions, v1alpha1.Condition{

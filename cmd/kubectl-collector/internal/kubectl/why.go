@@ -49,11 +49,11 @@ func (p *plugin) tell(ctx context.Context, s *session, name string, output forma
 		}
 		return p.paint(screen.String(), stateColour)
 	}
-	told, err := o.account()
+	account, err := o.account()
 	if err != nil {
 		return err
 	}
-	return p.writeAs(output, told)
+	return p.writeAs(output, account)
 }
 
 // logTime is how long why waits for a log: the kubelet of a node that is gone does not answer.

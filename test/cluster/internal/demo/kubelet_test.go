@@ -19,7 +19,9 @@ import (
 // TestKubelet has a real API server say what the simulated node makes of pods.
 func TestKubelet(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
-	environment := &envtest.Environment{ControlPlaneStartTimeout: time.Minute, UseExistingCluster: new(false)}
+	environment := &envtest.Environment{
+		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute, UseExistingCluster: new(false),
+	}
 	config, err := environment.Start()
 	if err != nil {
 		t.Fatalf("%v (set KUBEBUILDER_ASSETS to what `go -C test/cluster run . assets etcd kube-apiserver` prints)", err)
@@ -53,7 +55,7 @@ func TestKubelet(t *testing.T) {
 
 	eventually := func(t *testing.T, what string, holds func() (bool, error)) {
 		t.Helper()
-		if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true,
+		if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 2*time.Minute, true,
 			func(context.Context) (bool, error) { return holds() }); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
