@@ -8,7 +8,7 @@ CATALOG_IMG ?= $(IMAGE_TAG_BASE)-catalog:v$(VERSION)
 CHANNELS ?= candidate,fast,stable
 PLATFORMS ?= linux/amd64,linux/arm64
 # What people run `render` and the kubectl plugin on; a release has an archive of each for each.
-CLI_PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
+export CLI_PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 CONTAINER_TOOL ?= docker
 KUBECTL ?= kubectl
 E2E_LOAD ?= go -C test/cluster run . load
@@ -175,7 +175,7 @@ CLIS := $(patsubst %,bin/cli-%,$(subst /,-,$(subst $(comma), ,$(CLI_PLATFORMS)))
 release: $(BINARIES) $(BINARIES:/kube8-operator=-fips/kube8-operator) $(CLIS) ## Write all that the release of VERSION holds to dist/: the same commit gives the same bytes.
 	go -C tools/release run . --version=$(VERSION) --platforms=$(PLATFORMS) --cli-platforms=$(CLI_PLATFORMS) ../.. ../../dist
 release-check: ## Make the release of HEAD twice, in two clones, compare the bytes, and try what it holds.
-	go -C tools/release test -tags=e2e -count=1 -timeout=80m -v $(GOTESTFLAGS) ./...
+	go -C tools/release test -tags=e2e -count=1 -timeout=85m -v $(GOTESTFLAGS) ./...
 bundle: manifests ## Generate the OLM bundle.
 	$(call render,config/manifests)
 	rm -rf bundle && cat $(MANIFESTS) | $(OPERATOR_SDK) generate bundle -q --version=$(VERSION) --channels=$(CHANNELS) \

@@ -17,11 +17,11 @@ import (
 
 // checkCommandLines unpacks the archives of each platform, and renders the samples with those of this machine, in a folder
 // where nothing else is. It checks krew's manifest against the archives.
-func checkCommandLines(t *testing.T, dir, version string) {
+func checkCommandLines(t *testing.T, dir, version string, platforms []string) {
 	t.Helper()
 	plugins := map[string][]byte{}
 	for _, name := range []string{operator, plugin} {
-		for _, archive := range checkCommandLine(t, dir, name, version) {
+		for _, archive := range checkCommandLine(t, dir, name, version, platforms) {
 			if name == plugin {
 				plugins[filepath.Base(archive)] = readFile(t, archive)
 			}
@@ -32,15 +32,18 @@ func checkCommandLines(t *testing.T, dir, version string) {
 	}
 }
 
-func checkCommandLine(t *testing.T, dir, name, version string) (archives []string) {
+func checkCommandLine(t *testing.T, dir, name, version string, platforms []string) (archives []string) {
 	t.Helper()
-	for _, platform := range []string{
-		"linux_amd64.tar.gz", "linux_arm64.tar.gz", "darwin_amd64.tar.gz", "darwin_arm64.tar.gz", "windows_amd64.zip", "windows_arm64.zip",
-	} {
-		archive := filepath.Join(dir, "dist", name+"_"+version+"_"+platform)
+	for _, platform := range platforms {
+		platform = strings.ReplaceAll(platform, "/", "_")
+		extension := ".tar.gz"
+		if strings.HasPrefix(platform, "windows_") {
+			extension = ".zip"
+		}
+		archive := filepath.Join(dir, "dist", name+"_"+version+"_"+platform+extension)
 		archives = append(archives, archive)
 		unpacked, program := t.TempDir(), name
-		if strings.HasSuffix(archive, ".zip") {
+		if extension == ".zip" {
 			program += ".exe"
 			unzip(t, archive, unpacked)
 		} else {
@@ -60,10 +63,10 @@ func checkCommandLine(t *testing.T, dir, name, version string) (archives []strin
 		built := func(key string) string {
 			return info.Settings[slices.IndexFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == key })].Value
 		}
-		if got := built("GOOS") + "_" + built("GOARCH"); got != strings.SplitN(platform, ".", 2)[0] {
+		if got := built("GOOS") + "_" + built("GOARCH"); got != platform {
 			t.Errorf("%s is built for %s", platform, got)
 		}
-		if strings.HasPrefix(platform, runtime.GOOS+"_"+runtime.GOARCH+".") {
+		if platform == runtime.GOOS+"_"+runtime.GOARCH {
 			renderSamples(t, program, filepath.Join(dir, "config/samples"), name+" v"+version+" ")
 		}
 	}
