@@ -96,7 +96,7 @@ func keepTemplate(kept *metav1.ObjectMeta, template *corev1.PodTemplateSpec, isM
 }
 
 // KeepPod keeps of a pod what it uses, which claims of a StatefulSet it has, and which template it has if that is stamped on it. It also
-// keeps which DaemonSet controls it, or that a StatefulSet has made the pod and nothing controls it.
+// keeps which DaemonSet controls it, that a StatefulSet has made the pod and nothing controls it, or that it has ended.
 func KeepPod(kept *metav1.ObjectMeta, pod *corev1.Pod) {
 	keepUses(kept, pod.Labels[v1alpha1.CollectorLabel], &pod.Spec)
 	keepClaims(kept, claimsOf(pod))
@@ -111,9 +111,18 @@ func KeepPod(kept *metav1.ObjectMeta, pod *corev1.Pod) {
 	if isOfSet && owner == nil {
 		metav1.SetMetaDataAnnotation(kept, OrphanAnnotation, "")
 	}
+	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		metav1.SetMetaDataAnnotation(kept, EndedAnnotation, "")
+	}
 	if isOfSet && !IsReady(pod) {
 		metav1.SetMetaDataAnnotation(kept, RevisionAnnotation, shared(bounded(pod.Labels[appsv1.ControllerRevisionHashLabelKey], longestName)))
 	}
+}
+
+// HasEnded tells whether a pod in the informer cache has ended, as one that the kubelet has evicted.
+func HasEnded(pod *corev1.Pod) bool {
+	_, has := pod.Annotations[EndedAnnotation]
+	return has
 }
 
 // IsReady tells whether the condition Ready of a pod is True.

@@ -25,6 +25,7 @@ type Pod struct {
 	Trouble  string // what that is, in the kubelet's words
 	Deleting bool
 	Orphan   bool // a StatefulSet has made it, and nothing controls it
+	Ended    bool // as one that the kubelet has evicted: a ReplicaSet makes another one, and leaves it there
 
 	// DaemonSet is the UID of the DaemonSet that controls the pod, or empty.
 	DaemonSet types.UID
@@ -52,8 +53,8 @@ func PodOf(pod *corev1.Pod) Pod {
 	return Pod{
 		Name: pod.Name, UID: pod.UID, Since: readySince(pod), Ready: pod.Status.PodIP != "", Broken: pod.Status.Phase == corev1.PodFailed,
 		Trouble: pod.Status.Reason, Deleting: pod.DeletionTimestamp != nil, Orphan: isOrphan,
-		DaemonSet: types.UID(pod.Annotations[cache.DaemonSetAnnotation]),
-		IsOfSet:   isNamed && err == nil, Ordinal: ordinal, Claims: pod.Annotations[cache.ClaimsAnnotation],
+		Ended: cache.HasEnded(pod), DaemonSet: types.UID(pod.Annotations[cache.DaemonSetAnnotation]),
+		IsOfSet: isNamed && err == nil, Ordinal: ordinal, Claims: pod.Annotations[cache.ClaimsAnnotation],
 		Revision: pod.Annotations[cache.RevisionAnnotation],
 		Template: pod.Annotations[postrender.TemplateAnnotation], Died: deaths(pod) > 0,
 	}

@@ -163,7 +163,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 // proving returns the plan while canary pods prove a change, or before they can begin to.
 func (s Situation) proving(workload *render.Object, form render.Object, c Canary, found proof) Plan {
 	isNew := c.Last.Hash != s.Canary.Last.Hash || !c.Last.Since.Equal(&s.Canary.Last.Since)
-	switch begins := c.begins(workload, s.Now); {
+	switch begins := c.begins(workload, s.View.Objects[workload.Ref].Created, s.Now); {
 	case !isNew || found.stage == unlimited:
 	case workload.Ref.Kind().Kind == "DaemonSet" && s.hidesPods(workload.Ref):
 		return s.beginLater(c, live.CacheDelay, "when the informer cache shows all pods")
@@ -176,7 +176,7 @@ func (s Situation) proving(workload *render.Object, form render.Object, c Canary
 		return p
 	}
 	p.Canary, p.Proof = &c.Last, found.message
-	if _, grows := c.grown(TemplateOf(workload), c.Last.Since.Time, s.Now); workload.Ref.Kind().Kind == "DaemonSet" && !grows.IsZero() {
+	if _, grows := c.outlasts(TemplateOf(workload), c.Last.Since.Time, s.Now); workload.Ref.Kind().Kind == "DaemonSet" && !grows.IsZero() {
 		p.Sooner(grows.Sub(s.Now))
 	}
 	if !found.until.IsZero() {
@@ -196,14 +196,18 @@ func (s *Situation) beginLater(c Canary, after time.Duration, when string) Plan 
 	}
 }
 
-// current returns the canary of the wanted revision. It begins now if the last one was of another revision, or could not begin yet.
+// current returns the canary of the wanted revision. It begins now if the last one was of another revision, could not begin yet, or has been
+// taken back for another reason than its pods. Pods that had ended before it began are left out.
 func (s *Situation) current() Canary {
 	c := *s.Canary
-	isAbortOver, waits := c.Last.Aborted && c.Aborted != c.Last.Hash, c.Last.Since.IsZero() && c.Last.RolledBack == ""
+	isAbortOver := c.Last.Aborted && c.Aborted != c.Last.Hash
+	isTakenBack := !s.Begun && c.Last.Paused == ""
+	waits := c.Last.RolledBack == "" && (isTakenBack || c.Last.Since.IsZero())
 	if c.Last.Hash != s.shortHash() || isAbortOver || waits {
 		c.keepsFailed = c.Last.Paused != ""
 		c.Last = v1alpha1.CanaryStatus{Hash: s.shortHash(), Since: s.second()}
 	}
+	c.Seen = slices.DeleteFunc(slices.Clone(c.Seen), func(pod live.Pod) bool { return pod.Ended && c.isEarlier(pod) })
 	return c
 }
 

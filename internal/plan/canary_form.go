@@ -54,9 +54,8 @@ func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (
 		}
 		fields["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": limits(pods, isSurging)}
 		stamp := TemplateOf(workload)
-		ready := since.Sub(s.Canary.youngest(stamp, since))
-		by, _ := s.Canary.grown(stamp, since, s.Now)
-		fields["minReadySeconds"] = int64(min(ready.Seconds()+by.Seconds(), endless))
+		ready, _ := s.Canary.outlasts(stamp, since, s.Now)
+		fields["minReadySeconds"] = int64(min(ready.Seconds(), endless))
 	}
 	if workload.SetsReplicas {
 		fields["replicas"] = int64(running)

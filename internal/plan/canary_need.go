@@ -21,20 +21,18 @@ func (s *Situation) mustProve(workload *render.Object) bool {
 		return false
 	}
 	seen := s.View.Objects[workload.Ref]
-	_, isReplaced := s.Immutable[workload.Ref]
-	kind := workload.Ref.Kind().Kind
 	switch {
 	case TemplateOf(workload) == s.Canary.Template:
 		return false
-	case s.running(workload.Ref) == 0: // no accepted pods are there, if that is known
-		return s.isUncounted(workload.Ref)
+	case s.hasNoPods(workload):
+		return false
+	case s.running(workload.Ref) == 0: // or that is not known
+		return true
 	case seen.Hash == workload.Hash && seen.IsThere(): // it got its own form because it was proven
 		return false
 	case seen.Pending: // it has no accepted pods either, unless it has taken them back with the canary
 		return s.Canary.Last.Hash == s.shortHash()
-	case isReplaced: // the Deployment or DaemonSet goes with its pods
-		return kind == "StatefulSet"
-	case kind == "DaemonSet": // without stamps, it is unknown since when its pods are ready
+	case workload.Ref.Kind().Kind == "DaemonSet": // without stamps, it is unknown since when its pods are ready
 		return s.Canary.Template != ""
 	}
 	return true
@@ -56,6 +54,11 @@ func (s *Situation) changesMode(wanted live.Reference) (is, isKnown bool) {
 	}
 	deployed := s.Accepted.Recorded.First(render.Workloads)
 	return deployed != nil && deployed.Ref != wanted, true
+}
+
+// hasNoPods tells whether it is known that a workload has no pods.
+func (s *Situation) hasNoPods(workload *render.Object) bool {
+	return workload != nil && s.running(workload.Ref) == 0 && !s.isUncounted(workload.Ref)
 }
 
 // isUncounted tells whether it is not known how many pods a DaemonSet has: it is new, or the informer cache does not show it yet.

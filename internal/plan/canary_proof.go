@@ -57,6 +57,9 @@ func (s *Situation) rejection() *v1alpha1.CanaryStatus {
 	if s.Canary.Aborted == last.Hash {
 		last.RolledBack, last.Aborted = aborted, true
 	}
+	if workload := s.Want.First(render.Workloads); last.Paused != "" && s.hasNoPods(workload) { // none are left to look at
+		last.RolledBack = cmp.Or(last.RolledBack, last.Paused)
+	}
 	if last.RolledBack == "" {
 		return nil
 	}
@@ -107,7 +110,7 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 	for _, pod := range c.Seen {
 		switch {
 		case !isCanary(pod, template):
-		case pod.Died && !c.isEarlier(pod):
+		case pod.Died && !(pod.Ready && c.isEarlier(pod)):
 			return proof{stage: failed, message: "pod " + pod.Name + ": " + cmp.Or(pod.Trouble, "a container has restarted or failed")}
 		case pod.Orphan: // it may serve, and an event tells that its StatefulSet has taken it back
 			return proof{message: "wait for their StatefulSet"}
@@ -145,10 +148,10 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 	return c.flowed(end, now)
 }
 
-// isEarlier tells whether a pod has been ready since before the canary began: an earlier revision had the same template, and what has
-// ended of the pod ended then.
+// isEarlier tells whether a pod is as it is since before the canary began: an earlier revision had the same template, and what has ended of
+// the pod ended then.
 func (c *Canary) isEarlier(pod live.Pod) bool {
-	return pod.Ready && pod.Since.Before(c.Last.Since.Time) && !c.keepsFailed
+	return pod.Since.Before(c.Last.Since.Time) && !c.keepsFailed
 }
 
 // late returns when it is too late for canary pods to be created.
@@ -174,7 +177,7 @@ func (s *Situation) LacksCanary() bool {
 		return false
 	}
 	template := TemplateOf(workload)
-	there := live.Count(s.Canary.Seen, func(pod live.Pod) bool { return isCanary(pod, template) })
+	there := live.Count(s.current().Seen, func(pod live.Pod) bool { return isCanary(pod, template) })
 	return there < s.Canary.count(s.running(workload.Ref))
 }
 
@@ -215,21 +218,23 @@ func (c *Canary) youngest(template string, until time.Time) (last time.Time) {
 	return last
 }
 
-// grown returns what minReadySeconds of a DaemonSet have to grow by since a proof began, and when they have to grow again, or zero: for as
-// long as the first canary pod has been ready, in halves of the least. The pods of other templates have been ready for longer, and stay.
-func (c *Canary) grown(template string, since, now time.Time) (by time.Duration, next time.Time) {
-	first := now
+// outlasts returns minReadySeconds of a DaemonSet whose proof began at a time, and when they have to grow, or zero. They are as long as the
+// pods of other templates had been ready then, and grow with the first canary pod, in halves of that. The others have been ready for
+// longer, and stay.
+func (c *Canary) outlasts(template string, since, now time.Time) (ready time.Duration, next time.Time) {
+	ready = since.Sub(c.youngest(template, since))
+	first, step := now, max(ready, provingDeadline)/2
 	for _, pod := range c.Seen {
 		if isCanary(pod, template) && pod.Ready && pod.Since.Before(first) {
 			first = pod.Since
 		}
 	}
 	if first.Equal(now) {
-		return 0, next
+		return ready, next
 	}
-	age, half := min(now.Sub(first), now.Sub(since)), c.least()/2
-	by = age / half * half
-	return by, now.Add(by + half - age)
+	age := min(now.Sub(first), now.Sub(since))
+	by := age / step * step
+	return min(ready, endless*time.Second) + by, now.Add(by + step - age)
 }
 
 // stuck counts the pods of other templates that have not been ready since before a time, those that are being deleted included.
@@ -240,10 +245,17 @@ func (c *Canary) stuck(template string, before time.Time) int32 {
 // least returns how long pods of a DaemonSet have been ready at least when a proof begins. See form.
 func (c *Canary) least() time.Duration { return c.Hold + provingDeadline }
 
+// startTime is how long pods of a DaemonSet that was just created may take to become ready.
+const startTime = time.Minute
+
 // begins returns when a proof can begin: with a DaemonSet, when its pods have been ready for long enough. See form.
-func (c *Canary) begins(workload *render.Object, now time.Time) (at time.Time) {
-	if workload.Ref.Kind().Kind == "DaemonSet" {
-		at = c.youngest(TemplateOf(workload), now).Add(c.least() + live.CacheDelay)
+func (c *Canary) begins(workload *render.Object, created, now time.Time) (at time.Time) {
+	if workload.Ref.Kind().Kind != "DaemonSet" {
+		return at
+	}
+	at = c.youngest(TemplateOf(workload), now).Add(c.least() + live.CacheDelay)
+	if started := created.Add(startTime); started.After(at) {
+		return started
 	}
 	return at
 }

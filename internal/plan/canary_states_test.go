@@ -32,6 +32,10 @@ func TestDecideWhatHasBeenRejected(t *testing.T) {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) { empty(s); s.Canary.Aborted = changeHash }),
 			"Refused\nerror: " + aborted,
 		},
+		"a change that has paused does not, either": {
+			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) { empty(s); s.Canary.Pauses, s.Canary.Last.Paused = true, "it died" }),
+			"Refused, restores\nerror: it died",
+		},
 		"a change of the operator that was rolled back asks for no turn": {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) { s.ByOperator, s.Canary.Last = true, rolledBack }),
 			"Refused\nerror: it died",
@@ -100,6 +104,8 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 	earlier.Died, ends.Died = true, true
 	broken := earlier
 	broken.Ready = false
+	ended, evicted := broken, podSince(time.Minute)
+	ended.Ended, evicted.Ready, evicted.Ended = true, false, true
 	before := func(s *Situation) { s.Canary.Last.Since = metav1.NewTime(noon.Add(-time.Hour)) }
 	all := map[string]any{"updateStrategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"partition": int64(0)}}}
 	decisions{
@@ -151,6 +157,22 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 			}),
 			"Deferred",
 		},
+		"a DaemonSet whose canary was taken back waits again": {
+			changed(canaryOf("DaemonSet", nil, live.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}), func(s *Situation) {
+				s.Canary.Last = v1alpha1.CanaryStatus{Hash: changeHash, Since: metav1.NewTime(noon.Add(-3 * time.Minute))}
+			}),
+			"Deferred",
+		},
+		"a DaemonSet that was just created waits for its pods to start": {
+			changed(canaryOf("DaemonSet", nil, live.Pod{Template: "old", Since: noon.Add(-5 * time.Second)}), func(s *Situation) {
+				s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *live.Seen) { seen.Created = noon.Add(-5 * time.Second) })
+			}),
+			"Deferred",
+		},
+		"a DaemonSet whose pods do not become ready does not": {
+			canaryOf("DaemonSet", nil, live.Pod{Template: "old", Since: noon.Add(-time.Minute)}),
+			"Proving\ntry Service/c\ncreate Secret/c-2\nchange DaemonSet/c",
+		},
 		"a pod that restarted in an earlier revision with the same template proves it": {
 			begun(canaryOf("Deployment", deployment, earlier)), "Upgrade\ntry Deployment/c\nchange Service/c\nchange Deployment/c",
 		},
@@ -159,6 +181,11 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 		},
 		"a pod of an earlier revision that has ended and is not ready fails": {
 			begun(canaryOf("Deployment", deployment, broken)), "Refused, restores\nerror: pod c-x: a container has restarted or failed",
+		},
+		"a pod that had ended before the canary began, and stays there, is none": {begun(canaryOf("Deployment", deployment, ended)), "Proving"},
+		"one that ends in the proof has the deadline of those that are not ready": {
+			changed(begun(canaryOf("Deployment", deployment, evicted)), func(s *Situation) { s.Now = s.Now.Add(provingDeadline) }),
+			"Refused, restores\nerror: canary pods were not ready in time",
 		},
 		"a DaemonSet goes back at once to what most of its pods have proven": {
 			changed(canaryOf("DaemonSet", nil, earlier, live.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}), func(s *Situation) {
@@ -209,25 +236,28 @@ func TestYoungPodsOfADaemonSetCountAsAvailableWhenItGoesBack(t *testing.T) {
 }
 
 func TestCanaryPodsOfADaemonSetNeverCountAsAvailable(t *testing.T) {
-	old := live.Pod{Template: "old", Ready: true, Since: noon.Add(-24 * time.Hour)}
 	flapped := live.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}
 	began := noon.Add(-time.Hour)
 	for name, row := range map[string]struct {
-		ready time.Duration
-		want  int64
-		after time.Duration
+		hold, old, ready time.Duration // for how long other pods were ready when it began, and the canary pod is ready now
+		want             int64
+		after            time.Duration
 	}{
-		"at first, they are as long as the other pods had been ready": {7 * time.Minute, 23 * 60 * 60, 30 * time.Second},
-		"they grow with the canary pods":                              {50 * time.Minute, 23*60*60 + 45*60, 150 * time.Second},
+		"at first, they are as long as the other pods had been ready": {5 * time.Minute, 16 * time.Minute, 7 * time.Minute, 16 * 60, time.Minute},
+		"they grow with the canary pods":                              {5 * time.Minute, 16 * time.Minute, 50 * time.Minute, (16 + 48) * 60, 6 * time.Minute},
+		"a hold that has become longer does not keep them from that":  {time.Hour, 16 * time.Minute, 20 * time.Minute, (16 + 16) * 60, 4 * time.Minute},
+		"they grow rarely where other pods have been ready for long":  {5 * time.Minute, 23 * time.Hour, 50 * time.Minute, 23 * 60 * 60, 640 * time.Minute},
 	} {
-		s := canaryOf("DaemonSet", nil, old, flapped, podSince(row.ready))
-		s.Canary.IsManual, s.Canary.Last = true, v1alpha1.CanaryStatus{Hash: changeHash, Since: metav1.NewTime(began)}
+		s := canaryOf("DaemonSet", nil, live.Pod{Template: "old", Ready: true, Since: began.Add(-row.old)}, flapped, podSince(row.ready))
+		s.Canary.Hold, s.Canary.IsManual = row.hold, true
+		s.Canary.Last = v1alpha1.CanaryStatus{Hash: changeHash, Since: metav1.NewTime(began)}
 		form, err := s.form(s.Want.First(render.Workloads), 1, began)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, _, _ := unstructured.NestedInt64(form.Content.Object, "spec", "minReadySeconds")
 		p := Decide(changed(s, func(s *Situation) {
+			s.Begun = true
 			s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *live.Seen) { seen.Hash = form.Hash })
 		}))
 		if diff := cmp.Diff([]any{row.want, row.after}, []any{got, p.After}); diff != "" {

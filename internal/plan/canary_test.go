@@ -39,7 +39,9 @@ func workloadOf(kind, stamp string, fields map[string]any) render.Object {
 func canaryOf(kind string, fields map[string]any, pods ...live.Pod) Situation {
 	s := Situation{
 		Now: noon, Deployed: "r1", Want: wanted(changeHash+"cdef", "Secret/c-2=1", "Service/c=2"),
-		View:    live.View{Objects: with(having("Secret/c-1=1", "Service/c=1", kind+"/c=1"), kind+"/c", func(s *live.Seen) { s.Replicas = 4 })},
+		View: live.View{Objects: with(having("Secret/c-1=1", "Service/c=1", kind+"/c=1"), kind+"/c", func(seen *live.Seen) {
+			seen.Replicas, seen.Created = 4, noon.Add(-24*time.Hour)
+		})},
 		History: 2,
 		Canary:  &Canary{Pods: intstr.FromInt32(1), Hold: 5 * time.Minute, Template: "old", Seen: pods},
 	}

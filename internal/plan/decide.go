@@ -104,7 +104,7 @@ func (s *Situation) towards(changes bool) Plan {
 	p.add(adopts)
 	var untried live.Reference
 	p.Orphans = s.orphans() // also of a change that was taken back
-	if changes && !s.Restores {
+	if changes {
 		p.Tries, untried = s.tries(steps)
 	}
 	s.order(steps, untried, &p)

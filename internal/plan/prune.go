@@ -30,7 +30,7 @@ func (s *Situation) prune(steps []apply.Step, p *Plan) (deletes, adopts []apply.
 		switch {
 		case seen.State == live.Deleting && s.Want.Has(what) == nil: // a finalizer keeps it, and it is not needed
 			p.pruneLater(what)
-		case s.Want.Has(what) != nil, replaced, s.isOrphan(what, seen), seen.State == live.Lost, seen.State == live.Deleting, kept[what]:
+		case s.Want.Has(what) != nil, replaced, s.isOrphan(what, seen), seen.State == live.Lost, kept[what]:
 		case mustWait && render.StageOf(what.Kind().Kind) != render.Checks, s.View.Used.Has(what), s.mayReturn(what):
 			p.pruneLater(what)
 		case s.mayUse(what):

@@ -122,7 +122,7 @@ func (s *Situation) MayBeScaled() (workload live.Reference, may bool) {
 func (s *Situation) leaveReplicas(p *Plan) error {
 	objects := slices.Clone(s.Want.Objects)
 	for i := range objects {
-		if s.ScaledBy == "" || objects[i].Ref != s.Scaled {
+		if objects[i].Ref != s.Scaled {
 			continue
 		}
 		left, err := objects[i].WithoutReplicas()

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -69,19 +69,26 @@ func (r *reconcile) compare(s *plan.Situation, pods []live.Pod) {
 	}
 	wanted := plan.TemplateOf(s.Want.First(render.Workloads))
 	verdicts, began := r.Flows(r.collector)
-	var canaries, others []flow.Verdict
-	isOther := func(pod live.Pod) bool { return pod.Template != wanted && !pod.Deleting }
-	for _, pod := range s.Canary.Seen {
+	s.Canary.Flow = new(flow.Compare(split(pods, verdicts, wanted)))
+	s.Canary.Flow.Began = began
+}
+
+// split returns the verdicts of pods with a template, and those of the others. isAlone tells that there are no others. Pods without a stamp
+// are others, too.
+func split(pods []live.Pod, verdicts map[types.UID]flow.Verdict, template string) (canaries, others []flow.Verdict, isAlone bool) {
+	isAlone = true
+	for _, pod := range pods {
+		isCanary := pod.Template == template
+		isAlone = isAlone && (isCanary || pod.Deleting)
 		switch verdict, isKnown := verdicts[pod.UID]; {
 		case !isKnown:
-		case pod.Template == wanted:
+		case isCanary:
 			canaries = append(canaries, verdict)
 		default:
 			others = append(others, verdict)
 		}
 	}
-	s.Canary.Flow = new(flow.Compare(canaries, others, !slices.ContainsFunc(s.Canary.Seen, isOther)))
-	s.Canary.Flow.Began = began
+	return canaries, others, isAlone
 }
 
 // reportedCanary returns the change that the status tells of, or an empty one.

@@ -57,7 +57,9 @@ func (a *actionClient) Reconcile(of *helm.Release) error {
 // Uninstall deletes all that the Collector controls. It is an error if that has not gone then.
 func (a *actionClient) Uninstall(string, ...helmclient.UninstallOption) (*helm.Uninstalled, error) {
 	found, err := a.uninstall()
-	a.Metrics.Acted(metrics.Uninstall, err)
+	if err == nil || a.isLate() { // until then, finalizers mostly keep claims that pods still use
+		a.Metrics.Acted(metrics.Uninstall, err)
+	}
 	a.keep(client.ObjectKeyFromObject(a.collector), a.ended(err))
 	if err != nil {
 		return nil, err

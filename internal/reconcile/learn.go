@@ -60,7 +60,7 @@ func (r *reconcile) applied(what live.Reference) (*render.Object, error) {
 func (r *reconcile) asApplied(want plan.Want, what live.Reference) (*render.Object, error) {
 	want, err := want.Accepted(want.First(render.Checks))
 	object := want.Has(what)
-	if err != nil || object == nil || r.scaled.by == "" || r.scaled.what != what {
+	if err != nil || object == nil || r.scaled.what != what {
 		return object, err
 	}
 	left, err := object.WithoutReplicas()

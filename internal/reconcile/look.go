@@ -47,9 +47,9 @@ func (r *reconcile) look() error {
 // unchanged returns the plan if there is nothing to do, by what is remembered or by what the status says. now is what the Collector must be
 // rendered from, if that could be read.
 func (r *reconcile) unchanged(now history.Inputs, isRead bool) (p plan.Plan, is bool) {
-	isKnown := isRead && r.expected != nil && r.deployed.Revision != 0 && r.begun != nil && !r.hasBegun()
+	isKnown := isRead && r.expected != nil && r.begun != nil && !r.hasBegun()
 	isDeferred := r.latest.hash != r.deployed.Hash() // a change of the operator waits
-	if !isKnown || r.latest.Inputs != now || isDeferred && r.refused.hash == r.latest.hash && r.BackingOff(r.collector) {
+	if !isKnown || r.latest.Inputs != now || isDeferred && r.refused == r.latest {
 		return p, false
 	}
 	p, is = plan.Unchanged(plan.Remembered{
@@ -175,9 +175,16 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 }
 
 // isByOperator tells whether what is rendered, or refused, is a change of the operator that has to wait for its turn. It does not wait if
-// nothing else can mend what is deployed.
+// nothing else can mend what is deployed, or if it has begun without a turn.
 func (r *reconcile) isByOperator() bool {
-	return !apply.Stays(r.learned.unmended) && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, live.Running(r.found))
+	return !apply.Stays(r.learned.unmended) && !r.beganWithoutTurn() && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, live.Running(r.found))
+}
+
+// beganWithoutTurn tells whether what is rendered has begun as an owner's change. Its pods may already refer to what the owner has renewed, so
+// that no longer tells who has changed anything.
+func (r *reconcile) beganWithoutTurn() bool {
+	hasBegun := r.rendered != nil && r.hasBegun() && r.begun.Hash == r.rendered.Hash
+	return hasBegun && r.latest.hash != r.rendered.Hash && !rollout.IsOnItsWay(r.collector)
 }
 
 // covers tells whether nothing more is harmed now than when the deployed revision could not be mended.

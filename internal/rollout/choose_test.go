@@ -61,8 +61,8 @@ func newFleet(budget string, began time.Time) *fleet {
 
 // add adds a Collector of a line such as "name@namespace ring=1 rollout=now waits". Its status says that it is on its way since a moment
 // (rolls), for as long as a proof takes (slow), or for longer (overdue). Or its status has the reason of the condition Ready. Or it was
-// admitted a moment ago or long ago (stuck), and its status does not say so. Its pods have stopped serving since the change began (broken), or
-// before (down). Or it was not reconciled yet (unseen), or not installed either
+// admitted a moment ago or long ago (stuck), and its status does not say so. Its pods have stopped serving since the change began (broken), a
+// moment ago (grows), or before (down). Or it was not reconciled yet (unseen), or not installed either
 // (new). Or it has waited, and is done. Without any such word it has nothing to wait for. It has a canary, or the platform demands one.
 func (f *fleet) add(line string) {
 	words := strings.Fields(line)
@@ -97,6 +97,9 @@ func (f *fleet) add(line string) {
 		case "broken":
 			f.lined = now.Add(-3 * time.Hour)
 			fails(made, v1alpha1.ReasonPodsNotReady, now.Add(-2*time.Hour))
+		case "grows":
+			f.lined = now.Add(-3 * time.Hour)
+			fails(made, v1alpha1.ReasonPodsNotReady, now.Add(-30*time.Second))
 		case "down":
 			f.lined = now.Add(-3 * time.Hour)
 			fails(made, v1alpha1.ReasonPodsNotReady, now.Add(-4*time.Hour))

@@ -62,16 +62,22 @@ func (w *Waves) passed(ring int, ready newest, isBegun bool) (passed []int) {
 	return passed
 }
 
+// brokenFor is for how long pods do not serve before a Collector counts as broken. A Collector with further pods is not ready for less.
+const brokenFor = time.Minute
+
 // broken returns a Collector with the change if its pods have stopped serving since that began, where lower rings soak. An operator that
-// has started does not know which Collectors took it, and when, and goes by the time of a soak.
+// has started less than a soak before does not know which Collectors took it, and when, and goes by the time of a soak.
 func (w *Waves) broken(collector *unstructured.Unstructured, ring int, now time.Time) []candidate {
 	if w.Soak == 0 {
 		return nil
 	}
 	ready := v1alpha1.ConditionOf(collector, "Ready")
 	since := ready.LastTransitionTime.Time
-	isSince := w.line.Has(client.ObjectKeyFromObject(collector)) && since.After(w.lined) || now.Sub(since) < w.Soak
-	if ready.Reason != v1alpha1.ReasonPodsNotReady || !isSince {
+	isSince := w.line.Has(client.ObjectKeyFromObject(collector)) && since.After(w.lined)
+	if w.lined.Sub(w.began) < w.Soak {
+		isSince = isSince || now.Sub(since) < w.Soak
+	}
+	if ready.Reason != v1alpha1.ReasonPodsNotReady || !isSince || now.Sub(since) < brokenFor {
 		return nil
 	}
 	return []candidate{{collector: collector, ring: ring}}

@@ -90,6 +90,12 @@ func TestWhenARingBegins(t *testing.T) {
 		"not after a start, when two of a lower ring are broken since a moment ago": {
 			soak: 3 * time.Hour, began: 190, ended: 181, zero: "zero@a ring=0 broken", two: "two@b ring=0 broken",
 		},
+		"when the operator knows that these took no change": {
+			soak: 3 * time.Hour, began: 1500, ended: 181, zero: "zero@a ring=0 broken", two: "two@b ring=0 broken", want: []string{"one"},
+		},
+		"while two of a lower ring get further pods": {
+			soak: time.Hour, began: 190, ended: 61, zero: "zero@a ring=0 done grows", two: "two@b ring=0 done grows", want: []string{"one"},
+		},
 		"when two of its own ring are broken": {
 			soak: time.Hour, began: 190, ended: 61, zero: "zero@a ring=1 done broken", two: "two@b ring=1 done broken", want: []string{"one"},
 		},

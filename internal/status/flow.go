@@ -47,8 +47,8 @@ func (f Flow) isAwaited(before, after *v1alpha1.CollectorStatus) bool {
 	if !f.IsAwaited || is == nil || pending == nil || !wasBefore(before).DataFlowing {
 		return false
 	}
-	if is.Status == corev1.ConditionFalse {
-		return is.Reason == v1alpha1.ReasonAllDropped || is.Reason == v1alpha1.ReasonExportFails
+	if is.Status == corev1.ConditionFalse || is.Reason == v1alpha1.ReasonNoTraffic {
+		return true
 	}
 	if !isTrue(before, "Ready") {
 		return true // pods have just become ready, and what was observed, if anything, is of those before

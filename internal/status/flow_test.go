@@ -24,7 +24,10 @@ func (f flows) Condition(client.Object) *v1alpha1.Condition {
 	if f.reason == "" {
 		return nil
 	}
-	is := map[string]corev1.ConditionStatus{v1alpha1.ReasonFlowing: "True", v1alpha1.ReasonAllDropped: "False", v1alpha1.ReasonUnreachable: "Unknown"}[f.reason]
+	is := map[string]corev1.ConditionStatus{
+		v1alpha1.ReasonFlowing: "True", v1alpha1.ReasonNoTraffic: "Unknown", v1alpha1.ReasonUnreachable: "Unknown",
+		v1alpha1.ReasonAllDropped: "False", v1alpha1.ReasonPartlyDropped: "False", v1alpha1.ReasonRefusing: "False",
+	}[f.reason]
 	return &v1alpha1.Condition{Type: v1alpha1.DataFlowing, Status: is, Reason: f.reason}
 }
 
@@ -73,6 +76,12 @@ func TestTheStatusSaysWhetherDataFlows(t *testing.T) {
 			flows{reason: "Flowing"}, "True Flowing", ""},
 		{"it goes on when data stops", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]", flowed, false,
 			flows{reason: "AllDropped", areWaited: true, observed: true}, "False AllDropped", "RollingOut"},
+		{"it goes on while most data is refused", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]", flowed, false,
+			flows{reason: "Refusing", areWaited: true, observed: true}, "False Refusing", "RollingOut"},
+		{"it goes on while a part is lost", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]", flowed, false,
+			flows{reason: "PartlyDropped", areWaited: true, observed: true}, "False PartlyDropped", "RollingOut"},
+		{"it goes on while nothing comes in", "[" + flowingSince + "," + onItsWay + "," + nowReady + "]", flowed, false,
+			flows{reason: "NoTraffic", areWaited: true, observed: true}, "Unknown NoTraffic", "RollingOut"},
 		{"it goes on while data has stopped since then", "[" + droppedAfter + "," + onItsWay + "," + nowReady + "]", flowed, false,
 			flows{reason: "AllDropped", areWaited: true, observed: true}, "False AllDropped", "RollingOut"},
 		{"it does not wait for a Collector whose data had stopped before", "[" + droppedSince + "," + onItsWay + "," + nowReady + "]", idle, false,

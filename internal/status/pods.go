@@ -27,7 +27,7 @@ import (
 // maxTroubles is how many pods in trouble are named: those of one workload mostly have the same.
 const maxTroubles = 2
 
-// troubles says what keeps pods of collector from serving, newest pods first.
+// troubles says what keeps pods of collector from serving, newest pods first. A pod that has ended is over once there is a newer one.
 func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructured, workload *Workload) ([]string, error) {
 	if workload.isDone() {
 		return nil, nil
@@ -47,7 +47,8 @@ func (w writer) troubles(ctx context.Context, collector *unstructured.Unstructur
 	}
 	troubles := append(slices.Clone(workload.troubles), w.refusal(ctx, collector, workload, newest)...)
 	for i := range found {
-		if trouble := troubleOf(&found[i]); trouble != "" && len(troubles) < maxTroubles {
+		isOver := cache.HasEnded(&found[i]) && found[i].CreationTimestamp.Before(&newest)
+		if trouble := troubleOf(&found[i]); trouble != "" && !isOver && len(troubles) < maxTroubles {
 			troubles = append(troubles, "pod "+found[i].Name+": "+trouble)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 )
 
 const runbooks = "../../docs/runbooks/"
@@ -54,6 +56,19 @@ func read(t *testing.T, file string) []group {
 	}
 	t.Fatalf("%s: no PrometheusRule", file)
 	return nil
+}
+
+// A release also fails where a check has no verdict, or the operator's change is refused. Ready then says no ReleaseFailed.
+func TestTheRunbookOfFailingReleasesFindsThemAll(t *testing.T) {
+	content, err := os.ReadFile(runbooks + "Kube8ReleasesFailing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reason := range []string{v1alpha1.ReasonReleaseFailed, v1alpha1.ReasonConflict, v1alpha1.ReasonCheckFailed, v1alpha1.ReasonRefused} {
+		if !strings.Contains(string(content), "|"+reason) && !strings.Contains(string(content), "'"+reason) {
+			t.Errorf("no command finds a Collector with the reason %s", reason)
+		}
+	}
 }
 
 func TestEveryAlertHasARunbookAndEveryRunbookAnAlert(t *testing.T) {
