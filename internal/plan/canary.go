@@ -163,7 +163,7 @@ func (s Situation) prove() (p Plan, isProven bool) {
 // proving returns the plan while canary pods prove a change, or before they can begin to.
 func (s Situation) proving(workload *render.Object, form render.Object, c Canary, found proof) Plan {
 	isNew := c.Last.Hash != s.Canary.Last.Hash || !c.Last.Since.Equal(&s.Canary.Last.Since)
-	switch begins := c.begins(workload, s.View.Objects[workload.Ref].Created, s.Now); {
+	switch begins := c.begins(workload, s.View.Objects[workload.Ref], s.Now); {
 	case !isNew || found.stage == unlimited:
 	case workload.Ref.Kind().Kind == "DaemonSet" && s.hidesPods(workload.Ref):
 		return s.beginLater(c, live.CacheDelay, "when the informer cache shows all pods")

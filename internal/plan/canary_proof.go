@@ -249,12 +249,12 @@ func (c *Canary) least() time.Duration { return c.Hold + provingDeadline }
 const startTime = time.Minute
 
 // begins returns when a proof can begin: with a DaemonSet, when its pods have been ready for long enough. See form.
-func (c *Canary) begins(workload *render.Object, created, now time.Time) (at time.Time) {
+func (c *Canary) begins(workload *render.Object, seen live.Seen, now time.Time) (at time.Time) {
 	if workload.Ref.Kind().Kind != "DaemonSet" {
 		return at
 	}
 	at = c.youngest(TemplateOf(workload), now).Add(c.least() + live.CacheDelay)
-	if started := created.Add(startTime); started.After(at) {
+	if started := seen.Created.Add(startTime); seen.Available < seen.Replicas && started.After(at) {
 		return started
 	}
 	return at
