@@ -108,6 +108,24 @@ func TestImportedClaimsStayAsTheChartHasIt(t *testing.T) {
 	}
 }
 
+// The API server refuses a hostPort on the node's network, where the chart writes it, too.
+func TestAReleaseOnTheNodesNetworkBecomesACollector(t *testing.T) {
+	of := otel(t)
+	of.Config["hostNetwork"], of.Config["hostPID"] = true, true
+	out, left, err := importing(t, imported{release: "otel"}, of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(left, "host") || strings.Contains(out, "hostPort") {
+		t.Errorf("got\n%s%s", out, left)
+	}
+	for _, words := range []string{"\n  hostNetwork: true\n", "\n  hostPID: true\n"} {
+		if !strings.Contains(out, words) {
+			t.Errorf("no %q in:\n%s", words, out)
+		}
+	}
+}
+
 func TestAReleaseBecomesACollectorWithItsRenderedConfiguration(t *testing.T) {
 	out, left, err := importing(t, imported{release: "otel"}, otel(t))
 	if err != nil {

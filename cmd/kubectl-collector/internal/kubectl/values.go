@@ -12,9 +12,9 @@ import (
 // has those with a name in the same place under that name.
 var carried = map[string]string{
 	"affinity": "", "autoscaling": "", "dnsConfig": "", "dnsPolicy": "", "extraContainers": "", "extraEnvs": "env", "extraEnvsFrom": "envFrom",
-	"extraVolumeMounts": "", "extraVolumes": "", "hostAliases": "", "hostNetwork": "", "imagePullSecrets": "", "initContainers": "",
-	"lifecycleHooks": "lifecycle", "mode": "", "nodeSelector": "", "podAnnotations": "", "podDisruptionBudget": "", "podLabels": "",
-	"podSecurityContext": "", "priorityClassName": "", "replicaCount": "replicas", "resources": "", "runtimeClassName": "",
+	"extraVolumeMounts": "", "extraVolumes": "", "hostAliases": "", "hostNetwork": "", "hostPID": "", "imagePullSecrets": "",
+	"initContainers": "", "lifecycleHooks": "lifecycle", "mode": "", "nodeSelector": "", "podAnnotations": "", "podDisruptionBudget": "",
+	"podLabels": "", "podSecurityContext": "", "priorityClassName": "", "replicaCount": "replicas", "resources": "", "runtimeClassName": "",
 	"schedulerName": "", "securityContext": "", "shareProcessNamespace": "",
 	"terminationGracePeriodSeconds": "", "tolerations": "", "topologySpreadConstraints": "",
 	"livenessProbe": "", "readinessProbe": "", "startupProbe": "",
@@ -122,7 +122,8 @@ func ports(values map[string]any) (ports map[string]any, left []string) {
 			if inside := at(value, "containerPort"); inside != port["port"] {
 				port["targetPort"] = inside
 			}
-			if values["mode"] == "daemonset" { // the chart opens it in no other mode
+			// The chart opens it in no other mode. With hostNetwork, ports are the node's anyway, and the API server refuses a hostPort.
+			if values["mode"] == "daemonset" && values["hostNetwork"] != true {
 				port["hostPort"] = at(value, "hostPort")
 			}
 			ports[name] = compact(port)
