@@ -3,6 +3,7 @@ package kustomize
 import (
 	"encoding/json"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +68,37 @@ func TestTheChartNamesNoOtherNamespaceThanItsOwn(t *testing.T) {
 		text, err := json.Marshal(object)
 		if err != nil || strings.Contains(string(text), chartNamespace) {
 			t.Errorf("%s names %s, %v", key, chartNamespace, err)
+		}
+	}
+}
+
+// Helm prints the commands, and they are the first that somebody types.
+func TestTheChartsNotesCreateACollectorThatTheOperatorRuns(t *testing.T) {
+	const sample = "config/samples/kube8_v1alpha1_collector.yaml"
+	text, err := os.ReadFile("../../" + sample)
+	if err != nil || strings.Count(string(text), "namespace: tenant-acme\n") != 1 {
+		t.Fatalf("the sample is not in the namespace tenant-acme: %v", err)
+	}
+	for name, row := range map[string]struct{ values, commands string }{
+		"for all namespaces: in the sample's, which a cluster lacks": {"", `
+  kubectl create namespace tenant-acme
+  kubectl apply -f URL
+  kubectl get collectors -n tenant-acme
+`},
+		"for some namespaces, which exist: in the first": {"watchNamespaces: [team-a, team-b]", `
+  curl -fsSL URL | sed 's/namespace: tenant-acme/namespace: team-a/' | kubectl apply -f -
+  kubectl get collectors -n team-a
+`},
+	} {
+		files, err := filesOf(chartutil.DefaultCapabilities, chartNamespace, row.values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := files["kube8-operator/templates/NOTES.txt"]
+		version := strings.Fields(notes)[1] // kube8-operator v0.1.0 runs
+		commands := strings.Replace(row.commands, "URL", "https://raw.githubusercontent.com/kube8/kube8-operator/"+version+"/"+sample, 1)
+		if want := "\n\nCreate a Collector:\n" + commands + "\n`helm uninstall`"; !strings.Contains(notes, want) {
+			t.Errorf("%s: got\n%s\nwant%s", name, notes, want)
 		}
 	}
 }

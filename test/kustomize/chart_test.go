@@ -43,8 +43,8 @@ func render(values string) (map[string]map[string]any, error) {
 	return renderFor(chartutil.DefaultCapabilities, chartNamespace, values)
 }
 
-// renderFor renders the chart for a namespace of a cluster that serves some versions of APIs.
-func renderFor(served *chartutil.Capabilities, namespace, values string) (map[string]map[string]any, error) {
+// filesOf renders the chart for a namespace of a cluster that serves some versions of APIs, and returns texts by the names of templates.
+func filesOf(served *chartutil.Capabilities, namespace, values string) (map[string]string, error) {
 	operator, err := loader.LoadDir("../../helm-charts/kube8-operator")
 	if err != nil {
 		return nil, err
@@ -58,7 +58,12 @@ func renderFor(served *chartutil.Capabilities, namespace, values string) (map[st
 	if err != nil {
 		return nil, err
 	}
-	files, err := engine.Render(operator, all)
+	return engine.Render(operator, all)
+}
+
+// renderFor returns the objects of filesOf.
+func renderFor(served *chartutil.Capabilities, namespace, values string) (map[string]map[string]any, error) {
+	files, err := filesOf(served, namespace, values)
 	if err != nil {
 		return nil, err
 	}
