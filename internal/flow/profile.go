@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -128,15 +129,17 @@ var vendors = []struct {
 	{"prometheus", v1alpha1.FlowPrometheus}, {"vmagent", v1alpha1.FlowVMAgent},
 }
 
-// profileOf returns the profile that a Collector names or, without that, the one for a collector of this name. A name without a registry
-// is that of a distribution of OpenTelemetry.
+// profileOf returns the profile that a Collector names or, without that, the one for a collector of this name. The image's own name says
+// more than the path to it, which can be a mirror's. A name without a registry is that of a distribution of OpenTelemetry.
 func profileOf(collector string, spec *v1alpha1.Flow) v1alpha1.FlowProfile {
 	if spec.Profile != "" {
 		return spec.Profile
 	}
-	for _, vendor := range vendors {
-		if strings.Contains(collector, vendor.part) {
-			return vendor.profile
+	for _, name := range []string{path.Base(collector), collector} {
+		for _, vendor := range vendors {
+			if strings.Contains(name, vendor.part) {
+				return vendor.profile
+			}
 		}
 	}
 	return v1alpha1.FlowOpenTelemetry

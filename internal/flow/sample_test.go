@@ -164,6 +164,8 @@ func TestNamesOfCollectorsChooseTheirProfile(t *testing.T) {
 		"docker.io/otel/opentelemetry-collector-contrib": v1alpha1.FlowOpenTelemetry, "grafana/alloy": v1alpha1.FlowAlloy,
 		"cr.fluentbit.io/fluent/fluent-bit": v1alpha1.FlowFluentBit, "timberio/vector": v1alpha1.FlowVector, "telegraf": v1alpha1.FlowTelegraf,
 		"prom/prometheus": v1alpha1.FlowPrometheus, "victoriametrics/vmagent": v1alpha1.FlowVMAgent,
+		"registry.example.com/otel/fluent-bit": v1alpha1.FlowFluentBit, "registry.example.com/hotel/vector": v1alpha1.FlowVector,
+		"registry.example.com/prometheus/vmagent": v1alpha1.FlowVMAgent, "registry.example.com/vector/agent": v1alpha1.FlowVector,
 	} {
 		if got := profileOf(name, &v1alpha1.Flow{}); got != want {
 			t.Errorf("%s has the profile %s, want %s", name, got, want)
