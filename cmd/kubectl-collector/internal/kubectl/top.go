@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/explain"
 	"github.com/kube8/kube8-operator/internal/flow"
 )
 
@@ -165,7 +166,7 @@ func (s *session) loads(ctx context.Context, by string, selector labels.Selector
 	ready := map[client.ObjectKey][]client.ObjectKey{}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if count, _ := counts(pod); pod.DeletionTimestamp == nil && !strings.HasPrefix(count, "0/") {
+		if explain.IsServing(pod) {
 			of := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[v1alpha1.CollectorLabel]}
 			ready[of] = append(ready[of], client.ObjectKeyFromObject(pod))
 		}

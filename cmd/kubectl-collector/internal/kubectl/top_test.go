@@ -37,6 +37,7 @@ func flowing(t *testing.T, namespace, name, tenant string, pods int) (objects []
 		pod.Namespace, pod.Name, pod.Labels = namespace, fmt.Sprintf("%s-%d", name, i), map[string]string{v1alpha1.CollectorLabel: name}
 		pod.Spec.Containers = []corev1.Container{{Name: "collector"}}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Ready: true}}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		objects = append(objects, pod)
 	}
 	return objects
@@ -60,7 +61,7 @@ func TestTopShowsWhatGoesThroughCollectors(t *testing.T) {
 			for range 100 {
 				_, _ = w.Write(make([]byte, 1<<20))
 			}
-		case strings.Contains(r.URL.Path, "/pods/silent-"):
+		case strings.Contains(r.URL.Path, "/pods/silent-"), strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/gamma/pods/many-0:"):
 			http.Error(w, "", http.StatusServiceUnavailable)
 		case r.URL.Path == "/api/v1/namespaces/acme/pods/gateway-0:8888/proxy/metrics", strings.Contains(r.URL.Path, "/many-"):
 			fmt.Fprintf(w, "otelcol_receiver_accepted_spans %d\notelcol_exporter_sent_spans %d\notelcol_exporter_queue_size 7\n", accepted, accepted/2)
@@ -88,6 +89,11 @@ func TestTopShowsWhatGoesThroughCollectors(t *testing.T) {
 	} {
 		objects = append(objects, some...)
 	}
+	partly := flowing(t, "gamma", "many", "gamma", 4)
+	broken := partly[1].(*corev1.Pod)
+	broken.Spec.Containers = append(broken.Spec.Containers, corev1.Container{Name: "sidecar"})
+	broken.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "collector"}, {Name: "sidecar", Ready: true}}}
+	objects = append(objects, partly...)
 	plain := flowing(t, "acme", "plain", "acme", 1)
 	unstructured.RemoveNestedField(plain[0].(*unstructured.Unstructured).Object, "spec", "flow")
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, plain...)...).Build()
@@ -100,6 +106,8 @@ func TestTopShowsWhatGoesThroughCollectors(t *testing.T) {
 	}{
 		{"of a namespace", "acme", top{by: "collector"}, []string{"acme gateway 1/1 1000 500 0 0 7", "acme silent 0/1 - - - - -"}, ""},
 		{"at most 3 pods of each", "beta", top{by: "collector"}, []string{"beta many 3/5 3000 1500 0 0 21"}, ""},
+		{"of pods that serve, and not of one whose sidecar alone is ready", "gamma", top{by: "collector"},
+			[]string{"gamma many 3/3 3000 1500 0 0 21"}, ""},
 		{"by tenant", "acme", top{by: "tenant"}, []string{"- acme 1/2 1000 500 0 0 7"}, ""},
 		{"where the account may not", "secret", top{by: "collector"}, nil, `ask for "get" of pods/proxy`},
 		{"of pods that nobody can trust", "hostile", top{by: "collector"}, []string{
