@@ -167,6 +167,7 @@ func summary(rows []row) string {
 	for _, update := range []struct{ reason, pattern string }{
 		{v1alpha1.ReasonRollingOut, "a change of the platform is on its way to %d"},
 		{v1alpha1.ReasonRefused, "a change of the platform is refused for %d"},
+		{v1alpha1.ReasonBaseRefused, "a base is refused for %d"},
 		{v1alpha1.ReasonWaiting, "%d wait for a change of the platform"},
 		{v1alpha1.ReasonLeftOut, "%d are left out of a change of the platform"},
 	} {

@@ -133,8 +133,9 @@ func TestAPodIsOfATemplateByItsImageAndItsFiles(t *testing.T) {
 }
 
 func TestTheSummaryCountsUpdatesByWhereTheyAre(t *testing.T) {
-	rows := []row{{"ready": "True"}, {"ready": "True", "update": "RollingOut"}, {"status": "PodsNotReady", "update": "Waiting"}, {"ready": "True", "update": "Waiting"}}
-	const want = "3 of 4 ready, 1 PodsNotReady, a change of the platform is on its way to 1, 2 wait for a change of the platform"
+	rows := []row{{"ready": "True"}, {"ready": "True", "update": "RollingOut"}, {"status": "PodsNotReady", "update": "Waiting"}, {"ready": "True", "update": "Waiting"},
+		{"ready": "True", "update": "BaseRefused"}}
+	const want = "4 of 5 ready, 1 PodsNotReady, a change of the platform is on its way to 1, a base is refused for 1, 2 wait for a change of the platform"
 	if got := summary(rows); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
