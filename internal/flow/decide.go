@@ -149,6 +149,12 @@ func (s *Sample) isOfRestart(before *Sample) bool {
 // since returns how much a count has grown.
 func (s *Sample) since(before *Sample, r role) float64 { return max(0, s.values[r]-before.values[r]) }
 
+// isLimited tells whether each queue has a capacity in the unit of what waits. Vector's disk buffers have one in bytes, and Prometheus has
+// none. A queue that has held nothing yet can show its capacity alone.
+func (s *Sample) isLimited() bool {
+	return s.values[capacity] > 0 && s.series[0] <= s.series[capacity-queued]
+}
+
 // until returns the reason that two samples give.
 func (s *Sample) until(now *Sample) string {
 	grown := func(r role) float64 { return now.since(s, r) }
@@ -165,7 +171,7 @@ func (s *Sample) until(now *Sample) string {
 		return v1alpha1.ReasonPartlyDropped
 	case out == 0:
 		return v1alpha1.ReasonNoTraffic
-	case waits > full*now.values[capacity] && now.values[capacity] > 0:
+	case waits > full*now.values[capacity] && now.isLimited():
 		return v1alpha1.ReasonQueueFilling
 	}
 	return v1alpha1.ReasonFlowing

@@ -233,3 +233,39 @@ func TestRecordedCollectorsTellADeadBackend(t *testing.T) {
 		}
 	}
 }
+
+// Vector shows what waits of each buffer that something went through, and how many events fit only where it is limited in events.
+func TestAQueueIsFullByTheCapacityOfAll(t *testing.T) {
+	for name, row := range map[string]struct{ page, want string }{
+		"one on disk beside one in memory": {`vector_buffer_events{component_id="disk"} 5000
+			vector_buffer_max_byte_size{component_id="disk"} 268435488
+			vector_buffer_events{component_id="memory"} 0
+			vector_buffer_max_event_size{component_id="memory"} 500`, v1alpha1.ReasonFlowing},
+		"one in memory that is full": {`vector_buffer_events{component_id="memory"} 450
+			vector_buffer_max_event_size{component_id="memory"} 500`, v1alpha1.ReasonQueueFilling},
+		"both names of version 0.53": {`vector_buffer_events{component_id="memory"} 450
+			vector_buffer_size_events{component_id="memory"} 450
+			vector_buffer_max_event_size{component_id="memory"} 500
+			vector_buffer_max_size_events{component_id="memory"} 500`, v1alpha1.ReasonQueueFilling},
+		"a full one beside one that nothing went through yet": {`vector_buffer_events{component_id="memory"} 5000
+			vector_buffer_max_event_size{component_id="memory"} 5000
+			vector_buffer_max_event_size{component_id="rare"} 500`, v1alpha1.ReasonQueueFilling},
+		"two in memory, of which one is full": {`vector_buffer_events{component_id="a"} 500
+			vector_buffer_max_event_size{component_id="a"} 500
+			vector_buffer_events{component_id="b"} 0
+			vector_buffer_max_event_size{component_id="b"} 500`, v1alpha1.ReasonFlowing},
+	} {
+		var looks []*Sample
+		for _, out := range []string{"10", "20"} {
+			page := strings.ReplaceAll(row.page, "\t", "") + "\nvector_component_sent_events_total{component_kind=\"sink\"} " + out + "\n"
+			sample, err := readers[v1alpha1.FlowVector].read(strings.NewReader(page), make([]byte, lineLength))
+			if err != nil {
+				t.Fatal(err)
+			}
+			looks = append(looks, sample)
+		}
+		if got := looks[0].until(looks[1]); got != row.want {
+			t.Errorf("%s: %s, want %s", name, got, row.want)
+		}
+	}
+}

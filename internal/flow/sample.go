@@ -45,7 +45,8 @@ var errNoMetrics = errors.New("the answer has no metrics of the profile")
 // Sample is what a page counts.
 type Sample struct {
 	values [roles]float64
-	total  float64 // of all that grows: less than before means that the collector has started anew
+	total  float64                // of all that grows: less than before means that the collector has started anew
+	series [roles - queued]uint32 // how many there are of each level
 }
 
 // rule says what a series counts for.
@@ -155,6 +156,8 @@ func (r *reader) count(line []byte, to *Sample, left *int) bool {
 		to.values[rules[i].role] += rules[i].sign * value
 		if rules[i].role < queued {
 			to.total += value
+		} else {
+			to.series[rules[i].role-queued]++
 		}
 	}
 	return true
