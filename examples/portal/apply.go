@@ -38,6 +38,7 @@ func (p *portal) apply(r *http.Request, c *wanted) error {
 	switch source := c.ConfigurationSecret; {
 	case source != nil:
 		config.WithConfigurationSecret(apply.ConfigurationSecret().WithName(source.Name).WithKey(source.Key))
+		config.ConfigurationSecret.Copy = source.Copy // nil stays the operator's default
 	case c.Configuration == "": // some collectors need none
 	case len(before.Spec.Collector.Configuration) > 0: // another field manager can own that field, so it stays the one that is set
 		config.WithConfiguration([]byte(c.Configuration))

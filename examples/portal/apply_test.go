@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -32,6 +33,31 @@ func TestWhatTheEditorHasSavedIsChangedByAnApplication(t *testing.T) {
 	without.Configuration = ""
 	put(t, "gateway", without)
 	g.Expect(get(t).Spec.Collector.ConfigurationSecret).To(BeNil())
+}
+
+func TestAnApplicationSaysWhetherItsSecretIsCopied(t *testing.T) {
+	g := NewWithT(t)
+	asked := valid()
+	for name, row := range map[string]struct{ before, copied *bool }{
+		"not to copy, of a new Collector":                      {nil, new(false)},
+		"not to copy, as the editor has saved":                 {new(false), new(false)},
+		"to copy, after the editor has saved the opposite":     {new(false), new(true)},
+		"what is the default, after the editor has saved more": {new(false), nil},
+	} {
+		asked.Configuration, asked.ConfigurationSecret = "", &v1alpha1.ConfigurationSecret{Name: "a", Key: "b"}
+		put(t, "gateway", asked)
+		if row.before != nil {
+			text, tag := opened(t, "")
+			text = strings.Replace(text, "key: b\n", fmt.Sprintf("key: b\n      copy: %t\n", *row.before), 1)
+			code, says := save(t, "", text, "If-Match", tag)
+			g.Expect(code).To(Equal(http.StatusOK), says)
+			g.Expect(get(t).Spec.Collector.ConfigurationSecret.Copy).To(Equal(row.before), name)
+		}
+		asked.ConfigurationSecret.Copy = row.copied
+		put(t, "gateway", asked)
+		g.Expect(get(t).Spec.Collector.ConfigurationSecret.Copy).To(Equal(row.copied), name)
+		g.Expect(admin.Delete(t.Context(), named("gateway"))).To(Succeed())
+	}
 }
 
 func TestAnApplicationConfirmsWhatAGitOpsToolWouldUndo(t *testing.T) {
