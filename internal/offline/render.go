@@ -14,6 +14,7 @@ import (
 
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/config/crd"
@@ -64,6 +65,22 @@ func New(opts operator.Options, apiVersions []string) (*Renderer, error) {
 		return nil, fmt.Errorf("load schema: %w", err)
 	}
 	return &Renderer{Watches: ws, apiVersions: apiVersions, schema: schema}, nil
+}
+
+// Ask has the cluster taken to have the kinds that serves is true for. Charts test for these kinds, and render none that is not there.
+func (r *Renderer) Ask(serves func(schema.GroupVersionKind) bool) error {
+	for i := range r.Watches {
+		read, err := r.read(r.Watches[i].Chart)
+		if err != nil {
+			return err
+		}
+		for name, kind := range read.Optional {
+			if serves(kind) {
+				r.apiVersions = append(r.apiVersions, name)
+			}
+		}
+	}
+	return nil
 }
 
 // Render returns what each Collector in a manifest becomes; objects of other kinds are passed over. The
@@ -122,7 +139,7 @@ func (r *Renderer) read(chrt *helm.Chart) (*render.Chart, error) {
 	}
 	read, err := render.NewChart(chrt)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read chart %s: %w", chrt.Name(), err)
 	}
 	if r.charts == nil {
 		r.charts = map[*helm.Chart]*render.Chart{}
@@ -152,7 +169,7 @@ func (r *Renderer) release(watch *watches.Watch, collector *unstructured.Unstruc
 	served := (&render.Served{Capabilities: helm.DefaultCapabilities}).With(r.apiVersions)
 	read, err := r.read(watch.Chart)
 	if err != nil {
-		return nil, fmt.Errorf("read chart %s: %w", watch.Chart.Name(), err)
+		return nil, err
 	}
 	rendered, err := read.Render(client.ObjectKeyFromObject(collector), values, served, postrender.Renderer{})
 	if err != nil {

@@ -181,6 +181,13 @@ func TestThePluginPlansAndAppliesAFile(t *testing.T) {
 	g.Expect(p.run(append([]string{"apply"}, arguments...)...)).To(Equal("collector.kube8.dev/gateway unchanged\n"))
 	g.Expect(p.run(append([]string{"plan"}, arguments...)...)).To(And(ContainSubstring("/spec: unchanged"), ContainSubstring("/objects: unchanged")))
 
+	of := func(fields string) []string { // the cluster serves these APIs, so the operator uses them, too
+		return []string{"-f", p.write("optional.yaml", strings.Replace(text, "spec: {", "spec: {"+fields+", ", 1))}
+	}
+	const nope = "exit status 2: refused, and not sent:\nCollector %s/gateway: spec.httpRoute: needs the Service and its port nope"
+	p.refuses(fmt.Sprintf(nope, namespace), append([]string{"apply"}, of("httpRoute: {enabled: true, port: nope, parentRefs: [{name: a}]}")...)...)
+	g.Expect(p.run(append([]string{"plan"}, of("serviceMonitor: {enabled: true}")...)...)).To(ContainSubstring("\n+kind: ServiceMonitor\n"))
+
 	p.write("gateway.yaml", strings.Replace(text, "prod-eu-1", "prod-eu-2, replicas: 3, env: [{name: TOKEN, value: hunter2}]", 1))
 	g.Expect(p.run(append([]string{"plan"}, arguments...)...)).To(And(
 		ContainSubstring("-cluster: prod-eu-1\n+cluster: prod-eu-2\n"), MatchRegexp(`\+ +replicas: 3`), ContainSubstring("kube8.dev/cluster: prod-eu-2"),

@@ -49,7 +49,7 @@ configuration is in a file of its own.`,
 				return err
 			}
 			if before != nil { // a newer client may have set fields that this plugin does not know
-				if merged, err := rendered(ctx, tried, nil); err == nil {
+				if merged, err := rendered(ctx, s, tried, nil); err == nil {
 					objects = merged
 				}
 			}
@@ -85,7 +85,7 @@ operator's words and the exit code 2 if the operator would refuse the change.`,
 			if err := s.apply(ctx, wanted, m, client.DryRunAll); err != nil {
 				return err
 			}
-			objects, err := p.plan(ctx, before, wanted) // of what the API server has made of it
+			objects, err := p.plan(ctx, s, before, wanted) // of what the API server has made of it
 			if err != nil {
 				return err
 			}
@@ -118,7 +118,7 @@ func (p *plugin) ofFile(
 				if err := p.addConfiguration(*m, before[i], wanted); err != nil {
 					return err
 				}
-				if objects[i], err = rendered(cmd.Context(), wanted, p.warn); err != nil {
+				if objects[i], err = rendered(cmd.Context(), s, wanted, p.warn); err != nil {
 					return err
 				}
 			}
@@ -233,7 +233,9 @@ func (s *session) existing(ctx context.Context, name string) (*unstructured.Unst
 }
 
 // rendered returns what the operator makes of a Collector, as render does.
-func rendered(ctx context.Context, collector *unstructured.Unstructured, warn func(string)) ([]*unstructured.Unstructured, error) {
+func rendered(
+	ctx context.Context, s *session, collector *unstructured.Unstructured, warn func(string),
+) ([]*unstructured.Unstructured, error) {
 	bare := collector.DeepCopy()
 	delete(bare.Object, "status")
 	bare.SetManagedFields(nil)
@@ -241,21 +243,23 @@ func rendered(ctx context.Context, collector *unstructured.Unstructured, warn fu
 	if err != nil {
 		return nil, fmt.Errorf("write the Collector: %w", err)
 	}
-	return render(ctx, text, warn)
+	return render(ctx, s, text, warn)
 }
 
 // plan prints what changes between two Collectors, and returns what the operator makes of the second one. before is nil if there is none
 // yet.
-func (p *plugin) plan(ctx context.Context, before, after *unstructured.Unstructured) (planned []*unstructured.Unstructured, err error) {
+func (p *plugin) plan(
+	ctx context.Context, s *session, before, after *unstructured.Unstructured,
+) (planned []*unstructured.Unstructured, err error) {
 	name := after.GetNamespace() + "/" + after.GetName()
 	var was map[string]any
 	var objects []*unstructured.Unstructured
 	if before != nil {
 		was, _ = before.Object["spec"].(map[string]any)
 		// This version may refuse the present Collector. All of the objects are new then.
-		objects, _ = rendered(ctx, before, nil)
+		objects, _ = rendered(ctx, s, before, nil)
 	}
-	if planned, err = rendered(ctx, after, nil); err != nil {
+	if planned, err = rendered(ctx, s, after, nil); err != nil {
 		return nil, err
 	}
 	is, _ := after.Object["spec"].(map[string]any)

@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/pflag"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/util/term"
@@ -90,8 +92,8 @@ func (p *plugin) confirmTo(ctx context.Context, c consent, verb string, collecto
 // refusedError says why a Collector would be refused.
 type refusedError struct{ error }
 
-// check returns a refusedError if the API server or the operator would refuse a Collector. It asks neither.
-func check(ctx context.Context, collector *v1alpha1.Collector) error {
+// check returns a refusedError if the API server or the operator would refuse a Collector. It sends the Collector to neither.
+func check(ctx context.Context, s *session, collector *v1alpha1.Collector) error {
 	bare := &v1alpha1.Collector{Spec: collector.Spec}
 	bare.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Collector"))
 	bare.Namespace, bare.Name = collector.Namespace, collector.Name
@@ -99,19 +101,39 @@ func check(ctx context.Context, collector *v1alpha1.Collector) error {
 	if err != nil {
 		return fmt.Errorf("write the Collector: %w", err)
 	}
-	_, err = render(ctx, text, nil)
+	_, err = render(ctx, s, text, nil)
 	return err
 }
 
 // warn tells of a trap of a collector's vendor, which nothing refuses.
 func (p *plugin) warn(warning string) { fmt.Fprintln(p.ErrOut, "Warning:", warning) }
 
-// render returns what the operator makes of a Collector, and gives warnings to warn, unless that is nil. The error is a refusedError if the
-// operator makes nothing.
-func render(ctx context.Context, collector []byte, warn func(string)) (objects []*unstructured.Unstructured, err error) {
+// kindsOf returns what tells whether a cluster serves a kind. It asks once for each. An API that does not answer counts as one that is not
+// there, as for an operator that starts.
+func kindsOf(mapper meta.RESTMapper) func(schema.GroupVersionKind) bool {
+	known := map[schema.GroupVersionKind]bool{}
+	return func(kind schema.GroupVersionKind) bool {
+		is, isKnown := known[kind]
+		if !isKnown {
+			mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+			is = err == nil && mapping.GroupVersionKind == kind // without this version, a mapper can answer with another one
+			known[kind] = is
+		}
+		return is
+	}
+}
+
+// render returns what the operator makes of a Collector in the cluster of a session, or in any cluster if that is nil. It gives warnings to
+// warn, unless that is nil. The error is a refusedError if the operator makes nothing.
+func render(ctx context.Context, s *session, collector []byte, warn func(string)) (objects []*unstructured.Unstructured, err error) {
 	renderer, err := offline.New(operator.Options{}, nil)
 	if err != nil {
 		return nil, err
+	}
+	if s != nil && s.serves != nil {
+		if err := renderer.Ask(s.serves); err != nil {
+			return nil, err
+		}
 	}
 	renderer.Warn = warn
 	all, err := renderer.Render(ctx, bytes.NewReader(collector))

@@ -76,7 +76,7 @@ API server check it. For other fields, write it to a file and change that:
 }
 
 func (p *plugin) create(ctx context.Context, s *session, name string, c *creation) error {
-	object, objects, err := p.collector(ctx, s.namespace, name, c)
+	object, objects, err := p.collector(ctx, s, name, c)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (c *creation) missing() (flags []string) {
 
 // collector returns the Collector to create, checked, with only the fields that are asked for, and what the operator makes of it.
 func (p *plugin) collector(
-	ctx context.Context, namespace, name string, c *creation,
+	ctx context.Context, s *session, name string, c *creation,
 ) (object *unstructured.Unstructured, objects []*unstructured.Unstructured, err error) {
 	if missing := c.missing(); len(missing) > 0 {
 		return nil, nil, fmt.Errorf("missing: %s; see `kubectl collector create --help`", strings.Join(missing, ", "))
@@ -171,7 +171,7 @@ func (p *plugin) collector(
 	if c.check {
 		spec.WithCheck(v1alpha1.Check())
 	}
-	text, err := json.Marshal(v1alpha1.Collector(name, namespace).WithSpec(spec))
+	text, err := json.Marshal(v1alpha1.Collector(name, s.namespace).WithSpec(spec))
 	if err != nil {
 		return nil, nil, fmt.Errorf("write the Collector: %w", err)
 	}
@@ -179,6 +179,9 @@ func (p *plugin) collector(
 	if err := json.Unmarshal(text, &object.Object); err != nil {
 		return nil, nil, fmt.Errorf("write the Collector: %w", err)
 	}
-	objects, err = rendered(ctx, object, p.warn)
+	if p.dryRun == cmdutil.DryRunClient { // it works without a cluster
+		s = nil
+	}
+	objects, err = rendered(ctx, s, object, p.warn)
 	return object, objects, err
 }

@@ -72,7 +72,7 @@ func (p *plugin) importValues(ctx context.Context, s *session, name string, i *i
 		return err
 	}
 	collector.Namespace, collector.Name = s.namespace, name
-	if err := check(ctx, collector); err != nil {
+	if err := check(ctx, nil, collector); err != nil {
 		return err
 	}
 	for _, value := range left {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
@@ -133,7 +134,8 @@ type session struct {
 	client    client.Client
 	rest      rest.Interface
 	mapper    func() (meta.RESTMapper, error)
-	pages     *pages // what pods answer
+	serves    func(schema.GroupVersionKind) bool // tells whether the cluster has a kind
+	pages     *pages                             // what pods answer
 	namespace string
 	chosen    labels.Selector // of the Collectors of a fleet; nil is for all
 }
@@ -167,7 +169,8 @@ func (p *plugin) connect() (*session, error) {
 		return nil, fmt.Errorf("set up a client: %w", err)
 	}
 	return &session{
-		client: client.WithFieldOwner(p.writes(c), manager), rest: raw, mapper: p.factory.ToRESTMapper, pages: pages, namespace: namespace,
+		client: client.WithFieldOwner(p.writes(c), manager), rest: raw, mapper: p.factory.ToRESTMapper, serves: kindsOf(c.RESTMapper()),
+		pages: pages, namespace: namespace,
 	}, nil
 }
 

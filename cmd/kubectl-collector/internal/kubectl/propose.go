@@ -40,7 +40,7 @@ func (p *plugin) propose(
 	}
 	after := whole.DeepCopy()
 	after.Object["spec"] = spec
-	objects, err := rendered(ctx, after, p.warn)
+	objects, err := rendered(ctx, s, after, p.warn)
 	if err != nil {
 		return err
 	}

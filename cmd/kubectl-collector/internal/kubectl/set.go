@@ -74,7 +74,7 @@ func (p *plugin) write(ctx context.Context, s *session, read *v1alpha1.Collector
 		return p.done(read.Name, "unchanged")
 	}
 	changed, patch := f.put(read, content)
-	if err := check(ctx, changed); err != nil {
+	if err := check(ctx, s, changed); err != nil {
 		return err
 	}
 	if err := p.paint(difference, diffColour); err != nil {
