@@ -57,7 +57,7 @@ func (s *Situation) rejection() *v1alpha1.CanaryStatus {
 	if s.Canary.Aborted == last.Hash {
 		last.RolledBack, last.Aborted = aborted, true
 	}
-	if workload := s.Want.First(render.Workloads); last.Paused != "" && s.hasNoPods(workload) { // none are left to look at
+	if isLeft := s.Begun && !s.hasNoPods(s.Want.First(render.Workloads)); !isLeft { // or no canary pods are there to look at
 		last.RolledBack = cmp.Or(last.RolledBack, last.Paused)
 	}
 	if last.RolledBack == "" {
@@ -219,19 +219,20 @@ func (c *Canary) youngest(template string, until time.Time) (last time.Time) {
 }
 
 // outlasts returns minReadySeconds of a DaemonSet whose proof began at a time, and when they have to grow, or zero. They are as long as the
-// pods of other templates had been ready then, and grow with the first canary pod, in halves of that. The others have been ready for
-// longer, and stay.
+// pods of other templates had been ready then, and grow with the first canary pod, in steps that no canary pod overtakes. The
+// others have been ready for longer, and stay.
 func (c *Canary) outlasts(template string, since, now time.Time) (ready time.Duration, next time.Time) {
-	ready = since.Sub(c.youngest(template, since))
-	first, step := now, max(ready, provingDeadline)/2
+	youngest, first := c.youngest(template, since), now
 	for _, pod := range c.Seen {
 		if isCanary(pod, template) && pod.Ready && pod.Since.Before(first) {
 			first = pod.Since
 		}
 	}
+	ready = since.Sub(youngest)
 	if first.Equal(now) {
 		return ready, next
 	}
+	step := max(min(ready, first.Sub(youngest)), provingDeadline) / 2 // canary pods may have been there before this proof
 	age := min(now.Sub(first), now.Sub(since))
 	by := age / step * step
 	return min(ready, endless*time.Second) + by, now.Add(by + step - age)
@@ -246,7 +247,7 @@ func (c *Canary) stuck(template string, before time.Time) int32 {
 func (c *Canary) least() time.Duration { return c.Hold + provingDeadline }
 
 // startTime is how long pods of a DaemonSet that was just created may take to become ready.
-const startTime = time.Minute
+const startTime = 3 * time.Minute
 
 // begins returns when a proof can begin: with a DaemonSet, when its pods have been ready for long enough. See form.
 func (c *Canary) begins(workload *render.Object, seen live.Seen, now time.Time) (at time.Time) {

@@ -36,6 +36,13 @@ func TestDecideWhatHasBeenRejected(t *testing.T) {
 			changed(begun(canaryOf("Deployment", deployment)), func(s *Situation) { empty(s); s.Canary.Pauses, s.Canary.Last.Paused = true, "it died" }),
 			"Refused, restores\nerror: it died",
 		},
+		"a change that has paused is not tried again where its canary pods have gone with a DaemonSet": {
+			changed(canaryOf("DaemonSet", nil, live.Pod{Template: "old", Ready: true, Since: noon.Add(-time.Minute)}), func(s *Situation) {
+				s.Canary.Pauses = true
+				s.Canary.Last = v1alpha1.CanaryStatus{Hash: changeHash, Since: metav1.NewTime(noon.Add(-before)), Paused: "it died"}
+			}),
+			"Refused\nerror: it died",
+		},
 		"a change of the operator that was rolled back asks for no turn": {
 			changed(canaryOf("Deployment", deployment), func(s *Situation) { s.ByOperator, s.Canary.Last = true, rolledBack }),
 			"Refused\nerror: it died",
@@ -164,8 +171,8 @@ func TestDecideWhatCanaryPodsShowThatComeAndGo(t *testing.T) {
 			"Deferred",
 		},
 		"a DaemonSet that was just created waits for its pods to start": {
-			changed(canaryOf("DaemonSet", nil, live.Pod{Template: "old", Since: noon.Add(-5 * time.Second)}), func(s *Situation) {
-				s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *live.Seen) { seen.Created = noon.Add(-5 * time.Second) })
+			changed(canaryOf("DaemonSet", nil, live.Pod{Template: "old", Since: noon.Add(-2 * time.Minute)}), func(s *Situation) {
+				s.View.Objects = with(s.View.Objects, "DaemonSet/c", func(seen *live.Seen) { seen.Created = noon.Add(-2 * time.Minute) })
 			}),
 			"Deferred",
 		},
@@ -246,6 +253,7 @@ func TestCanaryPodsOfADaemonSetNeverCountAsAvailable(t *testing.T) {
 		"at first, they are as long as the other pods had been ready": {5 * time.Minute, 16 * time.Minute, 7 * time.Minute, 16 * 60, time.Minute},
 		"they grow with the canary pods":                              {5 * time.Minute, 16 * time.Minute, 50 * time.Minute, (16 + 48) * 60, 6 * time.Minute},
 		"a hold that has become longer does not keep them from that":  {time.Hour, 16 * time.Minute, 20 * time.Minute, (16 + 16) * 60, 4 * time.Minute},
+		"nor do pods that are older than the proof":                   {5 * time.Minute, 3 * time.Hour, 3 * time.Hour, 4 * 60 * 60, 30 * time.Minute},
 		"they grow rarely where other pods have been ready for long":  {5 * time.Minute, 23 * time.Hour, 50 * time.Minute, 23 * 60 * 60, 640 * time.Minute},
 	} {
 		s := canaryOf("DaemonSet", nil, live.Pod{Template: "old", Ready: true, Since: began.Add(-row.old)}, flapped, podSince(row.ready))

@@ -61,7 +61,10 @@ func TestDataOfPodsWithoutAStampIsThatOfTheOthers(t *testing.T) {
 func TestWhoseChangeItIsWhenItHasBegun(t *testing.T) {
 	first, second := history.Inputs{Generation: 1, References: "Secret/a=1"}, history.Inputs{Generation: 1, References: "Secret/a=2"}
 	what := live.NewReference(appsv1.SchemeGroupVersion.WithKind("Deployment"), "c")
-	onItsWay := map[string]any{"conditions": []any{map[string]any{"type": "UpdatePending", "status": "False", "reason": "RollingOut"}}}
+	updates := func(reason string) map[string]any {
+		return map[string]any{"conditions": []any{map[string]any{"type": "UpdatePending", "status": "True", "reason": reason}}}
+	}
+	rolledBack := map[string]any{"canary": map[string]any{"hash": "new", "rolledBack": "it died"}}
 	for name, row := range map[string]struct {
 		begun  string // the hash of what has begun
 		latest change
@@ -70,9 +73,12 @@ func TestWhoseChangeItIsWhenItHasBegun(t *testing.T) {
 	}{
 		"the owner's, if it has begun without a turn":                {"new", change{first, "old"}, nil, false},
 		"the owner's, as an operator that has started sees it":       {"new", change{}, nil, false},
-		"the operator's, if its turn has come":                       {"new", change{}, onItsWay, true},
+		"the operator's, if its turn has come":                       {"new", change{}, updates("RollingOut"), true},
 		"the operator's, if it had waited for its turn, and is held": {"new", change{second, "new"}, nil, true},
-		"the operator's, if something else has begun":                {"another", change{}, nil, true},
+		"the operator's, if it is held, after a start":               {"new", change{}, updates("LeftOut"), true},
+		"the operator's, if it was rolled back":                      {"new", change{}, rolledBack, true},
+		"the owner's, if the operator brings more meanwhile":         {"another", change{first, "old"}, nil, false},
+		"the operator's, if another change had waited for its turn":  {"another", change{second, "another"}, nil, true},
 	} {
 		r := &reconcile{
 			collector: &unstructured.Unstructured{Object: map[string]any{"status": row.status}},

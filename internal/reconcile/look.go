@@ -180,11 +180,14 @@ func (r *reconcile) isByOperator() bool {
 	return !apply.Stays(r.learned.unmended) && !r.beganWithoutTurn() && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, live.Running(r.found))
 }
 
-// beganWithoutTurn tells whether what is rendered has begun as an owner's change. Its pods may already refer to what the owner has renewed, so
-// that no longer tells who has changed anything.
+// beganWithoutTurn tells whether an owner's change has begun. Pods may already refer to what the owner has renewed, so that no longer tells
+// who has changed anything. A change of the operator has waited for its turn, as the status or the memory tells.
 func (r *reconcile) beganWithoutTurn() bool {
-	hasBegun := r.rendered != nil && r.hasBegun() && r.begun.Hash == r.rendered.Hash
-	return hasBegun && r.latest.hash != r.rendered.Hash && !rollout.IsOnItsWay(r.collector)
+	if r.rendered == nil || !r.hasBegun() || r.latest.hash == r.begun.Hash || r.latest.hash == r.rendered.Hash {
+		return false
+	}
+	update := v1alpha1.ConditionOf(r.collector, v1alpha1.UpdatePending).Reason
+	return (update == "" || update == v1alpha1.ReasonBaseRefused) && r.reportedCanary().RolledBack == ""
 }
 
 // covers tells whether nothing more is harmed now than when the deployed revision could not be mended.

@@ -173,6 +173,7 @@ func (r *reconcile) mendBeside(s plan.Situation, p plan.Plan) (again bool, err e
 	}
 	if err == nil {
 		if p.Verdict != plan.Proving { // which goes on
+			r.touched = r.touched && !p.Restores // nothing is left of what has begun, also if its record stays
 			r.settle()
 		}
 		return false, p.Err
