@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/live"
@@ -45,6 +46,18 @@ func overQuota(refusal error) int {
 		return 0
 	}
 	return used + 1 - limited
+}
+
+// MakeRoom forgets as many of the oldest revisions as a quota on Secrets asks for that has refused another Secret, so that the next attempt
+// has room: a record that was created before may have taken the last place. The deployed one stays.
+func (r *Records) MakeRoom(ctx context.Context, refusal error) {
+	over := overQuota(refusal)
+	if over == 0 || r.Prepare(ctx) != nil || len(r.History) <= over {
+		return
+	}
+	if err := r.forget(ctx, len(r.History)-over); err != nil {
+		log.FromContext(ctx).Info("could not delete the records of old revisions", "because", err.Error())
+	}
 }
 
 // forget deletes all records but some of the last revisions.

@@ -85,3 +85,25 @@ func TestAQuotaTakesAsManyOldRecordsAsItNeeds(t *testing.T) {
 		}
 	}
 }
+
+func TestAQuotaThatRefusesAnotherSecretTakesOldRecordsForTheNextAttempt(t *testing.T) {
+	const refusal = "exceeded quota: limit, requested: count/secrets=1, used: count/secrets=%d, limited: count/secrets=6"
+	for name, row := range map[string]struct {
+		refusal error
+		left    int // of three
+	}{
+		"one has to go":                    {fmt.Errorf(refusal, 6), 2},
+		"two have to go":                   {fmt.Errorf(refusal, 7), 1},
+		"nothing goes, or none would stay": {fmt.Errorf(refusal, 8), 3},
+		"nothing goes for another refusal": {errors.New("a policy says no"), 3},
+	} {
+		collector, cluster := owner(), fake.NewClientBuilder().Build()
+		records := &Records{Cluster: cluster, Live: cluster, Collector: collector, Deployed: 3, History: []v1alpha1.RecordedRevision{
+			{Revision: 1, UID: "1"}, {Revision: 2, UID: "2"}, {Revision: 3, UID: "3"},
+		}}
+		records.MakeRoom(t.Context(), fmt.Errorf("create: %w", apierrors.NewForbidden(corev1.Resource("secrets"), "c-config", row.refusal)))
+		if kept := records.Kept(); len(kept) != row.left || kept[len(kept)-1].Revision != 3 {
+			t.Errorf("%s: %v stay, want %d", name, kept, row.left)
+		}
+	}
+}

@@ -118,6 +118,7 @@ type records interface {
 	Begin(ctx context.Context, content history.Content) (v1alpha1.RecordedRevision, error)
 	Accept(ctx context.Context, begun v1alpha1.RecordedRevision)
 	Withdraw(ctx context.Context, begun v1alpha1.RecordedRevision) error
+	MakeRoom(ctx context.Context, refusal error)
 	Read(ctx context.Context, revision int) (history.Content, error)
 	Forget(ctx context.Context, mayHaveBegun bool) (found bool, err error)
 	Kept() []v1alpha1.RecordedRevision

@@ -42,6 +42,7 @@ func (r *reconcile) forward(p plan.Plan) error {
 		}
 	}
 	if err := r.do(!p.Begins() && !p.Verdict.Tests(), p.Groups...); err != nil {
+		r.records.MakeRoom(r.ctx, err)
 		return err
 	}
 	if p.Verdict == plan.Proving { // what is not mended beside it was just applied

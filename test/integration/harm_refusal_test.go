@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -60,6 +61,42 @@ func TestAQuotaThatRefusesAChangeKeepsTheHistory(t *testing.T) {
 	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Collector.Version = "0.170.0" })
 	awaitFailed(t, collector, "exceeded quota")
 	g.Expect(statusesOfRevisions(t, collector)).To(Equal(before))
+}
+
+// The record of the change takes the last place, and its configuration has none.
+func TestAQuotaWithRoomForTheRecordOnlyTakesAnOldRevision(t *testing.T) {
+	t.Parallel()
+	g, collector := NewWithT(t), install(t)
+	configured := func(number int) func(*v1alpha1.Collector) {
+		return func(c *v1alpha1.Collector) {
+			c.Spec.Collector.Configuration = fmt.Appendf(nil, "%s\n# %d", otherConfig, number)
+		}
+	}
+	for number := range 3 {
+		upgrade(t, collector, configured(number))
+	}
+	limit, secrets := quota(t, collector.Namespace, "count/secrets"), &corev1.SecretList{}
+	count := func() resource.Quantity {
+		g.Expect(plane.client.List(t.Context(), secrets, client.InNamespace(collector.Namespace))).To(Succeed())
+		return *resource.NewQuantity(int64(len(secrets.Items)), resource.DecimalSI)
+	}
+	hard := count()
+	hard.Add(resource.MustParse("1"))
+	limit.Spec.Hard = corev1.ResourceList{"count/secrets": hard}
+	g.Expect(plane.client.Update(t.Context(), limit)).To(Succeed())
+	limit.Status = corev1.ResourceQuotaStatus{Hard: limit.Spec.Hard, Used: corev1.ResourceList{"count/secrets": count()}}
+	g.Expect(plane.client.Status().Update(t.Context(), limit)).To(Succeed())
+	change(t, collector, configured(9))
+	awaitFailed(t, collector, "exceeded quota")
+	g.Eventually(func() (int, error) { // the controller of quotas counts what is there
+		if err := plane.client.Get(t.Context(), client.ObjectKeyFromObject(limit), limit); err != nil {
+			return 0, err
+		}
+		limit.Status.Used = corev1.ResourceList{"count/secrets": count()}
+		err := plane.client.Status().Update(t.Context(), limit)
+		return deployedRevision(t, collector), err
+	}).Should(Equal(5))
+	g.Expect(statusesOfRevisions(t, collector)).To(HaveLen(4), "as many as before, with the new one")
 }
 
 // A webhook may take 30 seconds. The operator waits longer, or it would not know which webhook hung, and whether to mend what serves.

@@ -70,8 +70,17 @@ func (s *session) observe(ctx context.Context, name string) (*observed, error) {
 	}
 	o.checks = jobs.Items
 	o.doubt()
-	slices.SortFunc(o.pods, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	o.pods = present(o.pods)
 	return o, s.addTroubles(ctx, o)
+}
+
+// present returns the pods, newest first, without those that have ended and that another one has replaced, such as an evicted pod.
+func present(pods []corev1.Pod) []corev1.Pod {
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	return slices.DeleteFunc(pods, func(pod corev1.Pod) bool {
+		hasEnded := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+		return hasEnded && pod.CreationTimestamp.Before(&pods[0].CreationTimestamp)
+	})
 }
 
 // doubt takes back that all pods serve, if fewer are ready than the status has. An operator writes that into the status within 30 seconds.

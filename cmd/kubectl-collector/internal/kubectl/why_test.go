@@ -140,3 +140,27 @@ func TestTheSummaryCountsUpdatesByWhereTheyAre(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestAPodThatHasEndedIsNotLookedAtBesideANewerOne(t *testing.T) {
+	pod := func(name string, age time.Duration, phase corev1.PodPhase) corev1.Pod {
+		made := podOf(name, "new", false)
+		made.CreationTimestamp, made.Status.Phase = metav1.NewTime(time.Now().Add(-age)), phase
+		return made
+	}
+	for name, row := range map[string]struct {
+		pods []corev1.Pod
+		want string
+	}{
+		"an evicted one":              {[]corev1.Pod{pod("old", time.Hour, corev1.PodFailed), pod("new", time.Minute, corev1.PodPending)}, "new"},
+		"the newest, if it has ended": {[]corev1.Pod{pod("new", time.Minute, corev1.PodFailed)}, "new"},
+		"one that crashes":            {[]corev1.Pod{pod("old", time.Hour, corev1.PodRunning), pod("new", time.Minute, corev1.PodPending)}, "new old"},
+	} {
+		var got []string
+		for _, one := range present(row.pods) {
+			got = append(got, one.Name)
+		}
+		if strings.Join(got, " ") != row.want {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
+	}
+}
