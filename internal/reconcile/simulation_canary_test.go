@@ -218,7 +218,8 @@ func (s *simSpace) rolledBack(want plan.Want) string {
 		isPromoted = true
 	}
 	found := s.state.Canary
-	isTriedAgain := found != nil && found.Aborted && s.decided != simDecided{v1alpha1.AbortAnnotation, found.Hash}
+	isRetried := found != nil && (s.retried || s.decided != simDecided{v1alpha1.AbortAnnotation, found.Hash}) // it may be again by now
+	isTriedAgain := isRetried && found.Aborted
 	if found != nil && !isPromoted && !isTriedAgain && found.RolledBack != "" && strings.HasPrefix(want.Hash, found.Hash) {
 		return "the canary: " + found.RolledBack
 	}

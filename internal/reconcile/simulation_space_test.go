@@ -57,6 +57,7 @@ type simSpace struct {
 	// The rest is for the safety rules.
 	view       map[live.Reference]live.Seen // that the operator has decided by
 	promoted   string                       // the hash of the change that a user had promoted then
+	retried    bool                         // and no user had aborted the last one
 	decidedBy  []*simPod                    // what the informer cache showed then
 	earlier    []*simPod                    // and at each decision of this reconcile
 	orphans    int                          // how many pods of a StatefulSet that is not there the operator saw then

@@ -158,8 +158,8 @@ func (w *simWorld) newOperator() *simOperatorProcess {
 	o.clients.decision = func(s plan.Situation) plan.Plan {
 		w.deciding.view, w.deciding.decidedBy, w.deciding.orphans = s.View.Objects, slices.Clone(w.deciding.cacheOf), int(s.View.Orphans)
 		w.deciding.earlier = append(w.deciding.earlier, w.deciding.decidedBy...)
-		if w.deciding.promoted = ""; s.Canary != nil {
-			w.deciding.promoted = s.Canary.Promoted
+		if w.deciding.promoted, w.deciding.retried = "", false; s.Canary != nil {
+			w.deciding.promoted, w.deciding.retried = s.Canary.Promoted, s.Canary.Aborted != s.Canary.Last.Hash
 		}
 		return decides(s)
 	}
