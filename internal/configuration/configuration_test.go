@@ -152,6 +152,7 @@ func TestAHealthCheckOfAVariableHasProbesUnlessItIsLocal(t *testing.T) {
 		"a default that is local, and another variable":     {host: "${env:HOST:-localhost}", env: variable(map[string]any{})[:1]},
 		"a value that is local":                             {host: "${env:HOST:-0.0.0.0}", env: variable(map[string]any{"value": "localhost"})},
 		"a value that is local, without a default":          {host: "${env:HOST}", env: variable(map[string]any{"value": "localhost"})},
+		"a value that is local, without the scheme":         {host: "${HOST}", env: variable(map[string]any{"value": "localhost"})},
 		"a default of all interfaces":                       {host: "${env:HOST:-0.0.0.0}", want: true},
 		"a default that is local, and a value that is not":  {host: "${env:HOST:-localhost}", env: variable(map[string]any{"value": "0.0.0.0"}), want: true},
 		"a default that is local, and the address of a pod": {host: "${env:HOST:-localhost}", env: variable(map[string]any{"valueFrom": nil}), want: true},

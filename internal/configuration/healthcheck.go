@@ -25,7 +25,7 @@ var (
 	healthChecks  = regexp.MustCompile(`^health_check(/.+)?$`)
 	portAtTheEnd  = regexp.MustCompile(`:([1-9][0-9]{0,4})$`)
 	loopback      = regexp.MustCompile(`^(?i)(localhost|127[.].*|\[::1\])$`)
-	hostVariable  = regexp.MustCompile(`^\$\{env:(\w+)(?::-([^}]*))?\}:[0-9]+$`)
+	hostVariable  = regexp.MustCompile(`^\$\{(?:env:)?(\w+)(?::-([^}]*))?\}:[0-9]+$`)
 	pathOfRequest = regexp.MustCompile(`^/[^$]*$`) // without a name from the environment
 )
 
