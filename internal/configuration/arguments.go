@@ -33,7 +33,8 @@ var (
 
 // readBases has a collector's arguments name the files of its bases, where the argument that names the collector's own file is: programs
 // merge the files, and the last one wins. Bases that own, the configuration, or another text of the pods names are included by the
-// program itself. The error is an *Error that names a base which the collector would not read.
+// program itself. A check that reads the own file has to read the bases, too: else a broken one reaches the pods. The error is an *Error
+// that names a base which the collector would not read.
 func readBases(values map[string]any, own []byte) error {
 	bases := asMaps(values["bases"])
 	if len(bases) == 0 {
@@ -57,43 +58,25 @@ func readBases(values map[string]any, own []byte) error {
 	if !isSet {
 		given = []any{"--config=" + ownFile}
 	}
-	args := a.expand(given)
-	values["args"] = args
-	if check, hasOwn := values["check"].(map[string]any); hasOwn && check["args"] != nil {
-		check = maps.Clone(check)
-		checked, _ := check["args"].([]any)
-		check["args"], values["check"] = a.expand(checked), check
-	}
-	command, _ := values["command"].([]any)
-	words := make([]string, 0, len(command)+len(args))
-	if ignoresArguments(fmt.Sprintln(command...)) {
-		args = nil
-	}
-	for _, word := range slices.Concat(command, args) {
-		words = append(words, a.variables.Replace(fmt.Sprint(word)))
-	}
-	given = slices.Concat(given, command)
-	for _, variable := range asMaps(values["env"]) {
-		given = append(given, variable["value"])
-	}
-	for _, variable := range asMaps(values["env"]) {
-		if !strings.Contains(fmt.Sprintln(given...), "$("+textOf(variable, "name")+")") { // otherwise it is a part of a word
-			words = append(words, a.variables.Replace(textOf(variable, "value")))
-		}
-	}
+	values["args"] = a.expand(given)
 	texts := append(filesOf(collector), string(own))
 	for i := range texts {
 		texts[i] = comment.ReplaceAllString(texts[i], "")
 	}
-	namesOwn := func(word string) bool { return strings.Contains(word, ownFile) }
-	if collector["configurationSecret"] != nil && slices.ContainsFunc(words, namesOwn) {
-		return nil // the program reads a file that is not in the values, and that may include the bases
+	if base := a.unread(given, texts, values); base != nil {
+		return &Error{Field: "spec.args", Reason: fmt.Sprintf("the collector would not read base %q: no argument names %s%s; %s",
+			textOf(base, "name"), directory, textOf(base, "file"), a.fix())}
 	}
-	for _, base := range bases {
-		if file := textOf(base, "file"); !names(words, texts, file) {
-			return &Error{Field: "spec.args", Reason: fmt.Sprintf("the collector would not read base %q: no argument names %s%s; %s",
-				textOf(base, "name"), directory, file, a.fix())}
-		}
+	check, _ := values["check"].(map[string]any)
+	if given, _ = check["args"].([]any); len(given) == 0 {
+		return nil // it has those of the pods, which name the bases
+	}
+	check = maps.Clone(check)
+	check["args"], values["check"] = a.expand(given), check
+	if base := a.unread(given, texts, values); base != nil && slices.ContainsFunc(a.line(given, values), a.isOwn) {
+		return &Error{Field: "spec.check.args", Reason: fmt.Sprintf("the check would pass without base %q: its arguments name %s, and not %s%s; "+
+			"name both, or give the first by --config, which the operator repeats for each base",
+			textOf(base, "name"), ownFile, directory, textOf(base, "file"))}
 	}
 	return nil
 }
@@ -104,6 +87,49 @@ type arguments struct {
 	files     []string // all files that the collector reads, in their order
 	merges    bool     // the program merges several files
 	variables *strings.Replacer
+}
+
+// isOwn tells whether a word names the file of the collector's own configuration.
+func (a arguments) isOwn(word string) bool {
+	return regexp.MustCompile(regexp.QuoteMeta(a.own) + `($|[^-.\w])`).MatchString(word)
+}
+
+// line returns the command of a chart's values with arguments that are given, as a container has them.
+func (a arguments) line(given []any, values map[string]any) (words []string) {
+	command, _ := values["command"].([]any)
+	args := a.expand(given)
+	if ignoresArguments(fmt.Sprintln(command...)) {
+		args = nil
+	}
+	for _, word := range slices.Concat(command, args) {
+		words = append(words, a.variables.Replace(fmt.Sprint(word)))
+	}
+	return words
+}
+
+// unread returns the first base of a chart's values that neither a container with the given arguments nor a text names, or nil.
+func (a arguments) unread(given []any, texts []string, values map[string]any) map[string]any {
+	words := a.line(given, values)
+	command, _ := values["command"].([]any)
+	given = slices.Concat(given, command)
+	for _, variable := range asMaps(values["env"]) {
+		given = append(given, variable["value"])
+	}
+	for _, variable := range asMaps(values["env"]) {
+		if !strings.Contains(fmt.Sprintln(given...), "$("+textOf(variable, "name")+")") { // otherwise it is a part of a word
+			words = append(words, a.variables.Replace(textOf(variable, "value")))
+		}
+	}
+	collector, _ := values["collector"].(map[string]any)
+	if collector["configurationSecret"] != nil && slices.ContainsFunc(words, a.isOwn) {
+		return nil // the program reads a file that is not in the values, and that may include the bases
+	}
+	for _, base := range asMaps(values["bases"]) {
+		if !names(words, texts, textOf(base, "file")) {
+			return base
+		}
+	}
+	return nil
 }
 
 // fix says what has a collector read its bases.

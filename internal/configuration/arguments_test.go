@@ -121,6 +121,33 @@ func TestArgumentsOfACheckNameTheFilesOfBasesToo(t *testing.T) {
 	}
 }
 
+func TestACheckOfTheOwnFileReadsTheBasesToo(t *testing.T) {
+	const own, pods = "/etc/collector/config.yaml", "args: [--config=/etc/collector/config.yaml]\n"
+	for name, row := range map[string]struct {
+		values, own string
+		lost        bool
+	}{
+		"its own file alone":             {pods + "check: {args: [validate, " + own + "]}", "", true},
+		"its own file in a variable":     {pods + "check: {args: [validate, $(OWN)]}\nenv: [{name: OWN, value: " + own + "}]", "", true},
+		"one of two bases":               {pods + "check: {args: [validate, " + own + ", /etc/collector/base-limits.yaml]}", "", true},
+		"all files":                      {pods + "check: {args: [validate, " + own + ", /etc/collector/base-limits.yaml, /etc/collector/base-gateway.yaml]}", "", false},
+		"a pattern beside its own file":  {pods + "check: {args: [validate, " + own + ", /etc/collector/base-*.yaml]}", "", false},
+		"the directory":                  {pods + "check: {args: [validate, /etc/collector]}", "", false},
+		"its own file, which includes":   {pods + "check: {args: [validate, " + own + "]}", "includes: [base-limits.yaml, base-gateway.yaml]", false},
+		"another file":                   {pods + "check: {args: [validate, " + own + ".test]}", "", false},
+		"no file":                        {pods + "check: {args: [--version]}", "", false},
+		"no file, with one for the pods": {"args: [--config=$(OWN)]\ncheck: {args: [--version]}\nenv: [{name: OWN, value: " + own + "}]", "", false},
+		"what the pods run":              {pods + "check: {}", "", false},
+		"what the pods run, and no more": {pods + "check: {args: []}", "", false},
+		"the command's file":             {"command: [run, " + own + "]\nargs: [/etc/collector]\ncheck: {args: [--test]}", "", true},
+	} {
+		err := Prepare(withBases(t, row.values, row.own))
+		if (err != nil) != row.lost || row.lost && !strings.HasPrefix(err.Error(), "spec.check.args: the check would pass without base ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestBasesCanBeIncludedByAFurtherFileOrByASecretThatIsNotSeen(t *testing.T) {
 	const includes = "includes: [base-limits.yaml, base-gateway.yaml]"
 	further := withBases(t, "args: [-c, /etc/collector/config.yaml]", "")
