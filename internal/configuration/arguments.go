@@ -151,22 +151,14 @@ func mergesFiles(values map[string]any) bool {
 // that merges nothing gets only a single file so.
 func (a arguments) expand(given []any) (args []any) {
 	for i := 0; i < len(given); i++ {
-		arg := fmt.Sprint(given[i])
-		flag, value, isOne := strings.Cut(arg, "=")
-		isFlag := configFlag.MatchString(flag)
-		if isFlag && !isOne && i+1 < len(given) {
-			value = fmt.Sprint(given[i+1])
-		}
-		value = a.variables.Replace(value)
-		file := strings.TrimPrefix(value, "file:")
+		flag, scheme, own, isOne := a.optionAt(given, i)
 		switch {
-		case !isFlag || path.Clean(file) != a.own || !a.merges && len(a.files) > 1:
-			args = append(args, arg)
+		case flag == "" || own != a.own || !a.merges && len(a.files) > 1:
+			args = append(args, fmt.Sprint(given[i]))
 			continue
 		case !isOne:
 			i++
 		}
-		scheme := strings.TrimSuffix(value, file)
 		for _, file := range a.files {
 			if isOne {
 				args = append(args, flag+"="+scheme+file)
@@ -176,6 +168,20 @@ func (a arguments) expand(given []any) (args []any) {
 		}
 	}
 	return args
+}
+
+// optionAt returns the configFlag that is a word of a command line, and the file that it gives. isOne tells whether one word has both.
+func (a arguments) optionAt(given []any, i int) (flag, scheme, file string, isOne bool) {
+	flag, value, isOne := strings.Cut(fmt.Sprint(given[i]), "=")
+	if !configFlag.MatchString(flag) {
+		return "", "", "", false
+	}
+	if !isOne && i+1 < len(given) {
+		value = fmt.Sprint(given[i+1])
+	}
+	value = a.variables.Replace(value)
+	file = strings.TrimPrefix(value, "file:")
+	return flag, strings.TrimSuffix(value, file), path.Clean(file), isOne
 }
 
 var (

@@ -110,7 +110,7 @@ func Prepare(values map[string]any) error {
 		return &Error{Field: field, Reason: err.Error()}
 	}
 	if found != nil {
-		found = found.amongBases(values)
+		found = found.amongFiles(values)
 	}
 	if found != nil && !found.isLoopback(values) {
 		values["healthCheck"] = map[string]any{"path": found.Path, "port": found.Port, "scheme": "HTTP"}

@@ -133,6 +133,40 @@ func TestABaseCanTakeTheHealthCheckAway(t *testing.T) {
 	}
 }
 
+func TestAFurtherFileCanTakeTheHealthCheckAway(t *testing.T) {
+	const own = "extensions: {health_check: {endpoint: \"0.0.0.0:9\"}}\nservice: {extensions: [health_check]}\n"
+	files := map[string]any{"extra.yaml": encode("service: {extensions: [pprof]}"), "more/port": encode("extensions: {health_check: {endpoint: ':7'}}")}
+	for name, row := range map[string]struct {
+		args string
+		port any // of the probes
+	}{
+		"behind its own":                      {"--config=/etc/collector/config.yaml --config=/etc/collector/extra.yaml", nil},
+		"behind its own, in two words":        {"--config file:/etc/collector/config.yaml --config file:/etc/collector/extra.yaml", nil},
+		"by a variable":                       {"--config=/etc/collector/config.yaml --config=$(EXTRA)", nil},
+		"not by another port":                 {"--config=/etc/collector/config.yaml --config=/etc/collector/more/port", 7},
+		"not before its own":                  {"--config=/etc/collector/extra.yaml --config=/etc/collector/config.yaml", 9},
+		"not without an option for its own":   {"-c /etc/collector/config.yaml --config=/etc/collector/extra.yaml", 9},
+		"not by the only file":                {"--config=/etc/collector/config.yaml --set=a=b", 9},
+		"by what only the pods know":          {"--config=/etc/collector/config.yaml --config=env:EXTRA", nil},
+		"by a file of the image":              {"--config=/etc/collector/config.yaml --config=/conf/extra.yaml", nil},
+		"not by what only they know, before":  {"--config=/conf/extra.yaml --config=/etc/collector/config.yaml", 9},
+		"by one of several that is not known": {"--config=/etc/collector/config.yaml --config=yaml:a --config=/etc/collector/more/port", nil},
+	} {
+		var args []any
+		for word := range strings.FieldsSeq(row.args) {
+			args = append(args, word)
+		}
+		values := map[string]any{
+			"collector": map[string]any{"format": "yaml", "configurationText": own, "fileName": "config.yaml", "files": files},
+			"args":      args, "env": []any{map[string]any{"name": "EXTRA", "value": "/etc/collector/extra.yaml"}},
+		}
+		err := Prepare(values)
+		if found, _ := values["healthCheck"].(map[string]any); err != nil || found["port"] != row.port {
+			t.Errorf("%s: probes %v, %v", name, found, err)
+		}
+	}
+}
+
 func TestAHealthCheckOfAVariableHasProbesUnlessItIsLocal(t *testing.T) {
 	named := func(host string) string {
 		return "extensions: {health_check: {endpoint: \"" + host + ":9\"}}\nservice: {extensions: [health_check]}\n"

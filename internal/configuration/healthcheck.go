@@ -50,20 +50,53 @@ func healthCheckIn(root *yaml.Node) *HealthCheck {
 	return nil
 }
 
-// amongBases returns the health check as the collector has it when it has merged the bases of a chart's values, or nil.
-func (h *HealthCheck) amongBases(values map[string]any) *HealthCheck {
+// amongFiles returns the health check as the collector has it when it has merged all files of a chart's values, or nil.
+func (h *HealthCheck) amongFiles(values map[string]any) *HealthCheck {
 	below := map[string]*yaml.Node{}
 	for _, root := range basesAt("first", values) {
 		maps.Copy(below, fields(fields(fields(root)["extensions"])[h.name]))
 	}
 	maps.Copy(below, h.settings)
 	h = healthCheckOf(h.name, below)
-	for _, root := range basesAt("last", values) {
+	further, areKnown := behindOwn(values)
+	for _, root := range slices.Concat(basesAt("last", values), further) {
 		if h != nil {
 			h = h.under(root)
 		}
 	}
+	if !areKnown {
+		return nil
+	}
 	return h
+}
+
+// behindOwn returns the files that are YAML and that arguments give behind the collector's own, in their order. It tells whether the values
+// have all of them. A file that is given again and again counts once, where it is last: it then wins, and costs no more.
+func behindOwn(values map[string]any) (roots []*yaml.Node, areKnown bool) {
+	collector, _ := values["collector"].(map[string]any)
+	contents, _ := collector["files"].(map[string]any)
+	command, _ := values["command"].([]any)
+	args, _ := values["args"].([]any)
+	a := arguments{own: directory + textOf(collector, "fileName"), variables: variables(values)}
+	line, seen, areKnown := slices.Concat(command, args), map[string]bool{}, true
+	for i := range slices.Backward(line) {
+		flag, _, file, _ := a.optionAt(line, i)
+		if flag == "" || seen[file] {
+			continue
+		}
+		if file == a.own {
+			slices.Reverse(roots)
+			return roots, areKnown
+		}
+		seen[file] = true
+		encoded, isFile := contents[strings.TrimPrefix(file, directory)].(string)
+		areKnown = areKnown && isFile && strings.HasPrefix(file, directory)
+		content, _ := base64.StdEncoding.DecodeString(encoded)
+		if root, err := parse(string(content)); err == nil {
+			roots = append(roots, root)
+		}
+	}
+	return nil, true
 }
 
 // basesAt returns the bases at a position that are YAML, in their order.
