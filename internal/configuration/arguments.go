@@ -21,6 +21,9 @@ var (
 	// lastOnly are programs that read only the last configFlag. Their own file includes further ones.
 	lastOnly = regexp.MustCompile(`fluent-?bit`)
 
+	// extensions has the only one of the files that a program reads in a directory.
+	extensions = map[string]*regexp.Regexp{".alloy": regexp.MustCompile(`alloy`), ".conf": regexp.MustCompile(`telegraf`)}
+
 	// wholeDirectory is a word of a command line that names all files.
 	wholeDirectory = regexp.MustCompile(`(^|[=:,])/etc/collector/?$`)
 
@@ -53,7 +56,7 @@ func readBases(values map[string]any, own []byte) error {
 	if collector["configuration"] != nil || collector["configurationText"] != nil || collector["configurationSecret"] != nil {
 		ownFiles = []string{ownFile}
 	}
-	a := arguments{ownFile, slices.Concat(first, ownFiles, last), mergesFiles(values), variables(values)}
+	a := arguments{ownFile, slices.Concat(first, ownFiles, last), !runs(lastOnly, values), extensionOf(values), variables(values)}
 	given, isSet := values["args"].([]any)
 	if !isSet {
 		given = []any{"--config=" + ownFile}
@@ -64,8 +67,8 @@ func readBases(values map[string]any, own []byte) error {
 		texts[i] = comment.ReplaceAllString(texts[i], "")
 	}
 	if base := a.unread(given, texts, values); base != nil {
-		return &Error{Field: "spec.args", Reason: fmt.Sprintf("the collector would not read base %q: no argument names %s%s; %s",
-			textOf(base, "name"), directory, textOf(base, "file"), a.fix())}
+		return &Error{Field: "spec.args", Reason: fmt.Sprintf("the collector would not read base %q: no argument names %s%s; %s%s",
+			textOf(base, "name"), directory, textOf(base, "file"), a.fix(), a.hint(base))}
 	}
 	check, _ := values["check"].(map[string]any)
 	if given, _ = check["args"].([]any); len(given) == 0 {
@@ -75,8 +78,8 @@ func readBases(values map[string]any, own []byte) error {
 	check["args"], values["check"] = a.expand(given), check
 	if base := a.unread(given, texts, values); base != nil && slices.ContainsFunc(a.line(given, values), a.isOwn) {
 		return &Error{Field: "spec.check.args", Reason: fmt.Sprintf("the check would pass without base %q: its arguments name %s, and not %s%s; "+
-			"name both, or give the first by --config, which the operator repeats for each base",
-			textOf(base, "name"), ownFile, directory, textOf(base, "file"))}
+			"name both, or give the first by --config, which the operator repeats for each base%s",
+			textOf(base, "name"), ownFile, directory, textOf(base, "file"), a.hint(base))}
 	}
 	return nil
 }
@@ -86,6 +89,7 @@ type arguments struct {
 	own       string   // the file of the collector's own configuration
 	files     []string // all files that the collector reads, in their order
 	merges    bool     // the program merges several files
+	extension string   // the only one of files that the program reads in a directory, or empty
 	variables *strings.Replacer
 }
 
@@ -125,7 +129,7 @@ func (a arguments) unread(given []any, texts []string, values map[string]any) ma
 		return nil // the program reads a file that is not in the values, and that may include the bases
 	}
 	for _, base := range asMaps(values["bases"]) {
-		if !names(words, texts, textOf(base, "file")) {
+		if !a.names(words, texts, textOf(base, "file")) {
 			return base
 		}
 	}
@@ -140,11 +144,32 @@ func (a arguments) fix() string {
 	return "add --config=" + a.own + ", or name the base's file in args or, where the program includes files, in the configuration"
 }
 
-// mergesFiles tells whether the program of a chart's values merges several configurations.
-func mergesFiles(values map[string]any) bool {
+// hint says why naming the directory is not enough for a base, if that is so.
+func (a arguments) hint(base map[string]any) string {
+	if a.readsInDirectory(textOf(base, "file")) {
+		return ""
+	}
+	return "; in a directory, the program reads only " + a.extension + " files: give the base a key that ends so"
+}
+
+func (a arguments) readsInDirectory(file string) bool {
+	return a.extension == "" || path.Ext(file) == a.extension
+}
+
+// runs tells whether the collector of a chart's values, or its image, has a name of some programs.
+func runs(programs *regexp.Regexp, values map[string]any) bool {
 	collector, _ := values["collector"].(map[string]any)
 	image, _ := values["image"].(map[string]any)
-	return !lastOnly.MatchString(textOf(collector, "name")) && !lastOnly.MatchString(textOf(image, "repository"))
+	return programs.MatchString(textOf(collector, "name")) || programs.MatchString(textOf(image, "repository"))
+}
+
+func extensionOf(values map[string]any) string {
+	for extension, programs := range extensions {
+		if runs(programs, values) {
+			return extension
+		}
+	}
+	return ""
 }
 
 // expand returns arguments with one for each file in place of the one that names the collector's own, and in the same spelling. A program
@@ -207,9 +232,12 @@ func variables(values map[string]any) *strings.Replacer {
 }
 
 // names tells whether one of the words of a command line, or of texts, names a file: by its name, a pattern or the directory.
-func names(words, texts []string, file string) bool {
+func (a arguments) names(words, texts []string, file string) bool {
+	if a.readsInDirectory(file) && slices.ContainsFunc(words, wholeDirectory.MatchString) {
+		return true
+	}
 	named := regexp.MustCompile(`(^|[^-.\w])` + regexp.QuoteMeta(file) + `($|[^-.\w])`)
-	return slices.ContainsFunc(words, wholeDirectory.MatchString) || slices.ContainsFunc(slices.Concat(words, texts), func(text string) bool {
+	return slices.ContainsFunc(slices.Concat(words, texts), func(text string) bool {
 		return named.MatchString(text) || slices.ContainsFunc(glob.FindAllString(text, -1), func(pattern string) bool {
 			return matches(pattern, file)
 		})

@@ -50,6 +50,8 @@ func TestArgumentsNameTheFilesOfBases(t *testing.T) {
 		"a variable of variables":               {"args: [--config=$(FILE)]\nenv: [{name: DIR, value: /etc/collector}, {name: FILE, value: $(DIR)/config.yaml}]", "", []string{"--config=" + first, "--config=" + own, "--config=" + last}, false},
 		"the directory for a path of one file":  {"args: [-c, $(DIR)/config.yaml]\nenv: [{name: DIR, value: /etc/collector}]", "", nil, true},
 		"the directory":                         {"args: [run, /etc/collector]", "", []string{"run", "/etc/collector"}, false},
+		"the directory of Telegraf":             {"collector: {name: telegraf}\nargs: [--config-directory, /etc/collector]", "", nil, true},
+		"the directory of Alloy":                {"image: {repository: grafana/alloy}\nargs: [run, /etc/collector]", "", nil, true},
 		"the directory in a variable":           {"args: []\nenv: [{name: VECTOR_CONFIG_DIR, value: /etc/collector/}]", "", nil, false},
 		"files in a variable":                   {"args: []\nenv: [{name: VECTOR_CONFIG, value: '/etc/collector/base-limits.yaml,/etc/collector/base-gateway.yaml'}]", "", nil, false},
 		"the own file in a variable":            {"args: []\nenv: [{name: VECTOR_CONFIG, value: /etc/collector/config.yaml}]", "", nil, true},
@@ -144,6 +146,17 @@ func TestACheckOfTheOwnFileReadsTheBasesToo(t *testing.T) {
 		err := Prepare(withBases(t, row.values, row.own))
 		if (err != nil) != row.lost || row.lost && !strings.HasPrefix(err.Error(), "spec.check.args: the check would pass without base ") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestADirectoryIsReadForOneExtension(t *testing.T) {
+	for file, want := range map[string]string{"base-a.alloy": "", "base-a.river": "reads only .alloy files: give the base a key that ends so"} {
+		values := withBases(t, "collector: {name: grafana/alloy}\nargs: [run, /etc/collector]", "")
+		values["bases"] = []any{map[string]any{"name": "a", "file": file}}
+		err := Prepare(values)
+		if (err != nil) != (want != "") || want != "" && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", file, err)
 		}
 	}
 }
