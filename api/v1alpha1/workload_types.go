@@ -199,10 +199,10 @@ type RollingUpdate struct {
 	// MaxSurge is how many pods, or what percentage, may run beside the wanted
 	// ones during an update. The default is 1 for a deployment, unless its pods
 	// have hostNetwork or a hostPort. It is 1 for a daemonset too, unless
-	// maxUnavailable is set or a node cannot have two of the pods. That is so with
-	// hostNetwork, a hostPort, a hostPath volume that is mounted to be written, or
-	// a claim that only one pod can have. It is also so with a device in
-	// resources.limits of any container, which is any resource with "/" in its
+	// maxUnavailable is more than 0 or a node cannot have two of the pods. That is
+	// so with hostNetwork, a hostPort, a hostPath volume that is mounted to be
+	// written, or a claim that only one pod can have. It is also so with a device
+	// in resources.limits of any container, which is any resource with "/" in its
 	// name. A statefulset has none.
 	// +optional
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`

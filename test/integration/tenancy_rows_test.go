@@ -225,8 +225,7 @@ spec:
 		refusal: refused("spec.extraContainers[one].ports.hostPort", "set", "host-access")},
 
 	{name: "as many pods while they are replaced as are allowed", patch: `{spec: {replicas: 5, updateStrategy: {rollingUpdate: {maxSurge: 40%}}}}`},
-	{name: "more pods while they are replaced", patch: `{spec: {replicas: 5, updateStrategy: {rollingUpdate: {maxSurge: 41%}}}}`,
-		refusal: refused("spec.updateStrategy.rollingUpdate.maxSurge", "41%", "surge")},
+	{name: "more pods while they are replaced", patch: `{spec: {replicas: 5, updateStrategy: {rollingUpdate: {maxSurge: 41%}}}}`, refusal: refused("spec.updateStrategy.rollingUpdate.maxSurge", "41%", "surge")},
 	{name: "a share of as many pods as somebody else wants", patch: `
 spec:
 	replicas: 1
@@ -238,6 +237,7 @@ spec:
 	{name: "canary pods of a StatefulSet", patch: `{spec: {mode: statefulset, replicas: 5, canary: {pods: 100%}}}`},
 	{name: "a share of nobody knows how many nodes", patch: `{spec: {mode: daemonset, updateStrategy: {rollingUpdate: {maxSurge: 1%}}}}`,
 		refusal: refused("spec.mode", "daemonset", "modes") + ". " + refused("spec.updateStrategy.rollingUpdate.maxSurge", "1%", "surge")},
+	{name: "canary pods beside those of a daemonset, where none may be missing", patch: `{spec: {mode: daemonset, canary: {pods: 3}, updateStrategy: {rollingUpdate: {maxUnavailable: 0}}}}`, refusal: refused("spec.mode", "daemonset", "modes") + ". " + refused("spec.canary.pods", "3", "surge")},
 	{name: "as long an end as is allowed", patch: `{spec: {terminationGracePeriodSeconds: 60, livenessProbe: {httpGet: {port: 1}, terminationGracePeriodSeconds: 60}}}`},
 	{name: "a pod that takes a century to end", patch: `{spec: {terminationGracePeriodSeconds: 3153600000}}`,
 		refusal: refused("spec.terminationGracePeriodSeconds", "3153600000", "grace-period")},

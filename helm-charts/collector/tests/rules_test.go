@@ -170,6 +170,8 @@ func TestADaemonSetSurges(t *testing.T) {
 		"with another surge":          {`updateStrategy: {rollingUpdate: {maxSurge: 10%}}`, `"10%"`, "0"},
 		"not with the host network":   {`hostNetwork: true`, "0", "1"},
 		"not if pods may go first":    {`updateStrategy: {rollingUpdate: {maxUnavailable: 2}}`, "0", "2"},
+		"if no pod may be missing":    {`updateStrategy: {rollingUpdate: {maxUnavailable: 0}}`, "1", "0"},
+		"if 0% of pods may":           {`updateStrategy: {rollingUpdate: {maxUnavailable: 0%}}`, "1", `"0%"`},
 		"not with a port of the node": {`ports: {otlp: {hostPort: 4317}}`, "0", "1"},
 		"not with a device":           {`resources: {limits: {example.com/device: 1}}`, "0", "1"},
 		"not with a device of another container": {
