@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/prometheus/common/model"
 	goyaml "go.yaml.in/yaml/v2"
 	"sigs.k8s.io/yaml"
 
@@ -137,6 +138,21 @@ func hasLongKey(value any) bool {
 		return slices.ContainsFunc(v, hasLongKey)
 	}
 	return false
+}
+
+// checkScrapes demands of monitors that a scrape has no more time than until the next one: the Prometheus operator leaves out any other
+// monitor, and tells its owner nothing.
+func checkScrapes(values map[string]any) error {
+	for _, field := range []string{"serviceMonitor", "podMonitor"} {
+		monitor, _ := values[field].(map[string]any)
+		interval, wrong := model.ParseDuration(fmt.Sprint(monitor["interval"]))
+		timeout, err := model.ParseDuration(fmt.Sprint(monitor["scrapeTimeout"]))
+		if monitor["enabled"] == true && wrong == nil && err == nil && timeout > interval {
+			return specpath.Refuse(field+".scrapeTimeout", fmt.Sprintf("%s is more than the interval %s, so the Prometheus operator ignores "+
+				"the monitor; set at most the interval", monitor["scrapeTimeout"], monitor["interval"]))
+		}
+	}
+	return nil
 }
 
 // isPrintable tells whether YAML, JSON and Go agree about a text.

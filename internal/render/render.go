@@ -84,7 +84,7 @@ func (c *Chart) Template(name types.NamespacedName, values map[string]any, capab
 		input["Values"] = c.coalesce(values)
 	}
 	if coalesced, ok := input["Values"].(helm.Values); ok {
-		if err := cmp.Or(checkKeys(coalesced), configuration.Prepare(coalesced)); err != nil {
+		if err := cmp.Or(checkKeys(coalesced), checkScrapes(coalesced), configuration.Prepare(coalesced)); err != nil {
 			return "", err
 		}
 	}

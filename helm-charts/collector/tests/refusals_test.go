@@ -160,6 +160,16 @@ func TestRefusals(t *testing.T) {
 			`{ports: {metrics: {enabled: false}}, serviceMonitor: {enabled: true}}`,
 			"serviceMonitor: needs the Service and its port metrics; enable both, or use podMonitor",
 		},
+		"a scrape that may take longer than until the next one": {
+			`serviceMonitor: {enabled: true, interval: 1m30s, scrapeTimeout: 2m}`,
+			"serviceMonitor.scrapeTimeout: 2m is more than the interval 1m30s, so the Prometheus operator ignores the monitor; set at most the interval",
+		},
+		"one of a PodMonitor, in milliseconds": {
+			`podMonitor: {enabled: true, interval: 010s, scrapeTimeout: 10s1ms}`, "podMonitor.scrapeTimeout: 10s1ms is more than the interval 010s",
+		},
+		"a scrape that may take until the next one":    {`podMonitor: {enabled: true, interval: 1h, scrapeTimeout: 60m}`, ""},
+		"a scrape that may take longer than a default": {`podMonitor: {enabled: true, scrapeTimeout: 1h}`, ""},
+		"a scrape of a monitor that is not there":      {`podMonitor: {interval: 1s, scrapeTimeout: 2s}`, ""},
 		"a PrometheusRule without a monitor": {
 			`{prometheusRule: {enabled: true}}`,
 			"prometheusRule: needs the metrics that serviceMonitor or podMonitor has scraped; enable one of them",
