@@ -36,8 +36,8 @@ type Cluster interface {
 	// Apply applies an object, and returns what it is then.
 	Apply(ctx context.Context, request Request) (live.Object, error)
 
-	// Rewrite replaces the lists of an object in place of merging them. The operator owns the object's fields then as if it had
-	// applied them.
+	// Rewrite replaces the lists of an object in place of merging them, and removes fields as an apply does. The operator owns the
+	// object's fields then as if it had applied them.
 	Rewrite(ctx context.Context, request Request) error
 
 	// Read returns an object as it is, or nil.
@@ -159,14 +159,6 @@ func (r Request) body() map[string]any {
 		whole["spec"] = spec
 	}
 	return whole
-}
-
-func (c cluster) Rewrite(ctx context.Context, request Request) error {
-	if _, err := c.patch(ctx, request, types.MergePatchType); err != nil || request.DryRun {
-		return err // the caller has another one to tell
-	}
-	_, err := c.own(ctx, request.Ref, request.UID)
-	return err
 }
 
 // own makes the operator the only owner of what it has applied, and returns the object, or nil if it has gone. A merge or a creation counts

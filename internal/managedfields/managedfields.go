@@ -74,6 +74,29 @@ func IsApplied(entry metav1.ManagedFieldsEntry) bool {
 	return isApplied && entry.Manager == Manager
 }
 
+// Applied returns the paths of the fields that the operator has applied, by their names. It leaves out those below the items of a list.
+func Applied(entries []metav1.ManagedFieldsEntry) (paths [][]string) {
+	at := slices.IndexFunc(entries, IsApplied)
+	if at < 0 {
+		return nil
+	}
+	applied, err := setOf(entries[at])
+	if err != nil {
+		return nil
+	}
+	applied.Leaves().Iterate(func(path fieldpath.Path) {
+		var names []string
+		for _, element := range path {
+			if element.FieldName == nil {
+				return
+			}
+			names = append(names, *element.FieldName)
+		}
+		paths = append(paths, names)
+	})
+	return paths
+}
+
 // isCoOwner tells whether an entry may have what the operator has applied, too, and must not. It may be one in the operator's name.
 func isCoOwner(entry metav1.ManagedFieldsEntry) bool {
 	return !IsApplied(entry) && entry.Subresource == "" && entry.FieldsV1 != nil && entry.Manager != Handover && entry.Manager != Adopter

@@ -126,3 +126,45 @@ func TestAWebhookThatHangsIsNamedAndLeavesNothingHalfApplied(t *testing.T) {
 		Should(ContainSubstring(`failed calling webhook "validate.example.com"`))
 	g.Expect(get(t, collector, "", &corev1.Service{}).Spec.Ports).To(Equal(ports))
 }
+
+// An apply removes fields that the operator owned, and a merge in its place keeps them. With these, the API server accepts what it refuses.
+func TestWhatTheAPIServerRefusesForAFieldThatGoesIsNotWritten(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		object  client.Object
+		before  func(*v1alpha1.CollectorSpec)
+		after   func(*v1alpha1.CollectorSpec)
+		refused string
+	}{
+		"the time to end of a pod with a hook that takes longer than the default": {
+			&appsv1.Deployment{},
+			func(spec *v1alpha1.CollectorSpec) {
+				spec.TerminationGracePeriodSeconds = new(int64(120))
+				spec.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 60}}}
+			},
+			func(spec *v1alpha1.CollectorSpec) { spec.Collector.Version, spec.TerminationGracePeriodSeconds = "0.151.0", nil },
+			"terminationGracePeriodSeconds",
+		},
+		"the class of a load balancer": {
+			&corev1.Service{},
+			func(spec *v1alpha1.CollectorSpec) {
+				spec.Service = &v1alpha1.Service{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: "example.com/a"}
+			},
+			func(spec *v1alpha1.CollectorSpec) {
+				spec.Service.LoadBalancerClass, spec.Ports = "", map[string]v1alpha1.Port{"syslog": {Port: 5514}}
+			},
+			"loadBalancerClass",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, collector := NewWithT(t), install(t, func(c *v1alpha1.Collector) { row.before(&c.Spec) })
+			becomeReady(t, collector)
+			before, since := get(t, collector, "", row.object).GetResourceVersion(), shared.log.mark()
+			change(t, collector, func(c *v1alpha1.Collector) { row.after(&c.Spec) })
+			awaitFailed(t, collector, row.refused)
+			awaitFailures(t, since, collector, 2)
+			g.Expect(get(t, collector, "", row.object).GetResourceVersion()).To(Equal(before))
+		})
+	}
+}
