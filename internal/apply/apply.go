@@ -98,10 +98,12 @@ func (a *Applier) step(ctx context.Context, s Step) (after *live.Object, err err
 	case Adopt:
 		return a.adopt(ctx, s)
 	case Delete:
-		if s.Retains {
-			if err := a.Cluster.Retain(ctx, s.Ref, s.UID); err != nil {
-				return nil, fmt.Errorf("keep the claims of %s: %w", s.Ref, err)
-			}
+		retains, err := a.retains(ctx, s)
+		if err == nil && retains {
+			err = a.Cluster.Retain(ctx, s.Ref, s.UID)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("keep the claims of %s: %w", s.Ref, err)
 		}
 		return nil, a.Cluster.Delete(ctx, s.Ref, s.UID, false, false)
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,6 +55,20 @@ func (a *Applier) discard(ctx context.Context, s Step) {
 	if err != nil { // the pods are taken over all the same
 		log.FromContext(ctx).Info("could not delete the claims without a volume", "of", s.Ref.String(), "because", err.Error())
 	}
+}
+
+// retains tells whether the claims of an object that is deleted stay: the spec says so, or the policy of the StatefulSet, which the spec of
+// another mode does not have. That StatefulSet can still own the claims of pods that were scaled away before it had the policy.
+func (a *Applier) retains(ctx context.Context, s Step) (bool, error) {
+	if s.Retains || s.Ref.Kind().Kind != "StatefulSet" {
+		return s.Retains, nil
+	}
+	found, err := a.Cluster.Read(ctx, s.Ref)
+	if err != nil || found == nil {
+		return false, err //nolint:wrapcheck // the caller says what it is about
+	}
+	policy, _, _ := unstructured.NestedString(found.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+	return policy == string(appsv1.RetainPersistentVolumeClaimRetentionPolicyType), nil
 }
 
 // Retain changes the policy of the StatefulSet, because the spec's may not be applied. Then it takes the StatefulSet from the owners of

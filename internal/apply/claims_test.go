@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/live"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -37,12 +38,24 @@ func TestClaimsWithoutAVolumeMakeRoomForThoseOfTheTemplates(t *testing.T) {
 }
 
 func TestClaimsAreTakenFromAStatefulSetBeforeItIsDeletedWithoutThem(t *testing.T) {
-	cluster, step := &script{}, stepOf(Delete, "StatefulSet", "1")
-	step.Retains = true
-	_, err := (&Applier{Cluster: cluster}).step(t.Context(), step)
-	want := []string{"retain claims of StatefulSet/c 1", "delete StatefulSet/c of 1 orphan false dry run false"}
-	if err != nil || !slices.Equal(cluster.asked, want) {
-		t.Errorf("asked %q, error %v, want %q", cluster.asked, err, want)
+	const retained, deleted = "retain claims of StatefulSet/c 1", "delete StatefulSet/c of 1 orphan false dry run false"
+	for name, row := range map[string]struct {
+		retains bool
+		policy  string
+		want    []string
+	}{
+		"if the spec says so":                   {true, "Delete", []string{retained, deleted}},
+		"if the mode changes, and it retained":  {false, "Retain", []string{"read StatefulSet/c", retained, deleted}},
+		"not if it is to be deleted with these": {false, "Delete", []string{"read StatefulSet/c", deleted}},
+	} {
+		step, set := stepOf(Delete, "StatefulSet", "1"), &unstructured.Unstructured{Object: map[string]any{}}
+		_ = unstructured.SetNestedField(set.Object, row.policy, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+		cluster := &script{live: map[live.Reference]*unstructured.Unstructured{step.Ref: set}}
+		step.Retains = row.retains
+		_, err := (&Applier{Cluster: cluster}).step(t.Context(), step)
+		if err != nil || !slices.Equal(cluster.asked, row.want) {
+			t.Errorf("%s: asked %q, error %v, want %q", name, cluster.asked, err, row.want)
+		}
 	}
 }
 

@@ -212,7 +212,7 @@ func changeOf(found apply.Immutable, pods []live.Pod) (c change, err error) {
 	}
 	if isByHand := found.Wanted.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType; isByHand && lack(pods, c.added) {
 		return c, specpath.Refuse(field, fmt.Sprintf("StatefulSet %q has pods without the claim %s, and makes none before they are replaced; "+
-			"set updateStrategy.type to RollingUpdate until they are, or set mode to deployment and back", found.Live.Name, c.added[0]))
+			"set updateStrategy.type to RollingUpdate until they are", found.Live.Name, c.added[0]))
 	}
 	return c, nil
 }

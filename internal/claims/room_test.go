@@ -68,7 +68,7 @@ func TestWhatMakesRoomForAStatefulSet(t *testing.T) {
 		"a claim comes, and the owner deletes pods": {
 			live: setWith("1"), wanted: byHand(setWith("", "queue=2Gi")), pods: []live.Pod{{}},
 			wantError: "spec.volumeClaimTemplates: StatefulSet \"c\" has pods without the claim queue, and makes none before they are replaced; " +
-				"set updateStrategy.type to RollingUpdate until they are, or set mode to deployment and back",
+				"set updateStrategy.type to RollingUpdate until they are",
 		},
 		"a claim comes, and there are no pods": {
 			live: setWith("1"), wanted: byHand(setWith("", "queue=2Gi")), want: &apply.Old{Ref: theSet, UID: "1", Orphan: true}, wantSizes: "queue=2Gi",

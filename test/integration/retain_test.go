@@ -43,3 +43,39 @@ func TestClaimsStayIfTheSpecSaysSoWhenItsCollectorIsDeleted(t *testing.T) {
 	}).Should(BeTrue())
 	g.Expect(owned(false)()).To(Equal(3))
 }
+
+// The StatefulSet has owned them by default. Its controller gives up the claims of pods only.
+func TestClaimsOfPodsThatWereScaledAwayStayWhenTheModeChanges(t *testing.T) {
+	t.Parallel()
+	g, collector := NewWithT(t), newSet(t, "queue=slow")
+	owned := func() (names []string) {
+		var claims corev1.PersistentVolumeClaimList
+		g.Expect(plane.client.List(t.Context(), &claims, client.InNamespace(collector.Namespace))).To(Succeed())
+		for _, claim := range claims.Items {
+			if len(claim.OwnerReferences) > 0 {
+				names = append(names, claim.Name)
+			}
+		}
+		return names
+	}
+	g.Eventually(owned).Should(HaveLen(3))
+	change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Replicas = new(int32(1)) })
+	g.Eventually(func() error {
+		return plane.client.Get(t.Context(), client.ObjectKey{Namespace: collector.Namespace, Name: collector.Name + "-1"}, &corev1.Pod{})
+	}).Should(Satisfy(apierrors.IsNotFound))
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+			WhenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+		}
+	})
+	g.Eventually(owned).Should(HaveLen(2), "that of the pod is free")
+	change(t, collector, func(c *v1alpha1.Collector) {
+		c.Spec.Mode, c.Spec.VolumeClaimTemplates, c.Spec.PersistentVolumeClaimRetentionPolicy = v1alpha1.ModeDeployment, nil, nil
+	})
+	g.Eventually(func() error { return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &appsv1.Deployment{}) }).Should(Succeed())
+	serve(t, collector, 1)
+	g.Eventually(owned).Should(BeEmpty())
+	var claims corev1.PersistentVolumeClaimList
+	g.Expect(plane.client.List(t.Context(), &claims, client.InNamespace(collector.Namespace))).To(Succeed())
+	g.Expect(claims.Items).To(HaveLen(3))
+}
