@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -117,6 +118,18 @@ func TestThePodOfACheckFitsBesideTheOthers(t *testing.T) {
 		if got := template.Labels["app.kubernetes.io/name"]; got != "collector-check" {
 			t.Errorf("the running pods may keep away from pods of the name %q", got)
 		}
+	}
+}
+
+// A sidecar that a webhook injects never ends, and an agent can write what the configuration reads.
+func TestTheCheckRunsWithTheAnnotationsOfPods(t *testing.T) {
+	const restarted = "kubectl.kubernetes.io/restartedAt"
+	template := jobOf(t, `{podAnnotations: {linkerd.io/inject: disabled, `+restarted+`: "2026-01-02T03:04:05Z"}}`).Spec.Template
+	if diff := cmp.Diff(map[string]string{"linkerd.io/inject": "disabled"}, template.Annotations); diff != "" {
+		t.Errorf("annotations (-want +got)\n%s", diff)
+	}
+	if template := jobOf(t, `{podAnnotations: {`+restarted+`: "2026-01-02T03:04:05Z"}}`).Spec.Template; template.Annotations != nil {
+		t.Errorf("a restart gives it %v", template.Annotations)
 	}
 }
 
