@@ -3,6 +3,7 @@
 package rules
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,37 @@ func TestTheRunbookOfFailingReleasesFindsThemAll(t *testing.T) {
 			t.Errorf("no command finds a Collector with the reason %s", reason)
 		}
 	}
+}
+
+// Any program may have a metric of Go or of controller-runtime, so "All" are the jobs that Grafana finds with a metric of an operator.
+func TestTheOperatorsDashboardShowsTheJobsOfOperatorsOnly(t *testing.T) {
+	content, err := os.ReadFile("../../config/grafana/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Templating struct {
+			List []struct {
+				Name     string `json:"name"`
+				AllValue string `json:"allValue"`
+				Query    any    `json:"query"`
+			} `json:"list"`
+		} `json:"templating"`
+	}
+	if err := json.Unmarshal(content, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	for _, variable := range dashboard.Templating.List {
+		if variable.Name != "job" {
+			continue
+		}
+		query, _ := variable.Query.(map[string]any)
+		if text, _ := query["query"].(string); !strings.HasPrefix(text, "label_values(kube8_") || variable.AllValue != "" {
+			t.Errorf("the variable job has the values of %q, and all of them are %q", text, variable.AllValue)
+		}
+		return
+	}
+	t.Error("the dashboard has no variable job")
 }
 
 func TestEveryAlertHasARunbookAndEveryRunbookAnAlert(t *testing.T) {
