@@ -252,6 +252,7 @@ func TestTheChartRefusesWrongValues(t *testing.T) {
 		"tenancy: {limits: {replicas: 5}}": "limits",
 		"serviceAccount: {create: false}":  "set serviceAccount.name",
 		"{watchNamespaces: [a], metrics: {serviceMonitor: {enabled: true}}}": "needs a ClusterRole",
+		"{watchNamespaces: [a], prometheusRule: {enabled: true}}":            "with watchNamespaces only the pod itself can",
 	} {
 		if _, err := render(values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want one that says %q", values, err, want)
