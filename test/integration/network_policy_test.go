@@ -38,6 +38,7 @@ func TestTheOperatorsTrafficIsRefusedUnlessAPolicyAllowsIt(t *testing.T) {
 			{"somebody reaches another port", in, prometheus, "TCP", 80, false},
 			{"the operator asks the API server at its Service", out, tenant, "TCP", 443, true},
 			{"the operator asks the API server at its own port", out, tenant, "TCP", 6443, true},
+			{"the operator asks the API server of minikube", out, tenant, "TCP", 8443, true},
 			{"the operator asks for a name", out, tenant, "UDP", 53, true},
 			{"the operator asks for a name whose answer is long", out, tenant, "TCP", 53, true},
 			{"the operator asks for a name on OpenShift", out, tenant, "UDP", 5353, true},

@@ -194,6 +194,14 @@ func TestTheChartsValuesReachTheirObjects(t *testing.T) {
 			"metrics: {serviceMonitor: {enabled: true, labels: {release: prometheus}}}", "ServiceMonitor " + chartNamespace + "/kube8-operator",
 			"metadata.labels.release", "prometheus",
 		},
+		"further traffic that the operator's policy allows": {
+			"networkPolicy: {egress: [{ports: [{port: 16443}]}]}", "NetworkPolicy " + chartNamespace + "/kube8-operator-controller-manager",
+			"spec.egress.3", `{"ports":[{"port":16443}]}`,
+		},
+		"no such traffic in a policy about requests": {
+			"networkPolicy: {egress: [{ports: [{port: 16443}]}]}", "NetworkPolicy " + chartNamespace + "/kube8-operator-allow-metrics",
+			"spec.egress", "null",
+		},
 		"alerts": {"prometheusRule: {enabled: true}", "PrometheusRule " + chartNamespace + "/kube8-operator", "spec.groups.0.name", "kube8-operator"},
 		"dashboards": {
 			"grafanaDashboards: {enabled: true}", "ConfigMap " + chartNamespace + "/kube8-operator-dashboard", "metadata.labels.grafana_dashboard", "1",
@@ -216,7 +224,8 @@ func at(object map[string]any, path string) string {
 		case map[string]any:
 			value = of[part]
 		case []any:
-			value = of[int(part[0]-'0')]
+			index := min(int(part[0]-'0'), len(of))
+			value = append(slices.Clone(of), nil)[index] // null after the last one
 		}
 	}
 	if text, is := value.(string); is {
