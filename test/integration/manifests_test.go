@@ -50,6 +50,8 @@ var manifests = []manifestRow{
 
 	{name: "unknown field of the spec", patch: `{spec: {replica: 1}}`,
 		refusal: `unknown field "spec.replica"`, offline: `spec.replica: unknown field`},
+	{name: "a value that only the chart accepts", patch: `{spec: {enabled: true}}`,
+		refusal: `unknown field "spec.enabled"`, offline: `spec.enabled: unknown field`},
 	{name: "unknown field of the pod's security", patch: `{spec: {podSecurityContext: {runAsNonroot: true}}}`,
 		refusal: `unknown field "spec.podSecurityContext.runAsNonroot"`, offline: `spec.podSecurityContext.runAsNonroot: unknown field`},
 	{name: "unknown field of a toleration", patch: `{spec: {tolerations: [{key: a, efect: NoSchedule}]}}`,

@@ -154,7 +154,8 @@ func TestTheChartsValuesReachTheirObjects(t *testing.T) {
 			"image: {repository: registry.example.com/operator, digest: 'sha256:" + strings.Repeat("ab", 32) + "'}", deployment,
 			"spec.template.spec.containers.0.image", "registry.example.com/operator@sha256:" + strings.Repeat("ab", 32),
 		},
-		"a tag":          {"image: {tag: dev}", deployment, "spec.template.spec.containers.0.image", "ghcr.io/kube8/kube8-operator:dev"},
+		"a tag": {"image: {tag: dev}", deployment, "spec.template.spec.containers.0.image", "ghcr.io/kube8/kube8-operator:dev"},
+		"values beside that for the condition of a parent chart": {"{enabled: true, replicaCount: 2}", deployment, "spec.replicas", "2"},
 		"more operators": {"replicaCount: 2", deployment, "spec.replicas", "2"},
 		"another memory limit": {
 			"resources: {limits: {memory: 1Gi}}", deployment, "spec.template.spec.containers.0.resources", `{"limits":{"memory":"1Gi"}}`,

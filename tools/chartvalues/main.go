@@ -76,7 +76,7 @@ func run(chart string) error {
 }
 
 // table returns a line for each value below a name. A value without a default, or with one that the schema does not have, is an error,
-// because one of the two files is wrong. Values that Helm gives to each chart have none.
+// because one of the two files is wrong. Values that are there for Helm, and that the chart does not read, have none.
 func table(name string, of schema, defaults map[string]any) (lines []string, err error) {
 	for key := range defaults {
 		if _, is := of.Properties[key]; !is {
@@ -87,7 +87,7 @@ func table(name string, of schema, defaults map[string]any) (lines []string, err
 		value, has := defaults[key]
 		part := of.Properties[key]
 		switch below, _ := value.(map[string]any); {
-		case key == "global":
+		case name == "" && slices.Contains([]string{"enabled", "global"}, key):
 		case !has || part.Description == "" && part.Properties == nil:
 			err = errors.Join(err, fmt.Errorf("%s needs a default in values.yaml, and a description in values.schema.json", name+key))
 		case part.Properties != nil:

@@ -13,6 +13,13 @@ func TestTheTableHasEachValue(t *testing.T) {
 		"values and values below them": {
 			schema: schemaOf, values: "{image: {tag: dev}, replicas: 1}", want: "| `image.tag` | `\"dev\"` | The tag. |\n| `replicas` | `1` | How many. |\n",
 		},
+		"no values that are for Helm": {
+			schema: `{"properties": {"enabled": {"type": "boolean"}, "global": {"type": "object"}}}`, values: "{}",
+		},
+		"a part that can be turned on, without a default": {
+			schema: `{"properties": {"alerts": {"properties": {"enabled": {"description": "Whether."}}}}}`, values: "alerts: {}",
+			fails: "alerts.enabled needs a default",
+		},
 		"a value without a default": {schema: schemaOf, values: "image: {tag: dev}", fails: "replicas needs a default"},
 		"a default that the schema does not have": {
 			schema: schemaOf, values: "{image: {tag: dev, digest: a}, replicas: 1}", fails: "image.digest is in values.yaml, and not in values.schema.json",

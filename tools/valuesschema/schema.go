@@ -33,8 +33,10 @@ func Generate(crdYAML []byte) ([]byte, error) {
 	if err := simplify(&spec, "spec"); err != nil {
 		return nil, err
 	}
-	// Helm itself adds this key where the chart is used as a dependency.
+	// Where the chart is used as a dependency, Helm itself adds the first, and leaves in what the other chart's `condition` reads. No
+	// Collector has them: the operator renders without this schema, and the API server has that of the CRD.
 	spec.Properties["global"] = props{Type: "object"}
+	spec.Properties["enabled"] = props{Type: "boolean"}
 
 	s := sharer{seen: map[string]int{}, names: map[string]string{}, definitions: map[string]props{}}
 	s.count(spec)

@@ -36,6 +36,7 @@ func TestGenerate(t *testing.T) {
 		spec: `{type: object, required: [size], properties: {size: {type: integer, format: int32, minimum: 1, description: In bytes.}}}`,
 		want: `"type":"object","required":["size"],"additionalProperties":false,
 "properties":{
+"enabled":{"type":"boolean"},
 "global":{"type":"object"},
 "size":{"type":"integer","minimum":1}
 },
@@ -47,6 +48,7 @@ func TestGenerate(t *testing.T) {
 		spec: `{type: object, properties: {labels: {type: object, additionalProperties: {type: string, description: One label.}}}}`,
 		want: `"type":"object","additionalProperties":false,
 "properties":{
+"enabled":{"type":"boolean"},
 "global":{"type":"object"},
 "labels":{"type":"object","additionalProperties":{"type":"string"}}
 },
@@ -58,6 +60,7 @@ func TestGenerate(t *testing.T) {
 		spec: `{type: object, properties: {max: {x-kubernetes-int-or-string: true, x-kubernetes-validations: [{rule: self != 0}]}}}`,
 		want: `"type":"object","additionalProperties":false,
 "properties":{
+"enabled":{"type":"boolean"},
 "global":{"type":"object"},
 "max":{"anyOf":[{"type":"integer"},{"type":"string"}]}
 },
@@ -70,6 +73,7 @@ func TestGenerate(t *testing.T) {
 		want: `"type":"object","additionalProperties":false,
 "properties":{
 "any":{"type":"object","properties":{"a":{"type":"string"}}},
+"enabled":{"type":"boolean"},
 "global":{"type":"object"}
 },
 "definitions":{
@@ -81,6 +85,7 @@ func TestGenerate(t *testing.T) {
 		want: `"type":"object","additionalProperties":false,
 "properties":{
 "a":{"type":"string"},
+"enabled":{"type":"boolean"},
 "global":{"type":"object"}
 },
 "definitions":{
@@ -93,6 +98,7 @@ func TestGenerate(t *testing.T) {
 "properties":{
 "a":{"$ref":"#/definitions/d0"},
 "b":{"type":"array","items":{"$ref":"#/definitions/d0"}},
+"enabled":{"type":"boolean"},
 "global":{"type":"object"}
 },
 "definitions":{
@@ -156,6 +162,8 @@ func TestCollectorSchema(t *testing.T) {
 	}{
 		{"the least that a Collector needs", minimal + "}", ""},
 		{"Helm's own key", minimal + ", global: {a: b}}", ""},
+		{"what the condition of a chart that has this one reads", minimal + ", enabled: true}", ""},
+		{"a condition that is no boolean", minimal + `, enabled: "yes"}`, "/enabled"},
 		{"a percentage and a number", minimal + `, podDisruptionBudget: {minAvailable: 50%, maxUnavailable: 1}}`, ""},
 		{"quantities", minimal + `, resources: {limits: {memory: 512Mi, cpu: 2}}}`, ""},
 		{"no tenant", `{collector: {name: otelcol, version: "1"}, cluster: east}`, "'tenant'"},
