@@ -156,17 +156,17 @@ deploy: ## Install the CRD and the operator, with the image IMG.
 	$(KUBECTL) apply --server-side -f $(MANIFESTS)
 undeploy: no-collectors ## Remove the operator and the CRD; refuses while Collectors exist.
 	$(GO_TOOL) kustomize build config/default | $(KUBECTL) delete --ignore-not-found -f -
-
 OLM_NAMESPACE ?= kube8-operator-system
 undeploy-olm: no-collectors ## Remove what OLM installed in OLM_NAMESPACE; refuses as well, unless KEEP_COLLECTORS=1.
 	$(KUBECTL) delete -n $(OLM_NAMESPACE) -l operators.coreos.com/kube8-operator.$(OLM_NAMESPACE) subscriptions.operators.coreos.com,clusterserviceversions.operators.coreos.com
 
-# Each Collector has a finalizer that only a running operator takes away: deleting the CRD first would wait for ever.
+# Each Collector has a finalizer that only a running operator takes away: deleting the CRD first would wait for ever. OLM keeps the CRD.
 no-collectors:
 	@crd="$$($(KUBECTL) get crd collectors.kube8.dev --ignore-not-found -o name)"; [ -n "$$crd" ] || exit 0; \
 	left="$$($(KUBECTL) get collectors.kube8.dev -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name} {end}')"; \
 	[ -n "$$left" ] || exit 0; echo "Collectors that still exist: $${left% }. Only a running operator can remove what it made of" \
-		"them, so delete them first: kubectl delete collectors.kube8.dev --all --all-namespaces" >&2; [ -n "$(KEEP_COLLECTORS)" ]
+		"them, so delete them first: kubectl delete collectors.kube8.dev --all --all-namespaces" >&2; \
+	[ -n "$(if $(filter-out undeploy-olm,$(MAKECMDGOALS)),,$(KEEP_COLLECTORS))" ]
 
 ##@ Release
 
