@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -110,10 +111,22 @@ func TestTheCommandsOfOperationsLookAtAndPauseACollector(t *testing.T) {
 	awaitPaused(t, collector, corev1.ConditionFalse)
 }
 
-func TestTheCommandsOfOperationsWriteAnInstallerThatTheAPIServerTakes(t *testing.T) {
+// The cluster is a new one: that of the other tests has the namespace and the CRD.
+func TestTheCommandsOfOperationsInstallTheOperatorFromOneFile(t *testing.T) {
+	env := newEnvironment()
+	env.CRDInstallOptions = envtest.CRDInstallOptions{}
+	start(t, env)
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkout := t.TempDir() // where the file may be written
+	if err := os.Symlink(filepath.Join(root, "config"), filepath.Join(checkout, "config")); err != nil {
+		t.Fatal(err)
+	}
 	script, err := docs.Script("docs/how-to/install.md", "One file")
-	out := runScript(t, "", script, err)
-	NewWithT(t).Expect(out).To(ContainSubstring("deployment.apps/kube8-operator-controller-manager serverside-applied (server dry run)"))
+	out := runScriptOn(t, env.KubeConfig, checkout, script, err)
+	NewWithT(t).Expect(out).To(ContainSubstring("deployment.apps/kube8-operator-controller-manager serverside-applied\n"))
 }
 
 func TestTheCommandsOfOperationsUpgradeTheCRD(t *testing.T) {
