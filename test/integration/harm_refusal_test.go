@@ -142,7 +142,9 @@ func TestWhatTheAPIServerRefusesForAFieldThatGoesIsNotWritten(t *testing.T) {
 				spec.TerminationGracePeriodSeconds = new(int64(120))
 				spec.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 60}}}
 			},
-			func(spec *v1alpha1.CollectorSpec) { spec.Collector.Version, spec.TerminationGracePeriodSeconds = "0.151.0", nil },
+			func(spec *v1alpha1.CollectorSpec) {
+				spec.Collector.Version, spec.TerminationGracePeriodSeconds = "0.151.0", nil
+			},
 			"terminationGracePeriodSeconds",
 		},
 		"the class of a load balancer": {

@@ -72,7 +72,9 @@ func TestClaimsOfPodsThatWereScaledAwayStayWhenTheModeChanges(t *testing.T) {
 	change(t, collector, func(c *v1alpha1.Collector) {
 		c.Spec.Mode, c.Spec.VolumeClaimTemplates, c.Spec.PersistentVolumeClaimRetentionPolicy = v1alpha1.ModeDeployment, nil, nil
 	})
-	g.Eventually(func() error { return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &appsv1.Deployment{}) }).Should(Succeed())
+	g.Eventually(func() error {
+		return plane.client.Get(t.Context(), client.ObjectKeyFromObject(collector), &appsv1.Deployment{})
+	}).Should(Succeed())
 	serve(t, collector, 1)
 	g.Eventually(owned).Should(BeEmpty())
 	var claims corev1.PersistentVolumeClaimList
