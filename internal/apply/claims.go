@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"regexp"
@@ -65,10 +66,50 @@ func (a *Applier) retains(ctx context.Context, s Step) (bool, error) {
 	}
 	found, err := a.Cluster.Read(ctx, s.Ref)
 	if err != nil || found == nil {
-		return false, err //nolint:wrapcheck // the caller says what it is about
+		return false, err
 	}
 	policy, _, _ := unstructured.NestedString(found.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
 	return policy == string(appsv1.RetainPersistentVolumeClaimRetentionPolicyType), nil
+}
+
+// give makes a StatefulSet the owner of the claims that the one before owned. The garbage collector takes the owner from all claims of a
+// StatefulSet that is deleted without its pods. The controller of the next one gives only claims of pods that are there an owner again
+// (k8s.io/kubernetes, pkg/controller/statefulset/stateful_set_control.go). Claims of other pods would outlive the Collector.
+//
+// The list is lost if the operator is killed after the deletion, or does not see the end of it in time. Such claims stay, because nothing
+// tells them from a user's then.
+func (a *Applier) give(ctx context.Context, s Step, set types.UID) {
+	if len(s.Old.Owned) == 0 || set == "" {
+		return
+	}
+	version, kind := s.Ref.Kind().ToAPIVersionAndKind()
+	// It has no blockOwnerDeletion: with it, an API server may ask for rights on statefulsets/finalizers.
+	owner := metav1.OwnerReference{APIVersion: version, Kind: kind, Name: s.Ref.Name(), UID: set, Controller: new(true)}
+	var failed error
+	for range 3 { // the StatefulSet's controller gives claims the same owner meanwhile
+		claims, err := a.Cluster.Claims(ctx)
+		failed = err
+		for i := range claims {
+			claim := &claims[i]
+			if metav1.GetControllerOfNoCopy(claim) != nil || !slices.Contains(s.Old.Owned, claim.UID) {
+				continue
+			}
+			what, part := claimNamed(claim.Name), &unstructured.Unstructured{Object: map[string]any{}}
+			part.SetGroupVersionKind(what.Kind())
+			part.SetName(claim.Name)
+			part.SetOwnerReferences([]metav1.OwnerReference{owner})
+			_, err := a.Cluster.Apply(ctx, Request{
+				Ref: what, Content: part, UID: claim.UID, Version: claim.ResourceVersion, Manager: managedfields.Adopter,
+			})
+			failed = cmp.Or(failed, err)
+		}
+		if !apierrors.IsConflict(failed) {
+			break
+		}
+	}
+	if failed != nil { // the pods are taken over all the same
+		log.FromContext(ctx).Info("could not have claims go with their StatefulSet", "of", s.Ref.String(), "because", failed.Error())
+	}
 }
 
 // Retain changes the policy of the StatefulSet, because the spec's may not be applied. Then it takes the StatefulSet from the owners of

@@ -2,14 +2,19 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
@@ -56,6 +61,83 @@ func TestClaimsAreTakenFromAStatefulSetBeforeItIsDeletedWithoutThem(t *testing.T
 		if err != nil || !slices.Equal(cluster.asked, row.want) {
 			t.Errorf("%s: asked %q, error %v, want %q", name, cluster.asked, err, row.want)
 		}
+	}
+}
+
+func TestClaimsGoToTheNextStatefulSet(t *testing.T) {
+	claim := func(name string, owners ...metav1.OwnerReference) corev1.PersistentVolumeClaim {
+		return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: "5", OwnerReferences: owners}}
+	}
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "x"}, "queue-c-1", errors.New("it has changed"))
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "c", errors.New("exceeded quota"))
+	gives := func(name string) string {
+		return "apply PersistentVolumeClaim/" + name + " of " + name + " at 5 by kube8-operator-adopt"
+	}
+	for name, row := range map[string]struct {
+		owned     []types.UID
+		refuse    func(request Request, count int) error
+		want      []string
+		wantOwner types.UID
+	}{
+		"those that the one before owned, and that nothing controls": {
+			owned: []types.UID{"queue-c-0", "queue-c-1", "queue-c-3"}, want: []string{gives("queue-c-1"), gives("queue-c-3")}, wantOwner: "new",
+		},
+		"none without such claims": {},
+		"one that is changed meanwhile is read again": {
+			owned: []types.UID{"queue-c-1"}, want: []string{gives("queue-c-1"), gives("queue-c-1")}, wantOwner: "new",
+			refuse: func(r Request, count int) error {
+				if r.Ref.Name() == "queue-c-1" && count == 1 {
+					return conflict
+				}
+				return nil
+			},
+		},
+		"one that is refused is no error": {
+			owned: []types.UID{"queue-c-1"}, want: []string{gives("queue-c-1")}, wantOwner: "new",
+			refuse: func(r Request, _ int) error {
+				if r.Ref.Name() == "queue-c-1" {
+					return forbidden
+				}
+				return nil
+			},
+		},
+		"also if it is the one before, created again": {
+			owned: []types.UID{"queue-c-1"}, want: []string{gives("queue-c-1")}, wantOwner: "restored",
+			refuse: func(r Request, _ int) error {
+				if r.Ref.Name() == "c" && !r.DryRun {
+					return forbidden
+				}
+				return nil
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := &script{live: map[live.Reference]*unstructured.Unstructured{refTo("StatefulSet"): objectOf("StatefulSet", "old", true)}}
+			cluster.claims = []corev1.PersistentVolumeClaim{
+				claim("queue-c-0", metav1.OwnerReference{UID: "new", Controller: new(true)}), claim("queue-c-1"), claim("queue-c-2"),
+				claim("queue-c-3", metav1.OwnerReference{UID: "users"}),
+			}
+			var given []string
+			cluster.refuse = func(request Request) error {
+				if owners := request.Content.GetOwnerReferences(); request.Ref.Kind().Kind == "PersistentVolumeClaim" {
+					given = append(given, cluster.asked[len(cluster.asked)-1])
+					want := metav1.OwnerReference{APIVersion: "v1", Kind: "StatefulSet", Name: "c", UID: row.wantOwner, Controller: new(true)}
+					if len(owners) != 1 || !cmp.Equal(owners[0], want) {
+						t.Errorf("owners %v", owners)
+					}
+				}
+				if row.refuse == nil {
+					return nil
+				}
+				return row.refuse(request, len(given))
+			}
+			step := stepOf(Replace, "StatefulSet", "old")
+			step.Old = &Old{Ref: step.Ref, UID: "old", Orphan: true, Owned: row.owned}
+			_, err := (&Applier{Cluster: cluster, Collector: objectOf("Collector", collectorUID, false)}).step(t.Context(), step)
+			if isRefused := row.wantOwner == "restored"; (err != nil) != isRefused || !slices.Equal(given, row.want) {
+				t.Errorf("asked %q, error %v, want %q", given, err, row.want)
+			}
+		})
 	}
 }
 

@@ -58,8 +58,9 @@ func (a *Applier) replace(ctx context.Context, s Step) (live.Object, error) {
 		if again != nil {
 			err = errors.Join(err, fmt.Errorf("create %s again as it was: %w", s.Old.Ref, again))
 		}
-		return restored, err
+		after = restored
 	}
+	a.give(ctx, s, after.UID)
 	return after, err
 }
 

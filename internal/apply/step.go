@@ -91,6 +91,9 @@ type Old struct {
 
 	// Grow are claims that are expanded before.
 	Grow []Growth
+
+	// Owned are the claims that it owns, and that the object owns afterwards.
+	Owned []types.UID
 }
 
 // Growth is a claim that is to have another size.

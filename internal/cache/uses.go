@@ -30,7 +30,8 @@ const (
 	// DaemonSetAnnotation is where the informer cache keeps the UID of the DaemonSet that controls a pod. The API server does not have it.
 	DaemonSetAnnotation = "daemonset"
 
-	// EndedAnnotation is where the informer cache keeps that a pod has ended, so that it is never ready again. The API server does not have it.
+	// EndedAnnotation is where the informer cache keeps that a pod has ended, so that it is never ready again. The API server does not have
+	// it.
 	EndedAnnotation = "ended"
 
 	// Everything stands for more uses than are kept.

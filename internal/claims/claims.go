@@ -45,7 +45,8 @@ func Followed(wanted *render.Object, uid types.UID, found apply.Immutable, pods 
 	if !change.replaces() {
 		return wanted, nil, nil
 	}
-	return wanted, &apply.Old{Ref: wanted.Ref, UID: uid, Orphan: true, Grow: grown(found, change.larger)}, nil
+	grow, owned := grown(found, change.larger), owned(found, change.next)
+	return wanted, &apply.Old{Ref: wanted.Ref, UID: uid, Orphan: true, Grow: grow, Owned: owned}, nil
 }
 
 // Foretell says what becomes of the claims of a StatefulSet whose templates change, a sentence each, and which of them grow. The error is

@@ -17,7 +17,7 @@ const (
 	// Handover is the field manager that keeps spec.replicas after the operator has given it up, until an autoscaler sets it.
 	Handover = "kube8-operator-handover"
 
-	// Adopter is the field manager of the label of an object that had lost it.
+	// Adopter is the field manager of the label of an object that had lost it, and of the owner of a claim that had.
 	Adopter = "kube8-operator-adopt"
 )
 

@@ -196,7 +196,7 @@ func (s *Situation) beginLater(c Canary, after time.Duration, when string) Plan 
 	}
 }
 
-// current returns the canary of the wanted revision. It begins now if the last one was of another revision, could not begin yet, or has been
+// current returns the canary of the wanted revision. It begins now if the last one was of another revision, could not begin yet, or was
 // taken back for another reason than its pods. Pods that had ended before it began are left out.
 func (s *Situation) current() Canary {
 	c := *s.Canary

@@ -110,7 +110,7 @@ func (c *Canary) shown(template string, pods int, now time.Time) proof {
 	for _, pod := range c.Seen {
 		switch {
 		case !isCanary(pod, template):
-		case pod.Died && !(pod.Ready && c.isEarlier(pod)):
+		case pod.Died && (!pod.Ready || !c.isEarlier(pod)):
 			return proof{stage: failed, message: "pod " + pod.Name + ": " + cmp.Or(pod.Trouble, "a container has restarted or failed")}
 		case pod.Orphan: // it may serve, and an event tells that its StatefulSet has taken it back
 			return proof{message: "wait for their StatefulSet"}

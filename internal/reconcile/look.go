@@ -177,7 +177,8 @@ func (r *reconcile) situateChange(s *plan.Situation) {
 // isByOperator tells whether what is rendered, or refused, is a change of the operator that has to wait for its turn. It does not wait if
 // nothing else can mend what is deployed, or if it has begun without a turn.
 func (r *reconcile) isByOperator() bool {
-	return !apply.Stays(r.learned.unmended) && !r.beganWithoutTurn() && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, live.Running(r.found))
+	mayWait := !apply.Stays(r.learned.unmended) && !r.beganWithoutTurn()
+	return mayWait && r.rendered.IsByOperator(r.deployed, r.latest.Inputs, live.Running(r.found))
 }
 
 // beganWithoutTurn tells whether an owner's change has begun. Pods may already refer to what the owner has renewed, so that no longer tells

@@ -1,7 +1,9 @@
 package integration
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -80,4 +82,65 @@ func TestClaimsOfPodsThatWereScaledAwayStayWhenTheModeChanges(t *testing.T) {
 	var claims corev1.PersistentVolumeClaimList
 	g.Expect(plane.client.List(t.Context(), &claims, client.InNamespace(collector.Namespace))).To(Succeed())
 	g.Expect(claims.Items).To(HaveLen(3))
+}
+
+// The controller of the new StatefulSet gives an owner only to the claims of pods that are there.
+func TestClaimsOfPodsThatWereScaledAwayGoWithTheNextStatefulSet(t *testing.T) {
+	t.Parallel()
+	createClass(t, "grows", true)
+	retain := &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType}
+	ofQueue := []string{"queue-gateway-0", "queue-gateway-1", "queue-gateway-2"}
+	for name, row := range map[string]struct {
+		before []string
+		after  []v1alpha1.VolumeClaimTemplate
+		policy *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy
+		want   []string // the claims that the new StatefulSet owns
+	}{
+		"another class":                            {before: []string{"queue=slow"}, after: templatesOf("queue=fast"), want: ofQueue},
+		"a larger size":                            {before: []string{"queue=grows"}, after: queueOf("grows", "2Gi"), want: ofQueue},
+		"claims of a template that goes stay":      {before: []string{"queue=slow", "spool=slow"}, after: templatesOf("queue=slow"), want: ofQueue},
+		"all stay if the spec says so at the time": {before: []string{"queue=slow"}, after: templatesOf("queue=fast"), policy: retain},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, collector := NewWithT(t), newSet(t, row.before...)
+			ownedBy := func(set *appsv1.StatefulSet) (names []string) {
+				var claims corev1.PersistentVolumeClaimList
+				g.Expect(plane.client.List(t.Context(), &claims, client.InNamespace(collector.Namespace))).To(Succeed())
+				for _, claim := range claims.Items {
+					if metav1.IsControlledBy(&claim, set) {
+						names = append(names, claim.Name)
+					}
+				}
+				slices.Sort(names)
+				return names
+			}
+			isReady := func(pods int) func() bool {
+				return func() bool {
+					_, _, ready := claimsAndPods(t, collector.Namespace)
+					return len(ready) == pods && condition(t, collector, "Ready").Status == corev1.ConditionTrue
+				}
+			}
+			g.Eventually(func() []string { return ownedBy(get(t, collector, "", &appsv1.StatefulSet{})) }).WithTimeout(time.Minute).
+				Should(HaveLen(3 * len(row.before)))
+			g.Eventually(isReady(3)).WithTimeout(time.Minute).Should(BeTrue())
+			users := &corev1.PersistentVolumeClaim{
+				ObjectMeta: metav1.ObjectMeta{Namespace: collector.Namespace, Name: "queue-gateway-7", Labels: map[string]string{collectorLabel: "gateway"}},
+				Spec:       templatesOf(row.before...)[0].Spec,
+			}
+			g.Expect(plane.client.Create(t.Context(), users)).To(Succeed())
+			change(t, collector, func(c *v1alpha1.Collector) { c.Spec.Replicas = new(int32(1)) })
+			g.Eventually(isReady(1)).WithTimeout(time.Minute).Should(BeTrue())
+
+			before, revision := get(t, collector, "", &appsv1.StatefulSet{}), deployedRevision(t, collector)
+			change(t, collector, func(c *v1alpha1.Collector) {
+				c.Spec.VolumeClaimTemplates, c.Spec.PersistentVolumeClaimRetentionPolicy = row.after, row.policy
+			})
+			g.Eventually(func() int { return deployedRevision(t, collector) }).WithTimeout(time.Minute).Should(BeNumerically(">", revision))
+			after := get(t, collector, "", &appsv1.StatefulSet{})
+			g.Expect(after.UID).NotTo(Equal(before.UID))
+			g.Eventually(func() []string { return ownedBy(after) }).Should(Equal(row.want))
+			g.Expect(ownedBy(before)).To(BeEmpty(), "claims of the StatefulSet that has gone")
+		})
+	}
 }
