@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/render"
@@ -29,6 +30,9 @@ func (s *Situation) limit(workload *render.Object, c *Canary, pods int32) (form 
 // form returns the wanted workload in a form that changes no more than some pods, and keeps the number of pods as it is. None of these
 // fields is in the pod template, so the workload's own form rolls no pod again.
 //
+// A StatefulSet's controller changes no pod while as many as maxUnavailable are not ready, also pods that keep their revision. So there is
+// room for these.
+//
 // A DaemonSet's controller replaces each old pod at once that has not been ready for minReadySeconds. So these are as long as the old pods
 // had been ready when the proof began. It also replaces each old pod at once that is not ready, and these count in maxUnavailable. So there
 // is room for both, or no healthy node would have a canary pod while another node is down. minReadySeconds grow with the canary pods, so
@@ -46,6 +50,9 @@ func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (
 			rolling = map[string]any{}
 		}
 		rolling["partition"] = int64(running - pods)
+		if down := s.Canary.stuck(TemplateOf(workload), since); down > 0 {
+			rolling["maxUnavailable"] = int64(down + share(intstr.Parse(fmt.Sprint(rolling["maxUnavailable"])), running)) // 1 by default
+		}
 		fields["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": rolling}
 	case "DaemonSet":
 		isSurging := render.Surges(content, "updateStrategy")

@@ -103,6 +103,35 @@ func TestAWaveHasTimeForTheProofOfADaemonSetWithTheDefaultHold(t *testing.T) {
 	}
 }
 
+func TestTheCanaryOfAStatefulSetHasRoomBesidePodsThatAreNotReady(t *testing.T) {
+	old, down := live.Pod{Template: "old", Ready: true, Since: noon.Add(-2 * time.Hour)}, live.Pod{Template: "old", Since: noon.Add(-time.Hour)}
+	for name, row := range map[string]struct {
+		asked any
+		pods  []live.Pod
+		want  any
+	}{
+		"none is asked for, and all are ready":   {nil, []live.Pod{old}, nil},
+		"one is not ready":                       {nil, []live.Pod{old, down}, int64(2)},
+		"beside what the user allows":            {int64(3), []live.Pod{old, down}, int64(4)},
+		"beside a percentage that rounds up":     {"30%", []live.Pod{old, down}, int64(3)},
+		"what the user allows, if all are ready": {"30%", []live.Pod{old}, "30%"},
+	} {
+		rolling := map[string]any{}
+		if row.asked != nil {
+			rolling["maxUnavailable"] = row.asked
+		}
+		s := canaryOf("StatefulSet", map[string]any{"updateStrategy": map[string]any{"rollingUpdate": rolling}}, row.pods...)
+		form, err := s.form(s.Want.First(render.Workloads), 1, noon.Add(-before))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, _ := unstructured.NestedFieldNoCopy(form.Content.Object, "spec", "updateStrategy", "rollingUpdate", "maxUnavailable")
+		if got != row.want {
+			t.Errorf("%s: maxUnavailable %v, want %v", name, got, row.want)
+		}
+	}
+}
+
 func TestTheCanaryOfADaemonSetHasRoomBesidePodsThatItsControllerReplacesAtOnce(t *testing.T) {
 	old := live.Pod{Template: "old", Ready: true, Since: noon.Add(-2 * time.Hour)}
 	down, late := live.Pod{Template: "old", Since: noon.Add(-time.Hour)}, live.Pod{Template: "old", Since: noon}

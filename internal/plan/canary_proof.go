@@ -36,8 +36,11 @@ type proof struct {
 }
 
 // count returns how many of some pods are canary pods.
-func (c *Canary) count(all int32) int32 {
-	number, err := intstr.GetScaledValueFromIntOrPercent(&c.Pods, int(all), true)
+func (c *Canary) count(all int32) int32 { return share(c.Pods, all) }
+
+// share returns how many of some pods a number or a percentage is, at least one.
+func share(asked intstr.IntOrString, all int32) int32 {
+	number, err := intstr.GetScaledValueFromIntOrPercent(&asked, int(all), true)
 	if err != nil {
 		number = 1 // the schema refuses it
 	}

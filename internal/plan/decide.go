@@ -166,6 +166,9 @@ func (s *Situation) step(wanted *render.Object, p *Plan) (*apply.Step, error) {
 	step.Leaves = wanted.Ref == s.Scaled && !isSame
 	switch seen.State {
 	case live.Absent, live.Lost:
+		if found, isThere := s.Immutable[wanted.Ref]; isThere && seen.UID != "" { // it has lost its label only
+			return s.within(step, found)
+		}
 		step.Action, step.UID, step.InUse, step.Leaves, step.Reason = apply.Create, "", false, false, "it is not there"
 		if seen.State == live.Lost {
 			step.Reason = "somebody has deleted it"
@@ -233,22 +236,6 @@ func (s *Situation) within(step *apply.Step, found apply.Immutable) (*apply.Step
 	}
 	step.Action, step.Old, step.Reason = apply.Replace, old, "nobody can change it"
 	return step, nil
-}
-
-// autoscalers are kinds that exclude each other: an object of one takes the place of an object of the other.
-var autoscalers = []string{"HorizontalPodAutoscaler", "ScaledObject"}
-
-// exchange has the creation of an autoscaler delete that of another kind: both cannot be there together.
-func (s *Situation) exchange(step *apply.Step) *apply.Step {
-	if !slices.Contains(autoscalers, step.Ref.Kind().Kind) {
-		return step
-	}
-	for what, seen := range s.View.Objects {
-		if slices.Contains(autoscalers, what.Kind().Kind) && s.Want.Has(what) == nil && seen.IsThere() {
-			step.Action, step.Old = apply.Replace, &apply.Old{Ref: what, UID: seen.UID}
-		}
-	}
-	return step
 }
 
 // tries returns dry runs of all steps but the first that change what serves, and of what is created when it has gone: a refusal of one

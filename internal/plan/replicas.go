@@ -141,3 +141,19 @@ func (s *Situation) leaveReplicas(p *Plan) error {
 func scales(workload live.Reference) bool {
 	return workload.Kind().Kind == "Deployment" || workload.Kind().Kind == "StatefulSet"
 }
+
+// autoscalers are kinds that exclude each other: an object of one takes the place of an object of the other.
+var autoscalers = []string{"HorizontalPodAutoscaler", "ScaledObject"}
+
+// exchange has the creation of an autoscaler delete that of another kind: both cannot be there together.
+func (s *Situation) exchange(step *apply.Step) *apply.Step {
+	if !slices.Contains(autoscalers, step.Ref.Kind().Kind) {
+		return step
+	}
+	for what, seen := range s.View.Objects {
+		if slices.Contains(autoscalers, what.Kind().Kind) && s.Want.Has(what) == nil && seen.IsThere() {
+			step.Action, step.Old = apply.Replace, &apply.Old{Ref: what, UID: seen.UID}
+		}
+	}
+	return step
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/live"
 )
 
@@ -222,4 +223,19 @@ func TestOnlyAWorkloadWhosePodsAnotherClientCountsMayHaveAnAutoscaler(t *testing
 			t.Errorf("%s: %t", name, may)
 		}
 	}
+}
+
+// The informer cache shows only what has the label. The API server has said that the StatefulSet is there.
+func TestDecideWithAStatefulSetThatHasLostItsLabel(t *testing.T) {
+	lost := with(having("StatefulSet/c=1"), "StatefulSet/c", func(seen *live.Seen) { seen.UID, seen.State = "1", live.Lost })
+	immutable := apply.Immutables{ref("StatefulSet/c"): {Live: setOf("1", "1Gi"), Wanted: setOf("", "2Gi"), Err: errors.New("forbidden")}}
+	decisions{
+		"it is replaced if its claims grow": {
+			Situation{Deployed: "r1", Want: wanted("r2", "StatefulSet/c=2"), View: live.View{Objects: lost}, Immutable: immutable},
+			"Upgrade\nreplace StatefulSet/c without its pods",
+		},
+		"it is created as long as the API server has said nothing": {
+			Situation{Deployed: "r1", Want: wanted("r2", "StatefulSet/c=2"), View: live.View{Objects: lost}}, "Upgrade\ncreate StatefulSet/c",
+		},
+	}.run(t)
 }
