@@ -114,8 +114,9 @@ type Immutable struct {
 	// Live and Wanted are a StatefulSet, nil for other kinds. Applied is that of the deployed revision, or nil if that is not known.
 	Live, Wanted, Applied *appsv1.StatefulSet
 
-	// TakesBack tells that Wanted is that of the deployed revision, and that another revision has been applied to Live.
-	TakesBack bool
+	// TakesBack tells that Wanted is that of the deployed revision, and that another revision has been applied to Live. Proves tells that
+	// canary pods have to prove Wanted first: no claim grows before, because none can shrink again.
+	TakesBack, Proves bool
 
 	// Superseded tells that Live is of a change that was not accepted, and that is not the wanted one. Nothing tells then what a webhook has
 	// completed in its claim templates.

@@ -192,6 +192,8 @@ func changeOf(found apply.Immutable, pods []live.Pod) (c change, err error) {
 				fmt.Sprintf("%s is less than before, and a claim cannot shrink; set it to %s or more", &size, has))
 		case shrinks:
 			isOther = true
+		case isAsked && has.Cmp(size) < 0 && found.Proves && holds(found, template.Name):
+			isAsked = false
 		case isAsked && has.Cmp(size) < 0:
 			c.larger[template.Name] = size
 		}

@@ -1,12 +1,14 @@
 package plan
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/live"
 )
 
@@ -102,5 +104,26 @@ func TestDecideWithAStatefulSetWhosePodsSeemToHaveTheirOwner(t *testing.T) {
 			"Deferred, restores\nmend: create StatefulSet/c\nmessage: StatefulSet \"c\" of the deployed revision comes back before the change is proven",
 		},
 		"one whose pods go protects none": {without(goes), "Upgrade\ntry StatefulSet/c\ncreate Secret/c-2\nchange Service/c\ncreate StatefulSet/c"},
+	}.run(t)
+}
+
+func TestClaimsGrowOnceTheChangeIsProven(t *testing.T) {
+	grows := func(s Situation) Situation {
+		return changed(s, func(s *Situation) {
+			s.View.Objects = with(s.View.Objects, "StatefulSet/c", func(seen *live.Seen) { seen.UID = "1" })
+			s.Immutable = apply.Immutables{ref("StatefulSet/c"): {
+				Live: setOf("1", "1Gi"), Wanted: setOf("", "2Gi"), Applied: setOf("", "1Gi"), Err: errors.New("forbidden"), Claims: claimsOf("queue--0"),
+			}}
+		})
+	}
+	decisions{
+		"the StatefulSet keeps the sizes that its claims have, and larger ones are tried": {
+			grows(canaryOf("StatefulSet", nil)), "Proving\ntry Service/c, try StatefulSet/c with 4 pods without its pods\n" +
+				"create Secret/c-2\nchange StatefulSet/c with 4 pods",
+		},
+		"then it is replaced": {
+			grows(begun(canaryOf("StatefulSet", nil, podSince(time.Hour)))), "Upgrade\ntry StatefulSet/c with 4 pods without its pods\n" +
+				"change Service/c\nreplace StatefulSet/c with 4 pods without its pods",
+		},
 	}.run(t)
 }

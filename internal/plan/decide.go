@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/claims"
 	"github.com/kube8/kube8-operator/internal/live"
@@ -218,6 +219,7 @@ func (s *Situation) within(step *apply.Step, found apply.Immutable) (*apply.Step
 		step.Object = kept
 		return step, nil
 	case "StatefulSet":
+		found.Proves = wanted.Content.GetAnnotations()[v1alpha1.CanaryAnnotation] != ""
 		switch {
 		case s.View.Objects[step.Ref].Hash == wanted.Hash, found.Has(wanted.Hash):
 			found.Applied = found.Wanted
