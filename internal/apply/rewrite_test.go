@@ -21,7 +21,8 @@ func TestAMergeRemovesWhatAnApplyRemoves(t *testing.T) {
 		"no field that another client owns, and nothing of an item": {
 			`{"f:ports": {"k:{\"port\":1}": {"f:name": {}}}}`, "{class: a, ports: [{port: 1, name: a}]}", "{ports: [{port: 1}]}", "{ports: [{port: 1}]}",
 		},
-		"a field that has gone already": {`{"f:class": {}}`, "{}", "{type: A}", "{type: A, class: null}"},
+		"not the number of pods, which is handed over": {`{"f:type": {}, "f:replicas": {}}`, "{type: A, replicas: 10}", "{type: B}", "{type: B}"},
+		"a field that has gone already":                {`{"f:class": {}}`, "{}", "{type: A}", "{type: A, class: null}"},
 	} {
 		object := func(text string) *unstructured.Unstructured {
 			made := &unstructured.Unstructured{}

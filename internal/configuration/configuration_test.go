@@ -150,7 +150,10 @@ func TestAFurtherFileCanTakeTheHealthCheckAway(t *testing.T) {
 		"by what only the pods know":          {"--config=/etc/collector/config.yaml --config=env:EXTRA", nil},
 		"by a file of the image":              {"--config=/etc/collector/config.yaml --config=/conf/extra.yaml", nil},
 		"not by what only they know, before":  {"--config=/conf/extra.yaml --config=/etc/collector/config.yaml", 9},
-		"by one of several that is not known": {"--config=/etc/collector/config.yaml --config=yaml:a --config=/etc/collector/more/port", nil},
+		"by one of several that is not known": {"--config=/etc/collector/config.yaml --config=env:A --config=/etc/collector/more/port", nil},
+		"not by a text about something else":  {"--config=/etc/collector/config.yaml --config=yaml:exporters::debug::verbosity:basic", 9},
+		"by a text about extensions":          {"--config=/etc/collector/config.yaml --config=yaml:service::extensions:[pprof]", nil},
+		"not by a base that moves the port":   {"--config=/etc/collector/config.yaml --config=/etc/collector/team.yaml", 8},
 	} {
 		var args []any
 		for word := range strings.FieldsSeq(row.args) {
@@ -159,6 +162,10 @@ func TestAFurtherFileCanTakeTheHealthCheckAway(t *testing.T) {
 		values := map[string]any{
 			"collector": map[string]any{"format": "yaml", "configurationText": own, "fileName": "config.yaml", "files": files},
 			"args":      args, "env": []any{map[string]any{"name": "EXTRA", "value": "/etc/collector/extra.yaml"}},
+		}
+		if strings.Contains(row.args, "team.yaml") {
+			base := map[string]any{"file": "team.yaml", "content": encode("extensions: {health_check: {endpoint: ':8'}}")}
+			values["bases"] = []any{base}
 		}
 		err := Prepare(values)
 		if found, _ := values["healthCheck"].(map[string]any); err != nil || found["port"] != row.port {

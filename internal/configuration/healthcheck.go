@@ -74,14 +74,22 @@ func (h *HealthCheck) amongFiles(values map[string]any) *HealthCheck {
 // have all of them. A file that is given again and again counts once, where it is last: it then wins, and costs no more.
 func behindOwn(values map[string]any) (roots []*yaml.Node, areKnown bool) {
 	collector, _ := values["collector"].(map[string]any)
-	contents, _ := collector["files"].(map[string]any)
+	contents := map[string]any{}
+	if files, has := collector["files"].(map[string]any); has {
+		maps.Copy(contents, files)
+	}
+	for _, base := range asMaps(values["bases"]) {
+		contents[textOf(base, "file")] = textOf(base, "content")
+	}
 	command, _ := values["command"].([]any)
 	args, _ := values["args"].([]any)
 	a := arguments{own: directory + textOf(collector, "fileName"), variables: variables(values)}
 	line, seen, areKnown := slices.Concat(command, args), map[string]bool{}, true
 	for i := range slices.Backward(line) {
 		flag, _, file, _ := a.optionAt(line, i)
-		if flag == "" || seen[file] {
+		text, isText := strings.CutPrefix(file, "yaml:")
+		isBeside := isText && !strings.Contains(text, "health_check") && !strings.Contains(text, "extensions")
+		if flag == "" || seen[file] || isBeside {
 			continue
 		}
 		if file == a.own {

@@ -74,7 +74,8 @@ func IsApplied(entry metav1.ManagedFieldsEntry) bool {
 	return isApplied && entry.Manager == Manager
 }
 
-// Applied returns the paths of the fields that the operator has applied, by their names. It leaves out those below the items of a list.
+// Applied returns the paths of the fields that the operator has applied, by their names. It leaves out those below the items of a list, and
+// the number of pods.
 func Applied(entries []metav1.ManagedFieldsEntry) (paths [][]string) {
 	at := slices.IndexFunc(entries, IsApplied)
 	if at < 0 {
@@ -84,7 +85,7 @@ func Applied(entries []metav1.ManagedFieldsEntry) (paths [][]string) {
 	if err != nil {
 		return nil
 	}
-	applied.Leaves().Iterate(func(path fieldpath.Path) {
+	applied.Difference(replicas).Leaves().Iterate(func(path fieldpath.Path) {
 		var names []string
 		for _, element := range path {
 			if element.FieldName == nil {

@@ -260,22 +260,13 @@ func (s Situation) canary(form render.Object) Plan {
 		tried.Action = apply.Try
 		tries = append(tries, tried)
 	}
-	if _, isImmutable := s.Immutable[form.Ref]; isImmutable { // its claims may grow after the proof, if they can
-		step, refusal := s.step(s.Want.Has(form.Ref), &Plan{})
-		switch {
-		case refusal != nil:
-			return Plan{Verdict: Refused, Err: refusal, Restores: s.Drifts()}
-		case step != nil:
-			step.Action = apply.Try
-			tries = append(tries, *step)
-		}
-	}
 	held, untried := s.tries(steps)
 	changesUsed := slices.ContainsFunc(steps, func(step apply.Step) bool { return step.InUse })
-	if isApplied && changesUsed { // what pods mount changes now, and must not if the workload is refused later
-		seen := s.View.Objects[form.Ref]
-		tries = append(tries, apply.Step{Action: apply.Try, Ref: form.Ref, Object: &form, UID: seen.UID, CoOwned: seen.CoOwned})
+	more, refusal := s.triesOf(&form, isApplied && changesUsed)
+	if refusal != nil {
+		return Plan{Verdict: Refused, Err: refusal, Restores: s.Drifts()}
 	}
+	tries = append(tries, more...)
 	if !isApplied || changesUsed {
 		p.Tries = slices.Concat(held, tries)
 	}

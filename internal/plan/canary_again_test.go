@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
 	"github.com/kube8/kube8-operator/internal/apply"
@@ -126,4 +128,29 @@ func TestClaimsGrowOnceTheChangeIsProven(t *testing.T) {
 				"change Service/c\nreplace StatefulSet/c with 4 pods without its pods",
 		},
 	}.run(t)
+}
+
+// Another client has changed the Secret that canary pods mount, so the workload is tried again before the Secret is written.
+func TestAWorkloadThatKeepsTheSizesOfItsClaimsIsTriedAsItIs(t *testing.T) {
+	s := changed(begun(canaryOf("StatefulSet", nil, podSince(time.Minute))), func(s *Situation) {
+		s.View.Objects = with(s.View.Objects, "StatefulSet/c", func(seen *live.Seen) { seen.UID = "1" })
+		s.View.Objects = with(s.View.Objects, "Secret/c-2", func(seen *live.Seen) { seen.State = live.Changed })
+		s.View.Used = used("Secret/c-2")
+		s.Immutable = apply.Immutables{ref("StatefulSet/c"): {
+			Live: setOf("1", "1Gi"), Wanted: setOf("", "2Gi"), Applied: setOf("", "1Gi"), Err: errors.New("forbidden"), Claims: claimsOf("queue--0"),
+		}}
+	})
+	var sizes []string
+	for _, step := range Decide(s).Tries {
+		templates, has, _ := unstructured.NestedSlice(step.Object.Content.Object, "spec", "volumeClaimTemplates")
+		if !has || step.Old != nil {
+			continue
+		}
+		fields, _ := templates[0].(map[string]any)
+		size, _, _ := unstructured.NestedString(fields, "spec", "resources", "requests", "storage")
+		sizes = append(sizes, size)
+	}
+	if diff := cmp.Diff([]string{"1Gi"}, sizes); diff != "" {
+		t.Errorf("sizes of what is tried (-want +got)\n%s", diff)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kube8/kube8-operator/api/v1alpha1"
+	"github.com/kube8/kube8-operator/internal/apply"
 	"github.com/kube8/kube8-operator/internal/render"
 )
 
@@ -74,6 +75,34 @@ func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (
 		}
 	}
 	return render.NewObject(content)
+}
+
+// triesOf returns further dry runs of a workload that changes canary pods. If it has immutable fields, its claims may grow after the proof,
+// and that is tried before. isUnchanged tells that only what its pods mount changes now, which must not be if the workload is refused later.
+func (s *Situation) triesOf(form *render.Object, isUnchanged bool) (tries []apply.Step, err error) {
+	found, isImmutable := s.Immutable[form.Ref]
+	var grown, again *apply.Step
+	if isImmutable {
+		if grown, err = s.step(s.Want.Has(form.Ref), &Plan{}); err != nil {
+			return nil, err
+		}
+	}
+	if isUnchanged {
+		seen := s.View.Objects[form.Ref]
+		again = &apply.Step{Ref: form.Ref, Object: form, UID: seen.UID, CoOwned: seen.CoOwned}
+		if isImmutable { // it keeps the sizes that its claims have
+			if again, err = s.within(again, found); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, step := range []*apply.Step{grown, again} {
+		if step != nil {
+			step.Action = apply.Try
+			tries = append(tries, *step)
+		}
+	}
+	return tries, nil
 }
 
 // limits returns the limits of a rolling update that changes some pods: beside the others, or in their place.

@@ -257,9 +257,9 @@ func (c *Canary) begins(workload *render.Object, seen live.Seen, now time.Time) 
 	if workload.Ref.Kind().Kind != "DaemonSet" {
 		return at
 	}
-	at = c.youngest(TemplateOf(workload), now).Add(c.least() + live.CacheDelay)
-	if started := seen.Created.Add(startTime); seen.Available < seen.Replicas && started.After(at) {
-		return started
+	youngest := c.youngest(TemplateOf(workload), now)
+	if youngest.IsZero() && seen.Available < seen.Replicas {
+		return seen.Created.Add(startTime)
 	}
-	return at
+	return youngest.Add(c.least() + live.CacheDelay)
 }

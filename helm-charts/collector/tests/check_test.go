@@ -121,15 +121,15 @@ func TestThePodOfACheckFitsBesideTheOthers(t *testing.T) {
 	}
 }
 
-// A sidecar that a webhook injects never ends, and an agent can write what the configuration reads.
-func TestTheCheckRunsWithTheAnnotationsOfPods(t *testing.T) {
-	const restarted = "kubectl.kubernetes.io/restartedAt"
-	template := jobOf(t, `{podAnnotations: {linkerd.io/inject: disabled, `+restarted+`: "2026-01-02T03:04:05Z"}}`).Spec.Template
-	if diff := cmp.Diff(map[string]string{"linkerd.io/inject": "disabled"}, template.Annotations); diff != "" {
+// A sidecar that a webhook injects does not end.
+func TestTheCheckHasTheAnnotationsOfPodsThatKeepSidecarsAway(t *testing.T) {
+	template := jobOf(t, `{podAnnotations: {linkerd.io/inject: disabled, sidecar.istio.io/inject: "false", vault.hashicorp.com/agent-inject: "true",
+		kubectl.kubernetes.io/restartedAt: "2026-01-02T03:04:05Z", container.apparmor.security.beta.kubernetes.io/agent: unconfined}}`).Spec.Template
+	if diff := cmp.Diff(map[string]string{"linkerd.io/inject": "disabled", "sidecar.istio.io/inject": "false"}, template.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got)\n%s", diff)
 	}
-	if template := jobOf(t, `{podAnnotations: {`+restarted+`: "2026-01-02T03:04:05Z"}}`).Spec.Template; template.Annotations != nil {
-		t.Errorf("a restart gives it %v", template.Annotations)
+	if template := jobOf(t, `{podAnnotations: {linkerd.io/inject: enabled}}`).Spec.Template; template.Annotations != nil {
+		t.Errorf("one that asks for a sidecar gives it %v", template.Annotations)
 	}
 }
 
