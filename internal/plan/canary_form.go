@@ -78,7 +78,7 @@ func (s *Situation) form(workload *render.Object, pods int32, since time.Time) (
 }
 
 // triesOf returns further dry runs of a workload that changes canary pods. If it has immutable fields, its claims may grow after the proof,
-// and that is tried before. isUnchanged tells that only what its pods mount changes now, which must not be if the workload is refused later.
+// and that is tried before. isUnchanged tells that only what its pods mount changes now: that must not be if the workload is refused later.
 func (s *Situation) triesOf(form *render.Object, isUnchanged bool) (tries []apply.Step, err error) {
 	found, isImmutable := s.Immutable[form.Ref]
 	var grown, again *apply.Step
