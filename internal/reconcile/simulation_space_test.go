@@ -155,6 +155,15 @@ func (s *simSpace) deliver(kind string) {
 	}
 }
 
+// list has the informer cache of an operator that starts show what watches that had stopped have not shown.
+func (s *simSpace) list() {
+	for kind, isStopped := range s.stopped {
+		if s.stopped[kind] = false; isStopped {
+			s.deliver(kind)
+		}
+	}
+}
+
 func (s *simSpace) deliverPods() {
 	if slices.ContainsFunc(s.cacheOf, func(pod *simPod) bool { return !slices.Contains(s.pods, pod) }) {
 		s.soon(500 * time.Millisecond) // one has gone

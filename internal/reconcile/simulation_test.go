@@ -122,6 +122,7 @@ func TestSimulation(t *testing.T) {
 func TestTheSchedulesThatOnceShowedADefectEndAsTheyShould(t *testing.T) {
 	for _, seed := range []uint64{
 		31448604, 910023924, 950007255, 1080147096, 1090042912, 1110095868, 1130016955, 1150000934, 1150011555, 1180137527, 1220013056, 1250003926,
+		1280118587,
 	} {
 		runner, schedule := newSimRunner(nil), simulation.New(seed)
 		if result := runner.run(schedule, false); result.violation != "" {

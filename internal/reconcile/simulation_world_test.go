@@ -101,6 +101,7 @@ func (w *simWorld) start() {
 	w.operator = w.newOperator()
 	for _, s := range w.spaces {
 		s.dirty, s.recalled = s.exists, 0
+		s.list()
 		s.recalls()
 	}
 }
