@@ -27,15 +27,13 @@ var replicas = fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "replicas"))
 // WithoutCoOwners returns managedFields without what others own of the fields that the operator has applied, and whether that is less:
 // the API server removes a field that the operator no longer applies only if it has no other owner.
 func WithoutCoOwners(entries []metav1.ManagedFieldsEntry) (left []metav1.ManagedFieldsEntry, isLess bool) {
-	at := slices.IndexFunc(entries, IsApplied)
-	if at < 0 || !slices.ContainsFunc(entries, isCoOwner) {
+	if !slices.ContainsFunc(entries, isCoOwner) { // mostly, and sooner seen
 		return entries, false
 	}
-	applied, err := setOf(entries[at])
-	if err != nil {
+	applied := appliedIn(entries)
+	if applied == nil {
 		return entries, false
 	}
-	applied = applied.Difference(replicas)
 	for _, entry := range entries {
 		if rest := less(entry, applied); rest != entry.FieldsV1 {
 			isLess = true
@@ -74,9 +72,8 @@ func IsApplied(entry metav1.ManagedFieldsEntry) bool {
 	return isApplied && entry.Manager == Manager
 }
 
-// Applied returns the paths of the fields that the operator has applied, by their names. It leaves out those below the items of a list, and
-// the number of pods.
-func Applied(entries []metav1.ManagedFieldsEntry) (paths [][]string) {
+// appliedIn returns what the operator has applied, without the number of pods, or nil if it has applied nothing.
+func appliedIn(entries []metav1.ManagedFieldsEntry) *fieldpath.Set {
 	at := slices.IndexFunc(entries, IsApplied)
 	if at < 0 {
 		return nil
@@ -85,7 +82,17 @@ func Applied(entries []metav1.ManagedFieldsEntry) (paths [][]string) {
 	if err != nil {
 		return nil
 	}
-	applied.Difference(replicas).Leaves().Iterate(func(path fieldpath.Path) {
+	return applied.Difference(replicas)
+}
+
+// Applied returns the paths of the fields that the operator has applied, by their names. It leaves out those below the items of a list, and
+// the number of pods.
+func Applied(entries []metav1.ManagedFieldsEntry) (paths [][]string) {
+	applied := appliedIn(entries)
+	if applied == nil {
+		return nil
+	}
+	applied.Leaves().Iterate(func(path fieldpath.Path) {
 		var names []string
 		for _, element := range path {
 			if element.FieldName == nil {

@@ -24,10 +24,8 @@ func (s *Situation) mustProve(workload *render.Object) bool {
 	switch {
 	case TemplateOf(workload) == s.Canary.Template:
 		return false
-	case s.hasNoPods(workload):
-		return false
-	case s.running(workload.Ref) == 0: // or that is not known
-		return true
+	case s.running(workload.Ref) == 0: // no accepted pods are there, if that is known
+		return s.isUncounted(workload.Ref)
 	case seen.Hash == workload.Hash && seen.IsThere(): // it got its own form because it was proven
 		return false
 	case seen.Pending: // it has no accepted pods either, unless it has taken them back with the canary

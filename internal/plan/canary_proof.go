@@ -60,7 +60,7 @@ func (s *Situation) rejection() *v1alpha1.CanaryStatus {
 	if s.Canary.Aborted == last.Hash {
 		last.RolledBack, last.Aborted = aborted, true
 	}
-	if isLeft := s.Begun && !s.hasNoPods(s.Want.First(render.Workloads)); !isLeft { // or no canary pods are there to look at
+	if !s.Begun || s.hasNoPods(s.Want.First(render.Workloads)) { // no canary pods are there to look at
 		last.RolledBack = cmp.Or(last.RolledBack, last.Paused)
 	}
 	if last.RolledBack == "" {
